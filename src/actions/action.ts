@@ -1,0 +1,44 @@
+/**
+ * What an action is: a schema for its settings, and what it does when a run comes to it. A kind of
+ * action is one file in this folder and one line in `mod.ts`.
+ *
+ * @module
+ */
+import type { z } from "zod";
+import type { Clock } from "../clock.ts";
+import type { Engines } from "../engines/mod.ts";
+import type { Projects } from "../projects/mod.ts";
+import type { Project } from "../store/projects.ts";
+import type { ActionSettings, CreatedObject, Run } from "../store/runs.ts";
+import type { Store } from "../store/store.ts";
+
+/** What an action works with. */
+export interface ActionContext {
+  run: Run;
+  /** The action's place in its trigger, from 0. Ids of what it makes derive from the run and this. */
+  place: number;
+  /** Whether the action may have been begun before. */
+  repeated: boolean;
+  project: Project;
+  projects: Projects;
+  engines: Engines;
+  store: Store;
+  clock: Clock;
+  /** Aborted when the action has taken too long, or the service stops. */
+  signal: AbortSignal;
+}
+
+/** A kind of action. */
+export interface ActionKind<Settings extends ActionSettings = ActionSettings> {
+  type: Settings["type"];
+  /** Checks and completes the settings; unknown fields are errors. */
+  schema: z.ZodType<Settings>;
+  /**
+   * Does the action. It may be called again for the same run after a crash, and must then find what
+   * it made before: whatever it makes has an id that derives from the run and the action's place.
+   *
+   * @returns what it made, as run info shows it; undefined when it makes no object
+   * @throws when it fails; the message goes to the trigger log
+   */
+  perform(settings: Settings, context: ActionContext): Promise<CreatedObject | undefined>;
+}

@@ -1,0 +1,20 @@
+/**
+ * The action `fetch_repository`: fetches the project's repository, so that a later action of the same
+ * run sees the newest commits. It makes no object.
+ *
+ * @module
+ */
+import { z } from "zod";
+import type { ActionContext, ActionKind } from "./action.ts";
+
+const schema = z.strictObject({ type: z.literal("fetch_repository") });
+
+/** The kind `fetch_repository`. */
+export const fetchRepository = {
+  type: "fetch_repository",
+  schema,
+  async perform(_settings: unknown, { project, projects, signal }: ActionContext) {
+    await projects.fetch(project, signal);
+    return undefined;
+  },
+} satisfies ActionKind<z.infer<typeof schema>>;

@@ -1,0 +1,109 @@
+/**
+ * The kinds of action, and how those of a run are performed.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { ActionError, messageOf } from "../errors.ts";
+import { getProject } from "../store/projects.ts";
+import type { WaitingRun } from "../runs/worker.ts";
+import type { ActionOutcome, ActionSettings, Run } from "../store/runs.ts";
+import type { ActionContext, ActionKind } from "./action.ts";
+import { fetchRepository } from "./fetch_repository.ts";
+import { notAvailable } from "./not_available.ts";
+import { runExecution } from "./run_execution.ts";
+
+const ACTION_TIMEOUT_MS = 15 * 60_000;
+
+const kinds = [
+  runExecution,
+  notAvailable("run_pipeline"),
+  notAvailable("copy_pipeline"),
+  fetchRepository,
+] as const;
+
+/** The settings of an action of any kind. */
+export const actionSchema = z.discriminatedUnion("type", [
+  runExecution.schema,
+  kinds[1].schema,
+  kinds[2].schema,
+  fetchRepository.schema,
+]);
+
+/** What the actions of every run work with. */
+export type ActionServices = Omit<
+  ActionContext,
+  "run" | "place" | "repeated" | "project" | "signal"
+>;
+
+/**
+ * Performs the actions of a run in their order; a later one runs even if an earlier one failed.
+ *
+ * @returns what came of each; it never rejects
+ */
+export async function performActions(
+  { run, actions, repeated }: WaitingRun,
+  services: ActionServices,
+  signal: AbortSignal,
+): Promise<ActionOutcome[]> {
+  const outcomes: ActionOutcome[] = [];
+  for (const [place, settings] of actions.entries()) {
+    const outcome: ActionOutcome = { action: settings.type };
+    try {
+      const created = await performOne(settings, { run, place, repeated }, services, signal);
+      if (created) outcome.created = created;
+    } catch (error) {
+      outcome.error = messageOf(error).slice(0, 4_096);
+    }
+    outcomes.push(outcome);
+  }
+  return outcomes;
+}
+
+async function performOne(
+  settings: ActionSettings,
+  at: { run: Run; place: number; repeated: boolean },
+  services: ActionServices,
+  stop: AbortSignal,
+) {
+  const name = at.run.project;
+  const project = await getProject(services.store, name);
+  if (project === undefined) {
+    throw new ActionError(`Cannot perform ${settings.type}: there is no project "${name}"`);
+  }
+  // The settings were checked by this kind's schema when the trigger was saved.
+  const kind = kinds.find(({ type }) => type === settings.type) as ActionKind | undefined;
+  if (kind === undefined) throw new ActionError(`Cannot perform ${settings.type}: unknown action`);
+  return await withDeadline(
+    ACTION_TIMEOUT_MS,
+    stop,
+    (signal) => kind.perform(settings, { ...services, ...at, project, signal }),
+  );
+}
+
+/**
+ * Does work that is told by a signal to end when its time is up or the service stops, and stops
+ * waiting for it then: work that ignores the signal cannot hold a place for ever.
+ */
+async function withDeadline<T>(
+  deadline_ms: number,
+  stop: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const { promise: cutOff, reject } = Promise.withResolvers<never>();
+  const end = (message: string) => {
+    const reason = new ActionError(message);
+    controller.abort(reason);
+    reject(reason);
+  };
+  const onStop = () => end("The service stopped");
+  const timer = setTimeout(() => end(`Not done after ${deadline_ms / 1_000} s`), deadline_ms);
+  stop.addEventListener("abort", onStop, { once: true });
+  try {
+    return await Promise.race([work(controller.signal), cutOff]);
+  } finally {
+    clearTimeout(timer);
+    stop.removeEventListener("abort", onStop);
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * The name of the file that a payload becomes.
+ *
+ * @module
+ */
+import { extension, parseMediaType } from "@std/media-types";
+
+/** Extensions of media types that the registry gives none, or of which people expect another. */
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  "application/x-www-form-urlencoded": "txt",
+  "application/x-ndjson": "ndjson",
+  "text/xml": "xml",
+};
+/** Structured syntax suffixes (RFC 6839) that name a format of their own. */
+const SUFFIXES = ["json", "xml", "yaml", "zip"];
+
+/**
+ * The payload's file name: `payload` with an extension from the content type, or without one when
+ * the type says nothing.
+ */
+export function payloadFileName(contentType: string | undefined): string {
+  let type: string;
+  try {
+    [type] = parseMediaType(contentType ?? "");
+  } catch {
+    return "payload";
+  }
+  const suffix = SUFFIXES.find((candidate) => type.endsWith(`+${candidate}`));
+  const found = EXTENSIONS[type] ?? suffix ?? extension(type);
+  return found === undefined ? "payload" : `payload.${found}`;
+}

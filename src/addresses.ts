@@ -1,0 +1,50 @@
+/**
+ * IP addresses and ranges of them.
+ *
+ * @module
+ */
+import { BlockList, isIP } from "node:net";
+import { z } from "zod";
+
+/** Whether a text is an address such as `192.0.2.7`, or a range such as `10.0.0.0/8` or `fd00::/8`. */
+export function isAddressRange(text: string): boolean {
+  const [address = "", prefix, ...rest] = text.split("/");
+  const family = isIP(address);
+  if (family === 0 || rest.length > 0) return false;
+  if (prefix === undefined) return true;
+  return /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 6 ? 128 : 32);
+}
+
+/** The schema of an address or a range (RFC 4632 section 3.1, RFC 4291 section 2.3). */
+export const addressRangeSchema = z.string().refine(isAddressRange, {
+  error: "Expected an IP address or a range such as 10.0.0.0/8",
+});
+
+/** A set of IP addresses. */
+export class AddressRanges {
+  readonly #list = new BlockList();
+  readonly #isEmpty: boolean;
+
+  /** @param ranges addresses and ranges that {@linkcode isAddressRange} takes */
+  constructor(ranges: readonly string[]) {
+    this.#isEmpty = ranges.length === 0;
+    for (const range of ranges) {
+      const [address = "", prefix] = range.split("/");
+      const isV6 = isIP(address) === 6;
+      const bits = prefix === undefined ? (isV6 ? 128 : 32) : Number(prefix);
+      this.#list.addSubnet(address, bits, isV6 ? "ipv6" : "ipv4");
+    }
+  }
+
+  /** Whether an address is in one of the ranges; what is no address is not. */
+  has(address: string): boolean {
+    if (this.#isEmpty) return false;
+    const family = isIP(address);
+    return family !== 0 && this.#list.check(address, family === 6 ? "ipv6" : "ipv4");
+  }
+}
+
+/** Whether an address is of this machine alone (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3). */
+export function isLoopback(address: string): boolean {
+  return address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
+}

@@ -1,0 +1,29 @@
+/**
+ * `hooklaunch apply`: brings a running service's projects and triggers up to date with a file.
+ *
+ * @module
+ */
+import type { Command } from "commander";
+import { apiTarget } from "./api_target.ts";
+import { applyConfig } from "../config/apply.ts";
+import { parseConfig } from "../config/document.ts";
+import { InvalidInputError, messageOf } from "../errors.ts";
+import { ApiClient } from "./api_client.ts";
+import { apiOptions, operatorToken } from "./options.ts";
+
+/** Defines the command. */
+export function defineApply(command: Command): void {
+  command.argument("<file>", "projects and triggers, as YAML");
+  apiOptions(command).action(apply);
+}
+
+async function apply(path: string, { url }: { url: string }): Promise<void> {
+  const text = await Deno.readTextFile(path).catch((error) => {
+    throw new InvalidInputError(path, [{ pointer: "", detail: messageOf(error) }]);
+  });
+  const document = parseConfig(text, path);
+  const api = new ApiClient({ url, token: operatorToken() });
+  for (const { kind, name, outcome, launchUrl } of await applyConfig(document, apiTarget(api))) {
+    console.log([`${kind} ${name}: ${outcome}`, launchUrl].filter(Boolean).join("  "));
+  }
+}

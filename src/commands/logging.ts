@@ -1,0 +1,58 @@
+/**
+ * Where log lines go: to standard error, as text for people or as JSON for machines.
+ *
+ * @module
+ */
+import { configure, getConsoleSink, type LogRecord } from "@logtape/logtape";
+import { messageOf } from "../errors.ts";
+
+/** How log lines are written. */
+export interface LogSettings {
+  format: "text" | "json";
+  level: "debug" | "info" | "warning" | "error";
+}
+
+/** Sets up logging for the process. */
+export async function setUpLogging({ format, level }: LogSettings): Promise<void> {
+  const formatter = format === "json" ? jsonLine : textLine;
+  const levelMap = {
+    trace: "error",
+    debug: "error",
+    info: "error",
+    warning: "error",
+    error: "error",
+    fatal: "error",
+  } as const;
+  await configure({
+    reset: true,
+    sinks: { stderr: getConsoleSink({ formatter, levelMap }) },
+    loggers: [
+      { category: "hooklaunch", lowestLevel: level, sinks: ["stderr"] },
+      { category: ["logtape", "meta"], lowestLevel: "warning", sinks: ["stderr"] },
+    ],
+  });
+}
+
+function textLine(record: LogRecord): string {
+  const time = new Date(record.timestamp).toISOString();
+  return `${time} ${record.level.padEnd(7)} ${record.category.join(".")}: ${messageLine(record)}`;
+}
+
+function jsonLine(record: LogRecord): string {
+  return JSON.stringify({
+    time: new Date(record.timestamp).toISOString(),
+    level: record.level,
+    logger: record.category.join("."),
+    message: messageLine(record),
+    ...record.properties,
+  }, (_key, value) => value instanceof Error ? plain(value) : value);
+}
+
+/** The message with its values, on one line: what a value says must not look like a line of its own. */
+function messageLine({ message }: LogRecord): string {
+  return message.map(plain).join("").replace(/[\r\n]+/g, " ");
+}
+
+function plain(value: unknown): string {
+  return value instanceof Error ? value.stack ?? messageOf(value) : String(value);
+}

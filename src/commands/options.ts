@@ -1,0 +1,72 @@
+/**
+ * Reading the values of command-line options.
+ *
+ * @module
+ */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import process from "node:process";
+import { InvalidInputError } from "../errors.ts";
+
+/** An option that can also be set by a variable, `HOOKLAUNCH_` and its name. */
+export function option(flags: string, description: string): Option {
+  const made = new Option(flags, description);
+  return made.env(`HOOKLAUNCH_${made.name().replaceAll("-", "_").toUpperCase()}`);
+}
+
+/** Reads a whole number within bounds. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
+  };
+}
+
+/** Reads a size such as `16MiB`, `500k` or `1048576`; in bytes. */
+export function byteSize(max: number): (text: string) => number {
+  return (text) => {
+    const match = /^(\d{1,12})\s*(k|m|g)?(i?b)?$/i.exec(text.trim());
+    const factor = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 }[match?.[2]?.toLowerCase() ?? ""] ?? 1;
+    const bytes = match ? Number(match[1]) * factor : NaN;
+    if (bytes >= 1 && bytes <= max) return bytes;
+    throw new InvalidArgumentError(`Expected a size from 1 to ${max} bytes, such as 16MiB.`);
+  };
+}
+
+/** Reads one of several words. */
+export function choice(...words: readonly string[]): (text: string) => string {
+  return (text) => {
+    if (words.includes(text)) return text;
+    throw new InvalidArgumentError(`Expected one of ${words.join(", ")}.`);
+  };
+}
+
+/** Adds one more value to a list; the variable separates several with commas. */
+export function list(text: string, before: readonly string[] | undefined): string[] {
+  return [...before ?? [], ...text.split(",").map((part) => part.trim()).filter(Boolean)];
+}
+
+/** Reads an environment variable; empty counts as not set. */
+export function environment(name: string): string | undefined {
+  return process.env[name] || undefined;
+}
+
+/** Adds the option that says how to reach a running service. */
+export function apiOptions(command: Command): Command {
+  return command.addOption(option("--url <url>", "the service").default("http://127.0.0.1:8000"));
+}
+
+/**
+ * The operator's token. It comes by variable alone: a command line can be read by everybody on the
+ * machine.
+ *
+ * @throws {InvalidInputError} when it is not set
+ */
+export function operatorToken(): string {
+  const token = environment("HOOKLAUNCH_ADMIN_TOKEN");
+  if (token !== undefined) return token;
+  throw new InvalidInputError("the operator's token", [{
+    pointer: "",
+    detail: "Expected it in the variable HOOKLAUNCH_ADMIN_TOKEN, found nothing",
+  }]);
+}

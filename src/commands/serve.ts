@@ -1,0 +1,229 @@
+/**
+ * `hooklaunch serve`: runs the service.
+ *
+ * @module
+ */
+import type { Command } from "commander";
+import { getLogger } from "@logtape/logtape";
+import { systemClock } from "../clock.ts";
+import { type Applied, applyConfig } from "../config/apply.ts";
+import { parseConfig } from "../config/document.ts";
+import { localTarget } from "../config/local_target.ts";
+import { InvalidInputError, messageOf } from "../errors.ts";
+import { type Parts, Service, type ServiceSettings } from "../service.ts";
+import { setUpLogging } from "./logging.ts";
+import { byteSize, choice, environment, list, option, wholeNumber } from "./options.ts";
+
+const MIB = 1024 * 1024;
+const PAYLOAD_BYTES_MAX = 256 * MIB;
+const CLEANUP_SCHEDULE = "17 * * * *";
+const SWEEP_SCHEDULE = "* * * * *";
+
+const log = getLogger(["hooklaunch"]);
+
+interface ServeOptions {
+  host: string;
+  port: number;
+  data: string;
+  config?: string;
+  tlsCert?: string;
+  tlsKey?: string;
+  trustedProxy?: string[];
+  publicUrl?: string;
+  maxPayload: number;
+  retentionDays: number;
+  maxExecutions: number;
+  stopTimeout: number;
+  kv?: string;
+  dev?: boolean;
+  logFormat: "text" | "json";
+  logLevel: "debug" | "info" | "warning" | "error";
+}
+
+/** Defines the command. */
+export function defineServe(command: Command): void {
+  const isTerminal = Deno.stderr.isTerminal();
+  command
+    .addOption(option("--host <address>", "address to listen on").default("127.0.0.1"))
+    .addOption(
+      option("--port <number>", "port to listen on, 0 for any free one")
+        .argParser(wholeNumber(0, 65_535)).default(8000),
+    )
+    .addOption(option("--data <folder>", "folder that holds everything").default("./data"))
+    .addOption(option("--config <file>", "projects and triggers to apply at start"))
+    .addOption(option("--tls-cert <file>", "certificate chain, PEM"))
+    .addOption(option("--tls-key <file>", "private key of the certificate, PEM"))
+    .addOption(
+      option("--trusted-proxy <cidr>", "a proxy that is believed (repeatable)").argParser(list),
+    )
+    .addOption(option("--public-url <url>", "how the service is reached from outside"))
+    .addOption(
+      option("--max-payload <size>", "the longest body of a launch")
+        .argParser(byteSize(PAYLOAD_BYTES_MAX)).default(16 * MIB, "16MiB"),
+    )
+    .addOption(
+      option("--retention-days <number>", "days that ended runs are kept")
+        .argParser(wholeNumber(1, 3_650)).default(30),
+    )
+    .addOption(
+      option("--max-executions <number>", "how many executions run at once")
+        .argParser(wholeNumber(1, 1_000)).default(navigator.hardwareConcurrency, "one a core"),
+    )
+    .addOption(
+      option("--stop-timeout <seconds>", "how long work under way may take at a stop")
+        .argParser(wholeNumber(0, 3_600)).default(8),
+    )
+    .addOption(option("--kv <url>", "a remote Deno KV (not available in this version)"))
+    .option("--dev", "accept plain HTTP from this machine (env: HOOKLAUNCH_DEV=true)")
+    .addOption(
+      option("--log-format <format>", "text or json").argParser(choice("text", "json"))
+        .default(isTerminal ? "text" : "json"),
+    )
+    .addOption(
+      option("--log-level <level>", "debug, info, warning or error")
+        .argParser(choice("debug", "info", "warning", "error")).default("info"),
+    )
+    .action(serve);
+}
+
+async function serve(options: ServeOptions): Promise<void> {
+  if (options.kv !== undefined) {
+    throw new InvalidInputError("--kv", [{
+      pointer: "",
+      detail: "Expected none: a remote Deno KV is not available in this version, " +
+        "the database is a file in the data folder",
+    }]);
+  }
+  await setUpLogging({ format: options.logFormat, level: options.logLevel });
+  const { config } = options;
+  const service = await Service.start(
+    await settingsOf(options),
+    { clock: systemClock, env: environment },
+    async (parts) => {
+      if (config === undefined) return;
+      for (const applied of await applyFile(config, parts)) {
+        log.info("{kind} {name}: {outcome}", { ...applied });
+      }
+    },
+  );
+  announce(service, options);
+  await runUntilStopped(service);
+}
+
+/** Runs a service with its periodic work until SIGTERM or SIGINT; a second one ends it at once. */
+export async function runUntilStopped(service: Service): Promise<void> {
+  const periodic = new AbortController();
+  startPeriodicWork(service, periodic.signal);
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<Deno.Signal>();
+  let asked = false;
+  const onSignal = (signal: Deno.Signal) => {
+    if (asked) Deno.exit(1);
+    asked = true;
+    stop(signal);
+  };
+  const onTerm = () => onSignal("SIGTERM");
+  const onInt = () => onSignal("SIGINT");
+  Deno.addSignalListener("SIGTERM", onTerm);
+  Deno.addSignalListener("SIGINT", onInt);
+  log.info("Stopping after {signal}", { signal: await stopped });
+  periodic.abort();
+  await service.close();
+  log.info("Stopped");
+  Deno.removeSignalListener("SIGTERM", onTerm);
+  Deno.removeSignalListener("SIGINT", onInt);
+}
+
+function startPeriodicWork(service: Service, signal: AbortSignal): void {
+  // No retries: each of them comes again by itself.
+  const options = { signal, backoffSchedule: [] };
+  Deno.cron("sweep", SWEEP_SCHEDULE, options, () => service.sweep());
+  Deno.cron("cleanup", CLEANUP_SCHEDULE, options, async () => void await service.cleanUp());
+}
+
+/** Applies a configuration file to the database of a service that is starting. */
+export async function applyFile(path: string, parts: Parts): Promise<Applied[]> {
+  const document = parseConfig(await readText(path, "the configuration file"), path);
+  return await applyConfig(document, localTarget(parts.store, parts.triggers));
+}
+
+async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {
+  const adminToken = environment("HOOKLAUNCH_ADMIN_TOKEN");
+  const secretKey = environment("HOOKLAUNCH_SECRET_KEY");
+  const tls = await tlsOf(options);
+  return {
+    host: options.host,
+    port: options.port,
+    data: options.data,
+    ...(tls === undefined ? {} : { tls }),
+    trustedProxies: options.trustedProxy ?? [],
+    dev: isDev(options),
+    ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
+    payloadBytesMax: options.maxPayload,
+    retention_days: options.retentionDays,
+    executionsMax: options.maxExecutions,
+    stopTimeout_ms: options.stopTimeout * 1_000,
+    ...(adminToken === undefined ? {} : { adminToken }),
+    ...(secretKey === undefined ? {} : { secretKey }),
+  };
+}
+
+/** A variable that opens the door must say so in words: any value at all would not do. */
+function isDev({ dev }: ServeOptions): boolean {
+  const variable = environment("HOOKLAUNCH_DEV");
+  if (dev !== undefined || variable === undefined || variable === "false") return dev ?? false;
+  if (variable === "true") return true;
+  throw new InvalidInputError("HOOKLAUNCH_DEV", [{
+    pointer: "",
+    detail: `Expected true or false, found "${variable}"`,
+  }]);
+}
+
+async function tlsOf(
+  { tlsCert, tlsKey }: ServeOptions,
+): Promise<{ cert: string; key: string } | undefined> {
+  if (tlsCert === undefined && tlsKey === undefined) return undefined;
+  if (tlsCert === undefined || tlsKey === undefined) {
+    throw new InvalidInputError("the TLS settings", [{
+      pointer: "",
+      detail: "Expected both --tls-cert and --tls-key, found only one of them",
+    }]);
+  }
+  const [cert, key] = await Promise.all([
+    readText(tlsCert, "the certificate"),
+    readText(tlsKey, "the private key"),
+  ]);
+  return { cert, key };
+}
+
+async function readText(path: string, what: string): Promise<string> {
+  try {
+    return await Deno.readTextFile(path);
+  } catch (error) {
+    throw new InvalidInputError(what, [{
+      pointer: "",
+      detail: `Cannot read ${path}: ${messageOf(error)}`,
+    }]);
+  }
+}
+
+function announce(service: Service, { data }: ServeOptions): void {
+  const { settings, exposure, newToken } = service.parts;
+  log.info("Listening on {host} port {port}, reached as {url}, data in {data}", {
+    host: settings.host,
+    port: service.port,
+    url: service.url,
+    data,
+  });
+  if (settings.dev) {
+    log.warn("Plain HTTP is accepted from this machine: --dev is for trying things out");
+  } else if (!exposure.tls && settings.trustedProxies.length === 0) {
+    log.warn(
+      "Every request will be refused: give --tls-cert and --tls-key, or name the proxy that serves " +
+        "HTTPS with --trusted-proxy, or use --dev to try things out on this machine",
+    );
+  }
+  if (newToken !== undefined) {
+    // The one time that it is shown: to the person at the terminal, not to the log.
+    console.error(`\nYour operator's token, shown this once:\n\n  ${newToken}\n`);
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * HTTP Basic authentication (RFC 7617).
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
+import { z } from "zod";
+import type { Refusal } from "./condition.ts";
+import { decode } from "./encoding.ts";
+import type { LaunchRequest } from "./request.ts";
+import { isAnyOf } from "./secret.ts";
+
+const COLON = 0x3a;
+/** The name of the scheme is not case-sensitive (RFC 9110 section 11.1). */
+const CREDENTIALS = /^basic +(\S+)$/i;
+
+/** The schema of a username, which cannot contain a colon (RFC 7617 section 2). */
+export const basicUsernameSchema = z.string().max(256).regex(/^[^:\p{Cc}]*$/u, {
+  error: "Must not contain a colon or a control character",
+}).describe("The username that must be given");
+
+/**
+ * Reads the password of a request. The credentials are split at the first colon: a password may
+ * contain others.
+ *
+ * @param username the username that must be given; any will do when there is none
+ * @returns the one password's bytes
+ */
+export function readBasic(
+  request: LaunchRequest,
+  username: string | undefined,
+): Uint8Array[] | Refusal {
+  const text = request.headers.get("authorization");
+  if (text === null) return { reason: "Header Authorization is missing" };
+  const encoded = CREDENTIALS.exec(text)?.[1];
+  if (encoded === undefined) return { reason: "Header Authorization is not of the scheme Basic" };
+  const credentials = decode(encoded, "base64");
+  const colon = credentials?.indexOf(COLON) ?? -1;
+  if (credentials === undefined || colon === -1) {
+    return { reason: "Header Authorization holds no username and password" };
+  }
+  const given = credentials.subarray(0, colon);
+  if (username !== undefined && !isAnyOf(given, [Buffer.from(username)])) {
+    return { reason: "Header Authorization holds another username" };
+  }
+  return [credentials.subarray(colon + 1)];
+}
+
+/** Writes the value of the header Authorization. */
+export function writeBasic(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+}

@@ -1,0 +1,138 @@
+/**
+ * Expressions of the Common Expression Language (github.com/google/cel-spec): reading one within
+ * limits, and finding at once what could never be true or false.
+ *
+ * @module
+ */
+import {
+  celEnv,
+  type CelInput,
+  type CelResult,
+  type CelValue,
+  isCelError,
+  parse,
+  plan,
+  unparse,
+} from "@bufbuild/cel";
+import { HooklaunchError, messageOf } from "../errors.ts";
+import { concatLists } from "./cel_concat.ts";
+import { checkExpression } from "./cel_check.ts";
+
+const EXPRESSION_BYTES_MAX = 4096;
+const DETAIL_CHARACTERS_MAX = 80;
+
+/** An expression that cannot be used, and why. */
+export class ExpressionError extends HooklaunchError {
+  override readonly code = "invalid_expression";
+}
+
+/** The values of an expression's variables. */
+export type Bindings = Record<string, CelInput>;
+
+/** A part of an expression that has a value. */
+export interface Term {
+  /** The part in CEL. */
+  readonly text: string;
+  /** Its value; or an error as CEL knows it, never a throw. */
+  evaluate(bindings: Bindings): CelResult;
+}
+
+/** One of the parts that `&&` joins. */
+export interface Clause extends Term {
+  /** What its value follows from: its operands, without constants. */
+  readonly operands: readonly Term[];
+}
+
+/** An expression that can be evaluated: it is true when all clauses are. */
+export interface Expression {
+  readonly clauses: readonly Clause[];
+  /** The variables that it reads. */
+  readonly variables: ReadonlySet<string>;
+}
+
+/** The types that variables can have; `dyn` can be anything. */
+export type VariableType = "dyn" | "string" | "map" | "timestamp";
+
+/** A parsed expression with where its parts and its macros stood. */
+export type ParsedExpression = ReturnType<typeof parse>;
+
+/** A node of the syntax tree. */
+export type Expr = ParsedExpression["expr"];
+
+const environment = celEnv({ funcs: [concatLists] });
+
+/**
+ * Reads an expression that decides.
+ *
+ * @param variables the variables that it can read
+ * @throws {ExpressionError} when it is too large, cannot be read, names a variable or function that
+ * there is not, or cannot be a bool
+ */
+export function compile(
+  source: string,
+  variables: Readonly<Record<string, VariableType>>,
+): Expression {
+  const parsed = parseExpression(source);
+  const { problem, used } = checkExpression(parsed, variables, environment.funcs);
+  if (problem !== undefined) throw new ExpressionError(problem);
+  const clauses = flatten(parsed.expr, ["_&&_"]).map((expr): Clause => ({
+    ...term(parsed, expr),
+    operands: operandsOf(expr).map((operand) => term(parsed, operand)),
+  }));
+  return { clauses, variables: used };
+}
+
+/**
+ * Makes a value of CEL with one of the language's own conversions, such as `timestamp("…")`.
+ *
+ * @throws {Error} when the conversion cannot read the text
+ */
+export function conversion(functionName: string): (text: string) => CelValue {
+  const convert = plan(environment, parse(`${functionName}(text)`));
+  return (text) => {
+    const value = convert({ text });
+    if (isCelError(value)) throw value;
+    return value;
+  };
+}
+
+function parseExpression(source: string): ParsedExpression {
+  if (new TextEncoder().encode(source).length > EXPRESSION_BYTES_MAX) {
+    throw new ExpressionError(`Must have at most ${EXPRESSION_BYTES_MAX} bytes`);
+  }
+  try {
+    return parse(source);
+  } catch (error) {
+    if (error instanceof RangeError) throw new ExpressionError("Is nested too deep");
+    const message = messageOf(error);
+    const [, line, column, detail = ""] = /^<input>:(\d+):(\d+): (.*)$/s.exec(message) ?? [];
+    if (line === undefined) throw new ExpressionError(message);
+    // What could stand there instead is a list of most of the language, more often than not.
+    const short = detail.length > DETAIL_CHARACTERS_MAX
+      ? detail.split(" but expecting ")[0]
+      : detail;
+    throw new ExpressionError(`Syntax error at line ${line}, column ${column}: ${short}`);
+  }
+}
+
+function term(parsed: ParsedExpression, expr: Expr): Term {
+  const evaluate = plan(environment, expr);
+  return { text: unparse({ ...parsed, expr }), evaluate };
+}
+
+/** The operands of nested calls of the functions, in order. */
+function flatten(expr: Expr, functions: readonly string[]): Expr[] {
+  const { exprKind } = expr;
+  return exprKind.case === "callExpr" && functions.includes(exprKind.value.function)
+    ? exprKind.value.args.flatMap((arg) => flatten(arg, functions))
+    : [expr];
+}
+
+function operandsOf(clause: Expr): Expr[] {
+  return flatten(clause, ["_&&_", "_||_", "!_"]).flatMap((expr) => {
+    const { exprKind } = expr;
+    if (exprKind.case !== "callExpr") return expr === clause ? [] : [expr];
+    const { target, args } = exprKind.value;
+    return target ? [target, ...args] : args;
+  }).filter((expr) => expr.exprKind.case !== "constExpr");
+}

@@ -1,0 +1,167 @@
+/**
+ * Reading one named value of a request: a header, a query parameter, or a field of the body.
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
+import { z } from "zod";
+import type { Refusal } from "./condition.ts";
+import type { LaunchRequest } from "./request.ts";
+
+const NAME_CHARACTERS_MAX = 256;
+/** A list of more elements than these is not read. */
+const ELEMENTS_MAX = 1_000;
+/** A header's name is a token (RFC 9110 section 5.6.2). */
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** `~` is written `~0` and `/` is written `~1` (RFC 6901 section 3). */
+const POINTER = /^(\/([^~/]|~[01])*)+$/;
+const ARRAY_INDEX = /^(0|[1-9][0-9]*)$/;
+
+/** Where a request carries a value. */
+export interface Field {
+  in: "header" | "query" | "body";
+  /**
+   * A header's name, in any case; a query parameter's name; or for the body a top-level key of JSON
+   * or of a form, or a JSON Pointer (RFC 6901) when it begins with `/`.
+   */
+  name: string;
+}
+
+/** The schema of a header's name. */
+export const headerNameSchema = z.string().max(NAME_CHARACTERS_MAX).regex(HEADER_NAME, {
+  error: "Must be the name of a header: letters, digits and !#$%&'*+-.^_`|~",
+});
+
+/** The schema of {@linkcode Field.in}. */
+export const fieldInSchema = z.enum(["header", "query", "body"]).describe(
+  "The part of the request that carries the value",
+);
+
+/** The schema of {@linkcode Field.name}; {@linkcode checkField} looks at it together with `in`. */
+export const fieldNameSchema = z.string().min(1).max(NAME_CHARACTERS_MAX).describe(
+  "A header, a query parameter, a top-level key of the body, or a JSON Pointer into it",
+);
+
+/** Refuses, in a schema's `superRefine`, a name that cannot be where `in` says. */
+export function checkField(field: Field, context: z.RefinementCtx): void {
+  const refuse = (message: string) => context.addIssue({ code: "custom", path: ["name"], message });
+  if (field.in === "header" && !HEADER_NAME.test(field.name)) {
+    refuse("Must be the name of a header: letters, digits and !#$%&'*+-.^_`|~");
+  }
+  if (field.in === "body" && field.name.startsWith("/") && !POINTER.test(field.name)) {
+    refuse("Must be a JSON Pointer (RFC 6901): write ~ as ~0 and / as ~1");
+  }
+}
+
+/** What a field is called in a refusal, such as `Header X-Token`. */
+export function describeField(field: Field): string {
+  const kinds = { header: "Header", query: "Query parameter", body: "Body field" };
+  return `${kinds[field.in]} ${field.name}`;
+}
+
+/**
+ * Reads a field, a JSON number included. A query parameter or a form field that comes twice is
+ * refused, since senders and proxies disagree on which of the two counts. A header that comes twice
+ * is its values joined with `, ` (RFC 9110 section 5.3); a key twice in one JSON object is its last
+ * value, as `JSON.parse` has it.
+ */
+export function readField(request: LaunchRequest, field: Field): string | number | Refusal {
+  switch (field.in) {
+    case "header":
+      return request.headers.get(field.name) ?? missing(field);
+    case "query":
+      return onlyOne(request.query.getAll(field.name), field);
+    case "body":
+      return readBodyField(request, field);
+  }
+}
+
+/** Reads a field that must be a string. */
+export function readText(request: LaunchRequest, field: Field): string | Refusal {
+  const value = readField(request, field);
+  return typeof value === "number" ? notA("string", field, value) : value;
+}
+
+/**
+ * Reads a field of every element of a list in a JSON body.
+ *
+ * @param list a JSON Pointer (RFC 6901) to the list
+ * @param name a key of its elements, or a JSON Pointer into them
+ * @returns the values of all, or why one has none
+ */
+export function readEach(request: LaunchRequest, list: string, name: string): string[] | Refusal {
+  const body = request.parsedBody();
+  const field: Field = { in: "body", name: list };
+  const elements = body.kind === "json" ? pathOf(list).reduce(child, body.value) : undefined;
+  if (elements === undefined) return missing(field);
+  if (!Array.isArray(elements) || elements.length === 0) return notA("list", field, elements);
+  if (elements.length > ELEMENTS_MAX) {
+    return { reason: `${describeField(field)} is too long`, found: `${elements.length} elements` };
+  }
+  const values = elements.map((element) => pathOf(name).reduce(child, element));
+  const other = values.findIndex((value) => typeof value !== "string");
+  if (other === -1) return values.filter((value) => typeof value === "string");
+  return { reason: `${describeField(field)} has no ${name} in its element ${other}` };
+}
+
+/**
+ * The bytes of a value that was read: a header's characters stand for one byte each, whatever
+ * encoding the sender meant; everything else was decoded as UTF-8 and is encoded again.
+ */
+export function bytesOf(field: Field, text: string): Uint8Array {
+  return Buffer.from(text, field.in === "header" ? "latin1" : "utf8");
+}
+
+function readBodyField(request: LaunchRequest, field: Field): string | number | Refusal {
+  const path = pathOf(field.name);
+  const body = request.parsedBody();
+  switch (body.kind) {
+    case "other":
+      return {
+        reason: `${describeField(field)} is missing: the body is neither JSON nor a form`,
+        found: `${request.body.length} bytes of type ${request.headers.get("content-type")}`,
+      };
+    case "form": {
+      const [name, ...deeper] = path;
+      if (name === undefined || deeper.length > 0) return missing(field);
+      return onlyOne(body.fields.get(name) ?? [], field);
+    }
+    case "json": {
+      const value = path.reduce(child, body.value);
+      if (typeof value === "string" || typeof value === "number") return value;
+      return value === undefined ? missing(field) : notA("string", field, value);
+    }
+  }
+}
+
+/** The keys of a JSON Pointer (RFC 6901), or one key. */
+export function pathOf(name: string): string[] {
+  if (!name.startsWith("/")) return [name];
+  return name.slice(1).split("/").map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/** One step into a JSON value: own properties alone, so that `constructor` is no key. */
+function child(parent: unknown, key: string): unknown {
+  if (typeof parent !== "object" || parent === null) return undefined;
+  if (Array.isArray(parent) && !ARRAY_INDEX.test(key)) return undefined;
+  return Object.getOwnPropertyDescriptor(parent, key)?.value;
+}
+
+function onlyOne(values: readonly string[], field: Field): string | Refusal {
+  const [value, ...others] = values;
+  if (value === undefined) return missing(field);
+  if (others.length === 0) return value;
+  return {
+    reason: `${describeField(field)} is ambiguous: it comes more than once`,
+    found: `${values.length} values`,
+  };
+}
+
+function missing(field: Field): Refusal {
+  return { reason: `${describeField(field)} is missing` };
+}
+
+function notA(expected: string, field: Field, value: unknown): Refusal {
+  const kind = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+  return { reason: `${describeField(field)} is not a ${expected}`, expected, found: kind };
+}

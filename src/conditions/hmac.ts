@@ -1,0 +1,143 @@
+/**
+ * A condition that a request is signed with an HMAC (RFC 2104), as a provider does or in a way of
+ * its own.
+ *
+ * @module
+ */
+import { z } from "zod";
+import type { Problem } from "../errors.ts";
+import type { Check, CheckedKind, ConditionContext, ConditionSettings } from "./condition.ts";
+import type { Field } from "./field.ts";
+import { launchRequest } from "./request.ts";
+import {
+  describeMissing,
+  refuseWithoutSecrets,
+  resolveSecrets,
+  type Secrets,
+  secretsSchema,
+} from "./secret.ts";
+import { settingsObject } from "./settings.ts";
+import { isMac, macMaker, macMatcher } from "./signing/algorithms.ts";
+import { writeSignatures } from "./signing/candidates.ts";
+import { contentOf } from "./signing/content.ts";
+import { decodeSecret } from "./signing/keys.ts";
+import { hmacPresets } from "./signing/presets/mod.ts";
+import {
+  type MacAlgorithm,
+  type Scheme,
+  schemeShape,
+  signatureFields,
+  signedContents,
+} from "./signing/scheme.ts";
+import { checkScheme, fillGeneralForm, reviewTimestamp, schemeOf } from "./signing/settings.ts";
+import { parseTemplate } from "./signing/template.ts";
+import { prepareVerifier } from "./signing/verify.ts";
+import { isTimestamp } from "./timestamp.ts";
+
+const ALGORITHMS = ["sha1", "sha256", "sha384", "sha512"] as const;
+const VARIABLE = /^\{env:/;
+
+const schema = settingsObject({
+  type: z.literal("hmac"),
+  preset: z.enum(Object.keys(hmacPresets)).optional().describe(
+    "A provider that is known; any other field stands in the place of the provider's own",
+  ),
+  algorithm: z.enum(ALGORITHMS).optional().describe("The hash of the HMAC"),
+  ...schemeShape,
+  secrets: secretsSchema,
+}).superRefine((settings, context) => checkScheme(settings, context, hmacPresets, ALGORITHMS))
+  .overwrite((settings) =>
+    fillGeneralForm(settings, { encoding: "hex", prefix: "", signed_content: "{body}" })
+  );
+
+/** The settings of an HMAC condition. */
+export type HmacSettings = z.infer<typeof schema>;
+
+/** A signature over the body and what else the scheme names, made with a secret. */
+export const hmac = {
+  type: "hmac",
+  stage: "authentication",
+  schema,
+  review,
+  credentials: (settings: HmacSettings): Field[] => signatureFields(hmacScheme(settings)),
+  prepare,
+} satisfies CheckedKind<HmacSettings>;
+
+/** The whole scheme of an HMAC condition. */
+export function hmacScheme(settings: HmacSettings): Scheme & { algorithm: MacAlgorithm } {
+  const scheme = schemeOf(settings, hmacPresets);
+  if (!isMac(scheme.algorithm)) throw new TypeError(`No algorithm of an HMAC: ${scheme.algorithm}`);
+  return { ...scheme, algorithm: scheme.algorithm };
+}
+
+/** The secrets of an HMAC condition, as the scheme writes its keys. */
+export function hmacSecrets(
+  settings: HmacSettings,
+  env: (name: string) => string | undefined,
+): Secrets {
+  const scheme = hmacScheme(settings);
+  return resolveSecrets(settings.secrets, env, (text) => decodeSecret(text, scheme));
+}
+
+/** What a sender signs. */
+export interface SignedParts {
+  /** The body, byte for byte as it is sent. */
+  body: Uint8Array;
+  /** The timestamp as it is sent; needed when `signed_content` names it. */
+  timestamp?: string;
+}
+
+/**
+ * Makes the value of the signature's header, as a sender does that signs its body and a timestamp.
+ *
+ * @param secret the secret itself, not `{env:NAME}`
+ * @throws {TypeError} when the scheme signs more than that, or the secret cannot be decoded
+ */
+export function sign(settings: HmacSettings, secret: string, parts: SignedParts): string {
+  const scheme = hmacScheme(settings);
+  const { body, timestamp = "" } = parts;
+  const key = decodeSecret(secret, scheme);
+  const [template = ""] = signedContents(scheme);
+  const request = launchRequest({
+    method: "POST",
+    path: "/",
+    query: new URLSearchParams(),
+    headers: new Headers(),
+    body,
+    remoteIp: "",
+    receivedAt_ms: 0,
+  });
+  const facts = { timestamp: new TextEncoder().encode(timestamp), id: new Uint8Array(), url: "" };
+  const content = contentOf(parseTemplate(template), request, facts);
+  if (!Array.isArray(content) || key === undefined) {
+    throw new TypeError("Cannot sign a body and a timestamp alone as this scheme does");
+  }
+  return writeSignatures([macMaker(scheme.algorithm, key)(content)], scheme, timestamp);
+}
+
+function review(settings: HmacSettings, siblings: readonly ConditionSettings[]): Problem[] {
+  const scheme = hmacScheme(settings);
+  const problems = reviewTimestamp(scheme, siblings);
+  settings.secrets.forEach((secret, index) => {
+    if (VARIABLE.test(secret) || decodeSecret(secret, scheme)?.length) return;
+    const detail = scheme.key_encoding === "utf8"
+      ? "Expected a secret, found nothing behind its prefix"
+      : `Expected a secret in ${scheme.key_encoding}, found another string`;
+    problems.push({ pointer: `/secrets/${index}`, detail });
+  });
+  return problems;
+}
+
+function prepare(settings: HmacSettings, context: ConditionContext): Check {
+  const scheme = hmacScheme(settings);
+  const secrets = hmacSecrets(settings, context.env);
+  // Only settings that were stored without a review can have such a problem.
+  const [problem] = reviewTimestamp(scheme, context.siblings);
+  const unusable = refuseWithoutSecrets(secrets) ?? (problem && { reason: problem.detail });
+  if (unusable) return () => unusable;
+  return prepareVerifier(scheme, {
+    matches: macMatcher(scheme.algorithm, secrets.usable.map(({ bytes }) => bytes)),
+    siblingTimestamp: context.siblings.find(isTimestamp),
+    hint: describeMissing(secrets),
+  });
+}

@@ -1,0 +1,38 @@
+/**
+ * A condition that a request comes from one of some addresses.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { AddressRanges, addressRangeSchema } from "../addresses.ts";
+import type { CheckedKind } from "./condition.ts";
+import { settingsObject } from "./settings.ts";
+
+const RANGES_MAX = 1_000;
+
+const schema = settingsObject({
+  type: z.literal("ip_allowlist"),
+  ranges: z.array(addressRangeSchema).min(1).max(RANGES_MAX).describe(
+    "IPv4 and IPv6 addresses and CIDR ranges; behind a proxy the client's address is looked at",
+  ),
+});
+
+/** The settings of an IP allow-list. */
+export type IpAllowlistSettings = z.infer<typeof schema>;
+
+/**
+ * The client's address must be in one of the ranges. It is the peer's own, or what a trusted proxy
+ * says: no header of a stranger is believed.
+ */
+export const ipAllowlist = {
+  type: "ip_allowlist",
+  stage: "address",
+  schema,
+  prepare({ ranges }: IpAllowlistSettings) {
+    const allowed = new AddressRanges(ranges);
+    return ({ remoteIp }) =>
+      allowed.has(remoteIp)
+        ? undefined
+        : { reason: "The client's address is in none of the ranges", found: remoteIp };
+  },
+} satisfies CheckedKind<IpAllowlistSettings>;

@@ -1,0 +1,138 @@
+/**
+ * A condition that a request carries a JSON Web Token (RFC 7519), signed by one that is trusted.
+ *
+ * @module
+ */
+import { z } from "zod";
+import type { Check, CheckedKind, ConditionContext } from "./condition.ts";
+import {
+  checkField,
+  describeField,
+  type Field,
+  fieldInSchema,
+  fieldNameSchema,
+  readText,
+} from "./field.ts";
+import { isJwksUrl } from "./jwks.ts";
+import { keyFinder, readTokenHeader } from "./jwt_keys.ts";
+import { verifyToken, WRONG_SIGNATURE } from "./jwt_verify.ts";
+import { fits, isSymmetric, JWT_ALGORITHMS, readPublicKey } from "./public_key.ts";
+import { describeMissing, resolveSecrets, secretsSchema } from "./secret.ts";
+import { settingsObject } from "./settings.ts";
+
+const textOrTextsSchema = z.union([
+  z.string().min(1).max(1024),
+  z.array(z.string().min(1).max(1024)).min(1).max(16),
+]);
+const publicKeySchema = z.union([
+  z.string().min(1).max(16_384),
+  z.looseObject({ kty: z.string() }),
+]).superRefine((setting, context) => {
+  const key = readPublicKey(setting);
+  if (typeof key === "string") context.addIssue({ code: "custom", message: key });
+});
+
+const schema = settingsObject({
+  type: z.literal("jwt"),
+  in: fieldInSchema.default("header"),
+  name: fieldNameSchema.default("Authorization"),
+  prefix: z.string().max(256).default("Bearer ").describe("What stands before the token, exactly"),
+  algorithms: z.array(z.enum(JWT_ALGORITHMS)).min(1).max(JWT_ALGORITHMS.length).describe(
+    "The signature algorithms that are accepted",
+  ),
+  secrets: secretsSchema.optional(),
+  public_keys: z.array(publicKeySchema).min(1).max(16).optional().describe(
+    "Public keys of which any one may match: PEM or JWK",
+  ),
+  jwks_url: z.string().max(2048).refine(isJwksUrl, {
+    error: "Must be an https: URL without credentials, or http: on a loopback host",
+  }).optional().describe("Where the issuer publishes its keys"),
+  issuer: textOrTextsSchema.optional().describe("The 'iss' that is accepted, or several"),
+  audience: textOrTextsSchema.optional().describe("The 'aud' that is accepted, or several"),
+  claims: z.record(z.string().min(1).max(256), z.json()).optional().describe(
+    "Claims that must be there with exactly this value, or with any value where it is null",
+  ),
+  leeway: z.int().min(0).max(300).default(30).describe(
+    "How far the sender's clock may be off for 'exp' and 'nbf', in seconds",
+  ),
+}).superRefine(checkField).superRefine(checkKeySource);
+
+/** The settings of a JWT condition. */
+export type JwtSettings = z.infer<typeof schema>;
+
+/** A token that the sender's issuer signed. */
+export const jwt = {
+  type: "jwt",
+  stage: "authentication",
+  schema,
+  credentials: (settings: JwtSettings): Field[] => [settings],
+  prepare,
+} satisfies CheckedKind<JwtSettings>;
+
+/**
+ * One source of keys, and only algorithms of its kind: with a public key at hand as an HMAC secret,
+ * anyone could sign (RFC 8725 section 2.1).
+ */
+function checkKeySource(settings: JwtSettings, context: z.RefinementCtx): void {
+  const refuse = (path: PropertyKey[], message: string) =>
+    context.addIssue({ code: "custom", path, message });
+  const sources = (["secrets", "public_keys", "jwks_url"] as const).filter((source) =>
+    settings[source] !== undefined
+  );
+  if (sources.length !== 1) {
+    refuse(
+      [],
+      `Must have exactly one of secrets, public_keys and jwks_url: current value is ${
+        sources.join(" and ") || "none"
+      }`,
+    );
+    return;
+  }
+  settings.algorithms.forEach((algorithm, index) => {
+    if (isSymmetric(algorithm) === (settings.secrets !== undefined)) return;
+    refuse(
+      ["algorithms", index],
+      isSymmetric(algorithm)
+        ? `${algorithm} signs with a secret: it goes with secrets, not with ${sources[0]}`
+        : `${algorithm} signs with a private key: it goes with public_keys or jwks_url, not with secrets`,
+    );
+  });
+  settings.public_keys?.forEach((setting, index) => {
+    const key = readPublicKey(setting);
+    if (typeof key === "string" || settings.algorithms.some((algorithm) => fits(key, algorithm))) {
+      return;
+    }
+    refuse(["public_keys", index], "Must be a key for one of the algorithms listed");
+  });
+}
+
+function prepare(settings: JwtSettings, context: ConditionContext): Check {
+  const { prefix, algorithms } = settings;
+  const secrets = resolveSecrets(settings.secrets ?? [], context.env);
+  const findKeys = keyFinder(settings, secrets, context);
+  const place = describeField(settings);
+  const token = `a JWT signed with ${algorithms.join(" or ")}`;
+  const expected = prefix === "" ? token : `${JSON.stringify(prefix)} and ${token}`;
+
+  return async (request) => {
+    const text = readText(request, settings);
+    if (typeof text !== "string") return { expected, ...text };
+    if (!text.startsWith(prefix)) {
+      return { reason: `${place} does not begin with the prefix`, expected };
+    }
+    const token = text.slice(prefix.length);
+    const header = readTokenHeader(token, algorithms);
+    if ("reason" in header) return { expected, ...header };
+    const keys = await findKeys(header);
+    if (!Array.isArray(keys)) return { expected, ...keys };
+    // Every key is tried, even after one that fits, so that the time does not tell which it is.
+    const refusals = await Promise.all(
+      keys.map((key) => verifyToken(token, key, settings, request.receivedAt_ms)),
+    );
+    if (refusals.includes(undefined)) return undefined;
+    // A key that verified the signature knows more of what is wrong than the others.
+    const refusal = refusals.find((refusal) => refusal !== WRONG_SIGNATURE);
+    return refusal ??
+      { reason: `${WRONG_SIGNATURE.reason}${describeMissing(secrets)}`, expected };
+  };
+}

@@ -1,0 +1,92 @@
+/**
+ * What a condition sees of a request. Nothing here knows the HTTP server: `http/` makes one of these
+ * from what came in, a test makes one by hand.
+ *
+ * @module
+ */
+import { parseMediaType } from "@std/media-types";
+
+/** A request on a trigger's URL, its body read to the end. */
+export interface LaunchRequest {
+  readonly method: string;
+  /** The path as sent, without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** The public URL as the sender sees it, path and query included. */
+  readonly url: string;
+  readonly headers: Headers;
+  /** The bytes of the body exactly as they came. */
+  readonly body: Uint8Array;
+  /** The client's address: the peer's, or what a trusted proxy says. */
+  readonly remoteIp: string;
+  /** When the request line had been read, in milliseconds since the epoch by the wall clock. */
+  readonly receivedAt_ms: number;
+  /** The body as a value; parsed at the first call and kept. */
+  parsedBody(): ParsedBody;
+}
+
+/** A body read as JSON, or as a form, or as neither. */
+export type ParsedBody =
+  | { kind: "json"; value: unknown }
+  | { kind: "form"; fields: ReadonlyMap<string, readonly string[]> }
+  | { kind: "other" };
+
+/** The parts of a {@linkcode LaunchRequest} that cannot be derived. */
+export interface LaunchRequestParts extends Omit<LaunchRequest, "parsedBody" | "url"> {
+  /** Where it is not known, it is made from the Host header, the path and the query. */
+  readonly url?: string;
+}
+
+/** Makes a request whose body is parsed when it is first asked for. */
+export function launchRequest(parts: LaunchRequestParts): LaunchRequest {
+  let parsed: ParsedBody | undefined;
+  return {
+    ...parts,
+    url: parts.url ?? urlOf(parts),
+    parsedBody: () => parsed ??= parseBody(parts.body, parts.headers.get("content-type") ?? ""),
+  };
+}
+
+/**
+ * Reads a body by its content type: `application/x-www-form-urlencoded` is a form; anything else is
+ * JSON if it parses as JSON, since senders mislabel it (curl's `-d` sends JSON as a form: a body of
+ * that type which begins with `{` or `[` and parses as JSON is JSON).
+ */
+export function parseBody(body: Uint8Array, contentType: string): ParsedBody {
+  if (body.length === 0) return { kind: "other" };
+  const isForm = mediaType(contentType) === "application/x-www-form-urlencoded";
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch {
+    return { kind: "other" };
+  }
+  if (!isForm || /^\s*[{[]/.test(text)) {
+    try {
+      return { kind: "json", value: JSON.parse(text) };
+    } catch {
+      if (!isForm) return { kind: "other" };
+    }
+  }
+  const fields = new Map<string, string[]>();
+  for (const [name, value] of new URLSearchParams(text)) {
+    const values = fields.get(name);
+    if (values) values.push(value);
+    else fields.set(name, [value]);
+  }
+  return { kind: "form", fields };
+}
+
+function urlOf({ headers, path, query }: LaunchRequestParts): string {
+  const search = query.toString();
+  return `https://${headers.get("host") ?? "localhost"}${path}${search === "" ? "" : `?${search}`}`;
+}
+
+/** The media type of a Content-Type header without its parameters; empty when there is none. */
+export function mediaType(contentType: string): string {
+  try {
+    return contentType === "" ? "" : parseMediaType(contentType)[0];
+  } catch {
+    return "";
+  }
+}

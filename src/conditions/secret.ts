@@ -1,0 +1,109 @@
+/**
+ * Secrets: where they come from, and the only comparisons of them that there are. An HMAC of a JWT
+ * is the one exception: `jwt.ts` leaves it to WebCrypto's `verify`.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import { timingSafeEqual } from "@std/crypto/timing-safe-equal";
+import { z } from "zod";
+import type { Refusal } from "./condition.ts";
+
+const SECRET_CHARACTERS_MAX = 4096;
+const SECRETS_MAX = 16;
+const VARIABLE = /^\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;
+
+/** The schema of a condition's `secrets`: any one may match, so that they can be changed in turn. */
+export const secretsSchema = z.array(
+  z.string().min(1, { error: "Must not be empty" }).max(SECRET_CHARACTERS_MAX).refine(
+    (text) => VARIABLE.test(text) || !text.includes("{env:"),
+    { error: "Must be a literal, or {env:NAME} and nothing else" },
+  ),
+).min(1).max(SECRETS_MAX).describe(
+  "Secrets of which any one may match, each a literal or {env:NAME}",
+);
+
+/** One secret. */
+export interface Secret {
+  readonly bytes: Uint8Array;
+  /** The SHA-256 of the bytes. */
+  readonly digest: Uint8Array;
+}
+
+/** The secrets of one condition. */
+export interface Secrets {
+  /** Those that can match; never empty ones. */
+  readonly usable: readonly Secret[];
+  /** The environment variables that are not set, or empty. */
+  readonly missing: readonly string[];
+  /** How many could not be decoded. */
+  readonly malformed: number;
+}
+
+/**
+ * Looks up the secrets of a condition's settings. One that is empty, missing or malformed matches
+ * nothing.
+ *
+ * @param decode makes a secret's bytes from its text, undefined when it cannot; UTF-8 by default
+ */
+export function resolveSecrets(
+  settings: readonly string[],
+  env: (name: string) => string | undefined,
+  decode: (text: string) => Uint8Array | undefined = (text) => new TextEncoder().encode(text),
+): Secrets {
+  const usable: Secret[] = [];
+  const missing: string[] = [];
+  let malformed = 0;
+  for (const setting of settings) {
+    const variable = VARIABLE.exec(setting)?.[1];
+    const text = variable === undefined ? setting : env(variable);
+    if (text) {
+      const bytes = decode(text);
+      if (bytes === undefined || bytes.length === 0) malformed++;
+      else usable.push({ bytes, digest: sha256(bytes) });
+    } else if (variable !== undefined) {
+      missing.push(variable);
+    }
+  }
+  return { usable, missing, malformed };
+}
+
+/** Why a condition can let no request pass: none of its secrets can be used. */
+export function refuseWithoutSecrets(secrets: Secrets): Refusal | undefined {
+  if (secrets.usable.length > 0) return undefined;
+  return { reason: `No secret can be used${describeMissing(secrets) || ": all are empty"}` };
+}
+
+/** Which secrets cannot be used, to end a reason with; empty when all can. */
+export function describeMissing({ missing, malformed }: Secrets): string {
+  const parts: string[] = [];
+  if (missing.length === 1) parts.push(`environment variable ${missing[0]} is not set`);
+  if (missing.length > 1) parts.push(`environment variables ${missing.join(", ")} are not set`);
+  if (malformed > 0) parts.push(`${malformed} cannot be decoded`);
+  return parts.length === 0 ? "" : `: ${parts.join("; ")}`;
+}
+
+/**
+ * Whether a token is one of the secrets. Digests are compared, so that the time tells nothing of
+ * the secrets' content, nor of their length.
+ */
+export function isSecret(token: Uint8Array, secrets: Secrets): boolean {
+  return isAnyOf(sha256(token), secrets.usable.map(({ digest }) => digest));
+}
+
+/**
+ * Whether the bytes are one of the candidates, in a time that depends on their number and lengths
+ * alone: all are compared, even when an early one is equal.
+ */
+export function isAnyOf(bytes: Uint8Array, candidates: readonly Uint8Array[]): boolean {
+  let found = false;
+  for (const candidate of candidates) {
+    const equal = bytes.length === candidate.length && timingSafeEqual(bytes, candidate);
+    found = equal || found;
+  }
+  return found;
+}
+
+function sha256(bytes: Uint8Array): Uint8Array {
+  return createHash("sha256").update(bytes).digest();
+}

@@ -1,0 +1,89 @@
+/**
+ * A condition that a request is signed with a private key, of which the public key is known.
+ *
+ * @module
+ */
+import type { KeyObject } from "node:crypto";
+import { z } from "zod";
+import type { Problem } from "../errors.ts";
+import type { Check, CheckedKind, ConditionContext, ConditionSettings } from "./condition.ts";
+import type { Field } from "./field.ts";
+import { settingsObject } from "./settings.ts";
+import { signatureMatcher } from "./signing/algorithms.ts";
+import { readVerificationKey } from "./signing/keys.ts";
+import { signaturePresets } from "./signing/presets/mod.ts";
+import {
+  type Scheme,
+  schemeShape,
+  SIGNATURE_ALGORITHMS,
+  signatureFields,
+} from "./signing/scheme.ts";
+import { checkScheme, fillGeneralForm, reviewTimestamp, schemeOf } from "./signing/settings.ts";
+import { prepareVerifier } from "./signing/verify.ts";
+import { isTimestamp } from "./timestamp.ts";
+
+const KEYS_MAX = 8;
+
+const publicKeySchema = z.union([
+  z.string().min(1).max(16_384),
+  z.looseObject({ kty: z.string() }),
+]);
+
+const schema = settingsObject({
+  type: z.literal("signature"),
+  preset: z.enum(Object.keys(signaturePresets)).optional().describe(
+    "A provider that is known; any other field stands in the place of the provider's own",
+  ),
+  algorithm: z.enum(SIGNATURE_ALGORITHMS).optional().describe("The algorithm of the signature"),
+  signature_format: z.enum(["der", "raw"]).optional().describe(
+    "How ecdsa_p256 writes a signature: ASN.1 DER, or 32 bytes of r and 32 of s",
+  ),
+  ...schemeShape,
+  public_keys: z.array(publicKeySchema).min(1).max(KEYS_MAX).describe(
+    "Public keys of which any one may match: as the provider shows them, PEM or JWK",
+  ),
+}).superRefine((settings, context) => {
+  checkScheme(settings, context, signaturePresets, SIGNATURE_ALGORITHMS);
+  const scheme = signatureScheme(settings);
+  if (scheme.algorithm === undefined) return;
+  settings.public_keys.forEach((setting, index) => {
+    const key = readVerificationKey(setting, scheme);
+    if (typeof key !== "string") return;
+    context.addIssue({ code: "custom", path: ["public_keys", index], message: key });
+  });
+}).overwrite((settings) =>
+  fillGeneralForm(settings, { encoding: "base64", prefix: "", signed_content: "{body}" })
+);
+
+/** The settings of a signature condition. */
+export type SignatureSettings = z.infer<typeof schema>;
+
+/** A signature over the body and what else the scheme names, made with a private key. */
+export const signature = {
+  type: "signature",
+  stage: "authentication",
+  schema,
+  review: (settings: SignatureSettings, siblings: readonly ConditionSettings[]): Problem[] =>
+    reviewTimestamp(signatureScheme(settings), siblings),
+  credentials: (settings: SignatureSettings): Field[] => signatureFields(signatureScheme(settings)),
+  prepare,
+} satisfies CheckedKind<SignatureSettings>;
+
+/** The whole scheme of a signature condition. */
+export function signatureScheme(settings: Omit<SignatureSettings, "public_keys">): Scheme {
+  return schemeOf(settings, signaturePresets);
+}
+
+function prepare(settings: SignatureSettings, context: ConditionContext): Check {
+  const scheme = signatureScheme(settings);
+  const keys = settings.public_keys.map((setting) => readVerificationKey(setting, scheme))
+    .filter((key): key is KeyObject => typeof key !== "string");
+  // Only settings that were stored without a review can have such a problem.
+  const [problem] = reviewTimestamp(scheme, context.siblings);
+  if (problem) return () => ({ reason: problem.detail });
+  return prepareVerifier(scheme, {
+    matches: signatureMatcher(scheme.algorithm, keys),
+    siblingTimestamp: context.siblings.find(isTimestamp),
+    hint: "",
+  });
+}

@@ -1,0 +1,141 @@
+/**
+ * The parts of signed content that a template cannot say, each as its provider documents it.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import type { Refusal } from "../condition.ts";
+import type { LaunchRequest } from "../request.ts";
+import type { Builder } from "./template.ts";
+
+const SIGNED_HEADERS_MAX = 32;
+
+/** The headers in which Contentful says what it signed, and when. */
+const CONTENTFUL_SIGNED_HEADERS = "x-contentful-signed-headers";
+const CONTENTFUL_TIMESTAMP = "x-contentful-timestamp";
+
+/** Makes a part of what is signed, as text. */
+export type Build = (request: LaunchRequest, url: string) => string | Refusal;
+
+/** What makes each part. */
+export const BUILDERS: Readonly<Record<Builder, Build>> = {
+  "contentful:headers": contentfulHeaders,
+  "contentful:path": (_request, url) => contentfulPath(url),
+  "hubspot:url": (_request, url) => hubspotUrl(url),
+  "twilio:parameters": twilioParameters,
+  "twilio:url_with_port": (_request, url) => withPort(url, (port) => `:${port}`),
+  "twilio:url_without_port": (_request, url) => withPort(url, () => ""),
+};
+
+/** What a sender must add to a request before it can sign it. */
+export interface Additions {
+  headers?: Record<string, string>;
+  query?: Record<string, string>;
+}
+
+/** What signing with a part asks to be added to a request. */
+export function additionsFor(builder: Builder, request: LaunchRequest): Additions {
+  switch (builder) {
+    case "contentful:headers": {
+      const names = [CONTENTFUL_SIGNED_HEADERS, CONTENTFUL_TIMESTAMP];
+      return { headers: { [CONTENTFUL_SIGNED_HEADERS]: names.join(",") } };
+    }
+    case "twilio:parameters": {
+      const needsHash = request.body.length > 0 && request.parsedBody().kind !== "form";
+      return needsHash ? { query: { bodySHA256: sha256(request.body) } } : {};
+    }
+    default:
+      return {};
+  }
+}
+
+/**
+ * Each parameter of a form, its name and its values: names in the order of their code units, values
+ * likewise and each once. Any other body is bound by its hash, which is a parameter of the URL.
+ */
+function twilioParameters(request: LaunchRequest): string | Refusal {
+  const [hash, ...others] = request.query.getAll("bodySHA256");
+  if (others.length > 0) return { reason: "Query parameter bodySHA256 comes more than once" };
+  if (hash !== undefined) {
+    // Even of no body, and of a form: or anyone could send one with the signature of another.
+    if (hash.toLowerCase() === sha256(request.body)) return "";
+    return { reason: "Query parameter bodySHA256 is not the SHA-256 of the body" };
+  }
+  if (request.body.length === 0) return "";
+  const parsed = request.parsedBody();
+  if (parsed.kind !== "form") {
+    return { reason: "Query parameter bodySHA256 is missing: the body is no form" };
+  }
+  const names = [...parsed.fields.keys()].sort();
+  if (names.length === 0 || names[0] === "") {
+    return { reason: "The body holds no parameter, or one without a name: that is not signed" };
+  }
+  return names.map((name) => {
+    const values = [...new Set(parsed.fields.get(name))].sort();
+    return values.map((value) => name + value).join("");
+  }).join("");
+}
+
+/** The URL with another port: Twilio signs it with and without, depending on the product. */
+function withPort(url: string, write: (port: string) => string): string {
+  const [, scheme, host, port, rest] = /^(https?):\/\/([^/?#]*?)(?::(\d+))?([/?].*)?$/.exec(url) ??
+    [];
+  if (scheme === undefined) return url;
+  return `${scheme}://${host}${write(port ?? (scheme === "https" ? "443" : "80"))}${rest ?? ""}`;
+}
+
+/** The codes that HubSpot decodes before it signs, and no others. */
+const HUBSPOT_CODES: Readonly<Record<string, string>> = {
+  "%3A": ":",
+  "%2F": "/",
+  "%3F": "?",
+  "%40": "@",
+  "%21": "!",
+  "%24": "$",
+  "%27": "'",
+  "%28": "(",
+  "%29": ")",
+  "%2A": "*",
+  "%2C": ",",
+  "%3B": ";",
+};
+
+function hubspotUrl(url: string): string {
+  return url.replace(
+    /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/gi,
+    (code) => HUBSPOT_CODES[code.toUpperCase()] ?? code,
+  );
+}
+
+/** The path, and the query escaped once more, as Contentful's own library writes it. */
+function contentfulPath(url: string): string {
+  const { pathname, search } = new URL(url);
+  const [query = ""] = search.slice(1).split("?");
+  return encodeURI(query === "" ? pathname : `${pathname}?${encodeURIComponent(query)}`);
+}
+
+/** The headers that the request says are signed: the timestamp must be one of them. */
+function contentfulHeaders(request: LaunchRequest): string | Refusal {
+  const listed = request.headers.get(CONTENTFUL_SIGNED_HEADERS);
+  if (listed === null) return { reason: `Header ${CONTENTFUL_SIGNED_HEADERS} is missing` };
+  const names = new Set(listed.split(",").map((name) => name.trim().toLowerCase()));
+  for (const name of [CONTENTFUL_SIGNED_HEADERS, CONTENTFUL_TIMESTAMP]) {
+    if (!names.has(name)) {
+      return { reason: `Header ${CONTENTFUL_SIGNED_HEADERS} does not name ${name}` };
+    }
+  }
+  if (names.size > SIGNED_HEADERS_MAX) {
+    return {
+      reason: `Header ${CONTENTFUL_SIGNED_HEADERS} names over ${SIGNED_HEADERS_MAX} headers`,
+    };
+  }
+  const lines = [...names].sort().map((name) => {
+    const value = /^[a-z0-9_-]+$/.test(name) ? request.headers.get(name) : null;
+    return value === null ? "" : `${name}:${value.trim()}`;
+  });
+  return lines.filter((line) => line !== "").join(";");
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}

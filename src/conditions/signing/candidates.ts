@@ -1,0 +1,137 @@
+/**
+ * Reading the signatures that a request carries, and writing them as a sender does.
+ *
+ * @module
+ */
+import type { Refusal } from "../condition.ts";
+import { decode, encode, encodedLength } from "../encoding.ts";
+import { describeField, readText } from "../field.ts";
+import type { LaunchRequest } from "../request.ts";
+import { isMac, normalizeSignature, signatureLength } from "./algorithms.ts";
+import { type Scheme, signatureFields } from "./scheme.ts";
+
+/** More candidates than these are refused: each costs a comparison, or a verification. */
+const MAC_CANDIDATES_MAX = 16;
+const SIGNATURE_CANDIDATES_MAX = 4;
+/** More items than these are refused before any is looked at. */
+const ITEMS_MAX = 64;
+
+/** What a request says of its signatures. */
+export interface Candidates {
+  /** Each as it is compared; at least one. */
+  signatures: readonly Uint8Array[];
+  /** The value of the field that the scheme's timestamp names, where it is one of the signature's. */
+  timestamp: string | undefined;
+}
+
+/** Reads the signatures, of which any one may match. */
+export function readCandidates(scheme: Scheme, request: LaunchRequest): Candidates | Refusal {
+  const fields = signatureFields(scheme);
+  const place = fields.map(describeField).join(" or ");
+  const texts = fields.map((field) => readText(request, field));
+  const present = texts.filter((text) => typeof text === "string");
+  if (present.length === 0) {
+    const [first] = texts;
+    return fields.length === 1 && typeof first === "object" ? first : {
+      reason: `${place} is missing`,
+    };
+  }
+  const items = present.flatMap((text) => split(text, scheme.list_separator));
+  const candidates = namedItems(items, scheme.field, scheme);
+  const max = isMac(scheme.algorithm) ? MAC_CANDIDATES_MAX : SIGNATURE_CANDIDATES_MAX;
+  if (items.length > ITEMS_MAX || candidates.length > max) {
+    return {
+      reason: `${place} holds too many signatures`,
+      found: `${candidates.length} of ${items.length} items`,
+    };
+  }
+  const signatures = decodeAll(candidates, scheme, place);
+  if (!Array.isArray(signatures)) return signatures;
+  const timestamp = readTimestampItem(items, scheme, place);
+  return typeof timestamp === "object" ? timestamp : { signatures, timestamp };
+}
+
+/** What a signature of the scheme looks like, without one that would pass. */
+export function describeSignature(scheme: Scheme): string {
+  const { encoding, prefix, field, field_separator = "", timestamp } = scheme;
+  const bytes = signatureLength(scheme);
+  const unit = encoding === "hex" ? "hex digits" : `${encoding} characters`;
+  const value = bytes === undefined
+    ? `<${scheme.algorithm} signature in ${encoding}>`
+    : `<${encodedLength(bytes, encoding)} ${unit}>`;
+  const item = field === undefined ? prefix + value : `${field}${field_separator}${prefix}${value}`;
+  if (timestamp?.in !== "signature") return item;
+  return `${timestamp.name}${field_separator}<timestamp>${scheme.list_separator ?? ""}${item}`;
+}
+
+/** Writes signatures as the scheme has them, with the timestamp where it belongs to them. */
+export function writeSignatures(
+  signatures: readonly Uint8Array[],
+  scheme: Scheme,
+  timestamp: string,
+): string {
+  const { field, field_separator = "", list_separator } = scheme;
+  const written = signatures.map((signature) => {
+    const text = scheme.prefix + encode(signature, scheme.encoding);
+    return field === undefined ? text : `${field}${field_separator}${text}`;
+  });
+  if (list_separator === undefined) return written[0] ?? "";
+  if (scheme.timestamp?.in === "signature") {
+    written.unshift(`${scheme.timestamp.name}${field_separator}${timestamp}`);
+  }
+  return written.join(list_separator);
+}
+
+function decodeAll(
+  candidates: readonly string[],
+  scheme: Scheme,
+  place: string,
+): Uint8Array[] | Refusal {
+  const { prefix, encoding, field } = scheme;
+  if (candidates.length === 0) return { reason: `${place} holds no ${field} signature` };
+  const prefixed = candidates.filter((text) => text.startsWith(prefix));
+  if (prefixed.length === 0) return { reason: `${place} does not begin with the prefix` };
+  const digits = prefixed.map((text) => text.slice(prefix.length));
+  const signatures = digits.map((text) => decode(text, encoding))
+    .filter((bytes) => bytes !== undefined)
+    .map((bytes) => normalizeSignature(bytes, scheme))
+    .filter((signature) => signature !== undefined);
+  if (signatures.length > 0) return signatures;
+  return {
+    reason: `${place} is malformed`,
+    found: digits.map(({ length }) => `${length} characters`).join(", "),
+  };
+}
+
+function readTimestampItem(
+  items: readonly string[],
+  scheme: Scheme,
+  place: string,
+): string | undefined | Refusal {
+  const { timestamp } = scheme;
+  if (timestamp?.in !== "signature") return undefined;
+  const [value, ...others] = namedItems(items, timestamp.name, scheme);
+  if (value === undefined) return { reason: `${place} holds no ${timestamp.name}` };
+  // With two of them it would be open which one was signed and which one is fresh.
+  return others.length === 0
+    ? value
+    : { reason: `${place} is ambiguous: it holds ${timestamp.name} more than once` };
+}
+
+function split(text: string, separator: string | undefined): string[] {
+  if (separator === undefined) return [text];
+  return text.split(separator).map((item) => item.trim()).filter((item) => item !== "");
+}
+
+/** The values of the items of a name; all items where fields have no names. */
+function namedItems(
+  items: readonly string[],
+  name: string | undefined,
+  { field_separator }: Scheme,
+): string[] {
+  if (name === undefined || field_separator === undefined) return [...items];
+  return items.flatMap((item) => {
+    const at = item.indexOf(field_separator);
+    return at !== -1 && item.slice(0, at) === name ? [item.slice(at + field_separator.length)] : [];
+  });
+}

@@ -1,0 +1,76 @@
+/**
+ * What is signed, of one request.
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
+import type { Refusal } from "../condition.ts";
+import { bytesOf, readField } from "../field.ts";
+import type { LaunchRequest } from "../request.ts";
+import { BUILDERS } from "./builders.ts";
+import type { Scheme } from "./scheme.ts";
+import type { TemplatePart } from "./template.ts";
+
+/** What a template stands for that is read once for all templates of a scheme. */
+export interface ContentFacts {
+  /** The timestamp's bytes as they were sent. */
+  timestamp: Uint8Array;
+  /** The id's bytes as they were sent. */
+  id: Uint8Array;
+  /** The public URL. */
+  url: string;
+}
+
+/** The pieces that are signed, in order: never joined, and never read as text. */
+export function contentOf(
+  template: readonly TemplatePart[],
+  request: LaunchRequest,
+  facts: ContentFacts,
+): Uint8Array[] | Refusal {
+  const pieces: Uint8Array[] = [];
+  for (const part of template) {
+    const piece = pieceOf(part, request, facts);
+    if (!(piece instanceof Uint8Array)) return piece;
+    pieces.push(piece);
+  }
+  return pieces;
+}
+
+/** The public URL of a request: the scheme's own, with the request's query where it has none. */
+export function publicUrl(scheme: Scheme, request: LaunchRequest): string {
+  if (scheme.url === undefined) return request.url;
+  const question = request.url.indexOf("?");
+  if (question === -1 || scheme.url.includes("?")) return scheme.url;
+  return scheme.url + request.url.slice(question);
+}
+
+function pieceOf(
+  part: TemplatePart,
+  request: LaunchRequest,
+  facts: ContentFacts,
+): Uint8Array | Refusal {
+  if (part instanceof Uint8Array) return part;
+  switch (part.kind) {
+    case "body":
+      return request.body;
+    case "timestamp":
+      return facts.timestamp;
+    case "id":
+      return facts.id;
+    case "method":
+      return Buffer.from(request.method);
+    case "url":
+      return Buffer.from(facts.url);
+    case "path":
+      return Buffer.from(new URL(facts.url).pathname);
+    case "named": {
+      const value = readField(request, part);
+      if (typeof value === "object") return value;
+      return bytesOf(part, String(value));
+    }
+    case "built": {
+      const text = BUILDERS[part.builder](request, facts.url);
+      return typeof text === "string" ? Buffer.from(text) : text;
+    }
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * A request in the making: what a sender puts into it, step by step, before it is sent.
+ *
+ * @module
+ */
+import { HooklaunchError } from "../../errors.ts";
+import { type Field, pathOf } from "../field.ts";
+import { type LaunchRequest, launchRequest } from "../request.ts";
+
+/** A request cannot be made that a condition lets pass. */
+export class CannotSignError extends HooklaunchError {
+  override readonly code = "cannot_sign";
+}
+
+/** A request in the making. */
+export class Draft {
+  readonly headers: Headers;
+
+  /**
+   * @param method such as `POST`
+   * @param url the public URL of the trigger
+   * @param body the bytes that are sent
+   * @param headers such as `content-type`
+   * @param now_ms the time of sending, in milliseconds since the epoch
+   */
+  constructor(
+    readonly method: string,
+    public url: string,
+    public body: Uint8Array,
+    headers: Record<string, string>,
+    readonly now_ms: number,
+  ) {
+    this.headers = new Headers(headers);
+  }
+
+  /** The request as the receiver would see it now. */
+  request(): LaunchRequest {
+    const { pathname, searchParams } = new URL(this.url);
+    return launchRequest({
+      method: this.method,
+      url: this.url,
+      path: pathname,
+      query: searchParams,
+      headers: new Headers(this.headers),
+      body: this.body,
+      remoteIp: "",
+      receivedAt_ms: this.now_ms,
+    });
+  }
+
+  /** Puts a value where a field says, in the place of what is there. */
+  put(field: Field, value: string | number): void {
+    switch (field.in) {
+      case "header":
+        this.headers.set(field.name, String(value));
+        return;
+      case "query": {
+        const url = new URL(this.url);
+        url.searchParams.set(field.name, String(value));
+        this.url = url.href;
+        return;
+      }
+      case "body":
+        this.#putIntoBody(field.name, value);
+    }
+  }
+
+  /** Puts a value into every element of a list in the body. */
+  putEach(list: string, name: string, value: string): void {
+    const body = this.#json(list);
+    const elements = pathOf(list).reduce<unknown>(childOf, body);
+    if (!Array.isArray(elements) || elements.length === 0) {
+      throw new CannotSignError(`Cannot put a token into the list ${list}: the body has none`);
+    }
+    elements.forEach((_, index) => setPath(elements, [String(index), ...pathOf(name)], value));
+    this.body = new TextEncoder().encode(JSON.stringify(body));
+  }
+
+  #putIntoBody(name: string, value: string | number): void {
+    const parsed = this.request().parsedBody();
+    if (parsed.kind === "form") {
+      const form = new URLSearchParams(new TextDecoder().decode(this.body));
+      form.set(pathOf(name)[0] ?? name, String(value));
+      this.body = new TextEncoder().encode(form.toString());
+      return;
+    }
+    const body = this.#json(name);
+    setPath(body, pathOf(name), value);
+    this.body = new TextEncoder().encode(JSON.stringify(body));
+  }
+
+  #json(name: string): object {
+    const parsed = this.request().parsedBody();
+    if (parsed.kind === "json" && typeof parsed.value === "object" && parsed.value !== null) {
+      return parsed.value;
+    }
+    throw new CannotSignError(
+      `Cannot put ${name} into the body: it is neither a form nor an object of JSON`,
+    );
+  }
+}
+
+function childOf(parent: unknown, key: string): unknown {
+  if (typeof parent !== "object" || parent === null) return undefined;
+  return Object.getOwnPropertyDescriptor(parent, key)?.value;
+}
+
+/** Sets a value at a path, making the objects that are not there. A text stays a text. */
+function setPath(root: object, path: readonly string[], value: string | number): void {
+  let parent = root;
+  for (const key of path.slice(0, -1)) {
+    const next = childOf(parent, key);
+    const inner = typeof next === "object" && next !== null ? next : {};
+    // Not by assignment, which `__proto__` would make something else of.
+    if (inner !== next) define(parent, key, inner);
+    parent = inner;
+  }
+  const last = path.at(-1) ?? "";
+  define(parent, last, typeof childOf(parent, last) === "string" ? String(value) : value);
+}
+
+function define(parent: object, key: string, value: unknown): void {
+  Object.defineProperty(parent, key, {
+    value,
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  });
+}

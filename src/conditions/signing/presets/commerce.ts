@@ -1,0 +1,74 @@
+/**
+ * Providers of payments and shops that sign with a shared secret.
+ *
+ * @module
+ */
+import type { SigningPreset } from "../preset.ts";
+
+/** The rows. */
+export const commerce = {
+  stripe: {
+    title: "Stripe",
+    source: "https://github.com/stripe/stripe-node/blob/master/src/Webhooks.ts",
+    scheme: {
+      // The key is the whole of `whsec_…` as text. `v0` is a decoy that test events carry.
+      algorithm: "sha256",
+      header: "Stripe-Signature",
+      list_separator: ",",
+      field_separator: "=",
+      field: "v1",
+      signed_content: "{timestamp}.{body}",
+      timestamp: { in: "signature", name: "t", format: "unix_s" },
+      delivery_id: { in: "body", name: "id" },
+    },
+  },
+  paddle: {
+    title: "Paddle",
+    source: "https://developer.paddle.com/webhooks/signature-verification",
+    scheme: {
+      algorithm: "sha256",
+      header: "Paddle-Signature",
+      list_separator: ";",
+      field_separator: "=",
+      field: "h1",
+      signed_content: "{timestamp}:{body}",
+      timestamp: { in: "signature", name: "ts", format: "unix_s" },
+      tolerance: 5,
+      delivery_id: { in: "body", name: "event_id" },
+    },
+  },
+  square: {
+    title: "Square",
+    source: "https://developer.squareup.com/docs/webhooks/step3validate",
+    note: "Signs the notification URL as it is registered",
+    scheme: {
+      algorithm: "sha256",
+      encoding: "base64",
+      header: "X-Square-HmacSha256-Signature",
+      signed_content: "{url}{body}",
+      delivery_id: { in: "body", name: "event_id" },
+    },
+  },
+  shopify: {
+    title: "Shopify",
+    source: "https://shopify.dev/docs/apps/build/webhooks/subscribe/https",
+    scheme: {
+      algorithm: "sha256",
+      encoding: "base64",
+      header: "X-Shopify-Hmac-Sha256",
+      delivery_id: { in: "header", name: "X-Shopify-Webhook-Id" },
+    },
+  },
+  woocommerce: {
+    title: "WooCommerce",
+    source:
+      "https://github.com/woocommerce/woocommerce/blob/trunk/plugins/woocommerce/includes/class-wc-webhook.php",
+    note: "The ping on saving the webhook is not signed, and so is refused",
+    scheme: {
+      algorithm: "sha256",
+      encoding: "base64",
+      header: "X-WC-Webhook-Signature",
+      delivery_id: { in: "header", name: "X-WC-Webhook-Delivery-ID" },
+    },
+  },
+} as const satisfies Record<string, SigningPreset>;

@@ -1,0 +1,91 @@
+/**
+ * Providers of tools for developers that sign with a shared secret.
+ *
+ * @module
+ */
+import type { SigningPreset } from "../preset.ts";
+
+/** The rows. */
+export const development = {
+  github: {
+    title: "GitHub",
+    source: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
+    scheme: {
+      algorithm: "sha256",
+      header: "X-Hub-Signature-256",
+      prefix: "sha256=",
+      delivery_id: { in: "header", name: "X-GitHub-Delivery" },
+    },
+  },
+  gitea: {
+    title: "Gitea, Forgejo",
+    source: "https://docs.gitea.com/usage/webhooks",
+    scheme: {
+      algorithm: "sha256",
+      header: "X-Gitea-Signature",
+      delivery_id: { in: "header", name: "X-Gitea-Delivery" },
+    },
+  },
+  bitbucket: {
+    title: "Bitbucket",
+    source: "https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/",
+    scheme: {
+      algorithm: "sha256",
+      header: "X-Hub-Signature",
+      prefix: "sha256=",
+      delivery_id: { in: "header", name: "X-Request-UUID" },
+    },
+  },
+  jira: {
+    title: "Jira",
+    source: "https://developer.atlassian.com/cloud/jira/platform/webhooks/",
+    scheme: {
+      algorithm: "sha256",
+      header: "X-Hub-Signature",
+      prefix: "sha256=",
+      delivery_id: { in: "header", name: "X-Atlassian-Webhook-Identifier" },
+    },
+  },
+  linear: {
+    title: "Linear",
+    source: "https://github.com/linear/linear/blob/master/packages/sdk/src/webhooks/client.ts",
+    scheme: {
+      algorithm: "sha256",
+      header: "Linear-Signature",
+      // The header Linear-Timestamp is not signed: the body's own time is.
+      timestamp: { in: "body", name: "webhookTimestamp", format: "unix_ms" },
+      tolerance: 60,
+      delivery_id: { in: "header", name: "Linear-Delivery" },
+    },
+  },
+  sentry: {
+    title: "Sentry",
+    source: "https://docs.sentry.io/organization/integrations/integration-platform/webhooks/",
+    scheme: {
+      algorithm: "sha256",
+      header: "Sentry-Hook-Signature",
+      delivery_id: { in: "header", name: "Request-ID" },
+    },
+  },
+  pagerduty: {
+    title: "PagerDuty",
+    source: "https://developer.pagerduty.com/docs/verifying-webhook-signatures",
+    scheme: {
+      algorithm: "sha256",
+      header: "X-PagerDuty-Signature",
+      list_separator: ",",
+      field_separator: "=",
+      field: "v1",
+      delivery_id: { in: "body", name: "/event/id" },
+    },
+  },
+  vercel: {
+    title: "Vercel",
+    source: "https://vercel.com/docs/webhooks/webhooks-api",
+    scheme: {
+      algorithm: "sha1",
+      header: "X-Vercel-Signature",
+      delivery_id: { in: "body", name: "id" },
+    },
+  },
+} as const satisfies Record<string, SigningPreset>;

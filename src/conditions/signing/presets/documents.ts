@@ -1,0 +1,99 @@
+/**
+ * Providers of files, forms and documents that sign with a shared secret.
+ *
+ * @module
+ */
+import type { SigningPreset } from "../preset.ts";
+
+/** DocuSign signs once for each key of the account, in a header of its own. */
+const DOCUSIGN_HEADERS = [1, 2, 3, 4, 5].map((slot) => `X-DocuSign-Signature-${slot}`);
+
+/** The rows. */
+export const documents = {
+  box: {
+    title: "Box",
+    source: "https://developer.box.com/guides/webhooks/v2/signatures-v2/",
+    scheme: {
+      algorithm: "sha256",
+      encoding: "base64",
+      header: ["Box-Signature-Primary", "Box-Signature-Secondary"],
+      signed_content: "{body}{timestamp}",
+      timestamp: { in: "header", name: "Box-Delivery-Timestamp", format: "rfc3339" },
+      tolerance: 600,
+      // The header Box-Delivery-Id is another one each time that a delivery is repeated.
+      delivery_id: { in: "body", name: "id" },
+    },
+  },
+  dropbox: {
+    title: "Dropbox",
+    source: "https://www.dropbox.com/developers/reference/webhooks",
+    note: "Asks by GET whether the URL is listening, which a launch URL does not answer",
+    scheme: { algorithm: "sha256", header: "X-Dropbox-Signature" },
+  },
+  docusign: {
+    title: "DocuSign Connect",
+    source: "https://developers.docusign.com/platform/webhooks/connect/validate/",
+    scheme: { algorithm: "sha256", encoding: "base64", header: DOCUSIGN_HEADERS },
+  },
+  notion: {
+    title: "Notion",
+    source: "https://developers.notion.com/reference/webhooks",
+    note: "The secret is the verification token that Notion posts, unsigned, when the URL is set",
+    scheme: {
+      algorithm: "sha256",
+      header: "X-Notion-Signature",
+      prefix: "sha256=",
+      delivery_id: { in: "body", name: "id" },
+    },
+  },
+  contentful: {
+    title: "Contentful",
+    source:
+      "https://github.com/contentful/node-apps-toolkit/blob/master/src/requests/sign-request.ts",
+    scheme: {
+      algorithm: "sha256",
+      header: "X-Contentful-Signature",
+      signed_content: "{method}\n{contentful:path}\n{contentful:headers}\n{body}",
+      timestamp: { in: "header", name: "X-Contentful-Timestamp", format: "unix_ms" },
+      tolerance: 30,
+    },
+  },
+  typeform: {
+    title: "Typeform",
+    source: "https://www.typeform.com/developers/webhooks/secure-your-webhooks/",
+    scheme: {
+      algorithm: "sha256",
+      encoding: "base64",
+      header: "Typeform-Signature",
+      prefix: "sha256=",
+      delivery_id: { in: "body", name: "event_id" },
+    },
+  },
+  calendly: {
+    title: "Calendly",
+    source: "https://developer.calendly.com/api-docs/overview/webhooks/webhook-signatures",
+    scheme: {
+      algorithm: "sha256",
+      header: "Calendly-Webhook-Signature",
+      list_separator: ",",
+      field_separator: "=",
+      field: "v1",
+      signed_content: "{timestamp}.{body}",
+      timestamp: { in: "signature", name: "t", format: "unix_s" },
+      tolerance: 180,
+    },
+  },
+  hubspot_v3: {
+    title: "HubSpot, version 3",
+    source:
+      "https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation",
+    scheme: {
+      algorithm: "sha256",
+      encoding: "base64",
+      header: "X-HubSpot-Signature-v3",
+      signed_content: "{method}{hubspot:url}{body}{timestamp}",
+      timestamp: { in: "header", name: "X-HubSpot-Request-Timestamp", format: "unix_ms" },
+      // A delivery is a batch, and HubSpot does not promise that an eventId is unique.
+    },
+  },
+} as const satisfies Record<string, SigningPreset>;

@@ -1,0 +1,127 @@
+/**
+ * Providers of messages and calls that sign with a shared secret.
+ *
+ * @module
+ */
+import type { SigningPreset } from "../preset.ts";
+
+/** The rows. */
+export const messaging = {
+  slack: {
+    title: "Slack",
+    source: "https://docs.slack.dev/authentication/verifying-requests-from-slack/",
+    scheme: {
+      algorithm: "sha256",
+      header: "X-Slack-Signature",
+      prefix: "v0=",
+      signed_content: "v0:{timestamp}:{body}",
+      timestamp: { in: "header", name: "X-Slack-Request-Timestamp", format: "unix_s" },
+      delivery_id: { in: "body", name: "event_id" },
+    },
+    handshake: {
+      when: { in: "body", name: "type", equals: "url_verification" },
+      echo: { in: "body", name: "challenge", characters_max: 256 },
+      answer: { text: "{echo}" },
+    },
+  },
+  zoom: {
+    title: "Zoom",
+    source: "https://developers.zoom.us/docs/api/webhooks/",
+    scheme: {
+      algorithm: "sha256",
+      header: "X-Zm-Signature",
+      prefix: "v0=",
+      signed_content: "v0:{timestamp}:{body}",
+      timestamp: { in: "header", name: "X-Zm-Request-Timestamp", format: "unix_s" },
+    },
+    handshake: {
+      when: { in: "body", name: "event", equals: "endpoint.url_validation" },
+      // The answer is an HMAC with the key that signs requests. A token with ':' or '.' could be
+      // what such a request signs, and then the answer its signature.
+      echo: {
+        in: "body",
+        name: "/payload/plainToken",
+        characters_max: 64,
+        pattern: /^[A-Za-z0-9+/_-]+={0,2}$/,
+      },
+      answer: { json: { plainToken: "{echo}", encryptedToken: "{hmac}" } },
+    },
+  },
+  twitch: {
+    title: "Twitch EventSub",
+    source: "https://dev.twitch.tv/docs/eventsub/handling-webhook-events/",
+    scheme: {
+      algorithm: "sha256",
+      header: "Twitch-Eventsub-Message-Signature",
+      prefix: "sha256=",
+      signed_content: "{id}{timestamp}{body}",
+      timestamp: { in: "header", name: "Twitch-Eventsub-Message-Timestamp", format: "rfc3339" },
+      tolerance: 600,
+      id: { in: "header", name: "Twitch-Eventsub-Message-Id" },
+      delivery_id: { in: "header", name: "Twitch-Eventsub-Message-Id" },
+    },
+    handshake: {
+      when: {
+        in: "header",
+        name: "Twitch-Eventsub-Message-Type",
+        equals: "webhook_callback_verification",
+      },
+      echo: { in: "body", name: "challenge", characters_max: 256 },
+      answer: { text: "{echo}" },
+    },
+  },
+  twilio: {
+    title: "Twilio",
+    source: "https://www.twilio.com/docs/usage/security",
+    note: "Signs the URL and the parameters of a form; of JSON the SHA-256 in the URL",
+    scheme: {
+      algorithm: "sha1",
+      encoding: "base64",
+      header: "X-Twilio-Signature",
+      signed_content: [
+        "{url}{twilio:parameters}",
+        "{twilio:url_without_port}{twilio:parameters}",
+        "{twilio:url_with_port}{twilio:parameters}",
+      ],
+      delivery_id: { in: "header", name: "I-Twilio-Idempotency-Token" },
+    },
+  },
+  mailgun: {
+    title: "Mailgun",
+    source: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",
+    note: "Signs its timestamp and token alone: the event data is not covered",
+    scheme: {
+      algorithm: "sha256",
+      body_field: "/signature/signature",
+      signed_content: "{timestamp}{body:/signature/token}",
+      timestamp: { in: "body", name: "/signature/timestamp", format: "unix_s" },
+      delivery_id: { in: "body", name: "/signature/token" },
+    },
+  },
+  intercom: {
+    title: "Intercom",
+    source: "https://developers.intercom.com/docs/webhooks/setting-up-webhooks",
+    scheme: {
+      algorithm: "sha1",
+      header: "X-Hub-Signature",
+      prefix: "sha1=",
+      delivery_id: { in: "body", name: "id" },
+    },
+  },
+  zendesk: {
+    title: "Zendesk",
+    source: "https://developer.zendesk.com/documentation/webhooks/verifying/",
+    scheme: {
+      algorithm: "sha256",
+      encoding: "base64",
+      header: "X-Zendesk-Webhook-Signature",
+      signed_content: "{timestamp}{body}",
+      timestamp: {
+        in: "header",
+        name: "X-Zendesk-Webhook-Signature-Timestamp",
+        format: "rfc3339",
+      },
+      delivery_id: { in: "header", name: "X-Zendesk-Webhook-Invocation-Id" },
+    },
+  },
+} as const satisfies Record<string, SigningPreset>;

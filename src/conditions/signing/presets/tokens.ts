@@ -1,0 +1,45 @@
+/**
+ * Providers that send a token and sign nothing.
+ *
+ * @module
+ */
+import type { TokenPreset } from "../preset.ts";
+
+/** The rows. */
+export const tokens = {
+  gitlab: {
+    title: "GitLab, secret token",
+    source: "https://docs.gitlab.com/user/project/integrations/webhooks/",
+    token: { in: "header", name: "X-Gitlab-Token" },
+    delivery_id: { in: "header", name: "Idempotency-Key" },
+  },
+  microsoft_graph: {
+    title: "Microsoft Graph",
+    source: "https://learn.microsoft.com/en-us/graph/change-notifications-delivery-webhooks",
+    note: "The secret is the subscription's clientState, which every notification carries",
+    token: { in: "body", each: "/value", name: "clientState" },
+    handshake: {
+      // Graph asks before there is anything that it could prove itself with.
+      unverified: true,
+      echo: { in: "query", name: "validationToken", characters_max: 512 },
+      answer: { text: "{echo}" },
+    },
+  },
+  azure_event_grid: {
+    title: "Azure Event Grid",
+    source:
+      "https://learn.microsoft.com/en-us/azure/event-grid/end-point-validation-event-grid-events-schema",
+    note: "The secret is a parameter of the URL that the subscription names, here 'code'",
+    token: { in: "query", name: "code" },
+    delivery_id: { in: "body", name: "/0/id" },
+    handshake: {
+      when: {
+        in: "body",
+        name: "/0/eventType",
+        equals: "Microsoft.EventGrid.SubscriptionValidationEvent",
+      },
+      echo: { in: "body", name: "/0/data/validationCode", characters_max: 256 },
+      answer: { json: { validationResponse: "{echo}" } },
+    },
+  },
+} as const satisfies Record<string, TokenPreset>;

@@ -1,0 +1,106 @@
+/**
+ * What the settings of `hmac` and `signature` have in common: a preset, or a scheme of its own, or
+ * a preset with some fields in the place of its own.
+ *
+ * @module
+ */
+import type { z } from "zod";
+import type { Problem } from "../../errors.ts";
+import type { ConditionSettings } from "../condition.ts";
+import { isTimestamp } from "../timestamp.ts";
+import type { SigningPreset } from "./preset.ts";
+import { resolveScheme, type Scheme, type SchemeSettings, signedContents } from "./scheme.ts";
+import { coversBody, isPlain, isTemplate, parseTemplate } from "./template.ts";
+
+/** The settings of a condition that a request is signed. */
+export interface SigningSettings extends ConditionSettings, SchemeSettings {
+  preset?: string | undefined;
+}
+
+type Presets = Readonly<Record<string, SigningPreset>>;
+
+/** The whole scheme of a condition's settings. */
+export function schemeOf(settings: SigningSettings, presets: Presets): Scheme {
+  const row = settings.preset === undefined ? undefined : presets[settings.preset]?.scheme;
+  return resolveScheme(row, settings);
+}
+
+/** Fills in, in a schema's `overwrite`, what the general form has without being told. */
+export function fillGeneralForm<T extends SigningSettings>(
+  settings: T,
+  defaults: Pick<Scheme, "encoding" | "prefix" | "signed_content">,
+): T {
+  if (settings.preset !== undefined) return settings;
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined);
+  // The defaults are of the same fields, and those that are given stand.
+  return { ...defaults, ...Object.fromEntries(given) } as T;
+}
+
+/** Refuses, in a schema's `superRefine`, settings that make no whole scheme. */
+export function checkScheme(
+  settings: SigningSettings,
+  context: z.RefinementCtx,
+  presets: Presets,
+  algorithms: readonly string[],
+): void {
+  const refuse = (name: string, message: string) =>
+    context.addIssue({ code: "custom", path: name === "" ? [] : [name], message });
+  if (settings.header !== undefined && settings.body_field !== undefined) {
+    refuse("body_field", "Must not stand beside 'header': a signature is in one place");
+  }
+  if (settings.preset === undefined) {
+    if (settings.algorithm === undefined) {
+      const listed = algorithms.map((algorithm) => JSON.stringify(algorithm)).join(", ");
+      refuse("algorithm", `Expected one of ${listed}, or a preset`);
+    }
+    if (settings.header === undefined && settings.body_field === undefined) {
+      refuse("header", "Expected the header that carries the signature, or a preset");
+    }
+  }
+  const scheme = schemeOf(settings, presets);
+  checkContent(settings, scheme, refuse);
+  if (scheme.field !== undefined && scheme.field_separator === undefined) {
+    refuse("field_separator", "Expected what stands between a field's name and its value");
+  }
+  const inSignature = scheme.timestamp?.in === "signature";
+  if (inSignature && (scheme.field === undefined || scheme.list_separator === undefined)) {
+    refuse("timestamp", "Must not be in the signature: it has no 'field' and 'list_separator'");
+  }
+}
+
+function checkContent(
+  settings: SigningSettings,
+  scheme: Scheme,
+  refuse: (name: string, message: string) => void,
+): void {
+  for (const template of signedContents(scheme).filter(isTemplate)) {
+    const parts = parseTemplate(template);
+    const own = settings.preset === undefined || settings.signed_content !== undefined;
+    if (own && scheme.body_field === undefined && !parts.some(coversBody)) {
+      refuse("signed_content", "Must contain {body}: what is not signed is open");
+    }
+    if (scheme.body_field !== undefined && parts.some(coversBody)) {
+      refuse("signed_content", "Must not contain {body}: the signature is a part of it");
+    }
+    if (scheme.id === undefined && parts.some((part) => isPlain(part, "id"))) {
+      refuse("id", "Expected where {id} is");
+    }
+  }
+}
+
+/**
+ * Looks at the settings beside the trigger's other conditions: `{timestamp}` must be somewhere, and
+ * in one place.
+ */
+export function reviewTimestamp(
+  scheme: Scheme,
+  siblings: readonly ConditionSettings[],
+): Problem[] {
+  const count = siblings.filter(isTimestamp).length;
+  const signsTimestamp = signedContents(scheme).flatMap(parseTemplate)
+    .some((part) => isPlain(part, "timestamp"));
+  if (!signsTimestamp || scheme.timestamp !== undefined || count === 1) return [];
+  const detail =
+    `Cannot sign {timestamp} without exactly one timestamp condition that says where it is: the trigger has ${count}`;
+  return [{ pointer: "/signed_content", detail }];
+}

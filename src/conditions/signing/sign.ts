@@ -1,0 +1,98 @@
+/**
+ * The one signer of all signing schemes: the verifier's inverse, made from the same row.
+ *
+ * @module
+ */
+import { bytesOf, type Field, readField } from "../field.ts";
+import { formatTimestamp } from "../timestamp.ts";
+import type { Maker } from "./algorithms.ts";
+import { additionsFor } from "./builders.ts";
+import { writeSignatures } from "./candidates.ts";
+import { contentOf, publicUrl } from "./content.ts";
+import { CannotSignError, type Draft } from "./draft.ts";
+import { type Scheme, signatureHeaders, signedContents } from "./scheme.ts";
+import { isPlain, parseTemplate } from "./template.ts";
+
+/** Puts into a request what is signed beside its body: the time, an id, what a builder needs. */
+export function stamp(scheme: Scheme, draft: Draft, newId: () => string): void {
+  const { timestamp, id, delivery_id } = scheme;
+  const parts = parseTemplate(signedContents(scheme)[0] ?? "");
+  if (timestamp && timestamp.in !== "signature") {
+    const text = formatTimestamp(draft.now_ms, timestamp.format);
+    const isNumber = timestamp.in === "body" && timestamp.format !== "rfc3339";
+    draft.put({ in: timestamp.in, name: timestamp.name }, isNumber ? Number(text) : text);
+  }
+  const ids = [parts.some((part) => isPlain(part, "id")) ? id : undefined, delivery_id];
+  const named = parts.flatMap((part) => "kind" in part && part.kind === "named" ? [part] : []);
+  for (const field of [...ids, ...named]) {
+    if (field === undefined || typeof readField(draft.request(), field) !== "object") continue;
+    // What is signed must be there; an id that is not signed is for headers alone.
+    const isSigned = field !== delivery_id || field === id ||
+      named.some((part) => isSame(part, field));
+    if (isSigned || field.in === "header") draft.put(field, newId());
+  }
+  for (const part of parts) {
+    if (!("kind" in part) || part.kind !== "built") continue;
+    const { headers = {}, query = {} } = additionsFor(part.builder, draft.request());
+    for (const [name, value] of Object.entries(headers)) draft.put({ in: "header", name }, value);
+    for (const [name, value] of Object.entries(query)) draft.put({ in: "query", name }, value);
+  }
+}
+
+/**
+ * Signs a request, once with each maker where the scheme has room for several signatures.
+ *
+ * @param siblingTimestamp where `{timestamp}` is when the scheme does not say
+ * @throws {CannotSignError} when something that is signed is not in the request
+ */
+export function addSignatures(
+  scheme: Scheme,
+  makers: readonly Maker[],
+  draft: Draft,
+  siblingTimestamp: Field | undefined,
+): void {
+  const request = draft.request();
+  const read = (field: Field | undefined): string => {
+    const value = field ? readField(request, field) : "";
+    if (typeof value !== "object") return String(value);
+    throw new CannotSignError(`Cannot sign: ${value.reason}`);
+  };
+  const template = parseTemplate(signedContents(scheme)[0] ?? "");
+  const source = scheme.timestamp;
+  const field = source === undefined
+    ? siblingTimestamp
+    : source.in === "signature"
+    ? undefined
+    : { in: source.in, name: source.name };
+  const time = source?.in === "signature"
+    ? formatTimestamp(draft.now_ms, source.format)
+    : template.some((part) => isPlain(part, "timestamp"))
+    ? read(field)
+    : "";
+  const id = template.some((part) => isPlain(part, "id")) ? read(scheme.id) : "";
+  const content = contentOf(template, request, {
+    timestamp: bytesOf(field ?? { in: "header", name: "" }, time),
+    id: bytesOf(scheme.id ?? { in: "header", name: "" }, id),
+    url: publicUrl(scheme, request),
+  });
+  if (!Array.isArray(content)) throw new CannotSignError(`Cannot sign: ${content.reason}`);
+  const signatures = makers.map((make) => make(content));
+  if (scheme.body_field !== undefined) {
+    draft.put({ in: "body", name: scheme.body_field }, writeSignatures(signatures, scheme, time));
+    return;
+  }
+  const [first = "", ...others] = signatureHeaders(scheme);
+  if (others.length === 0) {
+    draft.put({ in: "header", name: first }, writeSignatures(signatures, scheme, time));
+    return;
+  }
+  // Headers of their own for several keys: one signature each.
+  [first, ...others].slice(0, signatures.length).forEach((name, index) => {
+    const own = signatures.slice(index, index + 1);
+    draft.put({ in: "header", name }, writeSignatures(own, scheme, time));
+  });
+}
+
+function isSame(one: Field, other: Field): boolean {
+  return one.in === other.in && one.name === other.name;
+}

@@ -1,0 +1,75 @@
+/**
+ * The one verifier of all signing schemes.
+ *
+ * @module
+ */
+import type { Check, Refusal } from "../condition.ts";
+import { bytesOf, describeField, type Field, readField } from "../field.ts";
+import type { LaunchRequest } from "../request.ts";
+import { checkFreshness } from "../timestamp.ts";
+import type { Matcher } from "./algorithms.ts";
+import { describeSignature, readCandidates } from "./candidates.ts";
+import { contentOf, publicUrl } from "./content.ts";
+import { type Scheme, signatureFields, signedContents } from "./scheme.ts";
+import { isPlain, parseTemplate } from "./template.ts";
+
+/** What a verifier works with beside its scheme. */
+export interface VerifierParts {
+  matches: Matcher;
+  /** Where `{timestamp}` is when the scheme does not say: what a timestamp condition names. */
+  siblingTimestamp?: Field | undefined;
+  /** What to add to the reason of a wrong signature, such as a secret that is missing. */
+  hint: string;
+}
+
+/** Makes the check of a scheme. It tells which part was missing or wrong, never what would pass. */
+export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
+  const templates = signedContents(scheme).map(parseTemplate);
+  const signsTimestamp = templates.flat().some((part) => isPlain(part, "timestamp"));
+  const signsId = templates.flat().some((part) => isPlain(part, "id"));
+  const place = signatureFields(scheme).map(describeField).join(" or ");
+  const expected = describeSignature(scheme);
+  const wrong: Refusal = { reason: `${place} holds a wrong signature${parts.hint}`, expected };
+
+  return (request) => {
+    const candidates = readCandidates(scheme, request);
+    if ("reason" in candidates) return { ...candidates, expected };
+    const time = readTime(scheme, candidates.timestamp, request) ??
+      (signsTimestamp ? readBytes(request, parts.siblingTimestamp) : new Uint8Array());
+    if (!(time instanceof Uint8Array)) return time;
+    const id = signsId ? readBytes(request, scheme.id) : new Uint8Array();
+    if (!(id instanceof Uint8Array)) return id;
+    const facts = { timestamp: time, id, url: publicUrl(scheme, request) };
+    let refusal: Refusal | undefined;
+    for (const template of templates) {
+      const content = contentOf(template, request, facts);
+      if (!Array.isArray(content)) refusal = content;
+      else if (parts.matches(content, candidates.signatures)) return undefined;
+    }
+    return refusal ?? wrong;
+  };
+}
+
+/** The scheme's own timestamp, when it is fresh; undefined when the scheme has none. */
+function readTime(
+  scheme: Scheme,
+  item: string | undefined,
+  request: LaunchRequest,
+): Uint8Array | Refusal | undefined {
+  const { timestamp: source, tolerance } = scheme;
+  if (source === undefined) return undefined;
+  const { name, format } = source;
+  const field: Field | undefined = source.in === "signature" ? undefined : { in: source.in, name };
+  const value = field ? readField(request, field) : item ?? "";
+  if (typeof value === "object") return value;
+  const text = String(value);
+  const place = field ? describeField(field) : `Field ${name} of the signature`;
+  const refusal = checkFreshness(text, { format, tolerance, place }, request.receivedAt_ms);
+  return refusal ?? bytesOf(field ?? { in: "header", name }, text);
+}
+
+function readBytes(request: LaunchRequest, field: Field | undefined): Uint8Array | Refusal {
+  if (field === undefined) return new Uint8Array();
+  const value = readField(request, field);
+  return typeof value === "object" ? value : bytesOf(field, String(value));
+}

@@ -1,0 +1,144 @@
+/**
+ * A condition that a request carries a secret token, or a password by HTTP Basic.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { basicUsernameSchema, readBasic } from "./basic.ts";
+import type { Check, CheckedKind, ConditionContext, Refusal } from "./condition.ts";
+import {
+  bytesOf,
+  checkField,
+  describeField,
+  type Field,
+  fieldInSchema,
+  fieldNameSchema,
+  readEach,
+  readText,
+} from "./field.ts";
+import type { LaunchRequest } from "./request.ts";
+import {
+  describeMissing,
+  isSecret,
+  refuseWithoutSecrets,
+  resolveSecrets,
+  secretsSchema,
+} from "./secret.ts";
+import { settingsObject } from "./settings.ts";
+import { tokenPresets } from "./signing/presets/mod.ts";
+
+const fields = settingsObject({
+  type: z.literal("static_token"),
+  preset: z.enum(Object.keys(tokenPresets)).optional().describe(
+    "A provider that is known; any other field stands in the place of the provider's own",
+  ),
+  in: fieldInSchema.optional(),
+  name: fieldNameSchema.optional(),
+  each: z.string().max(256).regex(/^\//, { error: "Must be a JSON Pointer to a list in the body" })
+    .optional().describe(
+      "A list in the body of which every element must carry the token; 'name' is relative to it",
+    ),
+  prefix: z.string().max(256).optional().describe("What stands before the token, exactly"),
+  basic: z.strictObject({ username: basicUsernameSchema.optional() }).optional().describe(
+    "HTTP Basic (RFC 7617) in the header Authorization, instead of 'in' and 'name': the secret is " +
+      "the password, and any username will do where none is named",
+  ),
+  secrets: secretsSchema,
+});
+
+/** The settings of a static token condition. */
+export type StaticTokenSettings = z.infer<typeof fields>;
+
+const schema = fields.superRefine(checkForm).overwrite((settings) =>
+  settings.preset === undefined && settings.basic === undefined
+    ? { ...settings, prefix: settings.prefix ?? "" }
+    : settings
+);
+
+/** Where a token is. */
+export interface TokenPlace extends Field {
+  prefix: string;
+  /** A list in the body of which every element carries the token. */
+  each?: string | undefined;
+}
+
+/** A token that the sender knows, in a header, a query parameter or the body. */
+export const staticToken = {
+  type: "static_token",
+  stage: "authentication",
+  schema,
+  credentials: (settings: StaticTokenSettings): Field[] => {
+    const place = tokenPlace(settings);
+    return [
+      place.each === undefined ? place : { in: "body", name: `${place.each}/0/${place.name}` },
+    ];
+  },
+  prepare,
+} satisfies CheckedKind<StaticTokenSettings>;
+
+/** Where a request carries the token, of HTTP Basic the header. */
+export function tokenPlace(settings: StaticTokenSettings): TokenPlace {
+  const row = settings.preset === undefined ? undefined : tokenPresets[settings.preset]?.token;
+  const { in: place = row?.in ?? "header", name = row?.name ?? "Authorization" } = settings;
+  return { in: place, name, prefix: settings.prefix ?? "", each: settings.each ?? row?.each };
+}
+
+function checkForm(settings: StaticTokenSettings, context: z.RefinementCtx): void {
+  const refuse = (name: string, message: string) =>
+    context.addIssue({ code: "custom", path: [name], message });
+  if (settings.basic !== undefined) {
+    for (const name of ["preset", "in", "name", "each", "prefix"] as const) {
+      if (settings[name] !== undefined) refuse(name, "Must not stand beside 'basic'");
+    }
+    return;
+  }
+  if (settings.preset === undefined) {
+    if (settings.in === undefined) refuse("in", 'Expected one of "header", "query", "body"');
+    if (settings.name === undefined) refuse("name", "Expected the name of the field");
+  }
+  const place = tokenPlace(settings);
+  checkField(place, context);
+  if (place.each !== undefined && place.in !== "body") {
+    refuse("each", "Must not stand beside another 'in' than body");
+  }
+}
+
+/** Reads the tokens of a request, each with how it reads as bytes. */
+type ReadTokens = (request: LaunchRequest) => Uint8Array[] | Refusal;
+
+function prepare(settings: StaticTokenSettings, context: ConditionContext): Check {
+  const secrets = resolveSecrets(settings.secrets, context.env);
+  const unusable = refuseWithoutSecrets(secrets);
+  const { prefix } = tokenPlace(settings);
+  const place = describeField(tokenPlace(settings));
+  const token = prefix === "" ? "a token" : `${JSON.stringify(prefix)} and a token`;
+  const expected = settings.basic === undefined ? token : "HTTP Basic with a username and password";
+  const read = settings.basic === undefined
+    ? tokenReader(tokenPlace(settings))
+    : (request: LaunchRequest) => readBasic(request, settings.basic?.username);
+  return (request) => {
+    if (unusable) return unusable;
+    const tokens = read(request);
+    if (!Array.isArray(tokens)) return { expected, ...tokens };
+    // All are looked at, so that the time does not tell which one is wrong.
+    const wrong = tokens.filter((bytes) => !isSecret(bytes, secrets));
+    if (tokens.length > 0 && wrong.length === 0) return undefined;
+    return { reason: `${place} holds a wrong token${describeMissing(secrets)}`, expected };
+  };
+}
+
+function tokenReader(field: TokenPlace): ReadTokens {
+  const { each, prefix } = field;
+  const place = describeField(field);
+  return (request) => {
+    const texts = each === undefined
+      ? readText(request, field)
+      : readEach(request, each, field.name);
+    if (typeof texts !== "string" && !Array.isArray(texts)) return texts;
+    const all = typeof texts === "string" ? [texts] : texts;
+    if (!all.every((text) => text.startsWith(prefix))) {
+      return { reason: `${place} does not begin with the prefix` };
+    }
+    return all.map((text) => bytesOf(field, text.slice(prefix.length)));
+  };
+}

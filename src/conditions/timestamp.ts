@@ -1,0 +1,145 @@
+/**
+ * A condition that a request says when it was made, and that this was not long ago.
+ *
+ * @module
+ */
+import { z } from "zod";
+import type { Check, CheckedKind, ConditionSettings, Refusal } from "./condition.ts";
+import { checkField, describeField, fieldInSchema, fieldNameSchema, readField } from "./field.ts";
+import type { LaunchRequest } from "./request.ts";
+import { settingsObject } from "./settings.ts";
+
+/** How a timestamp is written: whole seconds or milliseconds since 1970, or as RFC 3339 has it. */
+export const TIMESTAMP_FORMATS = ["unix_s", "unix_ms", "rfc3339"] as const;
+
+/** A way of writing a timestamp. */
+export type TimestampFormat = typeof TIMESTAMP_FORMATS[number];
+
+const schema = settingsObject({
+  type: z.literal("timestamp"),
+  in: fieldInSchema,
+  name: fieldNameSchema,
+  format: z.enum(TIMESTAMP_FORMATS).describe(
+    "Whole seconds or milliseconds since 1970, or a date and time with its offset (RFC 3339)",
+  ),
+  tolerance: z.int().min(1).max(86_400).default(300).describe(
+    "How far the timestamp may lie from the time of receipt, in seconds, to either side",
+  ),
+}).superRefine(checkField);
+
+/** The settings of a timestamp condition. */
+export type TimestampSettings = z.infer<typeof schema>;
+
+/** A time near the time of receipt, so that a request which was overheard is of no use later. */
+export const timestamp = {
+  type: "timestamp",
+  stage: "timestamp",
+  schema,
+  prepare,
+} satisfies CheckedKind<TimestampSettings>;
+
+/** Whether a condition is a timestamp condition. */
+export function isTimestamp(settings: ConditionSettings): settings is TimestampSettings {
+  return settings.type === "timestamp";
+}
+
+/** The timestamp as the sender wrote it, right or wrong; a JSON number as it is usually written. */
+export function readTimestampText(
+  request: LaunchRequest,
+  settings: TimestampSettings,
+): string | Refusal {
+  const value = readField(request, settings);
+  return typeof value === "number" ? String(value) : value;
+}
+
+/**
+ * Reads a timestamp, in milliseconds since the epoch. Answers undefined for anything that is not
+ * exactly of the format.
+ */
+export function parseTimestamp(
+  text: string,
+  format: TimestampFormat,
+): number | undefined {
+  switch (format) {
+    case "unix_s":
+      return /^[0-9]{1,12}$/.test(text) ? Number(text) * 1000 : undefined;
+    case "unix_ms":
+      return /^[0-9]{1,15}$/.test(text) ? Number(text) : undefined;
+    case "rfc3339":
+      return parseRfc3339(text);
+  }
+}
+
+/** Writes a time as a sender of the format would. */
+export function formatTimestamp(time_ms: number, format: TimestampFormat): string {
+  switch (format) {
+    case "unix_s":
+      return String(Math.floor(time_ms / 1000));
+    case "unix_ms":
+      return String(Math.floor(time_ms));
+    case "rfc3339":
+      return new Date(time_ms).toISOString();
+  }
+}
+
+const EXAMPLES = {
+  unix_s: "whole seconds since 1970, such as 1700000000",
+  unix_ms: "whole milliseconds since 1970, such as 1700000000000",
+  rfc3339: "a date and time such as 2023-11-14T22:13:20Z",
+};
+
+/** What a timestamp is held against. */
+export interface Freshness {
+  format: TimestampFormat;
+  /** How far it may lie from the time of receipt, in seconds, to either side. */
+  tolerance: number;
+  /** What the timestamp is called in a refusal. */
+  place: string;
+}
+
+/** Refuses a timestamp that is not of its format, or too far from the time of receipt. */
+export function checkFreshness(
+  text: string,
+  { format, tolerance, place }: Freshness,
+  receivedAt_ms: number,
+): Refusal | undefined {
+  const time_ms = parseTimestamp(text, format);
+  if (time_ms === undefined) {
+    const expected = EXAMPLES[format];
+    return { reason: `${place} is not a timestamp`, expected, found: text.slice(0, 64) };
+  }
+  const age_ms = receivedAt_ms - time_ms;
+  if (Math.abs(age_ms) <= tolerance * 1000) return undefined;
+  const distance = `${Math.abs(age_ms) / 1000} s ${age_ms > 0 ? "before" : "after"}`;
+  return {
+    reason: `${place} lies ${distance} the time of receipt`,
+    expected: `at most ${tolerance} s before or after`,
+    found: text,
+  };
+}
+
+function prepare(settings: TimestampSettings): Check {
+  const place = describeField(settings);
+  const expected = EXAMPLES[settings.format];
+  return (request) => {
+    const text = readTimestampText(request, settings);
+    if (typeof text !== "string") return { expected, ...text };
+    return checkFreshness(text, { ...settings, place }, request.receivedAt_ms);
+  };
+}
+
+/** RFC 3339 section 5.6. A leap second is refused: clocks do not say which seconds are. */
+const RFC3339 =
+  /^(\d{4}-\d\d-\d\d)[Tt]((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/;
+
+function parseRfc3339(text: string): number | undefined {
+  const [, date, time, fraction = "", sign, hours, minutes] = RFC3339.exec(text) ?? [];
+  const seconds_ms = Date.parse(`${date}T${time}Z`);
+  // Date.parse makes the 2nd of March of the 30th of February, and NaN where nothing matched.
+  if (Number.isNaN(seconds_ms) || !new Date(seconds_ms).toISOString().startsWith(`${date}`)) {
+    return undefined;
+  }
+  const offset_min = sign === undefined ? 0 : Number(hours) * 60 + Number(minutes);
+  const offset_ms = (sign === "-" ? -offset_min : offset_min) * 60_000;
+  return seconds_ms + Number(fraction.padEnd(3, "0").slice(0, 3)) - offset_ms;
+}

@@ -1,0 +1,106 @@
+/**
+ * What is allowed, and weaker than it looks: a time that anyone can change, a body that nobody
+ * signed. A trigger with a warning can be saved; its owner is told.
+ *
+ * @module
+ */
+import type { Problem } from "../errors.ts";
+import type { ConditionSettings } from "./condition.ts";
+import { type Field, pathOf } from "./field.ts";
+import { hmac, hmacScheme, type HmacSettings } from "./hmac.ts";
+import { signature, signatureScheme, type SignatureSettings } from "./signature.ts";
+import { type Scheme, signedContents, type TimestampSource } from "./signing/scheme.ts";
+import {
+  coversBody,
+  coversQuery,
+  isBuilt,
+  isPlain,
+  parseTemplate,
+  type TemplatePart,
+} from "./signing/template.ts";
+import { isTimestamp } from "./timestamp.ts";
+
+/**
+ * Looks at a trigger's conditions together when it is saved.
+ *
+ * @returns what its owner should know, each with a pointer relative to the list (`/0/timestamp`)
+ */
+export function conditionWarnings(conditions: readonly ConditionSettings[]): Problem[] {
+  const schemes = conditions.map(signingScheme);
+  const signing = schemes.filter((scheme) => scheme !== undefined);
+  return conditions.flatMap((settings, index) => {
+    const scheme = schemes[index];
+    const warnings = scheme ? warnOfScheme(scheme) : warnOfTimestamp(settings, signing);
+    return warnings.map(({ pointer, detail }) => ({ pointer: `/${index}${pointer}`, detail }));
+  });
+}
+
+/** The scheme of a condition that a request is signed; undefined for any other. */
+export function signingScheme(settings: ConditionSettings): Scheme | undefined {
+  // The type of a condition says what its settings are.
+  if (settings.type === hmac.type) return hmacScheme(settings as HmacSettings);
+  if (settings.type === signature.type) return signatureScheme(settings as SignatureSettings);
+  return undefined;
+}
+
+function warnOfScheme(scheme: Scheme): Problem[] {
+  const warnings: Problem[] = [];
+  if (scheme.timestamp && !signsTime(scheme, scheme.timestamp)) {
+    const detail =
+      "The timestamp lies outside what is signed: who overheard a request can send it again with a new one";
+    warnings.push({ pointer: "/timestamp", detail });
+  }
+  if (!everyTemplate(scheme, coversBody)) {
+    const detail =
+      "The body lies outside what is signed: who overheard a request can send the signature with another body";
+    warnings.push({ pointer: "", detail });
+  }
+  return warnings;
+}
+
+function warnOfTimestamp(settings: ConditionSettings, signing: readonly Scheme[]): Problem[] {
+  if (!isTimestamp(settings)) return [];
+  const isSigned = signing.some((scheme) =>
+    signsTime(scheme, settings) ||
+    (scheme.timestamp === undefined && everyTemplate(scheme, (part) => isPlain(part, "timestamp")))
+  );
+  if (isSigned) return [];
+  const detail =
+    "No signature covers the timestamp: who overheard a request can send it again with a new one";
+  return [{ pointer: "", detail }];
+}
+
+/** Whether a change of the time would break the signature. */
+function signsTime(scheme: Scheme, source: Pick<TimestampSource, "in" | "name">): boolean {
+  const { in: place, name } = source;
+  const own = scheme.timestamp;
+  const isOwn = own?.in === place && isSameName(own.name, name, place);
+  if (isOwn && everyTemplate(scheme, (part) => isPlain(part, "timestamp"))) return true;
+  return place !== "signature" &&
+    everyTemplate(scheme, (part) => covers(part, { in: place, name }));
+}
+
+function covers(part: TemplatePart, field: Field): boolean {
+  if ("kind" in part && part.kind === "named" && part.in === field.in) {
+    return isSameName(part.name, field.name, field.in);
+  }
+  switch (field.in) {
+    case "body":
+      return coversBody(part);
+    case "query":
+      return coversQuery(part);
+    case "header":
+      return isBuilt(part, "contentful:headers") &&
+        field.name.toLowerCase() === "x-contentful-timestamp";
+  }
+}
+
+function isSameName(one: string, other: string, place: TimestampSource["in"]): boolean {
+  if (place === "header") return one.toLowerCase() === other.toLowerCase();
+  return place === "body" ? pathOf(one).join("\0") === pathOf(other).join("\0") : one === other;
+}
+
+/** Whether a signature that passes covers it, whichever of the templates it was made of. */
+function everyTemplate(scheme: Scheme, holds: (part: TemplatePart) => boolean): boolean {
+  return signedContents(scheme).every((template) => parseTemplate(template).some(holds));
+}

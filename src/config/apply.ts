@@ -1,0 +1,85 @@
+/**
+ * Applying a configuration file: projects and triggers are created or brought up to date by name;
+ * what the file does not mention stays as it is.
+ *
+ * @module
+ */
+import { InvalidInputError } from "../errors.ts";
+import type { Project } from "../store/projects.ts";
+import type { Trigger, TriggerSettings } from "../trigger/trigger.ts";
+import type { ConfigDocument } from "./document.ts";
+
+/** Where a file is applied to: the database itself, or the API of a running service. */
+export interface ApplyTarget {
+  /** All projects there are. */
+  projects(): Promise<Project[]>;
+  putProject(project: Project): Promise<void>;
+  /** All triggers there are. */
+  triggers(): Promise<Trigger[]>;
+  createTrigger(settings: TriggerSettings): Promise<ShownTrigger>;
+  updateTrigger(id: string, settings: TriggerSettings): Promise<ShownTrigger>;
+}
+
+/** A trigger as the API shows it. */
+export type ShownTrigger = Trigger & { url?: string };
+
+/** What was done with one project or trigger. */
+export interface Applied {
+  kind: "project" | "trigger";
+  name: string;
+  outcome: "created" | "updated" | "unchanged";
+  /** Where a trigger's senders launch it, when the service has said so. */
+  launchUrl?: string;
+}
+
+/**
+ * Applies a configuration file.
+ *
+ * @throws {InvalidInputError} with line and column, when the service refuses one of its triggers
+ */
+export async function applyConfig(
+  document: ConfigDocument,
+  target: ApplyTarget,
+): Promise<Applied[]> {
+  const applied: Applied[] = [];
+  const projects = new Map((await target.projects()).map((project) => [project.name, project]));
+  for (const project of document.projects) {
+    const before = projects.get(project.name);
+    const isSame = JSON.stringify(before) === JSON.stringify(project);
+    if (!isSame) await target.putProject(project);
+    const outcome = isSame ? "unchanged" : before ? "updated" : "created";
+    applied.push({ kind: "project", name: project.name, outcome });
+  }
+  const triggers = await target.triggers();
+  for (const [index, settings] of document.triggers.entries()) {
+    const before = triggers.find(({ id }) => id === settings.id) ??
+      triggers.find(({ name }) => name === settings.name);
+    try {
+      applied.push(await applyTrigger(settings, before, target));
+    } catch (error) {
+      throw error instanceof InvalidInputError ? document.locate(index, error) : error;
+    }
+  }
+  return applied;
+}
+
+async function applyTrigger(
+  settings: TriggerSettings,
+  before: Trigger | undefined,
+  target: ApplyTarget,
+): Promise<Applied> {
+  const after = before
+    ? await target.updateTrigger(before.id, settings)
+    : await target.createTrigger(settings);
+  const outcome = before === undefined
+    ? "created"
+    : before.updated_at === after.updated_at
+    ? "unchanged"
+    : "updated";
+  return {
+    kind: "trigger",
+    name: after.name,
+    outcome,
+    ...(after.url === undefined ? {} : { launchUrl: after.url }),
+  };
+}

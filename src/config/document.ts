@@ -1,0 +1,105 @@
+/**
+ * The configuration file, `hooklaunch.yaml`: projects and triggers as their owner writes them.
+ *
+ * @module
+ */
+import { dirname, resolve } from "node:path";
+import { z } from "zod";
+import { InvalidInputError, type Problem } from "../errors.ts";
+import { parseProject } from "../projects/project.ts";
+import { parseWith, pointer } from "../schema.ts";
+import type { Project } from "../store/projects.ts";
+import { reviewTrigger } from "../trigger/prepare.ts";
+import { triggerSchema, type TriggerSettings } from "../trigger/trigger.ts";
+import { parseYaml, type YamlSource } from "../yaml.ts";
+
+const documentSchema = z.strictObject({
+  projects: z.array(z.unknown()).default([]),
+  triggers: z.array(z.unknown()).default([]),
+});
+
+/** A configuration file that was read and checked. */
+export interface ConfigDocument {
+  projects: Project[];
+  triggers: TriggerSettings[];
+  /** An error of the service about a trigger, with the place in the file that it is about. */
+  locate(index: number, error: InvalidInputError): InvalidInputError;
+}
+
+/**
+ * Reads a configuration file.
+ *
+ * @param path where it lies; relative folders in it are taken from there
+ * @throws {InvalidInputError} with every problem, each with its line and column
+ */
+export function parseConfig(text: string, path: string): ConfigDocument {
+  const yaml = parseYaml(text, path);
+  const problems: Problem[] = [];
+  const collect = <T>(at: string, read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof InvalidInputError)) throw error;
+      problems.push(...error.problems.flatMap((problem) => placed(yaml, at, problem)));
+      return undefined;
+    }
+  };
+  const lists = collect("", () => parseWith(documentSchema, yaml.value ?? {}, path));
+  const projects = (lists?.projects ?? []).map((value, index) =>
+    collect(pointer("projects", index), () => readProject(value, path))
+  );
+  const triggers = (lists?.triggers ?? []).map((value, index) =>
+    collect(pointer("triggers", index), () => readTrigger(value))
+  );
+  for (const [list, entries] of [["projects", projects], ["triggers", triggers]] as const) {
+    for (const [index, name] of repeatedNames(entries)) {
+      const at = pointer(list, index, "name");
+      const detail = `Expected a name of its own, found "${name}" a second time`;
+      problems.push(...placed(yaml, "", { pointer: at, detail }));
+    }
+  }
+  if (problems.length > 0) throw new InvalidInputError(path, problems);
+  return {
+    projects: projects.filter((project) => project !== undefined),
+    triggers: triggers.filter((trigger) => trigger !== undefined),
+    locate: (index, error) =>
+      new InvalidInputError(
+        path,
+        error.problems.flatMap((problem) => placed(yaml, pointer("triggers", index), problem)),
+      ),
+  };
+}
+
+function readProject(value: unknown, path: string): Project {
+  const given = projectInFile.safeParse(value);
+  if (!given.success) return parseProject(value);
+  return parseProject({
+    ...given.data,
+    directory: resolve(dirname(path), given.data.directory),
+  });
+}
+
+/** In a file, `directory` may be relative to the file. */
+const projectInFile = z.looseObject({ directory: z.string().min(1) });
+
+function readTrigger(value: unknown): TriggerSettings {
+  const settings = parseWith(triggerSchema, value, "the trigger");
+  reviewTrigger(settings, "the trigger");
+  return settings;
+}
+
+function* repeatedNames(
+  entries: readonly ({ name: string } | undefined)[],
+): Generator<[index: number, name: string]> {
+  const names = new Set<string>();
+  for (const [index, entry] of entries.entries()) {
+    if (entry === undefined) continue;
+    if (names.has(entry.name)) yield [index, entry.name];
+    names.add(entry.name);
+  }
+}
+
+/** A problem with its line and column in the file. */
+function placed(yaml: YamlSource, at: string, { pointer, detail }: Problem): Problem[] {
+  return yaml.located([{ pointer: at + pointer, detail }]);
+}

@@ -1,0 +1,47 @@
+/**
+ * How executions end: what the exit code, or the reason for stopping, makes of the record.
+ *
+ * @module
+ */
+import type { Execution } from "../../store/executions.ts";
+
+const REASON_LENGTH_MAX = 1_024;
+
+/** How an execution ends whatever its exit code, because it was decided before. */
+export interface Ending {
+  status: "stopped" | "error";
+  /** One sentence without a full stop. */
+  reason: string;
+}
+
+/** The ending of an execution that somebody asked to stop. */
+export const STOPPED_BY_REQUEST: Ending = { status: "stopped", reason: "Stopped by request" };
+
+/** What is known when an execution ends. */
+export interface End {
+  ending: Ending | undefined;
+  exitCode: number | undefined;
+  /** When it ended, in milliseconds since the epoch. */
+  at_ms: number;
+}
+
+/** Writes an end into the record. */
+export function writeEnd(execution: Execution, { ending, exitCode, at_ms }: End): void {
+  const { status, reason } = ending ?? endingOf(exitCode);
+  execution.status = status;
+  if (reason !== undefined) execution.reason = reason.slice(0, REASON_LENGTH_MAX);
+  if (exitCode !== undefined) execution.exit_code = exitCode;
+  execution.ended_at = new Date(at_ms).toISOString();
+  if (execution.started_at !== undefined) {
+    execution.duration = Math.max(0, at_ms - Date.parse(execution.started_at)) / 1_000;
+  }
+  delete execution.engine_state;
+}
+
+function endingOf(exitCode: number | undefined): { status: "complete" | "error"; reason?: string } {
+  if (exitCode === 0) return { status: "complete" };
+  const reason = exitCode === undefined
+    ? "The command's process ended without leaving an exit code: something else has killed it"
+    : `The command ended with exit code ${exitCode}`;
+  return { status: "error", reason };
+}

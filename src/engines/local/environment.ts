@@ -1,0 +1,39 @@
+/**
+ * What a command finds in its environment: where things are, who it is, and what its step declares.
+ * Nothing of the service's own environment but the path, the language and the time zone.
+ *
+ * @module
+ */
+import { join } from "node:path";
+import type { Execution } from "../../store/executions.ts";
+
+const PASSED_ON = ["PATH", "LANG", "TZ"];
+
+/** What the wrapper, and with it the command, gets of the service's environment. */
+export function baseEnvironment(): Record<string, string> {
+  const environment: Record<string, string> = { PATH: "/usr/local/bin:/usr/bin:/bin" };
+  for (const name of PASSED_ON) {
+    const value = Deno.env.get(name);
+    if (value !== undefined) environment[name] = value;
+  }
+  return environment;
+}
+
+/** What the command gets beside it. A step may set anything but what says where things are. */
+export function commandEnvironment(
+  { id, project, environment_variables }: Execution,
+  folder: string,
+): Record<string, string> {
+  return {
+    HOME: join(folder, "home"),
+    TMPDIR: join(folder, "tmp"),
+    ...environment_variables,
+    VH_CONFIG_DIR: join(folder, "config"),
+    VH_INPUTS_DIR: join(folder, "inputs"),
+    VH_OUTPUTS_DIR: join(folder, "outputs"),
+    VH_REPOSITORY_DIR: join(folder, "repository"),
+    VH_JOB_ID: `exec-${id}`,
+    VH_EXECUTION_ID: id,
+    VH_PROJECT_ID: project,
+  };
+}

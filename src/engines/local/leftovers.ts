@@ -1,0 +1,38 @@
+/**
+ * What commands leave running. Their wrappers end what is in their own process groups; what has moved to
+ * another group of the session is found by looking through the machine's processes, which is done
+ * for many sessions at once.
+ *
+ * @module
+ */
+import { killLeftovers } from "./processes.ts";
+
+const DELAY_MS = 200;
+
+/** Sessions whose leaders have ended. */
+export class Leftovers {
+  #sessions: number[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #killing: Promise<void> = Promise.resolve();
+
+  /** Adds a session. What is left of it is killed soon. */
+  add(session: number): void {
+    this.#sessions.push(session);
+    this.#timer ??= setTimeout(() => this.#kill(), DELAY_MS);
+  }
+
+  /** Kills what is left now. */
+  async close(): Promise<void> {
+    if (this.#timer !== undefined) this.#kill();
+    await this.#killing;
+  }
+
+  #kill(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const sessions = this.#sessions;
+    this.#sessions = [];
+    // That something cannot be killed is no reason to stop.
+    this.#killing = this.#killing.then(() => killLeftovers(sessions)).catch(() => {});
+  }
+}

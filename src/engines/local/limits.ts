@@ -1,0 +1,56 @@
+/**
+ * The limits of an execution's time.
+ *
+ * @module
+ */
+import type { Clock } from "../../clock.ts";
+import type { Execution } from "../../store/executions.ts";
+
+/** Watches how long an execution runs and how long it is silent. */
+export class Limits {
+  readonly #execution: Execution;
+  readonly #clock: Clock;
+  readonly #started_ms: number;
+  #printed_ms: number;
+
+  /**
+   * @param silence_ms how long it has printed nothing when watching begins
+   */
+  constructor(execution: Execution, clock: Clock, silence_ms: number) {
+    this.#execution = execution;
+    this.#clock = clock;
+    const age_ms = clock.now() - Date.parse(execution.started_at ?? execution.created_at);
+    this.#started_ms = clock.steady() - Math.max(0, age_ms);
+    this.#printed_ms = clock.steady() - Math.max(0, silence_ms);
+  }
+
+  /** Says that something was printed. */
+  sawOutput(): void {
+    this.#printed_ms = this.#clock.steady();
+  }
+
+  /** The limit that is reached, as the reason for stopping. */
+  reached(): string | undefined {
+    const { time_limit, no_output_timeout } = this.#execution;
+    const now_ms = this.#clock.steady();
+    if (time_limit !== undefined && now_ms - this.#started_ms >= time_limit * 1_000) {
+      return `Stopped: time limit of ${time_limit} s reached`;
+    }
+    if (
+      no_output_timeout !== undefined && now_ms - this.#printed_ms >= no_output_timeout * 1_000
+    ) {
+      return `Stopped: no output for ${no_output_timeout} s`;
+    }
+    return undefined;
+  }
+
+  /** Milliseconds until a limit may be reached. */
+  remaining_ms(): number {
+    const { time_limit = Infinity, no_output_timeout = Infinity } = this.#execution;
+    const next_ms = Math.min(
+      this.#started_ms + time_limit * 1_000,
+      this.#printed_ms + no_output_timeout * 1_000,
+    );
+    return Math.max(0, next_ms - this.#clock.steady());
+  }
+}

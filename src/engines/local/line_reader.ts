@@ -1,0 +1,97 @@
+/**
+ * Reads a file that grows, line by line.
+ *
+ * @module
+ */
+
+/** The longest line that is kept whole, in bytes. */
+export const LINE_BYTES_MAX = 16 * 1024;
+const LINE_BREAK = 0x0a;
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** One line. */
+export interface Line {
+  /** Without its line break; what is not UTF-8 is replaced. */
+  text: string;
+  /** Whether `text` is all of it. */
+  isWhole: boolean;
+  /** The offset in the file behind it. */
+  end: number;
+}
+
+/** A file, read from an offset on. */
+export class LineReader {
+  readonly #path: string;
+  #file: Deno.FsFile | undefined;
+  /** Behind the last line that was given out. */
+  #end: number;
+  /** The beginning of the line that is not at its end yet. */
+  readonly #begun = new Uint8Array(LINE_BYTES_MAX);
+  /** How long that line is so far, which may be more than what is kept of it. */
+  #length = 0;
+
+  /** @param offset where a line begins */
+  constructor(path: string, offset = 0) {
+    this.#path = path;
+    this.#end = offset;
+  }
+
+  /**
+   * Reads what is there now, as much as fits the buffer.
+   *
+   * @returns the lines that came to their ends, and how many bytes were read: 0 at the file's end
+   */
+  async read(buffer: Uint8Array): Promise<{ lines: Line[]; bytes: number }> {
+    this.#file ??= await this.#open();
+    const bytes = await this.#file?.read(buffer) ?? 0;
+    const lines: Line[] = [];
+    let start = 0;
+    while (start < bytes) {
+      const at = buffer.indexOf(LINE_BREAK, start);
+      const isAtEnd = at !== -1 && at < bytes;
+      this.#keep(buffer.subarray(start, isAtEnd ? at : bytes));
+      if (!isAtEnd) break;
+      lines.push(this.#give(1));
+      start = at + 1;
+    }
+    return { lines, bytes };
+  }
+
+  /** The last line, when it has no line break. */
+  rest(): Line | undefined {
+    return this.#length > 0 ? this.#give(0) : undefined;
+  }
+
+  /** Closes the file. */
+  close(): void {
+    this.#file?.close();
+    this.#file = undefined;
+  }
+
+  #keep(part: Uint8Array): void {
+    const room = Math.max(0, LINE_BYTES_MAX - this.#length);
+    this.#begun.set(part.subarray(0, room), LINE_BYTES_MAX - room);
+    this.#length += part.length;
+  }
+
+  #give(breakBytes: number): Line {
+    const kept = this.#begun.subarray(0, Math.min(this.#length, LINE_BYTES_MAX));
+    const isWhole = this.#length <= LINE_BYTES_MAX;
+    const text = decoder.decode(kept).replace(/\r$/, "");
+    this.#end += this.#length + breakBytes;
+    this.#length = 0;
+    return { text, isWhole, end: this.#end };
+  }
+
+  async #open(): Promise<Deno.FsFile | undefined> {
+    try {
+      const file = await Deno.open(this.#path, { read: true });
+      await file.seek(this.#end, Deno.SeekMode.Start);
+      return file;
+    } catch (error) {
+      // The wrapper has not come so far.
+      if (error instanceof Deno.errors.NotFound) return undefined;
+      throw error;
+    }
+  }
+}

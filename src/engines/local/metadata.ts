@@ -1,0 +1,68 @@
+/**
+ * Metadata: a line of stdout that is a JSON object is an event, and of each key the latest value
+ * counts.
+ *
+ * @module
+ */
+
+const KEYS_MAX = 500;
+const BYTES_MAX = 16 * 1024;
+const EVENTS_BYTES_MAX = 16 * 1024 * 1024;
+
+/** The metadata of one execution. */
+export class Metadata {
+  readonly #latest = new Map<string, { value: unknown; bytes: number }>();
+  #bytes = 0;
+  #eventBytes = 0;
+  /** Whether something was left out because there is too much of it. */
+  isCut = false;
+  /** Whether a value was taken in since somebody set this to false. */
+  isChanged = false;
+
+  /**
+   * Takes a line in.
+   *
+   * @param time when it was read, RFC 3339
+   * @returns the event as a JSON line to be stored; undefined when the line is none, or there are too many
+   */
+  take(text: string, time: string): string | undefined {
+    const event = parseObject(text);
+    if (event === undefined) return undefined;
+    for (const [key, value] of Object.entries(event)) this.#set(key, value);
+    const line = `${JSON.stringify({ _time: time, ...event })}\n`;
+    if (this.#eventBytes + line.length > EVENTS_BYTES_MAX) {
+      this.isCut = true;
+      return undefined;
+    }
+    this.#eventBytes += line.length;
+    return line;
+  }
+
+  /** The latest value of each key. */
+  get latest(): Record<string, unknown> {
+    return Object.fromEntries(Array.from(this.#latest, ([key, { value }]) => [key, value]));
+  }
+
+  #set(key: string, value: unknown): void {
+    const bytes = JSON.stringify([key, value]).length;
+    const before = this.#latest.get(key);
+    const total = this.#bytes - (before?.bytes ?? 0) + bytes;
+    const isOneTooMany = before === undefined && this.#latest.size >= KEYS_MAX;
+    if (isOneTooMany || total > BYTES_MAX || key === "__proto__") {
+      this.isCut = true;
+      return;
+    }
+    this.#latest.set(key, { value, bytes });
+    this.#bytes = total;
+    this.isChanged = true;
+  }
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  if (!/^\s*\{.*\}\s*$/s.test(text)) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,272 @@
+/**
+ * The local engine: runs executions as processes of this machine. A bounded number runs at once, the
+ * others wait in the database, and both survive a restart of the service.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { join, resolve } from "node:path";
+import type { Clock } from "../../clock.ts";
+import { ConflictError, messageOf, UnavailableError } from "../../errors.ts";
+import {
+  type Execution,
+  getExecution,
+  getExecutions,
+  openExecutions,
+  saveExecution,
+} from "../../store/executions.ts";
+import type { Store } from "../../store/store.ts";
+import type { Engine, LogOptions, LogPage } from "../engine.ts";
+import { STOPPED_BY_REQUEST, writeEnd } from "./ending.ts";
+import { ExecutionRun, type RunContext, type RunSettings } from "./execution_run.ts";
+import { Leftovers } from "./leftovers.ts";
+import { readLog } from "./log_file.ts";
+import { openOutput } from "./outputs.ts";
+import { lookAtMachine, type Machine } from "./processes.ts";
+import { Waiting } from "./waiting.ts";
+import { WorkFolder } from "./work_folder.ts";
+
+const SETTINGS: RunSettings = {
+  logBytesMax: 64 * 1024 * 1024,
+  outputsMax: 1_000,
+  grace_ms: 10_000,
+  poll_ms: 150,
+};
+const WAITING_MAX = 1_000;
+/** How many executions are remembered not to be started again, whoever hands them over. */
+const TAKEN_MAX = 10_000;
+const RETRY_MS = 1_000;
+const LET_GO_MS = 1_000;
+
+const log = getLogger(["hooklaunch", "engine"]);
+
+/** What the local engine works with. */
+export interface LocalEngineOptions {
+  store: Store;
+  /** The code of projects. */
+  projects: Pick<RunContext, "checkout">;
+  clock: Clock;
+  /** The service's data folder; work folders are in `executions/<id>/` below it. */
+  dataFolder: string;
+  /** How many executions run at once. Default: one a processor. */
+  concurrency?: number;
+  /** How many of those that wait are held in memory. Default 1,000. */
+  waitingMax?: number;
+  settings?: Partial<RunSettings>;
+  /** Told of each change of a record, after it is stored. */
+  onChange?: (execution: Execution) => void;
+}
+
+/** Runs executions on this machine. */
+export class LocalEngine implements Engine {
+  readonly #options: LocalEngineOptions;
+  readonly #root: string;
+  readonly #concurrency: number;
+  readonly #waiting: Waiting;
+  readonly #runs = new Map<string, { run: ExecutionRun; over: Promise<void> }>();
+  readonly #taken = new Set<string>();
+  readonly #leftovers = new Leftovers();
+  readonly #closing = new AbortController();
+  #machine: Machine | undefined;
+  #refill: Promise<void> | undefined;
+
+  constructor(options: LocalEngineOptions) {
+    this.#options = options;
+    this.#root = resolve(join(options.dataFolder, "executions"));
+    this.#concurrency = Math.max(1, options.concurrency ?? navigator.hardwareConcurrency);
+    this.#waiting = new Waiting(options.waitingMax ?? WAITING_MAX);
+  }
+
+  /** How many executions run, and how many of those that wait are in memory. */
+  get load(): { running: number; waiting: number } {
+    return { running: this.#runs.size, waiting: this.#waiting.size };
+  }
+
+  async start(): Promise<void> {
+    await Deno.mkdir(this.#root, { recursive: true, mode: 0o700 });
+    const machine = await lookAtMachine();
+    const started: string[] = [];
+    for await (const { id, status } of openExecutions(this.#options.store)) {
+      if (status === "started" || status === "stopping") started.push(id);
+    }
+    this.#machine = machine;
+    for (const execution of await getExecutions(this.#options.store, started)) {
+      this.#run(execution, (run) => run.takeOver());
+    }
+    await this.#readWaiting();
+    this.#startNext();
+  }
+
+  submit(execution: Execution): void {
+    if (execution.status !== "queued" || this.#taken.has(execution.id)) return;
+    this.#waiting.add(execution);
+    this.#startNext();
+  }
+
+  async stop(executionId: string): Promise<boolean> {
+    const running = this.#runs.get(executionId);
+    if (running) return await running.run.stop(STOPPED_BY_REQUEST);
+    if (this.#taken.has(executionId)) return false;
+    // From here on nobody starts it.
+    this.#take(executionId);
+    const execution = this.#waiting.remove(executionId) ??
+      await getExecution(this.#options.store, executionId);
+    if (execution?.status !== "queued") {
+      this.#taken.delete(executionId);
+      return false;
+    }
+    const at_ms = this.#options.clock.now();
+    writeEnd(execution, { ending: STOPPED_BY_REQUEST, exitCode: undefined, at_ms });
+    return await this.#save(execution);
+  }
+
+  log(executionId: string, options?: LogOptions): Promise<LogPage> {
+    return readLog(this.#folderOf(executionId).control("log"), options);
+  }
+
+  output(executionId: string, path: string): Promise<Deno.FsFile | undefined> {
+    return openOutput(this.#folderOf(executionId).outputs, path);
+  }
+
+  async forget(executionId: string): Promise<void> {
+    const running = this.#runs.get(executionId);
+    if (running?.run.hasEnded === false || this.#waiting.has(executionId)) {
+      throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
+    }
+    await running?.over;
+    await this.#folderOf(executionId).remove();
+  }
+
+  async close(deadline_ms: number): Promise<void> {
+    this.#closing.abort();
+    const runs = [...this.#runs.values()];
+    const over = Promise.all(runs.map((each) => each.over));
+    await within(deadline_ms, over);
+    for (const { run } of runs) run.letGo();
+    // What is being prepared may still take long; it is not started any more.
+    await within(LET_GO_MS, over);
+    await Promise.all([this.#refill, this.#leftovers.close()]);
+  }
+
+  #folderOf(executionId: string): WorkFolder {
+    return new WorkFolder(this.#root, executionId);
+  }
+
+  #startNext(): void {
+    if (this.#machine === undefined || this.#closing.signal.aborted) return;
+    while (this.#runs.size < this.#concurrency) {
+      const execution = this.#waiting.take();
+      if (execution === undefined) break;
+      this.#run(execution, (run) => run.start());
+    }
+    if (this.#waiting.wantsMore) {
+      this.#refill ??= this.#readMore();
+    }
+  }
+
+  async #readMore(): Promise<void> {
+    try {
+      await this.#readWaiting();
+    } catch (error) {
+      log.error("Cannot read the executions that wait: {error}", { error: messageOf(error) });
+      await this.#pause(RETRY_MS);
+    }
+    this.#refill = undefined;
+    this.#startNext();
+  }
+
+  #run(execution: Execution, begin: (run: ExecutionRun) => Promise<void>): void {
+    this.#take(execution.id);
+    const run = new ExecutionRun(execution, this.#context());
+    const over = begin(run).finally(() => {
+      this.#runs.delete(execution.id);
+      this.#startNext();
+    });
+    this.#runs.set(execution.id, { run, over });
+  }
+
+  #context(): RunContext {
+    const { store, clock, projects, settings } = this.#options;
+    return {
+      store,
+      clock,
+      checkout: (...args) => projects.checkout(...args),
+      root: this.#root,
+      // Nothing runs before `start` has looked at the machine.
+      machine: this.#machine ?? { bootId: "", shell: "/bin/sh", setsid: undefined },
+      settings: { ...SETTINGS, ...settings },
+      save: (execution) => this.#save(execution),
+      leftBehind: (session) => this.#leftovers.add(session),
+    };
+  }
+
+  /** Remembers that an execution is dealt with here. */
+  #take(executionId: string): void {
+    this.#taken.add(executionId);
+    for (const oldest of this.#taken) {
+      if (this.#taken.size <= TAKEN_MAX) break;
+      this.#taken.delete(oldest);
+    }
+  }
+
+  /** Reads the oldest of those that wait in the database. */
+  #readWaiting(): Promise<void> {
+    const { store, waitingMax = WAITING_MAX } = this.#options;
+    return this.#waiting.refill(async () => {
+      const ids: string[] = [];
+      let isAll = true;
+      for await (const { id, status } of openExecutions(store)) {
+        if (status !== "queued" || this.#taken.has(id)) continue;
+        isAll = ids.length < waitingMax;
+        if (!isAll) break;
+        ids.push(id);
+      }
+      const found = await getExecutions(store, ids);
+      const executions = found.filter(({ id, status }) =>
+        status === "queued" && !this.#taken.has(id)
+      );
+      return { executions, isAll };
+    });
+  }
+
+  /** Stores a record; while the database cannot, tries again until the service stops. */
+  async #save(execution: Execution): Promise<boolean> {
+    const { store, onChange } = this.#options;
+    for (;;) {
+      try {
+        await store.committer.commit(saveExecution(execution));
+        onChange?.(execution);
+        return true;
+      } catch (error) {
+        if (!(error instanceof UnavailableError)) throw error;
+        log.error("Cannot store execution {id}, trying again: {error}", {
+          id: execution.id,
+          error: error.message,
+        });
+      }
+      if (!await this.#pause(RETRY_MS)) return false;
+    }
+  }
+
+  /** Waits; false when the service stops meanwhile. */
+  #pause(ms: number): Promise<boolean> {
+    const { signal } = this.#closing;
+    if (signal.aborted) return Promise.resolve(false);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const stop = () => resolve(false);
+    const timer = setTimeout(() => resolve(true), ms);
+    signal.addEventListener("abort", stop, { once: true });
+    return promise.finally(() => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", stop);
+    });
+  }
+}
+
+/** Waits for work, but not for longer than this. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([work, promise]);
+  clearTimeout(timer);
+}

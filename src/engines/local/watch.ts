@@ -1,0 +1,117 @@
+/**
+ * Watching a command that runs: takes in what it prints, minds its limits, and ends it when asked.
+ *
+ * @module
+ */
+import type { Clock } from "../../clock.ts";
+import type { Capture } from "./capture.ts";
+import { type Leader, readExitCode } from "./leader.ts";
+import type { Limits } from "./limits.ts";
+import { signalSession } from "./processes.ts";
+import type { WorkFolder } from "./work_folder.ts";
+
+/** How long the captures may take after the command has ended. */
+const DRAIN_MS = 1_000;
+/** How often metadata is told of while it changes. */
+const METADATA_MS = 5_000;
+
+/** What watching takes. */
+export interface WatchParts {
+  leader: Leader;
+  folder: WorkFolder;
+  capture: Capture;
+  limits: Limits;
+  clock: Clock;
+  /** How often output and limits are looked at. */
+  poll_ms: number;
+  /** How long the command may take to end after SIGTERM. */
+  grace_ms: number;
+  /** A limit is reached. Told once. */
+  onLimit(reason: string): Promise<void>;
+  /** There is new metadata. */
+  onMetadata(): Promise<void>;
+}
+
+/** Watches one command. */
+export class Watch {
+  readonly #parts: WatchParts;
+  #isLetGo = false;
+  #isLimited = false;
+  /** When SIGKILL follows. */
+  #kill_ms = Infinity;
+  #metadata_ms: number;
+  #wake: () => void = () => {};
+
+  constructor(parts: WatchParts) {
+    this.#parts = parts;
+    this.#metadata_ms = parts.clock.steady();
+  }
+
+  /** Resolves when the command has ended, to true; or when it is let go, to false. */
+  async untilOver(): Promise<boolean> {
+    const { leader, folder, capture, limits, clock, grace_ms } = this.#parts;
+    let hasEnded = false;
+    while (!await leader.isOver(hasEnded || this.#kill_ms < Infinity)) {
+      if (this.#isLetGo) {
+        leader.release();
+        return false;
+      }
+      // What is beyond the limit is not seen, so silence says nothing then.
+      if (await capture.pump() || capture.isCut) limits.sawOutput();
+      const reached = limits.reached();
+      if (reached !== undefined && !this.#isLimited) {
+        this.#isLimited = true;
+        await this.#parts.onLimit(reached);
+      }
+      if (!hasEnded && await readExitCode(folder) !== undefined) {
+        hasEnded = true;
+        this.#kill_ms = Math.min(this.#kill_ms, clock.steady() + DRAIN_MS);
+      }
+      if (clock.steady() >= this.#kill_ms) {
+        this.#kill_ms = clock.steady() + grace_ms;
+        if (!hasEnded) await capture.tell("The command did not end by itself: it is killed");
+        await signalSession(leader.pid, "KILL");
+      }
+      await this.#tellMetadata();
+      await this.#pause();
+    }
+    return true;
+  }
+
+  /** Sends SIGTERM to all its processes, and SIGKILL when they have not ended after the grace period. */
+  async end(): Promise<void> {
+    const { leader, clock, grace_ms } = this.#parts;
+    if (this.#kill_ms < Infinity || await leader.isOver(true)) return;
+    this.#kill_ms = clock.steady() + grace_ms;
+    await signalSession(leader.pid, "TERM");
+    this.#wake();
+  }
+
+  /** Leaves the command to itself. */
+  letGo(): void {
+    this.#isLetGo = true;
+    this.#wake();
+  }
+
+  async #tellMetadata(): Promise<void> {
+    const { capture, clock, onMetadata } = this.#parts;
+    if (!capture.metadata.isChanged || clock.steady() - this.#metadata_ms < METADATA_MS) return;
+    this.#metadata_ms = clock.steady();
+    await onMetadata();
+  }
+
+  async #pause(): Promise<void> {
+    const { leader, limits, clock, poll_ms } = this.#parts;
+    const kill_ms = this.#kill_ms - clock.steady();
+    const limit_ms = this.#isLimited ? Infinity : limits.remaining_ms();
+    const woken = new Promise<void>((resolve) => this.#wake = resolve);
+    // Letting go may have come just before there was somebody to wake.
+    if (this.#isLetGo) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const time = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, Math.max(1, Math.min(poll_ms, kill_ms, limit_ms)));
+    });
+    await Promise.race([leader.over, woken, time]);
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * The script that runs an execution's command. It outlives the service: it takes the mark that lets a
+ * command start once only, captures what is printed up to a limit, and leaves the exit code.
+ *
+ * @module
+ */
+
+/** The exit code of a wrapper that found the mark taken. It has done nothing then. */
+export const MARK_IS_TAKEN = 97;
+
+/** What a wrapper is told. */
+export interface WrapperOptions {
+  /** The shell that runs the command; empty when the command names its own interpreter. */
+  shell: string;
+  /** How much of stdout, and as much of stderr, is kept. */
+  streamBytesMax: number;
+}
+
+/**
+ * The arguments with which a POSIX shell becomes a wrapper, in a prepared work folder, as the leader of a
+ * session of its own, with nothing as stdin, stdout and stderr.
+ */
+export function wrapperArguments({ shell, streamBytesMax }: WrapperOptions): string[] {
+  const blocks = Math.ceil(streamBytesMax / BLOCK_BYTES);
+  return ["-c", WRAPPER, "hooklaunch-execution", shell, String(blocks)];
+}
+
+/** The unit of a shell's limit of file size. */
+const BLOCK_BYTES = 512;
+
+/**
+ * A shell function that sets `identity` to what tells a process from a later one of the same id: the
+ * time it started. Empty when there is no such process.
+ */
+export const IDENTITY_FUNCTION = `
+identity_of() {
+  identity=
+  if [ -e /proc/self/stat ]; then
+    { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
+    # The program's name before the bracket may hold anything.
+    stat=\${stat##*) }
+    set -- $stat
+    # Field 22 of proc_pid_stat(5), of which two are gone. Z has ended.
+    [ "$1" = Z ] || identity=\${20}
+  else
+    identity=$(ps -o lstart= -p "$1" 2>/dev/null)
+  fi
+}
+`;
+
+const WRAPPER = `
+# With noclobber a redirection creates its file or fails: of two wrappers only one comes through.
+${IDENTITY_FUNCTION}
+identity_of $$
+set -C
+echo "$$ $identity" 2>/dev/null >control/started || exit ${MARK_IS_TAKEN}
+set +C
+
+# Whatever ends the command must not end what captures its output and leaves its exit code.
+trap '' HUP INT TERM
+
+# Everything beyond the limit is read and dropped, so that the command is neither blocked nor ended by
+# a broken pipe. A full disk is treated alike.
+capture() {
+  trap '' XFSZ
+  ulimit -f "$2"
+  cat >>"control/$1" || {
+    : >"control/$1.cut"
+    cat >/dev/null
+  }
+}
+
+run() {
+  # Caught instead of ignored, the signals have their default action again for the command. The shell
+  # sees to a trap only after the command that it waits for.
+  trap : HUP INT TERM
+  (
+    set -- "$1" "$PWD/control/command"
+    cd repository || exit 1
+    . ../control/environment
+    [ -z "$1" ] || exec "$1" -e "$2"
+    exec "$2"
+  )
+  # The line break at its end says that it is whole.
+  echo "$?" >control/exit_code
+  # What the command has left running ends too, or else holds the pipes and is killed by the service.
+  kill -s TERM -- "-$$"
+}
+
+# stderr goes through the inner pipe, and stdout past it through the outer one.
+{ run "$1" 2>&1 >&3 3>&- | capture stderr "$2" 3>&-; } 3>&1 | capture stdout "$2"
+kill -s KILL -- "-$$"
+`;

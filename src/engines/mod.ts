@@ -1,0 +1,65 @@
+/**
+ * The engines. An engine is one folder here and one line in {@linkcode Engines}.
+ *
+ * @module
+ */
+import type { Clock } from "../clock.ts";
+import type { Execution } from "../store/executions.ts";
+import type { Store } from "../store/store.ts";
+import type { Engine } from "./engine.ts";
+import { LocalEngine } from "./local/mod.ts";
+
+/** What engines work with. */
+export interface EnginesOptions {
+  store: Store;
+  /** The code of projects. */
+  projects: {
+    /** Writes the files of a commit into a new folder. */
+    checkout(projectName: string, commit: string, destination: string): Promise<void>;
+  };
+  clock: Clock;
+  /** The service's data folder. */
+  dataFolder: string;
+  /** How many executions run at once on this machine. Default: one a processor. */
+  executionsMax?: number;
+  /** Told of each change of an execution's record, after it is stored. */
+  onChange?: (execution: Execution) => void;
+}
+
+/** All engines of a service. */
+export class Engines {
+  readonly #engines: ReadonlyMap<string, Engine>;
+
+  constructor({ executionsMax, ...options }: EnginesOptions) {
+    const concurrency = executionsMax === undefined ? {} : { concurrency: executionsMax };
+    this.#engines = new Map<string, Engine>([
+      ["local", new LocalEngine({ ...options, ...concurrency })],
+    ]);
+  }
+
+  /** The engine of a type, as a project names it. */
+  of(type: string): Engine {
+    const engine = this.#engines.get(type);
+    if (engine === undefined) throw new RangeError(`Cannot find the engine "${type}"`);
+    return engine;
+  }
+
+  /** Starts all of them. */
+  async start(): Promise<void> {
+    await Promise.all(this.#all((engine) => engine.start()));
+  }
+
+  /** Removes everything that is kept of an ended execution but its record, wherever it ran. */
+  async forget(executionId: string): Promise<void> {
+    await Promise.all(this.#all((engine) => engine.forget(executionId)));
+  }
+
+  /** Closes all of them, each with the same deadline. */
+  async close(deadline_ms: number): Promise<void> {
+    await Promise.all(this.#all((engine) => engine.close(deadline_ms)));
+  }
+
+  #all<T>(work: (engine: Engine) => T): T[] {
+    return Array.from(this.#engines.values(), work);
+  }
+}

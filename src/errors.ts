@@ -1,0 +1,72 @@
+/**
+ * The errors that callers tell apart. Each class is one cause and carries a stable `code` that logs,
+ * API answers and tests match on; the message is for people and may change.
+ *
+ * @module
+ */
+
+/** The base of every error that Hooklaunch throws on purpose. */
+export abstract class HooklaunchError extends Error {
+  /** A stable, machine-readable name of the cause. */
+  abstract readonly code: string;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+  }
+}
+
+/** One thing that is wrong with a document that an operator wrote. */
+export interface Problem {
+  /** JSON Pointer (RFC 6901) to the value that is wrong; empty for the document itself. */
+  pointer: string;
+  /** What was found and what was expected, as one sentence without a full stop. */
+  detail: string;
+}
+
+/** An operator's input (a trigger, a project, a file) does not hold what it must. */
+export class InvalidInputError extends HooklaunchError {
+  override readonly code = "invalid_input";
+
+  /**
+   * @param what what was being read, for the first words of the message
+   * @param problems everything that is wrong, at least one
+   */
+  constructor(what: string, readonly problems: readonly Problem[]) {
+    const lines = problems.map(({ pointer, detail }) => `${pointer || "/"}: ${detail}`);
+    super(`Cannot accept ${what}: ${lines.join("; ")}`);
+  }
+}
+
+/** Something that was asked for by name or id does not exist. */
+export class NotFoundError extends HooklaunchError {
+  override readonly code = "not_found";
+}
+
+/** What was asked for cannot be done in the state that things are in. */
+export class ConflictError extends HooklaunchError {
+  override readonly code = "conflict";
+}
+
+/** The service cannot take this on now; the same request may succeed later. */
+export class UnavailableError extends HooklaunchError {
+  override readonly code = "unavailable";
+
+  /**
+   * @param message what cannot be done and why
+   * @param retryAfter_s when to try again, in seconds
+   */
+  constructor(message: string, readonly retryAfter_s: number, options?: ErrorOptions) {
+    super(message, options);
+  }
+}
+
+/** An action of a run could not do its work; the message goes to the trigger log. */
+export class ActionError extends HooklaunchError {
+  override readonly code = "action_failed";
+}
+
+/** The message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

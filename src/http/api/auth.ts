@@ -1,0 +1,41 @@
+/**
+ * Who may use the operators' API: `Authorization: Bearer <token>`, or `Token <token>`.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import type { MiddlewareHandler } from "@hono/hono";
+import { STATUS_CODE } from "@std/http/status";
+import { isAnyOf } from "../../conditions/secret.ts";
+import type { Store } from "../../store/store.ts";
+import { getToken } from "../../store/tokens.ts";
+import { problem } from "../problem.ts";
+
+const TOKEN_LENGTH_MAX = 512;
+
+/**
+ * Lets requests with a known token through and answers 401 to all others.
+ *
+ * @param environmentToken `HOOKLAUNCH_ADMIN_TOKEN`, if set
+ */
+export function requireToken(
+  store: Store,
+  environmentToken: string | undefined,
+): MiddlewareHandler {
+  const expected = environmentToken === undefined ? [] : [sha256(environmentToken)];
+  return async function requireToken(context, next) {
+    const header = context.req.header("authorization") ?? "";
+    const token = /^(?:bearer|token) +(\S+)$/i.exec(header)?.[1];
+    if (token !== undefined && token.length <= TOKEN_LENGTH_MAX) {
+      if (isAnyOf(sha256(token), expected) || await getToken(store, token)) return await next();
+    }
+    return problem(STATUS_CODE.Unauthorized, {
+      detail: "Send an operator's token as: Authorization: Bearer <token>",
+      headers: { "www-authenticate": "Bearer" },
+    });
+  };
+}
+
+function sha256(text: string): Uint8Array {
+  return createHash("sha256").update(text).digest();
+}

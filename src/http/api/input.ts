@@ -1,0 +1,92 @@
+/**
+ * Reading what operators send: JSON bodies and pages of lists.
+ *
+ * @module
+ */
+import type { Context } from "@hono/hono";
+import { InvalidInputError, messageOf, UnavailableError } from "../../errors.ts";
+import { BodyReader } from "../body.ts";
+
+const BODY_BYTES_MAX = 1024 * 1024;
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 200;
+
+const bodies = new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX });
+
+/**
+ * Reads a JSON body.
+ *
+ * @throws {InvalidInputError} when it is none, or is longer than 1 MiB
+ */
+export async function readJson(context: Context): Promise<unknown> {
+  return await bodies.with(context.req.raw, BODY_BYTES_MAX, (read) => {
+    if ("failure" in read) {
+      if (read.failure === "no_memory") throw new UnavailableError("Too many requests", 1);
+      return Promise.reject(
+        invalid(`Expected a body of at most 1 MiB, and it was ${read.failure}`),
+      );
+    }
+    try {
+      return Promise.resolve(JSON.parse(new TextDecoder().decode(read.bytes)));
+    } catch (error) {
+      return Promise.reject(invalid(`Expected JSON: ${messageOf(error)}`));
+    }
+  });
+}
+
+/**
+ * Applies a JSON Merge Patch (RFC 7396): null removes a field, objects are merged, everything else
+ * replaces what was there.
+ */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const merged = new Map(Object.entries(isObject(target) ? target : {}));
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(name);
+    else merged.set(name, mergePatch(merged.get(name), value));
+  }
+  return Object.fromEntries(merged);
+}
+
+/** Which page of a list is asked for. */
+export interface PageRequest {
+  limit: number;
+  cursor: string | undefined;
+}
+
+/**
+ * Reads `limit` and `cursor`.
+ *
+ * @throws {InvalidInputError} when the limit is no number from 1 to 200
+ */
+export function pageOf(context: Context): PageRequest {
+  const limit = context.req.query("limit") ?? String(LIMIT_DEFAULT);
+  if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > LIMIT_MAX) {
+    throw invalid(`Expected limit to be a number from 1 to ${LIMIT_MAX}, found "${limit}"`);
+  }
+  return { limit: Number(limit), cursor: context.req.query("cursor") };
+}
+
+/** The answer to a list: a page of results and the address of the next one. */
+export function pageAnswer(
+  context: Context,
+  baseUrl: string,
+  results: readonly unknown[],
+  next: string | undefined,
+): Response {
+  if (next === undefined) return context.json({ results, next: null });
+  const url = new URL(context.req.path, baseUrl);
+  for (const [name, value] of Object.entries(context.req.query())) {
+    url.searchParams.set(name, value);
+  }
+  url.searchParams.set("cursor", next);
+  return context.json({ results, next: url.href });
+}
+
+function invalid(detail: string): InvalidInputError {
+  return new InvalidInputError("the request", [{ pointer: "", detail }]);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

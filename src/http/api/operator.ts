@@ -1,0 +1,23 @@
+/**
+ * What the operators' endpoints work with.
+ *
+ * @module
+ */
+import type { Engines } from "../../engines/mod.ts";
+import type { Projects } from "../../projects/mod.ts";
+import type { Acceptor } from "../../runs/accept.ts";
+import type { Store } from "../../store/store.ts";
+import type { TriggerLog } from "../../store/trigger_log.ts";
+import type { TriggerRegistry } from "../../trigger/registry.ts";
+
+/** The parts of the service that an operator's request meets. */
+export interface Operator {
+  store: Store;
+  triggers: TriggerRegistry;
+  triggerLog: TriggerLog;
+  acceptor: Acceptor;
+  projects: Projects;
+  engines: Engines;
+  /** How the service is reached from outside, without a slash at the end. */
+  baseUrl(): string;
+}

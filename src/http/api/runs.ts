@@ -1,0 +1,73 @@
+/**
+ * `/api/v0/runs/`: everything about a run, its payload, and launching it again.
+ *
+ * @module
+ */
+import { type Context, Hono } from "@hono/hono";
+import { STATUS_CODE } from "@std/http/status";
+import { ConflictError, NotFoundError } from "../../errors.ts";
+import { readPayload } from "../../store/payloads.ts";
+import { getRun, type Run } from "../../store/runs.ts";
+import type { Operator } from "./operator.ts";
+
+/** The routes below `/api/v0/runs`. */
+export function runRoutes(operator: Operator): Hono {
+  const { store } = operator;
+  const found = async (context: Context): Promise<Run> => {
+    const id = context.req.param("id") ?? "";
+    const run = await getRun(store, id);
+    if (run === undefined) throw new NotFoundError(`There is no run of the id ${id}`);
+    return run;
+  };
+
+  return new Hono({ strict: false })
+    .get("/:id", async (context) => context.json(await found(context)))
+    .get("/:id/payload", async (context) => {
+      const { id, payload } = await found(context);
+      return context.body(ReadableStream.from(readPayload(store, id, payload.size)), 200, {
+        // Never what the sender called it: a browser must not run a payload as a page of ours.
+        "content-type": "application/octet-stream",
+        "content-disposition": `attachment; filename="payload-${id}"`,
+        "content-length": String(payload.size),
+      });
+    })
+    .post("/:id/replay", async (context) => {
+      const replay = await replayRun(operator, await found(context));
+      return context.json(replay, STATUS_CODE.Created, {
+        location: `${operator.baseUrl()}/api/v0/runs/${replay.id}/`,
+      });
+    });
+}
+
+/** Launches the payload of a run again, with the trigger's actions and quotas of today. */
+async function replayRun({ store, triggers, acceptor }: Operator, run: Run): Promise<Run> {
+  const prepared = await triggers.prepared(run.trigger_id);
+  if (prepared === undefined) {
+    throw new ConflictError(`Cannot replay run ${run.id}: its trigger was deleted`);
+  }
+  const body = new Uint8Array(run.payload.size);
+  let offset = 0;
+  for await (const chunk of readPayload(store, run.id, run.payload.size)) {
+    body.set(chunk, offset);
+    offset += chunk.length;
+  }
+  const { trigger, quotas } = prepared;
+  const acceptance = await acceptor.accept({
+    triggerId: trigger.id,
+    project: trigger.project,
+    actions: trigger.actions,
+    quotas,
+    body,
+    remoteIp: run.remote_ip,
+    replayOf: run.id,
+    ...(run.payload.content_type === undefined ? {} : { contentType: run.payload.content_type }),
+  });
+  if ("exhausted" in acceptance) {
+    const { quota, period } = acceptance.exhausted;
+    throw new ConflictError(
+      `Cannot replay run ${run.id}: the quota of ${quota} launches in ${period} s is used up`,
+    );
+  }
+  // A replay names no delivery, so it is never a repeat.
+  return "run" in acceptance ? acceptance.run : run;
+}

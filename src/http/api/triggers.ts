@@ -1,0 +1,76 @@
+/**
+ * `/api/v0/triggers/`: the triggers, their runs and their logs.
+ *
+ * @module
+ */
+import { type Context, Hono } from "@hono/hono";
+import { STATUS_CODE } from "@std/http/status";
+import { NotFoundError } from "../../errors.ts";
+import { listTriggerRuns } from "../../store/runs.ts";
+import { removeTriggerLog } from "../../store/trigger_log.ts";
+import { settingsOf } from "../../trigger/registry.ts";
+import type { Trigger } from "../../trigger/trigger.ts";
+import { mergePatch, pageAnswer, pageOf, readJson } from "./input.ts";
+import type { Operator } from "./operator.ts";
+
+/** The routes below `/api/v0/triggers`. */
+export function triggerRoutes(operator: Operator): Hono {
+  const { triggers, store, triggerLog, baseUrl } = operator;
+  const show = (trigger: Trigger) => ({
+    ...trigger,
+    url: `${baseUrl()}/api/v0/launch/${trigger.id}/`,
+  });
+  const found = async (context: Context): Promise<Trigger> => {
+    const id = context.req.param("id") ?? "";
+    const trigger = await triggers.get(id);
+    if (trigger === undefined) throw new NotFoundError(`There is no trigger of the id ${id}`);
+    return trigger;
+  };
+
+  return new Hono({ strict: false })
+    .get("/", async (context) => {
+      const { limit, cursor } = pageOf(context);
+      const page = await triggers.list({ limit, ...(cursor ? { after: cursor } : {}) });
+      return pageAnswer(context, baseUrl(), page.triggers.map(show), page.next);
+    })
+    .post("/", async (context) => {
+      const trigger = show(await triggers.create(await readJson(context)));
+      return context.json(trigger, STATUS_CODE.Created, {
+        location: `${baseUrl()}/api/v0/triggers/${trigger.id}/`,
+      });
+    })
+    .get("/:id", async (context) => context.json(show(await found(context))))
+    .put("/:id", async (context) => {
+      const settings = await readJson(context);
+      return context.json(show(await triggers.update(context.req.param("id"), () => settings)));
+    })
+    .patch("/:id", async (context) => {
+      const patch = await readJson(context);
+      const patched = await triggers.update(
+        context.req.param("id"),
+        (current) => mergePatch(settingsOf(current), patch),
+      );
+      return context.json(show(patched));
+    })
+    .delete("/:id", async (context) => {
+      const id = context.req.param("id");
+      await triggers.delete(id);
+      await removeTriggerLog(store, id);
+      return context.body(null, STATUS_CODE.NoContent);
+    })
+    .get("/:id/runs", async (context) => {
+      const { limit, cursor } = pageOf(context);
+      const { id } = await found(context);
+      const page = await listTriggerRuns(store, id, {
+        limit,
+        ...(cursor ? { before: cursor } : {}),
+      });
+      return pageAnswer(context, baseUrl(), page.runs, page.next);
+    })
+    .get("/:id/log", async (context) => {
+      const { limit, cursor } = pageOf(context);
+      const { id } = await found(context);
+      const page = await triggerLog.list(id, { limit, ...(cursor ? { before: cursor } : {}) });
+      return pageAnswer(context, baseUrl(), page.entries, page.next);
+    });
+}

@@ -1,0 +1,30 @@
+/**
+ * What the endpoints for senders work with.
+ *
+ * @module
+ */
+import type { Context } from "@hono/hono";
+import type { Clock } from "../clock.ts";
+import type { Acceptor } from "../runs/accept.ts";
+import type { Worker } from "../runs/worker.ts";
+import type { Store } from "../store/store.ts";
+import type { TriggerLog } from "../store/trigger_log.ts";
+import type { TriggerRegistry } from "../trigger/registry.ts";
+import type { BodyReader } from "./body.ts";
+import type { Peer } from "./peer.ts";
+
+/** The parts of the service that a sender's request meets. */
+export interface Door {
+  clock: Clock;
+  store: Store;
+  triggers: TriggerRegistry;
+  triggerLog: TriggerLog;
+  acceptor: Acceptor;
+  worker: Worker;
+  bodies: BodyReader;
+  /** The longest body of a launch, in bytes. */
+  payloadBytesMax: number;
+  peerOf(context: Context): Peer;
+  /** Aborted when the service begins to stop and takes nothing more. */
+  closing: AbortSignal;
+}

@@ -1,0 +1,113 @@
+/**
+ * `GET` and `POST /api/v0/launch/<trigger_id>/run/`: how a run went, for who may launch it. The
+ * trigger's authentication and timestamp conditions are checked again; filters and quotas are not.
+ *
+ * @module
+ */
+import type { Context } from "@hono/hono";
+import { STATUS_CODE } from "@std/http/status";
+import { isId } from "../ids.ts";
+import type { LaunchRequest } from "../conditions/request.ts";
+import { getRun, type Run } from "../store/runs.ts";
+import type { Door } from "./door.ts";
+import { bodyFailure, refuse } from "./launch.ts";
+import { toLaunchRequest } from "./launch_request.ts";
+import { methodNotAllowed, problem, rejected, unavailable } from "./problem.ts";
+
+const BODY_BYTES_MAX = 64 * 1024;
+const WAIT_S_MAX = 30;
+const WAITING_MAX = 4_096;
+
+/** Makes the handler of the run-info URL. */
+export function runInfoHandler(door: Door): (context: Context) => Promise<Response> {
+  let underWay = 0;
+  return async (context) => {
+    const { method } = context.req.raw;
+    if (method !== "GET" && method !== "POST") return methodNotAllowed("GET, POST");
+    if (underWay >= WAITING_MAX) return unavailable(1);
+    underWay++;
+    try {
+      return await runInfo(door, context);
+    } finally {
+      underWay--;
+    }
+  };
+}
+
+async function runInfo(door: Door, context: Context): Promise<Response> {
+  const receivedAt_ms = door.clock.now();
+  const request = context.req.raw;
+  const peer = door.peerOf(context);
+  if (!peer.secure) return problem(STATUS_CODE.Forbidden);
+  const id = context.req.param("trigger_id") ?? "";
+  const prepared = isId(id) ? await door.triggers.prepared(id) : undefined;
+  if (prepared === undefined) return problem(STATUS_CODE.NotFound);
+  return await door.bodies.with(request, BODY_BYTES_MAX, async (read) => {
+    if ("failure" in read) return bodyFailure(read.failure);
+    const sent = toLaunchRequest(request, new URL(request.url), read.bytes, peer, receivedAt_ms);
+    if (request.method === "GET" && !prepared.answersGet) {
+      return refuse(door, id, sent, {
+        condition: "hmac",
+        reason: "Run info was asked for by GET, and a request without a body cannot be signed",
+      });
+    }
+    const refused = await prepared.check(sent, ["authentication", "timestamp"]);
+    if (refused) return refuse(door, id, sent, refused);
+    return await answer(door, id, sent);
+  });
+}
+
+async function answer(door: Door, triggerId: string, request: LaunchRequest): Promise<Response> {
+  const wait_s = waitOf(request);
+  const runId = field(request, "run_id");
+  if (wait_s === undefined || runId === undefined) return rejected();
+  let run = isId(runId) ? await getRun(door.store, runId) : undefined;
+  if (run?.trigger_id !== triggerId) return problem(STATUS_CODE.NotFound);
+  if (run.status === "pending" && wait_s > 0) {
+    run = await waitForEnd(door, run, wait_s);
+  }
+  return new Response(JSON.stringify({ status: run.status, result: resultOf(run) }), {
+    headers: { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" },
+  });
+}
+
+async function waitForEnd(door: Door, run: Run, wait_s: number): Promise<Run> {
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  const timer = setTimeout(stop, wait_s * 1_000);
+  door.closing.addEventListener("abort", stop, { once: true });
+  try {
+    await door.worker.ended(run.id, controller.signal);
+  } finally {
+    clearTimeout(timer);
+    door.closing.removeEventListener("abort", stop);
+  }
+  return await getRun(door.store, run.id) ?? run;
+}
+
+/** What the successful actions made, in their order. */
+function resultOf(run: Run): Record<string, string>[] {
+  return run.actions.flatMap(({ action, created }) => created ? [{ action, ...created }] : []);
+}
+
+/** The seconds to wait, 0 when it is not given; undefined when it is no number from 0 to 30. */
+function waitOf(request: LaunchRequest): number | undefined {
+  const text = field(request, "wait") ?? "0";
+  if (!/^\d{1,2}(\.\d{1,3})?$/.test(text)) return undefined;
+  const wait_s = Number(text);
+  return wait_s <= WAIT_S_MAX ? wait_s : undefined;
+}
+
+/** A field of a form, of a JSON body's top level, or of the query. */
+function field(request: LaunchRequest, name: string): string | undefined {
+  const body = request.parsedBody();
+  if (body.kind === "form") {
+    const value = body.fields.get(name)?.[0];
+    if (value !== undefined) return value;
+  }
+  if (body.kind === "json" && typeof body.value === "object" && body.value !== null) {
+    const value = Object.entries(body.value).find(([key]) => key === name)?.[1];
+    if (typeof value === "string" || typeof value === "number") return String(value);
+  }
+  return request.query.get(name) ?? undefined;
+}

@@ -1,0 +1,103 @@
+/**
+ * The code of a project that is a git repository.
+ *
+ * @module
+ */
+import { ActionError } from "../errors.ts";
+import { GitError } from "./git.ts";
+import { Mirror } from "./mirror.ts";
+import { isReference, type Refs } from "./refs.ts";
+
+const NAMES_SHOWN = 20;
+/** Room for what git prints beside the file: a header, and the listing of the commit's top folder. */
+const LISTING_BYTES_MAX = 4 * 1024 * 1024;
+
+/** A repository, by its mirror. */
+export class Repository {
+  readonly #projectName: string;
+  readonly #mirror: Mirror;
+  /** The branches and tags that `#hashes` was answered from. */
+  #refs: Refs | undefined;
+  /** Full hashes, by what was asked for. */
+  readonly #hashes = new Map<string, string>();
+
+  constructor(projectName: string, mirrorFolder: string, fetchTimeout_ms: number) {
+    this.#projectName = projectName;
+    this.#mirror = new Mirror({ projectName, folder: mirrorFolder, fetchTimeout_ms });
+  }
+
+  /** Fetches, and answers the branches. */
+  async fetch(address: string): Promise<Record<string, string>> {
+    await this.#mirror.locate(address);
+    const { branches } = await this.#mirror.fetch();
+    return Object.fromEntries(branches);
+  }
+
+  /**
+   * The full hash of a branch, a tag or an abbreviated hash, as last fetched. A branch goes before a tag
+   * of its name; `HEAD` is the remote's.
+   *
+   * @throws {ActionError} that lists the branches, when there is nothing of this name
+   */
+  async resolve(address: string, reference: string): Promise<string> {
+    await this.#mirror.locate(address);
+    const refs = await this.#mirror.refs();
+    if (refs !== this.#refs) {
+      this.#refs = refs;
+      this.#hashes.clear();
+    }
+    const known = this.#hashes.get(reference);
+    if (known !== undefined) return known;
+    const hash = isReference(reference) ? await this.#find(refs, reference) : undefined;
+    if (hash === undefined) throw this.#unknown(refs, reference);
+    this.#hashes.set(reference, hash);
+    return hash;
+  }
+
+  /**
+   * Reads a file of a commit; undefined when there is none.
+   *
+   * @throws {ActionError} when it is larger than `bytesMax`
+   */
+  async read(commit: string, path: string, bytesMax: number): Promise<Uint8Array | undefined> {
+    const names = [`${commit}^{tree}`, `${commit}:${path}`];
+    const limit = bytesMax + LISTING_BYTES_MAX;
+    try {
+      let [tree, file] = await this.#mirror.read(names, limit);
+      if (tree === undefined) {
+        await this.#mirror.heal();
+        [tree, file] = await this.#mirror.read(names, limit);
+      }
+      if (file === undefined || file.length <= bytesMax) return file;
+    } catch (error) {
+      if (!(error instanceof GitError && error.cut)) throw error;
+    }
+    throw new ActionError(`Cannot read ${path} of commit ${commit}: it is larger than it may be`);
+  }
+
+  /** Writes the files of a commit into a folder. */
+  async extract(commit: string, folder: string): Promise<void> {
+    await this.#mirror.extract(commit, folder);
+  }
+
+  async #find(refs: Refs, reference: string): Promise<string | undefined> {
+    const branch = refs.branches.get(reference.replace(/^refs\/heads\//, ""));
+    if (branch !== undefined) return branch;
+    const tag = refs.tags.get(reference.replace(/^refs\/tags\//, ""));
+    if (tag !== undefined) return tag;
+    if (reference === "HEAD") {
+      return refs.head ?? refs.branches.get("main") ?? refs.branches.get("master");
+    }
+    return /^[0-9a-f]{4,64}$/i.test(reference) ? await this.#mirror.commit(reference) : undefined;
+  }
+
+  #unknown({ branches }: Refs, reference: string): ActionError {
+    const names = [...branches.keys()].slice(0, NAMES_SHOWN).map((name) => `"${name}"`);
+    const more = branches.size > NAMES_SHOWN ? ` and ${branches.size - NAMES_SHOWN} more` : "";
+    return new ActionError(
+      `Cannot find ${JSON.stringify(reference)} in the repository of project ` +
+        `"${this.#projectName}" as last fetched: it is no branch, tag or commit; ` +
+        `the branches are ${names.join(", ") || "none"}${more}`,
+    );
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * A step, as the project configuration file declares it.
+ *
+ * @module
+ */
+import { z } from "zod";
+import type { Problem } from "../errors.ts";
+import { durationSchema } from "./duration.ts";
+import { environmentVariableSchema, inputSchema } from "./input.ts";
+import type { EnvironmentVariable, Input } from "./input.ts";
+import { type Parameter, parameterSchema, parameterWarnings } from "./parameter.ts";
+import { mountSchema, resourcesSchema } from "./requirements.ts";
+import { textListSchema } from "./text_list.ts";
+
+/** A declared step: what of it decides how an execution runs. Parts are in the order of the file. */
+export interface Step {
+  name: string;
+  image: string;
+  /** The commands, run one after the other. */
+  commands: string[];
+  parameters: Map<string, Parameter>;
+  inputs: Map<string, Input>;
+  environmentVariables: Map<string, EnvironmentVariable>;
+  /** Seconds after which an execution is stopped. */
+  timeLimit_s: number | undefined;
+  /** Seconds without output after which an execution is stopped. */
+  noOutputTimeout_s: number | undefined;
+  /** What `{source-path}` in a command stands for. */
+  sourcePath: string | undefined;
+}
+
+const fields = z.strictObject({
+  name: z.string().min(1),
+  image: z.string().min(1),
+  command: textListSchema,
+  description: z.string().optional(),
+  category: z.string().optional(),
+  icon: z.string().optional(),
+  environment: z.string().optional(),
+  "environment-variables": z.array(environmentVariableSchema).default([]),
+  "environment-variable-groups": z.array(z.string()).optional(),
+  inputs: z.array(inputSchema).default([]),
+  outputs: z.array(z.strictObject({
+    name: z.string(),
+    description: z.string().optional(),
+  })).optional(),
+  parameters: z.array(parameterSchema).default([]),
+  mounts: z.array(mountSchema).optional(),
+  "cache-volumes": z.array(z.string()).optional(),
+  "no-output-timeout": durationSchema.optional(),
+  "time-limit": durationSchema.optional(),
+  resources: resourcesSchema.optional(),
+  "runtime-config-preset": z.string().optional(),
+  "source-path": z.string().optional(),
+  "stop-condition": z.string().optional(),
+  "upload-store": z.string().max(64).optional(),
+});
+
+/** A step of the project configuration file. */
+export const stepSchema = fields.superRefine((written, context) => {
+  if (written["runtime-config-preset"] !== undefined && written.environment === undefined) {
+    context.addIssue({
+      code: "custom",
+      path: ["runtime-config-preset"],
+      input: written["runtime-config-preset"],
+      message: "Expected an environment beside the preset",
+    });
+  }
+}).transform((written): Step => ({
+  name: written.name,
+  image: written.image,
+  commands: written.command,
+  parameters: byName(written.parameters),
+  inputs: byName(written.inputs),
+  environmentVariables: byName(written["environment-variables"]),
+  timeLimit_s: written["time-limit"],
+  noOutputTimeout_s: written["no-output-timeout"],
+  sourcePath: written["source-path"],
+}));
+
+/**
+ * What is odd about a step but keeps nothing from running, with pointers relative to it.
+ *
+ * @param written its fields as the file has them
+ */
+export function stepWarnings(step: Step, written: unknown): Problem[] {
+  const warnings: Problem[] = [];
+  for (const list of ["parameters", "inputs", "environment-variables"]) {
+    const seen = new Set<unknown>();
+    for (const [index, item] of itemsOf(written, list).entries()) {
+      const at = `/${list}/${index}`;
+      if (seen.has(item.name)) {
+        const detail = `Another of the name "${item.name}" stands above: this one takes its place`;
+        warnings.push({ pointer: `${at}/name`, detail });
+      }
+      seen.add(item.name);
+      const parameter = step.parameters.get(String(item.name));
+      if (list !== "parameters" || parameter === undefined) continue;
+      for (const { pointer, detail } of parameterWarnings(parameter, item)) {
+        warnings.push({ pointer: at + pointer, detail });
+      }
+    }
+  }
+  return warnings;
+}
+
+/** The last of a name stands, at the place of the first. */
+function byName<T extends { name: string }>(items: readonly T[]): Map<string, T> {
+  return new Map(items.map((item) => [item.name, item]));
+}
+
+function itemsOf(written: unknown, list: string): Record<string, unknown>[] {
+  const value = Object(written)[list];
+  // The step's schema has checked that it is a list of objects.
+  return Array.isArray(value) ? value as Record<string, unknown>[] : [];
+}

@@ -1,0 +1,106 @@
+/**
+ * Trees of files: what a folder holds, and private copies of it.
+ *
+ * @module
+ */
+import { dirname, isAbsolute, join, normalize } from "node:path";
+import { ActionError } from "../errors.ts";
+
+const AT_ONCE = 16;
+
+/** One thing in a tree; paths are relative to it, with `/` between folders. */
+export type TreeEntry =
+  | { kind: "folder"; path: string }
+  | { kind: "file"; path: string; size: number; mode: number; mtime_ms: number }
+  | { kind: "link"; path: string; target: string };
+
+/** Which part of a folder is its tree, and how much it may hold. */
+export interface TreeOptions {
+  /** Whether something, by its path, is left out together with what it holds. */
+  skip?: (path: string) => boolean;
+  filesMax?: number;
+  bytesMax?: number;
+}
+
+/**
+ * Lists a tree, each folder before what it holds. What is no file, folder or link is left out.
+ *
+ * @throws {ActionError} when it holds more than it may
+ */
+export async function listTree(root: string, options: TreeOptions = {}): Promise<TreeEntry[]> {
+  const { skip = () => false, filesMax = Infinity, bytesMax = Infinity } = options;
+  const entries: TreeEntry[] = [];
+  let bytes = 0;
+  const folders = [""];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const names = (await Array.fromAsync(Deno.readDir(join(root, folder)))).map(({ name }) => name);
+    const paths = names.sort().map((name) => folder === "" ? name : `${folder}/${name}`)
+      .filter((path) => !skip(path));
+    if (entries.length + paths.length > filesMax) {
+      throw new ActionError(`Cannot use the folder ${root}: it holds more than ${filesMax} files`);
+    }
+    for (const entry of await Promise.all(paths.map((path) => entryOf(root, path)))) {
+      if (entry === undefined) continue;
+      entries.push(entry);
+      if (entry.kind === "folder") folders.push(entry.path);
+      if (entry.kind === "file") bytes += entry.size;
+    }
+    if (bytes > bytesMax) {
+      throw new ActionError(`Cannot use the folder ${root}: it holds more than ${bytesMax} bytes`);
+    }
+  }
+  return entries;
+}
+
+/** Copies what was listed of a tree into an existing folder. */
+export async function copyTree(
+  root: string,
+  entries: readonly TreeEntry[],
+  destination: string,
+): Promise<void> {
+  const rest: TreeEntry[] = [];
+  for (const entry of entries) {
+    // Each folder is listed before what it holds.
+    if (entry.kind === "folder") await Deno.mkdir(join(destination, entry.path), { mode: 0o700 });
+    else rest.push(entry);
+  }
+  for (let start = 0; start < rest.length; start += AT_ONCE) {
+    await Promise.all(
+      rest.slice(start, start + AT_ONCE).map((entry) =>
+        entry.kind === "link"
+          ? Deno.symlink(entry.target, join(destination, entry.path))
+          : Deno.copyFile(join(root, entry.path), join(destination, entry.path))
+      ),
+    );
+  }
+}
+
+/**
+ * Checks that every link of a tree stays inside of it, as it stands and in a copy.
+ *
+ * @throws {ActionError} that names the first link that does not
+ */
+export async function checkLinks(root: string, entries: readonly TreeEntry[]): Promise<void> {
+  const realRoot = await Deno.realPath(root);
+  for (const entry of entries) {
+    if (entry.kind !== "link") continue;
+    const { path, target } = entry;
+    const written = normalize(join(dirname(path), target));
+    const leadsTo = await Deno.realPath(join(root, path)).catch(() => undefined);
+    const isInside = !isAbsolute(target) && !/^\.\.(\/|$)/.test(written) &&
+      (leadsTo === undefined || leadsTo === realRoot || leadsTo.startsWith(`${realRoot}/`));
+    if (!isInside) {
+      throw new ActionError(`Cannot use the folder ${root}: its link ${path} leads outside of it`);
+    }
+  }
+}
+
+async function entryOf(root: string, path: string): Promise<TreeEntry | undefined> {
+  const full = join(root, path);
+  const info = await Deno.lstat(full);
+  if (info.isSymlink) return { kind: "link", path, target: await Deno.readLink(full) };
+  if (info.isDirectory) return { kind: "folder", path };
+  if (!info.isFile) return undefined;
+  const mode = (info.mode ?? 0o644) & 0o777;
+  return { kind: "file", path, size: info.size, mode, mtime_ms: info.mtime?.getTime() ?? 0 };
+}

@@ -1,0 +1,174 @@
+/**
+ * Acceptance: the moment at which a launch becomes a run. The run, its payload, its pending work, what
+ * it counts against the quotas and the wake-up message are one commit, shared with all launches that
+ * wait at that moment. Once it is on disk, and not before, the sender is told.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import type { Clock } from "../clock.ts";
+import { UnavailableError } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { needsUpload, removeUpload, uploadPayload } from "../store/payloads.ts";
+import { acceptWrites, type ActionSettings, type PendingRun, type Run } from "../store/runs.ts";
+import type { Store } from "../store/store.ts";
+import { type Claim, Deliveries, type Delivery } from "./deliveries.ts";
+import type { Quota, Quotas } from "./quotas.ts";
+import type { Worker } from "./worker.ts";
+
+/** A launch that has passed every condition but the quotas. */
+export interface Launch {
+  triggerId: string;
+  project: string;
+  actions: readonly ActionSettings[];
+  quotas: readonly Quota[];
+  body: Uint8Array;
+  /** The Content-Type header as sent. */
+  contentType?: string;
+  remoteIp: string;
+  /** What tells a repeat from a new launch; absent where repeats are launches like others. */
+  delivery?: Delivery;
+  /** The run whose payload is launched again. */
+  replayOf?: string;
+}
+
+/** What became of a launch: a run, the quota that was used up, or the run of an earlier delivery. */
+export type Acceptance = { run: Run } | { exhausted: Quota } | { repeatOf: string };
+
+/** Accepts launches. */
+export class Acceptor {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #quotas: Quotas;
+  readonly #worker: Worker;
+  readonly #deliveries: Deliveries;
+  #underWay = 0;
+
+  constructor(parts: { store: Store; clock: Clock; quotas: Quotas; worker: Worker }) {
+    this.#store = parts.store;
+    this.#clock = parts.clock;
+    this.#quotas = parts.quotas;
+    this.#worker = parts.worker;
+    this.#deliveries = new Deliveries(parts.store, parts.clock);
+  }
+
+  /** How many launches wait for their answer. */
+  get underWay(): number {
+    return this.#underWay;
+  }
+
+  /**
+   * Accepts a launch, or refuses it because a quota is used up.
+   *
+   * @throws {UnavailableError} when it cannot be stored now; nothing of it remains then
+   */
+  async accept(launch: Launch): Promise<Acceptance> {
+    this.#underWay++;
+    try {
+      return await this.#accept(launch);
+    } finally {
+      this.#underWay--;
+      this.#worker.next();
+    }
+  }
+
+  async #accept(launch: Launch): Promise<Acceptance> {
+    if (this.#worker.isFull) {
+      throw new UnavailableError("Cannot accept a launch: too many runs are pending", 10);
+    }
+    const { triggerId, delivery } = launch;
+    if (delivery === undefined) return await this.#acceptOnce(launch);
+    const claim = await this.#deliveries.claim(triggerId, delivery);
+    if ("repeatOf" in claim) return claim;
+    let accepted: string | undefined;
+    try {
+      const acceptance = await this.#acceptOnce(launch, claim);
+      if ("run" in acceptance) accepted = acceptance.run.id;
+      return acceptance;
+    } finally {
+      claim.settle(accepted);
+    }
+  }
+
+  async #acceptOnce(launch: Launch, claim?: Claim): Promise<Acceptance> {
+    const { triggerId, quotas, body } = launch;
+    if (!this.#quotas.isLoaded(triggerId, quotas)) await this.#quotas.load(triggerId, quotas);
+    const run = this.#newRun(launch);
+    if (!needsUpload(body.length)) return await this.#acceptRun(run, launch, claim);
+    const exhausted = this.#quotas.exhausted(triggerId, quotas);
+    if (exhausted) return { exhausted };
+    try {
+      await uploadPayload(this.#store, run.id, body);
+      return await this.#acceptRun(run, launch, claim);
+    } finally {
+      await removeUpload(this.#store, run.id).catch(() => {
+        // Cleanup finds by its mark what cannot be removed now.
+      });
+    }
+  }
+
+  async #acceptRun(run: Run, launch: Launch, claim?: Claim): Promise<Acceptance> {
+    const pending: PendingRun = { run, actions: launch.actions, worker: this.#worker.id };
+    this.#worker.expect(run.id);
+    let exhausted: Quota | undefined;
+    try {
+      exhausted = await this.#commit(pending, launch, claim);
+    } catch (error) {
+      this.#worker.withdraw(run.id);
+      throw error;
+    }
+    if (exhausted) {
+      this.#worker.withdraw(run.id);
+      return { exhausted };
+    }
+    this.#worker.take(pending);
+    return { run };
+  }
+
+  async #commit(
+    pending: PendingRun,
+    launch: Launch,
+    claim: Claim | undefined,
+  ): Promise<Quota | undefined> {
+    let exhausted: Quota | undefined;
+    let undo: (() => void) | undefined;
+    await this.#store.committer.commit({
+      wake: true,
+      writes: () => {
+        const admission = this.#quotas.admit(launch.triggerId, launch.quotas);
+        if ("quota" in admission) {
+          exhausted = admission;
+          return [];
+        }
+        exhausted = undefined;
+        undo = admission.undo;
+        const remembered = claim?.writes(pending.run.id) ?? [];
+        return [...admission.writes, ...remembered, ...acceptWrites(pending, launch.body)];
+      },
+      undo: () => {
+        undo?.();
+        undo = undefined;
+      },
+    });
+    return exhausted;
+  }
+
+  #newRun({ triggerId, project, body, contentType, remoteIp, replayOf }: Launch): Run {
+    const now_ms = this.#clock.now();
+    return {
+      id: newId(now_ms),
+      trigger_id: triggerId,
+      project,
+      status: "pending",
+      created_at: new Date(now_ms).toISOString(),
+      remote_ip: remoteIp,
+      payload: {
+        size: body.length,
+        sha256: createHash("sha256").update(body).digest("hex"),
+        ...(contentType === undefined ? {} : { content_type: contentType }),
+      },
+      actions: [],
+      ...(replayOf === undefined ? {} : { replay_of: replayOf }),
+    };
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * Deliveries that were accepted lately: a sender that did not see our answer sends again, and must
+ * get the first run's answer instead of a second run. What is remembered is part of the commit that
+ * accepts the run, so a delivery that was refused is not remembered, and one that was accepted is
+ * still known after a restart.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import type { Clock } from "../clock.ts";
+import type { Write } from "../store/committer.ts";
+import { keys } from "../store/keys.ts";
+import type { Store } from "../store/store.ts";
+
+/** What tells one delivery from another. */
+export interface Delivery {
+  /** As the sender names it. */
+  id: string;
+  /** For how long a repeat is recognised, in seconds. */
+  window_s: number;
+}
+
+/** A delivery as it is stored. */
+export interface KnownDelivery {
+  run_id: string;
+  /** Milliseconds since the epoch, by the steady clock. */
+  until_ms: number;
+}
+
+/** The right to accept a delivery. Copies that come meanwhile wait until it is settled. */
+export interface Claim {
+  /** What remembers the delivery as the one that made this run. */
+  writes(runId: string): Write[];
+  /** Ends the claim: with the run that was accepted, or with undefined when none was. */
+  settle(runId: string | undefined): void;
+}
+
+/** Recognises repeats. One object of this class owns the deliveries of a database. */
+export class Deliveries {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #underWay = new Map<string, Promise<string | undefined>>();
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** Claims a delivery, or answers the run that it has made before. */
+  async claim(triggerId: string, delivery: Delivery): Promise<Claim | { repeatOf: string }> {
+    const hash = createHash("sha256").update(delivery.id).digest("hex");
+    const name = `${triggerId}/${hash}`;
+    for (;;) {
+      const other = this.#underWay.get(name);
+      if (other === undefined) break;
+      const repeatOf = await other;
+      if (repeatOf !== undefined) return { repeatOf };
+    }
+    const { promise, resolve } = Promise.withResolvers<string | undefined>();
+    this.#underWay.set(name, promise);
+    const settle = (runId: string | undefined) => {
+      this.#underWay.delete(name);
+      resolve(runId);
+    };
+    try {
+      const key = keys.delivery(triggerId, hash);
+      const { value } = await this.#store.kv.get<KnownDelivery>(key);
+      if (value !== null && value.until_ms > this.#clock.steady()) {
+        settle(value.run_id);
+        return { repeatOf: value.run_id };
+      }
+      return { writes: (runId) => [this.#write(key, runId, delivery.window_s)], settle };
+    } catch (error) {
+      settle(undefined);
+      throw error;
+    }
+  }
+
+  #write(key: Deno.KvKey, run_id: string, window_s: number): Write {
+    const until_ms = Math.ceil(this.#clock.steady() + window_s * 1_000);
+    const value: KnownDelivery = { run_id, until_ms };
+    return { key, value, expireIn_ms: window_s * 1_000 };
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * Rate limits: the windows of all triggers, in memory and in the database. A window changes in the
+ * commit that accepts the launch which it counts, so what is counted and what is accepted are the
+ * same, restarts included.
+ *
+ * @module
+ */
+import type { Clock } from "../clock.ts";
+import { admit, type RateWindow, settle } from "../conditions/rate_limit.ts";
+import type { Write } from "../store/committer.ts";
+import { keys } from "../store/keys.ts";
+import type { Store } from "../store/store.ts";
+
+/** At most `quota` launches in any span of `period` seconds. */
+export interface Quota {
+  period: number;
+  quota: number;
+}
+
+/** What counting one launch needs. */
+export interface Admission {
+  writes: Write[];
+  /** Takes the count back, when it could not be stored. */
+  undo(): void;
+}
+
+/** Counts launches. One object of this class owns the windows of a database. */
+export class Quotas {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #windows = new Map<string, RateWindow | undefined>();
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** Reads the windows that a trigger needs and that are not in memory. */
+  async load(triggerId: string, quotas: readonly Quota[]): Promise<void> {
+    for (const { period } of quotas) {
+      const name = windowName(triggerId, period);
+      if (this.#windows.has(name)) continue;
+      const { value } = await this.#store.kv.get<RateWindow>(keys.rate(triggerId, period));
+      // Another launch may have read and changed it meanwhile.
+      if (this.#windows.has(name)) continue;
+      // The clock may have been set back since it was stored; from here on it only moves forward.
+      this.#windows.set(name, settle(value ?? undefined, period, this.#clock.steady()));
+    }
+  }
+
+  /** Whether {@linkcode load} has anything to do. */
+  isLoaded(triggerId: string, quotas: readonly Quota[]): boolean {
+    return quotas.every(({ period }) => this.#windows.has(windowName(triggerId, period)));
+  }
+
+  /** The first quota that is used up now; undefined when a launch would be admitted. */
+  exhausted(triggerId: string, quotas: readonly Quota[]): Quota | undefined {
+    const now_ms = this.#clock.steady();
+    return quotas.find((quota) =>
+      admit(this.#windows.get(windowName(triggerId, quota.period)), quota, now_ms) === undefined
+    );
+  }
+
+  /**
+   * Counts one launch in every window of the trigger, or in none.
+   *
+   * @returns the quota that is used up, or what to store
+   */
+  admit(triggerId: string, quotas: readonly Quota[]): Quota | Admission {
+    const now_ms = this.#clock.steady();
+    const next: [name: string, period: number, window: RateWindow][] = [];
+    for (const quota of quotas) {
+      const name = windowName(triggerId, quota.period);
+      const window = admit(this.#windows.get(name), quota, now_ms);
+      if (window === undefined) return quota;
+      next.push([name, quota.period, window]);
+    }
+    const before = next.map(([name]) => [name, this.#windows.get(name)] as const);
+    for (const [name, , window] of next) this.#windows.set(name, window);
+    return {
+      writes: next.map(([name, period, value]) => ({
+        key: keys.rate(triggerId, period),
+        value,
+        bytes: 4_096,
+        sharedAs: name,
+      })),
+      undo: () => {
+        for (const [name, window] of before) this.#windows.set(name, window);
+      },
+    };
+  }
+}
+
+/** Quotas of one period count the same launches, so the smallest of them decides. */
+export function smallestByPeriod(quotas: readonly Quota[]): Quota[] {
+  const smallest = new Map<number, number>();
+  for (const { period, quota } of quotas) {
+    smallest.set(period, Math.min(quota, smallest.get(period) ?? Infinity));
+  }
+  return [...smallest].map(([period, quota]) => ({ period, quota }));
+}
+
+function windowName(triggerId: string, period_s: number): string {
+  return `${triggerId}/${period_s}`;
+}

@@ -1,0 +1,319 @@
+/**
+ * The worker: takes pending runs and performs them, so many at a time.
+ *
+ * What is pending in the database is the truth. A run that this process accepts is its own from the
+ * acceptance commit on and is handed over in memory; whatever else is pending (accepted before a
+ * crash, or when memory held enough already) is found by listing: at start, when a wake-up message
+ * arrives, when there is room again, and by a sweep each minute.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import type { Clock } from "../clock.ts";
+import { messageOf } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { keys } from "../store/keys.ts";
+import {
+  type ActionOutcome,
+  endWrites,
+  getPending,
+  listPending,
+  type PendingRun,
+  type Run,
+  type RunStatus,
+  type WorkerLease,
+} from "../store/runs.ts";
+import type { Store } from "../store/store.ts";
+
+/** How many runs are performed at a time. */
+const CONCURRENCY = 32;
+/** How many of them while launches wait for their answer, and no run had to wait long. */
+const BUSY_CONCURRENCY = 4;
+/** One more place for so many runs that wait. */
+const BACKLOG_PER_PLACE = 100;
+/** How many runs wait in memory at most; the others wait in the database alone. */
+const HELD_MAX = 10_000;
+/** How many accepted runs may have work before them. */
+const BACKLOG_MAX = 100_000;
+/** How long a worker is taken to be alive after its last sign of life. */
+const LEASE_MS = 60_000;
+const HEARTBEAT_MS = 20_000;
+const END_RETRY_MS = 1_000;
+
+const log = getLogger(["hooklaunch", "runs"]);
+
+/** A run that waits for its turn. */
+export interface WaitingRun extends PendingRun {
+  /** Whether its actions may have been begun before, by a worker that is gone. */
+  repeated: boolean;
+}
+
+/** Performs the actions of a run and answers what came of each; it never throws. */
+export type Perform = (waiting: WaitingRun, signal: AbortSignal) => Promise<ActionOutcome[]>;
+
+/** What a worker works with. */
+export interface WorkerParts {
+  store: Store;
+  clock: Clock;
+  perform: Perform;
+  /** How many runs are performed at a time. */
+  concurrency?: number;
+  /** How many runs wait in memory at most; the others wait in the database alone. */
+  heldMax?: number;
+  /** How many accepted runs may have work before them. */
+  backlogMax?: number;
+  /** How many launches wait for their answer. */
+  launchesUnderWay?(): number;
+  /** Told of each run that has ended, once that is on disk. */
+  onEnd?(run: Run): void;
+}
+
+/** Performs pending runs. */
+export class Worker {
+  /** Names this worker in the pending runs that are its own. */
+  readonly id: string;
+  readonly #parts: WorkerParts;
+  readonly #concurrency: number;
+  readonly #heldMax: number;
+  readonly #backlogMax: number;
+  readonly #waiting: WaitingRun[] = [];
+  /** The runs that are in memory: waiting, or being performed. */
+  readonly #held = new Set<string>();
+  readonly #performing = new Set<Promise<void>>();
+  readonly #watchers = new Map<string, Set<() => void>>();
+  readonly #abort = new AbortController();
+  #backlog = 0;
+  #heartbeat: ReturnType<typeof setInterval> | undefined;
+  #claiming: Promise<void> | undefined;
+  #claimAgain = false;
+  #closing = false;
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts;
+    this.#concurrency = parts.concurrency ?? CONCURRENCY;
+    this.#heldMax = parts.heldMax ?? HELD_MAX;
+    this.#backlogMax = parts.backlogMax ?? BACKLOG_MAX;
+    this.id = newId(parts.clock.now());
+  }
+
+  /** How many runs have work before them, in memory or in the database. */
+  get backlog(): number {
+    return this.#backlog;
+  }
+
+  /** Whether so many runs are pending that no more should be accepted. */
+  get isFull(): boolean {
+    return this.#backlog >= this.#backlogMax;
+  }
+
+  /**
+   * Shows itself alive and takes over what is pending. Call it once, before anything is accepted.
+   */
+  async start(): Promise<void> {
+    const { store } = this.#parts;
+    // The data folder is this process's alone, so whoever left a lease here is gone.
+    for await (const { key } of store.kv.list({ prefix: ["worker"] })) await store.kv.delete(key);
+    for await (const _ of listPending(store)) this.#backlog++;
+    await this.#showAlive();
+    this.#heartbeat = setInterval(() => {
+      this.#showAlive().catch((error) => log.error("Cannot renew the lease: {error}", { error }));
+    }, HEARTBEAT_MS);
+    this.claim();
+  }
+
+  /** Announces a run that is about to be accepted for this worker, so that no listing takes it. */
+  expect(runId: string): void {
+    this.#held.add(runId);
+  }
+
+  /** Takes back what was announced: the run was not accepted. */
+  withdraw(runId: string): void {
+    this.#held.delete(runId);
+  }
+
+  /** Takes a run that was announced and is accepted now. */
+  take(pending: PendingRun): void {
+    this.#backlog++;
+    if (this.#waiting.length >= this.#heldMax) {
+      this.#held.delete(pending.run.id);
+      return;
+    }
+    this.#waiting.push({ ...pending, repeated: false });
+    this.next();
+  }
+
+  /** Looks for pending runs that nobody has in memory. Returns at once. */
+  claim(): void {
+    if (this.#closing) return;
+    if (this.#claiming) {
+      this.#claimAgain = true;
+      return;
+    }
+    this.#claiming = this.#claimPending()
+      .catch((error) => log.error("Cannot claim pending runs: {error}", { error }))
+      .finally(() => {
+        this.#claiming = undefined;
+        if (!this.#claimAgain) return;
+        this.#claimAgain = false;
+        this.claim();
+      });
+  }
+
+  /** Reacts to a wake-up message: what this process accepted it has in memory already. */
+  wake(): void {
+    if (this.#hasRoom && this.#backlog > this.#held.size) this.claim();
+  }
+
+  /**
+   * Waits until a run has ended.
+   *
+   * @returns false when the signal aborted before
+   */
+  async ended(runId: string, signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return false;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const onEnd = () => resolve(true);
+    const onAbort = () => resolve(false);
+    const watchers = this.#watchers.get(runId) ?? new Set();
+    this.#watchers.set(runId, watchers.add(onEnd));
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      // It may have ended between the caller's look and now.
+      if (await getPending(this.#parts.store, runId) === undefined) return true;
+      return await promise;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      watchers.delete(onEnd);
+      if (watchers.size === 0) this.#watchers.delete(runId);
+    }
+  }
+
+  /**
+   * Takes nothing more. Runs under way may end until the deadline; the others stay pending and are
+   * taken over at the next start.
+   */
+  async close(deadline_ms: number): Promise<void> {
+    this.#closing = true;
+    clearInterval(this.#heartbeat);
+    await this.#claiming;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, deadline_ms);
+    await Promise.race([Promise.all(this.#performing), promise]);
+    clearTimeout(timer);
+    this.#abort.abort();
+  }
+
+  /**
+   * Starts as many runs as there are places. Call it too when a launch has its answer: places that it
+   * held are free then, and what has them may take long to end.
+   */
+  next(): void {
+    while (!this.#closing && this.#performing.size < this.#places) {
+      const waiting = this.#waiting.shift();
+      if (waiting === undefined) break;
+      const work: Promise<void> = this.#perform(waiting).finally(() => {
+        this.#performing.delete(work);
+        this.next();
+      });
+      this.#performing.add(work);
+    }
+    this.wake();
+  }
+
+  /** Whether so few runs wait in memory that further ones should be looked for. */
+  get #hasRoom(): boolean {
+    return this.#waiting.length < this.#concurrency;
+  }
+
+  /**
+   * How many runs to perform at a time now. Launches that wait for their answer go first: while there
+   * are some, runs get few places, and more the longer their queue has grown.
+   */
+  get #places(): number {
+    if (!this.#parts.launchesUnderWay?.()) return this.#concurrency;
+    const wanted = BUSY_CONCURRENCY + Math.floor(this.#waiting.length / BACKLOG_PER_PLACE);
+    return Math.min(this.#concurrency, wanted);
+  }
+
+  async #perform(waiting: WaitingRun): Promise<void> {
+    const actions = await this.#parts.perform(waiting, this.#abort.signal);
+    // What was cut off by the stop is not an outcome: the run stays pending and is done again.
+    if (this.#abort.signal.aborted) return;
+    const run: Run = {
+      ...waiting.run,
+      status: statusOf(actions),
+      ended_at: new Date(this.#parts.clock.now()).toISOString(),
+      actions,
+    };
+    while (!await this.#storeEnd(run)) {
+      if (this.#abort.signal.aborted) return;
+      await new Promise((resolve) => setTimeout(resolve, END_RETRY_MS));
+    }
+    this.#backlog--;
+    this.#held.delete(run.id);
+    for (const tell of this.#watchers.get(run.id) ?? []) tell();
+    this.#parts.onEnd?.(run);
+  }
+
+  async #storeEnd(run: Run): Promise<boolean> {
+    try {
+      await this.#parts.store.committer.write(endWrites(run));
+      return true;
+    } catch (error) {
+      log.error("Cannot store the end of run {run_id}, trying again: {error}", {
+        run_id: run.id,
+        error: messageOf(error),
+      });
+      return false;
+    }
+  }
+
+  async #claimPending(): Promise<void> {
+    const { store } = this.#parts;
+    const alive = new Map<string, boolean>();
+    for await (const { run: { id }, worker } of listPending(store)) {
+      if (this.#closing || this.#waiting.length >= this.#heldMax) return;
+      if (this.#held.has(id)) continue;
+      if (worker !== this.id) {
+        if (!alive.has(worker)) alive.set(worker, await this.#isAlive(worker));
+        if (alive.get(worker)) continue;
+      }
+      // Listing is slow: it may have ended since.
+      const pending = await getPending(store, id);
+      if (pending === undefined || this.#held.has(id)) continue;
+      this.#held.add(id);
+      await this.#claim({ ...pending, worker: this.id }, worker);
+    }
+  }
+
+  async #claim(pending: PendingRun, before: string): Promise<void> {
+    if (before !== this.id) {
+      const key = keys.pending(pending.run.id);
+      try {
+        await this.#parts.store.committer.write([{ key, value: pending, bytes: 16_384 }]);
+      } catch (error) {
+        this.#held.delete(pending.run.id);
+        throw error;
+      }
+    }
+    this.#waiting.push({ ...pending, repeated: true });
+    this.next();
+  }
+
+  async #isAlive(workerId: string): Promise<boolean> {
+    const { value } = await this.#parts.store.kv.get<WorkerLease>(keys.worker(workerId));
+    return value !== null && value.until_ms > this.#parts.clock.now();
+  }
+
+  async #showAlive(): Promise<void> {
+    const lease: WorkerLease = { until_ms: this.#parts.clock.now() + LEASE_MS };
+    await this.#parts.store.committer.write([{ key: keys.worker(this.id), value: lease }]);
+  }
+}
+
+/** The status that a run ends with, by what came of its actions. */
+export function statusOf(actions: readonly ActionOutcome[]): RunStatus {
+  const failed = actions.filter(({ error }) => error !== undefined).length;
+  if (failed === 0) return "completed";
+  return failed === actions.length ? "error" : "complete_with_error";
+}

@@ -1,0 +1,108 @@
+/**
+ * From a schema and a value to either the value or a list of everything that is wrong with it, in
+ * words for the person who wrote it.
+ *
+ * @module
+ */
+import type { z } from "zod";
+import { InvalidInputError, type Problem } from "./errors.ts";
+
+const FOUND_LENGTH_MAX = 80;
+
+/**
+ * Checks a value against a schema and fills in its defaults.
+ *
+ * @param what what is being read, for the first words of the error
+ * @throws {InvalidInputError} with every problem, each with a pointer into the value
+ */
+export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
+  const result = schema.safeParse(value, { reportInput: true });
+  if (result.success) return result.data;
+  throw new InvalidInputError(what, result.error.issues.flatMap((issue) => problemsOf(issue)));
+}
+
+/** A JSON Pointer (RFC 6901) from the parts of a path. */
+export function pointer(...parts: readonly PropertyKey[]): string {
+  return parts.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join(
+    "",
+  );
+}
+
+/** What a schema's issue says, one problem for each place that is wrong. */
+export function problemsOf(issue: z.core.$ZodIssue): Problem[] {
+  const at = pointer(...issue.path);
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => ({
+      pointer: at + pointer(key),
+      // A schema may have words of its own for a field that there is not.
+      detail: issue.message.startsWith("Unrecognized key")
+        ? `Unknown field "${key}"`
+        : issue.message,
+    }));
+  }
+  return [{ pointer: at, detail: `${expectation(issue)}, found ${found(issue)}` }];
+}
+
+function expectation(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return `Expected ${article(issue.expected === "int" ? "whole number" : issue.expected)}`;
+    case "invalid_value":
+      return `Expected ${oneOf(issue.values)}`;
+    case "invalid_union": {
+      // Zod lists the discriminator's values beside its own fields, but does not type them.
+      const options = "options" in issue && Array.isArray(issue.options) ? issue.options : [];
+      if (options.length > 0) return `Expected ${oneOf(options)}`;
+      const alternatives = issue.errors.flat().filter(({ path }) => path.length === 0);
+      return alternatives.length > 0
+        ? `Expected ${alternatives.map(withoutExpected).join(" or ")}`
+        : "Expected another form of value";
+    }
+    case "invalid_key":
+      return `Expected a name of ${issue.issues.map(withoutExpected).join(" and ")}`;
+    case "too_small":
+      return `Expected ${size("at least", issue.origin, issue.minimum)}`;
+    case "too_big":
+      return `Expected ${size("at most", issue.origin, issue.maximum)}`;
+    default:
+      return issue.message;
+  }
+}
+
+function withoutExpected(issue: z.core.$ZodIssue): string {
+  return expectation(issue).replace(/^Expected /, "");
+}
+
+function size(bound: string, origin: string, limit: number | bigint): string {
+  if (origin === "string") return `${bound} ${plural(limit, "character")}`;
+  if (origin === "array" || origin === "set") return `${bound} ${plural(limit, "element")}`;
+  return `a number of ${bound} ${limit}`;
+}
+
+function plural(count: number | bigint, noun: string): string {
+  return `${count} ${noun}${Number(count) === 1 ? "" : "s"}`;
+}
+
+function oneOf(values: readonly unknown[]): string {
+  const listed = values.map((value) => JSON.stringify(value)).join(", ");
+  return values.length === 1 ? listed : `one of ${listed}`;
+}
+
+function article(noun: string): string {
+  return `${/^[aeiou]/.test(noun) ? "an" : "a"} ${noun}`;
+}
+
+/** What was found, cut short; a secret is never shown. */
+function found(issue: z.core.$ZodIssue): string {
+  const { input, path } = issue;
+  const value = issue.code === "invalid_union" && "discriminator" in issue
+    ? Object(input)[String(path.at(-1))]
+    : input;
+  if (value === undefined) return "nothing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object") return "an object";
+  if (path.some((part) => /secret|key|token/i.test(String(part)))) return article(typeof value);
+  const text = JSON.stringify(value);
+  return text.length > FOUND_LENGTH_MAX ? `${text.slice(0, FOUND_LENGTH_MAX)}…` : text;
+}

@@ -1,0 +1,23 @@
+/** The part of `@std/http/status` that is used, typed for the npm build of the standard library. */
+
+/** HTTP status codes by name (RFC 9110 section 15). */
+export const STATUS_CODE: {
+  readonly OK: 200;
+  readonly Created: 201;
+  readonly Accepted: 202;
+  readonly NoContent: 204;
+  readonly BadRequest: 400;
+  readonly Unauthorized: 401;
+  readonly Forbidden: 403;
+  readonly NotFound: 404;
+  readonly MethodNotAllowed: 405;
+  readonly RequestTimeout: 408;
+  readonly Conflict: 409;
+  readonly ContentTooLarge: 413;
+  readonly UnsupportedMediaType: 415;
+  readonly UnprocessableEntity: 422;
+  readonly InternalServerError: 500;
+  readonly ServiceUnavailable: 503;
+};
+/** The reason phrase of each status code. */
+export const STATUS_TEXT: Readonly<Record<number, string>>;

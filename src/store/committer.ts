@@ -1,0 +1,253 @@
+/**
+ * Group commit. A commit of Deno KV costs one fsync whatever it holds, so what is to be written while
+ * a commit is under way waits and then goes into the next one, together.
+ *
+ * @module
+ */
+import { messageOf, UnavailableError } from "../errors.ts";
+
+/** Limits of one atomic operation of Deno KV, with some room left below each. */
+const MUTATIONS_MAX = 1_000;
+const BYTES_MAX = 780 * 1024;
+const KEY_BYTES_MAX = 76 * 1024;
+/** How many writes go together that need not. */
+const PART_SIZE = 100;
+/** How many changes may wait before further ones are turned away. */
+const WAITING_MAX = 16_384;
+/** What a value is taken to need when its writer does not say. */
+const VALUE_BYTES_DEFAULT = 1_024;
+
+/** One key to write, or to delete when `value` is undefined. */
+export interface Write {
+  key: Deno.KvKey;
+  value?: unknown;
+  /** An upper bound of the value's stored size, where it may exceed 1 KiB. */
+  bytes?: number;
+  /** Lets the database remove it after so many milliseconds; that may come a minute late. */
+  expireIn_ms?: number;
+  /** Writes of one batch with the same name become one: the last stands. */
+  sharedAs?: string;
+}
+
+/** Writes that are stored together or not at all. */
+export interface Change {
+  /**
+   * Makes the writes, at the moment at which the batch is put together; an empty list writes
+   * nothing. Changes are asked in the order in which they came, and no other batch is under way: what
+   * is decided here on the ground of what is stored stays true until it is stored itself.
+   */
+  writes(): readonly Write[];
+  /** Takes back what `writes` changed in memory, when the batch could not be stored. */
+  undo?(): void;
+  /** Puts the wake-up message for workers into the same commit. */
+  wake?: boolean;
+}
+
+interface Waiting {
+  change: Change;
+  resolve(): void;
+  reject(reason: unknown): void;
+}
+
+interface Prepared extends Waiting {
+  list: readonly Write[];
+}
+
+/** What a committer tells of itself. */
+export interface CommitterEvents {
+  /** A batch was stored: how many changes it held and how long it took. */
+  onCommit?(changes: number, duration_ms: number): void;
+  /** The wake-up message to put into this commit, or undefined when one is under way already. */
+  wakeMessage?(): unknown;
+}
+
+/** Stores changes in batches, in the order in which they come. */
+export class Committer {
+  readonly #kv: Deno.Kv;
+  readonly #events: CommitterEvents;
+  #waiting: Waiting[] = [];
+  #running = false;
+  #idle: Promise<void> = Promise.resolve();
+
+  constructor(kv: Deno.Kv, events: CommitterEvents = {}) {
+    this.#kv = kv;
+    this.#events = events;
+  }
+
+  /** How many changes wait for a commit. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /**
+   * Stores a change. The promise resolves when it is on disk.
+   *
+   * @throws {UnavailableError} when too many changes wait already, or the database cannot store it
+   */
+  commit(change: Change): Promise<void> {
+    if (this.#waiting.length >= WAITING_MAX) {
+      return Promise.reject(new UnavailableError("Cannot store: too many changes wait", 1));
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.push({ change, resolve, reject });
+    if (!this.#running) {
+      this.#running = true;
+      this.#idle = this.#run();
+    }
+    return promise;
+  }
+
+  /** Stores writes that depend on nothing in memory. */
+  write(writes: readonly Write[]): Promise<void> {
+    return this.commit({ writes: () => writes });
+  }
+
+  /**
+   * Stores writes that need not be stored together, in their order and in parts of a size that lets
+   * others in between.
+   */
+  async writeInParts(writes: readonly Write[]): Promise<void> {
+    for (let start = 0; start < writes.length; start += PART_SIZE) {
+      await this.write(writes.slice(start, start + PART_SIZE));
+    }
+  }
+
+  /** Resolves when nothing waits any more. */
+  async drain(): Promise<void> {
+    while (this.#running) await this.#idle;
+  }
+
+  async #run(): Promise<void> {
+    // Lets what else arrived in this turn of the event loop join the first batch.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      const batch = this.#take();
+      if (batch.length > 0) await this.#store(batch);
+    }
+    this.#running = false;
+  }
+
+  /** Takes as many waiting changes as one atomic operation holds, at least one. */
+  #take(): Prepared[] {
+    const batch: Prepared[] = [];
+    const shared = new Set<string>();
+    let mutations = 1; // the wake-up message
+    let bytes = 0;
+    let keyBytes = 0;
+    let taken = 0;
+    for (const waiting of this.#waiting) {
+      if (mutations >= MUTATIONS_MAX - 16 || bytes >= BYTES_MAX - 64 * 1024) break;
+      if (keyBytes >= KEY_BYTES_MAX - 4 * 1024) break;
+      let list: readonly Write[];
+      try {
+        list = waiting.change.writes();
+      } catch (error) {
+        taken++;
+        waiting.reject(error);
+        continue;
+      }
+      const size = sizeOf(list, shared);
+      const fits = mutations + size.mutations <= MUTATIONS_MAX && bytes + size.bytes <= BYTES_MAX &&
+        keyBytes + size.keyBytes <= KEY_BYTES_MAX;
+      if (!fits && batch.length > 0) {
+        waiting.change.undo?.();
+        break;
+      }
+      taken++;
+      for (const { sharedAs } of list) if (sharedAs !== undefined) shared.add(sharedAs);
+      mutations += size.mutations;
+      bytes += size.bytes;
+      keyBytes += size.keyBytes;
+      batch.push({ ...waiting, list });
+    }
+    this.#waiting = this.#waiting.slice(taken);
+    return batch;
+  }
+
+  async #store(batch: readonly Prepared[]): Promise<void> {
+    const started = performance.now();
+    try {
+      await this.#atomic(batch);
+    } catch (error) {
+      for (const { change } of batch.toReversed()) change.undo?.();
+      // One value that the database refuses must not take the others down with it.
+      if (batch.length > 1 && isRefusedValue(error)) return await this.#storeEach(batch);
+      const reason = asUnavailable(error);
+      for (const waiting of batch) waiting.reject(reason);
+      return;
+    }
+    this.#events.onCommit?.(batch.length, performance.now() - started);
+    for (const waiting of batch) waiting.resolve();
+  }
+
+  async #storeEach(batch: readonly Prepared[]): Promise<void> {
+    for (const waiting of batch) {
+      try {
+        const list = waiting.change.writes();
+        await this.#atomic([{ ...waiting, list }]);
+        waiting.resolve();
+      } catch (error) {
+        waiting.change.undo?.();
+        waiting.reject(asUnavailable(error));
+      }
+    }
+  }
+
+  async #atomic(batch: readonly Prepared[]): Promise<void> {
+    const operation = this.#kv.atomic();
+    const shared = new Map<string, Write>();
+    let count = 0;
+    let wake = false;
+    for (const { change, list } of batch) {
+      wake ||= change.wake === true;
+      for (const write of list) {
+        if (write.sharedAs === undefined) {
+          apply(operation, write);
+          count++;
+        } else shared.set(write.sharedAs, write);
+      }
+    }
+    for (const write of shared.values()) apply(operation, write);
+    if (count + shared.size === 0) return;
+    const message = wake ? this.#events.wakeMessage?.() : undefined;
+    if (message !== undefined) operation.enqueue(message);
+    const result = await operation.commit();
+    if (!result.ok) throw new Error("Cannot store: the commit was refused without a check");
+  }
+}
+
+function apply(operation: Deno.AtomicOperation, { key, value, expireIn_ms }: Write): void {
+  if (value === undefined) operation.delete(key);
+  else if (expireIn_ms === undefined) operation.set(key, value);
+  else operation.set(key, value, { expireIn: expireIn_ms });
+}
+
+function sizeOf(
+  list: readonly Write[],
+  shared: ReadonlySet<string>,
+): { mutations: number; bytes: number; keyBytes: number } {
+  let mutations = 0;
+  let bytes = 0;
+  let keyBytes = 0;
+  for (const { key, value, bytes: stated, sharedAs } of list) {
+    if (sharedAs !== undefined && shared.has(sharedAs)) continue;
+    let size = 0;
+    for (const part of key) size += (typeof part === "string" ? part.length : 9) + 2;
+    mutations++;
+    keyBytes += size;
+    bytes += size * 2;
+    if (value instanceof Uint8Array) bytes += value.length;
+    else if (value !== undefined) bytes += stated ?? VALUE_BYTES_DEFAULT;
+  }
+  return { mutations, bytes, keyBytes };
+}
+
+/** Deno KV throws a TypeError for a value or a key over its limits, and tells them apart by text alone. */
+function isRefusedValue(error: unknown): boolean {
+  return /too large|too many|could not be cloned|Expected/i.test(messageOf(error));
+}
+
+function asUnavailable(error: unknown): Error {
+  if (isRefusedValue(error) && error instanceof Error) return error;
+  return new UnavailableError(`Cannot store: ${messageOf(error)}`, 5, { cause: error });
+}

@@ -1,0 +1,193 @@
+/**
+ * The records of executions.
+ *
+ * @module
+ */
+import { idTime } from "../ids.ts";
+import { keys } from "./keys.ts";
+import type { Change, Write } from "./committer.ts";
+import type { Store } from "./store.ts";
+
+/** How far an execution is. The last three are ends. */
+export type ExecutionStatus =
+  | "created"
+  | "queued"
+  | "started"
+  | "stopping"
+  | "stopped"
+  | "error"
+  | "complete";
+
+/** Whether an execution with this status has ended. */
+export function hasEnded(status: ExecutionStatus): boolean {
+  return status === "stopped" || status === "error" || status === "complete";
+}
+
+/** A file that an execution finds in one of its inputs. */
+export interface InputFile {
+  name: string;
+  /** The run whose payload it is. */
+  payload_of: string;
+  /** Bytes. */
+  size: number;
+}
+
+/** A file that an execution left behind. */
+export interface OutputFile {
+  /** Relative to the outputs folder, with `/` between folders. */
+  path: string;
+  size: number;
+  sha256: string;
+}
+
+/** One launch of a step: what is to be executed, and what came of it. */
+export interface Execution {
+  id: string;
+  run_id: string;
+  trigger_id: string;
+  project: string;
+  /** A commit's full hash, or `~` and a hash for the snapshot of a plain folder. */
+  commit: string;
+  step: string;
+  title: string;
+  image: string;
+  /** The shell script to run, parameters filled in. */
+  command: string;
+  inputs: Record<string, InputFile[]>;
+  parameters: Record<string, unknown>;
+  environment_variables: Record<string, string>;
+  /** Seconds after which it is stopped; none when absent. */
+  time_limit?: number;
+  /** Seconds without a line of output after which it is stopped; none when absent. */
+  no_output_timeout?: number;
+  status: ExecutionStatus;
+  /** All times are RFC 3339. */
+  created_at: string;
+  started_at?: string;
+  ended_at?: string;
+  /** Seconds between start and end. */
+  duration?: number;
+  exit_code?: number;
+  /** Why it ended as it did, unless it is complete. */
+  reason?: string;
+  /** The latest value of each metadata key. */
+  metadata: Record<string, unknown>;
+  outputs: OutputFile[];
+  /** What the engine needs to find it again. */
+  engine_state?: Record<string, unknown>;
+}
+
+/** How large a record may be, as {@linkcode executionBytes} counts. */
+export const RECORD_BYTES_MAX = 60 * 1024;
+/** Room that is kept for what the engine writes while it runs: times, a reason, its state. */
+const ENGINE_BYTES = 4 * 1024;
+/** What one read of Deno KV takes. */
+const KEYS_PER_READ = 10;
+
+/** The stored size of an execution, at most about. Text that is not Latin-1 takes two bytes a character. */
+export function executionBytes(execution: Execution): number {
+  const json = JSON.stringify(execution);
+  return /[^\0-\xff]/.test(json) ? json.length * 2 : json.length;
+}
+
+/** The writes that store an execution and keep the list of open ones true. */
+export function executionWrites(execution: Execution): Write[] {
+  const { id, status } = execution;
+  const bytes = executionBytes(execution);
+  const isNew = status === "created" || status === "queued";
+  const bytesMax = isNew ? RECORD_BYTES_MAX - ENGINE_BYTES : RECORD_BYTES_MAX;
+  if (bytes > bytesMax) {
+    throw new RangeError(
+      `Cannot store execution ${id}: its record has ${bytes} bytes, at most ${bytesMax} fit`,
+    );
+  }
+  const open: Write = { key: keys.executionOpen(id) };
+  if (!hasEnded(status)) open.value = status;
+  return [{ key: keys.execution(id), value: execution, bytes: bytes + 256 }, open];
+}
+
+/** A change that stores an execution as it is when the commit is put together. */
+export function saveExecution(execution: Execution): Change {
+  return { writes: () => executionWrites(execution) };
+}
+
+/** Reads an execution; undefined when there is none of this id. */
+export async function getExecution(store: Store, id: string): Promise<Execution | undefined> {
+  return (await store.kv.get<Execution>(keys.execution(id))).value ?? undefined;
+}
+
+/** Reads executions, in the order of their ids; those that do not exist are left out. */
+export async function getExecutions(store: Store, ids: readonly string[]): Promise<Execution[]> {
+  const found: Execution[] = [];
+  for (let start = 0; start < ids.length; start += KEYS_PER_READ) {
+    const wanted = ids.slice(start, start + KEYS_PER_READ).map((id) => keys.execution(id));
+    for (const { value } of await store.kv.getMany<Execution[]>(wanted)) {
+      if (value !== null) found.push(value);
+    }
+  }
+  return found;
+}
+
+/** The ids of the executions that have not ended and how far they are, oldest first. */
+export async function* openExecutions(
+  store: Store,
+): AsyncGenerator<{ id: string; status: ExecutionStatus }> {
+  const entries = store.kv.list<ExecutionStatus>({ prefix: ["execution_open"] }, {
+    batchSize: 500,
+  });
+  for await (const { key, value } of entries) yield { id: String(key[1]), status: value };
+}
+
+/** The `project/commit` of every execution that has not ended. */
+export async function openExecutionCommits(store: Store): Promise<Set<string>> {
+  const open = await Array.fromAsync(openExecutions(store));
+  const executions = await getExecutions(store, open.map(({ id }) => id));
+  return new Set(executions.map(({ project, commit }) => `${project}/${commit}`));
+}
+
+/**
+ * The ended ones among the oldest executions that were made before a time.
+ *
+ * @param after look only behind this id; the `last` of the call before
+ */
+export async function endedExecutionsMadeBefore(
+  store: Store,
+  before_ms: number,
+  { after, limit }: { after?: string; limit: number },
+): Promise<{ ended: Execution[]; last: string | undefined; isEnd: boolean }> {
+  const prefix = ["execution"];
+  const selector = after === undefined ? { prefix } : { prefix, start: [...prefix, `${after}\0`] };
+  const ended: Execution[] = [];
+  let last = after;
+  let looked = 0;
+  for await (const { value } of store.kv.list<Execution>(selector, { limit })) {
+    if (idTime(value.id) >= before_ms) return { ended, last, isEnd: true };
+    last = value.id;
+    looked++;
+    if (hasEnded(value.status)) ended.push(value);
+  }
+  return { ended, last, isEnd: looked < limit };
+}
+
+/** Removes the record of an ended execution. */
+export function removeExecution(store: Store, id: string): Promise<void> {
+  return store.committer.write([{ key: keys.execution(id) }]);
+}
+
+/**
+ * One page of all executions, newest first.
+ *
+ * @param before list only those older than this one; the `next` of the page before
+ */
+export async function listExecutions(
+  store: Store,
+  { before, limit }: { before?: string; limit: number },
+): Promise<{ executions: Execution[]; next: string | undefined }> {
+  const prefix = ["execution"];
+  const selector = before === undefined ? { prefix } : { prefix, end: [...prefix, before] };
+  const executions: Execution[] = [];
+  for await (const { value } of store.kv.list<Execution>(selector, { reverse: true, limit })) {
+    executions.push(value);
+  }
+  return { executions, next: executions.length === limit ? executions.at(-1)?.id : undefined };
+}

@@ -1,0 +1,49 @@
+/**
+ * Every key of the database, on one page. Ids are UUIDv7, so what is listed under a prefix is in the
+ * order in which it was made.
+ *
+ * @module
+ */
+
+/** The format of what is stored; a store of another format is refused at open. */
+export const FORMAT_VERSION = 1;
+
+/** The keys, by what they hold. */
+export const keys = {
+  /** Number: {@linkcode FORMAT_VERSION}. */
+  format: (): Deno.KvKey => ["meta", "format"],
+  /** `AdminToken`, by the SHA-256 of the token. */
+  token: (hash: string): Deno.KvKey => ["token", hash],
+  /** `Project`. */
+  project: (name: string): Deno.KvKey => ["project", name],
+  /** `StoredTrigger`. */
+  trigger: (id: string): Deno.KvKey => ["trigger", id],
+  /** The trigger's id, by its name. */
+  triggerName: (name: string): Deno.KvKey => ["trigger_name", name],
+  /** `RateWindow` of one period, in seconds. */
+  rate: (triggerId: string, period_s: number): Deno.KvKey => ["rate", triggerId, period_s],
+  /** `KnownDelivery`, by the SHA-256 of the sender's id; it expires. */
+  delivery: (triggerId: string, hash: string): Deno.KvKey => ["delivery", triggerId, hash],
+  /** `Run`, once it has ended. */
+  run: (id: string): Deno.KvKey => ["run", id],
+  /** True, for each run of a trigger. */
+  triggerRun: (triggerId: string, runId: string): Deno.KvKey => ["trigger_run", triggerId, runId],
+  /** `PendingRun`: a run until it has ended. */
+  pending: (runId: string): Deno.KvKey => ["pending", runId],
+  /** `WorkerLease`. */
+  worker: (workerId: string): Deno.KvKey => ["worker", workerId],
+  /** Bytes: one chunk of a payload. */
+  payload: (runId: string, index: number): Deno.KvKey => ["payload", runId, index],
+  /** True, while the chunks of a payload are written whose run is not accepted yet. */
+  upload: (runId: string): Deno.KvKey => ["upload", runId],
+  /** `TriggerLogEntry`. */
+  triggerLog: (triggerId: string, entryId: string): Deno.KvKey => [
+    "trigger_log",
+    triggerId,
+    entryId,
+  ],
+  /** `Execution`. */
+  execution: (id: string): Deno.KvKey => ["execution", id],
+  /** The status, for each execution that has not ended. */
+  executionOpen: (id: string): Deno.KvKey => ["execution_open", id],
+};

@@ -1,0 +1,114 @@
+/**
+ * Payloads: the bytes of accepted requests. A small one is written in the commit that accepts its
+ * run; a larger one is written in chunks before that commit, which then makes it visible. Chunks
+ * whose run was never accepted are found by their upload mark and swept.
+ *
+ * @module
+ */
+import { idTime } from "../ids.ts";
+import type { Write } from "./committer.ts";
+import { keys } from "./keys.ts";
+import type { Store } from "./store.ts";
+
+/** The size of a chunk. A value of Deno KV holds 64 KiB. */
+export const CHUNK_BYTES = 60 * 1024;
+const CHUNKS_PER_COMMIT = 8;
+
+/** What is known of a payload beside its bytes; part of its run's record. */
+export interface PayloadInfo {
+  /** Bytes. */
+  size: number;
+  sha256: string;
+  /** The Content-Type header as sent; absent when there was none. */
+  content_type?: string;
+}
+
+/** A payload as stored does not hold the bytes that were accepted. */
+export class CorruptPayloadError extends Error {
+  override readonly name = "CorruptPayloadError";
+}
+
+/** Whether a payload of this size must be uploaded before its run can be accepted. */
+export function needsUpload(size: number): boolean {
+  return size > CHUNK_BYTES;
+}
+
+/** How many chunks a payload of this size has. */
+export function chunkCount(size: number): number {
+  return Math.ceil(size / CHUNK_BYTES);
+}
+
+/** Writes the chunks of a large payload, under a mark that says that its run is not accepted yet. */
+export async function uploadPayload(store: Store, runId: string, body: Uint8Array): Promise<void> {
+  let writes: Write[] = [{ key: keys.upload(runId), value: true }];
+  for (let index = 0; index < chunkCount(body.length); index++) {
+    writes.push({ key: keys.payload(runId, index), value: chunk(body, index) });
+    if (writes.length >= CHUNKS_PER_COMMIT) {
+      await store.committer.write(writes);
+      writes = [];
+    }
+  }
+  if (writes.length > 0) await store.committer.write(writes);
+}
+
+/** The writes that belong into the commit which accepts the run of a payload. */
+export function payloadWrites(runId: string, body: Uint8Array): Write[] {
+  if (body.length === 0) return [];
+  if (needsUpload(body.length)) return [{ key: keys.upload(runId) }];
+  return [{ key: keys.payload(runId, 0), value: body }];
+}
+
+/** The writes that remove a payload. */
+export function removePayloadWrites(runId: string, size: number): Write[] {
+  return Array.from(
+    { length: chunkCount(size) },
+    (_, index) => ({ key: keys.payload(runId, index) }),
+  );
+}
+
+/**
+ * Reads a payload chunk by chunk.
+ *
+ * @throws {CorruptPayloadError} when a chunk is missing or has a wrong size
+ */
+export async function* readPayload(
+  store: Store,
+  runId: string,
+  size: number,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (let index = 0; index < chunkCount(size); index++) {
+    const { value } = await store.kv.get<Uint8Array<ArrayBuffer>>(keys.payload(runId, index));
+    const expected = Math.min(CHUNK_BYTES, size - index * CHUNK_BYTES);
+    if (value?.length !== expected) {
+      throw new CorruptPayloadError(
+        `Cannot read the payload of run ${runId}: chunk ${index} should have ${expected} bytes, ` +
+          `found ${value === null ? "none" : value.length}`,
+      );
+    }
+    yield value;
+  }
+}
+
+/** The runs whose upload began before `before_ms` and was never accepted. */
+export async function abandonedUploads(store: Store, before_ms: number): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { key } of store.kv.list({ prefix: ["upload"] })) {
+    const runId = String(key[1]);
+    if (idTime(runId) >= before_ms) break;
+    found.push(runId);
+  }
+  return found;
+}
+
+/** Removes the chunks of an upload and its mark, unless its run was accepted. */
+export async function removeUpload(store: Store, runId: string): Promise<void> {
+  // Acceptance takes the mark away: without it, these are the bytes of a run.
+  if ((await store.kv.get(keys.upload(runId))).value === null) return;
+  const writes: Write[] = [];
+  for await (const { key } of store.kv.list({ prefix: ["payload", runId] })) writes.push({ key });
+  await store.committer.writeInParts([...writes, { key: keys.upload(runId) }]);
+}
+
+function chunk(body: Uint8Array, index: number): Uint8Array {
+  return body.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES);
+}

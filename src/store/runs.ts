@@ -1,0 +1,167 @@
+/**
+ * The records of runs, and of the work that a run still has before it.
+ *
+ * @module
+ */
+import { idTime } from "../ids.ts";
+import type { Write } from "./committer.ts";
+import { keys } from "./keys.ts";
+import { type PayloadInfo, payloadWrites, removePayloadWrites } from "./payloads.ts";
+import type { Store } from "./store.ts";
+
+/** How far a run is. All but the first are ends. */
+export type RunStatus = "pending" | "completed" | "error" | "complete_with_error";
+
+/** What an action made, as run info shows it beside the action's name. */
+export type CreatedObject = Record<string, string>;
+
+/** What came of one action of a run. */
+export interface ActionOutcome {
+  action: string;
+  /** What it made; absent when it makes nothing or failed. */
+  created?: CreatedObject;
+  /** Why it failed; absent when it did not. For the owner alone. */
+  error?: string;
+}
+
+/** One accepted launch and what came of it. All times are RFC 3339. */
+export interface Run {
+  id: string;
+  trigger_id: string;
+  project: string;
+  status: RunStatus;
+  created_at: string;
+  ended_at?: string;
+  remote_ip: string;
+  payload: PayloadInfo;
+  /** What came of the actions, in order; empty while pending. */
+  actions: ActionOutcome[];
+  /** The run whose payload was launched again. */
+  replay_of?: string;
+}
+
+/** The settings of an action, as its kind's schema gives them. */
+export interface ActionSettings {
+  type: string;
+}
+
+/**
+ * A run that has not ended, and the work that it has before it. It holds the actions as they were when
+ * the run was accepted, so that a change of the trigger does not change what was promised.
+ */
+export interface PendingRun {
+  run: Run;
+  actions: readonly ActionSettings[];
+  /** The worker that has it; another may take it when that one's lease has run out. */
+  worker: string;
+}
+
+/** Shows that a worker is alive. */
+export interface WorkerLease {
+  /** Milliseconds since the epoch. */
+  until_ms: number;
+}
+
+/** The writes that accept a run. The pending run comes last: with it the run exists. */
+export function acceptWrites(pending: PendingRun, body: Uint8Array): Write[] {
+  const { run, actions } = pending;
+  return [
+    ...payloadWrites(run.id, body),
+    { key: keys.triggerRun(run.trigger_id, run.id), value: true, bytes: 16 },
+    { key: keys.pending(run.id), value: pending, bytes: 2_048 + 1_024 * actions.length },
+  ];
+}
+
+/**
+ * What the errors of a run's actions may take in its record, in characters: they are of two bytes when
+ * one of them is not Latin, and a record that does not fit into a value would never end its run.
+ */
+const ERRORS_LENGTH_MAX = 24 * 1024;
+
+/** The writes that end a run. Very long errors of many actions are cut short. */
+export function endWrites(run: Run): Write[] {
+  const length_max = Math.floor(ERRORS_LENGTH_MAX / Math.max(1, run.actions.length));
+  const actions = run.actions.map((outcome): ActionOutcome =>
+    outcome.error === undefined
+      ? outcome
+      : { ...outcome, error: outcome.error.slice(0, length_max) }
+  );
+  const bytes = 1_024 + 2 * JSON.stringify(actions).length;
+  return [
+    { key: keys.run(run.id), value: { ...run, actions }, bytes },
+    { key: keys.pending(run.id) },
+  ];
+}
+
+/** The writes that remove an ended run and its payload. */
+export function removeRunWrites(run: Run): Write[] {
+  return [
+    ...removePayloadWrites(run.id, run.payload.size),
+    { key: keys.triggerRun(run.trigger_id, run.id) },
+    { key: keys.run(run.id) },
+  ];
+}
+
+/** Reads a run, pending or ended; undefined when there is none of this id. */
+export async function getRun(store: Store, id: string): Promise<Run | undefined> {
+  // Both in one look: a run that ends between two looks would be in neither.
+  const [ended, pending] = await store.kv.getMany<[Run, PendingRun]>([
+    keys.run(id),
+    keys.pending(id),
+  ]);
+  return ended.value ?? pending.value?.run;
+}
+
+/** Reads a run that has not ended; undefined when it has, or never was. */
+export async function getPending(store: Store, id: string): Promise<PendingRun | undefined> {
+  return (await store.kv.get<PendingRun>(keys.pending(id))).value ?? undefined;
+}
+
+/** The runs that have not ended, oldest first. */
+export async function* listPending(store: Store): AsyncGenerator<PendingRun> {
+  for await (const { value } of store.kv.list<PendingRun>({ prefix: ["pending"] })) yield value;
+}
+
+/**
+ * One page of a trigger's runs, newest first.
+ *
+ * @param before list only those older than this run; the `next` of the page before
+ */
+export async function listTriggerRuns(
+  store: Store,
+  triggerId: string,
+  { before, limit }: { before?: string; limit: number },
+): Promise<{ runs: Run[]; next: string | undefined }> {
+  const prefix = ["trigger_run", triggerId];
+  const selector = before === undefined ? { prefix } : { prefix, end: [...prefix, before] };
+  const runs: Run[] = [];
+  let last: string | undefined;
+  let listed = 0;
+  for await (const { key } of store.kv.list(selector, { reverse: true, limit })) {
+    listed++;
+    last = String(key[2]);
+    const run = await getRun(store, last);
+    if (run) runs.push(run);
+  }
+  return { runs, next: listed === limit ? last : undefined };
+}
+
+/**
+ * The oldest ended runs that were made before `before_ms`, at most `limit`.
+ *
+ * @param after look only behind this id
+ */
+export async function endedRunsMadeBefore(
+  store: Store,
+  before_ms: number,
+  { after, limit }: { after?: string; limit: number },
+): Promise<Run[]> {
+  const prefix = ["run"];
+  const selector = after === undefined ? { prefix } : { prefix, start: [...prefix, `${after}\0`] };
+  const found: Run[] = [];
+  for await (const { key, value } of store.kv.list<Run>(selector, { limit })) {
+    if (idTime(String(key[1])) >= before_ms) break;
+    found.push(value);
+  }
+  return found;
+}

@@ -1,0 +1,104 @@
+/**
+ * The database of one data folder: one Deno KV file, opened by one process at a time.
+ *
+ * @module
+ */
+import { join } from "node:path";
+import { ConflictError } from "../errors.ts";
+import { Committer, type CommitterEvents } from "./committer.ts";
+import { FORMAT_VERSION, keys } from "./keys.ts";
+
+/** The name of the database file in the data folder. */
+export const DATABASE_FILE = "hooklaunch.kv";
+const LOCK_FILE = "lock";
+/** A process that was killed may leave a child that holds the lock for the moment before its exec. */
+const LOCK_PATIENCE_MS = 1_000;
+const LOCK_RETRY_MS = 20;
+
+/** An open database. Everything that is stored goes through the functions of this folder. */
+export interface Store extends AsyncDisposable {
+  readonly kv: Deno.Kv;
+  readonly committer: Committer;
+  /** Whether the database answers. */
+  probe(): Promise<boolean>;
+  /** Waits for what is being written, then closes the database and frees the data folder. */
+  close(): Promise<void>;
+}
+
+/** What {@linkcode openStore} may be told. */
+export interface OpenStoreOptions {
+  events?: CommitterEvents;
+}
+
+/**
+ * Opens the database of a data folder, making the folder when it is missing.
+ *
+ * A second process on the same file would make commits fail with "database is locked" and would
+ * count quotas on its own, so the folder is held by an exclusive lock, which the operating system
+ * frees when the process ends in whatever way.
+ *
+ * @throws {ConflictError} when another process has the folder, or its format is not this version's
+ */
+export async function openStore(folder: string, options: OpenStoreOptions = {}): Promise<Store> {
+  await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
+  const lock = await lockFolder(folder);
+  let kv: Deno.Kv | undefined;
+  try {
+    kv = await Deno.openKv(join(folder, DATABASE_FILE));
+    await checkFormat(kv, folder);
+  } catch (error) {
+    kv?.close();
+    lock.close();
+    throw error;
+  }
+  return new OpenStore(kv, new Committer(kv, options.events), () => lock.close());
+}
+
+class OpenStore implements Store {
+  constructor(
+    readonly kv: Deno.Kv,
+    readonly committer: Committer,
+    private readonly release: () => void,
+  ) {}
+
+  async probe(): Promise<boolean> {
+    return (await this.kv.get(keys.format())).value === FORMAT_VERSION;
+  }
+
+  async close(): Promise<void> {
+    await this.committer.drain();
+    this.kv.close();
+    this.release();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+async function lockFolder(folder: string): Promise<Deno.FsFile> {
+  const file = await Deno.open(join(folder, LOCK_FILE), { create: true, write: true, mode: 0o600 });
+  const until_ms = performance.now() + LOCK_PATIENCE_MS;
+  for (;;) {
+    if (await file.tryLock(true)) return file;
+    if (performance.now() > until_ms) break;
+    await new Promise((resolve) => setTimeout(resolve, LOCK_RETRY_MS));
+  }
+  file.close();
+  throw new ConflictError(
+    `Cannot open the data folder ${folder}: another Hooklaunch process is using it. ` +
+      "Stop that one, or name another folder with --data",
+  );
+}
+
+async function checkFormat(kv: Deno.Kv, folder: string): Promise<void> {
+  const { value } = await kv.get<number>(keys.format());
+  if (value === null) {
+    await kv.set(keys.format(), FORMAT_VERSION);
+  } else if (value !== FORMAT_VERSION) {
+    throw new ConflictError(
+      `Cannot open the data folder ${folder}: its format is ${value}, ` +
+        `and this version reads format ${FORMAT_VERSION}`,
+    );
+  }
+}

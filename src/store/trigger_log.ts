@@ -1,0 +1,202 @@
+/**
+ * The trigger log: per trigger, the refused requests with the reason and the failed actions with the
+ * error. Entries are bounded per trigger and minute and over all triggers, and written in batches,
+ * so a flood of bad requests costs neither the disk nor the launches.
+ *
+ * @module
+ */
+import type { Clock } from "../clock.ts";
+import { lowestId, newId } from "../ids.ts";
+import type { Write } from "./committer.ts";
+import { keys } from "./keys.ts";
+import type { Store } from "./store.ts";
+
+/** How many entries of one trigger are kept of one minute; the rest is counted. */
+export const ENTRIES_PER_TRIGGER_MINUTE = 60;
+/** How many entries of all triggers together are kept of one minute. */
+export const ENTRIES_PER_MINUTE = 1_200;
+const FLUSH_INTERVAL_MS = 200;
+const MINUTE_MS = 60_000;
+
+/** One entry of a trigger's log. */
+export type TriggerLogEntry = { id: string; time: string } & TriggerLogEvent;
+
+/** What is told of a refused request, beside the reason. */
+export interface RequestFacts {
+  method: string;
+  remote_ip: string;
+  /** The headers, values hidden unless they are known to be harmless. */
+  headers: Record<string, string>;
+  /** Bytes of the body. */
+  size: number;
+  /** SHA-256 of the body, in hex. */
+  sha256: string;
+}
+
+/** What happened. */
+export type TriggerLogEvent =
+  | {
+    kind: "refused";
+    /** The type of the condition, or what else refused it. */
+    condition: string;
+    /** Its place among the trigger's conditions, from 0. */
+    condition_index?: number;
+    reason: string;
+    expected?: string;
+    found?: string;
+    request: RequestFacts;
+  }
+  | { kind: "action_failed"; run_id: string; action: string; action_index: number; error: string }
+  | { kind: "omitted"; count: number };
+
+interface Budget {
+  minute: number;
+  written: number;
+  omitted: number;
+}
+
+/** Writes and reads trigger logs. */
+export class TriggerLog {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #budgets = new Map<string, Budget>();
+  #total: Budget = { minute: 0, written: 0, omitted: 0 };
+  #unwritten: Write[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /**
+   * Whether there is room for another entry of this trigger now. When there is not, the entry is
+   * counted as left out; ask before gathering what an entry would say.
+   */
+  hasRoom(triggerId: string): boolean {
+    this.turn();
+    const { minute } = this.#total;
+    const budget = this.#budgets.get(triggerId) ?? { minute, written: 0, omitted: 0 };
+    this.#budgets.set(triggerId, budget);
+    const room = budget.written < ENTRIES_PER_TRIGGER_MINUTE &&
+      this.#total.written < ENTRIES_PER_MINUTE;
+    if (!room) budget.omitted++;
+    return room;
+  }
+
+  /** Adds an entry, unless there is no room for it. It is written shortly after. */
+  add(triggerId: string, event: TriggerLogEvent): void {
+    if (!this.hasRoom(triggerId)) return;
+    const budget = this.#budgets.get(triggerId);
+    if (budget) budget.written++;
+    this.#total.written++;
+    this.#write(triggerId, event);
+  }
+
+  /** Writes down what was left out of a minute that is over. Call it each minute. */
+  turn(): void {
+    const minute = Math.floor(this.#clock.now() / MINUTE_MS);
+    if (this.#total.minute !== minute) this.#turnMinute(minute);
+  }
+
+  /** Writes what has been added. It is stored when the promise resolves, whoever began to write it. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const writes = this.#unwritten;
+    this.#unwritten = [];
+    await Promise.all(writes.map((write) => this.#store.committer.write([write])));
+    // Changes are stored in their order: after this empty one, what an earlier flush began is stored.
+    await this.#store.committer.write([]);
+  }
+
+  /** Counts what was left out into the logs, and writes everything that has been added. */
+  async close(): Promise<void> {
+    this.#noteOmitted();
+    await this.flush();
+  }
+
+  /**
+   * One page of a trigger's log, newest first.
+   *
+   * @param before list only entries older than this one; the `next` of the page before
+   */
+  async list(
+    triggerId: string,
+    { before, limit }: { before?: string; limit: number },
+  ): Promise<{ entries: TriggerLogEntry[]; next: string | undefined }> {
+    await this.flush();
+    const prefix = ["trigger_log", triggerId];
+    const selector = before === undefined ? { prefix } : { prefix, end: [...prefix, before] };
+    const entries: TriggerLogEntry[] = [];
+    const options = { reverse: true, limit };
+    for await (const { value } of this.#store.kv.list<TriggerLogEntry>(selector, options)) {
+      entries.push(value);
+    }
+    return { entries, next: entries.length === limit ? entries.at(-1)?.id : undefined };
+  }
+
+  #write(triggerId: string, event: TriggerLogEvent): void {
+    const now_ms = this.#clock.now();
+    const id = newId(now_ms);
+    const entry: TriggerLogEntry = { id, time: new Date(now_ms).toISOString(), ...event };
+    this.#unwritten.push({ key: keys.triggerLog(triggerId, id), value: entry, bytes: 8_192 });
+    this.#timer ??= setTimeout(() => {
+      this.flush().catch(() => {
+        // The committer's failure is counted where it happens; a lost log entry must not end the service.
+      });
+    }, FLUSH_INTERVAL_MS);
+  }
+
+  #turnMinute(minute: number): void {
+    this.#noteOmitted();
+    this.#budgets.clear();
+    this.#total = { minute, written: 0, omitted: 0 };
+  }
+
+  #noteOmitted(): void {
+    for (const [triggerId, budget] of this.#budgets) {
+      if (budget.omitted > 0) this.#write(triggerId, { kind: "omitted", count: budget.omitted });
+      budget.omitted = 0;
+    }
+  }
+}
+
+/** The ids of the triggers that have entries, those of triggers that are gone among them. */
+export async function* loggedTriggers(store: Store): AsyncGenerator<string> {
+  const prefix = ["trigger_log"];
+  let last: string | undefined;
+  for (;;) {
+    // A boolean sorts behind every entry's id.
+    const selector = last === undefined ? { prefix } : { prefix, start: [...prefix, last, true] };
+    const [entry] = await Array.fromAsync(store.kv.list(selector, { limit: 1 }));
+    if (entry === undefined) return;
+    last = String(entry.key[1]);
+    yield last;
+  }
+}
+
+/** Removes a trigger's whole log. */
+export async function removeTriggerLog(store: Store, triggerId: string): Promise<void> {
+  await removeEntriesBefore(store, triggerId, undefined);
+}
+
+/**
+ * Removes the entries of a trigger's log that were made before a time, or all of them.
+ *
+ * @returns how many there were
+ */
+export async function removeEntriesBefore(
+  store: Store,
+  triggerId: string,
+  before_ms: number | undefined,
+): Promise<number> {
+  const prefix = ["trigger_log", triggerId];
+  const selector = before_ms === undefined
+    ? { prefix }
+    : { prefix, end: [...prefix, lowestId(before_ms)] };
+  const writes: Write[] = [];
+  for await (const { key } of store.kv.list(selector)) writes.push({ key });
+  await store.committer.writeInParts(writes);
+  return writes.length;
+}

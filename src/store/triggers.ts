@@ -1,0 +1,75 @@
+/**
+ * The records of triggers.
+ *
+ * @module
+ */
+import { ConflictError } from "../errors.ts";
+import { keys } from "./keys.ts";
+import type { Store } from "./store.ts";
+
+/** A trigger as it is stored: what its owner wrote, literal secrets encrypted. Times are RFC 3339. */
+export interface StoredTrigger {
+  id: string;
+  name: string;
+  created_at: string;
+  updated_at: string;
+  /** The settings, by the schema in `trigger/trigger.ts`. */
+  settings: unknown;
+}
+
+/** Reads a trigger; undefined when there is none of this id. */
+export async function getStoredTrigger(
+  store: Store,
+  id: string,
+): Promise<StoredTrigger | undefined> {
+  return (await store.kv.get<StoredTrigger>(keys.trigger(id))).value ?? undefined;
+}
+
+/** The id of the trigger of this name. */
+export async function triggerIdByName(store: Store, name: string): Promise<string | undefined> {
+  return (await store.kv.get<string>(keys.triggerName(name))).value ?? undefined;
+}
+
+/**
+ * Stores a trigger in place of the one of its id.
+ *
+ * @throws {ConflictError} when another trigger has its name
+ */
+export async function putStoredTrigger(store: Store, trigger: StoredTrigger): Promise<void> {
+  const holder = await triggerIdByName(store, trigger.name);
+  if (holder !== undefined && holder !== trigger.id) {
+    throw new ConflictError(`Cannot save the trigger: another one is named "${trigger.name}"`);
+  }
+  const before = await getStoredTrigger(store, trigger.id);
+  await store.committer.write([
+    ...(before && before.name !== trigger.name ? [{ key: keys.triggerName(before.name) }] : []),
+    { key: keys.triggerName(trigger.name), value: trigger.id },
+    { key: keys.trigger(trigger.id), value: trigger, bytes: 64 * 1024 },
+  ]);
+}
+
+/** Removes a trigger. Its runs stay until their retention ends. */
+export async function deleteStoredTrigger(store: Store, trigger: StoredTrigger): Promise<void> {
+  await store.committer.write([
+    { key: keys.triggerName(trigger.name) },
+    { key: keys.trigger(trigger.id) },
+  ]);
+}
+
+/**
+ * One page of triggers by id, oldest first.
+ *
+ * @param after list only those behind this id; the `next` of the page before
+ */
+export async function listStoredTriggers(
+  store: Store,
+  { after, limit }: { after?: string; limit: number },
+): Promise<{ triggers: StoredTrigger[]; next: string | undefined }> {
+  const prefix = ["trigger"];
+  const selector = after === undefined ? { prefix } : { prefix, start: [...prefix, `${after}\0`] };
+  const triggers: StoredTrigger[] = [];
+  for await (const { value } of store.kv.list<StoredTrigger>(selector, { limit })) {
+    triggers.push(value);
+  }
+  return { triggers, next: triggers.length === limit ? triggers.at(-1)?.id : undefined };
+}

@@ -1,0 +1,194 @@
+/**
+ * The triggers of a database: read, changed, and kept ready for launches. A change takes effect on the
+ * next request, since everything that changes a trigger goes through here.
+ *
+ * @module
+ */
+import type { ConditionEnvironment } from "../conditions/condition.ts";
+import { ConflictError, InvalidInputError, NotFoundError } from "../errors.ts";
+import { newId } from "../ids.ts";
+import { parseWith } from "../schema.ts";
+import { getProject } from "../store/projects.ts";
+import type { Store } from "../store/store.ts";
+import {
+  deleteStoredTrigger,
+  getStoredTrigger,
+  listStoredTriggers,
+  putStoredTrigger,
+  type StoredTrigger,
+} from "../store/triggers.ts";
+import { type PreparedTrigger, prepareTrigger, reviewTrigger } from "./prepare.ts";
+import { maskSecrets, openSecrets, sealSecrets, type SecretBox, unmaskSecrets } from "./secrets.ts";
+import { type Trigger, triggerSchema, type TriggerSettings } from "./trigger.ts";
+
+/** How many prepared triggers are kept in memory; the longest unused goes first. */
+const PREPARED_MAX = 20_000;
+
+/** What a registry works with. */
+export interface RegistryParts {
+  store: Store;
+  secrets: SecretBox;
+  context: ConditionEnvironment;
+}
+
+/** The triggers of a database. */
+export class TriggerRegistry {
+  readonly #parts: RegistryParts;
+  readonly #prepared = new Map<string, PreparedTrigger>();
+  /** Changes are made one after the other, so that two cannot take the same name. */
+  #lastChange: Promise<unknown> = Promise.resolve();
+  /** Rises with each change, so that what was read before one is not kept after it. */
+  #version = 0;
+
+  constructor(parts: RegistryParts) {
+    this.#parts = parts;
+  }
+
+  /** A trigger, ready for launches; undefined when there is none of this id. */
+  prepared(id: string): PreparedTrigger | undefined | Promise<PreparedTrigger | undefined> {
+    const known = this.#prepared.get(id);
+    if (known === undefined) return this.#prepare(id);
+    if (this.#prepared.size >= PREPARED_MAX) {
+      this.#prepared.delete(id);
+      this.#prepared.set(id, known);
+    }
+    return known;
+  }
+
+  /** A trigger as the API shows it, secrets masked; undefined when there is none of this id. */
+  async get(id: string): Promise<Trigger | undefined> {
+    const stored = await getStoredTrigger(this.#parts.store, id);
+    return stored && await maskSecrets(triggerOf(stored));
+  }
+
+  /** One page of triggers as the API shows them, oldest first. */
+  async list(
+    page: { after?: string; limit: number },
+  ): Promise<{ triggers: Trigger[]; next: string | undefined }> {
+    const { triggers, next } = await listStoredTriggers(this.#parts.store, page);
+    const shown = await Promise.all(triggers.map((stored) => maskSecrets(triggerOf(stored))));
+    return { triggers: shown, next };
+  }
+
+  /**
+   * Makes a trigger from what its owner wrote.
+   *
+   * @throws {InvalidInputError} with everything that is wrong with it
+   * @throws {ConflictError} when its name or its id is taken
+   */
+  create(value: unknown): Promise<Trigger> {
+    return this.#change(async () => {
+      const settings = await this.#check(value, undefined);
+      const now_ms = this.#parts.context.clock.now();
+      const id = settings.id ?? newId(now_ms);
+      if (await getStoredTrigger(this.#parts.store, id)) {
+        throw new ConflictError(`Cannot save the trigger: another one has the id ${id}`);
+      }
+      const now = new Date(now_ms).toISOString();
+      return await this.#put({ ...settings, id, created_at: now, updated_at: now });
+    });
+  }
+
+  /**
+   * Puts what its owner wrote in place of a trigger. What is the same already is left alone.
+   *
+   * @param change makes the new version from the stored one, its secrets masked
+   * @throws {NotFoundError} when there is no trigger of this id
+   * @throws {InvalidInputError} with everything that is wrong with the new version
+   * @throws {ConflictError} when its name is taken
+   */
+  update(id: string, change: (current: Trigger) => unknown): Promise<Trigger> {
+    return this.#change(async () => {
+      const stored = await this.#stored(id);
+      const current = await openSecrets(triggerOf(stored), this.#parts.secrets, id);
+      const settings = await this.#check(change(await maskSecrets(current)), current);
+      if (isSame(settings, current)) return await maskSecrets(current);
+      const updated_at = new Date(this.#parts.context.clock.now()).toISOString();
+      return await this.#put({ ...settings, id, created_at: stored.created_at, updated_at });
+    }, id);
+  }
+
+  /** @throws {NotFoundError} when there is no trigger of this id */
+  delete(id: string): Promise<void> {
+    return this.#change(async () => {
+      await deleteStoredTrigger(this.#parts.store, await this.#stored(id));
+    }, id);
+  }
+
+  async #prepare(id: string): Promise<PreparedTrigger | undefined> {
+    const version = this.#version;
+    const { store, secrets, context } = this.#parts;
+    const stored = await getStoredTrigger(store, id);
+    if (stored === undefined) return undefined;
+    const trigger = await openSecrets(triggerOf(stored), secrets, id);
+    const prepared = prepareTrigger(trigger, context);
+    if (version === this.#version) {
+      this.#prepared.set(id, prepared);
+      if (this.#prepared.size > PREPARED_MAX) {
+        const [oldest] = this.#prepared.keys();
+        if (oldest !== undefined) this.#prepared.delete(oldest);
+      }
+    }
+    return prepared;
+  }
+
+  async #check(value: unknown, current: Trigger | undefined): Promise<TriggerSettings> {
+    const parsed = parseWith(triggerSchema, value, "the trigger");
+    if (current && parsed.id !== undefined && parsed.id !== current.id) {
+      throw new InvalidInputError("the trigger", [{
+        pointer: "/id",
+        detail: `Expected "${current.id}", found "${parsed.id}": a trigger keeps its id for ever`,
+      }]);
+    }
+    const settings = await unmaskSecrets(parsed, current, "the trigger");
+    reviewTrigger(settings, "the trigger");
+    if (!await getProject(this.#parts.store, settings.project)) {
+      throw new InvalidInputError("the trigger", [{
+        pointer: "/project",
+        detail: `Expected the name of a project, found "${settings.project}", which does not exist`,
+      }]);
+    }
+    return settings;
+  }
+
+  async #put(trigger: Trigger): Promise<Trigger> {
+    const { store, secrets } = this.#parts;
+    const { id, name, created_at, updated_at } = trigger;
+    const settings = await sealSecrets(settingsOf(trigger), secrets, id);
+    await putStoredTrigger(store, { id, name, created_at, updated_at, settings });
+    return await maskSecrets(trigger);
+  }
+
+  async #stored(id: string): Promise<StoredTrigger> {
+    const stored = await getStoredTrigger(this.#parts.store, id);
+    if (stored === undefined) throw new NotFoundError(`There is no trigger of the id ${id}`);
+    return stored;
+  }
+
+  async #change<T>(make: () => Promise<T>, id?: string): Promise<T> {
+    const result = this.#lastChange.then(make).finally(() => {
+      this.#version++;
+      if (id !== undefined) this.#prepared.delete(id);
+    });
+    this.#lastChange = result.catch(() => {});
+    return await result;
+  }
+}
+
+/** The part of a trigger that its owner writes. */
+export function settingsOf(trigger: Trigger): TriggerSettings {
+  const { created_at: _created, updated_at: _updated, ...settings } = trigger;
+  return settings;
+}
+
+/** Whether settings say what a trigger already is. Both came through the schema, which orders them. */
+function isSame(settings: TriggerSettings, current: Trigger): boolean {
+  return JSON.stringify({ ...settings, id: current.id }) ===
+    JSON.stringify({ ...settingsOf(current), id: current.id });
+}
+
+function triggerOf(stored: StoredTrigger): Trigger {
+  const { id, created_at, updated_at, settings } = stored;
+  // Only what the schema let through is ever stored.
+  return { ...settings as TriggerSettings, id, created_at, updated_at };
+}

@@ -1,0 +1,184 @@
+/**
+ * Secrets at rest. In a trigger, every list named `secrets` holds secrets. A literal is encrypted
+ * before it is stored and shown as a mask afterwards; `{env:NAME}` only names where the secret is,
+ * so it is stored and shown as it is.
+ *
+ * @module
+ */
+import { join } from "node:path";
+import { InvalidInputError, type Problem } from "../errors.ts";
+import { pointer } from "../schema.ts";
+
+/** What the API shows in place of a stored secret. Writing it back keeps what is stored. */
+export const SECRET_MASK = "********";
+
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const KEY_FILE = "secret.key";
+const CIPHERTEXT_PREFIX = "aes-256-gcm:";
+const ENV_REFERENCE = /^\{env:[^}]*\}$/;
+
+/** Encrypts and decrypts secrets with AES-256-GCM (NIST SP 800-38D). */
+export interface SecretBox {
+  /** @param owner the id of what the secret belongs to; it decrypts for this owner alone */
+  seal(secret: string, owner: string): Promise<string>;
+  /** @throws {Error} when the key is another one, or the text was changed or moved */
+  open(sealed: string, owner: string): Promise<string>;
+}
+
+/**
+ * Makes the box from `HOOKLAUNCH_SECRET_KEY`, or from the key file of the data folder, which is made
+ * with mode 0600 when it is missing.
+ *
+ * @param fromEnvironment 32 bytes in base64 or hex, or undefined to use the file
+ * @throws {InvalidInputError} when the key has another form
+ */
+export async function openSecretBox(
+  folder: string,
+  fromEnvironment: string | undefined,
+): Promise<SecretBox> {
+  const raw = fromEnvironment === undefined
+    ? await keyFromFile(join(folder, KEY_FILE))
+    : parseKey(fromEnvironment, "HOOKLAUNCH_SECRET_KEY");
+  const key = await crypto.subtle.importKey("raw", raw, "AES-GCM", false, ["encrypt", "decrypt"]);
+  return {
+    async seal(secret, owner) {
+      const iv = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
+      const sealed = new Uint8Array(
+        await crypto.subtle.encrypt(
+          { name: "AES-GCM", iv, additionalData: new TextEncoder().encode(owner) },
+          key,
+          new TextEncoder().encode(secret),
+        ),
+      );
+      return CIPHERTEXT_PREFIX + new Uint8Array([...iv, ...sealed]).toBase64();
+    },
+    async open(sealed, owner) {
+      const bytes = Uint8Array.fromBase64(sealed.slice(CIPHERTEXT_PREFIX.length));
+      const plain = await crypto.subtle.decrypt(
+        {
+          name: "AES-GCM",
+          iv: bytes.subarray(0, NONCE_BYTES),
+          additionalData: new TextEncoder().encode(owner),
+        },
+        key,
+        bytes.subarray(NONCE_BYTES),
+      ).catch((cause) => {
+        throw new Error("Cannot decrypt a secret: was it stored with another key?", { cause });
+      });
+      return new TextDecoder().decode(plain);
+    },
+  };
+}
+
+/** Changes every secret in a value by a function that gets the secret and the pointer to it. */
+export async function mapSecrets<T>(
+  value: T,
+  change: (secret: string, at: string) => Promise<string> | string,
+): Promise<T> {
+  // The shape stays as it is: only strings are replaced by strings.
+  return await walk(value, "", false, change) as T;
+}
+
+/** Encrypts the literal secrets of a value. */
+export function sealSecrets<T>(value: T, box: SecretBox, owner: string): Promise<T> {
+  return mapSecrets(value, (secret) => isReference(secret) ? secret : box.seal(secret, owner));
+}
+
+/** Decrypts what {@linkcode sealSecrets} encrypted. */
+export function openSecrets<T>(value: T, box: SecretBox, owner: string): Promise<T> {
+  return mapSecrets(value, (secret) => isReference(secret) ? secret : box.open(secret, owner));
+}
+
+/** Puts the mask in place of the literal secrets of a value. */
+export function maskSecrets<T>(value: T): Promise<T> {
+  return mapSecrets(value, (secret) => isReference(secret) ? secret : SECRET_MASK);
+}
+
+/**
+ * Puts stored secrets back where a new version of a value has the mask.
+ *
+ * @param stored the value that is stored, its secrets in clear; undefined when there is none
+ * @throws {InvalidInputError} where the mask stands and nothing is stored at the same place
+ */
+export async function unmaskSecrets<T>(value: T, stored: unknown, what: string): Promise<T> {
+  const known = new Map<string, string>();
+  await mapSecrets(stored, (secret, at) => {
+    known.set(at, secret);
+    return secret;
+  });
+  const problems: Problem[] = [];
+  const unmasked = await mapSecrets(value, (secret, at) => {
+    if (secret !== SECRET_MASK) return secret;
+    const kept = known.get(at);
+    if (kept === undefined) {
+      problems.push({
+        pointer: at,
+        detail: `Expected a secret, found ${SECRET_MASK}, which stands for a stored one, ` +
+          "and none is stored at this place",
+      });
+    }
+    return kept ?? secret;
+  });
+  if (problems.length > 0) throw new InvalidInputError(what, problems);
+  return unmasked;
+}
+
+async function walk(
+  value: unknown,
+  at: string,
+  secret: boolean,
+  change: (secret: string, at: string) => Promise<string> | string,
+): Promise<unknown> {
+  if (typeof value === "string") return secret ? await change(value, at) : value;
+  if (Array.isArray(value)) {
+    return await Promise.all(
+      value.map((element, index) => walk(element, at + pointer(index), secret, change)),
+    );
+  }
+  if (typeof value !== "object" || value === null) return value;
+  const entries = await Promise.all(
+    Object.entries(value).map(async ([name, inner]) =>
+      [name, await walk(inner, at + pointer(name), name === "secrets", change)] as const
+    ),
+  );
+  return Object.fromEntries(entries);
+}
+
+function isReference(secret: string): boolean {
+  return ENV_REFERENCE.test(secret);
+}
+
+async function keyFromFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
+  try {
+    return parseKey(await Deno.readTextFile(path), path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  const key = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
+  const file = await Deno.open(path, { write: true, createNew: true, mode: 0o600 });
+  try {
+    await file.write(new TextEncoder().encode(`${key.toBase64()}\n`));
+    await file.sync();
+  } finally {
+    file.close();
+  }
+  return key;
+}
+
+function parseKey(text: string, where: string): Uint8Array<ArrayBuffer> {
+  const trimmed = text.trim();
+  try {
+    const key = /^[0-9a-f]{64}$/i.test(trimmed)
+      ? Uint8Array.fromHex(trimmed)
+      : Uint8Array.fromBase64(trimmed);
+    if (key.length === KEY_BYTES) return key;
+  } catch {
+    // Neither hex nor base64: said below.
+  }
+  throw new InvalidInputError(where, [{
+    pointer: "",
+    detail: `Expected ${KEY_BYTES} bytes in base64 or hex, found another value; ` +
+      "make one with: openssl rand -base64 32",
+  }]);
+}

@@ -1,0 +1,95 @@
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { ADMIN_TOKEN, startService } from "../data.ts";
+import { run } from "./process.ts";
+
+Deno.test("apply brings a running service up to date, and the next request sees it", async () => {
+  await using service = await startService();
+  const file = `${service.folder}/more.yaml`;
+  const write = (enabled: boolean) =>
+    Deno.writeTextFile(
+      file,
+      `
+projects:
+  - name: more
+    directory: ./project
+triggers:
+  - name: hello
+    project: more
+    enabled: ${enabled}
+    actions: [{ type: run_execution, step: echo }]
+`,
+    );
+  const apply = () =>
+    run(["apply", file, "--url", service.url], { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN });
+
+  await write(true);
+  const created = await apply();
+  assertEquals(created.code, 0, created.printed);
+  assertStringIncludes(created.printed, "project more: created\n");
+  const url = /trigger hello: created {2}(\S+)/.exec(created.printed)?.[1] ?? "none";
+  const launch = async () => {
+    const answer = await fetch(url, { method: "POST" });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  assertEquals(await launch(), 200);
+
+  await write(false);
+  assertMatch((await apply()).printed, /project more: unchanged\ntrigger hello: updated {2}/);
+  assertEquals(await launch(), 400);
+  assertMatch((await apply()).printed, /trigger hello: unchanged {2}/);
+});
+
+Deno.test("apply says what is wrong: in the file, with the service, with the token", async (t) => {
+  await using service = await startService();
+  const file = `${service.folder}/bad.yaml`;
+  const good =
+    "triggers: [{ name: a, project: files, actions: [{ type: run_execution, step: s }] }]";
+  const token = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
+  const cases: [
+    name: string,
+    text: string,
+    url: string,
+    env: Record<string, string>,
+    says: RegExp,
+  ][] = [
+    ["not YAML", "triggers: [", service.url, token, /line 1, column 12/],
+    [
+      "duplicate names",
+      `${good.slice(0, -1)}, ${good.slice("triggers: [".length)}`,
+      service.url,
+      token,
+      /line 1, column \d+: .*"a" a second time/,
+    ],
+    [
+      "unknown project",
+      good.replace("files", "fils"),
+      service.url,
+      token,
+      /\/triggers\/0\/project: line 1, column 23: .*found "fils"/,
+    ],
+    [
+      "nobody there",
+      good,
+      "http://127.0.0.1:9",
+      token,
+      /Cannot reach the service at http:\/\/127.0.0.1:9/,
+    ],
+    [
+      "wrong token",
+      good,
+      service.url,
+      { HOOKLAUNCH_ADMIN_TOKEN: "wrong-token-but-long" },
+      /answered 401: Send an operator's token/,
+    ],
+    ["no token", good, service.url, { HOOKLAUNCH_ADMIN_TOKEN: "" }, /HOOKLAUNCH_ADMIN_TOKEN/],
+  ];
+  for (const [name, text, url, env, says] of cases) {
+    await t.step(name, async () => {
+      await Deno.writeTextFile(file, text);
+      const { code, printed } = await run(["apply", file, "--url", url], env);
+      assertEquals(code, 1, printed);
+      assertMatch(printed, says);
+    });
+  }
+});

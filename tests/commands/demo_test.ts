@@ -1,0 +1,37 @@
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { has } from "../needs.ts";
+import { hooklaunch, run } from "./process.ts";
+
+Deno.test("demo --once shows the main job and ends with 0", async () => {
+  const { code, printed } = await run(["demo", "--once"]);
+  assertEquals(code, 0, printed);
+  assertMatch(printed, /Answer: 200 {"status":"ok","run":"[0-9a-f-]{36}"}/);
+  assertMatch(printed, /Run [0-9a-f-]{36}: pending .*\nRun [0-9a-f-]{36}: completed /);
+  assertStringIncludes(printed, 'Hi from the step: "Retrain on the labels of batch 7"');
+  assertMatch(printed, /The payload payload.json has \d+ bytes/);
+});
+
+Deno.test({
+  name: "the demo goes on serving, and its curl line works when it is pasted",
+  ignore: !has("curl") || !has("openssl"),
+  async fn() {
+    await using demo = hooklaunch(["demo", "--port", "0"]);
+    const [, line = ""] = await demo.expect(/another terminal:\n\n([\s\S]+? -d "\$body")\n/);
+    const shell = new Deno.Command("sh", {
+      args: ["-c", line],
+      clearEnv: true,
+      env: {
+        PATH: Deno.env.get("PATH") ?? "",
+      },
+    });
+    const { stdout, stderr } = await shell.output();
+    const answer = new TextDecoder().decode(stdout);
+    assertMatch(
+      answer,
+      /^{"status":"ok","run":"[0-9a-f-]{36}"}$/,
+      new TextDecoder().decode(stderr),
+    );
+    demo.child.kill("SIGINT");
+    assertEquals((await demo.end()).code, 0);
+  },
+});

@@ -1,0 +1,83 @@
+/**
+ * Running the command line as a process of its own.
+ *
+ * @module
+ */
+
+const MAIN = new URL("../../src/main.ts", import.meta.url).href;
+const PERMISSIONS = [
+  "--allow-net",
+  "--allow-env",
+  "--allow-read",
+  "--allow-write",
+  "--allow-run=git,sh",
+];
+
+/** A command that runs. */
+export interface Running extends AsyncDisposable {
+  child: Deno.ChildProcess;
+  /** Everything that it printed so far, both streams. */
+  printed(): string;
+  /** Waits until something was printed, and answers the match. */
+  expect(pattern: RegExp, within_ms?: number): Promise<RegExpExecArray>;
+  /** Waits for its end. */
+  end(): Promise<{ code: number; signal: Deno.Signal | null }>;
+}
+
+/** Starts `hooklaunch` with the permissions that the tasks give it. */
+export function hooklaunch(args: string[], env: Record<string, string> = {}): Running {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", ...PERMISSIONS, MAIN, ...args],
+    env: { NO_COLOR: "1", ...env },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  let printed = "";
+  let changed = Promise.withResolvers<void>();
+  const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
+    for await (const text of stream.pipeThrough(new TextDecoderStream())) {
+      printed += text;
+      changed.resolve();
+      changed = Promise.withResolvers();
+    }
+  };
+  const reading = Promise.all([read(child.stdout), read(child.stderr)]);
+  const end = async () => {
+    await reading;
+    return await child.status;
+  };
+  return {
+    child,
+    printed: () => printed,
+    async expect(pattern, within_ms = 20_000) {
+      const until_ms = performance.now() + within_ms;
+      for (;;) {
+        const match = pattern.exec(printed);
+        if (match) return match;
+        const left_ms = until_ms - performance.now();
+        if (left_ms <= 0) throw new Error(`Did not see ${pattern} in:\n${printed}`);
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const timer = setTimeout(resolve, Math.min(left_ms, 100));
+        await Promise.race([changed.promise, promise]);
+        clearTimeout(timer);
+      }
+    },
+    end,
+    async [Symbol.asyncDispose]() {
+      try {
+        child.kill("SIGKILL");
+      } catch {
+        // It has ended already.
+      }
+      await end();
+    },
+  };
+}
+
+/** Runs `hooklaunch` to its end. */
+export async function run(args: string[], env: Record<string, string> = {}) {
+  const running = hooklaunch(args, env);
+  const { code } = await running.end();
+  return { code, printed: running.printed() };
+}

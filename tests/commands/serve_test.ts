@@ -1,0 +1,199 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { eventually, HMAC_CONDITION, SECRET, signature, temporaryFolder } from "../data.ts";
+import { hooklaunch, run } from "./process.ts";
+
+const TOKEN = "an-operators-token-for-tests";
+const ID = "01900000-0000-7000-8000-000000000001";
+
+/** A folder with a project and a configuration file. */
+async function configured(
+  triggers: unknown[] = [{
+    id: ID,
+    name: "t",
+    project: "p",
+    actions: [{ type: "run_execution", step: "s" }],
+  }],
+) {
+  const folder = await temporaryFolder();
+  await Deno.mkdir(`${folder.path}/p`);
+  await Deno.writeTextFile(
+    `${folder.path}/p/valohai.yaml`,
+    "- step: { name: s, image: i, command: 'sleep 0.3; echo done > $VH_OUTPUTS_DIR/out' }\n",
+  );
+  const config = `${folder.path}/hooklaunch.yaml`;
+  await Deno.writeTextFile(
+    config,
+    JSON.stringify({ projects: [{ name: "p", directory: "./p" }], triggers }),
+  );
+  const args = [
+    "serve",
+    "--port",
+    "0",
+    "--data",
+    `${folder.path}/data`,
+    "--config",
+    config,
+    "--dev",
+  ];
+  return { folder, config, args };
+}
+
+Deno.test("serve applies its configuration, listens, and stops with 0 on SIGTERM and SIGINT", async (t) => {
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    await t.step(signal, async () => {
+      const { folder, args } = await configured();
+      await using _folder = folder;
+      await using service = hooklaunch(args, { HOOKLAUNCH_ADMIN_TOKEN: TOKEN });
+      const [, url] = await service.expect(/reached as (http:\/\/127\.0\.0\.1:\d+)/);
+      assertStringIncludes(service.printed(), "project p: created");
+      assertStringIncludes(service.printed(), "trigger t: created");
+      const answer = await fetch(`${url}/api/v0/launch/${ID}/`, { method: "POST" });
+      assertEquals([answer.status, await answer.text()], [200, '{"status":"accepted"}']);
+      service.child.kill(signal);
+      assertEquals((await service.end()).code, 0, service.printed());
+    });
+  }
+});
+
+Deno.test("a stop lets a running execution end, and a request under way be answered", async () => {
+  const { folder, args } = await configured();
+  await using _folder = folder;
+  await using service = hooklaunch(args, { HOOKLAUNCH_ADMIN_TOKEN: TOKEN });
+  const [, url] = await service.expect(/reached as (http:\/\/127\.0\.0\.1:\d+)/);
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  await (await fetch(`${url}/api/v0/launch/${ID}/`, { method: "POST" })).body?.cancel();
+  const id = await eventually(async () => {
+    const page = await (await fetch(`${url}/api/v0/executions/`, { headers })).json();
+    return page.results.find(({ status }: { status: string }) => status === "started")?.id;
+  }, { what: "the execution start" });
+  service.child.kill("SIGTERM");
+  assertEquals((await service.end()).code, 0, service.printed());
+  const out = await Deno.readTextFile(`${folder.path}/data/executions/${id}/outputs/out`);
+  assertEquals(out, "done\n");
+});
+
+Deno.test("the periodic work is registered, runs, and does not keep the service from stopping", async () => {
+  const { folder, args } = await configured();
+  await using _folder = folder;
+  // Makes each cron fire that many milliseconds from its registration.
+  const soon = { DENO_CRON_TEST_SCHEDULE_OFFSET: "200", HOOKLAUNCH_ADMIN_TOKEN: TOKEN };
+  await using service = hooklaunch(args, soon);
+  await service.expect(/Removed 0 runs, 0 executions, 0 log entries, 0 uploads/);
+  service.child.kill("SIGTERM");
+  assertEquals((await service.end()).code, 0, service.printed());
+});
+
+Deno.test("applying the same configuration again changes nothing", async () => {
+  const { folder, args } = await configured([{
+    name: "t",
+    project: "p",
+    conditions: [HMAC_CONDITION],
+    actions: [{ type: "run_execution", step: "s" }],
+  }]);
+  await using _folder = folder;
+  const urls: string[] = [];
+  for (const outcome of ["created", "unchanged"]) {
+    await using service = hooklaunch(args, { HOOKLAUNCH_ADMIN_TOKEN: TOKEN });
+    const [, url = ""] = await service.expect(/reached as (http:\/\/127\.0\.0\.1:\d+)/);
+    assertStringIncludes(service.printed(), `trigger t: ${outcome}`);
+    const list = await fetch(`${url}/api/v0/triggers/`, {
+      headers: { authorization: `Bearer ${TOKEN}` },
+    });
+    const { results: [trigger] } = await list.json();
+    urls.push(new URL(trigger.url).pathname);
+    const answer = await fetch(trigger.url, { method: "POST", body: "x", headers: signature("x") });
+    assertEquals(answer.status, 200);
+    await answer.body?.cancel();
+    service.child.kill("SIGTERM");
+    await service.end();
+    assert(!service.printed().includes(SECRET));
+  }
+  assertEquals(urls[0], urls[1], "the launch URL is permanent");
+});
+
+Deno.test("serve refuses what cannot work, says why, and ends with 1", async (t) => {
+  const { folder, config, args } = await configured();
+  await using _folder = folder;
+  const cases: [name: string, args: string[], env: Record<string, string>, says: RegExp][] = [
+    ["port", ["serve", "--port", "http"], {}, /whole number from 0 to 65535/],
+    ["unknown flag", ["serve", "--prot", "1"], {}, /unknown option '--prot'.*--port/s],
+    ["variable", ["serve"], { HOOKLAUNCH_PORT: "x" }, /HOOKLAUNCH_PORT.*whole number/s],
+    ["dev elsewhere", [...args, "--host", "0.0.0.0"], {}, /--dev: .*loopback/],
+    ["half of TLS", ["serve", "--tls-cert", "x.pem"], {}, /both --tls-cert and --tls-key/],
+    [
+      "no certificate",
+      ["serve", "--tls-cert", "x.pem", "--tls-key", "y.pem"],
+      {},
+      /Cannot read x.pem/,
+    ],
+    ["proxy", ["serve", "--trusted-proxy", "10.0.0.0/33"], {}, /found "10.0.0.0\/33"/],
+    ["short token", ["serve"], { HOOKLAUNCH_ADMIN_TOKEN: "short" }, /HOOKLAUNCH_ADMIN_TOKEN.*16/],
+    ["bad key", [...args], { HOOKLAUNCH_SECRET_KEY: "abc" }, /32 bytes.*openssl rand/],
+    ["remote KV", ["serve", "--kv", "https://kv.example.com"], {}, /not available in this version/],
+    ["no file", ["serve", "--config", "nowhere.yaml"], {}, /Cannot read nowhere.yaml/],
+    ["unknown command", ["srve"], {}, /unknown command 'srve'.*serve/s],
+    [
+      "two services on one folder",
+      [...args],
+      { TWICE: "1" },
+      /another Hooklaunch process is using it/,
+    ],
+  ];
+  for (const [name, args, env, says] of cases) {
+    await t.step(name, async () => {
+      const data = `${folder.path}/data`;
+      const all = { HOOKLAUNCH_ADMIN_TOKEN: TOKEN, HOOKLAUNCH_DATA: data, ...env };
+      const first = env.TWICE ? hooklaunch(args, all) : undefined;
+      try {
+        await first?.expect(/Listening/);
+        const { code, printed } = await run(args, all);
+        assertMatch(printed, says);
+        assertEquals(code, 1, printed);
+        assert(!printed.includes("    at "), `no stack trace: ${printed}`);
+      } finally {
+        await first?.[Symbol.asyncDispose]();
+      }
+    });
+  }
+  await t.step("a configuration file, with line, column and field", async () => {
+    await Deno.writeTextFile(
+      config,
+      [
+        "projects:",
+        "  - name: p",
+        "    directory: ./p",
+        "triggers:",
+        "  - name: t",
+        "    project: p",
+        "    conditions:",
+        "      - type: rate_limit",
+        "        period: soon",
+        "        quota: 5",
+        "        extra: 1",
+        "    actions: []",
+      ].join("\n"),
+    );
+    const { code, printed } = await run(args);
+    assertEquals(code, 1);
+    assertStringIncludes(
+      printed,
+      '/triggers/0/conditions/0/period: line 9, column 9: Expected a number, found "soon"',
+    );
+    assertStringIncludes(
+      printed,
+      "/triggers/0/conditions/0/extra: line 11, column 9: Unknown field",
+    );
+    assertStringIncludes(
+      printed,
+      "/triggers/0/actions: line 12, column 5: Expected at least 1 element",
+    );
+  });
+});
+
+Deno.test("help says what there is", async () => {
+  const { code, printed } = await run(["--help"]);
+  assertEquals(code, 0);
+  for (const command of ["serve", "demo", "apply"]) assertStringIncludes(printed, command);
+  const serve = await run(["serve", "--help"]);
+  assertStringIncludes(serve.printed, "HOOKLAUNCH_TRUSTED_PROXY");
+});

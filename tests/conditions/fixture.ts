@@ -1,0 +1,96 @@
+/**
+ * What the tests of conditions share: a request made by hand, and one way to check it.
+ *
+ * @module
+ */
+import type { Clock } from "../../src/clock.ts";
+import type { CheckedKind, ConditionContext, Refusal } from "../../src/conditions/condition.ts";
+import { type LaunchRequest, launchRequest } from "../../src/conditions/request.ts";
+
+/** The time of receipt where a test does not say: 2023-11-14T22:13:20Z. */
+export const NOW_MS = 1_700_000_000_000;
+
+/** The parts of a request that a test cares for. */
+export interface RequestParts {
+  /** A query string without its question mark. */
+  query?: string;
+  headers?: Record<string, string> | [string, string][];
+  body?: string | Uint8Array;
+  receivedAt_ms?: number;
+  method?: string;
+  /** The public URL; by default of the path and the query on `hooks.example`. */
+  url?: string;
+}
+
+/** Makes a request. */
+export function request(parts: RequestParts = {}): LaunchRequest {
+  const { method = "POST", query = "", headers = {}, body = "", receivedAt_ms = NOW_MS } = parts;
+  const path = "/api/v0/launch/0190fe82-c984-7f66-8302-69874914e1c9/";
+  return launchRequest({
+    method,
+    url: parts.url ?? `https://hooks.example${path}${query === "" ? "" : `?${query}`}`,
+    path,
+    query: new URLSearchParams(query),
+    headers: new Headers(headers),
+    body: typeof body === "string" ? new TextEncoder().encode(body) : body,
+    remoteIp: "192.0.2.7",
+    receivedAt_ms,
+  });
+}
+
+/** Parts of a request whose body is JSON. */
+export function json(value: unknown): RequestParts {
+  return { headers: { "content-type": "application/json" }, body: JSON.stringify(value) };
+}
+
+/** Parts of a request whose body is a form. */
+export function form(body: string): RequestParts {
+  return { headers: { "content-type": "application/x-www-form-urlencoded" }, body };
+}
+
+/** A clock that goes where a test puts it. */
+export class TestClock implements Clock {
+  time_ms = NOW_MS;
+
+  now(): number {
+    return this.time_ms;
+  }
+
+  steady(): number {
+    return this.time_ms;
+  }
+}
+
+/** What a test's conditions live in. */
+export function context(parts: {
+  env?: Record<string, string>;
+  siblings?: ConditionContext["siblings"];
+  credentials?: ConditionContext["credentials"];
+  clock?: Clock;
+  signal?: AbortSignal;
+} = {}): ConditionContext {
+  return {
+    clock: parts.clock ?? new TestClock(),
+    env: (name) => parts.env?.[name],
+    siblings: parts.siblings ?? [],
+    credentials: parts.credentials ?? [],
+    signal: parts.signal ?? new AbortController().signal,
+  };
+}
+
+/** Settings as an operator writes them, checked against the kind's schema and then one request. */
+export async function checkOnce(
+  kind: CheckedKind,
+  settings: Record<string, unknown>,
+  parts: RequestParts,
+  surroundings: ConditionContext = context(),
+): Promise<Refusal | undefined> {
+  const complete = kind.schema.parse({ type: kind.type, ...settings });
+  return await kind.prepare(complete, surroundings)(request(parts));
+}
+
+/** The messages of a schema about settings, each with the path that it is about; none when all is well. */
+export function problemsOf(kind: CheckedKind, settings: Record<string, unknown>): string[] {
+  const result = kind.schema.safeParse({ type: kind.type, ...settings });
+  return (result.error?.issues ?? []).map(({ path, message }) => `/${path.join("/")}: ${message}`);
+}

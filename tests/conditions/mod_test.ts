@@ -1,0 +1,168 @@
+/** The list of kinds: one schema for all, checks in their order, and what must not be logged. */
+import { assertEquals, assertThrows } from "@std/assert";
+import { z } from "zod";
+import {
+  type Condition,
+  conditionKinds,
+  conditionSchema,
+  credentialFields,
+  prepareConditions,
+  reviewConditions,
+} from "../../src/conditions/mod.ts";
+import { sign } from "../../src/conditions/hmac.ts";
+import { context, request } from "./fixture.ts";
+
+/** The conditions of the contract's example, without its preset. */
+const example: Record<string, unknown>[] = [
+  { type: "rate_limit", period: 3600, quota: 100 },
+  { type: "payload_filter", expression: "body.action == 'opened'" },
+  { type: "timestamp", in: "header", name: "X-Timestamp", format: "unix_s", tolerance: 300 },
+  {
+    type: "static_token",
+    in: "header",
+    name: "X-Token",
+    prefix: "",
+    secrets: ["{env:LABEL_TOKEN}"],
+  },
+  {
+    type: "hmac",
+    algorithm: "sha256",
+    encoding: "hex",
+    header: "X-Signature",
+    prefix: "sha256=",
+    signed_content: "{timestamp}.{body}",
+    secrets: ["s3cret"],
+  },
+  {
+    type: "jwt",
+    in: "header",
+    name: "Authorization",
+    prefix: "Bearer ",
+    algorithms: ["HS256"],
+    secrets: ["s3cret"],
+    issuer: "https://issuer.example",
+    audience: "hooklaunch",
+    claims: { role: "sender" },
+    leeway: 30,
+  },
+];
+
+const parse = (settings: Record<string, unknown>[]): Condition[] =>
+  z.array(conditionSchema).parse(settings);
+
+Deno.test("conditionSchema keeps complete settings as they are", () => {
+  assertEquals(parse(example).map((condition) => ({ ...condition })), example);
+});
+
+const refused: { name: string; settings: unknown; message: string; path: PropertyKey[] }[] = [
+  {
+    name: "an unknown type",
+    settings: { type: "ip_range" },
+    message:
+      "Unknown type of condition: there are static_token, hmac, signature, jwt, timestamp, " +
+      "payload_filter, rate_limit",
+    path: ["type"],
+  },
+  {
+    name: "no type",
+    settings: { period: 60, quota: 1 },
+    message:
+      "Unknown type of condition: there are static_token, hmac, signature, jwt, timestamp, " +
+      "payload_filter, rate_limit",
+    path: ["type"],
+  },
+  {
+    name: "an unknown field",
+    settings: { type: "rate_limit", period: 60, quota: 1, burst: 5 },
+    message: 'Unrecognized key: "burst"',
+    path: [],
+  },
+  {
+    name: "no object",
+    settings: "rate_limit",
+    message: "Invalid input: expected object, received string",
+    path: [],
+  },
+];
+
+for (const { name, settings, message, path } of refused) {
+  Deno.test(`conditionSchema refuses ${name}`, () => {
+    const issues = conditionSchema.safeParse(settings).error?.issues ?? [];
+    assertEquals(issues.map((issue) => [issue.message, issue.path]), [[message, path]]);
+  });
+}
+
+Deno.test("conditionSchema can be written as JSON Schema", () => {
+  const { oneOf = [] } = z.toJSONSchema(conditionSchema, { io: "input" });
+  assertEquals(oneOf.length, conditionKinds.length);
+});
+
+Deno.test("prepareConditions orders checks by stage, then as they are written, without quotas", () => {
+  const prepared = prepareConditions(parse(example), context());
+  assertEquals(prepared.map(({ index, type, stage }) => [index, type, stage]), [
+    [3, "static_token", "authentication"],
+    [4, "hmac", "authentication"],
+    [5, "jwt", "authentication"],
+    [2, "timestamp", "timestamp"],
+    [1, "payload_filter", "filter"],
+  ]);
+});
+
+Deno.test("prepareConditions hands each check its siblings and the environment", async () => {
+  class Environment {
+    clock = context().clock;
+    signal = context().signal;
+    #variables = { LABEL_TOKEN: "t0ken" };
+    env(name: string) {
+      return name === "LABEL_TOKEN" ? this.#variables[name] : undefined;
+    }
+  }
+  const conditions = parse(example.filter(({ type }) => type !== "jwt"));
+  const prepared = prepareConditions(conditions, new Environment());
+  const hmac = conditions.find((condition) => condition.type === "hmac");
+  const body = new TextEncoder().encode('{"action":"closed"}');
+  const accepted = request({
+    headers: {
+      "x-token": "t0ken",
+      "x-timestamp": "1700000000",
+      "x-signature": hmac ? sign(hmac, "s3cret", { body, timestamp: "1700000000" }) : "",
+    },
+    body,
+  });
+  const reasons = [];
+  for (const { check } of prepared) reasons.push((await check(accepted))?.found);
+  assertEquals(reasons, [undefined, undefined, undefined, 'body.action is "closed"']);
+});
+
+Deno.test("prepareConditions hides the credentials of siblings from a filter's refusal", async () => {
+  const conditions = parse([
+    { type: "static_token", in: "body", name: "token", secrets: ["s3cret"] },
+    { type: "payload_filter", expression: "body.token == 'x'" },
+  ]);
+  const refusals = [];
+  for (const { check } of prepareConditions(conditions, context())) {
+    refusals.push(await check(request({ body: '{"token":"s3cret"}' })));
+  }
+  assertEquals(refusals.map((refusal) => refusal?.found), [undefined, "body.token is not shown"]);
+});
+
+Deno.test("reviewConditions points into the list", () => {
+  assertEquals(reviewConditions(parse(example)), []);
+  const alone = parse(example.filter(({ type }) => type !== "timestamp"));
+  assertEquals(reviewConditions(alone).map(({ pointer }) => pointer), ["/3/signed_content"]);
+});
+
+Deno.test("credentialFields names where credentials are, whatever the conditions", () => {
+  assertEquals(credentialFields([]).map(({ name }) => name), [
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+  ]);
+  const fields = credentialFields(parse(example)).map((field) => `${field.in} ${field.name}`);
+  assertEquals(fields.slice(3), ["header X-Token", "header X-Signature", "header Authorization"]);
+});
+
+Deno.test("a condition of no kind cannot be prepared", () => {
+  const unknown = { type: "ip_range" } as unknown as Condition;
+  assertThrows(() => prepareConditions([unknown], context()), TypeError, "ip_range");
+});

@@ -1,0 +1,76 @@
+/** Secrets come from settings or the environment, fail closed, and are compared in one place. */
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import {
+  isAnyOf,
+  isSecret,
+  refuseWithoutSecrets,
+  resolveSecrets,
+  secretsSchema,
+} from "../../src/conditions/secret.ts";
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const env = (name: string) => ({ SET: "from the environment", EMPTY: "" })[name];
+
+Deno.test("resolveSecrets takes literals and variables, and leaves out what is empty or missing", () => {
+  const secrets = resolveSecrets(["literal", "{env:SET}", "{env:EMPTY}", "{env:NOT_SET}", ""], env);
+  assertEquals(secrets.usable.map((secret) => new TextDecoder().decode(secret.bytes)), [
+    "literal",
+    "from the environment",
+  ]);
+  assertEquals(secrets.missing, ["EMPTY", "NOT_SET"]);
+  assertEquals(refuseWithoutSecrets(secrets), undefined);
+});
+
+Deno.test("refuseWithoutSecrets names the variables that are missing", () => {
+  assertEquals(
+    refuseWithoutSecrets(resolveSecrets(["{env:EMPTY}"], env))?.reason,
+    "No secret can be used: environment variable EMPTY is not set",
+  );
+  assertEquals(
+    refuseWithoutSecrets(resolveSecrets(["{env:EMPTY}", "{env:NOT_SET}"], env))?.reason,
+    "No secret can be used: environment variables EMPTY, NOT_SET are not set",
+  );
+  assertEquals(
+    refuseWithoutSecrets(resolveSecrets([""], env))?.reason,
+    "No secret can be used: all are empty",
+  );
+});
+
+Deno.test("isSecret takes any of the secrets and nothing else", () => {
+  const secrets = resolveSecrets(["old", "new"], env);
+  for (const right of ["old", "new"]) assert(isSecret(bytes(right), secrets), right);
+  for (const wrong of ["", "ol", "olds", "New", "oldnew", "{env:SET}"]) {
+    assert(!isSecret(bytes(wrong), secrets), wrong);
+  }
+});
+
+Deno.test("an empty token matches no empty secret", () => {
+  assert(!isSecret(bytes(""), resolveSecrets(["", "{env:EMPTY}", "{env:NOT_SET}"], env)));
+});
+
+Deno.test("isAnyOf agrees with comparing the bytes one by one", () => {
+  const some = fc.uint8Array({ maxLength: 4 });
+  fc.assert(fc.property(some, fc.array(some, { maxLength: 5 }), (candidate, candidates) => {
+    const expected = candidates.some((other) => String(other) === String(candidate));
+    assertEquals(isAnyOf(candidate, candidates), expected);
+  }));
+});
+
+const settings: { name: string; secrets: string[]; isValid: boolean }[] = [
+  { name: "a literal and a variable", secrets: ["s3cret", "{env:LABEL_TOKEN}"], isValid: true },
+  { name: "none", secrets: [], isValid: false },
+  { name: "an empty one", secrets: ["a", ""], isValid: false },
+  { name: "sixteen", secrets: Array(16).fill("s"), isValid: true },
+  { name: "seventeen", secrets: Array(17).fill("s"), isValid: false },
+  { name: "a variable without a name", secrets: ["{env:}"], isValid: false },
+  { name: "a variable with text around it", secrets: ["Bearer {env:TOKEN}"], isValid: false },
+  { name: "a variable whose name is none", secrets: ["{env:A-B}"], isValid: false },
+  { name: "other braces", secrets: ["{a}"], isValid: true },
+];
+
+for (const { name, secrets, isValid } of settings) {
+  Deno.test(`secretsSchema: ${name} is ${isValid ? "taken" : "refused"}`, () => {
+    assertEquals(secretsSchema.safeParse(secrets).success, isValid);
+  });
+}

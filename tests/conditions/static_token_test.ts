@@ -1,0 +1,154 @@
+/** A token lets a request pass only as a whole, at its place, behind its prefix. */
+import { assertEquals } from "@std/assert";
+import { staticToken } from "../../src/conditions/static_token.ts";
+import { checkOnce, context, form, json, problemsOf, type RequestParts } from "./fixture.ts";
+
+const inHeader = { in: "header", name: "X-Token", secrets: ["s3cret", "{env:NEXT}"] };
+const bearer = { ...inHeader, name: "Authorization", prefix: "Bearer " };
+const env = { NEXT: "n3xt" };
+
+const cases: {
+  name: string;
+  settings: Record<string, unknown>;
+  parts: RequestParts;
+  env?: Record<string, string>;
+  /** The reason of the refusal; undefined where the request passes. */
+  reason?: string;
+  expected?: string;
+}[] = [
+  { name: "right", settings: inHeader, parts: { headers: { "x-token": "s3cret" } } },
+  {
+    name: "right by the second secret",
+    settings: inHeader,
+    parts: { headers: { "x-token": "n3xt" } },
+    env,
+  },
+  {
+    name: "wrong",
+    settings: inHeader,
+    parts: { headers: { "x-token": "s3cret " + "x" } },
+    env,
+    reason: "Header X-Token holds a wrong token",
+    expected: "a token",
+  },
+  {
+    name: "wrong, and one secret is missing",
+    settings: inHeader,
+    parts: { headers: { "x-token": "n3xt" } },
+    reason: "Header X-Token holds a wrong token: environment variable NEXT is not set",
+    expected: "a token",
+  },
+  {
+    name: "right, though one secret is missing",
+    settings: inHeader,
+    parts: { headers: { "x-token": "s3cret" } },
+  },
+  {
+    name: "every secret is missing",
+    settings: { ...inHeader, secrets: ["{env:NEXT}"] },
+    parts: { headers: { "x-token": "" } },
+    reason: "No secret can be used: environment variable NEXT is not set",
+  },
+  {
+    name: "the variable's name is no secret",
+    settings: inHeader,
+    parts: { headers: { "x-token": "{env:NEXT}" } },
+    env,
+    reason: "Header X-Token holds a wrong token",
+    expected: "a token",
+  },
+  {
+    name: "missing",
+    settings: inHeader,
+    parts: {},
+    reason: "Header X-Token is missing",
+    expected: "a token",
+  },
+  {
+    name: "empty",
+    settings: inHeader,
+    parts: { headers: { "x-token": "" } },
+    env,
+    reason: "Header X-Token holds a wrong token",
+    expected: "a token",
+  },
+  {
+    name: "twice",
+    settings: inHeader,
+    parts: { headers: [["x-token", "s3cret"], ["x-token", "s3cret"]] },
+    env,
+    reason: "Header X-Token holds a wrong token",
+    expected: "a token",
+  },
+  { name: "prefix", settings: bearer, parts: { headers: { authorization: "Bearer s3cret" } } },
+  {
+    name: "prefix in another case",
+    settings: bearer,
+    parts: { headers: { authorization: "bearer s3cret" } },
+    reason: "Header Authorization does not begin with the prefix",
+    expected: '"Bearer " and a token',
+  },
+  {
+    name: "no prefix",
+    settings: bearer,
+    parts: { headers: { authorization: "s3cret" } },
+    reason: "Header Authorization does not begin with the prefix",
+    expected: '"Bearer " and a token',
+  },
+  {
+    name: "a second space belongs to the token",
+    settings: bearer,
+    parts: { headers: { authorization: "Bearer  s3cret" } },
+    env,
+    reason: "Header Authorization holds a wrong token",
+    expected: '"Bearer " and a token',
+  },
+  {
+    name: "a secret outside ASCII, sent as UTF-8",
+    settings: { ...inHeader, secrets: ["clé"] },
+    parts: { headers: { "x-token": "cl\u00c3\u00a9" } },
+  },
+  {
+    name: "in the query",
+    settings: { ...inHeader, in: "query", name: "token", secrets: ["a+b"] },
+    parts: { query: "token=a%2Bb" },
+  },
+  {
+    name: "in the query twice",
+    settings: { ...inHeader, in: "query", name: "token" },
+    parts: { query: "token=s3cret&token=s3cret" },
+    reason: "Query parameter token is ambiguous: it comes more than once",
+    expected: "a token",
+  },
+  {
+    name: "in a form",
+    settings: { ...inHeader, in: "body", name: "token" },
+    parts: form("token=s3cret"),
+  },
+  {
+    name: "in JSON",
+    settings: { ...inHeader, in: "body", name: "/auth/token" },
+    parts: json({ auth: { token: "s3cret" } }),
+  },
+  {
+    name: "a number in JSON is no token",
+    settings: { ...inHeader, in: "body", name: "token", secrets: ["7"] },
+    parts: json({ token: 7 }),
+    reason: "Body field token is not a string",
+    expected: "string",
+  },
+];
+
+for (const { name, settings, parts, env = {}, reason, expected } of cases) {
+  Deno.test(`static_token: ${name}`, async () => {
+    const refusal = await checkOnce(staticToken, settings, parts, context({ env }));
+    assertEquals(refusal?.reason, reason);
+    assertEquals(refusal?.expected, expected);
+  });
+}
+
+Deno.test("static_token: unknown fields are refused by name", () => {
+  assertEquals(problemsOf(staticToken, { ...inHeader, secert: "x" }), [
+    '/: Unrecognized key: "secert"',
+  ]);
+});

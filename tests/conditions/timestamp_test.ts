@@ -1,0 +1,224 @@
+/** A timestamp passes within the tolerance to both sides, the boundary included, and only in its format. */
+import { assertEquals } from "@std/assert";
+import fc from "fast-check";
+import {
+  formatTimestamp,
+  parseTimestamp,
+  timestamp,
+  type TimestampSettings,
+} from "../../src/conditions/timestamp.ts";
+import { checkOnce, form, json, NOW_MS, problemsOf, type RequestParts } from "./fixture.ts";
+
+const inHeader = { in: "header", name: "X-Time", format: "unix_s" };
+const sent = (value: string): RequestParts => ({ headers: { "x-time": value } });
+
+const cases: {
+  name: string;
+  settings: Record<string, unknown>;
+  parts: RequestParts;
+  reason?: string;
+  expected?: string;
+  found?: string;
+}[] = [
+  { name: "now", settings: inHeader, parts: sent("1700000000") },
+  { name: "300 s ago", settings: inHeader, parts: sent("1699999700") },
+  { name: "300 s ahead", settings: inHeader, parts: sent("1700000300") },
+  {
+    name: "301 s ago",
+    settings: inHeader,
+    parts: sent("1699999699"),
+    reason: "Header X-Time lies 301 s before the time of receipt",
+    expected: "at most 300 s before or after",
+    found: "1699999699",
+  },
+  {
+    name: "301 s ahead",
+    settings: inHeader,
+    parts: sent("1700000301"),
+    reason: "Header X-Time lies 301 s after the time of receipt",
+    expected: "at most 300 s before or after",
+    found: "1700000301",
+  },
+  {
+    name: "a millisecond too old",
+    settings: inHeader,
+    parts: { ...sent("1699999700"), receivedAt_ms: NOW_MS + 1 },
+    reason: "Header X-Time lies 300.001 s before the time of receipt",
+    expected: "at most 300 s before or after",
+    found: "1699999700",
+  },
+  {
+    name: "1 s ago of 1 s",
+    settings: { ...inHeader, tolerance: 1 },
+    parts: sent("1699999999"),
+  },
+  {
+    name: "2 s ago of 1 s",
+    settings: { ...inHeader, tolerance: 1 },
+    parts: sent("1699999998"),
+    reason: "Header X-Time lies 2 s before the time of receipt",
+    expected: "at most 1 s before or after",
+    found: "1699999998",
+  },
+  {
+    name: "milliseconds to the boundary",
+    settings: { ...inHeader, format: "unix_ms" },
+    parts: sent("1699999700000"),
+  },
+  {
+    name: "milliseconds beyond the boundary",
+    settings: { ...inHeader, format: "unix_ms" },
+    parts: sent("1699999699999"),
+    reason: "Header X-Time lies 300.001 s before the time of receipt",
+    expected: "at most 300 s before or after",
+    found: "1699999699999",
+  },
+  {
+    name: "RFC 3339 to the boundary",
+    settings: { ...inHeader, format: "rfc3339" },
+    parts: sent("2023-11-15T00:18:20+02:00"),
+  },
+  {
+    name: "RFC 3339 beyond the boundary",
+    settings: { ...inHeader, format: "rfc3339" },
+    parts: sent("2023-11-15T00:18:20.001+02:00"),
+    reason: "Header X-Time lies 300.001 s after the time of receipt",
+    expected: "at most 300 s before or after",
+    found: "2023-11-15T00:18:20.001+02:00",
+  },
+  {
+    name: "missing",
+    settings: inHeader,
+    parts: {},
+    reason: "Header X-Time is missing",
+    expected: "whole seconds since 1970, such as 1700000000",
+  },
+  {
+    name: "another format",
+    settings: inHeader,
+    parts: sent("2023-11-14T22:13:20Z"),
+    reason: "Header X-Time is not a timestamp",
+    expected: "whole seconds since 1970, such as 1700000000",
+    found: "2023-11-14T22:13:20Z",
+  },
+  {
+    name: "an absurd length is not repeated in full",
+    settings: inHeader,
+    parts: sent("1".repeat(10_000)),
+    reason: "Header X-Time is not a timestamp",
+    expected: "whole seconds since 1970, such as 1700000000",
+    found: "1".repeat(64),
+  },
+  {
+    name: "in the query",
+    settings: { ...inHeader, in: "query", name: "ts" },
+    parts: { query: "ts=1700000000" },
+  },
+  {
+    name: "in the query twice",
+    settings: { ...inHeader, in: "query", name: "ts" },
+    parts: { query: "ts=1700000000&ts=1" },
+    reason: "Query parameter ts is ambiguous: it comes more than once",
+    expected: "whole seconds since 1970, such as 1700000000",
+    found: "2 values",
+  },
+  {
+    name: "in a form",
+    settings: { ...inHeader, in: "body", name: "ts" },
+    parts: form("ts=1700000000"),
+  },
+  {
+    name: "a number in JSON",
+    settings: { ...inHeader, in: "body", name: "/meta/ts" },
+    parts: json({ meta: { ts: 1_700_000_000 } }),
+  },
+  {
+    name: "a string in JSON",
+    settings: { ...inHeader, in: "body", name: "ts" },
+    parts: json({ ts: "1700000000" }),
+  },
+  {
+    name: "a fraction in JSON",
+    settings: { ...inHeader, in: "body", name: "ts" },
+    parts: json({ ts: 1_700_000_000.5 }),
+    reason: "Body field ts is not a timestamp",
+    expected: "whole seconds since 1970, such as 1700000000",
+    found: "1700000000.5",
+  },
+];
+
+for (const { name, settings, parts, reason, expected, found } of cases) {
+  Deno.test(`timestamp: ${name}`, async () => {
+    const refusal = await checkOnce(timestamp, settings, parts);
+    assertEquals(refusal?.reason, reason);
+    assertEquals(refusal?.expected, expected);
+    assertEquals(refusal?.found, found);
+  });
+}
+
+const readings: { format: TimestampSettings["format"]; text: string; time_ms?: number }[] = [
+  { format: "unix_s", text: "0", time_ms: 0 },
+  { format: "unix_s", text: "0001700000000".slice(-12), time_ms: 1_700_000_000_000 },
+  { format: "unix_s", text: "" },
+  { format: "unix_s", text: "-1" },
+  { format: "unix_s", text: "+1" },
+  { format: "unix_s", text: "1.0" },
+  { format: "unix_s", text: "1e9" },
+  { format: "unix_s", text: "0x10" },
+  { format: "unix_s", text: " 1" },
+  { format: "unix_s", text: "1\n" },
+  { format: "unix_s", text: "١" },
+  { format: "unix_s", text: "1700000000000" },
+  { format: "unix_ms", text: "1700000000123", time_ms: 1_700_000_000_123 },
+  { format: "unix_ms", text: "1700000000000000" },
+  { format: "rfc3339", text: "1985-04-12T23:20:50.52Z", time_ms: 482_196_050_520 },
+  { format: "rfc3339", text: "1996-12-19T16:39:57-08:00", time_ms: 851_042_397_000 },
+  { format: "rfc3339", text: "1937-01-01T12:00:27.87+00:20", time_ms: -1_041_337_172_130 },
+  { format: "rfc3339", text: "2023-11-14t22:13:20z", time_ms: 1_700_000_000_000 },
+  { format: "rfc3339", text: "2023-11-14T22:13:20.070999999Z", time_ms: 1_700_000_000_070 },
+  { format: "rfc3339", text: "2024-02-29T00:00:00Z", time_ms: 1_709_164_800_000 },
+  { format: "rfc3339", text: "2023-02-29T00:00:00Z" },
+  { format: "rfc3339", text: "2023-02-30T00:00:00Z" },
+  { format: "rfc3339", text: "2023-13-01T00:00:00Z" },
+  { format: "rfc3339", text: "2023-00-01T00:00:00Z" },
+  { format: "rfc3339", text: "1990-12-31T23:59:60Z" },
+  { format: "rfc3339", text: "2023-11-14T24:00:00Z" },
+  { format: "rfc3339", text: "2023-11-14T22:60:00Z" },
+  { format: "rfc3339", text: "2023-11-14T22:13:20" },
+  { format: "rfc3339", text: "2023-11-14T22:13:20+02" },
+  { format: "rfc3339", text: "2023-11-14T22:13:20+0200" },
+  { format: "rfc3339", text: "2023-11-14T22:13:20+24:00" },
+  { format: "rfc3339", text: "2023-11-14T22:13:20.Z" },
+  { format: "rfc3339", text: "2023-11-14T22:13:20.1234567890Z" },
+  { format: "rfc3339", text: "2023-11-14 22:13:20Z" },
+  { format: "rfc3339", text: "2023-11-14" },
+  { format: "rfc3339", text: "+002023-11-14T22:13:20Z" },
+  { format: "rfc3339", text: "2023-11-14T22:13:20Z " },
+  { format: "rfc3339", text: "Tue, 14 Nov 2023 22:13:20 GMT" },
+];
+
+for (const { format, text, time_ms } of readings) {
+  Deno.test(`parseTimestamp: '${text}' is ${time_ms ?? "nothing"} as ${format}`, () => {
+    assertEquals(parseTimestamp(text, format), time_ms);
+  });
+}
+
+Deno.test("parseTimestamp reads what formatTimestamp wrote", () => {
+  const time = fc.integer({ min: 0, max: 253_402_300_799_999 });
+  const format = fc.constantFrom<TimestampSettings["format"]>("unix_s", "unix_ms", "rfc3339");
+  fc.assert(fc.property(time, format, (time_ms, format) => {
+    const expected = format === "unix_s" ? Math.floor(time_ms / 1000) * 1000 : time_ms;
+    assertEquals(parseTimestamp(formatTimestamp(time_ms, format), format), expected);
+  }));
+});
+
+Deno.test("timestamp: settings are bounded", () => {
+  assertEquals(problemsOf(timestamp, inHeader), []);
+  for (const tolerance of [0, 86_401, 1.5, "300"]) {
+    assertEquals(problemsOf(timestamp, { ...inHeader, tolerance }).length, 1, String(tolerance));
+  }
+  for (const tolerance of [1, 86_400]) {
+    assertEquals(problemsOf(timestamp, { ...inHeader, tolerance }), []);
+  }
+  assertEquals(problemsOf(timestamp, { ...inHeader, format: "iso8601" }).length, 1);
+});

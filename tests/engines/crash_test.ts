@@ -1,0 +1,80 @@
+/**
+ * Kills a process that hosts an engine, at many moments, and takes over what it left: each command has
+ * run exactly once, and its exit code is known. The process has the permissions of the service.
+ *
+ * @module
+ */
+import { assertEquals, assertExists } from "@std/assert";
+import { join } from "node:path";
+import { ConflictError } from "../../src/errors.ts";
+import { EngineFixture, textOf, until } from "./fixture.ts";
+
+const PERMISSIONS = [
+  "--allow-run=sh,git",
+  "--allow-read",
+  "--allow-write",
+  "--allow-env",
+  "--allow-net",
+];
+const COUNT = 12;
+
+/** Starts the host, and kills it some time after it has stored what is to be done. */
+async function killHost(folder: string, after_ms: number): Promise<string[]> {
+  const host = new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--quiet",
+      "--no-prompt",
+      ...PERMISSIONS,
+      join(import.meta.dirname ?? "", "crash_host.ts"),
+      folder,
+      String(COUNT),
+    ],
+    cwd: join(import.meta.dirname ?? "", "../.."),
+    stdout: "piped",
+  }).spawn();
+  const reader = host.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let told = "";
+  while (!told.endsWith("\n")) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    told += value;
+  }
+  if (after_ms > 0) await new Promise((resolve) => setTimeout(resolve, after_ms));
+  host.kill("SIGKILL");
+  await host.status;
+  await reader.cancel();
+  return JSON.parse(told);
+}
+
+/** Opens the data folder. A process that was just being started holds its lock a moment longer. */
+async function takeOver(folder: string): Promise<EngineFixture> {
+  const opened: EngineFixture[] = [];
+  await until(async () => {
+    try {
+      opened.push(await EngineFixture.make({ concurrency: 3 }, folder));
+      return true;
+    } catch (error) {
+      if (error instanceof ConflictError) return false;
+      throw error;
+    }
+  });
+  const [fixture] = opened;
+  assertExists(fixture);
+  return fixture;
+}
+
+for (const after_ms of [0, 5, 12, 25, 60, 130]) {
+  Deno.test(`crash: killed after ${after_ms} ms, each command runs once`, async () => {
+    const folder = await Deno.makeTempDir();
+    const ids = await killHost(folder, after_ms);
+    await using fixture = await takeOver(folder);
+    for (const [index, id] of ids.entries()) {
+      const { exit_code, status, reason } = await fixture.ended(id);
+      assertEquals([exit_code, status], [index, index === 0 ? "complete" : "error"], reason);
+      assertEquals(await fixture.printed(id, "stdout"), ["begun", "done"]);
+    }
+    const ran = textOf(`${folder}/ran`).trim().split("\n").map(Number).sort((a, b) => a - b);
+    assertEquals(ran, ids.map((_, index) => index));
+  });
+}

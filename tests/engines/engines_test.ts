@@ -1,0 +1,81 @@
+/**
+ * A project's code, its step and the local engine together: from a git repository to outputs.
+ *
+ * @module
+ */
+import { assertEquals, assertThrows } from "@std/assert";
+import { join } from "node:path";
+import { systemClock } from "../../src/clock.ts";
+import { Engines } from "../../src/engines/mod.ts";
+import { launchStep, Projects } from "../../src/projects/mod.ts";
+import { saveExecution } from "../../src/store/executions.ts";
+import { payloadWrites } from "../../src/store/payloads.ts";
+import type { Project } from "../../src/store/projects.ts";
+import { GitFixture } from "../projects/git_fixture.ts";
+import { EngineFixture, textOf } from "./fixture.ts";
+
+const CONFIG = `
+- step:
+    name: train
+    image: busybox
+    command:
+      - ./train.sh {parameters}
+      - echo '{"words":' $(wc -w <$VH_INPUTS_DIR/labels/labels.txt)'}'
+    inputs: [{ name: labels, filename: labels.txt }]
+    parameters: [{ name: epochs, type: integer, default: 3 }, { name: note, default: it's }]
+    environment-variables: [{ name: MODE, default: fast }]
+`;
+
+Deno.test("engines: a step of a repository runs on the payload", async () => {
+  await using fixture = await EngineFixture.make();
+  const remote = await GitFixture.make(join(fixture.folder, "remote"), {
+    "valohai.yaml": CONFIG,
+    "train.sh": '#!/bin/sh\nprintf "%s\\n" "$MODE" "$@" >$VH_OUTPUTS_DIR/arguments\n',
+  });
+  await Deno.chmod(join(remote.path, "train.sh"), 0o755);
+  const hash = await remote.commit({});
+  const engine = { type: "local", runner: "process" } as const;
+  const project: Project = {
+    name: "digits",
+    repository: remote.path,
+    config_file: "valohai.yaml",
+    engine,
+  };
+  const dataFolder = join(fixture.folder, "other");
+  const projects = new Projects({ dataFolder, clock: systemClock });
+  const engines = new Engines({ store: fixture.store, projects, clock: systemClock, dataFolder });
+  await engines.start();
+
+  const { commit, config } = await projects.resolve(project, "main");
+  const { image, command, parameters, environment_variables, payloadInput } = launchStep(
+    config,
+    "train",
+    { parameters: { epochs: 5 }, payloadInput: "labels" },
+  );
+  const body = new TextEncoder().encode("one two three");
+  const execution = fixture.execution(command, {
+    image,
+    parameters,
+    environment_variables,
+    commit,
+  });
+  await fixture.store.committer.write(payloadWrites(execution.run_id, body));
+  const file = {
+    name: payloadInput?.filename ?? "",
+    payload_of: execution.run_id,
+    size: body.length,
+  };
+  execution.inputs = { labels: [file] };
+  await fixture.store.committer.commit(saveExecution(execution));
+  engines.of("local").submit(execution);
+
+  const ended = await fixture.ended(execution.id);
+  await engines.close(5_000);
+  assertEquals([ended.status, ended.commit, ended.reason], ["complete", hash, undefined]);
+  assertEquals(ended.metadata, { words: 3 });
+  assertEquals(ended.outputs.map(({ path }) => path), ["arguments"]);
+  const left = textOf(join(dataFolder, "executions", execution.id, "outputs/arguments"));
+  assertEquals(left, "fast\n--epochs=5\n--note=it's\n");
+  await engines.forget(execution.id);
+  assertThrows(() => engines.of("remote"), RangeError, 'the engine "remote"');
+});

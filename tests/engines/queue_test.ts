@@ -1,0 +1,144 @@
+/**
+ * Executions that wait: how many run at once, in which order they start, and that none is lost or started
+ * twice, whether it waits in memory or in the database alone.
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import { Waiting } from "../../src/engines/local/waiting.ts";
+import { derivedId, newId } from "../../src/ids.ts";
+import { saveExecution } from "../../src/store/executions.ts";
+import { EngineFixture, textOf, until } from "./fixture.ts";
+
+/** An id that sorts by its number. */
+function idOf(number: number): string {
+  return derivedId(newId(1_700_000_000_000 + number), number);
+}
+
+function lines(path: string): string[] {
+  return textOf(path).split("\n").filter(Boolean);
+}
+
+function mostAtOnce(folder: string): number {
+  let running = 0;
+  let most = 0;
+  for (const sign of lines(`${folder}/count`)) {
+    running += sign === "+" ? 1 : -1;
+    most = Math.max(most, running);
+  }
+  return most;
+}
+
+Deno.test("queue: no more than allowed run at once, and as many as allowed do", async () => {
+  await using fixture = await EngineFixture.make({ concurrency: 3 });
+  const { folder } = fixture;
+  // Each waits until three have begun, so less than three at once would never end.
+  const command = `echo + >>${folder}/count
+    until [ $(grep -c + ${folder}/count) -ge 3 ]; do sleep 0.01; done
+    sleep 0.05; echo - >>${folder}/count`;
+  const ids = [];
+  for (let number = 0; number < 9; number++) ids.push(await fixture.submit(command));
+  for (const id of ids) assertEquals((await fixture.ended(id)).status, "complete");
+  assertEquals(mostAtOnce(folder), 3);
+});
+
+Deno.test("queue: the oldest starts first, whatever the order they were handed over in", async () => {
+  await using fixture = await EngineFixture.make({ concurrency: 1 });
+  const first = await fixture.submit("sleep 0.2");
+  const numbers = [5, 2, 8, 1, 9, 3];
+  const ids = [];
+  for (const number of numbers) {
+    const id = idOf(number);
+    ids.push(await fixture.submit(`echo ${number} >>${fixture.folder}/order`, { id }));
+  }
+  for (const id of [first, ...ids]) await fixture.ended(id);
+  assertEquals(lines(`${fixture.folder}/order`), ["1", "2", "3", "5", "8", "9"]);
+});
+
+Deno.test("queue: what does not fit in memory waits in the database and is not lost", async () => {
+  await using fixture = await EngineFixture.make({ concurrency: 2, waitingMax: 4 });
+  const ids = [];
+  for (let number = 0; number < 40; number++) {
+    const command = `echo ${number} >>${fixture.folder}/order`;
+    ids.push(await fixture.submit(command, { id: idOf(number) }));
+    assert(fixture.engine.load.waiting <= 4);
+  }
+  for (const id of ids) assertEquals((await fixture.ended(id)).status, "complete");
+  const order = lines(`${fixture.folder}/order`).map(Number);
+  assertEquals(order.toSorted((a, b) => a - b), Array.from({ length: 40 }, (_, index) => index));
+  // Two run at once, so neighbours may change places.
+  for (const [place, number] of order.entries()) assert(Math.abs(place - number) <= 2, `${order}`);
+});
+
+Deno.test("queue: it survives a restart", async () => {
+  await using fixture = await EngineFixture.make({ concurrency: 1, waitingMax: 2 });
+  const ids = [];
+  for (let number = 0; number < 8; number++) {
+    const command = `echo ${number} >>${fixture.folder}/order; sleep 0.02`;
+    ids.push(await fixture.submit(command, { id: idOf(number) }));
+  }
+  await until(() => lines(`${fixture.folder}/order`).length === 2);
+  await fixture.restart();
+  for (const id of ids) assertEquals((await fixture.ended(id)).status, "complete");
+  assertEquals(lines(`${fixture.folder}/order`), ["0", "1", "2", "3", "4", "5", "6", "7"]);
+});
+
+Deno.test("queue: handing over again, before, while and after it runs, changes nothing", async () => {
+  await using fixture = await EngineFixture.make({ concurrency: 1 });
+  const blocker = await fixture.submit("sleep 0.1");
+  const command = `echo ran >>${fixture.folder}/order; sleep 0.1`;
+  const execution = fixture.execution(command);
+  await fixture.store.committer.commit(saveExecution(execution));
+  const again = () => fixture.engine.submit({ ...execution, status: "queued" });
+  fixture.engine.submit(execution);
+  again();
+  await until(() => lines(`${fixture.folder}/order`).length === 1);
+  again();
+  await fixture.ended(execution.id);
+  again();
+  fixture.engine.submit(await fixture.record(execution.id));
+  await fixture.ended(blocker);
+  await fixture.ended(await fixture.submit("true"));
+  assertEquals(lines(`${fixture.folder}/order`), ["ran"]);
+});
+
+Deno.test("queue: what is handed over before the start waits for it", async () => {
+  await using fixture = await EngineFixture.make();
+  await fixture.close();
+  await fixture.open();
+  const id = await fixture.submit("true");
+  assertEquals(fixture.engine.load, { running: 0, waiting: 1 });
+  await fixture.engine.start();
+  assertEquals((await fixture.ended(id)).status, "complete");
+});
+
+Deno.test("queue: after closing nothing more starts, and what runs may end", async () => {
+  await using fixture = await EngineFixture.make({ concurrency: 1 });
+  const running = await fixture.submit("sleep 0.2; echo ended");
+  const waiting = await fixture.submit("echo ran");
+  await until(async () => (await fixture.record(running)).status === "started");
+  await fixture.engine.close(5_000);
+  assertEquals((await fixture.record(running)).status, "complete");
+  assertEquals((await fixture.record(waiting)).status, "queued");
+});
+
+Deno.test("queue: one that is left to the database during a reading is read the next time", async () => {
+  const waiting = new Waiting(2);
+  const fixture = { execution: EngineFixture.prototype.execution };
+  const [a, b, c, d] = [1, 2, 3, 4].map((number) => fixture.execution("", { id: idOf(number) }));
+  assert(a && b && c && d);
+  for (const each of [b, c]) waiting.add(each);
+  // One that is older comes in, and the youngest goes out.
+  waiting.add(a);
+  assertEquals([waiting.size, waiting.has(c.id)], [2, false]);
+  assertEquals([waiting.take()?.id, waiting.take()?.id], [a.id, b.id]);
+  assertEquals(waiting.wantsMore, true);
+  await waiting.refill(() => {
+    waiting.add(d);
+    return Promise.resolve({ executions: [c], isAll: true });
+  });
+  assertEquals(waiting.take()?.id, c.id);
+  assertEquals(waiting.wantsMore, true);
+  await waiting.refill(() => Promise.resolve({ executions: [d], isAll: true }));
+  assertEquals([waiting.take()?.id, waiting.wantsMore], [d.id, false]);
+});

@@ -1,0 +1,126 @@
+/**
+ * Executions that are stopped: by request, by a limit, by force.
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import { saveExecution } from "../../src/store/executions.ts";
+import { EngineFixture, lives, textOf, until } from "./fixture.ts";
+
+Deno.test("stop: a running one is stopping, then stopped, its grandchildren with it", async () => {
+  await using fixture = await EngineFixture.make();
+  const id = await fixture.submit(
+    "sh -c 'sleep 100 & echo $! >$VH_OUTPUTS_DIR/pid; wait' & echo begun; wait",
+  );
+  await until(() => textOf(fixture.path(id, "outputs", "pid")) !== "");
+  assertEquals(await fixture.engine.stop(id), true);
+  assertEquals((await fixture.record(id)).status === "queued", false);
+  const execution = await fixture.ended(id);
+  assertEquals(execution.status, "stopped");
+  assertEquals(execution.reason, "Stopped by request");
+  assertEquals(execution.exit_code, 143);
+  assertEquals(fixture.states, [`${id} started`, `${id} stopping`, `${id} stopped`]);
+  const pid = Number(textOf(fixture.path(id, "outputs", "pid")));
+  await until(async () => !await lives(pid));
+  assertEquals(await fixture.printed(id, "stdout"), ["begun"]);
+  assertEquals(await fixture.printed(id, "event"), ["Stopped by request"]);
+  assertEquals(await fixture.engine.stop(id), false);
+});
+
+Deno.test("stop: a command may end well when it is told to stop", async () => {
+  await using fixture = await EngineFixture.make();
+  const id = await fixture.submit(
+    "trap 'echo saved; exit 0' TERM; echo begun; while :; do sleep 0.02; done",
+  );
+  await until(async () => (await fixture.printed(id, "stdout")).length > 0);
+  await fixture.engine.stop(id);
+  const execution = await fixture.ended(id);
+  assertEquals(execution.status, "stopped");
+  assertEquals(execution.exit_code, 0);
+  assertEquals(await fixture.printed(id, "stdout"), ["begun", "saved"]);
+});
+
+Deno.test("stop: a command that ignores SIGTERM is killed after the grace period", async () => {
+  await using fixture = await EngineFixture.make();
+  const id = await fixture.submit(
+    "trap '' TERM; echo $$ >$VH_OUTPUTS_DIR/pid; echo begun; while :; do sleep 0.05; done",
+  );
+  await until(async () => (await fixture.printed(id, "stdout")).length > 0);
+  const asked_ms = performance.now();
+  await fixture.engine.stop(id);
+  const execution = await fixture.ended(id);
+  assert(performance.now() - asked_ms >= 380);
+  assertEquals(execution.status, "stopped");
+  assertEquals(execution.exit_code, undefined);
+  assertEquals(await fixture.printed(id, "event"), [
+    "The command did not end by itself: it is killed",
+    "Stopped by request",
+  ]);
+  assert(!await lives(Number(textOf(fixture.path(id, "outputs", "pid")))));
+});
+
+Deno.test("stop: one that waits ends at once, in memory or only in the database", async () => {
+  await using fixture = await EngineFixture.make({ concurrency: 1, waitingMax: 1 });
+  const running = await fixture.submit("sleep 100");
+  const waiting = [];
+  for (let count = 0; count < 3; count++) waiting.push(await fixture.submit("echo ran"));
+  assertEquals(fixture.engine.load.waiting, 1);
+  for (const id of waiting) {
+    assertEquals(await fixture.engine.stop(id), true);
+    const { status, reason, ended_at, started_at } = await fixture.record(id);
+    assertEquals([status, reason, started_at], ["stopped", "Stopped by request", undefined]);
+    assert(ended_at !== undefined);
+  }
+  await fixture.engine.stop(running);
+  await fixture.ended(running);
+  assertEquals((await fixture.run("true")).status, "complete");
+  for (const id of waiting) assertEquals((await fixture.record(id)).status, "stopped");
+});
+
+Deno.test("stop: one that is being prepared does not start", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  await using fixture = await EngineFixture.make({
+    projects: {
+      checkout: async (_project, _commit, destination) => {
+        await promise;
+        await Deno.mkdir(destination);
+      },
+    },
+  });
+  const id = await fixture.submit(`echo ran >${fixture.folder}/ran`);
+  await until(async () => (await fixture.record(id)).status === "started");
+  await fixture.engine.stop(id);
+  resolve();
+  assertEquals((await fixture.ended(id)).status, "stopped");
+  assertEquals(textOf(`${fixture.folder}/ran`), "");
+});
+
+Deno.test("stop: an unknown one is not known", async () => {
+  await using fixture = await EngineFixture.make();
+  const execution = fixture.execution("true");
+  assertEquals(await fixture.engine.stop(execution.id), false);
+  await fixture.store.committer.commit(saveExecution(execution));
+  fixture.engine.submit(execution);
+  assertEquals((await fixture.ended(execution.id)).status, "complete");
+});
+
+Deno.test("limit: one that takes too long is stopped", async () => {
+  await using fixture = await EngineFixture.make();
+  const execution = await fixture.run("echo begun; sleep 100", { time_limit: 0.3 });
+  assertEquals(execution.status, "error");
+  assertEquals(execution.reason, "Stopped: time limit of 0.3 s reached");
+  assertEquals(execution.exit_code, 143);
+  assert((execution.duration ?? 0) >= 0.3 && (execution.duration ?? 0) < 5);
+  assertEquals(await fixture.printed(execution.id, "stdout"), ["begun"]);
+});
+
+Deno.test("limit: one that is silent for too long is stopped, one that prints is not", async () => {
+  await using fixture = await EngineFixture.make({ concurrency: 2 });
+  const talking = fixture.run("for i in 1 2 3 4 5 6; do echo $i; sleep 0.1; done", {
+    no_output_timeout: 0.4,
+  });
+  const silent = await fixture.run("echo begun >&2; sleep 100", { no_output_timeout: 0.4 });
+  assertEquals(silent.status, "error");
+  assertEquals(silent.reason, "Stopped: no output for 0.4 s");
+  assertEquals((await talking).status, "complete");
+});

@@ -1,0 +1,65 @@
+import { assertEquals, assertMatch } from "@std/assert";
+import { startService } from "../../data.ts";
+
+Deno.test("a project is created, read, listed, replaced and deleted", async () => {
+  await using service = await startService();
+  const settings = { name: "digits", repository: "https://git.example.com/digits.git" };
+  const created = await service.api("POST", "projects/", settings);
+  assertEquals(created.status, 201);
+  assertEquals(created.body, {
+    ...settings,
+    config_file: "valohai.yaml",
+    engine: { type: "local", runner: "process" },
+  });
+  assertEquals((await service.api("POST", "projects/", settings)).status, 409);
+  assertEquals((await service.api("GET", "projects/digits/")).body, created.body);
+  const { body: { results } } = await service.api("GET", "projects/");
+  assertEquals(results.map(({ name }: { name: string }) => name), ["digits", "files"]);
+  const changed = { ...settings, config_file: "ml/valohai.yaml" };
+  assertEquals(
+    (await service.api("PUT", "projects/digits/", changed)).body.config_file,
+    "ml/valohai.yaml",
+  );
+  assertEquals((await service.api("DELETE", "projects/digits/")).status, 204);
+  assertEquals((await service.api("GET", "projects/digits/")).status, 404);
+});
+
+Deno.test("a project that a trigger uses is not deleted", async () => {
+  await using service = await startService();
+  await service.trigger({ name: "user" });
+  const { status, body } = await service.api("DELETE", "projects/files/");
+  assertEquals(status, 409);
+  assertMatch(body.detail, /user/);
+});
+
+Deno.test("a project that cannot work is refused, field by field", async (t) => {
+  await using service = await startService();
+  const good = { name: "p", directory: "/srv/p" };
+  const cases: [name: string, project: unknown, pointer: string, detail: RegExp][] = [
+    ["neither repository nor directory", { name: "p" }, "", /either repository or directory/],
+    ["both", { ...good, repository: "x" }, "", /either repository or directory/],
+    ["relative folder", { ...good, directory: "p" }, "/directory", /absolute/],
+    [
+      "containers",
+      { ...good, engine: { type: "local", runner: "docker" } },
+      "/engine/runner",
+      /not available in this version/,
+    ],
+    [
+      "unknown engine",
+      { ...good, engine: { type: "moon" } },
+      "/engine/type",
+      /"local".*found "moon"/,
+    ],
+    ["unknown field", { ...good, dir: "x" }, "/dir", /Unknown field/],
+    ["bad name", { ...good, name: "../p" }, "/name", /letters, digits/],
+  ];
+  for (const [name, project, pointer, detail] of cases) {
+    await t.step(name, async () => {
+      const { status, body } = await service.api("POST", "projects/", project);
+      assertEquals(status, 422);
+      assertEquals(body.errors[0].pointer, pointer);
+      assertMatch(body.errors[0].detail, detail);
+    });
+  }
+});

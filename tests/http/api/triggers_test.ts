@@ -1,0 +1,308 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { ADMIN_TOKEN, endOfRun, startService } from "../../data.ts";
+import { play, type Scenario } from "../scenario.ts";
+
+const AUTHORIZED = { authorization: `Bearer ${ADMIN_TOKEN}` };
+const ACTIONS = [{ type: "run_execution", step: "copy", payload_input_name: "labels" }];
+const TOKEN = { type: "static_token", in: "header", name: "X-Token", secrets: ["literal-secret"] };
+
+Deno.test("the operators' API asks for a token", async (t) => {
+  await using service = await startService();
+  const path = "/api/v0/triggers/";
+  const cases: Scenario[] = [
+    { name: "none", path, expectedStatus: 401, expectedHeaders: { "www-authenticate": "Bearer" } },
+    { name: "wrong", path, headers: { authorization: "Bearer wrong" }, expectedStatus: 401 },
+    {
+      name: "other scheme",
+      path,
+      headers: { authorization: `Basic ${ADMIN_TOKEN}` },
+      expectedStatus: 401,
+    },
+    { name: "Bearer", path, headers: AUTHORIZED, expectedStatus: 200 },
+    {
+      name: "Token",
+      path,
+      headers: { authorization: `Token ${ADMIN_TOKEN}` },
+      expectedStatus: 200,
+    },
+    { name: "runs", path: "/api/v0/runs/x/", expectedStatus: 401 },
+    { name: "projects", path: "/api/v0/projects/", expectedStatus: 401 },
+    { name: "executions", path: "/api/v0/executions/", expectedStatus: 401 },
+    { name: "what there is not", path: "/api/v0/nothing/", expectedStatus: 401 },
+    { name: "the description is open", path: "/api/v0/openapi.json", expectedStatus: 200 },
+  ];
+  for (const scenario of cases) {
+    await t.step(
+      scenario.name,
+      async () => void await play(service.url, { method: "GET", ...scenario }),
+    );
+  }
+});
+
+Deno.test("a token that was made at first start works, and is shown that once", async () => {
+  await using first = await startService();
+  const { settings, clock } = first.service.parts;
+  await first.service.close(0);
+  const { Service } = await import("../../../src/service.ts");
+  const { adminToken: _none, ...rest } = settings;
+  const start = () => Service.start(rest, { clock, env: () => undefined });
+  const once = await start();
+  const { newToken } = once.parts;
+  await once.close(0);
+  const again = await start();
+  try {
+    assertMatch(newToken ?? "", /^hl_[\w-]{43}$/);
+    assertEquals(again.parts.newToken, undefined);
+    const answer = await fetch(`${again.url}/api/v0/triggers/`, {
+      headers: { authorization: `Bearer ${newToken}` },
+    });
+    await answer.body?.cancel();
+    assertEquals(answer.status, 200);
+  } finally {
+    await again.close(0);
+  }
+});
+
+Deno.test("a trigger is created, read, listed, replaced, patched and deleted", async () => {
+  await using service = await startService();
+  const created = await service.api("POST", "triggers/", {
+    name: "labels",
+    project: "files",
+    conditions: [TOKEN, { ...TOKEN, name: "X-Other", secrets: ["{env:OTHER}", "second-literal"] }],
+    actions: ACTIONS,
+  });
+  assertEquals(created.status, 201);
+  const { id, url } = created.body;
+  assertEquals(url, `${service.url}/api/v0/launch/${id}/`);
+  assertEquals(created.headers.get("location"), `${service.url}/api/v0/triggers/${id}/`);
+  assertEquals(created.body.enabled, true);
+  assertEquals(created.body.conditions[0].secrets, ["********"]);
+  assertEquals(created.body.conditions[1].secrets, ["{env:OTHER}", "********"]);
+
+  const read = await service.api("GET", `triggers/${id}/`);
+  assertEquals(read.body, created.body);
+  const listed = await service.api("GET", "triggers/");
+  assertEquals(listed.body, { results: [created.body], next: null });
+
+  const { url: _url, created_at, updated_at: _updated, ...settings } = read.body;
+  const replaced = await service.api("PUT", `triggers/${id}/`, { ...settings, name: "renamed" });
+  assertEquals([replaced.status, replaced.body.name, replaced.body.id], [200, "renamed", id]);
+  assertEquals(replaced.body.created_at, created_at);
+  const launch = (token: string) =>
+    play(service.url, {
+      name: "the masked secret is kept",
+      path: `/api/v0/launch/${id}/`,
+      headers: { "x-token": token, "x-other": "second-literal" },
+      expectedStatus: token === "literal-secret" ? 200 : 400,
+    });
+  await launch("literal-secret");
+  await launch("********");
+
+  const patched = await service.api("PATCH", `triggers/${id}/`, {
+    enabled: false,
+    response: { type: "text", text: "ok" },
+  });
+  assertEquals([patched.body.enabled, patched.body.response.text], [false, "ok"]);
+  assertEquals(patched.body.conditions, read.body.conditions);
+  const unset = await service.api("PATCH", `triggers/${id}/`, { response: null });
+  assertEquals([unset.status, unset.body.response], [200, undefined]);
+
+  assertEquals((await service.api("DELETE", `triggers/${id}/`)).status, 204);
+  assertEquals((await service.api("GET", `triggers/${id}/`)).status, 404);
+  assertEquals((await service.api("DELETE", `triggers/${id}/`)).status, 404);
+  assertEquals((await service.api("GET", "triggers/")).body.results, []);
+});
+
+Deno.test("a trigger that cannot work is refused with all that is wrong, field by field", async (t) => {
+  await using service = await startService();
+  await service.trigger({ name: "taken", id: "01900000-0000-7000-8000-000000000001" });
+  const good = { name: "t", project: "files", actions: ACTIONS };
+  const cases: {
+    name: string;
+    trigger: unknown;
+    status?: number;
+    errors?: Record<string, RegExp>;
+  }[] = [
+    {
+      name: "several at once",
+      trigger: {
+        ...good,
+        name: "bad name",
+        extra: 1,
+        conditions: [{ type: "rate_limit", period: 0, quota: "x" }],
+      },
+      errors: {
+        "/name": /letters, digits/,
+        "/extra": /Unknown field/,
+        "/conditions/0/period": /at least 1.*found 0/,
+        "/conditions/0/quota": /a number, found "x"/,
+      },
+    },
+    { name: "no object", trigger: [], errors: { "": /Expected an object, found a list/ } },
+    {
+      name: "no actions",
+      trigger: { ...good, actions: [] },
+      errors: { "/actions": /at least 1 element/ },
+    },
+    {
+      name: "unknown condition",
+      trigger: { ...good, conditions: [{ type: "magic" }] },
+      errors: { "/conditions/0/type": /static_token/ },
+    },
+    {
+      name: "unknown action",
+      trigger: { ...good, actions: [{ type: "launch_rocket" }] },
+      errors: { "/actions/0/type": /run_execution.*found "launch_rocket"/ },
+    },
+    ...["run_pipeline", "copy_pipeline"].map((type) => ({
+      name: type,
+      trigger: { ...good, actions: [{ type, pipeline: "p", payload_input_name: "a.b" }] },
+      errors: { "/actions/0/type": /not available in this version/ },
+    })),
+    {
+      name: "a preset",
+      trigger: {
+        ...good,
+        conditions: [{
+          type: "hmac",
+          preset: "github",
+          algorithm: "sha256",
+          header: "X",
+          secrets: ["x"],
+        }],
+      },
+      errors: { "/conditions/0/preset": /not available in this version/ },
+    },
+    {
+      name: "an empty secret",
+      trigger: { ...good, conditions: [{ ...TOKEN, secrets: [""] }] },
+      errors: { "/conditions/0/secrets/0": /empty|at least 1/ },
+    },
+    {
+      name: "no secrets",
+      trigger: { ...good, conditions: [{ ...TOKEN, secrets: [] }] },
+      errors: { "/conditions/0/secrets": /at least 1 element/ },
+    },
+    {
+      name: "the mask where nothing is stored",
+      trigger: { ...good, conditions: [{ ...TOKEN, secrets: ["********"] }] },
+      errors: { "/conditions/0/secrets/0": /none is stored/ },
+    },
+    {
+      name: "a filter that does not parse",
+      trigger: { ...good, conditions: [{ type: "payload_filter", expression: "body.a ==" }] },
+      errors: { "/conditions/0/expression": /./ },
+    },
+    {
+      name: "a signed timestamp that nothing defines",
+      trigger: {
+        ...good,
+        conditions: [{
+          type: "hmac",
+          algorithm: "sha256",
+          header: "X-S",
+          signed_content: "{timestamp}.{body}",
+          secrets: ["x"],
+        }],
+      },
+      errors: { "/conditions/0/signed_content": /timestamp/ },
+    },
+    {
+      name: "a status that says no",
+      trigger: { ...good, response: { type: "text", text: "x", status: 404 } },
+      errors: { "/response/status": /299.*found 404/ },
+    },
+    {
+      name: "unknown project",
+      trigger: { ...good, project: "none" },
+      errors: { "/project": /does not exist/ },
+    },
+    { name: "an id that is none", trigger: { ...good, id: "x" }, errors: { "/id": /UUID/ } },
+    { name: "a name that is taken", trigger: { ...good, name: "taken" }, status: 409 },
+    {
+      name: "an id that is taken",
+      trigger: { ...good, id: "01900000-0000-7000-8000-000000000001" },
+      status: 409,
+    },
+  ];
+  for (const { name, trigger, status = 422, errors = {} } of cases) {
+    await t.step(name, async () => {
+      const answer = await service.api("POST", "triggers/", trigger);
+      assertEquals(answer.status, status, JSON.stringify(answer.body));
+      const found = new Map<string, string>(
+        (answer.body.errors ?? []).map((
+          { pointer, detail }: { pointer: string; detail: string },
+        ) => [pointer, detail]),
+      );
+      for (const [pointer, detail] of Object.entries(errors)) {
+        assertMatch(found.get(pointer) ?? `nothing at ${pointer}: ${[...found]}`, detail);
+      }
+      assertEquals(found.size, Object.keys(errors).length, JSON.stringify(answer.body.errors));
+    });
+  }
+  await t.step("a trigger keeps its id", async () => {
+    const id = "01900000-0000-7000-8000-000000000001";
+    const other = { ...good, id: "01900000-0000-7000-8000-000000000002" };
+    assertEquals((await service.api("PUT", `triggers/${id}/`, other)).status, 422);
+  });
+  await t.step("none of these was stored", async () => {
+    assertEquals((await service.api("GET", "triggers/")).body.results.length, 1);
+  });
+});
+
+Deno.test("lists come in pages", async () => {
+  await using service = await startService();
+  for (let count = 0; count < 5; count++) await service.trigger();
+  const names: string[] = [];
+  let next: string | null = `${service.url}/api/v0/triggers/?limit=2`;
+  let pages = 0;
+  while (next !== null) {
+    const answer: Response = await fetch(next, { headers: AUTHORIZED });
+    const page: { results: { name: string }[]; next: string | null } = await answer.json();
+    assert(page.results.length <= 2);
+    names.push(...page.results.map(({ name }) => name));
+    next = page.next;
+    pages++;
+  }
+  assertEquals(names, [1, 2, 3, 4, 5].map((count) => `trigger-${count}`));
+  assertEquals(pages, 3);
+  for (const limit of ["0", "201", "x", "-1"]) {
+    assertEquals((await service.api("GET", `triggers/?limit=${limit}`)).status, 422);
+  }
+});
+
+Deno.test("a trigger's runs are listed newest first, and a run can be launched again", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({ response: { type: "text", text: "{run_id}" } });
+  const launched: string[] = [];
+  for (const body of ["first", "second"]) {
+    launched.push(await (await fetch(trigger.url, { method: "POST", body })).text());
+  }
+  const [first = "", second = ""] = launched;
+  const ids = async () => {
+    const { body } = await service.api("GET", `triggers/${trigger.id}/runs/`);
+    return body.results.map(({ id }: { id: string }) => id);
+  };
+  assertEquals(await ids(), [second, first]);
+  const replay = await service.api("POST", `runs/${first}/replay/`);
+  assertEquals([replay.status, replay.body.replay_of], [201, first]);
+  assertEquals(await ids(), [replay.body.id, second, first]);
+  const run = await endOfRun(service, replay.body.id);
+  assertEquals(run.payload.sha256, (await endOfRun(service, first)).payload.sha256);
+  assertEquals((await service.api("POST", `runs/${trigger.id}/replay/`)).status, 404);
+});
+
+Deno.test("a failed action is in the trigger log and in the run, with its error", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({
+    response: { type: "text", text: "{run_id}" },
+    actions: [{ type: "run_execution", step: "copi", payload_input_name: "labels" }],
+  });
+  const runId = await (await fetch(trigger.url, { method: "POST" })).text();
+  const run = await endOfRun(service, runId);
+  assertMatch(run.actions[0].error, /copi/);
+  const { body } = await service.api("GET", `triggers/${trigger.id}/log/`);
+  const [entry] = body.results;
+  assertEquals([entry.kind, entry.run_id, entry.action], ["action_failed", runId, "run_execution"]);
+  assertMatch(entry.error, /copy/, "the error lists the steps there are");
+});

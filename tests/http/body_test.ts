@@ -1,0 +1,240 @@
+/**
+ * The body reader against senders of every kind: what is read is what came, and neither the size nor the
+ * slowness of one body harms another request.
+ */
+import { assert, assertEquals, assertLess } from "@std/assert";
+import fc from "fast-check";
+import { BodyReader, type ReadBody } from "../../src/http/body.ts";
+
+const KIB = 1_024;
+
+/** A body that comes as its sender sends it. */
+interface Sent {
+  request: Request;
+  /** How many chunks were taken so far. */
+  taken: number;
+  /** Whether the reader has hung up. */
+  isCancelled: boolean;
+}
+
+/** A request whose body comes in these chunks; `then` says what happens behind the last. */
+function send(
+  chunks: readonly Uint8Array[],
+  { then = "end", length }: { then?: "end" | "break off" | "stall"; length?: number } = {},
+): Sent {
+  const sent: Sent = { request: new Request("http://localhost/"), taken: 0, isCancelled: false };
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const chunk = chunks[sent.taken];
+      if (chunk) {
+        sent.taken++;
+        controller.enqueue(chunk);
+      } else if (then === "end") controller.close();
+      else if (then === "break off") controller.error(new TypeError("connection reset"));
+      else return new Promise(() => {});
+    },
+    cancel() {
+      sent.isCancelled = true;
+    },
+  }, { highWaterMark: 0 });
+  const headers = new Headers(length === undefined ? {} : { "content-length": String(length) });
+  sent.request = new Request("http://localhost/", { method: "POST", body, headers });
+  return sent;
+}
+
+function bytes(size: number, value = 1): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(size).fill(value);
+}
+
+/** Reads a body and lets go of it at once. */
+function read(reader: BodyReader, { request }: Sent, limit_bytes = 100): Promise<ReadBody> {
+  return reader.with(request, limit_bytes, (body) => Promise.resolve(body));
+}
+
+/** Reads a body and holds it until it is told to let go. */
+function hold(reader: BodyReader, { request }: Sent, limit_bytes = 100) {
+  const held = Promise.withResolvers<ReadBody>();
+  const gate = Promise.withResolvers<void>();
+  const done = reader.with(request, limit_bytes, async (body) => {
+    held.resolve(body);
+    await gate.promise;
+  });
+  return {
+    read: held.promise,
+    release: () => {
+      gate.resolve();
+      return done;
+    },
+  };
+}
+
+Deno.test("a body comes out as its bytes, however it is cut into chunks", async () => {
+  const chunks = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 30 });
+  await fc.assert(fc.asyncProperty(chunks, fc.boolean(), async (chunks, isDeclared) => {
+    const whole = Uint8Array.from(chunks.flatMap((chunk) => [...chunk]));
+    const sent = send(chunks, isDeclared ? { length: whole.length } : {});
+    assertEquals(await read(new BodyReader(), sent, whole.length), { bytes: whole });
+  }));
+});
+
+Deno.test("a request without a body has an empty one", async () => {
+  const request = new Request("http://localhost/");
+  const body = await new BodyReader().with(request, 0, (body) => Promise.resolve(body));
+  assertEquals(body, { bytes: new Uint8Array() });
+});
+
+const lengths: { name: string; sent: () => Sent; expected: ReadBody; taken: number }[] = [
+  {
+    name: "declared, at the limit",
+    sent: () => send([bytes(60), bytes(40)], { length: 100 }),
+    expected: { bytes: bytes(100) },
+    taken: 2,
+  },
+  {
+    name: "declared, one byte over the limit: nothing is read",
+    sent: () => send([bytes(60), bytes(41)], { length: 101 }),
+    expected: { failure: "too_large" },
+    taken: 0,
+  },
+  {
+    name: "declared, over any number",
+    sent: () => send([bytes(1)], { length: 999_999_999_999_999 }),
+    expected: { failure: "too_large" },
+    taken: 0,
+  },
+  {
+    name: "not declared, at the limit",
+    sent: () => send([bytes(60), bytes(40)]),
+    expected: { bytes: bytes(100) },
+    taken: 2,
+  },
+  {
+    name: "not declared, one byte over the limit: the rest is not read",
+    sent: () => send([bytes(60), bytes(41), bytes(1), bytes(1)]),
+    expected: { failure: "too_large" },
+    taken: 2,
+  },
+  {
+    name: "more than was declared",
+    sent: () => send([bytes(60), bytes(41), bytes(1)], { length: 10 }),
+    expected: { failure: "too_large" },
+    taken: 2,
+  },
+  {
+    name: "cut off at the start",
+    sent: () => send([], { then: "break off" }),
+    expected: { failure: "cut_off" },
+    taken: 0,
+  },
+  {
+    name: "cut off in the middle",
+    sent: () => send([bytes(10), bytes(10)], { then: "break off", length: 100 }),
+    expected: { failure: "cut_off" },
+    taken: 2,
+  },
+];
+
+for (const { name, sent, expected, taken } of lengths) {
+  Deno.test(`a body ${name}`, async () => {
+    const body = sent();
+    assertEquals(await read(new BodyReader(), body), expected);
+    assertEquals(body.taken, taken);
+  });
+}
+
+Deno.test("the sender of a body that is too large is hung up on", async () => {
+  const body = send([bytes(101)], { then: "stall" });
+  assertEquals(await read(new BodyReader(), body), { failure: "too_large" });
+  assertEquals(body.isCancelled, true);
+});
+
+Deno.test("a sender that stalls is waited for no longer than the time there is", async () => {
+  const reader = new BodyReader({ timeout_ms: 20, bodies_bytes_max: 100 });
+  const started = performance.now();
+  const body = send([bytes(60)], { then: "stall", length: 100 });
+  assertEquals(await read(reader, body), { failure: "too_slow" });
+  assertLess(performance.now() - started, 1_000);
+  assertEquals(body.isCancelled, true);
+  assertEquals(await read(reader, send([bytes(100)])), { bytes: bytes(100) });
+});
+
+Deno.test("a sender that drips is not waited for longer than one that stalls", async () => {
+  const reader = new BodyReader({ timeout_ms: 30 });
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const drip = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      await new Promise((resolve) => timer = setTimeout(resolve, 5));
+      controller.enqueue(bytes(1));
+    },
+    cancel: () => clearTimeout(timer),
+  }, { highWaterMark: 0 });
+  const request = new Request("http://localhost/", { method: "POST", body: drip });
+  const started = performance.now();
+  const body = await reader.with(request, KIB, (body) => Promise.resolve(body));
+  assertEquals(body, { failure: "too_slow" });
+  assertLess(performance.now() - started, 1_000);
+});
+
+Deno.test("bodies that are held take their memory from others, until they are let go", async () => {
+  const reader = new BodyReader({ bodies_bytes_max: 100 });
+  const first = hold(reader, send([bytes(60)], { length: 60 }));
+  const second = hold(reader, send([bytes(40)]));
+  assertEquals(await first.read, { bytes: bytes(60) });
+  assertEquals(await second.read, { bytes: bytes(40) });
+  const third = send([bytes(1), bytes(1)]);
+  assertEquals(await read(reader, third), { failure: "no_memory" });
+  assertEquals([third.taken, third.isCancelled], [1, true]);
+  assertEquals(await read(reader, send([])), { bytes: bytes(0) }, "an empty body takes nothing");
+
+  await second.release();
+  assertEquals(await read(reader, send([bytes(41)])), { failure: "no_memory" });
+  assertEquals(await read(reader, send([bytes(40)])), { bytes: bytes(40) });
+  await first.release();
+  assertEquals(await read(reader, send([bytes(100)])), { bytes: bytes(100) });
+});
+
+Deno.test("memory is let go whatever becomes of a body", async () => {
+  const reader = new BodyReader({ bodies_bytes_max: 100, timeout_ms: 10 });
+  for (let turn = 0; turn < 3; turn++) {
+    await read(reader, send([bytes(80), bytes(80)]));
+    await read(reader, send([bytes(80)], { then: "break off" }));
+    await read(reader, send([bytes(80)], { then: "stall" }));
+    await read(reader, send([bytes(50), bytes(60)]), 200);
+    await reader.with(send([bytes(80)]).request, 100, () => Promise.reject(new Error("broken")))
+      .catch(() => {});
+  }
+  assertEquals(await read(reader, send([bytes(100)])), { bytes: bytes(100) });
+});
+
+Deno.test("senders that announce much and send nothing take no room from others", async () => {
+  const reader = new BodyReader({ bodies_bytes_max: 16 * KIB, timeout_ms: 50 });
+  const stalling = Array.from(
+    { length: 100 },
+    (_, index) =>
+      read(reader, send([], { then: "stall", ...(index % 2 ? { length: 8 * KIB } : {}) }), 8 * KIB),
+  );
+  const many = Array.from({ length: 100 }, () => read(reader, send([bytes(100)]), 8 * KIB));
+  for (const body of await Promise.all(many)) assertEquals(body, { bytes: bytes(100) });
+  for (const body of await Promise.all(stalling)) assertEquals(body, { failure: "too_slow" });
+});
+
+Deno.test("a body in chunks of one byte takes little more memory than its size", async () => {
+  const size = 256 * KIB;
+  let sent = 0;
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (sent++ < size) controller.enqueue(bytes(1, 7));
+      else controller.close();
+    },
+  }, { highWaterMark: 0 });
+  const request = new Request("http://localhost/", { method: "POST", body });
+  const before_bytes = Deno.memoryUsage().heapUsed;
+  await new BodyReader({ bodies_bytes_max: size }).with(request, size, (body) => {
+    // An array for each byte would be more than 64 MiB.
+    assertLess(Deno.memoryUsage().heapUsed - before_bytes, 30 * KIB * KIB);
+    assert("bytes" in body);
+    assertEquals(body.bytes.length, size);
+    assertEquals(body.bytes.every((byte) => byte === 7), true);
+    return Promise.resolve();
+  });
+});

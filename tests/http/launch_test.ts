@@ -1,0 +1,344 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import {
+  ADMIN_TOKEN,
+  endOfRun,
+  HMAC_CONDITION,
+  signature,
+  startService,
+  TestClock,
+  type TestService,
+} from "../data.ts";
+import { play, REJECTED, type Scenario } from "./scenario.ts";
+
+const UNKNOWN_ID = "01900000-0000-7000-8000-000000000000";
+const RUN_ID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/;
+
+Deno.test("launch answers what the trigger's owner configured, with the run's id filled in", async () => {
+  await using service = await startService();
+  const cases = [
+    {
+      response: undefined,
+      body: /^{"status":"accepted"}$/,
+      type: "application/json; charset=utf-8",
+    },
+    {
+      response: { type: "text", text: "Created run {run_id}, yes {run_id}" },
+      body: /^Created run ([0-9a-f-]{36}), yes \1$/,
+      type: "text/plain; charset=utf-8",
+    },
+    {
+      response: { type: "json", json: { a: [{ b: "<{run_id}>" }], "{run_id}": 1 }, status: 202 },
+      body: /^{"a":\[{"b":"<[0-9a-f-]{36}>"}\],"{run_id}":1}$/,
+      type: "application/json; charset=utf-8",
+      status: 202,
+    },
+    { response: { type: "json", json: ["{run_id}"] }, body: /^\["[0-9a-f-]{36}"\]$/ },
+    { response: { type: "text", text: "" }, body: /^$/ },
+  ];
+  for (const { response, body, type, status = 200 } of cases) {
+    const trigger = await service.trigger(response ? { response } : {});
+    const answer = await fetch(trigger.url, { method: "POST", body: "x" });
+    assertEquals(answer.status, status);
+    assertMatch(await answer.text(), body);
+    if (type) assertEquals(answer.headers.get("content-type"), type);
+  }
+});
+
+Deno.test("launch answers with and without the last slash, never by redirect", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger();
+  for (const end of ["", "/"]) {
+    await play(service.url, {
+      name: `launch${end}`,
+      path: `/api/v0/launch/${id}${end}`,
+      expectedStatus: 200,
+    });
+    await play(service.url, {
+      name: `run${end}`,
+      method: "GET",
+      path: `/api/v0/launch/${id}/run${end}?run_id=${UNKNOWN_ID}`,
+      expectedStatus: 404,
+    });
+  }
+});
+
+Deno.test("launch keeps the run, its payload and what was said of it", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({ response: { type: "text", text: "{run_id}" } });
+  const body = new Uint8Array([0, 255, 10, 13, 0, 128]);
+  const runId = await (await fetch(trigger.url, {
+    method: "POST",
+    headers: { "content-type": "application/octet-stream" },
+    body,
+  })).text();
+  assertMatch(runId, RUN_ID);
+  const run = await endOfRun(service, runId);
+  assertEquals(run.status, "completed");
+  assertEquals(run.trigger_id, trigger.id);
+  assertEquals(run.payload.size, 6);
+  assertEquals(run.payload.content_type, "application/octet-stream");
+  assertEquals(run.remote_ip, "127.0.0.1");
+  const payload = await fetch(`${service.url}/api/v0/runs/${runId}/payload/`, {
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+  });
+  assertEquals(await payload.bytes(), body);
+});
+
+const CONDITIONS = [
+  { type: "static_token", in: "header", name: "X-Token", secrets: ["let-me-in"] },
+  HMAC_CONDITION,
+  { type: "timestamp", in: "header", name: "X-Timestamp", format: "unix_s", tolerance: 300 },
+  { type: "payload_filter", expression: "body.action == 'opened'" },
+  { type: "rate_limit", period: 60, quota: 1 },
+];
+
+Deno.test("launch refuses every failed condition with one and the same answer, and logs which", async (t) => {
+  const clock = new TestClock();
+  await using service = await startService({ clock });
+  const good = '{"action":"opened"}';
+  const now_s = String(clock.time_ms / 1_000);
+  const headers = { "x-token": "let-me-in", "x-timestamp": now_s, ...signature(good) };
+  const trigger = await service.trigger({ conditions: CONDITIONS });
+  const path = new URL(trigger.url).pathname;
+  const closed = '{"action":"closed"}';
+
+  const cases: { name: string; headers: Record<string, string>; body: string; logged: string }[] = [
+    {
+      name: "no token",
+      headers: { ...headers, "x-token": "" },
+      body: good,
+      logged: "static_token",
+    },
+    {
+      name: "wrong token",
+      headers: { ...headers, "x-token": "no" },
+      body: good,
+      logged: "static_token",
+    },
+    {
+      name: "wrong signature",
+      headers: { ...headers, ...signature("x") },
+      body: good,
+      logged: "hmac",
+    },
+    { name: "changed body", headers, body: `${good} `, logged: "hmac" },
+    { name: "stale", headers: { ...headers, "x-timestamp": "1" }, body: good, logged: "timestamp" },
+    {
+      name: "filtered",
+      headers: { ...headers, ...signature(closed) },
+      body: closed,
+      logged: "payload_filter",
+    },
+    {
+      name: "token, signature, time and filter: the token comes first",
+      headers: {},
+      body: closed,
+      logged: "static_token",
+    },
+    {
+      name: "time and filter: the time comes first",
+      headers: { ...headers, ...signature(closed), "x-timestamp": "1" },
+      body: closed,
+      logged: "timestamp",
+    },
+  ];
+  for (const { name, headers, body, logged } of cases) {
+    await t.step(name, async () => {
+      await play(service.url, {
+        name,
+        path,
+        headers,
+        body,
+        expectedStatus: 400,
+        expectedBody: REJECTED,
+      });
+      assertEquals((await lastLogEntry(service, trigger.id)).condition, logged);
+    });
+  }
+  await t.step("none of these has used the quota", async () => {
+    await play(service.url, { name: "good", path, headers, body: good, expectedStatus: 200 });
+  });
+  await t.step("the quota is used up", async () => {
+    await play(service.url, {
+      name: "again",
+      path,
+      headers,
+      body: good,
+      expectedStatus: 400,
+      expectedBody: REJECTED,
+    });
+    assertEquals((await lastLogEntry(service, trigger.id)).condition, "rate_limit");
+  });
+  await t.step("what was refused has started nothing", async () => {
+    const { body } = await service.api("GET", `triggers/${trigger.id}/runs/`);
+    assertEquals(body.results.length, 1);
+  });
+  await t.step("the log shows no credential", async () => {
+    const { body } = await service.api("GET", `triggers/${trigger.id}/log/`);
+    const text = JSON.stringify(body);
+    assert(!text.includes("let-me-in"));
+    assert(!text.includes(signature(good)["x-signature"] ?? "?"));
+  });
+});
+
+Deno.test("launch refuses a disabled trigger, and takes it again once it is enabled", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({ enabled: false, conditions: [HMAC_CONDITION] });
+  const path = new URL(trigger.url).pathname;
+  const request = { name: "disabled", path, body: "x", headers: signature("x") };
+  await play(service.url, { ...request, expectedStatus: 400, expectedBody: REJECTED });
+  assertEquals((await lastLogEntry(service, trigger.id)).condition, "enabled");
+  await play(service.url, { ...request, headers: {}, expectedStatus: 400 });
+  assertEquals(
+    (await lastLogEntry(service, trigger.id)).condition,
+    "enabled",
+    "before the signature",
+  );
+  await service.api("PATCH", `triggers/${trigger.id}/`, { enabled: true });
+  await play(service.url, { ...request, expectedStatus: 200 });
+});
+
+Deno.test("the door answers in its order, whatever else is wrong", async (t) => {
+  await using service = await startService({ settings: { payloadBytesMax: 1_000 } });
+  const { id } = await service.trigger();
+  const launch = `/api/v0/launch/${id}/`;
+  const large = "x".repeat(1_001);
+  const cases: Scenario[] = [
+    ...["GET", "PUT", "PATCH", "DELETE", "OPTIONS"].map((method): Scenario => ({
+      name: `${method} is not a launch`,
+      method,
+      path: launch,
+      expectedStatus: 405,
+      expectedHeaders: { allow: "POST", "content-type": "application/problem+json" },
+    })),
+    {
+      name: "HEAD",
+      method: "HEAD",
+      path: launch,
+      expectedStatus: 405,
+      expectedHeaders: { allow: "POST" },
+    },
+    {
+      name: "the method is looked at before the trigger",
+      method: "PUT",
+      path: `/api/v0/launch/${UNKNOWN_ID}/`,
+      expectedStatus: 405,
+    },
+    ...["PUT", "DELETE", "HEAD"].map((method): Scenario => ({
+      name: `${method} is not run info`,
+      method,
+      path: `${launch}run/`,
+      expectedStatus: 405,
+      expectedHeaders: { allow: "GET, POST" },
+    })),
+    { name: "unknown trigger", path: `/api/v0/launch/${UNKNOWN_ID}/`, expectedStatus: 404 },
+    { name: "no id", path: "/api/v0/launch/nonsense/", expectedStatus: 404 },
+    {
+      name: "an id in upper case",
+      path: launch.toUpperCase().replace("/API/V0/LAUNCH", "/api/v0/launch"),
+      expectedStatus: 404,
+    },
+    { name: "below the launch URL", path: `${launch}else/`, expectedStatus: 404 },
+    {
+      name: "the trigger is looked at before the body",
+      path: `/api/v0/launch/${UNKNOWN_ID}/`,
+      body: large,
+      expectedStatus: 404,
+    },
+    { name: "over the limit", path: launch, body: large, expectedStatus: 413 },
+    { name: "at the limit", path: launch, body: "x".repeat(1_000), expectedStatus: 200 },
+    { name: "empty", path: launch, expectedStatus: 200 },
+  ];
+  for (const scenario of cases) {
+    await t.step(scenario.name, async () => void await play(service.url, scenario));
+  }
+  await t.step("over the limit, on a disabled trigger", async () => {
+    await service.api("PATCH", `triggers/${id}/`, { enabled: false });
+    await play(service.url, { name: "413", path: launch, body: large, expectedStatus: 413 });
+  });
+});
+
+Deno.test("a chunked body is counted while it is read, and not read on over the limit", async () => {
+  await using service = await startService({ settings: { payloadBytesMax: 100_000 } });
+  const { url } = await service.trigger();
+  const atTheLimit = await sendChunked(service.service.port, new URL(url).pathname, 10);
+  assertEquals([atTheLimit.status, atTheLimit.chunks], [200, 10]);
+  const endless = await sendChunked(service.service.port, new URL(url).pathname, 100_000);
+  assertEquals(endless.status, 413);
+  assert(endless.chunks < 10_000, `the service took ${endless.chunks} chunks of 10,000 bytes`);
+});
+
+/** Sends chunks of 10,000 bytes until they are all sent or an answer has come. */
+async function sendChunked(port: number, path: string, chunks_max: number) {
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  const write = async (text: string) => {
+    const bytes = new TextEncoder().encode(text);
+    for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+  };
+  let answer = "";
+  const answered = (async () => {
+    const buffer = new Uint8Array(4_096);
+    const count = await connection.read(buffer);
+    answer = new TextDecoder().decode(buffer.subarray(0, count ?? 0));
+  })();
+  await write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n`);
+  const chunk = `2710\r\n${"x".repeat(10_000)}\r\n`;
+  let chunks = 0;
+  try {
+    while (chunks < chunks_max && answer === "") {
+      await write(chunk);
+      chunks++;
+    }
+    if (answer === "") await write("0\r\n\r\n");
+  } catch {
+    // The service has hung up, as it should.
+  }
+  await answered;
+  return { status: Number(answer.slice("HTTP/1.1 ".length).slice(0, 3)), chunks };
+}
+
+Deno.test("a change through the API takes effect on the next request", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({ conditions: [HMAC_CONDITION] });
+  const path = new URL(trigger.url).pathname;
+  const old = { name: "old secret", path, body: "x", headers: signature("x") };
+  const fresh = { name: "new secret", path, body: "x", headers: signature("x", "another") };
+  for (let turn = 0; turn < 5; turn++) {
+    await play(service.url, { ...old, expectedStatus: 200 });
+    await play(service.url, { ...fresh, expectedStatus: 400 });
+    await service.api("PATCH", `triggers/${trigger.id}/`, {
+      conditions: [{ ...HMAC_CONDITION, secrets: ["another"] }],
+    });
+    await play(service.url, { ...old, expectedStatus: 400 });
+    await play(service.url, { ...fresh, expectedStatus: 200 });
+    await service.api("PATCH", `triggers/${trigger.id}/`, { conditions: [HMAC_CONDITION] });
+  }
+  await service.api("DELETE", `triggers/${trigger.id}/`);
+  await play(service.url, { ...old, expectedStatus: 404 });
+});
+
+Deno.test("a secret from an environment variable that is not set refuses everything and says so", async () => {
+  await using service = await startService({ env: { EMPTY: "", HERE: "x" } });
+  for (
+    const [secret, headers, expectedStatus] of [
+      ["{env:MISSING}", { "x-token": "" }, 400],
+      ["{env:EMPTY}", { "x-token": "" }, 400],
+      ["{env:HERE}", { "x-token": "x" }, 200],
+    ] as const
+  ) {
+    const trigger = await service.trigger({
+      conditions: [{ type: "static_token", in: "header", name: "X-Token", secrets: [secret] }],
+    });
+    const path = new URL(trigger.url).pathname;
+    await play(service.url, { name: secret, path, headers, expectedStatus });
+    if (expectedStatus === 400) {
+      const name = secret.slice("{env:".length, -1);
+      assertMatch((await lastLogEntry(service, trigger.id)).reason, new RegExp(name));
+    }
+  }
+});
+
+async function lastLogEntry(service: TestService, triggerId: string) {
+  const { body } = await service.api("GET", `triggers/${triggerId}/log/?limit=1`);
+  return body.results[0];
+}

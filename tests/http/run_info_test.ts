@@ -1,0 +1,223 @@
+import { assert, assertEquals } from "@std/assert";
+import {
+  endOfRun,
+  HMAC_CONDITION,
+  signature,
+  startService,
+  TestClock,
+  type TestService,
+} from "../data.ts";
+import { play, REJECTED, type Scenario } from "./scenario.ts";
+
+const UNKNOWN_ID = "01900000-0000-7000-8000-000000000000";
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const JSON_TYPE = { "content-type": "application/json" };
+
+async function launch(url: string, init: RequestInit = {}): Promise<string> {
+  const answer = await fetch(url, { method: "POST", ...init });
+  assertEquals(answer.status, 200);
+  return await answer.text();
+}
+
+function runPath(trigger: { id: string }, query = ""): string {
+  return `/api/v0/launch/${trigger.id}/run/${query}`;
+}
+
+const TEXT_RESPONSE = { response: { type: "text", text: "{run_id}" } };
+const TOKEN_CONDITION = { type: "static_token", in: "header", name: "X-Token", secrets: ["t0ken"] };
+
+Deno.test("run info tells what the run's actions made, in their order, and nothing of errors", async () => {
+  await using service = await startService();
+  const echo = { type: "run_execution", step: "echo" };
+  const cases = [
+    { actions: [echo], status: "completed", made: 1 },
+    { actions: [echo, { ...echo, step: "missing" }, echo], status: "complete_with_error", made: 2 },
+    { actions: [{ ...echo, step: "missing" }], status: "error", made: 0 },
+    { actions: [{ type: "fetch_repository" }, echo], status: "completed", made: 1 },
+  ];
+  for (const { actions, status, made } of cases) {
+    const trigger = await service.trigger({ ...TEXT_RESPONSE, actions });
+    const runId = await launch(trigger.url);
+    const answer = await fetch(`${trigger.url}run/?run_id=${runId}&wait=10`);
+    const text = await answer.text();
+    const info = JSON.parse(text);
+    assertEquals(Object.keys(info), ["status", "result"]);
+    assertEquals(info.status, status, text);
+    assertEquals(info.result.length, made);
+    for (const element of info.result) {
+      assertEquals(Object.keys(element), ["action", "execution_step", "execution_id"]);
+      assertEquals([element.action, element.execution_step], ["run_execution", "echo"]);
+      const { status } = await service.api("GET", `executions/${element.execution_id}/`);
+      assertEquals(status, 200);
+    }
+    assert(!text.includes("missing"));
+  }
+});
+
+Deno.test("run info is asked for by GET, by form and by JSON", async (t) => {
+  await using service = await startService();
+  const trigger = await service.trigger(TEXT_RESPONSE);
+  const runId = await launch(trigger.url);
+  await endOfRun(service, runId);
+  const expectedContent = ['"status":"completed"'];
+  const ok = { expectedStatus: 200, expectedContent };
+  const cases: Scenario[] = [
+    { name: "GET", method: "GET", path: runPath(trigger, `?run_id=${runId}`), ...ok },
+    { name: "form", path: runPath(trigger), headers: FORM, body: `run_id=${runId}`, ...ok },
+    {
+      name: "JSON",
+      path: runPath(trigger),
+      headers: JSON_TYPE,
+      body: `{"run_id":"${runId}"}`,
+      ...ok,
+    },
+    { name: "POST with a query", path: runPath(trigger, `?run_id=${runId}`), ...ok },
+    {
+      name: "JSON below the top level",
+      path: runPath(trigger),
+      headers: JSON_TYPE,
+      body: `{"a":{"run_id":"${runId}"}}`,
+      expectedStatus: 400,
+    },
+    {
+      name: "no run_id",
+      method: "GET",
+      path: runPath(trigger),
+      expectedStatus: 400,
+      expectedBody: REJECTED,
+    },
+    {
+      name: "unknown run",
+      method: "GET",
+      path: runPath(trigger, `?run_id=${UNKNOWN_ID}`),
+      expectedStatus: 404,
+    },
+    {
+      name: "no id at all",
+      method: "GET",
+      path: runPath(trigger, "?run_id=../x"),
+      expectedStatus: 404,
+    },
+    {
+      name: "unknown trigger",
+      method: "GET",
+      path: runPath({ id: UNKNOWN_ID }, `?run_id=${runId}`),
+      expectedStatus: 404,
+    },
+    {
+      name: "a body over its limit",
+      path: runPath(trigger),
+      body: "x".repeat(70_000),
+      expectedStatus: 413,
+    },
+    ...["31", "-1", "soon", "1e1"].map((wait): Scenario => ({
+      name: `wait=${wait}`,
+      method: "GET",
+      path: runPath(trigger, `?run_id=${runId}&wait=${wait}`),
+      expectedStatus: 400,
+    })),
+  ];
+  for (const scenario of cases) {
+    await t.step(scenario.name, async () => void await play(service.url, scenario));
+  }
+  await t.step("another trigger's run", async () => {
+    const other = await service.trigger();
+    const path = runPath(other, `?run_id=${runId}`);
+    await play(service.url, { name: "other", method: "GET", path, expectedStatus: 404 });
+  });
+});
+
+Deno.test("run info checks authentication and time again, but neither filter nor quota", async () => {
+  const clock = new TestClock();
+  await using service = await startService({ clock });
+  const trigger = await service.trigger({
+    ...TEXT_RESPONSE,
+    conditions: [
+      TOKEN_CONDITION,
+      { type: "timestamp", in: "header", name: "X-Timestamp", format: "unix_s", tolerance: 60 },
+      { type: "payload_filter", expression: "body.go == true" },
+      { type: "rate_limit", period: 3600, quota: 1 },
+    ],
+  });
+  const headers = { "x-token": "t0ken", "x-timestamp": String(clock.time_ms / 1_000) };
+  const runId = await launch(trigger.url, { headers, body: '{"go":true}' });
+  const path = runPath(trigger, `?run_id=${runId}`);
+  const ask = { name: "run info", method: "GET", path, headers };
+  for (let turn = 0; turn < 3; turn++) await play(service.url, { ...ask, expectedStatus: 200 });
+  await play(service.url, {
+    ...ask,
+    headers: { ...headers, "x-token": "wrong" },
+    expectedStatus: 400,
+    expectedBody: REJECTED,
+  });
+  clock.time_ms += 61_000;
+  await play(service.url, { ...ask, expectedStatus: 400, expectedBody: REJECTED });
+});
+
+Deno.test("run info of a trigger with an HMAC condition must be signed, so it is not for GET", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({ ...TEXT_RESPONSE, conditions: [HMAC_CONDITION] });
+  const runId = await launch(trigger.url, { body: "x", headers: signature("x") });
+  const body = `run_id=${runId}`;
+  const path = runPath(trigger);
+  const signed = { ...FORM, ...signature(body) };
+  await play(service.url, { name: "signed", path, headers: signed, body, expectedStatus: 200 });
+  await play(service.url, {
+    name: "signed for another run",
+    path,
+    headers: signed,
+    body: `run_id=${UNKNOWN_ID}`,
+    expectedStatus: 400,
+    expectedBody: REJECTED,
+  });
+  await play(service.url, {
+    name: "GET with the signature of an empty body",
+    method: "GET",
+    path: runPath(trigger, `?run_id=${runId}`),
+    headers: signature(""),
+    expectedStatus: 400,
+    expectedBody: REJECTED,
+  });
+});
+
+Deno.test("wait holds the answer until the run has ended, or the time is up", async (t) => {
+  await using service = await startService();
+  const { worker } = service.service.parts;
+  await t.step("a run that ends", async () => {
+    const trigger = await service.trigger(TEXT_RESPONSE);
+    const runId = await launch(trigger.url);
+    const answer = await fetch(`${trigger.url}run/?run_id=${runId}&wait=30`);
+    assertEquals((await answer.json()).status, "completed");
+  });
+  await t.step("a run that does not", async () => {
+    const { triggerId, runId, url } = await pendingRun(service);
+    const began_ms = performance.now();
+    const answer = await fetch(`${url}run/?run_id=${runId}&wait=0.2`);
+    assertEquals(await answer.json(), { status: "pending", result: [] });
+    assert(performance.now() - began_ms >= 200);
+    assertEquals(triggerId.length, 36);
+    assert(worker.backlog >= 1);
+  });
+});
+
+/** A run that stays pending: its action waits for a repository that never answers. */
+async function pendingRun(service: TestService) {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const connections: Deno.Conn[] = [];
+  (async () => {
+    for await (const connection of listener) connections.push(connection);
+  })();
+  const stop = service.service.close.bind(service.service);
+  service.service.close = async (deadline_ms) => {
+    listener.close();
+    for (const connection of connections) connection.close();
+    await stop(deadline_ms);
+  };
+  await service.api("PUT", "projects/silent/", {
+    name: "silent",
+    repository: `http://127.0.0.1:${listener.addr.port}/silent.git`,
+  });
+  const trigger = await service.trigger({ ...TEXT_RESPONSE, project: "silent" });
+  const runId = await launch(trigger.url);
+  return { triggerId: trigger.id, runId, url: trigger.url };
+}

@@ -1,0 +1,99 @@
+/**
+ * The project configuration file: what is only warned of, and what a field's value may look like.
+ *
+ * @module
+ */
+import { assertEquals, assertThrows } from "@std/assert";
+import { InvalidInputError } from "../../src/errors.ts";
+import { readConfigFile } from "../../src/projects/config_file.ts";
+
+/** A step with one more field. */
+function stepWith(lines: string): string {
+  return `- step:\n    name: a\n    image: b\n    command: c\n${lines}`;
+}
+
+const warned: { name: string; text: string; warnings: string[] }[] = [
+  {
+    name: "an unknown item",
+    text: `${stepWith("")}- steps: {}\n`,
+    warnings: ['/1/steps line 5, column 3: Unknown item "steps": it is passed over'],
+  },
+  {
+    name: "steps, inputs and parameters of one name",
+    text: stepWith("    inputs: [{ name: i }, { name: i }]\n") + stepWith(""),
+    warnings: [
+      "/0/step/inputs/1/name line 5, column 29: " +
+      'Another of the name "i" stands above: this one takes its place',
+      '/1/step/name line 7, column 5: Another step of the name "a" stands above: ' +
+      "this one takes its place",
+    ],
+  },
+  {
+    name: "what has no effect on a flag, and on what is none",
+    text: stepWith(
+      "    parameters:\n" +
+        "      - { name: f, type: flag, optional: true, pass-as: -f, pass-true-as: -t }\n" +
+        "      - { name: p, pass-false-as: -n }\n",
+    ),
+    warnings: [
+      "/0/step/parameters/0/optional line 6, column 32: Has no effect: a flag is always optional",
+      "/0/step/parameters/0/pass-as line 6, column 48: " +
+      "Has no effect beside pass-true-as and pass-false-as",
+      "/0/step/parameters/1/pass-false-as line 7, column 20: " +
+      "Has no effect: the parameter is not a flag",
+    ],
+  },
+  {
+    name: "defaults that do not hold what is declared",
+    text: stepWith(
+      "    parameters:\n" +
+        "      - { name: i, type: integer, default: zoom }\n" +
+        "      - { name: m, type: integer, max: 100, default: 1337 }\n" +
+        "      - { name: s, default: 1.10 }\n" +
+        "      - { name: c, default: x, choices: [a, b] }\n",
+    ),
+    warnings: [
+      '/0/step/parameters/0/default line 6, column 35: The default "zoom" is not an integer',
+      "/0/step/parameters/1/default line 7, column 45: " +
+      "The default 1337 is greater than the maximum 100",
+      "/0/step/parameters/2/default line 8, column 20: " +
+      "The default 1.1 is not text: put it in quotes",
+      "/0/step/parameters/3/default line 9, column 20: " +
+      'The default "x" is not among the choices ["a","b"]',
+    ],
+  },
+];
+
+for (const { name, text, warnings } of warned) {
+  Deno.test(`config file: warns of ${name}`, () => {
+    const found = readConfigFile(text, "valohai.yaml").warnings;
+    assertEquals(found.map(({ pointer, detail }) => `${pointer} ${detail}`), warnings);
+  });
+}
+
+Deno.test("config file: the later of two steps of one name stands", () => {
+  const text = `${stepWith("")}- step: { name: a, image: later, command: c }\n`;
+  assertEquals(readConfigFile(text, "x").steps.get("a")?.image, "later");
+});
+
+const durations: [written: string, seconds: number | undefined][] = [
+  ["72", 72],
+  ['"72"', 72],
+  ["60 minutes  ", 3600],
+  ["1h10m", 4200],
+  ["2w", 1_209_600],
+  ["1.5d 2 hours", 136_800],
+  ["0", undefined],
+  ['""', undefined],
+];
+
+Deno.test("config file: durations", () => {
+  for (const [written, seconds] of durations) {
+    const { steps } = readConfigFile(stepWith(`    time-limit: ${written}\n`), "x");
+    assertEquals(steps.get("a")?.timeLimit_s, seconds, written);
+  }
+  for (const written of ["1.5", "5 months", "1h 5", "h", "[1]", "true"]) {
+    const read = () => readConfigFile(stepWith(`    time-limit: ${written}\n`), "x");
+    assertThrows(read, InvalidInputError, "Expected a whole number of seconds", written);
+  }
+});

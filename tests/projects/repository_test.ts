@@ -1,0 +1,207 @@
+/**
+ * Projects that are git repositories: real ones in temporary folders, fetched over the file system.
+ *
+ * @module
+ */
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { join } from "node:path";
+import { systemClock } from "../../src/clock.ts";
+import { ActionError, InvalidInputError } from "../../src/errors.ts";
+import { Projects } from "../../src/projects/mod.ts";
+import { configFile, GitFixture, projectOf, setUp, TemporaryFolder } from "./git_fixture.ts";
+
+Deno.test("repository: a branch, a tag, a hash and HEAD are found", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, hash, projects, project } = await setUp(folder);
+  await remote.git("tag", "light");
+  await remote.git("tag", "--annotate", "--message=x", "heavy");
+  await remote.git("branch", "feature/one");
+  for (
+    const reference of [
+      "main",
+      "refs/heads/main",
+      "feature/one",
+      "light",
+      "heavy",
+      "refs/tags/heavy",
+      "HEAD",
+      hash,
+      hash.slice(0, 8),
+    ]
+  ) {
+    const { commit, config } = await projects.resolve(project, reference);
+    assertEquals(commit, hash, reference);
+    assertEquals([...config.steps.keys()], ["first"]);
+  }
+});
+
+Deno.test("repository: new commits are seen after a fetch and not before", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, hash, projects, project } = await setUp(folder);
+  assertEquals((await projects.resolve(project, "main")).commit, hash);
+  const newer = await remote.commit({ "valohai.yaml": configFile("second") });
+  assertEquals((await projects.resolve(project, "main")).commit, hash);
+  assertEquals(await projects.fetch(project), { branches: { main: newer } });
+  const { commit, config } = await projects.resolve(project, "main");
+  assertEquals(commit, newer);
+  assertEquals([...config.steps.keys()], ["second"]);
+});
+
+Deno.test("repository: what is deleted or rewritten at the remote is so after a fetch", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, projects, project } = await setUp(folder);
+  await remote.git("branch", "gone");
+  await projects.resolve(project, "gone");
+  await remote.git("branch", "-D", "gone");
+  await remote.git("commit", "--quiet", "--amend", "--message=other");
+  await projects.fetch(project);
+  await assertRejects(() => projects.resolve(project, "gone"), ActionError, 'branches are "main"');
+  const hash = await remote.git("rev-parse", "HEAD");
+  assertEquals((await projects.resolve(project, "main")).commit, hash);
+});
+
+Deno.test("repository: an unchanged one is resolved without its mirror being read", async () => {
+  await using folder = new TemporaryFolder();
+  const { hash, dataFolder, projects, project } = await setUp(folder);
+  for (const reference of ["main", hash.slice(0, 7)]) await projects.resolve(project, reference);
+  await Deno.remove(join(dataFolder, "projects/digits/mirror.git"), { recursive: true });
+  for (const reference of ["main", hash.slice(0, 7)]) {
+    assertEquals((await projects.resolve(project, reference)).commit, hash);
+  }
+});
+
+Deno.test("repository: fetches asked for while one runs see what arrived after it began", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, projects, project } = await setUp(folder);
+  await projects.resolve(project, "main");
+  const underWay = projects.fetch(project);
+  const newer = await remote.commit({ "a.txt": "a" });
+  const later = await Promise.all([projects.fetch(project), projects.fetch(project)]);
+  assertEquals(later.map(({ branches }) => branches["main"]), [newer, newer]);
+  await underWay;
+});
+
+Deno.test("repository: after a restart it is read from the mirror, not fetched", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, hash, dataFolder, projects, project } = await setUp(folder);
+  await projects.resolve(project, "main");
+  await Deno.rename(remote.path, `${remote.path}-away`);
+  const restarted = new Projects({ dataFolder, clock: systemClock });
+  assertEquals((await restarted.resolve(project, "main")).commit, hash);
+});
+
+Deno.test("repository: another address is cloned, also after a restart", async () => {
+  await using folder = new TemporaryFolder();
+  const { dataFolder, projects, project } = await setUp(folder);
+  const other = await GitFixture.make(join(folder.path, "other"), {
+    "valohai.yaml": configFile("other"),
+  });
+  await projects.resolve(project, "main");
+  const restarted = new Projects({ dataFolder, clock: systemClock });
+  for (const each of [restarted, projects]) {
+    const { config } = await each.resolve(projectOf(other.path), "main");
+    assertEquals([...config.steps.keys()], ["other"]);
+  }
+});
+
+for (
+  const [name, damage] of [
+    ["without HEAD", (mirror: string) => Deno.remove(join(mirror, "HEAD"))],
+    [
+      "without objects",
+      (mirror: string) => Deno.remove(join(mirror, "objects"), { recursive: true }),
+    ],
+    ["that is empty", async (mirror: string) => {
+      await Deno.remove(mirror, { recursive: true });
+      await Deno.mkdir(mirror);
+    }],
+    [
+      "with unreadable refs",
+      (mirror: string) =>
+        Deno.writeTextFile(join(mirror, "packed-refs"), "# pack-refs with: sorted\nnonsense\n"),
+    ],
+    ["with emptied packs", async (mirror: string) => {
+      const packs = join(mirror, "objects/pack");
+      for await (const { name } of Deno.readDir(packs)) await Deno.truncate(join(packs, name));
+      for await (const { name } of Deno.readDir(join(mirror, "objects"))) {
+        if (name.length === 2) {
+          await Deno.remove(join(mirror, "objects", name), { recursive: true });
+        }
+      }
+    }],
+  ] as const
+) {
+  Deno.test(`repository: a mirror ${name} is made anew`, async () => {
+    await using folder = new TemporaryFolder();
+    const { remote, hash, dataFolder, projects, project } = await setUp(folder);
+    const mirror = join(dataFolder, "projects/digits/mirror.git");
+    await projects.resolve(project, "main");
+
+    await damage(mirror);
+    const restarted = new Projects({ dataFolder, clock: systemClock });
+    assertEquals((await restarted.resolve(project, "main")).commit, hash);
+
+    await damage(mirror);
+    await restarted.checkout("digits", hash, join(folder.path, "copy"));
+    assertEquals(await Deno.readTextFile(join(folder.path, "copy/src/run.sh")), "echo hi\n");
+
+    await damage(mirror);
+    const newer = await remote.commit({ "b.txt": "b" });
+    assertEquals((await restarted.fetch(project)).branches, { main: newer });
+    await restarted.checkout("digits", newer, join(folder.path, "newer"));
+    assertEquals(await Deno.readTextFile(join(folder.path, "newer/b.txt")), "b");
+  });
+}
+
+Deno.test("repository: a checkout is a private copy with modes and links", async () => {
+  await using folder = new TemporaryFolder();
+  const { hash, projects, project } = await setUp(folder);
+  await projects.resolve(project, "main");
+  const copies = ["one", "two"].map((name) => join(folder.path, name));
+  await Promise.all(copies.map((copy) => projects.checkout("digits", hash, copy)));
+  const [one = "", two = ""] = copies;
+  await Deno.writeTextFile(join(one, "src/run.sh"), "changed");
+  assertEquals(await Deno.readTextFile(join(two, "src/run.sh")), "echo hi\n");
+  assertEquals(((await Deno.stat(join(two, "src/run.sh"))).mode ?? 0) & 0o777, 0o755);
+  assertEquals(await Deno.readLink(join(two, "link")), "src/run.sh");
+  const names = (await Array.fromAsync(Deno.readDir(two))).map(({ name }) => name);
+  assertEquals(names.sort(), ["link", "src", "valohai.yaml"]);
+});
+
+Deno.test("repository: pruned trees are made again, those in use stay", async () => {
+  await using folder = new TemporaryFolder();
+  const { hash, projects, project } = await setUp(folder);
+  await projects.resolve(project, "main");
+  await projects.checkout("digits", hash, join(folder.path, "one"));
+  assertEquals(await projects.pruneTrees(new Set([`digits/${hash}`]), 0), 0);
+  assertEquals(await projects.pruneTrees(new Set(), 60_000), 0);
+  assertEquals(await projects.pruneTrees(new Set(), 0), 1);
+  await projects.checkout("digits", hash, join(folder.path, "two"));
+  await Deno.stat(join(folder.path, "two/valohai.yaml"));
+});
+
+Deno.test("repository: a missing one, a missing file and a wrong file are told", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, projects, project } = await setUp(folder);
+  const missing = projectOf(join(folder.path, "nowhere"));
+  await assertRejects(() => projects.resolve(missing, "main"), ActionError, "Cannot fetch");
+  const other = { ...project, config_file: "other.yaml" };
+  await assertRejects(() => projects.resolve(other, "main"), ActionError, "has no such file");
+  const outside = { ...project, config_file: "../other.yaml" };
+  await assertRejects(() => projects.resolve(outside, "main"), ActionError, "outside");
+  await remote.commit({ "valohai.yaml": "- step:\n    name: x\n" });
+  await projects.fetch(project);
+  const error = await assertRejects(() => projects.resolve(project, "main"), InvalidInputError);
+  assertStringIncludes(error.message, "/0/step/image: line 1, column 3");
+});
+
+Deno.test("repository: a remote whose HEAD leads nowhere is fetched all the same", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, hash, projects, project } = await setUp(folder);
+  await projects.resolve(project, "HEAD");
+  await remote.git("branch", "other");
+  await remote.git("symbolic-ref", "HEAD", "refs/heads/nowhere");
+  await projects.fetch(project);
+  assertEquals((await projects.resolve(project, "other")).commit, hash);
+  assertEquals((await projects.resolve(project, "HEAD")).commit, hash);
+});

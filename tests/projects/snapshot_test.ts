@@ -1,0 +1,135 @@
+/**
+ * Projects that are plain folders: each resolve takes a snapshot, which later edits leave alone.
+ *
+ * @module
+ */
+import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
+import { join } from "node:path";
+import { systemClock } from "../../src/clock.ts";
+import { ActionError } from "../../src/errors.ts";
+import { Projects } from "../../src/projects/mod.ts";
+import type { Project } from "../../src/store/projects.ts";
+import { configFile, TemporaryFolder } from "./git_fixture.ts";
+
+async function setUp(folder: TemporaryFolder) {
+  const directory = join(folder.path, "digits");
+  const dataFolder = join(directory, "data");
+  await Deno.mkdir(join(directory, "src"), { recursive: true });
+  await Deno.mkdir(join(directory, ".git"));
+  await Deno.mkdir(dataFolder);
+  await Deno.writeTextFile(join(dataFolder, "private"), "x");
+  await Deno.writeTextFile(join(directory, "valohai.yaml"), configFile("first"));
+  await Deno.writeTextFile(join(directory, "src/run.sh"), "echo hi\n", { mode: 0o755 });
+  await Deno.symlink("../valohai.yaml", join(directory, "src/link"));
+  const engine = { type: "local", runner: "process" } as const;
+  const project: Project = { name: "digits", directory, config_file: "valohai.yaml", engine };
+  const projects = new Projects({ dataFolder, clock: systemClock });
+  return { directory, dataFolder, project, projects };
+}
+
+async function pathsIn(folder: string): Promise<string[]> {
+  const paths: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    const inner = isDirectory ? await pathsIn(join(folder, name)) : [];
+    paths.push(name, ...inner.map((path) => `${name}/${path}`));
+  }
+  return paths.sort();
+}
+
+Deno.test("snapshot: the same content has the same commit, other content another", async () => {
+  await using folder = new TemporaryFolder();
+  const { directory, project, projects } = await setUp(folder);
+  const { commit, config } = await projects.resolve(project, "main");
+  assert(/^~[0-9a-f]{64}$/.test(commit), commit);
+  assertEquals([...config.steps.keys()], ["first"]);
+  assertEquals((await projects.resolve(project, "other")).commit, commit);
+  await Deno.writeTextFile(join(directory, "valohai.yaml"), configFile("second"));
+  const second = await projects.resolve(project, "main");
+  assertNotEquals(second.commit, commit);
+  assertEquals([...second.config.steps.keys()], ["second"]);
+  await Deno.chmod(join(directory, "src/run.sh"), 0o700);
+  assertNotEquals((await projects.resolve(project, "main")).commit, second.commit);
+});
+
+Deno.test("snapshot: later edits do not change it", async () => {
+  await using folder = new TemporaryFolder();
+  const { directory, project, projects } = await setUp(folder);
+  const { commit } = await projects.resolve(project, "main");
+  await Deno.writeTextFile(join(directory, "src/run.sh"), "changed");
+  await Deno.remove(join(directory, "valohai.yaml"));
+  const copy = join(folder.path, "copy");
+  await projects.checkout("digits", commit, copy);
+  assertEquals(await Deno.readTextFile(join(copy, "src/run.sh")), "echo hi\n");
+  assertEquals(((await Deno.stat(join(copy, "src/run.sh"))).mode ?? 0) & 0o777, 0o755);
+  assertEquals(await Deno.readLink(join(copy, "src/link")), "../valohai.yaml");
+});
+
+Deno.test("snapshot: .git and the service's own data are left out", async () => {
+  await using folder = new TemporaryFolder();
+  const { project, projects } = await setUp(folder);
+  const { commit } = await projects.resolve(project, "main");
+  const copy = join(folder.path, "copy");
+  await projects.checkout("digits", commit, copy);
+  assertEquals(await pathsIn(copy), ["src", "src/link", "src/run.sh", "valohai.yaml"]);
+});
+
+Deno.test("snapshot: one that was pruned cannot be checked out, and says so", async () => {
+  await using folder = new TemporaryFolder();
+  const { directory, project, projects } = await setUp(folder);
+  const { commit } = await projects.resolve(project, "main");
+  assertEquals(await projects.pruneTrees(new Set(), 0), 1);
+  const checkout = () => projects.checkout("digits", commit, join(folder.path, "copy"));
+  await assertRejects(checkout, ActionError, "not kept any more");
+  await Deno.writeTextFile(join(directory, "new"), "x");
+  await projects.resolve(project, "main");
+});
+
+for (
+  const { name, damage } of [
+    { name: "up and out", damage: (at: string) => Deno.symlink("../../x", join(at, "src/bad")) },
+    { name: "an absolute path", damage: (at: string) => Deno.symlink("/etc", join(at, "bad")) },
+    {
+      name: "out by way of another link",
+      damage: async (at: string) => {
+        await Deno.mkdir(join(at, "deep/er"), { recursive: true });
+        await Deno.symlink("../../src", join(at, "deep/er/link"));
+        await Deno.mkdir(join(at, "../outside"));
+        await Deno.symlink("deep/er/link/../../outside", join(at, "bad"));
+      },
+    },
+  ]
+) {
+  Deno.test(`snapshot: a link that leads ${name} is refused`, async () => {
+    await using folder = new TemporaryFolder();
+    const { directory, project, projects } = await setUp(folder);
+    await damage(directory);
+    await assertRejects(() => projects.resolve(project, ""), ActionError, "bad leads outside");
+  });
+}
+
+Deno.test("snapshot: a folder that is missing, relative or too large is refused", async () => {
+  await using folder = new TemporaryFolder();
+  const { directory, dataFolder, project, projects } = await setUp(folder);
+  const cases: [Project, string][] = [
+    [{ ...project, directory: join(directory, "nowhere") }, "does not exist"],
+    [{ ...project, directory: join(directory, "valohai.yaml") }, "is no folder"],
+    [{ ...project, directory: "digits" }, "an absolute path"],
+    [{ ...project, config_file: "other.yaml" }, "has no such file"],
+  ];
+  for (const [wrong, message] of cases) {
+    await assertRejects(() => projects.resolve(wrong, "main"), ActionError, message);
+  }
+  for (const snapshotLimits of [{ filesMax: 3 }, { bytesMax: 20 }]) {
+    const limited = new Projects({ dataFolder, clock: systemClock, snapshotLimits });
+    await assertRejects(() => limited.resolve(project, "main"), ActionError, "holds more than");
+  }
+});
+
+Deno.test("snapshot: a project that is forgotten leaves nothing behind", async () => {
+  await using folder = new TemporaryFolder();
+  const { dataFolder, project, projects } = await setUp(folder);
+  await projects.resolve(project, "main");
+  await projects.forget("digits");
+  assertEquals(await pathsIn(join(dataFolder, "projects")), []);
+  await projects.resolve(project, "main");
+});

@@ -1,0 +1,203 @@
+/**
+ * Acceptance: what is in the database at the moment at which a sender is told, and that nothing is
+ * there when a launch was refused or failed.
+ */
+import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
+import { createHash } from "node:crypto";
+import { UnavailableError } from "../../src/errors.ts";
+import { idTime } from "../../src/ids.ts";
+import type { Acceptance } from "../../src/runs/accept.ts";
+import { CHUNK_BYTES, readPayload } from "../../src/store/payloads.ts";
+import { getPending, getRun, listTriggerRuns, type Run } from "../../src/store/runs.ts";
+import type { Store } from "../../src/store/store.ts";
+import { contents, openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
+import { eventually, TestClock } from "../surroundings.ts";
+import { launchOf, openDesk, TRIGGER_ID } from "./fixture.ts";
+
+const LARGE = new Uint8Array(3 * CHUNK_BYTES + 7).fill(42);
+
+function runOf(acceptance: Acceptance): Run {
+  assert("run" in acceptance, "the launch was refused");
+  return acceptance.run;
+}
+
+async function payloadOf(store: Store, { id, payload }: Run): Promise<Uint8Array> {
+  return new Uint8Array(
+    await new Response(ReadableStream.from(readPayload(store, id, payload.size))).arrayBuffer(),
+  );
+}
+
+for (const body of [new Uint8Array(), new TextEncoder().encode("hello"), LARGE]) {
+  Deno.test(`an accepted launch of ${body.length} bytes is stored whole when the sender is told`, async () => {
+    await using open = await openTestStore();
+    const clock = new TestClock(Date.UTC(2026, 0, 2, 3, 4, 5));
+    const actions = [{ type: "run_execution", step: "train" }, { type: "fetch_repository" }];
+    const { acceptor, worker } = openDesk(open.store, { clock });
+    const run = runOf(
+      await acceptor.accept(launchOf({ body, actions, contentType: "text/plain" })),
+    );
+    // Nothing is said to the worker: what is stored alone must be enough.
+    const store = await open.reopen();
+    const expected: Run = {
+      id: run.id,
+      trigger_id: TRIGGER_ID,
+      project: "files",
+      status: "pending",
+      created_at: "2026-01-02T03:04:05.000Z",
+      remote_ip: "192.0.2.7",
+      payload: {
+        size: body.length,
+        sha256: createHash("sha256").update(body).digest("hex"),
+        content_type: "text/plain",
+      },
+      actions: [],
+    };
+    assertEquals(run, expected);
+    assertEquals(await getRun(store, run.id), expected);
+    assertEquals(await getPending(store, run.id), { run: expected, actions, worker: worker.id });
+    const page = await listTriggerRuns(store, TRIGGER_ID, { limit: 10 });
+    assertEquals(page.runs, [expected]);
+    assertEquals(await payloadOf(store, run), body);
+    assertEquals(idTime(run.id), clock.time_ms);
+    assertEquals(await storedUnder(store, "upload"), []);
+  });
+}
+
+Deno.test("a launch without a content type has none, and a replay names what it repeats", async () => {
+  await using store = await storeInMemory();
+  const { acceptor } = openDesk(store);
+  const first = runOf(await acceptor.accept(launchOf()));
+  assertEquals(Object.hasOwn(first.payload, "content_type"), false);
+  assertEquals(Object.hasOwn(first, "replay_of"), false);
+  const again = runOf(await acceptor.accept(launchOf({ replayOf: first.id })));
+  assertEquals((await getRun(store, again.id))?.replay_of, first.id);
+});
+
+Deno.test("launches that come together are stored together, each as a run of its own", async () => {
+  let commits = 0;
+  await using store = await storeInMemory((_commit, store) => {
+    commits++;
+    return store();
+  });
+  const { acceptor } = openDesk(store);
+  const launches = Array.from({ length: 500 }, (_, index) => launchOf({ remoteIp: String(index) }));
+  const runs = (await Promise.all(launches.map((launch) => acceptor.accept(launch)))).map(runOf);
+  assertLess(commits, 20);
+  assertEquals(new Set(runs.map(({ id }) => id)).size, 500);
+  assertEquals(await storedUnder(store, "pending"), runs.map(({ id }) => id));
+  assertEquals(runs.map(({ remote_ip }) => remote_ip), launches.map(({ remoteIp }) => remoteIp));
+});
+
+Deno.test("a launch is under way until its sender is told", async () => {
+  const gate = Promise.withResolvers<void>();
+  await using store = await storeInMemory(async (_commit, store) => {
+    await gate.promise;
+    return await store();
+  });
+  const { acceptor } = openDesk(store);
+  const answers = [acceptor.accept(launchOf()), acceptor.accept(launchOf({ body: LARGE }))];
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  assertEquals(acceptor.underWay, 2);
+  gate.resolve();
+  await Promise.all(answers);
+  assertEquals(acceptor.underWay, 0);
+});
+
+Deno.test("a large payload that a quota refuses leaves nothing behind", async () => {
+  await using store = await storeInMemory();
+  const { acceptor } = openDesk(store);
+  const launch = launchOf({ body: LARGE, quotas: [{ period: 60, quota: 1 }] });
+  // All three are uploaded before the quota is counted: at first each of them could be the one.
+  const answers = await Promise.all([1, 2, 3].map(() => acceptor.accept(launch)));
+  const [run, ...others] = answers.flatMap((answer) => "run" in answer ? [answer.run] : []);
+  assertEquals(others, []);
+  assertEquals(new Set(await storedUnder(store, "payload")), new Set([run?.id]));
+  assertEquals(await storedUnder(store, "upload"), []);
+  assertEquals(await storedUnder(store, "pending"), [run?.id]);
+});
+
+Deno.test("a large payload is not even written when a quota is used up already", async () => {
+  let commits = 0;
+  await using store = await storeInMemory((_commit, store) => {
+    commits++;
+    return store();
+  });
+  const { acceptor } = openDesk(store);
+  const quotas = [{ period: 60, quota: 1 }];
+  await acceptor.accept(launchOf({ quotas }));
+  commits = 0;
+  assert("exhausted" in await acceptor.accept(launchOf({ body: LARGE, quotas })));
+  assertEquals(commits, 0);
+});
+
+const failures: { name: string; body: Uint8Array; failing: (commit: number) => boolean }[] = [
+  { name: "a small payload", body: new Uint8Array(5), failing: (commit) => commit === 1 },
+  { name: "a large payload, while it is written", body: LARGE, failing: (commit) => commit === 1 },
+  {
+    name: "a very large payload, in the middle",
+    body: new Uint8Array(20 * CHUNK_BYTES),
+    failing: (commit) => commit === 2,
+  },
+  { name: "a large payload, at the acceptance", body: LARGE, failing: (commit) => commit === 2 },
+];
+
+for (const { name, body, failing } of failures) {
+  Deno.test(`a launch that could not be stored leaves nothing behind: ${name}`, async () => {
+    let commit = 0;
+    await using store = await storeInMemory((_commit, store) =>
+      failing(++commit) ? Promise.reject(new TypeError("disk is full")) : store()
+    );
+    const { acceptor, worker } = openDesk(store);
+    const error = await assertRejects(
+      () => acceptor.accept(launchOf({ body, quotas: [{ period: 60, quota: 1 }] })),
+      UnavailableError,
+    );
+    assert(error.retryAfter_s > 0);
+    assertEquals(await contents(store), new Map());
+    assertEquals(worker.backlog, 0);
+    runOf(await acceptor.accept(launchOf({ body, quotas: [{ period: 60, quota: 1 }] })));
+  });
+}
+
+Deno.test("an acceptance that is stored although the database reports a failure is a run with its payload", async () => {
+  await using store = await storeInMemory(async ({ messages }, store) => {
+    const result = await store();
+    if (messages.length > 0) throw new TypeError("connection lost");
+    return result;
+  }, { wakeMessage: () => "wake up" });
+  const performed: string[] = [];
+  const { acceptor, worker } = openDesk(store, {
+    perform: async ({ run }) => {
+      assertEquals(await payloadOf(store, run), LARGE);
+      performed.push(run.id);
+      return [];
+    },
+  });
+  await assertRejects(() => acceptor.accept(launchOf({ body: LARGE })), UnavailableError);
+  const [id = ""] = await storedUnder(store, "pending");
+  worker.claim();
+  await eventually(async () => await getPending(store, id) === undefined ? true : undefined);
+  assertEquals(performed, [id]);
+  assertEquals((await getRun(store, id))?.status, "completed");
+});
+
+Deno.test("when so many runs are pending that no more fit, a launch is turned away", async () => {
+  await using store = await storeInMemory();
+  const ends = Promise.withResolvers<void>();
+  const { acceptor, worker } = openDesk(store, {
+    backlogMax: 3,
+    perform: () => ends.promise.then(() => []),
+  });
+  for (let turn = 0; turn < 3; turn++) {
+    assertEquals(worker.isFull, false);
+    await acceptor.accept(launchOf());
+  }
+  assertEquals(worker.isFull, true);
+  const quotas = [{ period: 60, quota: 1 }];
+  await assertRejects(() => acceptor.accept(launchOf({ quotas })), UnavailableError);
+  assertEquals((await storedUnder(store, "pending")).length, 3);
+
+  ends.resolve();
+  await eventually(() => worker.isFull ? undefined : true);
+  runOf(await acceptor.accept(launchOf({ quotas })));
+});

@@ -1,0 +1,235 @@
+/**
+ * Cleanup: what has outlived its retention goes with everything that belongs to it, and nothing else
+ * goes, whatever part of it fails.
+ */
+import { assertEquals } from "@std/assert";
+import { newId } from "../../src/ids.ts";
+import { cleanUp, type CleanupParts, type CleanupReport } from "../../src/runs/cleanup.ts";
+import { type Execution, type ExecutionStatus, saveExecution } from "../../src/store/executions.ts";
+import { CHUNK_BYTES, uploadPayload } from "../../src/store/payloads.ts";
+import { endWrites, type Run } from "../../src/store/runs.ts";
+import type { Store } from "../../src/store/store.ts";
+import { TriggerLog } from "../../src/store/trigger_log.ts";
+import { contents, storedUnder, storeInMemory } from "../store/fixture.ts";
+import { TestClock } from "../surroundings.ts";
+import { launchOf, openDesk, TRIGGER_ID } from "./fixture.ts";
+
+const DAY_MS = 24 * 60 * 60_000;
+const HOUR_MS = 60 * 60_000;
+const RETENTION_DAYS = 30;
+const NOTHING: CleanupReport = { runs: 0, executions: 0, log_entries: 0, uploads: 0 };
+
+/** What a cleanup has told the other parts of the service. */
+interface Told {
+  forgotten: string[];
+  inUse: ReadonlySet<string> | undefined;
+}
+
+/** Cleans up at the clock's time, with parts that remember what they are told. */
+async function cleanUpAt(
+  store: Store,
+  clock: TestClock,
+  parts: Partial<CleanupParts> = {},
+): Promise<{ report: CleanupReport; told: Told }> {
+  const told: Told = { forgotten: [], inUse: undefined };
+  const report = await cleanUp({
+    store,
+    clock,
+    retention_days: RETENTION_DAYS,
+    signal: new AbortController().signal,
+    engines: {
+      forget(id) {
+        told.forgotten.push(id);
+        return Promise.resolve();
+      },
+    },
+    projects: {
+      pruneTrees(inUse) {
+        told.inUse = inUse;
+        return Promise.resolve(0);
+      },
+    },
+    ...parts,
+  });
+  return { report, told };
+}
+
+/** Accepts a run of so many bytes, and ends it unless it is to stay pending. */
+async function makeRun(
+  store: Store,
+  clock: TestClock,
+  { size = 5, ends = true }: { size?: number; ends?: boolean } = {},
+): Promise<Run> {
+  const { acceptor } = openDesk(store, { clock });
+  const answer = await acceptor.accept(launchOf({ body: new Uint8Array(size).fill(7) }));
+  if (!("run" in answer)) throw new Error("The launch was refused");
+  if (ends) await store.committer.write(endWrites({ ...answer.run, status: "completed" }));
+  return answer.run;
+}
+
+function executionOf(time_ms: number, status: ExecutionStatus): Execution {
+  return {
+    id: newId(time_ms),
+    run_id: newId(time_ms),
+    trigger_id: TRIGGER_ID,
+    project: "files",
+    commit: "c0ffee",
+    step: "train",
+    title: "train",
+    image: "debian",
+    command: "true",
+    inputs: {},
+    parameters: {},
+    environment_variables: {},
+    status,
+    created_at: new Date(time_ms).toISOString(),
+    metadata: {},
+    outputs: [],
+  };
+}
+
+Deno.test("an ended run goes with its payload and its place in lists when its retention is over", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  await makeRun(store, clock);
+  await makeRun(store, clock, { size: 0 });
+  await makeRun(store, clock, { size: 12 * CHUNK_BYTES + 1 });
+  clock.time_ms += RETENTION_DAYS * DAY_MS;
+  const before = await contents(store);
+  assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
+  assertEquals(await contents(store), before);
+
+  clock.time_ms += 1;
+  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, runs: 3 });
+  assertEquals(await contents(store), new Map());
+});
+
+Deno.test("a run that is pending stays with its payload, however old it is", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const old = await makeRun(store, clock, { size: 2 * CHUNK_BYTES, ends: false });
+  clock.time_ms += 10 * RETENTION_DAYS * DAY_MS;
+  const before = await contents(store);
+  assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
+  assertEquals(await contents(store), before);
+  assertEquals(await storedUnder(store, "pending"), [old.id]);
+});
+
+Deno.test("many old runs go, and the young ones stay as they are", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  for (let index = 0; index < 120; index++) await makeRun(store, clock);
+  clock.time_ms += RETENTION_DAYS * DAY_MS;
+  const young = [await makeRun(store, clock), await makeRun(store, clock)].map(({ id }) => id);
+  clock.time_ms += 1;
+  assertEquals((await cleanUpAt(store, clock)).report.runs, 120);
+  assertEquals(await storedUnder(store, "run"), young);
+  assertEquals(await storedUnder(store, "payload"), young);
+  const index = await Array.fromAsync(store.kv.list({ prefix: ["trigger_run", TRIGGER_ID] }));
+  assertEquals(index.map(({ key }) => key[2]), young);
+});
+
+Deno.test("ended executions go with what the engine keeps of them, open and young ones stay", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const save = async (status: ExecutionStatus) => {
+    const execution = executionOf(clock.time_ms, status);
+    await store.committer.commit(saveExecution(execution));
+    return execution.id;
+  };
+  const ended: string[] = [];
+  const open: string[] = [];
+  for (let turn = 0; turn < 20; turn++) {
+    ended.push(await save("complete"), await save("error"), await save("stopped"));
+    open.push(await save("queued"), await save("started"), await save("stopping"));
+  }
+  clock.time_ms += RETENTION_DAYS * DAY_MS;
+  const young = await save("complete");
+  clock.time_ms += 1;
+  const { report, told } = await cleanUpAt(store, clock);
+  assertEquals(report, { ...NOTHING, executions: 60 });
+  assertEquals(told.forgotten, ended);
+  assertEquals(await storedUnder(store, "execution"), [...open, young]);
+  assertEquals(told.inUse, new Set(["files/c0ffee"]));
+});
+
+Deno.test("an execution that the engine cannot forget stays, and no other has to wait for it", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const executions = [1, 2, 3].map(() => executionOf(clock.time_ms, "complete"));
+  for (const execution of executions) await store.committer.commit(saveExecution(execution));
+  const failing = executions[1]?.id ?? "";
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  let isBroken = true;
+  const engines = {
+    forget: (id: string) =>
+      isBroken && id === failing ? Promise.reject(new Error("busy")) : Promise.resolve(),
+  };
+  assertEquals((await cleanUpAt(store, clock, { engines })).report.executions, 2);
+  assertEquals(await storedUnder(store, "execution"), [failing]);
+  isBroken = false;
+  assertEquals((await cleanUpAt(store, clock, { engines })).report.executions, 1);
+});
+
+Deno.test("log entries go when their retention is over, those of triggers that are gone too", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const ids = Array.from({ length: 20 }, () => newId(clock.time_ms));
+  const triggerLog = new TriggerLog(store, clock);
+  const addToAll = () => {
+    for (const id of ids) triggerLog.add(id, { kind: "omitted", count: 1 });
+    return triggerLog.flush();
+  };
+  await addToAll();
+  await addToAll();
+  clock.time_ms += RETENTION_DAYS * DAY_MS;
+  await addToAll();
+  clock.time_ms += 1;
+  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, log_entries: 40 });
+  assertEquals(await storedUnder(store, "trigger_log"), ids);
+});
+
+Deno.test("an upload that was abandoned goes after an hour", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  await uploadPayload(store, newId(clock.time_ms), new Uint8Array(3 * CHUNK_BYTES));
+  clock.time_ms += HOUR_MS;
+  const young = newId(clock.time_ms);
+  await uploadPayload(store, young, new Uint8Array(2 * CHUNK_BYTES));
+  assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
+  clock.time_ms += 1;
+  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, uploads: 1 });
+  assertEquals(await storedUnder(store, "upload"), [young]);
+  assertEquals(await storedUnder(store, "payload"), [young, young]);
+});
+
+Deno.test("a part that fails does not keep the others from being cleaned up", async () => {
+  await using store = await storeInMemory(({ keys }, store) =>
+    keys.some(([first]) => first === "run")
+      ? Promise.reject(new TypeError("disk I/O error"))
+      : store()
+  );
+  const clock = new TestClock();
+  const run = { ...await makeRun(store, clock, { ends: false }), status: "completed" as const };
+  await store.kv.set(["run", run.id], run);
+  await store.committer.commit(saveExecution(executionOf(clock.time_ms, "complete")));
+  await uploadPayload(store, newId(clock.time_ms), new Uint8Array(CHUNK_BYTES));
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  const projects = { pruneTrees: () => Promise.reject(new Error("no such folder")) };
+  const { report } = await cleanUpAt(store, clock, { projects });
+  assertEquals(report, { ...NOTHING, executions: 1, uploads: 1 });
+});
+
+Deno.test("a cleanup that the service's stop interrupts ends soon, and the next one does the rest", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  for (let index = 0; index < 120; index++) await makeRun(store, clock);
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  const controller = new AbortController();
+  const first = cleanUpAt(store, clock, { signal: controller.signal });
+  setTimeout(() => controller.abort(), 0);
+  const removed = (await first).report.runs;
+  assertEquals(removed < 120, true, `${removed} were removed`);
+  assertEquals((await cleanUpAt(store, clock)).report.runs, 120 - removed);
+  assertEquals(await contents(store), new Map());
+});

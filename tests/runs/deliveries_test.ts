@@ -1,0 +1,89 @@
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { Acceptor } from "../../src/runs/accept.ts";
+import { Quotas } from "../../src/runs/quotas.ts";
+import { Worker } from "../../src/runs/worker.ts";
+import type { Store } from "../../src/store/store.ts";
+import { openTestStore } from "../store/fixture.ts";
+import { TestClock } from "../surroundings.ts";
+
+const TRIGGER = "01900000-0000-7000-8000-000000000001";
+
+function acceptor(store: Store, clock: TestClock): Acceptor {
+  const worker = new Worker({ store, clock, perform: () => Promise.resolve([]) });
+  return new Acceptor({ store, clock, worker, quotas: new Quotas(store, clock) });
+}
+
+function launch(id: string, rest: Record<string, unknown> = {}) {
+  return {
+    triggerId: TRIGGER,
+    project: "p",
+    actions: [],
+    quotas: [],
+    body: new TextEncoder().encode(id),
+    remoteIp: "127.0.0.1",
+    delivery: { id, window_s: 60 },
+    ...rest,
+  };
+}
+
+Deno.test("a repeat within the window is the first run again, also after a restart", async () => {
+  const clock = new TestClock();
+  await using database = await openTestStore();
+  const first = await acceptor(database.store, clock).accept(launch("a"));
+  assert("run" in first);
+  const again = await acceptor(database.store, clock).accept(launch("a"));
+  assertEquals(again, { repeatOf: first.run.id });
+
+  await database.reopen();
+  clock.time_ms += 59_999;
+  const later = await acceptor(database.store, clock).accept(launch("a"));
+  assertEquals(later, { repeatOf: first.run.id });
+  clock.time_ms += 2;
+  const afterwards = await acceptor(database.store, clock).accept(launch("a"));
+  assert("run" in afterwards);
+  assertNotEquals(afterwards.run.id, first.run.id);
+});
+
+Deno.test("of copies that arrive at once one is a run, and the others are that run", async () => {
+  await using database = await openTestStore();
+  const accepting = acceptor(database.store, new TestClock());
+  const outcomes = await Promise.all(
+    Array.from({ length: 20 }, () => accepting.accept(launch("a"))),
+  );
+  const runs = outcomes.flatMap((outcome) => "run" in outcome ? [outcome.run.id] : []);
+  assertEquals(runs.length, 1);
+  for (const outcome of outcomes) {
+    assertEquals("repeatOf" in outcome ? outcome.repeatOf : runs[0], runs[0]);
+  }
+});
+
+Deno.test("other deliveries and other triggers are no repeats", async () => {
+  await using database = await openTestStore();
+  const accepting = acceptor(database.store, new TestClock());
+  const other = "01900000-0000-7000-8000-000000000002";
+  for (const each of [launch("a"), launch("b"), launch("a", { triggerId: other })]) {
+    assert("run" in await accepting.accept(each));
+  }
+});
+
+Deno.test("a repeat of a delivery that was refused is not a repeat", async () => {
+  const clock = new TestClock();
+  await using database = await openTestStore();
+  const accepting = acceptor(database.store, clock);
+  const quotas = [{ period: 10, quota: 1 }];
+  assert("run" in await accepting.accept(launch("a", { quotas })));
+  const copies = await Promise.all([1, 2, 3].map(() => accepting.accept(launch("b", { quotas }))));
+  assertEquals(copies.map((copy) => Object.keys(copy)), [["exhausted"], ["exhausted"], [
+    "exhausted",
+  ]]);
+  clock.time_ms += 11_000;
+  assert("run" in await accepting.accept(launch("b", { quotas })));
+});
+
+Deno.test("a repeat uses up no quota", async () => {
+  await using database = await openTestStore();
+  const accepting = acceptor(database.store, new TestClock());
+  const quotas = [{ period: 10, quota: 2 }];
+  for (let count = 0; count < 5; count++) await accepting.accept(launch("a", { quotas }));
+  assert("run" in await accepting.accept(launch("b", { quotas })));
+});

@@ -1,0 +1,91 @@
+/**
+ * What the tests of runs share: launches made by hand, and what a database holds of runs.
+ *
+ * @module
+ */
+import { newId } from "../../src/ids.ts";
+import { Acceptor, type Launch } from "../../src/runs/accept.ts";
+import { Quotas } from "../../src/runs/quotas.ts";
+import { type Perform, Worker, type WorkerParts } from "../../src/runs/worker.ts";
+import { acceptWrites, listPending, type PendingRun } from "../../src/store/runs.ts";
+import type { Store } from "../../src/store/store.ts";
+import { TestClock } from "../surroundings.ts";
+
+/** The trigger that launches are of where a test does not say. */
+export const TRIGGER_ID = "0190fe82-c984-7f66-8302-69874914e1c9";
+
+/** Makes a launch; a test says what it cares for. */
+export function launchOf(parts: Partial<Launch> = {}): Launch {
+  return {
+    triggerId: TRIGGER_ID,
+    project: "files",
+    actions: [{ type: "run_execution" }],
+    quotas: [],
+    body: new TextEncoder().encode("hello"),
+    remoteIp: "192.0.2.7",
+    ...parts,
+  };
+}
+
+/** Takes a run on and never ends it. */
+export const neverEnds: Perform = () => new Promise(() => {});
+
+/** A worker and the acceptor that feeds it. */
+export interface Desk {
+  acceptor: Acceptor;
+  worker: Worker;
+}
+
+/**
+ * Puts an acceptor and a worker on a store, as the service does. They need no closing unless the worker
+ * is started.
+ */
+export function openDesk(store: Store, parts: Partial<WorkerParts> = {}): Desk {
+  const clock = parts.clock ?? new TestClock();
+  const worker = new Worker({
+    store,
+    clock,
+    perform: neverEnds,
+    launchesUnderWay: () => acceptor.underWay,
+    ...parts,
+  });
+  const quotas = new Quotas(store, clock);
+  const acceptor: Acceptor = new Acceptor({ store, clock, worker, quotas });
+  return { acceptor, worker };
+}
+
+/** A run as a worker of another life has accepted it. */
+export function pendingOf(parts: Partial<PendingRun> & { time_ms?: number } = {}): PendingRun {
+  const { time_ms = Date.UTC(2026, 0, 1), ...pending } = parts;
+  return {
+    run: {
+      id: newId(time_ms),
+      trigger_id: TRIGGER_ID,
+      project: "files",
+      status: "pending",
+      created_at: new Date(time_ms).toISOString(),
+      remote_ip: "192.0.2.7",
+      payload: { size: 0, sha256: "" },
+      actions: [],
+    },
+    actions: [{ type: "run_execution" }],
+    worker: newId(time_ms - 1),
+    ...pending,
+  };
+}
+
+/** Stores runs as another worker would have accepted them, and answers their ids. */
+export async function storePending(
+  store: Store,
+  pending: readonly PendingRun[],
+): Promise<string[]> {
+  await Promise.all(
+    pending.map((each) => store.committer.write(acceptWrites(each, new Uint8Array()))),
+  );
+  return pending.map(({ run }) => run.id);
+}
+
+/** The ids of the runs that have not ended. */
+export async function pendingIds(store: Store): Promise<string[]> {
+  return (await Array.fromAsync(listPending(store))).map(({ run }) => run.id);
+}

@@ -1,0 +1,224 @@
+/**
+ * Quotas where they are kept: in the commits of a real database, over restarts, under bursts. The
+ * measure is the list of accepted launches that a test keeps, not what the service has counted.
+ */
+import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
+import fc from "fast-check";
+import { type Quota, Quotas, smallestByPeriod } from "../../src/runs/quotas.ts";
+import type { Store } from "../../src/store/store.ts";
+import { openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
+import { TestClock } from "../surroundings.ts";
+import { launchOf, openDesk, TRIGGER_ID } from "./fixture.ts";
+
+/** The most launches that any span of a period holds, both ends included. */
+function mostWithin(period_ms: number, accepted_ms: readonly number[]): number {
+  let first = 0;
+  let most = 0;
+  accepted_ms.forEach((time_ms, last) => {
+    while ((accepted_ms[first] ?? 0) < time_ms - period_ms) first += 1;
+    most = Math.max(most, last - first + 1);
+  });
+  return most;
+}
+
+/** Whether the rule lets a quota refuse a launch: as many launches lie within 1.02 periods. */
+function mayRefuse({ period, quota }: Quota, accepted_ms: readonly number[], now_ms: number) {
+  return accepted_ms.filter((time_ms) => time_ms > now_ms - period * 1_020).length >= quota;
+}
+
+const quotas = fc.uniqueArray(
+  fc.record({
+    period: fc.oneof(fc.integer({ min: 1, max: 10 }), fc.constantFrom(60, 3_600)),
+    quota: fc.integer({ min: 1, max: 8 }),
+  }),
+  { minLength: 1, maxLength: 3, selector: ({ period }) => period },
+);
+
+const steps = fc.array(
+  fc.record({
+    /** In thousandths of the shortest period. */
+    pause: fc.oneof(
+      fc.constant(0),
+      fc.integer({ min: 1, max: 300 }),
+      fc.constantFrom(980, 999, 1_000, 1_001, 1_019, 1_020, 1_021),
+      fc.integer({ min: 1_000, max: 20_000 }),
+    ),
+    burst: fc.integer({ min: 1, max: 12 }),
+    restart: fc.constantFrom("none", "none", "none", "idle", "busy"),
+  }),
+  { minLength: 1, maxLength: 25, size: "max" },
+);
+
+Deno.test("no span holds more than a quota, and nothing is refused without need, over restarts", async () => {
+  await fc.assert(
+    fc.asyncProperty(quotas, steps, async (quotas, steps) => {
+      await using open = await openTestStore();
+      const clock = new TestClock();
+      const accepted_ms: number[] = [];
+      const unit_ms = Math.min(...quotas.map(({ period }) => period));
+      let desk = openDesk(open.store, { clock });
+      for (const { pause, burst, restart } of steps) {
+        clock.time_ms += pause * unit_ms;
+        const accept = () => desk.acceptor.accept(launchOf({ quotas }));
+        if (restart !== "none") {
+          // A launch that is under way when the store closes is accepted or not, and told which.
+          const cutOff = restart === "busy" ? accept().catch(() => undefined) : undefined;
+          desk = openDesk(await open.reopen(), { clock });
+          const answer = await cutOff;
+          if (answer && "run" in answer) accepted_ms.push(clock.time_ms);
+        }
+        const answers = await Promise.all(Array.from({ length: burst }, accept));
+        for (const answer of answers) if ("run" in answer) accepted_ms.push(clock.time_ms);
+        for (const answer of answers) {
+          if (!("exhausted" in answer)) continue;
+          assert(
+            mayRefuse(answer.exhausted, accepted_ms, clock.time_ms),
+            "was refused without need",
+          );
+        }
+      }
+      for (const { period, quota } of quotas) {
+        assertLessOrEqual(mostWithin(period * 1_000, accepted_ms), quota);
+      }
+      assertEquals((await storedUnder(open.store, "pending")).length, accepted_ms.length);
+    }),
+    { numRuns: 25 },
+  );
+});
+
+Deno.test("a burst takes the quota and not one more, and says which one is used up", async () => {
+  await using store = await storeInMemory();
+  const { acceptor } = openDesk(store);
+  const quotas = [{ period: 60, quota: 100 }, { period: 3_600, quota: 7 }];
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, () => acceptor.accept(launchOf({ quotas }))),
+  );
+  assertEquals(answers.filter((answer) => "run" in answer).length, 7);
+  assertEquals(answers.at(-1), { exhausted: { period: 3_600, quota: 7 } });
+});
+
+Deno.test("the quotas of one trigger are not those of another", async () => {
+  await using store = await storeInMemory();
+  const { acceptor } = openDesk(store);
+  const quotas = [{ period: 60, quota: 1 }];
+  for (const triggerId of [TRIGGER_ID, TRIGGER_ID.replace("0190", "0191")]) {
+    assert("run" in await acceptor.accept(launchOf({ quotas, triggerId })), triggerId);
+    assert("exhausted" in await acceptor.accept(launchOf({ quotas, triggerId })), triggerId);
+  }
+});
+
+Deno.test("a launch that one quota refuses uses up nothing of another", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const { acceptor } = openDesk(store, { clock });
+  for (
+    const quotas of [
+      [{ period: 3_600, quota: 3 }, { period: 10, quota: 1 }],
+      [{ period: 10, quota: 1 }, { period: 3_600, quota: 3 }],
+    ]
+  ) {
+    clock.time_ms += 2 * 3_600_000;
+    const answers: boolean[] = [];
+    for (let turn = 0; turn < 4; turn++) {
+      for (let again = 0; again < 5; again++) {
+        answers.push("run" in await acceptor.accept(launchOf({ quotas })));
+      }
+      clock.time_ms += 10_200;
+    }
+    const firstOfFive = answers.filter((_, index) => index % 5 === 0);
+    assertEquals(firstOfFive, [true, true, true, false]);
+    assertEquals(answers.filter((isAccepted) => isAccepted).length, 3);
+  }
+});
+
+Deno.test("a launch that could not be stored gives back what it used", async () => {
+  let isBroken = true;
+  await using store = await storeInMemory((_commit, store) =>
+    isBroken ? Promise.reject(new TypeError("disk is full")) : store()
+  );
+  const { acceptor } = openDesk(store);
+  const quotas = [{ period: 60, quota: 2 }, { period: 3_600, quota: 3 }];
+  const accept = () => acceptor.accept(launchOf({ quotas }));
+  for (let turn = 0; turn < 3; turn++) {
+    const results = await Promise.allSettled([accept(), accept(), accept()]);
+    assertEquals(results.filter(({ status }) => status === "fulfilled"), []);
+  }
+  isBroken = false;
+  const answers = await Promise.all([accept(), accept(), accept()]);
+  assertEquals(answers.map((answer) => "run" in answer), [true, true, false]);
+});
+
+Deno.test("what was used before a restart counts after it", async () => {
+  await using open = await openTestStore();
+  const clock = new TestClock();
+  const quotas = [{ period: 60, quota: 2 }];
+  const accept = async (store: Store) =>
+    "run" in await openDesk(store, { clock }).acceptor.accept(launchOf({ quotas }));
+  assertEquals([await accept(open.store), await accept(await open.reopen())], [true, true]);
+  clock.time_ms += 59_000;
+  assertEquals(await accept(await open.reopen()), false);
+  clock.time_ms += 2_200;
+  assertEquals(await accept(await open.reopen()), true);
+});
+
+Deno.test("after a restart at which the clock was set back, capacity still comes back", async () => {
+  await using open = await openTestStore();
+  const clock = new TestClock();
+  const quotas = [{ period: 60, quota: 2 }];
+  const before = openDesk(open.store, { clock });
+  for (let turn = 0; turn < 2; turn++) await before.acceptor.accept(launchOf({ quotas }));
+
+  clock.time_ms -= 24 * 3_600_000;
+  const { acceptor } = openDesk(await open.reopen(), { clock });
+  const accept = async () => "run" in await acceptor.accept(launchOf({ quotas }));
+  assertEquals(await accept(), false);
+  clock.time_ms += 59_000;
+  assertEquals(await accept(), false);
+  clock.time_ms += 2_200;
+  assertEquals([await accept(), await accept(), await accept()], [true, true, false]);
+});
+
+Deno.test("a wall clock that jumps while the service runs gives nothing back, and takes nothing", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const { acceptor } = openDesk(store, { clock });
+  const quotas = [{ period: 60, quota: 1 }];
+  const accept = async () => "run" in await acceptor.accept(launchOf({ quotas }));
+  assertEquals(await accept(), true);
+  clock.ahead_ms = 3_600_000;
+  assertEquals(await accept(), false);
+  clock.ahead_ms = -3_600_000;
+  clock.time_ms += 61_200;
+  assertEquals(await accept(), true);
+});
+
+Deno.test("a launch learns of an exhausted quota without using it", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const quotas = new Quotas(store, clock);
+  const limits = [{ period: 60, quota: 1 }];
+  await quotas.load(TRIGGER_ID, limits);
+  assertEquals(quotas.isLoaded(TRIGGER_ID, limits), true);
+  assertEquals(quotas.isLoaded(TRIGGER_ID, [...limits, { period: 61, quota: 1 }]), false);
+  for (let turn = 0; turn < 3; turn++) {
+    assertEquals(quotas.exhausted(TRIGGER_ID, limits), undefined);
+  }
+  const admission = quotas.admit(TRIGGER_ID, limits);
+  assert("writes" in admission);
+  assertEquals(quotas.exhausted(TRIGGER_ID, limits), limits[0]);
+  admission.undo();
+  assertEquals(quotas.exhausted(TRIGGER_ID, limits), undefined);
+});
+
+Deno.test("of several quotas of one period the smallest counts", () => {
+  assertEquals(
+    smallestByPeriod([
+      { period: 60, quota: 5 },
+      { period: 3_600, quota: 1 },
+      { period: 60, quota: 2 },
+      { period: 60, quota: 9 },
+    ]),
+    [{ period: 60, quota: 2 }, { period: 3_600, quota: 1 }],
+  );
+  assertEquals(smallestByPeriod([]), []);
+});

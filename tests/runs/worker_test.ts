@@ -1,0 +1,499 @@
+/**
+ * The worker against the promise that an accepted run is performed, and performed once: under load, with
+ * more runs than it keeps in memory, after another worker's death, and while it stops.
+ */
+import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
+import { type Perform, statusOf, Worker, type WorkerParts } from "../../src/runs/worker.ts";
+import { keys } from "../../src/store/keys.ts";
+import {
+  type ActionOutcome,
+  getPending,
+  getRun,
+  listPending,
+  type Run,
+} from "../../src/store/runs.ts";
+import type { Store } from "../../src/store/store.ts";
+import { openTestStore, storeInMemory } from "../store/fixture.ts";
+import { eventually, TestClock } from "../surroundings.ts";
+import {
+  type Desk,
+  launchOf,
+  neverEnds,
+  openDesk,
+  pendingIds,
+  pendingOf,
+  storePending,
+} from "./fixture.ts";
+
+/** A worker that is started, and closed at the end of its scope. */
+async function startDesk(
+  store: Store,
+  parts: Partial<WorkerParts> = {},
+): Promise<Desk & AsyncDisposable> {
+  const desk = openDesk(store, parts);
+  await desk.worker.start();
+  return { ...desk, [Symbol.asyncDispose]: () => desk.worker.close(0) };
+}
+
+/** Performs runs, and counts how often each is performed and how many are at a time. */
+class Counter {
+  readonly counts = new Map<string, number>();
+  /** The most that were performed at a time. */
+  most = 0;
+  #now = 0;
+
+  constructor(private readonly work: () => Promise<unknown> = () => Promise.resolve()) {}
+
+  readonly perform: Perform = async ({ run }) => {
+    this.counts.set(run.id, (this.counts.get(run.id) ?? 0) + 1);
+    this.most = Math.max(this.most, ++this.#now);
+    await this.work();
+    this.#now--;
+    return [ok()];
+  };
+}
+
+function assertEachOnce(counts: ReadonlyMap<string, number>, ids: readonly string[]): void {
+  assertEquals([...counts.keys()].toSorted(), ids.toSorted());
+  assertEquals(new Set(counts.values()), new Set([1]));
+}
+
+function untilNothingIsPending(store: Store): Promise<true> {
+  return eventually(async () => (await pendingIds(store)).length === 0 ? true : undefined);
+}
+
+function untilIdle({ worker }: Desk): Promise<true> {
+  return eventually(() => worker.backlog === 0 ? true : undefined);
+}
+
+async function accept({ acceptor }: Desk): Promise<string> {
+  const answer = await acceptor.accept(launchOf());
+  assert("run" in answer);
+  return answer.run.id;
+}
+
+function pause(time_ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, time_ms));
+}
+
+Deno.test("every accepted run is performed once, so many at a time, however often others look", async () => {
+  await using open = await openTestStore();
+  const counted = new Counter(() => pause(Math.random() * 3));
+  const ids: string[] = [];
+  {
+    await using desk = await startDesk(open.store, { perform: counted.perform, concurrency: 16 });
+    const sender = async () => {
+      for (let turn = 0; turn < 50; turn++) {
+        ids.push(await accept(desk));
+        desk.worker.claim();
+      }
+    };
+    await Promise.all(Array.from({ length: 20 }, sender));
+    await untilNothingIsPending(open.store);
+    await untilIdle(desk);
+  }
+  assertEquals(ids.length, 1_000);
+  assertEachOnce(counted.counts, ids);
+  assertLessOrEqual(counted.most, 16);
+  assertGreater(counted.most, 4);
+  for (const id of ids.slice(-10)) {
+    assertEquals((await getRun(open.store, id))?.status, "completed");
+  }
+
+  await using later = await startDesk(await open.reopen(), { perform: counted.perform });
+  await pause(20);
+  assertEquals(later.worker.backlog, 0);
+  assertEachOnce(counted.counts, ids);
+});
+
+Deno.test("more runs than are kept in memory are all performed, each once", async () => {
+  await using store = await storeInMemory();
+  const counted = new Counter(() => pause(1));
+  await using desk = await startDesk(store, {
+    perform: counted.perform,
+    concurrency: 4,
+    heldMax: 10,
+  });
+  const ids = await Promise.all(Array.from({ length: 300 }, () => accept(desk)));
+  await untilNothingIsPending(store);
+  assertEachOnce(counted.counts, ids);
+  assertLessOrEqual(counted.most, 4);
+  await untilIdle(desk);
+});
+
+Deno.test("refused launches take no place of those that wait for memory", async () => {
+  await using store = await storeInMemory();
+  const counted = new Counter(() => pause(1));
+  await using desk = await startDesk(store, {
+    perform: counted.perform,
+    concurrency: 1,
+    heldMax: 1,
+  });
+  const quotas = [{ period: 60, quota: 10 }];
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, () => desk.acceptor.accept(launchOf({ quotas }))),
+  );
+  await untilNothingIsPending(store);
+  assertEachOnce(counted.counts, answers.flatMap((answer) => "run" in answer ? answer.run.id : []));
+  assertEquals(counted.counts.size, 10);
+});
+
+Deno.test("a look that is asked for during another one finds what has come since", async () => {
+  await using store = await storeInMemory();
+  const counted = new Counter();
+  await using desk = await startDesk(store, { perform: counted.perform });
+  await pause(5);
+  desk.worker.claim();
+  const stored = storePending(store, [pendingOf()]);
+  desk.worker.claim();
+  const ids = await stored;
+  await untilNothingIsPending(store);
+  assertEachOnce(counted.counts, ids);
+});
+
+Deno.test("what a worker that is gone has accepted is taken over at the start, each run once", async (t) => {
+  for (const heldMax of [1, 7, 1_000]) {
+    await t.step(`with ${heldMax} runs in memory`, async () => {
+      await using store = await storeInMemory();
+      const dead = pendingOf().worker;
+      const pending = Array.from({ length: 120 }, () => pendingOf({ worker: dead }));
+      const ids = await storePending(store, pending);
+      // It has just shown itself alive. Its folder is another process's now, so it is dead.
+      const clock = new TestClock();
+      await store.kv.set(keys.worker(dead), { until_ms: clock.time_ms + 50_000 });
+      const counted = new Counter(() => pause(1));
+      await using desk = await startDesk(store, { clock, perform: counted.perform, heldMax });
+      await untilNothingIsPending(store);
+      assertEachOnce(counted.counts, ids);
+      await untilIdle(desk);
+    });
+  }
+});
+
+Deno.test("no more runs are taken over than memory may hold and places take", async () => {
+  await using store = await storeInMemory();
+  await storePending(store, Array.from({ length: 50 }, () => pendingOf()));
+  await using desk = await startDesk(store, { concurrency: 2, heldMax: 5 });
+  await pause(20);
+  const pending = await Array.fromAsync(listPending(store));
+  assertEquals(pending.filter(({ worker }) => worker === desk.worker.id).length, 7);
+  assertEquals(desk.worker.backlog, 50);
+});
+
+Deno.test("after close nothing is taken over any more", async () => {
+  let commits = 0;
+  await using store = await storeInMemory(async (_commit, store) => {
+    await pause(2);
+    commits++;
+    return await store();
+  });
+  await storePending(store, Array.from({ length: 50 }, () => pendingOf()));
+  const desk = openDesk(store);
+  await desk.worker.start();
+  await pause(5);
+  await desk.worker.close(0);
+  const before = commits;
+  await pause(10);
+  assertEquals(commits, before);
+});
+
+Deno.test("a run that is taken over may have been begun before, a new one not", async () => {
+  await using store = await storeInMemory();
+  const [old] = await storePending(store, [pendingOf({ actions: [{ type: "old" }] })]);
+  const seen = new Map<string, { repeated: boolean; actions: readonly unknown[] }>();
+  await using desk = await startDesk(store, {
+    perform: ({ run, repeated, actions }) => {
+      seen.set(run.id, { repeated, actions });
+      return Promise.resolve([]);
+    },
+  });
+  const fresh = await accept(desk);
+  await untilNothingIsPending(store);
+  assertEquals(
+    seen,
+    new Map([
+      [old ?? "", { repeated: true, actions: [{ type: "old" }] }],
+      [fresh, { repeated: false, actions: [{ type: "run_execution" }] }],
+    ]),
+  );
+});
+
+Deno.test("a worker that vanished in the middle leaves its runs to the next one", async () => {
+  await using open = await openTestStore();
+  // Four are being performed when it vanishes, the others wait.
+  const first = openDesk(open.store, { concurrency: 4 });
+  const ids = await Promise.all(Array.from({ length: 20 }, () => accept(first)));
+  const counted = new Counter();
+  const store = await open.reopen();
+  await using _desk = await startDesk(store, { perform: counted.perform });
+  await untilNothingIsPending(store);
+  assertEachOnce(counted.counts, ids);
+});
+
+Deno.test("a run of a worker that is alive is left to it, until its sign of life is too old", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const counted = new Counter();
+  await using desk = await startDesk(store, { clock, perform: counted.perform });
+  const pending = pendingOf();
+  await store.kv.set(keys.worker(pending.worker), { until_ms: clock.time_ms + 60_000 });
+  const ids = await storePending(store, [pending]);
+  desk.worker.claim();
+  await pause(20);
+  assertEquals(counted.counts.size, 0);
+  clock.time_ms += 60_000;
+  desk.worker.claim();
+  await untilNothingIsPending(store);
+  assertEachOnce(counted.counts, ids);
+});
+
+Deno.test("runs that never end do not keep others from being performed", async () => {
+  await using store = await storeInMemory();
+  const counted = new Counter();
+  const hangs = new Set<string>();
+  await using desk = await startDesk(store, {
+    concurrency: 8,
+    perform: (waiting, signal) => {
+      if (hangs.size === 7) return counted.perform(waiting, signal);
+      hangs.add(waiting.run.id);
+      return neverEnds(waiting, signal);
+    },
+  });
+  const ids: string[] = [];
+  for (let turn = 0; turn < 30; turn++) ids.push(await accept(desk));
+  await eventually(() => counted.counts.size === 23 ? true : undefined);
+  await eventually(async () => (await pendingIds(store)).length === 7 ? true : undefined);
+  assertEquals(await pendingIds(store), ids.slice(0, 7));
+});
+
+Deno.test("while launches wait runs get few places, and all of them when the last is told", async () => {
+  await using store = await storeInMemory();
+  const counted = new Counter(() => new Promise(() => {}));
+  let underWay = 1;
+  await using desk = await startDesk(store, {
+    concurrency: 8,
+    perform: counted.perform,
+    launchesUnderWay: () => underWay,
+  });
+  for (let turn = 0; turn < 20; turn++) await accept(desk);
+  assert(counted.most > 0 && counted.most < 8, `${counted.most} at a time`);
+  underWay = 0;
+  await accept(desk);
+  assertEquals(counted.most, 8);
+});
+
+Deno.test("a run that came while others hang is performed as soon as its sender is told", async () => {
+  await using store = await storeInMemory();
+  const counted = new Counter(() => new Promise(() => {}));
+  await using desk = await startDesk(store, { concurrency: 8, perform: counted.perform });
+  for (let turn = 1; turn <= 8; turn++) {
+    await accept(desk);
+    assertEquals(counted.counts.size, turn);
+  }
+});
+
+Deno.test("close lets what runs end, leaves the rest, and the next worker takes exactly that", async () => {
+  await using open = await openTestStore();
+  const ends = Promise.withResolvers<void>();
+  const counted = new Counter(() => ends.promise);
+  const first = openDesk(open.store, { perform: counted.perform, concurrency: 5 });
+  await first.worker.start();
+  const ids = await Promise.all(Array.from({ length: 12 }, () => accept(first)));
+  const closed = first.worker.close(5_000);
+  first.worker.claim();
+  setTimeout(() => ends.resolve(), 10);
+  await closed;
+  assertEquals(counted.counts.size, 5);
+  assertEquals(await pendingIds(open.store), ids.slice(5));
+
+  const store = await open.reopen();
+  await using _desk = await startDesk(store, { perform: counted.perform });
+  await untilNothingIsPending(store);
+  assertEachOnce(counted.counts, ids);
+});
+
+Deno.test("a run that has not ended at the deadline is told to, and stays pending whatever it says", async () => {
+  await using store = await storeInMemory();
+  let aborted = false;
+  const late = Promise.withResolvers<ActionOutcome[]>();
+  const desk = openDesk(store, {
+    perform: (_waiting, signal) => {
+      signal.addEventListener("abort", () => aborted = true);
+      return late.promise;
+    },
+  });
+  await desk.worker.start();
+  const id = await accept(desk);
+  const started = performance.now();
+  await desk.worker.close(20);
+  assert(performance.now() - started < 1_000);
+  assertEquals(aborted, true);
+  late.resolve([{ action: "run_execution", error: "The service stopped" }]);
+  await pause(5);
+  assertEquals((await getRun(store, id))?.status, "pending");
+
+  const counted = new Counter();
+  await using _next = await startDesk(store, { perform: counted.perform });
+  await untilNothingIsPending(store);
+  assertEachOnce(counted.counts, [id]);
+});
+
+Deno.test("after close nothing is begun, not even what is accepted then", async () => {
+  await using store = await storeInMemory();
+  const counted = new Counter();
+  const desk = openDesk(store, { perform: counted.perform });
+  await desk.worker.start();
+  await desk.worker.close(0);
+  const id = await accept(desk);
+  desk.worker.claim();
+  await pause(5);
+  assertEquals(counted.counts.size, 0);
+  assertEquals(await pendingIds(store), [id]);
+});
+
+Deno.test("an end that the database does not take is stored when it takes it again", async () => {
+  let isBroken = false;
+  await using store = await storeInMemory((_commit, store) =>
+    isBroken ? Promise.reject(new TypeError("disk is full")) : store()
+  );
+  const ended: string[] = [];
+  const counted = new Counter(() => {
+    isBroken = true;
+    return Promise.resolve();
+  });
+  await using desk = await startDesk(store, {
+    perform: counted.perform,
+    onEnd: ({ id }) => void ended.push(id),
+  });
+  const id = await accept(desk);
+  await pause(10);
+  assertEquals([ended, await pendingIds(store), desk.worker.backlog], [[], [id], 1]);
+  isBroken = false;
+  await untilNothingIsPending(store);
+  await eventually(() => ended.length > 0 ? true : undefined);
+  assertEachOnce(counted.counts, [id]);
+});
+
+Deno.test("a run that could not be taken over is taken over at the next look", async () => {
+  let isBroken = false;
+  await using store = await storeInMemory((_commit, store) =>
+    isBroken ? Promise.reject(new TypeError("disk is full")) : store()
+  );
+  const counted = new Counter();
+  await using desk = await startDesk(store, { perform: counted.perform });
+  const ids = await storePending(store, [pendingOf(), pendingOf()]);
+  isBroken = true;
+  desk.worker.claim();
+  await pause(10);
+  assertEquals(counted.counts.size, 0);
+  isBroken = false;
+  desk.worker.claim();
+  await untilNothingIsPending(store);
+  assertEachOnce(counted.counts, ids);
+});
+
+Deno.test("a run of many actions with very long errors ends, and keeps the beginning of each", async () => {
+  await using store = await storeInMemory();
+  const error = `Cannot find the step “train”; ${"x".repeat(5_000)}`;
+  await using desk = await startDesk(store, {
+    perform: () =>
+      Promise.resolve(Array.from({ length: 16 }, () => ({ action: "run_execution", error }))),
+  });
+  const id = await accept(desk);
+  await untilNothingIsPending(store);
+  const run = await getRun(store, id);
+  assertEquals(run?.status, "error");
+  for (const action of run?.actions ?? []) {
+    assert(action.error && action.error.length >= 1_000 && error.startsWith(action.error));
+  }
+});
+
+const outcomes: { name: string; actions: ActionOutcome[]; status: Run["status"] }[] = [
+  { name: "nothing to do", actions: [], status: "completed" },
+  { name: "all succeeded", actions: [ok(), ok()], status: "completed" },
+  { name: "the only one failed", actions: [failed()], status: "error" },
+  { name: "all failed", actions: [failed(), failed()], status: "error" },
+  { name: "the first failed", actions: [failed(), ok()], status: "complete_with_error" },
+  { name: "the last failed", actions: [ok(), ok(), failed()], status: "complete_with_error" },
+  { name: "one failed without a word", actions: [failed("")], status: "error" },
+];
+
+function ok(): ActionOutcome {
+  return { action: "run_execution", created: { execution_id: "e" } };
+}
+
+function failed(error = "no such step"): ActionOutcome {
+  return { action: "run_execution", error };
+}
+
+for (const { name, actions, status } of outcomes) {
+  Deno.test(`a run of which ${name} ends as ${status}`, async () => {
+    assertEquals(statusOf(actions), status);
+    await using store = await storeInMemory();
+    const clock = new TestClock(Date.UTC(2026, 0, 2, 3, 4, 5));
+    const told: Run[] = [];
+    await using desk = await startDesk(store, {
+      clock,
+      perform: () => {
+        clock.time_ms += 1_500;
+        return Promise.resolve(actions);
+      },
+      onEnd: (run) => void told.push(run),
+    });
+    const id = await accept(desk);
+    await untilNothingIsPending(store);
+    const run = await getRun(store, id);
+    assertEquals(run?.status, status);
+    assertEquals(run?.actions, actions);
+    assertEquals(run?.created_at, "2026-01-02T03:04:05.000Z");
+    assertEquals(run?.ended_at, "2026-01-02T03:04:06.500Z");
+    await eventually(() => told.length > 0 ? true : undefined);
+    assertEquals(told.map(({ id, status }) => ({ id, status })), [{ id, status }]);
+  });
+}
+
+Deno.test("ended says when a run has ended, and its end is on disk then", async () => {
+  await using store = await storeInMemory();
+  const ends = Promise.withResolvers<void>();
+  await using desk = await startDesk(store, { perform: () => ends.promise.then(() => []) });
+  const id = await accept(desk);
+  const { signal } = new AbortController();
+  const seen = [1, 2, 3].map(async () => {
+    const answer = await desk.worker.ended(id, signal);
+    return [answer, (await getRun(store, id))?.status];
+  });
+  await pause(5);
+  ends.resolve();
+  assertEquals(await Promise.all(seen), Array(3).fill([true, "completed"]));
+  assertEquals(await desk.worker.ended(id, signal), true, "it had ended before");
+  assertEquals(await desk.worker.ended(pendingOf().run.id, signal), true, "there is no such run");
+});
+
+Deno.test("ended misses no end, whenever it comes", async () => {
+  await using store = await storeInMemory();
+  await using desk = await startDesk(store, { perform: () => Promise.resolve([]) });
+  const { signal } = new AbortController();
+  const waits = Array.from({ length: 200 }, async () => {
+    const id = await accept(desk);
+    assertEquals(await desk.worker.ended(id, signal), true);
+    assertEquals(await getPending(store, id), undefined);
+  });
+  await Promise.all(waits);
+});
+
+Deno.test("ended gives up when its signal aborts, before and while it waits", async () => {
+  await using store = await storeInMemory();
+  await using desk = await startDesk(store, { perform: neverEnds });
+  const id = await accept(desk);
+  assertEquals(await desk.worker.ended(id, AbortSignal.abort()), false);
+  const controller = new AbortController();
+  const waiting = desk.worker.ended(id, controller.signal);
+  setTimeout(() => controller.abort(), 5);
+  assertEquals(await waiting, false);
+});
+
+Deno.test("each worker has a name of its own", async () => {
+  await using store = await storeInMemory();
+  const parts = { store, clock: new TestClock(), perform: neverEnds };
+  assert(new Worker(parts).id !== new Worker(parts).id);
+});

@@ -1,0 +1,121 @@
+/**
+ * What the tests of everything that is stored share: a store to write to, and a database that a test
+ * can look into and break.
+ *
+ * @module
+ */
+import { Committer, type CommitterEvents } from "../../src/store/committer.ts";
+import { openStore, type OpenStoreOptions, type Store } from "../../src/store/store.ts";
+import { temporaryFolder } from "../surroundings.ts";
+
+/** A data folder and the store that is open on it. Both are gone at the end of its scope. */
+export interface TestStore extends AsyncDisposable {
+  readonly folder: string;
+  /** The store that is open now. */
+  readonly store: Store;
+  /** Closes the store and opens it again. */
+  reopen(): Promise<Store>;
+}
+
+/** Opens a store on a data folder of its own. */
+export async function openTestStore(options: OpenStoreOptions = {}): Promise<TestStore> {
+  const folder = await temporaryFolder();
+  let store = await openStore(folder.path, options);
+  return {
+    folder: folder.path,
+    get store() {
+      return store;
+    },
+    async reopen() {
+      await store.close();
+      return store = await openStore(folder.path, options);
+    },
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** One commit, as a test sees it. */
+export interface SeenCommit {
+  /** The keys that are set or deleted, in order. */
+  keys: Deno.KvKey[];
+  /** The messages that are enqueued. */
+  messages: unknown[];
+}
+
+/** Stands between a committer and the database: calls `store` to let a commit through. */
+export type Between = (
+  commit: SeenCommit,
+  store: () => Promise<Deno.KvCommitResult | Deno.KvCommitError>,
+) => Promise<Deno.KvCommitResult | Deno.KvCommitError>;
+
+/** A store in memory whose commits pass a function of the test. */
+export async function storeInMemory(
+  between: Between = (_commit, store) => store(),
+  events: CommitterEvents = {},
+): Promise<Store> {
+  const kv = watchedKv(await Deno.openKv(":memory:"), between);
+  const committer = new Committer(kv, events);
+  const close = async () => {
+    await committer.drain();
+    kv.close();
+  };
+  return { kv, committer, probe: () => Promise.resolve(true), close, [Symbol.asyncDispose]: close };
+}
+
+/** A database whose atomic operations pass a function of the test. */
+export function watchedKv(kv: Deno.Kv, between: Between): Deno.Kv {
+  return standIn(kv, { atomic: () => watchedOperation(kv.atomic(), between) });
+}
+
+function watchedOperation(operation: Deno.AtomicOperation, between: Between) {
+  const seen: SeenCommit = { keys: [], messages: [] };
+  const watched: Deno.AtomicOperation = standIn(operation, {
+    set(key: Deno.KvKey, value: unknown, options?: { expireIn?: number }) {
+      operation.set(key, value, options);
+      seen.keys.push(key);
+      return watched;
+    },
+    delete(key: Deno.KvKey) {
+      operation.delete(key);
+      seen.keys.push(key);
+      return watched;
+    },
+    enqueue(message: unknown) {
+      operation.enqueue(message);
+      seen.messages.push(message);
+      return watched;
+    },
+    commit: () => between(seen, () => operation.commit()),
+  });
+  return watched;
+}
+
+/** An object that does what `target` does, but for the methods that are given. */
+function standIn<T extends object>(target: T, methods: Record<string, unknown>): T {
+  return new Proxy(target, {
+    get(_target, name) {
+      const own = typeof name === "string" ? methods[name] : undefined;
+      const value: unknown = own ?? Reflect.get(target, name, target);
+      return typeof value === "function" && own === undefined ? value.bind(target) : value;
+    },
+  });
+}
+
+/** Everything that is stored, by its key as JSON. */
+export async function contents(store: Store): Promise<Map<string, unknown>> {
+  const found = new Map<string, unknown>();
+  for await (const { key, value } of store.kv.list({ prefix: [] })) {
+    found.set(JSON.stringify(key), value);
+  }
+  return found;
+}
+
+/** The second parts of all keys that begin with `first`, such as the ids of all runs. */
+export async function storedUnder(store: Store, first: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { key } of store.kv.list({ prefix: [first] })) found.push(String(key[1]));
+  return found;
+}

@@ -1,0 +1,139 @@
+/**
+ * Who may open a data folder: one process at a time, and only one that reads its format. The other
+ * process of these tests is a real one.
+ */
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { join } from "node:path";
+import { ConflictError } from "../../src/errors.ts";
+import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
+import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
+import { temporaryFolder } from "../surroundings.ts";
+import { openTestStore } from "./fixture.ts";
+
+/** A process of its own that has opened a data folder, or has tried to. */
+interface OtherProcess extends AsyncDisposable {
+  /** What it said: `open`, or what went wrong. */
+  said: string;
+  end(signal?: Deno.Signal): Promise<void>;
+}
+
+async function openInOtherProcess(folder: string): Promise<OtherProcess> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--allow-all", import.meta.resolve("./hold_folder.ts"), folder],
+    stdin: "piped",
+    stdout: "piped",
+  }).spawn();
+  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let said = "";
+  while (!said.endsWith("\n")) said += (await reader.read()).value ?? "(it ended)\n";
+  let ended: Promise<void> | undefined;
+  const end = async (signal?: Deno.Signal) => {
+    if (signal) child.kill(signal);
+    await child.stdin.close();
+    await child.status;
+    await reader.cancel();
+  };
+  const endOnce = (signal?: Deno.Signal) => ended ??= end(signal);
+  return { said: said.trim(), end: endOnce, [Symbol.asyncDispose]: () => endOnce() };
+}
+
+Deno.test("a folder that a process has open is refused to another, and left as it is", async () => {
+  await using open = await openTestStore();
+  await open.store.committer.write([{ key: ["test", "writer"], value: "this process" }]);
+  await using other = await openInOtherProcess(open.folder);
+  assertStringIncludes(other.said, open.folder);
+  assertStringIncludes(other.said, "another Hooklaunch process is using it");
+  assertStringIncludes(other.said, "--data");
+  assertEquals((await open.store.kv.get(["test", "writer"])).value, "this process");
+});
+
+Deno.test("a folder is refused to a second store in the same process", async () => {
+  await using open = await openTestStore();
+  await assertRejects(() => openStore(open.folder), ConflictError, open.folder);
+  await open.store.committer.write([{ key: ["test", "a"], value: 1 }]);
+  assertEquals((await open.store.kv.get(["test", "a"])).value, 1);
+});
+
+Deno.test("a folder is free again when its store is closed", async () => {
+  await using open = await openTestStore();
+  await open.store.committer.write([{ key: ["test", "a"], value: 1 }]);
+  const store = await open.reopen();
+  assertEquals((await store.kv.get(["test", "a"])).value, 1);
+});
+
+Deno.test("a folder is free again when its process has ended, in whatever way", async (t) => {
+  for (const signal of [undefined, "SIGKILL"] as const) {
+    await t.step(signal ?? "it closes the store", async () => {
+      await using folder = await temporaryFolder();
+      await using other = await openInOtherProcess(folder.path);
+      assertEquals(other.said, "open");
+      await assertRejects(() => openStore(folder.path), ConflictError, folder.path);
+      await other.end(signal);
+      await using store = await openStore(folder.path);
+      assertEquals((await store.kv.get(["test", "writer"])).value, "the other process");
+    });
+  }
+});
+
+Deno.test("close waits for what is being written", async () => {
+  await using open = await openTestStore();
+  const writes = Array.from(
+    { length: 3_000 },
+    (_, index) => open.store.committer.write([{ key: ["test", index], value: index }]),
+  );
+  const store = await open.reopen();
+  await Promise.all(writes);
+  assertEquals((await store.kv.get(["test", 2_999])).value, 2_999);
+});
+
+for (const format of [FORMAT_VERSION + 1, 0, "1"]) {
+  Deno.test(`a folder of the format ${JSON.stringify(format)} is refused, and stays as it is`, async () => {
+    await using folder = await temporaryFolder();
+    const path = join(folder.path, DATABASE_FILE);
+    {
+      using kv = await Deno.openKv(path);
+      await kv.set(keys.format(), format);
+    }
+    // Twice: a folder that was refused is not left locked.
+    for (let turn = 0; turn < 2; turn++) {
+      await assertRejects(
+        () => openStore(folder.path),
+        ConflictError,
+        `its format is ${format}, and this version reads format ${FORMAT_VERSION}`,
+      );
+    }
+    using kv = await Deno.openKv(path);
+    assertEquals((await kv.get<unknown>(keys.format())).value, format);
+  });
+}
+
+Deno.test("a new folder is its owner's alone", async () => {
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, "some", "data");
+  await using _store = await openStore(path);
+  assertEquals(((await Deno.stat(path)).mode ?? 0) & 0o777, 0o700);
+});
+
+Deno.test("a folder that cannot be made is an error, not a hang", async () => {
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, "file");
+  await Deno.writeTextFile(path, "");
+  await assertRejects(() => openStore(join(path, "data")));
+});
+
+Deno.test("a store that is no database is refused, and its folder is not left locked", async () => {
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, DATABASE_FILE);
+  await Deno.writeTextFile(path, "this is not a database, and it is long enough to be read as one");
+  await assertRejects(() => openStore(folder.path));
+  await Deno.remove(path);
+  await using store = await openStore(folder.path);
+  assertEquals(await store.probe(), true);
+});
+
+Deno.test("probe tells whether the database answers", async () => {
+  await using open = await openTestStore();
+  assertEquals(await open.store.probe(), true);
+  await open.store.kv.delete(keys.format());
+  assertEquals(await open.store.probe(), false);
+});

@@ -1,0 +1,45 @@
+/**
+ * What tests take from their surroundings: folders, time, patience. Nothing here needs a service.
+ *
+ * @module
+ */
+import type { Clock } from "../src/clock.ts";
+
+/** A folder that is removed at the end of its scope. */
+export async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
+  const path = await Deno.makeTempDir({ prefix: "hooklaunch-test-" });
+  return {
+    path,
+    [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }),
+  };
+}
+
+/** A clock that a test sets. */
+export class TestClock implements Clock {
+  /** How far the wall clock is ahead of the steady one. */
+  ahead_ms = 0;
+
+  constructor(public time_ms: number = Date.UTC(2026, 0, 1)) {}
+
+  now(): number {
+    return this.time_ms + this.ahead_ms;
+  }
+
+  steady(): number {
+    return this.time_ms;
+  }
+}
+
+/** Waits until a look answers something else than undefined. */
+export async function eventually<T>(
+  look: () => Promise<T | undefined> | T | undefined,
+  { within_ms = 10_000, what = "what was waited for" } = {},
+): Promise<T> {
+  const until_ms = performance.now() + within_ms;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (performance.now() > until_ms) throw new Error(`Did not see ${what} in ${within_ms} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
