@@ -19,6 +19,10 @@ const COMMANDS: Readonly<Record<string, { says: string; load: () => Promise<Defi
     says: "Show the main job: a signed webhook launches an execution",
     load: async () => (await import("./commands/demo.ts")).defineDemo,
   },
+  trigger: {
+    says: "List a running service's triggers, and say why requests were refused",
+    load: async () => (await import("./commands/trigger.ts")).defineTrigger,
+  },
   apply: {
     says: "Bring a running service's projects and triggers up to date with a file",
     load: async () => (await import("./commands/apply.ts")).defineApply,

@@ -251,6 +251,7 @@ function listen(settings: ServiceSettings, parts: Parts): Deno.HttpServer<Deno.N
       payloadBytesMax: settings.payloadBytesMax,
       peerOf: (context: Context<{ Bindings: Deno.ServeHandlerInfo<Deno.NetAddr> }>) =>
         peerOf(context.req.raw.headers, context.env.remoteAddr.hostname, exposure),
+      baseUrl: () => parts.baseUrl,
       closing: closing.signal,
     },
     operator: {

@@ -76,7 +76,8 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const api = async (method: string, path: string, body?: unknown): Promise<ApiAnswer> => {
     const answer = await fetch(`${service.url}/api/v0/${path}`, {
       method,
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+      // Where the test's own machine is a trusted proxy, this is what it must say.
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, "x-forwarded-proto": "https" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await answer.text();

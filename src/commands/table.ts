@@ -4,7 +4,7 @@
  * @module
  */
 
-const CELL_LENGTH_MAX = 60;
+const CELL_LENGTH_MAX = 120;
 
 /** A column: its heading and what it shows of an element. */
 export type Column<T> = readonly [heading: string, show: (element: T) => unknown];

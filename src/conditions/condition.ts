@@ -27,10 +27,10 @@ export type Check = (
 
 /**
  * When a condition is checked. All kinds of a stage run before any of the next; run info checks
- * `authentication` and `timestamp` alone. `quota` is decided when the run is accepted, by
+ * `address`, `authentication` and `timestamp` alone. `quota` is decided when the run is accepted, by
  * `runs/accept`, because what it counts must be stored with the run.
  */
-export type Stage = "authentication" | "timestamp" | "filter" | "quota";
+export type Stage = "address" | "authentication" | "timestamp" | "filter" | "quota";
 
 /** What the checks of a service have in common. */
 export interface ConditionEnvironment {

@@ -13,8 +13,10 @@ import type {
   ConditionSettings,
   Stage,
 } from "./condition.ts";
+import { deduplication } from "./deduplication.ts";
 import type { Field } from "./field.ts";
 import { hmac } from "./hmac.ts";
+import { ipAllowlist } from "./ip_allowlist.ts";
 import { jwt } from "./jwt.ts";
 import { payloadFilter } from "./payload_filter.ts";
 import { rateLimit } from "./rate_limit.ts";
@@ -24,23 +26,27 @@ import { timestamp } from "./timestamp.ts";
 
 /** Every kind of condition. */
 export const conditionKinds: readonly ConditionKind[] = [
+  ipAllowlist,
   staticToken,
   hmac,
   signature,
   jwt,
   timestamp,
   payloadFilter,
+  deduplication,
   rateLimit,
 ];
 
 /** The schema of one condition's settings, told apart by `type`. */
 export const conditionSchema = z.discriminatedUnion("type", [
+  ipAllowlist.schema,
   staticToken.schema,
   hmac.schema,
   signature.schema,
   jwt.schema,
   timestamp.schema,
   payloadFilter.schema,
+  deduplication.schema,
   rateLimit.schema,
 ], {
   error: (issue) =>
@@ -64,7 +70,7 @@ export interface PreparedCondition {
   check: Check;
 }
 
-const STAGES: readonly Stage[] = ["authentication", "timestamp", "filter", "quota"];
+const STAGES: readonly Stage[] = ["address", "authentication", "timestamp", "filter", "quota"];
 
 /** These carry credentials whatever a trigger's conditions are. */
 const CREDENTIAL_HEADERS = ["authorization", "cookie", "proxy-authorization"];

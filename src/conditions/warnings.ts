@@ -5,6 +5,8 @@
  * @module
  */
 import type { Problem } from "../errors.ts";
+import { compile } from "./cel.ts";
+import { filterVariables } from "./cel_values.ts";
 import type { ConditionSettings } from "./condition.ts";
 import { type Field, pathOf } from "./field.ts";
 import { hmac, hmacScheme, type HmacSettings } from "./hmac.ts";
@@ -30,7 +32,9 @@ export function conditionWarnings(conditions: readonly ConditionSettings[]): Pro
   const signing = schemes.filter((scheme) => scheme !== undefined);
   return conditions.flatMap((settings, index) => {
     const scheme = schemes[index];
-    const warnings = scheme ? warnOfScheme(scheme) : warnOfTimestamp(settings, signing);
+    const warnings = scheme
+      ? warnOfScheme(scheme)
+      : [...warnOfTimestamp(settings, signing), ...warnOfFilter(settings, signing)];
     return warnings.map(({ pointer, detail }) => ({ pointer: `/${index}${pointer}`, detail }));
   });
 }
@@ -68,6 +72,21 @@ function warnOfTimestamp(settings: ConditionSettings, signing: readonly Scheme[]
   const detail =
     "No signature covers the timestamp: who overheard a request can send it again with a new one";
   return [{ pointer: "", detail }];
+}
+
+/** A filter that decides by what is not signed decides by what whoever sends it again chose. */
+function warnOfFilter(settings: ConditionSettings, signing: readonly Scheme[]): Problem[] {
+  if (signing.length === 0 || !("expression" in settings)) return [];
+  const { variables } = compile(String(settings.expression), filterVariables);
+  const isSigned: Record<string, boolean> = {
+    headers: false,
+    content_type: false,
+    query: signing.some((scheme) => everyTemplate(scheme, coversQuery)),
+  };
+  const open = [...variables].filter((name) => isSigned[name] === false);
+  if (open.length === 0) return [];
+  const detail = `The filter looks at ${open.join(" and ")}, which no signature covers`;
+  return [{ pointer: "/expression", detail }];
 }
 
 /** Whether a change of the time would break the signature. */

@@ -25,6 +25,8 @@ export interface Door {
   /** The longest body of a launch, in bytes. */
   payloadBytesMax: number;
   peerOf(context: Context): Peer;
+  /** How the service is reached from outside, without a slash at the end. */
+  baseUrl(): string;
   /** Aborted when the service begins to stop and takes nothing more. */
   closing: AbortSignal;
 }

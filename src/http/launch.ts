@@ -7,6 +7,7 @@
 import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { isId } from "../ids.ts";
+import type { HandshakeAnswer } from "../conditions/handshake.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import type { PreparedTrigger, Refused } from "../trigger/prepare.ts";
 import type { ReadBody } from "./body.ts";
@@ -44,7 +45,11 @@ async function launch(door: Door, context: Context): Promise<Response> {
   return await door.bodies.with(request, door.payloadBytesMax, async (read) => {
     if ("failure" in read) return bodyFailure(read.failure);
     const url = new URL(request.url);
-    const sent = toLaunchRequest(request, url, read.bytes, peer, receivedAt_ms);
+    const sent = toLaunchRequest(request, url, read.bytes, {
+      baseUrl: door.baseUrl(),
+      remoteIp: peer.ip,
+      receivedAt_ms,
+    });
     return await launchRead(door, trigger, sent);
   });
 }
@@ -54,11 +59,24 @@ async function launchRead(
   prepared: PreparedTrigger,
   request: LaunchRequest,
 ): Promise<Response> {
-  const { trigger, quotas, respond } = prepared;
+  const { trigger, quotas, respond, handshakes } = prepared;
   const refused = trigger.enabled
-    ? await prepared.check(request, ["authentication", "timestamp", "filter"])
+    ? await prepared.check(request, ["address"])
     : { condition: "enabled", reason: "The trigger is disabled" };
   if (refused) return refuse(door, trigger.id, request, refused);
+  const greeting = handshakes.unverified(request);
+  if (greeting) return answerHandshake(greeting);
+  const stranger = await prepared.check(request, ["authentication", "timestamp"]);
+  if (stranger) return refuse(door, trigger.id, request, stranger);
+  const handshake = await handshakes.verified(request);
+  if (handshake) return answerHandshake(handshake);
+  const filtered = await prepared.check(request, ["filter"]);
+  if (filtered) return refuse(door, trigger.id, request, filtered);
+  const delivery = prepared.deliveries?.read(request);
+  if (delivery && "reason" in delivery) {
+    const index = prepared.deliveries?.index ?? 0;
+    return refuse(door, trigger.id, request, { condition: "deduplication", index, ...delivery });
+  }
   const contentType = request.headers.get("content-type")?.slice(0, CONTENT_TYPE_LENGTH_MAX);
   const acceptance = await door.acceptor.accept({
     triggerId: trigger.id,
@@ -68,6 +86,7 @@ async function launchRead(
     body: request.body,
     remoteIp: request.remoteIp,
     ...(contentType === undefined ? {} : { contentType }),
+    ...(delivery === undefined ? {} : { delivery }),
   });
   if ("exhausted" in acceptance) {
     const { quota, period } = acceptance.exhausted;
@@ -82,6 +101,13 @@ async function launchRead(
   return new Response(status === 204 || status === 205 ? null : body, {
     status,
     headers: { "content-type": type, "x-content-type-options": "nosniff" },
+  });
+}
+
+function answerHandshake({ status, contentType, body }: HandshakeAnswer): Response {
+  return new Response(body, {
+    status,
+    headers: { "content-type": contentType, "x-content-type-options": "nosniff" },
   });
 }
 

@@ -33,16 +33,20 @@ export function toLaunchRequest(
   request: Request,
   url: URL,
   body: Uint8Array,
-  peer: { ip: string },
-  receivedAt_ms: number,
+  { baseUrl, remoteIp, receivedAt_ms }: {
+    baseUrl: string;
+    remoteIp: string;
+    receivedAt_ms: number;
+  },
 ): LaunchRequest {
   return launchRequest({
     method: request.method,
     path: url.pathname,
+    url: baseUrl + url.pathname + url.search,
     query: url.searchParams,
     headers: request.headers,
     body,
-    remoteIp: peer.ip,
+    remoteIp,
     receivedAt_ms,
   });
 }

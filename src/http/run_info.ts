@@ -44,14 +44,18 @@ async function runInfo(door: Door, context: Context): Promise<Response> {
   if (prepared === undefined) return problem(STATUS_CODE.NotFound);
   return await door.bodies.with(request, BODY_BYTES_MAX, async (read) => {
     if ("failure" in read) return bodyFailure(read.failure);
-    const sent = toLaunchRequest(request, new URL(request.url), read.bytes, peer, receivedAt_ms);
+    const sent = toLaunchRequest(request, new URL(request.url), read.bytes, {
+      baseUrl: door.baseUrl(),
+      remoteIp: peer.ip,
+      receivedAt_ms,
+    });
     if (request.method === "GET" && !prepared.answersGet) {
       return refuse(door, id, sent, {
-        condition: "hmac",
+        condition: "signature",
         reason: "Run info was asked for by GET, and a request without a body cannot be signed",
       });
     }
-    const refused = await prepared.check(sent, ["authentication", "timestamp"]);
+    const refused = await prepared.check(sent, ["address", "authentication", "timestamp"]);
     if (refused) return refuse(door, id, sent, refused);
     return await answer(door, id, sent);
   });

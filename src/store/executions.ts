@@ -6,7 +6,10 @@
 import { idTime } from "../ids.ts";
 import { keys } from "./keys.ts";
 import type { Change, Write } from "./committer.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
+
+export { RECORD_BYTES_MAX, recordBytes as executionBytes } from "./record.ts";
 
 /** How far an execution is. The last three are ends. */
 export type ExecutionStatus =
@@ -77,23 +80,15 @@ export interface Execution {
   engine_state?: Record<string, unknown>;
 }
 
-/** How large a record may be, as {@linkcode executionBytes} counts. */
-export const RECORD_BYTES_MAX = 60 * 1024;
 /** Room that is kept for what the engine writes while it runs: times, a reason, its state. */
 const ENGINE_BYTES = 4 * 1024;
 /** What one read of Deno KV takes. */
 const KEYS_PER_READ = 10;
 
-/** The stored size of an execution, at most about. Text that is not Latin-1 takes two bytes a character. */
-export function executionBytes(execution: Execution): number {
-  const json = JSON.stringify(execution);
-  return /[^\0-\xff]/.test(json) ? json.length * 2 : json.length;
-}
-
 /** The writes that store an execution and keep the list of open ones true. */
 export function executionWrites(execution: Execution): Write[] {
   const { id, status } = execution;
-  const bytes = executionBytes(execution);
+  const bytes = recordBytes(execution);
   const isNew = status === "created" || status === "queued";
   const bytesMax = isNew ? RECORD_BYTES_MAX - ENGINE_BYTES : RECORD_BYTES_MAX;
   if (bytes > bytesMax) {

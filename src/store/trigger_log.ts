@@ -9,6 +9,7 @@ import type { Clock } from "../clock.ts";
 import { lowestId, newId } from "../ids.ts";
 import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
+import { recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
 /** How many entries of one trigger are kept of one minute; the rest is counted. */
@@ -140,7 +141,8 @@ export class TriggerLog {
     const now_ms = this.#clock.now();
     const id = newId(now_ms);
     const entry: TriggerLogEntry = { id, time: new Date(now_ms).toISOString(), ...event };
-    this.#unwritten.push({ key: keys.triggerLog(triggerId, id), value: entry, bytes: 8_192 });
+    const bytes = recordBytes(entry) + 256;
+    this.#unwritten.push({ key: keys.triggerLog(triggerId, id), value: entry, bytes });
     this.#timer ??= setTimeout(() => {
       this.flush().catch(() => {
         // The committer's failure is counted where it happens; a lost log entry must not end the service.

@@ -4,6 +4,8 @@
  * @module
  */
 import type { Check, ConditionEnvironment, Refusal, Stage } from "../conditions/condition.ts";
+import { type DeliveryReader, deliveryReader } from "../conditions/deduplication.ts";
+import { type Handshakes, prepareHandshakes } from "../conditions/handshake.ts";
 import { prepareConditions, reviewConditions } from "../conditions/mod.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { InvalidInputError, messageOf } from "../errors.ts";
@@ -25,8 +27,20 @@ export interface PreparedTrigger {
   /** Whether run info can be asked for by GET: a request without a body cannot be signed. */
   answersGet: boolean;
   respond: Responder;
+  handshakes: Handshakes;
+  /** Reads delivery ids, where the trigger deduplicates; `index` is that condition's place. */
+  deliveries: { index: number; read: DeliveryReader } | undefined;
   /** Checks the conditions of these stages in the order of the door; the first that fails answers. */
   check(request: LaunchRequest, stages: readonly Stage[]): Promise<Refused | undefined>;
+  /** Checks every condition that looks at a request, whatever became of the ones before. */
+  explain(request: LaunchRequest): Promise<Verdict[]>;
+}
+
+/** What one condition says of a request. */
+export interface Verdict extends Partial<Refusal> {
+  condition: string;
+  index: number;
+  passed: boolean;
 }
 
 /** Makes a trigger ready for launches. */
@@ -40,8 +54,10 @@ export function prepareTrigger(
     quotas: smallestByPeriod(
       trigger.conditions.filter((condition) => condition.type === "rate_limit"),
     ),
-    answersGet: !trigger.conditions.some(({ type }) => type === "hmac"),
+    answersGet: !trigger.conditions.some(({ type }) => type === "hmac" || type === "signature"),
     respond: prepareResponse(trigger.response),
+    handshakes: prepareHandshakes(trigger.conditions, environment),
+    deliveries: deliveryReader(trigger.conditions),
     async check(request, stages) {
       for (const { type, index, stage, check } of conditions) {
         if (!stages.includes(stage)) continue;
@@ -49,6 +65,14 @@ export function prepareTrigger(
         if (refusal) return { ...refusal, condition: type, index };
       }
       return undefined;
+    },
+    async explain(request) {
+      const verdicts: Verdict[] = [];
+      for (const { type, index, check } of conditions) {
+        const refusal = await checkOne(check, request);
+        verdicts.push({ condition: type, index, passed: refusal === undefined, ...refusal });
+      }
+      return verdicts;
     },
   };
 }

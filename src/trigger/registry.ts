@@ -4,11 +4,13 @@
  *
  * @module
  */
+import { isDeepStrictEqual } from "node:util";
 import type { ConditionEnvironment } from "../conditions/condition.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { parseWith } from "../schema.ts";
 import { getProject } from "../store/projects.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../store/record.ts";
 import type { Store } from "../store/store.ts";
 import {
   deleteStoredTrigger,
@@ -155,7 +157,15 @@ export class TriggerRegistry {
     const { store, secrets } = this.#parts;
     const { id, name, created_at, updated_at } = trigger;
     const settings = await sealSecrets(settingsOf(trigger), secrets, id);
-    await putStoredTrigger(store, { id, name, created_at, updated_at, settings });
+    const record = { id, name, created_at, updated_at, settings };
+    const bytes = recordBytes(record);
+    if (bytes > RECORD_BYTES_MAX) {
+      throw new InvalidInputError("the trigger", [{
+        pointer: "",
+        detail: `Expected at most ${RECORD_BYTES_MAX} bytes in all, found ${bytes}`,
+      }]);
+    }
+    await putStoredTrigger(store, record);
     return await maskSecrets(trigger);
   }
 
@@ -181,10 +191,12 @@ export function settingsOf(trigger: Trigger): TriggerSettings {
   return settings;
 }
 
-/** Whether settings say what a trigger already is. Both came through the schema, which orders them. */
+/** Whether settings say what a trigger already is. */
 function isSame(settings: TriggerSettings, current: Trigger): boolean {
-  return JSON.stringify({ ...settings, id: current.id }) ===
-    JSON.stringify({ ...settingsOf(current), id: current.id });
+  // Who writes a trigger may name its id or not.
+  const { id: _id, ...written } = settings;
+  const { id: _currentId, ...known } = settingsOf(current);
+  return isDeepStrictEqual(written, known);
 }
 
 function triggerOf(stored: StoredTrigger): Trigger {

@@ -12,7 +12,7 @@ import type { Store } from "../../src/store/store.ts";
 import { TriggerLog } from "../../src/store/trigger_log.ts";
 import { contents, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { TestClock } from "../surroundings.ts";
-import { launchOf, openDesk, TRIGGER_ID } from "./fixture.ts";
+import { executionOf, launchOf, openDesk, TRIGGER_ID } from "./fixture.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 const HOUR_MS = 60 * 60_000;
@@ -67,25 +67,8 @@ async function makeRun(
   return answer.run;
 }
 
-function executionOf(time_ms: number, status: ExecutionStatus): Execution {
-  return {
-    id: newId(time_ms),
-    run_id: newId(time_ms),
-    trigger_id: TRIGGER_ID,
-    project: "files",
-    commit: "c0ffee",
-    step: "train",
-    title: "train",
-    image: "debian",
-    command: "true",
-    inputs: {},
-    parameters: {},
-    environment_variables: {},
-    status,
-    created_at: new Date(time_ms).toISOString(),
-    metadata: {},
-    outputs: [],
-  };
+function executionAt(time_ms: number, status: ExecutionStatus): Execution {
+  return executionOf({ id: newId(time_ms), status });
 }
 
 Deno.test("an ended run goes with its payload and its place in lists when its retention is over", async () => {
@@ -133,7 +116,7 @@ Deno.test("ended executions go with what the engine keeps of them, open and youn
   await using store = await storeInMemory();
   const clock = new TestClock();
   const save = async (status: ExecutionStatus) => {
-    const execution = executionOf(clock.time_ms, status);
+    const execution = executionAt(clock.time_ms, status);
     await store.committer.commit(saveExecution(execution));
     return execution.id;
   };
@@ -156,7 +139,7 @@ Deno.test("ended executions go with what the engine keeps of them, open and youn
 Deno.test("an execution that the engine cannot forget stays, and no other has to wait for it", async () => {
   await using store = await storeInMemory();
   const clock = new TestClock();
-  const executions = [1, 2, 3].map(() => executionOf(clock.time_ms, "complete"));
+  const executions = [1, 2, 3].map(() => executionAt(clock.time_ms, "complete"));
   for (const execution of executions) await store.committer.commit(saveExecution(execution));
   const failing = executions[1]?.id ?? "";
   clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
@@ -212,12 +195,25 @@ Deno.test("a part that fails does not keep the others from being cleaned up", as
   const clock = new TestClock();
   const run = { ...await makeRun(store, clock, { ends: false }), status: "completed" as const };
   await store.kv.set(["run", run.id], run);
-  await store.committer.commit(saveExecution(executionOf(clock.time_ms, "complete")));
+  await store.committer.commit(saveExecution(executionAt(clock.time_ms, "complete")));
   await uploadPayload(store, newId(clock.time_ms), new Uint8Array(CHUNK_BYTES));
   clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
   const projects = { pruneTrees: () => Promise.reject(new Error("no such folder")) };
   const { report } = await cleanUpAt(store, clock, { projects });
   assertEquals(report, { ...NOTHING, executions: 1, uploads: 1 });
+});
+
+Deno.test("a cleanup that begins when the service stops removes nothing", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  await makeRun(store, clock);
+  await store.committer.commit(saveExecution(executionAt(clock.time_ms, "complete")));
+  const triggerLog = new TriggerLog(store, clock);
+  triggerLog.add(TRIGGER_ID, { kind: "omitted", count: 1 });
+  await triggerLog.flush();
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  const { report } = await cleanUpAt(store, clock, { signal: AbortSignal.abort() });
+  assertEquals(report, NOTHING);
 });
 
 Deno.test("a cleanup that the service's stop interrupts ends soon, and the next one does the rest", async () => {

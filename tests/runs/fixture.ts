@@ -1,5 +1,5 @@
 /**
- * What the tests of runs share: launches made by hand, and what a database holds of runs.
+ * What the tests of runs share: launches and records made by hand, and what a database holds of them.
  *
  * @module
  */
@@ -7,12 +7,15 @@ import { newId } from "../../src/ids.ts";
 import { Acceptor, type Launch } from "../../src/runs/accept.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import { type Perform, Worker, type WorkerParts } from "../../src/runs/worker.ts";
+import type { Execution } from "../../src/store/executions.ts";
 import { acceptWrites, listPending, type PendingRun } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { TestClock } from "../surroundings.ts";
 
 /** The trigger that launches are of where a test does not say. */
 export const TRIGGER_ID = "0190fe82-c984-7f66-8302-69874914e1c9";
+
+const NOW_MS = Date.UTC(2026, 0, 1);
 
 /** Makes a launch; a test says what it cares for. */
 export function launchOf(parts: Partial<Launch> = {}): Launch {
@@ -56,7 +59,7 @@ export function openDesk(store: Store, parts: Partial<WorkerParts> = {}): Desk {
 
 /** A run as a worker of another life has accepted it. */
 export function pendingOf(parts: Partial<PendingRun> & { time_ms?: number } = {}): PendingRun {
-  const { time_ms = Date.UTC(2026, 0, 1), ...pending } = parts;
+  const { time_ms = NOW_MS, ...pending } = parts;
   return {
     run: {
       id: newId(time_ms),
@@ -88,4 +91,27 @@ export async function storePending(
 /** The ids of the runs that have not ended. */
 export async function pendingIds(store: Store): Promise<string[]> {
   return (await Array.fromAsync(listPending(store))).map(({ run }) => run.id);
+}
+
+/** An execution that nothing is special about but what a test says. */
+export function executionOf(parts: Partial<Execution> = {}): Execution {
+  return {
+    id: newId(NOW_MS),
+    run_id: newId(NOW_MS),
+    trigger_id: TRIGGER_ID,
+    project: "files",
+    commit: "c0ffee",
+    step: "train",
+    title: "train",
+    image: "debian",
+    command: "true",
+    inputs: {},
+    parameters: {},
+    environment_variables: {},
+    status: "queued",
+    created_at: new Date(NOW_MS).toISOString(),
+    metadata: {},
+    outputs: [],
+    ...parts,
+  };
 }

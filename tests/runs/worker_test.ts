@@ -183,17 +183,17 @@ Deno.test("no more runs are taken over than memory may hold and places take", as
 Deno.test("after close nothing is taken over any more", async () => {
   let commits = 0;
   await using store = await storeInMemory(async (_commit, store) => {
-    await pause(2);
+    await pause(10);
     commits++;
     return await store();
   });
   await storePending(store, Array.from({ length: 50 }, () => pendingOf()));
   const desk = openDesk(store);
   await desk.worker.start();
-  await pause(5);
+  await pause(25);
   await desk.worker.close(0);
   const before = commits;
-  await pause(10);
+  await pause(25);
   assertEquals(commits, before);
 });
 

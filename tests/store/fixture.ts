@@ -94,7 +94,7 @@ function watchedOperation(operation: Deno.AtomicOperation, between: Between) {
 }
 
 /** An object that does what `target` does, but for the methods that are given. */
-function standIn<T extends object>(target: T, methods: Record<string, unknown>): T {
+export function standIn<T extends object>(target: T, methods: Record<string, unknown>): T {
   return new Proxy(target, {
     get(_target, name) {
       const own = typeof name === "string" ? methods[name] : undefined;

@@ -247,6 +247,18 @@ Deno.test("a database that fails loses entries, and nothing else", async () => {
   assertEquals((await entriesOf(log, "a")).map(reasonOf), ["kept"]);
 });
 
+Deno.test("large entries are stored together, as many as fit", async () => {
+  let commits = 0;
+  await using store = await storeInMemory((_commit, store) => {
+    commits++;
+    return store();
+  });
+  await using log = openLog(store, new TestClock());
+  for (let index = 0; index < 60; index++) log.add("a", refusal("x".repeat(50_000)));
+  assertEquals((await entriesOf(log, "a")).length, 60);
+  assertLessOrEqual(commits, 5);
+});
+
 Deno.test("an entry that is too large to store takes no other with it", async () => {
   await using store = await storeInMemory();
   await using log = openLog(store, new TestClock());

@@ -13,7 +13,8 @@ const TEXT_TYPE = "text/plain; charset=utf-8";
 /** Texts that are likely to confuse: placeholders, parts of them, quotes, escapes. */
 const texts = fc.array(
   fc.oneof(
-    fc.constantFrom("{run_id}", "{run_id", "run_id}", "{", "}", "{RUN_ID}", "{{run_id}}", "$&"),
+    fc.constant("{run_id}"),
+    fc.constantFrom("{run_id", "run_id}", "{", "}", "{RUN_ID}", "{{run_id}}", "$&"),
     fc.constantFrom('"', "\\", "\n", "\u2028", "\ud800", "é", "{run_id}".replace("i", "\\u0069")),
     fc.string({ maxLength: 5 }),
   ),
@@ -87,6 +88,11 @@ const answers: { name: string; settings: unknown; body: string; status?: number;
       name: "a key is left alone",
       settings: { type: "json", json: { "{run_id}": 1 } },
       body: '{"{run_id}":1}',
+    },
+    {
+      name: "a text in JSON names it twice",
+      settings: { type: "json", json: ["{run_id}, {run_id}"] },
+      body: `["${RUN_ID}, ${RUN_ID}"]`,
     },
     { name: "a text alone", settings: { type: "json", json: "{run_id}" }, body: `"${RUN_ID}"` },
     { name: "null", settings: { type: "json", json: null }, body: "null" },

@@ -91,7 +91,11 @@ export const documents = {
       algorithm: "sha256",
       encoding: "base64",
       header: "X-HubSpot-Signature-v3",
-      signed_content: "{method}{hubspot:url}{body}{timestamp}",
+      // The documentation decodes some codes of the URL, HubSpot's own library decodes none.
+      signed_content: [
+        "{method}{hubspot:url}{body}{timestamp}",
+        "{method}{url}{body}{timestamp}",
+      ],
       timestamp: { in: "header", name: "X-HubSpot-Request-Timestamp", format: "unix_ms" },
       // A delivery is a batch, and HubSpot does not promise that an eventId is unique.
     },

@@ -1,0 +1,112 @@
+/**
+ * `hooklaunch trigger`: looking at a running service's triggers and at why requests were refused.
+ *
+ * @module
+ */
+import type { Command } from "commander";
+import { NotFoundError } from "../errors.ts";
+import type { TriggerLogEntry } from "../store/trigger_log.ts";
+import type { Trigger } from "../trigger/trigger.ts";
+import { ApiClient } from "./api_client.ts";
+import { apiOptions, operatorToken, wholeNumber } from "./options.ts";
+import { printList } from "./table.ts";
+
+const LOG_LIMIT = 50;
+
+/** A trigger as the API shows it. */
+export type ShownTrigger = Trigger & { url: string };
+
+interface ListOptions {
+  url: string;
+  json?: boolean;
+}
+
+/** Defines the command. */
+export function defineTrigger(command: Command): void {
+  apiOptions(command.command("list").description("List the triggers"))
+    .option("--json", "print JSON")
+    .action(list);
+  apiOptions(command.command("log").description("Say why requests were refused and actions failed"))
+    .argument("<trigger>", "name or id")
+    .option(
+      "--limit <number>",
+      "how many entries, the newest first",
+      wholeNumber(1, 200),
+      LOG_LIMIT,
+    )
+    .option("--json", "print JSON")
+    .action(showLog);
+}
+
+/**
+ * Finds a trigger of a running service.
+ *
+ * @throws {NotFoundError} when there is none of this name or id
+ */
+export async function findTrigger(api: ApiClient, nameOrId: string): Promise<ShownTrigger> {
+  const triggers = await api.list<ShownTrigger>("triggers/");
+  const found = triggers.find(({ id, name }) => name === nameOrId || id === nameOrId);
+  if (found) return found;
+  const names = triggers.map(({ name }) => name).join(", ") || "none";
+  throw new NotFoundError(`There is no trigger "${nameOrId}"; there are: ${names}`);
+}
+
+async function list({ url, json = false }: ListOptions): Promise<void> {
+  const api = new ApiClient({ url, token: operatorToken() });
+  printList(await api.list<ShownTrigger>("triggers/"), [
+    ["name", ({ name }) => name],
+    ["project", ({ project }) => project],
+    ["enabled", ({ enabled }) => enabled ? "yes" : "no"],
+    ["conditions", ({ conditions }) => conditions.map(({ type }) => type).join(" ")],
+    ["launch URL", (trigger) => trigger.url],
+  ], { json });
+}
+
+async function showLog(
+  nameOrId: string,
+  { url, json = false, limit }: ListOptions & { limit: number },
+): Promise<void> {
+  const api = new ApiClient({ url, token: operatorToken() });
+  const { id } = await findTrigger(api, nameOrId);
+  const page: { results: TriggerLogEntry[] } = await api.request(
+    "GET",
+    `triggers/${id}/log/?limit=${limit}`,
+  );
+  if (json) {
+    console.log(JSON.stringify(page.results, null, 2));
+    return;
+  }
+  for (const entry of page.results) console.log(describe(entry));
+}
+
+/** An entry as a person reads it: a line, and what was expected and found below it. */
+function describe(entry: TriggerLogEntry): string {
+  switch (entry.kind) {
+    case "refused": {
+      const { remote_ip, size, sha256 } = entry.request;
+      const which = entry.condition_index === undefined
+        ? ""
+        : ` (conditions/${entry.condition_index})`;
+      return lines(
+        `${entry.time}  refused  ${entry.condition}${which}: ${entry.reason}`,
+        entry.expected === undefined ? undefined : `expected ${entry.expected}`,
+        entry.found === undefined ? undefined : `found ${entry.found}`,
+        `from ${remote_ip}, ${size} bytes, sha256 ${sha256}`,
+      );
+    }
+    case "action_failed":
+      return lines(
+        `${entry.time}  failed   ${entry.action} (actions/${entry.action_index}): ${entry.error}`,
+        `run ${entry.run_id}`,
+      );
+    case "omitted":
+      return `${entry.time}  ${entry.count} more were left out`;
+  }
+}
+
+function lines(first: string, ...more: readonly (string | undefined)[]): string {
+  const below = more.filter((line) => line !== undefined).map((line) => `    ${line}`);
+  // What a sender wrote must not look like lines of the log, nor move the cursor.
+  // deno-lint-ignore no-control-regex
+  return [first, ...below].map((line) => line.replace(/[\x00-\x1f\x7f-\x9f]+/g, " ")).join("\n");
+}

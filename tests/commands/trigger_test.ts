@@ -1,0 +1,39 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { ADMIN_TOKEN, HMAC_CONDITION, SECRET, startService } from "../data.ts";
+import { run } from "./process.ts";
+
+const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
+
+Deno.test("trigger list and trigger log print what there is, readably", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({ name: "labels", conditions: [HMAC_CONDITION] });
+  const body = "x\u001b[2J\n";
+  for (const headers of [{}, { "x-signature": "sha256=00\u0085" }]) {
+    await (await fetch(url, { method: "POST", headers, body })).body?.cancel();
+  }
+  const list = await run(["trigger", "list", "--url", service.url], TOKEN);
+  assertEquals(list.code, 0, list.printed);
+  assertMatch(list.printed, /^NAME +PROJECT +ENABLED +CONDITIONS +LAUNCH URL\n/);
+  assertMatch(list.printed, /\nlabels +files +yes +hmac +http:\S+\n/);
+
+  const log = await run(["trigger", "log", "labels", "--url", service.url], TOKEN);
+  assertEquals(log.code, 0, log.printed);
+  assertStringIncludes(
+    log.printed,
+    "refused  hmac (conditions/0): Header X-Signature is malformed",
+  );
+  assertStringIncludes(log.printed, "Header X-Signature is missing");
+  assertMatch(log.printed, /from 127\.0\.0\.1, 6 bytes, sha256 [0-9a-f]{64}/);
+  assert(!log.printed.includes(SECRET) && !/[\u001b\u0085]/.test(log.printed));
+
+  const json = await run(["trigger", "log", "labels", "--json", "--url", service.url], TOKEN);
+  assertEquals(JSON.parse(json.printed).length, 2);
+});
+
+Deno.test("a trigger that there is not is an error that lists those there are", async () => {
+  await using service = await startService();
+  await service.trigger({ name: "labels" });
+  const { code, printed } = await run(["trigger", "log", "labls", "--url", service.url], TOKEN);
+  assertEquals(code, 1);
+  assertStringIncludes(printed, 'There is no trigger "labls"; there are: labels');
+});

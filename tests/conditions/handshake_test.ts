@@ -1,0 +1,203 @@
+/**
+ * Each provider's question gets its answer, in a request that was verified; nothing else does, and
+ * no answer can serve as a signature.
+ */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { createHmac, generateKeyPairSync } from "node:crypto";
+import { type HandshakeAnswer, prepareHandshakes } from "../../src/conditions/handshake.ts";
+import { type Condition, conditionSchema, prepareConditions } from "../../src/conditions/mod.ts";
+import { signRequest } from "../../src/conditions/sign_request.ts";
+import { context, json, NOW_MS, request, type RequestParts } from "./fixture.ts";
+
+/** What the door does up to the filters: the answer, or why the request is refused, or neither. */
+async function knock(
+  conditions: Condition[],
+  parts: RequestParts,
+): Promise<HandshakeAnswer | string | undefined> {
+  const surroundings = context({ env: { ZOOM: "zoom secret" } });
+  const handshakes = prepareHandshakes(conditions, surroundings);
+  const asked = request(parts);
+  const unverified = handshakes.unverified(asked);
+  if (unverified) return unverified;
+  for (const { check } of prepareConditions(conditions, surroundings)) {
+    const refusal = await check(asked);
+    if (refusal) return refusal.reason;
+  }
+  return await handshakes.verified(asked);
+}
+
+const parse = (settings: Record<string, unknown>): Condition => conditionSchema.parse(settings);
+
+/** A request of the provider with this body, signed. */
+async function signed(
+  condition: Condition,
+  body: unknown,
+  headers: Record<string, string> = {},
+  privateKeys: string[] = [],
+): Promise<RequestParts> {
+  const sent = await signRequest([condition], {
+    url: "https://hooks.example/",
+    headers: { "content-type": "application/json", ...headers },
+    body: new TextEncoder().encode(JSON.stringify(body)),
+    now_ms: NOW_MS,
+    env: (name) => name === "ZOOM" ? "zoom secret" : undefined,
+    privateKeys,
+  });
+  assertEquals(sent.problems, []);
+  return { headers: sent.headers, body: sent.body };
+}
+
+const slack = parse({ type: "hmac", preset: "slack", secrets: ["slack secret"] });
+const zoom = parse({ type: "hmac", preset: "zoom", secrets: ["an old one", "{env:ZOOM}"] });
+const zoomSender = parse({ type: "hmac", preset: "zoom", secrets: ["{env:ZOOM}"] });
+const twitch = parse({ type: "hmac", preset: "twitch", secrets: ["twitch secret"] });
+const graph = parse({ type: "static_token", preset: "microsoft_graph", secrets: ["state"] });
+const grid = parse({ type: "static_token", preset: "azure_event_grid", secrets: ["t0ken"] });
+const keys = generateKeyPairSync("ed25519");
+const discord = parse({
+  type: "signature",
+  preset: "discord",
+  public_keys: [keys.publicKey.export({ format: "pem", type: "spki" })],
+});
+const discordKeys = [String(keys.privateKey.export({ format: "pem", type: "pkcs8" }))];
+
+const slackBody = {
+  token: "x",
+  challenge: "3eZbrw1aBm2rZgRNFdxV2595E9CY",
+  type: "url_verification",
+};
+const text = (body: string) => ({ status: 200, contentType: "text/plain; charset=utf-8", body });
+
+Deno.test("slack: the challenge is echoed", async () => {
+  const parts = await signed(slack, slackBody);
+  assertEquals(await knock([slack], parts), text("3eZbrw1aBm2rZgRNFdxV2595E9CY"));
+});
+
+Deno.test("twitch: the challenge is echoed", async () => {
+  const header = { "Twitch-Eventsub-Message-Type": "webhook_callback_verification" };
+  const body = { challenge: "pogchamp-kappa-360noscope-vohiyo", subscription: {} };
+  const parts = await signed(twitch, body, header);
+  assertEquals(await knock([twitch], parts), text("pogchamp-kappa-360noscope-vohiyo"));
+  assertEquals(await knock([twitch], await signed(twitch, body)), undefined);
+});
+
+Deno.test("discord: a PING is answered with its type", async () => {
+  const parts = await signed(discord, { id: "1", type: 1 }, {}, discordKeys);
+  const answer = { status: 200, contentType: "application/json", body: '{"type":1}' };
+  assertEquals(await knock([discord], parts), answer);
+  const command = await signed(discord, { id: "1", type: 2 }, {}, discordKeys);
+  assertEquals(await knock([discord], command), undefined);
+});
+
+const zoomBody = (plainToken: unknown) => ({
+  event: "endpoint.url_validation",
+  payload: { plainToken },
+  event_ts: 1654503849680,
+});
+
+Deno.test("zoom: the token is answered with its HMAC, by the secret that signed the request", async () => {
+  const answer = await knock([zoom], await signed(zoomSender, zoomBody("qgg8vlvZRS6UYooatFL8Aw")));
+  assert(typeof answer === "object");
+  assertEquals(JSON.parse(answer.body), {
+    plainToken: "qgg8vlvZRS6UYooatFL8Aw",
+    encryptedToken: createHmac("sha256", "zoom secret").update("qgg8vlvZRS6UYooatFL8Aw")
+      .digest("hex"),
+  });
+  assertEquals([answer.status, answer.contentType], [200, "application/json"]);
+});
+
+for (
+  const plainToken of [
+    "v0:1700000000:{}",
+    "1700000000.{}",
+    "x".repeat(65),
+    "",
+    "{}",
+    "a b",
+    "a\n",
+    7,
+    null,
+  ]
+) {
+  Deno.test(`zoom: no signature for ${JSON.stringify(plainToken)}, even when it is well signed`, async () => {
+    assertEquals(await knock([zoom], await signed(zoomSender, zoomBody(plainToken))), undefined);
+  });
+}
+
+Deno.test("azure_event_grid: the validation code is answered", async () => {
+  const code = "512d38b6-c7b8-40c8-89fe-f46f9e9622b6";
+  const event = {
+    id: "2d1781af-3a4c-4d7c-bd0c-e34b19da4e66",
+    subject: "",
+    data: { validationCode: code, validationUrl: "https://rp.example/" },
+    eventType: "Microsoft.EventGrid.SubscriptionValidationEvent",
+  };
+  const parts = { ...json([event]), query: "code=t0ken" };
+  const body = JSON.stringify({ validationResponse: code });
+  assertEquals(await knock([grid], parts), { status: 200, contentType: "application/json", body });
+  const other = { ...json([{ ...event, eventType: "x" }]), query: "code=t0ken" };
+  assertEquals(await knock([grid], other), undefined);
+  const wrong = await knock([grid], { ...parts, query: "code=wrong" });
+  assertEquals(wrong, "Query parameter code holds a wrong token");
+});
+
+const validation = "Validation: Testing client application reachability for subscription d4b";
+
+Deno.test("microsoft_graph: the validation token is echoed before anything is verified", async () => {
+  const query = `validationToken=${encodeURIComponent(validation)}`;
+  assertEquals(await knock([graph], { query }), text(validation));
+});
+
+const notEchoed: { name: string; query: string; body?: string }[] = [
+  { name: "an empty token", query: "validationToken=" },
+  { name: "two tokens", query: "validationToken=a&validationToken=b" },
+  { name: "a token that is too long", query: `validationToken=${"x".repeat(513)}` },
+  { name: "a line end", query: "validationToken=a%0Ab" },
+  { name: "a request with a body", query: "validationToken=a", body: "{}" },
+];
+
+for (const { name, query, body = "" } of notEchoed) {
+  Deno.test(`microsoft_graph: ${name} is not echoed`, async () => {
+    const answer = await knock([graph], { query, body });
+    assertMatch(String(answer), /^Body field \/value is missing/);
+  });
+}
+
+Deno.test("a trigger without the preset echoes nothing", async () => {
+  const github = parse({ type: "hmac", preset: "github", secrets: ["s"] });
+  const own = parse({ type: "hmac", algorithm: "sha256", header: "X", secrets: ["s"] });
+  for (const condition of [github, own, slack, zoom, twitch, grid]) {
+    const query = "validationToken=a&code=t0ken";
+    assertEquals(
+      prepareHandshakes([condition], context()).unverified(request({ query })),
+      undefined,
+    );
+  }
+  for (const condition of [github, own]) {
+    const parts = await signed(condition, slackBody);
+    assertEquals(await knock([condition], parts), undefined);
+  }
+});
+
+const questions: { name: string; condition: Condition; body: unknown }[] = [
+  { name: "slack", condition: slack, body: slackBody },
+  { name: "zoom", condition: zoom, body: zoomBody("qgg8vlvZRS6UYooatFL8Aw") },
+  { name: "twitch", condition: twitch, body: { challenge: "x" } },
+  { name: "discord", condition: discord, body: { type: 1 } },
+];
+
+for (const { name, condition, body } of questions) {
+  Deno.test(`${name}: what is not signed, or stale, gets no answer`, async () => {
+    assertMatch(String(await knock([condition], json(body))), /is missing$/);
+    const parts = await signed(name === "zoom" ? zoomSender : condition, body, {}, discordKeys);
+    const stale = { ...parts, receivedAt_ms: NOW_MS + 3_600_000 };
+    assertMatch(String(await knock([condition], stale)), /before the time of receipt$/);
+  });
+}
+
+Deno.test("an echo is bounded", async () => {
+  const long = await signed(slack, { ...slackBody, challenge: "x".repeat(257) });
+  assertEquals(await knock([slack], long), undefined);
+  const control = await signed(slack, { ...slackBody, challenge: "a\u001b[31m" });
+  assertEquals(await knock([slack], control), undefined);
+});

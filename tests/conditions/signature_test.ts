@@ -1,0 +1,160 @@
+/** Public keys in every form in which they are shown; what is no key of the algorithm is refused. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { Buffer } from "node:buffer";
+import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { signature } from "../../src/conditions/signature.ts";
+import { checkOnce, problemsOf, type RequestParts } from "./fixture.ts";
+
+const ed = generateKeyPairSync("ed25519");
+const ec = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const p384 = generateKeyPairSync("ec", { namedCurve: "P-384" });
+const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const rsa1024 = generateKeyPairSync("rsa", { modulusLength: 1024 });
+
+const der = (key: KeyObject) => Buffer.from(key.export({ format: "der", type: "spki" }));
+const pem = (key: KeyObject) => String(key.export({ format: "pem", type: "spki" }));
+const jwk = (key: KeyObject) => key.export({ format: "jwk" });
+const raw = der(ed.publicKey).subarray(-32);
+const body = '{"a":1}';
+
+const base = { algorithm: "ed25519", header: "X-Sig" };
+const signed: RequestParts = {
+  headers: { "x-sig": sign(null, Buffer.from(body), ed.privateKey).toString("base64") },
+  body,
+};
+
+const forms: { name: string; key: unknown; settings?: Record<string, unknown> }[] = [
+  { name: "PEM", key: pem(ed.publicKey) },
+  { name: "PEM with line ends around it", key: `\n${pem(ed.publicKey)}\n` },
+  { name: "JWK", key: jwk(ed.publicKey) },
+  { name: "JWK as text", key: JSON.stringify(jwk(ed.publicKey)) },
+  { name: "base64 of 32 bytes", key: raw.toString("base64") },
+  { name: "hex of 32 bytes", key: raw.toString("hex"), settings: { key_encoding: "hex" } },
+  { name: "base64 of its DER", key: der(ed.publicKey).toString("base64") },
+  {
+    name: "with a prefix",
+    key: `whpk_${raw.toString("base64")}`,
+    settings: { key_prefix: "whpk_", key_encoding: "base64" },
+  },
+];
+
+for (const { name, key, settings } of forms) {
+  Deno.test(`signature: a public key as ${name}`, async () => {
+    const complete = { ...base, ...settings, public_keys: [key] };
+    assertEquals(await checkOnce(signature, complete, signed), undefined);
+  });
+}
+
+const wrong: { name: string; key: unknown; settings?: object; problem: RegExp }[] = [
+  {
+    name: "a private key as PEM",
+    key: String(ed.privateKey.export({ format: "pem", type: "pkcs8" })),
+    problem: /Must be a public key: this is a private one$/,
+  },
+  {
+    name: "a private key as JWK",
+    key: jwk(ed.privateKey),
+    problem: /Must be a public key: this is a private one$/,
+  },
+  {
+    name: "a private key as JWK in text",
+    key: JSON.stringify(jwk(ed.privateKey)),
+    problem: /Must be a public key: this is a private one$/,
+  },
+  {
+    name: "a key of another algorithm",
+    key: pem(ec.publicKey),
+    problem: /Must be a key for ed25519: this is one of ec prime256v1$/,
+  },
+  {
+    name: "a key of another curve",
+    key: pem(p384.publicKey),
+    settings: { algorithm: "ecdsa_p256" },
+    problem: /Must be a key for ecdsa_p256: this is one of ec secp384r1$/,
+  },
+  {
+    name: "a key that is too small",
+    key: pem(rsa1024.publicKey),
+    settings: { algorithm: "rsa_sha256" },
+    problem: /Must have at least 2048 bits: current value is 1024$/,
+  },
+  {
+    name: "no key",
+    key: "not a key!",
+    problem: /Must be a public key as PEM, JWK or base64 of 32 bytes: it is not base64$/,
+  },
+  {
+    name: "a key that is cut off",
+    key: raw.subarray(1).toString("base64"),
+    problem: /Must be a public key as PEM, JWK or base64 of 32 bytes: /,
+  },
+];
+
+for (const { name, key, settings, problem } of wrong) {
+  Deno.test(`signature refuses ${name}`, () => {
+    const problems = problemsOf(signature, { ...base, ...settings, public_keys: [key] });
+    assertEquals(problems.length, 1, problems.join("\n"));
+    assertMatch(problems[0] ?? "", /^\/public_keys\/0: /);
+    assertMatch(problems[0] ?? "", problem);
+    assert(!problems[0]?.includes(String(key)));
+  });
+}
+
+Deno.test("signature: neither preset nor scheme", () => {
+  assertEquals(problemsOf(signature, { public_keys: [pem(ed.publicKey)] }), [
+    '/algorithm: Expected one of "ed25519", "ecdsa_p256", "rsa_sha256", or a preset',
+    "/header: Expected the header that carries the signature, or a preset",
+  ]);
+  assertEquals(problemsOf(signature, { preset: "discord" }).length, 1);
+});
+
+Deno.test("signature ecdsa_p256: each form is refused where the other is expected", async () => {
+  const bytes = Buffer.from(body);
+  const values = {
+    der: sign("sha256", bytes, { key: ec.privateKey, dsaEncoding: "der" }),
+    raw: sign("sha256", bytes, { key: ec.privateKey, dsaEncoding: "ieee-p1363" }),
+  };
+  for (const expected of ["der", "raw"] as const) {
+    for (const sent of ["der", "raw"] as const) {
+      const settings = {
+        algorithm: "ecdsa_p256",
+        signature_format: expected,
+        header: "X-Sig",
+        public_keys: [pem(ec.publicKey)],
+      };
+      const headers = { "x-sig": values[sent].toString("base64") };
+      const refusal = await checkOnce(signature, settings, { headers, body });
+      const reason = expected === sent ? undefined : "Header X-Sig is malformed";
+      assertEquals(refusal?.reason, reason, `${sent} as ${expected}`);
+    }
+  }
+});
+
+Deno.test("signature rsa_sha256: one of several keys matches", async () => {
+  const other = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const value = sign("sha256", Buffer.from(body), rsa.privateKey).toString("base64");
+  const settings = {
+    algorithm: "rsa_sha256",
+    header: "X-Sig",
+    public_keys: [pem(other.publicKey), jwk(rsa.publicKey)],
+  };
+  const parts = { headers: { "x-sig": value }, body };
+  assertEquals(await checkOnce(signature, settings, parts), undefined);
+  const alone = { ...settings, public_keys: [pem(other.publicKey)] };
+  assertEquals(await checkOnce(signature, alone, parts), {
+    reason: "Header X-Sig holds a wrong signature",
+    expected: "<rsa_sha256 signature in base64>",
+  });
+});
+
+Deno.test("signature: more than four candidates are refused unseen", async () => {
+  const value = signed.headers instanceof Array ? "" : signed.headers?.["x-sig"] ?? "";
+  const settings = { ...base, list_separator: " ", public_keys: [pem(ed.publicKey)] };
+  const send = (count: number) =>
+    checkOnce(signature, settings, {
+      headers: { "x-sig": [...Array(count - 1).fill("A".repeat(86)), value].join(" ") },
+      body,
+    });
+  assertEquals(await send(4), undefined);
+  assertEquals((await send(5))?.reason, "Header X-Sig holds too many signatures");
+});

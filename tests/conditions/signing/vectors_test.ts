@@ -1,0 +1,262 @@
+/** What providers publish to test against passes, and a changed body does not. */
+import { assertEquals, assertNotEquals } from "@std/assert";
+import { hmac } from "../../../src/conditions/hmac.ts";
+import { signature } from "../../../src/conditions/signature.ts";
+import { checkOnce, type RequestParts } from "../fixture.ts";
+
+interface Vector {
+  preset: string;
+  source: string;
+  settings: Record<string, unknown>;
+  parts: RequestParts & { body: string };
+}
+
+const standardVector = (prefix: string): RequestParts & { body: string } => ({
+  headers: {
+    [`${prefix}-id`]: "msg_p5jXN8AQM9LWM0D4loKWxJek",
+    [`${prefix}-timestamp`]: "1614265330",
+    [`${prefix}-signature`]: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+  },
+  body: '{"test": 2432232314}',
+  receivedAt_ms: 1_614_265_330_000,
+});
+const standardSecrets = ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"];
+
+const boxHeaders = { "box-delivery-timestamp": "2020-01-01T00:00:00-07:00" };
+const boxBody = '{"type":"webhook_event","webhook":{"id":"1234567890"},"trigger":"FILE.UPLOADED",' +
+  '"source":{"id":"1234567890","type":"file","name":"Test.txt"}}';
+const boxReceivedAt_ms = Date.parse("2020-01-01T00:09:00-07:00");
+const PADDLE = "PaddleHQ/paddle-node-sdk src/__tests__/notifications/webhooks-validator.test.ts";
+
+const macs: Vector[] = [
+  {
+    preset: "github",
+    source: "docs.github.com, validating webhook deliveries",
+    settings: { secrets: ["It's a Secret to Everybody"] },
+    parts: {
+      headers: {
+        "X-Hub-Signature-256":
+          "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17",
+      },
+      body: "Hello, World!",
+    },
+  },
+  {
+    preset: "bitbucket",
+    source: "support.atlassian.com, manage webhooks",
+    settings: { secrets: ["It's a Secret to Everybody"] },
+    parts: {
+      headers: {
+        "X-Hub-Signature":
+          "sha256=a4771c39fbe90f317c7824e83ddef3caae9cb3d976c214ace1f2937e133263c9",
+      },
+      body: "Hello World!",
+    },
+  },
+  {
+    preset: "slack",
+    source: "docs.slack.dev, verifying requests",
+    settings: { secrets: ["8f742231b10e8888abcd99yyyzzz85a5"] },
+    parts: {
+      headers: {
+        "X-Slack-Signature": "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503",
+        "X-Slack-Request-Timestamp": "1531420618",
+      },
+      body: "token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow" +
+        "&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner" +
+        "&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands" +
+        "%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN" +
+        "&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c",
+      receivedAt_ms: 1_531_420_618_000,
+    },
+  },
+  {
+    preset: "standard_webhooks",
+    source: "standard-webhooks, test vector of the libraries",
+    settings: { secrets: standardSecrets },
+    parts: standardVector("webhook"),
+  },
+  {
+    preset: "svix",
+    source: "docs.svix.com, how to verify manually",
+    settings: { secrets: standardSecrets },
+    parts: standardVector("svix"),
+  },
+  {
+    preset: "twilio",
+    source: "twilio.com, security, the example of a form",
+    settings: { secrets: ["12345"] },
+    parts: {
+      url: "https://mycompany.com/myapp.php?foo=1&bar=2",
+      headers: {
+        "content-type": "application/x-www-form-urlencoded",
+        "X-Twilio-Signature": "0/KCTR6DLpKmkAf8muzZqo1nDgQ=",
+      },
+      body: "Digits=1234&To=%2B18005551212&From=%2B12349013030&Caller=%2B12349013030" +
+        "&CallSid=CA1234567890ABCDE",
+    },
+  },
+  {
+    preset: "square",
+    source: "square/square-nodejs-sdk tests/integration/webhooks.test.ts",
+    settings: {
+      secrets: ["Ibxx_5AKakO-3qeNVR61Dw"],
+      url: "https://webhook.site/679a4f3a-dcfa-49ee-bac5-9d0edad886b9",
+    },
+    parts: {
+      headers: {
+        "x-square-hmacsha256-signature": "GF4YkrJgGBDZ9NIYbNXBnMzqb2HoL4RW/S6vkZ9/2N4=",
+      },
+      body: '{"merchant_id":"MLEFBHHSJGVHD","type":"webhooks.test_notification",' +
+        '"event_id":"ac3ac95b-f97d-458c-a6e6-18981597e05f",' +
+        '"created_at":"2022-07-13T20:30:59.037339943Z",' +
+        '"data":{"type":"webhooks","id":"bc368e64-01aa-407e-b46e-3231809b1129"}}',
+    },
+  },
+  {
+    preset: "box",
+    source: "box/box-node-sdk src/test/webhooks.test.ts, the primary key",
+    settings: { secrets: ["SamplePrimaryKey"] },
+    parts: {
+      headers: {
+        ...boxHeaders,
+        "box-signature-primary": "6TfeAW3A1PASkgboxxA5yqHNKOwFyMWuEXny/FPD5hI=",
+        "box-signature-secondary": "v+1CD1Jdo3muIcbpv5lxxgPglOqMfsNHPV899xWYydo=",
+      },
+      body: boxBody,
+      receivedAt_ms: boxReceivedAt_ms,
+    },
+  },
+  {
+    preset: "box",
+    source: "box/box-node-sdk src/test/webhooks.test.ts, the secondary key",
+    settings: { secrets: ["SampleSecondaryKey"] },
+    parts: {
+      headers: {
+        ...boxHeaders,
+        "box-signature-primary": "AAAA",
+        "box-signature-secondary": "v+1CD1Jdo3muIcbpv5lxxgPglOqMfsNHPV899xWYydo=",
+      },
+      body: boxBody,
+      receivedAt_ms: boxReceivedAt_ms,
+    },
+  },
+  {
+    preset: "box",
+    source:
+      "box/box-node-sdk src/test/webhooks.test.ts, a name outside ASCII, which Box sends escaped",
+    settings: { secrets: ["SamplePrimaryKey"] },
+    parts: {
+      headers: {
+        ...boxHeaders,
+        "box-signature-primary": "LV2uCu+5NJtIHrCXDYgZ0v/PP5THGRuegw3RtdnEyuE=",
+      },
+      body: '{"webhook":{"id":"1234567890"},"trigger":"FILE.UPLOADED","source":' +
+        '{"id":"1234567890","type":"file","name":"\\u30b9\\u30af\\u30ea\\u30fc\\u30f3\\u30b7\\u30e7\\u30c3\\u30c8 2020-08-05.txt"}}',
+      receivedAt_ms: boxReceivedAt_ms,
+    },
+  },
+  {
+    preset: "paddle",
+    source: `${PADDLE}, one signature`,
+    settings: { secrets: ["VALID_SECRET"] },
+    parts: {
+      headers: {
+        "Paddle-Signature":
+          "ts=1698796800;h1=a300428748dce5c70e4da19bffd60769591ea969c99dea3105d0ec9612cf43f9",
+      },
+      body: '{"data": ["1", "2"]}',
+      receivedAt_ms: 1_698_796_805_000,
+    },
+  },
+  {
+    preset: "paddle",
+    source: `${PADDLE}, several signatures and an unknown one`,
+    settings: { secrets: ["VALID_SECRET"] },
+    parts: {
+      headers: {
+        "Paddle-Signature":
+          "ts=1698796800;h1=28981e941fae76e53db32f3d2a83cb69db41476595e84e1970a1b5d98f62b261;" +
+          "h1=28981e941fae76e53db32f3d2a83cb69db41476595e84e1970a1b5d98f62b261;h2=RANDOM_HASH",
+      },
+      body: '{"data": "value"}',
+      receivedAt_ms: 1_698_796_800_000,
+    },
+  },
+];
+
+const signatures: Vector[] = [
+  {
+    preset: "sendgrid",
+    source: "sendgrid/sendgrid-nodejs packages/eventwebhook/src/eventwebhook.spec.js",
+    settings: {
+      public_keys: [
+        "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8kF9mN1flpV" +
+        "KS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g==",
+      ],
+    },
+    parts: {
+      headers: {
+        "X-Twilio-Email-Event-Webhook-Signature":
+          "MEUCIGHQVtGj+Y3LkG9fLcxf3qfI10QysgDWmMOVmxG0u6ZUAiEAyBiXDWzM+uOe5W0JuG+luQAbPIqHh89M" +
+          "15TluLtEZtM=",
+        "X-Twilio-Email-Event-Webhook-Timestamp": "1600112502",
+      },
+      body: '[{"email":"hello@world.com","event":"dropped","reason":"Bounced Address",' +
+        '"sg_event_id":"ZHJvcC0xMDk5NDkxOS1MUnpYbF9OSFN0T0doUTRrb2ZTbV9BLTA",' +
+        '"sg_message_id":"LRzXl_NHStOGhQ4kofSm_A.filterdrecv-p3mdw1-756b745b58-kmzbl-18-5F5FC76C-9.0",' +
+        '"smtp-id":"<LRzXl_NHStOGhQ4kofSm_A@ismtpd0039p1iad1.sendgrid.net>",' +
+        '"timestamp":1600112492}]\r\n',
+      receivedAt_ms: 1_600_112_502_000,
+    },
+  },
+];
+
+for (
+  const { kind, vectors } of [{ kind: hmac, vectors: macs }, {
+    kind: signature,
+    vectors: signatures,
+  }]
+) {
+  for (const { preset, source, settings, parts } of vectors) {
+    Deno.test(`preset ${preset}: ${source}`, async () => {
+      assertEquals(await checkOnce(kind, { preset, ...settings }, parts), undefined);
+      const changed = { ...parts, body: parts.body.replace(/[a-z]/, "_") };
+      assertNotEquals(await checkOnce(kind, { preset, ...settings }, changed), undefined);
+    });
+  }
+}
+
+/** RFC 8032 section 7.1: what is signed is the body alone. */
+const ed25519 = [
+  {
+    name: "test 2",
+    key: "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+    body: "72",
+    signature: "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da" +
+      "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
+  },
+  {
+    name: "test 3",
+    key: "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
+    body: "af82",
+    signature: "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac" +
+      "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a",
+  },
+];
+
+for (const { name, key, body, signature: value } of ed25519) {
+  Deno.test(`signature ed25519: RFC 8032 ${name}`, async () => {
+    const settings = {
+      algorithm: "ed25519",
+      encoding: "hex",
+      header: "X-Signature",
+      key_encoding: "hex",
+      public_keys: [key],
+    };
+    const parts = { headers: { "X-Signature": value }, body: Uint8Array.fromHex(body) };
+    assertEquals(await checkOnce(signature, settings, parts), undefined);
+    const changed = { ...parts, body: new Uint8Array([0, 1]) };
+    assertNotEquals(await checkOnce(signature, settings, changed), undefined);
+  });
+}

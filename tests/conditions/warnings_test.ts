@@ -1,0 +1,206 @@
+/** An owner hears of what looks safer than it is, and where a repeat is told from a new delivery. */
+import { assertEquals } from "@std/assert";
+import { z } from "zod";
+import { deliveryIdField } from "../../src/conditions/delivery_id.ts";
+import { conditionSchema, reviewConditions } from "../../src/conditions/mod.ts";
+import { conditionWarnings } from "../../src/conditions/warnings.ts";
+import {
+  hmacPresets,
+  signaturePresets,
+  tokenPresets,
+} from "../../src/conditions/signing/presets/mod.ts";
+
+type Settings = Record<string, unknown>;
+
+const parse = (settings: Settings[]) => z.array(conditionSchema).parse(settings);
+const mac = (settings: Settings): Settings => ({
+  type: "hmac",
+  secrets: ["s3cret"],
+  ...(settings.preset === undefined && { algorithm: "sha256", header: "X-Signature" }),
+  ...settings,
+});
+const time = (place: string, name: string): Settings => ({
+  type: "timestamp",
+  in: place,
+  name,
+  format: "unix_s",
+});
+const ownTime = (place: string, name: string) => ({
+  timestamp: { in: place, name, format: "unix_s" },
+});
+
+const OUTSIDE =
+  "The timestamp lies outside what is signed: who overheard a request can send it again with a new one";
+const UNSIGNED =
+  "No signature covers the timestamp: who overheard a request can send it again with a new one";
+
+const cases: { name: string; conditions: Settings[]; warnings: Record<string, string> }[] = [
+  { name: "nothing", conditions: [], warnings: {} },
+  {
+    name: "a header that nothing signs",
+    conditions: [mac({}), time("header", "X-Time")],
+    warnings: { "/1": UNSIGNED },
+  },
+  {
+    name: "a token and a time",
+    conditions: [
+      { type: "static_token", in: "header", name: "X", secrets: ["s"] },
+      time("header", "X-Time"),
+    ],
+    warnings: { "/1": UNSIGNED },
+  },
+  {
+    name: "a time in the body that is signed",
+    conditions: [mac({}), time("body", "/time")],
+    warnings: {},
+  },
+  {
+    name: "a time that the template names",
+    conditions: [mac({ signed_content: "{timestamp}.{body}" }), time("header", "X-Time")],
+    warnings: {},
+  },
+  {
+    name: "a time that the template names as a header, in another case",
+    conditions: [mac({ signed_content: "{header:x-time}.{body}" }), time("header", "X-Time")],
+    warnings: {},
+  },
+  {
+    name: "a time in the query of a URL that is signed",
+    conditions: [mac({ signed_content: "{url}{body}" }), time("query", "t")],
+    warnings: {},
+  },
+  {
+    name: "a time in the query of a path that is signed",
+    conditions: [mac({ signed_content: "{path}{body}" }), time("query", "t")],
+    warnings: { "/1": UNSIGNED },
+  },
+  {
+    name: "a time that only one of two templates names",
+    conditions: [
+      mac({ signed_content: ["{timestamp}{body}", "{body}"] }),
+      time("header", "X-Time"),
+    ],
+    warnings: { "/1": UNSIGNED },
+  },
+  {
+    name: "a preset's time is signed, another is not",
+    conditions: [mac({ preset: "slack" }), time("header", "X-Time")],
+    warnings: { "/1": UNSIGNED },
+  },
+  {
+    name: "a preset's own time again",
+    conditions: [mac({ preset: "slack" }), time("header", "x-slack-request-timestamp")],
+    warnings: {},
+  },
+  {
+    name: "a time of its own that is not signed",
+    conditions: [mac({ preset: "github", ...ownTime("header", "X-Time") })],
+    warnings: { "/0/timestamp": OUTSIDE },
+  },
+  {
+    name: "a preset without the time in what it signs",
+    conditions: [mac({ preset: "stripe", signed_content: "{body}" })],
+    warnings: { "/0/timestamp": OUTSIDE },
+  },
+  {
+    name: "a filter on what no signature covers",
+    conditions: [
+      mac({ preset: "github" }),
+      { type: "payload_filter", expression: "headers['x-github-event'] == query.a" },
+    ],
+    warnings: {
+      "/1/expression": "The filter looks at headers and query, which no signature covers",
+    },
+  },
+  {
+    name: "a filter on what is signed",
+    conditions: [
+      mac({ preset: "square" }),
+      { type: "payload_filter", expression: "body.a == query.a" },
+    ],
+    warnings: {},
+  },
+  {
+    name: "a filter where nothing is signed",
+    conditions: [{ type: "payload_filter", expression: "headers.a == 'b'" }],
+    warnings: {},
+  },
+  {
+    name: "a preset that signs no body",
+    conditions: [mac({ preset: "mailgun" })],
+    warnings: {
+      "/0":
+        "The body lies outside what is signed: who overheard a request can send the signature with another body",
+    },
+  },
+];
+
+for (const { name, conditions, warnings } of cases) {
+  Deno.test(`conditionWarnings: ${name}`, () => {
+    const found = conditionWarnings(parse(conditions));
+    assertEquals(Object.fromEntries(found.map((one) => [one.pointer, one.detail])), warnings);
+    assertEquals(reviewConditions(parse(conditions)), []);
+  });
+}
+
+Deno.test("conditionWarnings: every preset but mailgun is without a warning", () => {
+  for (const preset of Object.keys(hmacPresets)) {
+    const secrets = ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"];
+    const conditions = parse([{ type: "hmac", preset, secrets }]);
+    assertEquals(conditionWarnings(conditions).length, preset === "mailgun" ? 1 : 0, preset);
+    assertEquals(reviewConditions(conditions), [], preset);
+  }
+});
+
+Deno.test("reviewConditions: a secret that is not of its encoding is found when it is saved", () => {
+  const problems = (secret: string) =>
+    reviewConditions(parse([{ type: "hmac", preset: "svix", secrets: ["{env:X}", secret] }]));
+  assertEquals(problems("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), []);
+  assertEquals(problems("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), []);
+  for (const wrong of ["whsec_not base64!", "whsec_"]) {
+    assertEquals(problems(wrong), [{
+      pointer: "/0/secrets/1",
+      detail: "Expected a secret in base64, found another string",
+    }]);
+  }
+});
+
+const deliveries: { name: string; conditions: Settings[]; field?: unknown }[] = [
+  { name: "no condition", conditions: [] },
+  { name: "no preset", conditions: [mac({})] },
+  {
+    name: "github",
+    conditions: [time("header", "X"), mac({ preset: "github" })],
+    field: { in: "header", name: "X-GitHub-Delivery" },
+  },
+  {
+    name: "gitlab's token",
+    conditions: [{ type: "static_token", preset: "gitlab", secrets: ["s"] }],
+    field: { in: "header", name: "Idempotency-Key" },
+  },
+  {
+    name: "the owner's own",
+    conditions: [mac({ preset: "stripe", delivery_id: { in: "body", name: "/data/id" } })],
+    field: { in: "body", name: "/data/id" },
+  },
+  {
+    name: "a scheme of its own",
+    conditions: [mac({ delivery_id: { in: "header", name: "X-Id" } })],
+    field: { in: "header", name: "X-Id" },
+  },
+  { name: "zoom, which has none", conditions: [mac({ preset: "zoom" })] },
+];
+
+for (const { name, conditions, field } of deliveries) {
+  Deno.test(`deliveryIdField: ${name}`, () => {
+    assertEquals(deliveryIdField(parse(conditions)), field);
+  });
+}
+
+Deno.test("every preset cites its source", () => {
+  const all = [hmacPresets, signaturePresets, tokenPresets].flatMap(Object.entries);
+  for (const [name, { source, title }] of all) {
+    assertEquals(new URL(source).protocol, "https:", name);
+    assertEquals(title === "", false, name);
+  }
+});

@@ -1,0 +1,59 @@
+import { assertEquals, assertMatch } from "@std/assert";
+import { createHmac } from "node:crypto";
+import { startService } from "../data.ts";
+import { play, REJECTED } from "./scenario.ts";
+
+const SECRET = "slack-signing-secret";
+
+function slack(body: string, secret = SECRET): Record<string, string> {
+  const time = String(Math.floor(Date.now() / 1_000));
+  const mac = createHmac("sha256", secret).update(`v0:${time}:${body}`).digest("hex");
+  return {
+    "content-type": "application/json",
+    "x-slack-request-timestamp": time,
+    "x-slack-signature": `v0=${mac}`,
+  };
+}
+
+Deno.test("a handshake is answered once it is verified, and is no launch", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({
+    conditions: [{ type: "hmac", preset: "slack", secrets: [SECRET] }],
+  });
+  const path = new URL(trigger.url).pathname;
+  const body = JSON.stringify({ type: "url_verification", challenge: "abc123", token: "x" });
+  const answer = await play(service.url, {
+    name: "verified",
+    path,
+    headers: slack(body),
+    body,
+    expectedStatus: 200,
+    expectedContent: ["abc123"],
+    expectedHeaders: { "x-content-type-options": "nosniff" },
+  });
+  assertMatch(answer.headers.get("content-type") ?? "", /^(text\/plain|application\/json)/);
+  await play(service.url, {
+    name: "forged",
+    path,
+    headers: slack(body, "another"),
+    body,
+    expectedStatus: 400,
+    expectedBody: REJECTED,
+  });
+  const { body: runs } = await service.api("GET", `triggers/${trigger.id}/runs/`);
+  assertEquals(runs.results, []);
+});
+
+Deno.test("a trigger without the preset takes the same body as a launch", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger();
+  const body = JSON.stringify({ type: "url_verification", challenge: "abc123" });
+  const path = `${new URL(trigger.url).pathname}?validationToken=abc`;
+  await play(service.url, {
+    name: "no preset",
+    path,
+    body,
+    expectedStatus: 200,
+    expectedBody: '{"status":"accepted"}',
+  });
+});

@@ -1,0 +1,121 @@
+/** The records of runs: a run is found at every moment of its life, once, at its place in the lists. */
+import { assert, assertEquals } from "@std/assert";
+import { newId } from "../../src/ids.ts";
+import {
+  acceptWrites,
+  endedRunsMadeBefore,
+  endWrites,
+  getPending,
+  getRun,
+  listPending,
+  listTriggerRuns,
+  type Run,
+} from "../../src/store/runs.ts";
+import type { Store } from "../../src/store/store.ts";
+import { pendingOf, TRIGGER_ID } from "../runs/fixture.ts";
+import { storeInMemory } from "./fixture.ts";
+
+const NOW_MS = Date.UTC(2026, 0, 1);
+
+/** Accepts a run of a trigger at a time, and ends it unless it is to stay pending. */
+async function makeRun(
+  store: Store,
+  { triggerId = TRIGGER_ID, time_ms = NOW_MS, ends = true } = {},
+): Promise<Run> {
+  const pending = pendingOf({ time_ms });
+  pending.run.trigger_id = triggerId;
+  await store.committer.write(acceptWrites(pending, new Uint8Array()));
+  const ended: Run = { ...pending.run, status: "completed" };
+  if (ends) await store.committer.write(endWrites(ended));
+  return ends ? ended : pending.run;
+}
+
+Deno.test("a run is read while it is pending, when it has ended, and not when there is none", async () => {
+  await using store = await storeInMemory();
+  const run = await makeRun(store, { ends: false });
+  assertEquals(await getRun(store, run.id), run);
+  assertEquals((await getPending(store, run.id))?.run, run);
+
+  const ended: Run = { ...run, status: "error", actions: [{ action: "a", error: "b" }] };
+  await store.committer.write(endWrites(ended));
+  assertEquals(await getRun(store, run.id), ended);
+  assertEquals(await getPending(store, run.id), undefined);
+  assertEquals(await getRun(store, newId(NOW_MS)), undefined);
+});
+
+Deno.test("a run that ends at this moment is found all the same", async () => {
+  await using store = await storeInMemory();
+  const runs = await Promise.all(
+    Array.from({ length: 200 }, () => makeRun(store, { ends: false })),
+  );
+  const looks: Promise<Run | undefined>[] = [];
+  for (const run of runs) {
+    looks.push(getRun(store, run.id));
+    void store.committer.write(endWrites({ ...run, status: "completed" }));
+    looks.push(getRun(store, run.id), getRun(store, run.id));
+  }
+  for (const found of await Promise.all(looks)) assert(found !== undefined);
+});
+
+Deno.test("an end keeps long errors of few actions whole, and cuts those of many to what fits", async () => {
+  await using store = await storeInMemory();
+  const run = await makeRun(store, { ends: false });
+  const actions = (count: number, error: string) =>
+    Array.from({ length: count }, () => ({ action: "run_execution", error }));
+  for (const error of ["x".repeat(4_096), "語".repeat(4_096)]) {
+    await store.committer.write(endWrites({ ...run, actions: actions(2, error) }));
+    assertEquals((await getRun(store, run.id))?.actions, actions(2, error));
+    await store.committer.write(endWrites({ ...run, actions: actions(16, error) }));
+    assertEquals((await getRun(store, run.id))?.actions, actions(16, error.slice(0, 1_536)));
+  }
+});
+
+Deno.test("a trigger's runs are listed from the newest, page by page, pending ones among them", async () => {
+  await using store = await storeInMemory();
+  const made: Run[] = [];
+  for (let index = 0; index < 25; index++) {
+    made.push(await makeRun(store, { time_ms: NOW_MS + index, ends: index % 3 !== 0 }));
+    await makeRun(store, { time_ms: NOW_MS + index, triggerId: newId(NOW_MS) });
+  }
+  const pages: Run[][] = [];
+  let before: string | undefined;
+  do {
+    const options = { limit: 10, ...(before === undefined ? {} : { before }) };
+    const page = await listTriggerRuns(store, TRIGGER_ID, options);
+    pages.push(page.runs);
+    before = page.next;
+  } while (before !== undefined);
+  assertEquals(pages.map(({ length }) => length), [10, 10, 5]);
+  assertEquals(pages.flat(), made.toReversed());
+  assertEquals(await listTriggerRuns(store, newId(NOW_MS), { limit: 5 }), {
+    runs: [],
+    next: undefined,
+  });
+});
+
+Deno.test("ended runs made before a time are listed from the oldest, page by page", async () => {
+  await using store = await storeInMemory();
+  const ended: string[] = [];
+  for (let index = 0; index < 12; index++) {
+    await makeRun(store, { time_ms: NOW_MS + index, ends: false });
+    ended.push((await makeRun(store, { time_ms: NOW_MS + index })).id);
+  }
+  const list = async (before_ms: number, page: { after?: string; limit: number }) =>
+    (await endedRunsMadeBefore(store, before_ms, page)).map(({ id }) => id);
+  assertEquals(await list(NOW_MS + 10, { limit: 100 }), ended.slice(0, 10));
+  assertEquals(await list(NOW_MS + 10, { limit: 4 }), ended.slice(0, 4));
+  assertEquals(
+    await list(NOW_MS + 10, { after: ended[7] ?? "", limit: 4 }),
+    ended.slice(8, 10),
+  );
+  assertEquals(await list(NOW_MS, { limit: 100 }), []);
+});
+
+Deno.test("pending runs are listed from the oldest", async () => {
+  await using store = await storeInMemory();
+  const made: string[] = [];
+  for (const time_ms of [3, 1, 2]) made.push((await makeRun(store, { time_ms, ends: false })).id);
+  await makeRun(store, { time_ms: 1 });
+  const listed = (await Array.fromAsync(listPending(store))).map(({ run }) => run.id);
+  assertEquals(listed, made.toSorted());
+});

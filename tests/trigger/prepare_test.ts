@@ -1,0 +1,129 @@
+/** A trigger made ready: the conditions of a stage in the order of the door, whatever the order written. */
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import type { Stage } from "../../src/conditions/condition.ts";
+import { InvalidInputError } from "../../src/errors.ts";
+import { parseWith } from "../../src/schema.ts";
+import { type PreparedTrigger, prepareTrigger, reviewTrigger } from "../../src/trigger/prepare.ts";
+import { triggerSchema, type TriggerSettings } from "../../src/trigger/trigger.ts";
+import { json, NOW_MS, request, type RequestParts } from "../conditions/fixture.ts";
+import { TestClock } from "../surroundings.ts";
+
+const TOKEN = { type: "static_token", in: "header", name: "X-Token", secrets: ["let-me-in"] };
+const TIMESTAMP = {
+  type: "timestamp",
+  in: "header",
+  name: "X-Timestamp",
+  format: "unix_s",
+  tolerance: 300,
+};
+const FILTER = { type: "payload_filter", expression: "body.action == 'opened'" };
+const DOOR: readonly Stage[] = ["authentication", "timestamp", "filter"];
+
+function settingsOf(parts: Record<string, unknown>): TriggerSettings {
+  const actions = [{ type: "fetch_repository" }];
+  return parseWith(triggerSchema, { name: "t", project: "p", actions, ...parts }, "the trigger");
+}
+
+function prepared(parts: Record<string, unknown>): PreparedTrigger {
+  const times = { created_at: "", updated_at: "" };
+  const trigger = { ...settingsOf(parts), id: "0190fe82-c984-7f66-8302-69874914e1c9", ...times };
+  return prepareTrigger(trigger, {
+    clock: new TestClock(NOW_MS),
+    env: () => undefined,
+    signal: new AbortController().signal,
+  });
+}
+
+/** A request that passes all conditions above, but for the parts that are given. */
+function sent(parts: { token?: string; time_s?: number; action?: string } = {}): RequestParts {
+  const { token = "let-me-in", time_s = NOW_MS / 1_000, action = "opened" } = parts;
+  const headers = { "x-token": token, "x-timestamp": String(time_s) };
+  return { ...json({ action }), headers: { "content-type": "application/json", ...headers } };
+}
+
+const cases: { name: string; parts: RequestParts; refusedBy?: [string, index: number] }[] = [
+  { name: "a good request", parts: sent() },
+  { name: "a wrong token", parts: sent({ token: "x" }), refusedBy: ["static_token", 3] },
+  { name: "a stale one", parts: sent({ time_s: 1 }), refusedBy: ["timestamp", 2] },
+  { name: "one to filter out", parts: sent({ action: "x" }), refusedBy: ["payload_filter", 0] },
+  {
+    name: "a stale one to filter out",
+    parts: sent({ time_s: 1, action: "x" }),
+    refusedBy: ["timestamp", 2],
+  },
+  {
+    name: "one with everything wrong",
+    parts: sent({ token: "x", time_s: 1, action: "x" }),
+    refusedBy: ["static_token", 3],
+  },
+];
+
+for (const { name, parts, refusedBy } of cases) {
+  Deno.test(`${name} meets ${refusedBy?.[0] ?? "no refusal"}, and its place in the trigger is told`, async () => {
+    const limit = { type: "rate_limit", period: 60, quota: 1 };
+    const trigger = prepared({ conditions: [FILTER, limit, TIMESTAMP, TOKEN] });
+    const refused = await trigger.check(request(parts), DOOR);
+    assertEquals(refused && [refused.condition, refused.index], refusedBy);
+  });
+}
+
+Deno.test("only the stages that are asked for are checked", async () => {
+  const trigger = prepared({ conditions: [FILTER, TIMESTAMP, TOKEN] });
+  const stale = request(sent({ time_s: 1, action: "x" }));
+  assertEquals(await trigger.check(stale, ["authentication"]), undefined);
+  assertEquals((await trigger.check(stale, ["authentication", "timestamp"]))?.index, 1);
+  assertEquals((await trigger.check(stale, ["filter"]))?.index, 0);
+});
+
+Deno.test("a check that breaks refuses, and says why", async () => {
+  const trigger = prepared({ conditions: [{ ...TOKEN, in: "body", name: "token" }] });
+  const broken = {
+    ...request(),
+    parsedBody: () => {
+      throw new RangeError("too deep");
+    },
+  };
+  const refused = await trigger.check(broken, DOOR);
+  assertEquals(refused?.condition, "static_token");
+  assertStringIncludes(refused?.reason ?? "", "too deep");
+});
+
+Deno.test("a trigger without conditions lets everything pass", async () => {
+  const trigger = prepared({});
+  assertEquals(await trigger.check(request(), DOOR), undefined);
+  assertEquals(trigger.quotas, []);
+  assertEquals(trigger.answersGet, true);
+  assertEquals(trigger.respond("id").body, '{"status":"accepted"}');
+});
+
+Deno.test("the quotas of a trigger are its rate limits, of each period the smallest", () => {
+  const limits = [[60, 9], [3_600, 5], [60, 2]].map(([period, quota]) => ({
+    type: "rate_limit",
+    period,
+    quota,
+  }));
+  assertEquals(prepared({ conditions: [TOKEN, ...limits] }).quotas, [
+    { period: 60, quota: 2 },
+    { period: 3_600, quota: 5 },
+  ]);
+});
+
+Deno.test("a trigger whose requests are signed does not answer GET", () => {
+  const hmac = { type: "hmac", algorithm: "sha256", header: "X-Signature", secrets: ["s"] };
+  assertEquals(prepared({ conditions: [TOKEN, hmac] }).answersGet, false);
+  assertEquals(prepared({ conditions: [TOKEN, TIMESTAMP] }).answersGet, true);
+});
+
+Deno.test("conditions that cannot work with each other are told with their places in the trigger", () => {
+  const hmac = {
+    type: "hmac",
+    algorithm: "sha256",
+    header: "X-Signature",
+    signed_content: "{timestamp}.{body}",
+    secrets: ["s"],
+  };
+  const settings = settingsOf({ conditions: [TOKEN, hmac] });
+  const error = assertThrows(() => reviewTrigger(settings, "the trigger"), InvalidInputError);
+  assertEquals(error.problems.map(({ pointer }) => pointer), ["/conditions/1/signed_content"]);
+  reviewTrigger(settingsOf({ conditions: [TOKEN, hmac, TIMESTAMP] }), "the trigger");
+});

@@ -1,0 +1,419 @@
+/**
+ * The registry: what an owner writes, what is stored of it, what is shown, and what launches see. A
+ * change counts from the moment at which its owner is told of it.
+ */
+import {
+  assert,
+  assertEquals,
+  assertNotEquals,
+  assertObjectMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
+import { ConflictError, InvalidInputError, NotFoundError } from "../../src/errors.ts";
+import { idTime, isId, newId } from "../../src/ids.ts";
+import { deleteProject, putProject } from "../../src/store/projects.ts";
+import type { Store } from "../../src/store/store.ts";
+import { triggerIdByName } from "../../src/store/triggers.ts";
+import { type RegistryParts, settingsOf, TriggerRegistry } from "../../src/trigger/registry.ts";
+import { openSecretBox, SECRET_MASK, type SecretBox } from "../../src/trigger/secrets.ts";
+import type { Trigger } from "../../src/trigger/trigger.ts";
+import { contents, openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
+import { TestClock } from "../surroundings.ts";
+
+const KEY = "00112233445566778899aabbccddeeff".repeat(2);
+const ID = "0190fe82-c984-7f66-8302-69874914e1c9";
+const UNKNOWN_ID = "01900000-0000-7000-8000-000000000000";
+const SECRET = "hunter2-hunter2";
+
+const TOKEN = { type: "static_token", in: "header", name: "X-Token", secrets: [SECRET] };
+const HMAC = { type: "hmac", algorithm: "sha256", header: "X-Signature", secrets: [SECRET] };
+
+/** A trigger as an owner writes it. */
+function written(parts: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    name: "retrain",
+    project: "digits",
+    actions: [{ type: "run_execution", step: "train" }],
+    ...parts,
+  };
+}
+
+/** A registry on a store that holds the project `digits`. */
+async function openRegistry(
+  store: Store,
+  { clock = new TestClock(), ...parts }: Partial<RegistryParts> & { clock?: TestClock } = {},
+): Promise<TriggerRegistry> {
+  await putProject(store, {
+    name: "digits",
+    directory: "/digits",
+    config_file: "valohai.yaml",
+    engine: { type: "local", runner: "process" },
+  });
+  return new TriggerRegistry({
+    store,
+    secrets: await openSecretBox("/nowhere", KEY),
+    context: { clock, env: () => undefined, signal: new AbortController().signal },
+    ...parts,
+  });
+}
+
+/** The secrets of a trigger's conditions, as they are shown or as launches see them. */
+function secretsOf(trigger: Trigger | undefined): string[] {
+  return trigger?.conditions.flatMap((each) => "secrets" in each ? each.secrets ?? [] : []) ?? [];
+}
+
+async function preparedSecrets(triggers: TriggerRegistry, id: string): Promise<string[]> {
+  return secretsOf((await triggers.prepared(id))?.trigger);
+}
+
+/** Changes fields of a trigger, as an owner does who reads it, edits it and writes it back. */
+function edit(triggers: TriggerRegistry, id: string, fields: Record<string, unknown>) {
+  return triggers.update(id, (current) => ({ ...settingsOf(current), ...fields }));
+}
+
+Deno.test("a trigger gets an id, its defaults and its times, and is shown as it was told", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock(Date.UTC(2026, 0, 2, 3, 4, 5));
+  const triggers = await openRegistry(store, { clock });
+  const created = await triggers.create(written({ conditions: [TOKEN] }));
+  assert(isId(created.id));
+  assertEquals(idTime(created.id), clock.time_ms);
+  assertObjectMatch(created, {
+    name: "retrain",
+    project: "digits",
+    enabled: true,
+    conditions: [{ type: "static_token", prefix: "", secrets: [SECRET_MASK] }],
+    actions: [{ type: "run_execution", step: "train", commit: "HEAD" }],
+    created_at: "2026-01-02T03:04:05.000Z",
+    updated_at: "2026-01-02T03:04:05.000Z",
+  });
+  assertEquals(await triggers.get(created.id), created);
+  assertEquals(await triggers.list({ limit: 10 }), { triggers: [created], next: undefined });
+  assertEquals(await preparedSecrets(triggers, created.id), [SECRET]);
+});
+
+Deno.test("an id that its owner gives is kept, over changes and restarts", async () => {
+  await using open = await openTestStore();
+  const triggers = await openRegistry(open.store);
+  assertEquals((await triggers.create(written({ id: ID }))).id, ID);
+  const renamed = await triggers.update(ID, () => written({ name: "renamed" }));
+  assertEquals([renamed.id, renamed.name], [ID, "renamed"]);
+  const error = await assertRejects(
+    () => triggers.update(ID, () => written({ id: UNKNOWN_ID })),
+    InvalidInputError,
+  );
+  assertEquals(error.problems.map(({ pointer }) => pointer), ["/id"]);
+
+  const later = await openRegistry(await open.reopen());
+  assertEquals((await later.get(ID))?.name, "renamed");
+  assertEquals((await later.prepared(ID))?.trigger.name, "renamed");
+});
+
+const refused: { name: string; parts: Record<string, unknown>; pointer: string }[] = [
+  { name: "of a project that does not exist", parts: { project: "nobody" }, pointer: "/project" },
+  { name: "without actions", parts: { actions: [] }, pointer: "/actions" },
+  { name: "with a name for a path", parts: { name: "../x" }, pointer: "/name" },
+  { name: "with an id in upper case", parts: { id: ID.toUpperCase() }, pointer: "/id" },
+  { name: "with an unknown field", parts: { condition: [] }, pointer: "/condition" },
+  {
+    name: "with too many conditions",
+    parts: { conditions: Array(33).fill(TOKEN) },
+    pointer: "/conditions",
+  },
+  {
+    name: "with a mask where nothing is stored",
+    parts: { conditions: [{ ...TOKEN, secrets: [SECRET, SECRET_MASK] }] },
+    pointer: "/conditions/0/secrets/1",
+  },
+  {
+    name: "that does not fit into a record",
+    parts: {
+      conditions: Array.from({ length: 20 }, () => ({ ...TOKEN, secrets: ["x".repeat(4_000)] })),
+    },
+    pointer: "",
+  },
+  {
+    name: "that does not fit into a record, in letters of two bytes",
+    parts: { response: { type: "text", text: "語".repeat(16_384) }, actions: longActions() },
+    pointer: "",
+  },
+];
+
+function longActions(): unknown[] {
+  const parameters = { text: "x".repeat(18_000) };
+  return [{ type: "run_execution", step: "train", parameters }];
+}
+
+for (const { name, parts, pointer } of refused) {
+  Deno.test(`a trigger ${name} is refused, and nothing is stored or shown of it`, async () => {
+    await using store = await storeInMemory();
+    const triggers = await openRegistry(store);
+    const before = await contents(store);
+    const error = await assertRejects(() => triggers.create(written(parts)), InvalidInputError);
+    assertEquals(error.problems.map((problem) => problem.pointer), [pointer]);
+    assert(!error.message.includes(SECRET));
+    assertEquals(await contents(store), before);
+
+    const kept = await triggers.create(written({ conditions: [TOKEN] }));
+    const stored = await contents(store);
+    await assertRejects(
+      () => triggers.update(kept.id, () => ({ ...written(parts) })),
+      InvalidInputError,
+    );
+    assertEquals(await contents(store), stored);
+    assertEquals(await preparedSecrets(triggers, kept.id), [SECRET]);
+  });
+}
+
+Deno.test("a trigger that does not exist cannot be changed or removed", async () => {
+  await using store = await storeInMemory();
+  const triggers = await openRegistry(store);
+  await assertRejects(() => triggers.update(UNKNOWN_ID, () => written()), NotFoundError);
+  await assertRejects(() => triggers.delete(UNKNOWN_ID), NotFoundError);
+  assertEquals(await triggers.get(UNKNOWN_ID), undefined);
+  assertEquals(await triggers.prepared(UNKNOWN_ID), undefined);
+  assertEquals(await storedUnder(store, "trigger"), []);
+});
+
+Deno.test("two triggers cannot have one name or one id", async () => {
+  await using store = await storeInMemory();
+  const triggers = await openRegistry(store);
+  const first = await triggers.create(written({ name: "first", id: ID }));
+  const second = await triggers.create(written({ name: "second" }));
+  await assertRejects(() => triggers.create(written({ name: "first" })), ConflictError, "first");
+  await assertRejects(() => triggers.create(written({ name: "x", id: ID })), ConflictError, ID);
+  await assertRejects(() => edit(triggers, second.id, { name: "first" }), ConflictError, "first");
+  assertEquals((await triggers.list({ limit: 10 })).triggers, [first, second]);
+  assertEquals(await triggerIdByName(store, "first"), ID);
+  assertEquals(await triggerIdByName(store, "x"), undefined);
+});
+
+Deno.test("a name is free again when its trigger is renamed or removed", async () => {
+  await using store = await storeInMemory();
+  const triggers = await openRegistry(store);
+  const first = await triggers.create(written({ name: "a" }));
+  await edit(triggers, first.id, { name: "b" });
+  const second = await triggers.create(written({ name: "a" }));
+  await triggers.delete(first.id);
+  await edit(triggers, second.id, { name: "b" });
+  assertEquals(await storedUnder(store, "trigger_name"), ["b"]);
+  assertEquals(await triggerIdByName(store, "b"), second.id);
+});
+
+Deno.test("of many who create one name at once, one wins", async () => {
+  await using store = await storeInMemory();
+  const triggers = await openRegistry(store);
+  const results = await Promise.allSettled(
+    Array.from(
+      { length: 20 },
+      (_, index) => triggers.create(written({ id: newId(index), conditions: [TOKEN] })),
+    ),
+  );
+  const won = results.flatMap((result) => result.status === "fulfilled" ? [result.value] : []);
+  assertEquals(won.length, 1);
+  for (const result of results) {
+    if (result.status === "rejected") assert(result.reason instanceof ConflictError);
+  }
+  assertEquals((await triggers.list({ limit: 100 })).triggers, won);
+});
+
+Deno.test("of many who change one trigger at once, none undoes what another has done", async () => {
+  await using store = await storeInMemory();
+  const triggers = await openRegistry(store);
+  const { id } = await triggers.create(written());
+  const add = (period: number) =>
+    triggers.update(id, (current) => ({
+      ...settingsOf(current),
+      conditions: [...current.conditions, { type: "rate_limit", period, quota: 1 }],
+    }));
+  await Promise.all(Array.from({ length: 20 }, (_, index) => add(index + 1)));
+  const periods = (await triggers.get(id))?.conditions.map((each) => Object(each).period);
+  assertEquals(periods, Array.from({ length: 20 }, (_, index) => index + 1));
+});
+
+Deno.test("a change that fails keeps nobody else from changing", async () => {
+  await using store = await storeInMemory();
+  const triggers = await openRegistry(store);
+  const failing = triggers.create(written({ project: "nobody" }));
+  const created = triggers.create(written());
+  await assertRejects(() => failing, InvalidInputError);
+  assertEquals((await created).name, "retrain");
+});
+
+Deno.test("no literal secret is stored in any form, and a variable is stored by its name", async () => {
+  await using store = await storeInMemory();
+  const triggers = await openRegistry(store);
+  const conditions = [{ ...TOKEN, secrets: [SECRET, "{env:TOKEN}"] }, HMAC];
+  const { id } = await triggers.create(written({ conditions }));
+  await edit(triggers, id, { conditions: [{ ...TOKEN, secrets: [SECRET] }, HMAC] });
+  await edit(triggers, id, { conditions });
+  const text = JSON.stringify([...await contents(store)]);
+  const bytes = new TextEncoder().encode(SECRET);
+  for (const form of [SECRET, bytes.toHex(), bytes.toBase64(), encodeURIComponent(SECRET)]) {
+    assert(!text.includes(form), form);
+  }
+  assertStringIncludes(text, "{env:TOKEN}");
+  assertEquals(await preparedSecrets(triggers, id), [SECRET, "{env:TOKEN}", SECRET]);
+});
+
+Deno.test("no answer shows a literal secret", async () => {
+  await using store = await storeInMemory();
+  const triggers = await openRegistry(store);
+  const created = await triggers.create(written({ conditions: [TOKEN, HMAC] }));
+  const { id } = created;
+  let seen: Trigger | undefined;
+  const updated = await triggers.update(id, (current) => {
+    seen = current;
+    return { ...settingsOf(current), name: "other" };
+  });
+  const same = await edit(triggers, id, {});
+  const [listed] = (await triggers.list({ limit: 1 })).triggers;
+  for (const shown of [created, seen, updated, same, listed, await triggers.get(id)]) {
+    assertEquals(secretsOf(shown), [SECRET_MASK, SECRET_MASK]);
+    assert(!JSON.stringify(shown).includes(SECRET));
+  }
+});
+
+Deno.test("the mask written back keeps the secret, whatever else is changed", async () => {
+  await using open = await openTestStore();
+  const triggers = await openRegistry(open.store);
+  const { id } = await triggers.create(written({ conditions: [TOKEN] }));
+  await edit(triggers, id, { name: "renamed", enabled: false });
+  assertEquals(await preparedSecrets(triggers, id), [SECRET]);
+  await edit(triggers, id, { conditions: [{ ...TOKEN, secrets: [SECRET_MASK, "new"] }] });
+  assertEquals(await preparedSecrets(triggers, id), [SECRET, "new"]);
+  const later = await openRegistry(await open.reopen());
+  assertEquals(await preparedSecrets(later, id), [SECRET, "new"]);
+});
+
+Deno.test("an update that changes nothing writes nothing", async () => {
+  let commits = 0;
+  await using store = await storeInMemory((_commit, store) => {
+    commits++;
+    return store();
+  });
+  const clock = new TestClock();
+  const triggers = await openRegistry(store, { clock });
+  const { actions, ...others } = written({
+    conditions: [TOKEN],
+    response: { type: "text", text: "ok" },
+  });
+  const settings = { ...others, actions };
+  const created = await triggers.create(settings);
+  clock.time_ms += 1_000;
+  commits = 0;
+  const sames = [
+    () => settings,
+    () => ({ ...settings, id: created.id }),
+    () => ({ enabled: true, actions, ...others }),
+    (current: Trigger) => settingsOf(current),
+    (current: Trigger) => ({ ...settingsOf(current), conditions: [{ ...TOKEN, prefix: "" }] }),
+  ];
+  for (const same of sames) assertEquals(await triggers.update(created.id, same), created);
+  assertEquals(commits, 0);
+
+  const changed = await edit(triggers, created.id, { conditions: [{ ...TOKEN, secrets: ["x"] }] });
+  assertEquals(commits, 1);
+  assertEquals(changed.created_at, created.created_at);
+  assertEquals(Date.parse(changed.updated_at), Date.parse(created.updated_at) + 1_000);
+});
+
+Deno.test("what launches see is the trigger as it was last changed", async () => {
+  await using store = await storeInMemory();
+  const triggers = await openRegistry(store);
+  assertEquals(await triggers.prepared(ID), undefined);
+  await triggers.create(written({ id: ID, conditions: [TOKEN] }));
+  for (let turn = 0; turn < 5; turn++) {
+    assertEquals(await preparedSecrets(triggers, ID), [turn === 0 ? SECRET : `new-${turn - 1}`]);
+    const kept = triggers.prepared(ID);
+    assert(kept === triggers.prepared(ID), "a trigger that has not changed is prepared once");
+    assert(!(kept instanceof Promise));
+    await edit(triggers, ID, { conditions: [{ ...TOKEN, secrets: [`new-${turn}`] }] });
+  }
+  await triggers.delete(ID);
+  assertEquals(await triggers.prepared(ID), undefined);
+  await triggers.create(written({ id: ID, conditions: [HMAC] }));
+  assertEquals((await triggers.prepared(ID))?.answersGet, false);
+});
+
+Deno.test("a launch that looks while a trigger changes does not keep the old one for the next", async () => {
+  await using store = await storeInMemory();
+  const gate = Promise.withResolvers<void>();
+  const box = await openSecretBox("/nowhere", KEY);
+  let opened = 0;
+  const secrets: SecretBox = {
+    seal: (secret, owner) => box.seal(secret, owner),
+    async open(sealed, owner) {
+      if (opened++ === 0) await gate.promise;
+      return await box.open(sealed, owner);
+    },
+  };
+  const triggers = await openRegistry(store, { secrets });
+  await triggers.create(written({ id: ID, conditions: [TOKEN] }));
+  // This launch has read the trigger, and is slow to make it ready.
+  const slow = preparedSecrets(triggers, ID);
+  while (opened === 0) await new Promise((resolve) => setTimeout(resolve, 0));
+  await edit(triggers, ID, { conditions: [{ ...TOKEN, secrets: ["new"] }] });
+  gate.resolve();
+  assertEquals(await slow, [SECRET]);
+  assertEquals(await preparedSecrets(triggers, ID), ["new"]);
+});
+
+Deno.test("triggers are listed from the oldest, page by page, each once", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const triggers = await openRegistry(store, { clock });
+  const names: string[] = [];
+  for (let index = 0; index < 7; index++) {
+    clock.time_ms++;
+    names.push((await triggers.create(written({ name: `trigger-${9 - index}` }))).name);
+  }
+  const listed: string[][] = [];
+  let after: string | undefined;
+  do {
+    const page = await triggers.list({ limit: 3, ...(after === undefined ? {} : { after }) });
+    listed.push(page.triggers.map(({ name }) => name));
+    after = page.next;
+  } while (after !== undefined);
+  assertEquals(listed, [names.slice(0, 3), names.slice(3, 6), names.slice(6)]);
+});
+
+Deno.test("a trigger of a project that has gone can be read and removed, and changed to another project", async () => {
+  await using store = await storeInMemory();
+  const triggers = await openRegistry(store);
+  const { id } = await triggers.create(written());
+  await deleteProject(store, "digits");
+  assertEquals((await triggers.get(id))?.project, "digits");
+  assertNotEquals(await triggers.prepared(id), undefined);
+  await assertRejects(() => edit(triggers, id, { enabled: false }), InvalidInputError, "digits");
+  await triggers.delete(id);
+  assertEquals(await triggers.get(id), undefined);
+});
+
+Deno.test("a trigger whose secrets were stored with another key can be read and removed, not launched", async () => {
+  await using store = await storeInMemory();
+  const { id } = await (await openRegistry(store)).create(written({ conditions: [TOKEN] }));
+  const secrets = await openSecretBox("/nowhere", KEY.replaceAll("0", "1"));
+  const triggers = await openRegistry(store, { secrets });
+  assertEquals(secretsOf(await triggers.get(id)), [SECRET_MASK]);
+  await assertRejects(async () => await triggers.prepared(id), Error, "Cannot decrypt a secret");
+  await triggers.delete(id);
+  assertEquals(await triggers.prepared(id), undefined);
+});
+
+Deno.test("what the database did not store has not happened", async () => {
+  let isBroken = false;
+  await using store = await storeInMemory((_commit, store) =>
+    isBroken ? Promise.reject(new TypeError("disk is full")) : store()
+  );
+  const triggers = await openRegistry(store);
+  await triggers.create(written({ id: ID, conditions: [TOKEN] }));
+  isBroken = true;
+  await assertRejects(() => edit(triggers, ID, { conditions: [] }));
+  await assertRejects(() => triggers.delete(ID));
+  await assertRejects(() => triggers.create(written({ name: "other" })));
+  isBroken = false;
+  assertEquals(await preparedSecrets(triggers, ID), [SECRET]);
+  assertEquals((await triggers.list({ limit: 10 })).triggers.map(({ id }) => id), [ID]);
+});
