@@ -23,6 +23,10 @@ const COMMANDS: Readonly<Record<string, { says: string; load: () => Promise<Defi
     says: "List a running service's triggers, and say why requests were refused",
     load: async () => (await import("./commands/trigger.ts")).defineTrigger,
   },
+  send: {
+    says: "Send a file to a trigger, signed as its conditions ask for",
+    load: async () => (await import("./commands/send.ts")).defineSend,
+  },
   apply: {
     says: "Bring a running service's projects and triggers up to date with a file",
     load: async () => (await import("./commands/apply.ts")).defineApply,

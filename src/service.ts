@@ -165,6 +165,7 @@ export interface Parts {
   acceptor: Acceptor;
   wakeUp: WakeUp;
   exposure: Exposure;
+  env: Surroundings["env"];
   closing: AbortController;
   /** A token that was made just now because there was none; show it once. */
   newToken: string | undefined;
@@ -226,6 +227,7 @@ async function openParts(
       acceptor,
       wakeUp,
       exposure,
+      env,
       closing,
       newToken,
       baseUrl: "",
@@ -261,6 +263,8 @@ function listen(settings: ServiceSettings, parts: Parts): Deno.HttpServer<Deno.N
       acceptor,
       projects,
       engines,
+      clock,
+      env: parts.env,
       baseUrl: () => parts.baseUrl,
     },
     adminToken: settings.adminToken,

@@ -101,8 +101,11 @@ async function serve(options: ServeOptions): Promise<void> {
     { clock: systemClock, env: environment },
     async (parts) => {
       if (config === undefined) return;
-      for (const applied of await applyFile(config, parts)) {
+      for (const { warnings, ...applied } of await applyFile(config, parts)) {
         log.info("{kind} {name}: {outcome}", { ...applied });
+        for (const { pointer, detail } of warnings) {
+          log.warn("{kind} {name}: {pointer}: {detail}", { ...applied, pointer, detail });
+        }
       }
     },
   );

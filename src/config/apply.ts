@@ -4,8 +4,9 @@
  *
  * @module
  */
-import { InvalidInputError } from "../errors.ts";
+import { InvalidInputError, type Problem } from "../errors.ts";
 import type { Project } from "../store/projects.ts";
+import { triggerWarnings } from "../trigger/prepare.ts";
 import type { Trigger, TriggerSettings } from "../trigger/trigger.ts";
 import type { ConfigDocument } from "./document.ts";
 
@@ -30,6 +31,8 @@ export interface Applied {
   outcome: "created" | "updated" | "unchanged";
   /** Where a trigger's senders launch it, when the service has said so. */
   launchUrl?: string;
+  /** What its owner should know, though it can work. */
+  warnings: Problem[];
 }
 
 /**
@@ -48,7 +51,7 @@ export async function applyConfig(
     const isSame = JSON.stringify(before) === JSON.stringify(project);
     if (!isSame) await target.putProject(project);
     const outcome = isSame ? "unchanged" : before ? "updated" : "created";
-    applied.push({ kind: "project", name: project.name, outcome });
+    applied.push({ kind: "project", name: project.name, outcome, warnings: [] });
   }
   const triggers = await target.triggers();
   for (const [index, settings] of document.triggers.entries()) {
@@ -80,6 +83,7 @@ async function applyTrigger(
     kind: "trigger",
     name: after.name,
     outcome,
+    warnings: triggerWarnings(settings),
     ...(after.url === undefined ? {} : { launchUrl: after.url }),
   };
 }

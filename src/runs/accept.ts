@@ -57,6 +57,12 @@ export class Acceptor {
     return this.#underWay;
   }
 
+  /** The quota that a launch would find used up now; nothing is counted. */
+  async exhausted(triggerId: string, quotas: readonly Quota[]): Promise<Quota | undefined> {
+    await this.#quotas.load(triggerId, quotas);
+    return this.#quotas.exhausted(triggerId, quotas);
+  }
+
   /**
    * Accepts a launch, or refuses it because a quota is used up.
    *

@@ -8,10 +8,14 @@ import { type DeliveryReader, deliveryReader } from "../conditions/deduplication
 import { type Handshakes, prepareHandshakes } from "../conditions/handshake.ts";
 import { prepareConditions, reviewConditions } from "../conditions/mod.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
-import { InvalidInputError, messageOf } from "../errors.ts";
+import { conditionWarnings } from "../conditions/warnings.ts";
+import { InvalidInputError, messageOf, type Problem } from "../errors.ts";
 import { type Quota, smallestByPeriod } from "../runs/quotas.ts";
 import { prepareResponse, type Responder } from "./response.ts";
 import type { Trigger, TriggerSettings } from "./trigger.ts";
+
+/** The types of condition that prove who the sender is. */
+const AUTHENTICATING: readonly string[] = ["static_token", "hmac", "signature", "jwt"];
 
 /** A condition that did not pass, and why. */
 export interface Refused extends Refusal {
@@ -89,6 +93,17 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
     what,
     problems.map(({ pointer, detail }) => ({ pointer: `/conditions${pointer}`, detail })),
   );
+}
+
+/** What a trigger's owner should know of its conditions, though they can work. */
+export function triggerWarnings({ conditions }: Pick<TriggerSettings, "conditions">): Problem[] {
+  const warnings = conditionWarnings(conditions).map(({ pointer, detail }) => ({
+    pointer: `/conditions${pointer}`,
+    detail,
+  }));
+  if (conditions.some(({ type }) => AUTHENTICATING.includes(type))) return warnings;
+  const detail = "Nothing proves who the sender is: whoever knows the URL can launch";
+  return [...warnings, { pointer: "/conditions", detail }];
 }
 
 async function checkOne(check: Check, request: LaunchRequest): Promise<Refusal | undefined> {

@@ -44,6 +44,18 @@ const OPERATIONS: readonly Operation[] = [
   },
   { method: "delete", path: "/triggers/{id}/", summary: "Delete a trigger", success: 204 },
   {
+    method: "post",
+    path: "/triggers/{id}/test/",
+    summary: "Say what each condition thinks of a request, without launching",
+    success: 200,
+  },
+  {
+    method: "post",
+    path: "/triggers/{id}/sign/",
+    summary: "Make a request that the trigger's conditions let pass",
+    success: 200,
+  },
+  {
     method: "get",
     path: "/triggers/{id}/runs/",
     summary: "List a trigger's runs, newest first",

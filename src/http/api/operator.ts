@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Clock } from "../../clock.ts";
 import type { Engines } from "../../engines/mod.ts";
 import type { Projects } from "../../projects/mod.ts";
 import type { Acceptor } from "../../runs/accept.ts";
@@ -18,6 +19,9 @@ export interface Operator {
   acceptor: Acceptor;
   projects: Projects;
   engines: Engines;
+  clock: Clock;
+  /** Reads an environment variable, for secrets written as `{env:NAME}`. */
+  env(name: string): string | undefined;
   /** How the service is reached from outside, without a slash at the end. */
   baseUrl(): string;
 }

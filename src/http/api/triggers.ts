@@ -8,10 +8,14 @@ import { STATUS_CODE } from "@std/http/status";
 import { NotFoundError } from "../../errors.ts";
 import { listTriggerRuns } from "../../store/runs.ts";
 import { removeTriggerLog } from "../../store/trigger_log.ts";
+import { triggerWarnings } from "../../trigger/prepare.ts";
 import { settingsOf } from "../../trigger/registry.ts";
 import type { Trigger } from "../../trigger/trigger.ts";
 import { mergePatch, pageAnswer, pageOf, readJson } from "./input.ts";
 import type { Operator } from "./operator.ts";
+import { signForTrigger, testTrigger } from "./try_out.ts";
+
+const READ_ONLY = ["url", "warnings", "created_at", "updated_at"];
 
 /** The routes below `/api/v0/triggers`. */
 export function triggerRoutes(operator: Operator): Hono {
@@ -19,6 +23,7 @@ export function triggerRoutes(operator: Operator): Hono {
   const show = (trigger: Trigger) => ({
     ...trigger,
     url: `${baseUrl()}/api/v0/launch/${trigger.id}/`,
+    warnings: triggerWarnings(trigger),
   });
   const found = async (context: Context): Promise<Trigger> => {
     const id = context.req.param("id") ?? "";
@@ -41,7 +46,7 @@ export function triggerRoutes(operator: Operator): Hono {
     })
     .get("/:id", async (context) => context.json(show(await found(context))))
     .put("/:id", async (context) => {
-      const settings = await readJson(context);
+      const settings = withoutReadOnly(await readJson(context));
       return context.json(show(await triggers.update(context.req.param("id"), () => settings)));
     })
     .patch("/:id", async (context) => {
@@ -58,6 +63,18 @@ export function triggerRoutes(operator: Operator): Hono {
       await removeTriggerLog(store, id);
       return context.body(null, STATUS_CODE.NoContent);
     })
+    .post("/:id/test", async (context) => {
+      const result = await testTrigger(operator, context.req.param("id"), await readJson(context));
+      return context.json(result);
+    })
+    .post("/:id/sign", async (context) => {
+      const signed = await signForTrigger(
+        operator,
+        context.req.param("id"),
+        await readJson(context),
+      );
+      return context.json(signed);
+    })
     .get("/:id/runs", async (context) => {
       const { limit, cursor } = pageOf(context);
       const { id } = await found(context);
@@ -73,4 +90,10 @@ export function triggerRoutes(operator: Operator): Hono {
       const page = await triggerLog.list(id, { limit, ...(cursor ? { before: cursor } : {}) });
       return pageAnswer(context, baseUrl(), page.entries, page.next);
     });
+}
+
+/** What was read can be written back: the fields that the service fills in are left out. */
+function withoutReadOnly(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !READ_ONLY.includes(name)));
 }

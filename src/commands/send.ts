@@ -1,0 +1,126 @@
+/**
+ * `hooklaunch send`: sends a file to a trigger, signed as the trigger's own conditions ask for, to try
+ * the trigger out. The service signs, since it alone knows the secrets.
+ *
+ * @module
+ */
+import type { Command } from "commander";
+import type { SignedResult, TestResult } from "../http/api/try_out.ts";
+import { InvalidInputError, messageOf } from "../errors.ts";
+import { ApiClient, ApiError } from "./api_client.ts";
+import { apiOptions, operatorToken } from "./options.ts";
+import { findTrigger } from "./trigger.ts";
+import { typeByExtension } from "@std/media-types";
+
+const TIMEOUT_MS = 60_000;
+
+interface SendOptions {
+  url: string;
+  contentType?: string;
+  header?: string[];
+  explain?: boolean;
+}
+
+/** Defines the command. */
+export function defineSend(command: Command): void {
+  apiOptions(command)
+    .argument("<trigger>", "name or id")
+    .argument("[file]", "what to send; - reads standard input; nothing when left out")
+    .option("--content-type <type>", "the content type; by the file's name when left out")
+    .option(
+      "--header <line>",
+      "a further header, such as 'X-GitHub-Event: push' (repeatable)",
+      (line: string, before: string[] | undefined) => [...before ?? [], line],
+    )
+    .option("--explain", "say what each condition computed and thinks of it")
+    .action(send);
+}
+
+async function send(
+  nameOrId: string,
+  file: string | undefined,
+  options: SendOptions,
+): Promise<void> {
+  const api = new ApiClient({ url: options.url, token: operatorToken() });
+  const { id } = await findTrigger(api, nameOrId);
+  const body_base64 = (await read(file)).toBase64();
+  const headers = headersOf(file, options);
+  const signed: SignedResult = await api.request("POST", `triggers/${id}/sign/`, {
+    headers,
+    body_base64,
+  });
+  const { search } = new URL(signed.url);
+  if (options.explain) await explain(api, id, signed, search);
+  for (const { pointer, detail } of signed.problems) {
+    console.error(`conditions${pointer}: ${detail}`);
+  }
+  // The service may know itself by another address than the one we reach it by.
+  const url = `${options.url.replace(/\/+$/, "")}/api/v0/launch/${id}/${search}`;
+  const answer = await fetch(url, {
+    method: "POST",
+    headers: signed.headers,
+    body: Uint8Array.fromBase64(signed.body_base64),
+    redirect: "error",
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  }).catch((error) => {
+    throw new ApiError(`Cannot reach the service at ${options.url}: ${messageOf(error)}`);
+  });
+  const text = await answer.text();
+  console.log(`${answer.status} ${text}`);
+  if (answer.ok) return;
+  if (!options.explain) {
+    console.error(`Add --explain, or see: hooklaunch trigger log ${nameOrId}`);
+  }
+  Deno.exitCode = 1;
+}
+
+async function explain(
+  api: ApiClient,
+  id: string,
+  { headers, body_base64, notes }: SignedResult,
+  query: string,
+): Promise<void> {
+  for (const { pointer, detail } of notes) console.log(`conditions${pointer}: ${detail}`);
+  const test: TestResult = await api.request("POST", `triggers/${id}/test/`, {
+    headers,
+    body_base64,
+    query,
+  });
+  for (const { condition, index, passed, reason, expected, found } of test.conditions) {
+    const why = [reason, expected && `expected ${expected}`, found && `found ${found}`];
+    const said = passed ? "passes" : `refuses: ${why.filter(Boolean).join("; ")}`;
+    console.log(index < 0 ? `${condition} ${said}` : `conditions/${index} ${condition} ${said}`);
+  }
+}
+
+async function read(file: string | undefined): Promise<Uint8Array> {
+  if (file === undefined) return new Uint8Array();
+  try {
+    return file === "-"
+      ? await new Response(Deno.stdin.readable).bytes()
+      : await Deno.readFile(file);
+  } catch (error) {
+    throw new InvalidInputError(file, [{ pointer: "", detail: messageOf(error) }]);
+  }
+}
+
+function headersOf(
+  file: string | undefined,
+  { contentType, header = [] }: SendOptions,
+): Record<string, string> {
+  const headers: Record<string, string> = {};
+  const extension = /\.(\w+)$/.exec(file ?? "")?.[1];
+  const type = contentType ?? (extension === undefined ? undefined : typeByExtension(extension));
+  if (type !== undefined) headers["content-type"] = type;
+  for (const line of header) {
+    const colon = line.indexOf(":");
+    if (colon < 1) {
+      throw new InvalidInputError("--header", [{
+        pointer: "",
+        detail: `Expected a name, a colon and a value, found "${line}"`,
+      }]);
+    }
+    headers[line.slice(0, colon).trim().toLowerCase()] = line.slice(colon + 1).trim();
+  }
+  return headers;
+}

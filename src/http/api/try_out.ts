@@ -1,0 +1,137 @@
+/**
+ * Trying a trigger out: `POST /api/v0/triggers/<id>/test/` says what each condition thinks of a
+ * request, `…/sign/` makes a request that the conditions let pass. Neither launches anything or uses a
+ * quota.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { launchRequest } from "../../conditions/request.ts";
+import { signRequest } from "../../conditions/sign_request.ts";
+import { NotFoundError } from "../../errors.ts";
+import { parseWith } from "../../schema.ts";
+import type { PreparedTrigger, Verdict } from "../../trigger/prepare.ts";
+import type { Operator } from "./operator.ts";
+
+const requestSchema = z.strictObject({
+  method: z.string().max(16).default("POST"),
+  headers: z.record(z.string(), z.string()).default({}),
+  /** What stands behind the launch URL, beginning with `?`. */
+  query: z.string().max(8_192).default(""),
+  /** The body as text; or its bytes in base64. */
+  body: z.string().optional(),
+  body_base64: z.base64().optional(),
+  remote_ip: z.string().max(64).default("127.0.0.1"),
+});
+
+type RequestInput = z.infer<typeof requestSchema>;
+
+/** What the conditions of a trigger say of a request. */
+export interface TestResult {
+  /** Whether the request would launch. */
+  passed: boolean;
+  conditions: Verdict[];
+}
+
+/** Checks a request against every condition of a trigger. */
+export async function testTrigger(
+  operator: Operator,
+  id: string,
+  input: unknown,
+): Promise<TestResult> {
+  const prepared = await find(operator, id);
+  const { method, headers, query, remote_ip, ...rest } = read(input);
+  const path = `/api/v0/launch/${id}/`;
+  const request = launchRequest({
+    method,
+    path,
+    query: new URLSearchParams(query),
+    url: operator.baseUrl() + path + query,
+    headers: new Headers(headers),
+    body: bytesOf(rest),
+    remoteIp: remote_ip,
+    receivedAt_ms: operator.clock.now(),
+  });
+  const conditions = await prepared.explain(request);
+  const delivery = prepared.deliveries?.read(request);
+  if (prepared.deliveries && delivery) {
+    const { index } = prepared.deliveries;
+    const refusal = "reason" in delivery ? delivery : {};
+    conditions.push({
+      condition: "deduplication",
+      index,
+      passed: !("reason" in delivery),
+      ...refusal,
+    });
+  }
+  await addQuotas(operator, prepared, conditions);
+  if (!prepared.trigger.enabled) {
+    const reason = "The trigger is disabled";
+    conditions.unshift({ condition: "enabled", index: -1, passed: false, reason });
+  }
+  return { passed: conditions.every(({ passed }) => passed), conditions };
+}
+
+/** A request that a trigger's conditions let pass. */
+export interface SignedResult {
+  url: string;
+  headers: Record<string, string>;
+  body_base64: string;
+  /** What was done for each condition. */
+  notes: { pointer: string; detail: string }[];
+  /** The conditions that will refuse it, and why nothing could be done. */
+  problems: { pointer: string; detail: string }[];
+}
+
+/** Signs a request as a trigger's conditions ask for, with the secrets that the service knows. */
+export async function signForTrigger(
+  operator: Operator,
+  id: string,
+  input: unknown,
+): Promise<SignedResult> {
+  const { trigger } = await find(operator, id);
+  const { method, headers, query, ...rest } = read(input);
+  const { body, ...signed } = await signRequest(trigger.conditions, {
+    method,
+    url: `${operator.baseUrl()}/api/v0/launch/${id}/${query}`,
+    headers,
+    body: bytesOf(rest),
+    now_ms: operator.clock.now(),
+    env: (name) => operator.env(name),
+  });
+  return { ...signed, body_base64: body.toBase64() };
+}
+
+async function addQuotas(
+  { acceptor }: Operator,
+  { trigger, quotas }: PreparedTrigger,
+  conditions: Verdict[],
+): Promise<void> {
+  const exhausted = await acceptor.exhausted(trigger.id, quotas);
+  for (const [index, settings] of trigger.conditions.entries()) {
+    if (settings.type !== "rate_limit") continue;
+    const isOver = exhausted?.period === settings.period && exhausted.quota === settings.quota;
+    conditions.push({
+      condition: "rate_limit",
+      index,
+      passed: !isOver,
+      ...(isOver ? { reason: "The quota is used up" } : {}),
+    });
+  }
+}
+
+async function find({ triggers }: Operator, id: string): Promise<PreparedTrigger> {
+  const prepared = await triggers.prepared(id);
+  if (prepared === undefined) throw new NotFoundError(`There is no trigger of the id ${id}`);
+  return prepared;
+}
+
+function read(input: unknown): RequestInput {
+  return parseWith(requestSchema, input, "the request to try out");
+}
+
+function bytesOf({ body, body_base64 }: Pick<RequestInput, "body" | "body_base64">) {
+  return body_base64 === undefined
+    ? new TextEncoder().encode(body ?? "")
+    : Uint8Array.fromBase64(body_base64);
+}

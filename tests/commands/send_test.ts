@@ -1,0 +1,122 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { ADMIN_TOKEN, HMAC_CONDITION, SECRET, startService } from "../data.ts";
+import { run } from "./process.ts";
+
+const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
+const SIGNED = [
+  { ...HMAC_CONDITION, signed_content: "{timestamp}.{body}" },
+  { type: "timestamp", in: "header", name: "X-Timestamp", format: "unix_s", tolerance: 300 },
+];
+
+Deno.test("send signs a file as the trigger asks for, and says what came of it", async (t) => {
+  await using service = await startService({ env: { TOKEN: "from-the-environment" } });
+  const file = `${service.folder}/event.json`;
+  await Deno.writeTextFile(file, '{"action":"opened"}');
+  const cases: [name: string, conditions: unknown[], args: string[]][] = [
+    ["nothing", [], []],
+    ["hmac and time", SIGNED, []],
+    ["github", [{ type: "hmac", preset: "github", secrets: [SECRET] }], []],
+    ["stripe", [{ type: "hmac", preset: "stripe", secrets: [SECRET] }], []],
+    ["slack", [{ type: "hmac", preset: "slack", secrets: [SECRET] }], []],
+    ["standard webhooks", [{
+      type: "hmac",
+      preset: "standard_webhooks",
+      secrets: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
+    }], []],
+    ["gitlab", [{ type: "static_token", preset: "gitlab", secrets: ["{env:TOKEN}"] }], []],
+    ["query", [{ type: "static_token", in: "query", name: "token", secrets: [SECRET] }], []],
+    ["jwt", [{ type: "jwt", algorithms: ["HS256"], secrets: [SECRET.repeat(2)] }], []],
+    ["a further header", [{
+      type: "payload_filter",
+      expression: "headers['x-event'] == 'go' && content_type == 'application/json'",
+    }], ["--header", "X-Event: go"]],
+  ];
+  for (const [name, conditions, args] of cases) {
+    await t.step(name, async () => {
+      const trigger = await service.trigger({ conditions });
+      const { code, printed } = await run(
+        ["send", trigger.id, file, "--url", service.url, ...args],
+        TOKEN,
+      );
+      assertEquals(code, 0, printed);
+      assertStringIncludes(printed, '200 {"status":"accepted"}');
+      const { body } = await service.api("GET", `triggers/${trigger.id}/runs/`);
+      assertEquals(body.results[0].payload.size, 19);
+      assert(!printed.includes(SECRET) && !printed.includes("from-the-environment"));
+    });
+  }
+});
+
+Deno.test("send --explain says which condition refuses and why, and ends with 1", async () => {
+  await using service = await startService();
+  await service.trigger({
+    name: "filtered",
+    conditions: [...SIGNED, { type: "payload_filter", expression: "body.action == 'opened'" }],
+  });
+  const file = `${service.folder}/event.json`;
+  await Deno.writeTextFile(file, '{"action":"closed"}');
+  const { code, printed } = await run(
+    ["send", "filtered", file, "--explain", "--url", service.url],
+    TOKEN,
+  );
+  assertEquals(code, 1, printed);
+  assertStringIncludes(printed, "conditions/0 hmac passes");
+  assertStringIncludes(printed, "conditions/1 timestamp passes");
+  assertMatch(printed, /conditions\/2 payload_filter refuses: .*closed/);
+  assertStringIncludes(printed, '400 {"title":"Request rejected","status":400}');
+});
+
+Deno.test("a dry run says what every condition thinks, launches nothing and uses no quota", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({
+    enabled: false,
+    conditions: [
+      HMAC_CONDITION,
+      { type: "payload_filter", expression: "body.go" },
+      { type: "deduplication", in: "header", name: "X-Id" },
+      { type: "rate_limit", period: 60, quota: 1 },
+    ],
+  });
+  const path = `triggers/${trigger.id}/test/`;
+  const { body } = await service.api("POST", path, { body: '{"go":false}', headers: {} });
+  assertEquals(body.passed, false);
+  const said = body.conditions.map(
+    ({ condition, passed }: { condition: string; passed: boolean }) => `${condition} ${passed}`,
+  );
+  assertEquals(said, [
+    "enabled false",
+    "hmac false",
+    "payload_filter false",
+    "deduplication false",
+    "rate_limit true",
+  ]);
+  await service.api("PATCH", `triggers/${trigger.id}/`, { enabled: true });
+  const signed = await service.api("POST", `triggers/${trigger.id}/sign/`, {
+    body: '{"go":true}',
+    headers: { "x-id": "1" },
+  });
+  for (let turn = 0; turn < 3; turn++) {
+    const { headers, body_base64 } = signed.body;
+    const again = await service.api("POST", path, { headers, body_base64 });
+    assertEquals(again.body.passed, true, JSON.stringify(again.body));
+  }
+  assertEquals((await service.api("GET", `triggers/${trigger.id}/runs/`)).body.results, []);
+});
+
+Deno.test("a trigger that leaves the door open says so when it is saved", async () => {
+  await using service = await startService();
+  const open = await service.api("POST", "triggers/", {
+    name: "open",
+    project: "files",
+    actions: [{ type: "run_execution", step: "copy" }],
+  });
+  assertMatch(open.body.warnings[0].detail, /whoever knows the URL can launch/);
+  const unsigned = await service.api("POST", "triggers/", {
+    name: "unsigned",
+    project: "files",
+    actions: [{ type: "run_execution", step: "copy" }],
+    conditions: [HMAC_CONDITION, SIGNED[1]],
+  });
+  assertEquals(unsigned.body.warnings[0].pointer, "/conditions/1");
+  assertMatch(unsigned.body.warnings[0].detail, /No signature covers the timestamp/);
+});
