@@ -59,16 +59,16 @@ const refused: { name: string; settings: unknown; message: string; path: Propert
     name: "an unknown type",
     settings: { type: "ip_range" },
     message:
-      "Unknown type of condition: there are static_token, hmac, signature, jwt, timestamp, " +
-      "payload_filter, rate_limit",
+      "Unknown type of condition: there are ip_allowlist, static_token, hmac, signature, jwt, " +
+      "timestamp, payload_filter, deduplication, rate_limit",
     path: ["type"],
   },
   {
     name: "no type",
     settings: { period: 60, quota: 1 },
     message:
-      "Unknown type of condition: there are static_token, hmac, signature, jwt, timestamp, " +
-      "payload_filter, rate_limit",
+      "Unknown type of condition: there are ip_allowlist, static_token, hmac, signature, jwt, " +
+      "timestamp, payload_filter, deduplication, rate_limit",
     path: ["type"],
   },
   {

@@ -15,6 +15,8 @@ const MAC_CANDIDATES_MAX = 16;
 const SIGNATURE_CANDIDATES_MAX = 4;
 /** More items than these are refused before any is looked at. */
 const ITEMS_MAX = 64;
+/** Longer texts are no signatures: an RSA key of 8,192 bits makes 2,048 hex digits. */
+const SIGNATURE_CHARACTERS_MAX = 2048;
 
 /** What a request says of its signatures. */
 export interface Candidates {
@@ -92,7 +94,8 @@ function decodeAll(
   const prefixed = candidates.filter((text) => text.startsWith(prefix));
   if (prefixed.length === 0) return { reason: `${place} does not begin with the prefix` };
   const digits = prefixed.map((text) => text.slice(prefix.length));
-  const signatures = digits.map((text) => decode(text, encoding))
+  const signatures = digits.filter(({ length }) => length <= SIGNATURE_CHARACTERS_MAX)
+    .map((text) => decode(text, encoding))
     .filter((bytes) => bytes !== undefined)
     .map((bytes) => normalizeSignature(bytes, scheme))
     .filter((signature) => signature !== undefined);

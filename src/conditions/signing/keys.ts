@@ -5,7 +5,7 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
 import { messageOf } from "../../errors.ts";
 import { decode } from "../encoding.ts";
 import type { Scheme } from "./scheme.ts";
@@ -49,7 +49,13 @@ export function decodeSecret(text: string, form: KeyForm): Uint8Array | undefine
 export function readVerificationKey(setting: KeySetting, form: KeyForm): KeyObject | string {
   try {
     if (isPrivate(setting)) return "Must be a public key: this is a private one";
-    return checkKey(createPublicKey(keyInput(setting, form, "public")), form);
+    const read = readForm(setting, form);
+    if ("pem" in read) return checkKey(createPublicKey(read.pem), form);
+    if ("jwk" in read) return checkKey(createPublicKey({ key: read.jwk, format: "jwk" }), form);
+    const key = isEd25519(form) && read.bytes.length === ED25519_BYTES
+      ? createPublicKey({ key: ed25519Jwk(read.bytes), format: "jwk" })
+      : createPublicKey({ key: Buffer.from(read.bytes), format: "der", type: "spki" });
+    return checkKey(key, form);
   } catch (error) {
     return `Must be a public key as PEM, JWK or ${describeForm(form)}: ${messageOf(error)}`;
   }
@@ -61,40 +67,53 @@ export function readVerificationKey(setting: KeySetting, form: KeyForm): KeyObje
  * @throws {TypeError} when it is none of the algorithm
  */
 export function readSigningKey(setting: KeySetting, form: KeyForm): KeyObject {
-  const key = checkKey(createPrivateKey(keyInput(setting, form, "private")), form);
+  const read = readForm(setting, form);
+  const key = checkKey(
+    "bytes" in read
+      ? privateKeyOf(read.bytes, form)
+      : "pem" in read
+      ? createPrivateKey(read.pem)
+      : createPrivateKey({ key: read.jwk, format: "jwk" }),
+    form,
+  );
   if (typeof key === "string") throw new TypeError(key);
   return key;
 }
 
-type KeyInput = Parameters<typeof createPublicKey>[0] & Parameters<typeof createPrivateKey>[0];
-
-function keyInput(setting: KeySetting, form: KeyForm, side: "public" | "private"): KeyInput {
-  if (typeof setting === "object") {
-    // That it is a JWK, the caller finds out: node:crypto throws when it is none.
-    return { key: { ...setting }, format: "jwk" } as KeyInput;
+function privateKeyOf(bytes: Uint8Array, form: KeyForm): KeyObject {
+  if (isEd25519(form) && bytes.length === 2 * ED25519_BYTES) {
+    // As it is often shown: the seed, then the public key.
+    const seed = bytes.subarray(0, ED25519_BYTES);
+    const jwk = ed25519Jwk(bytes.subarray(ED25519_BYTES), seed);
+    return createPrivateKey({ key: jwk, format: "jwk" });
   }
+  return createPrivateKey({ key: Buffer.from(bytes), format: "der", type: "pkcs8" });
+}
+
+/** The form of a key, by what it looks like. */
+function readForm(
+  setting: KeySetting,
+  form: KeyForm,
+): { pem: string } | { jwk: JsonWebKey } | { bytes: Uint8Array } {
+  // A copy; that it is a key, node:crypto finds out.
+  if (typeof setting === "object") return { jwk: { ...setting } };
   const text = setting.trim();
-  if (text.startsWith("{")) return keyInput(JSON.parse(text), form, side);
-  if (text.includes("-----BEGIN")) return text;
+  if (text.startsWith("{")) return readForm(JSON.parse(text), form);
+  if (text.includes("-----BEGIN")) return { pem: text };
   const encoding = form.key_encoding === "utf8" ? "base64" : form.key_encoding;
   const bare = withoutPrefix(text, form).replace(PRIVATE_KEY_PREFIX, "");
   const bytes = decode(bare, encoding);
   if (bytes === undefined) throw new TypeError(`it is not ${encoding}`);
-  if (form.algorithm === "ed25519") {
-    if (side === "public" && bytes.length === ED25519_BYTES) return ed25519Jwk(bytes);
-    // A private key as it is often shown: the seed, then the public key.
-    if (side === "private" && bytes.length === 2 * ED25519_BYTES) {
-      return ed25519Jwk(bytes.subarray(ED25519_BYTES), bytes.subarray(0, ED25519_BYTES));
-    }
-  }
-  const type = side === "public" ? "spki" : "pkcs8";
-  return { key: Buffer.from(bytes), format: "der", type } as KeyInput;
+  return { bytes };
 }
 
-function ed25519Jwk(x: Uint8Array, d?: Uint8Array): KeyInput {
+function ed25519Jwk(x: Uint8Array, d?: Uint8Array): JsonWebKey {
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");
-  const jwk = { kty: "OKP", crv: "Ed25519", x: text(x), ...(d && { d: text(d) }) };
-  return { key: jwk, format: "jwk" } as KeyInput;
+  return { kty: "OKP", crv: "Ed25519", x: text(x), ...(d && { d: text(d) }) };
+}
+
+function isEd25519({ algorithm }: KeyForm): boolean {
+  return algorithm === "ed25519";
 }
 
 function checkKey(key: KeyObject, { algorithm }: KeyForm): KeyObject | string {

@@ -159,6 +159,7 @@ for (const sender of senders) {
 }
 
 function keysOf(list: "secrets" | "public_keys"): (settings: object) => string[] | undefined {
+  // Of the two lists, the kind of the condition has one.
   return (settings) => (settings as Record<string, string[]>)[list];
 }
 

@@ -1,0 +1,72 @@
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { createHmac, randomBytes } from "node:crypto";
+import { run } from "./commands/process.ts";
+import { hooklaunch } from "./commands/process.ts";
+import { temporaryFolder } from "./surroundings.ts";
+
+/** The code blocks of the README that begin with the name of a file. */
+async function filesOfReadme(): Promise<Map<string, string>> {
+  const readme = await Deno.readTextFile(new URL("../README.md", import.meta.url));
+  const blocks = readme.matchAll(/```\w+\n(# ([\w./-]+)\n[\s\S]*?)```/g);
+  return new Map([...blocks].map(([, text = "", name = ""]) => [name, text]));
+}
+
+async function writeReadmeFiles(folder: string): Promise<void> {
+  for (const [name, text] of await filesOfReadme()) {
+    if (name.includes("/")) {
+      await Deno.mkdir(`${folder}/${name.split("/")[0]}`, { recursive: true });
+    }
+    await Deno.writeTextFile(`${folder}/${name}`, text);
+  }
+}
+
+Deno.test("the README's first trigger and its senders work as they are printed", async (t) => {
+  await using folder = await temporaryFolder();
+  await writeReadmeFiles(folder.path);
+  const env = {
+    HOOKLAUNCH_ADMIN_TOKEN: randomBytes(20).toString("hex"),
+    GITHUB_SECRET: randomBytes(20).toString("hex"),
+    GITLAB_TOKEN: randomBytes(20).toString("hex"),
+    STRIPE_SECRET: `whsec_${randomBytes(16).toString("hex")}`,
+    SLACK_SECRET: randomBytes(16).toString("hex"),
+    STANDARD_SECRET: `whsec_${randomBytes(32).toString("base64")}`,
+  };
+  const at = (name: string) => `${folder.path}/${name}`;
+  const config = ["--config", at("hooklaunch.yaml"), "--data", at("data")];
+  await using service = hooklaunch(["serve", "--dev", "--port", "0", ...config], env);
+  const [, url = ""] = await service.expect(/reached as (http:\/\/127\.0\.0\.1:\d+)/);
+  const { code, printed } = await run(["apply", at("senders.yaml"), "--url", url], env);
+  assertEquals(code, 0, printed);
+
+  const cases: [trigger: string, body: string, headers: string[]][] = [
+    ["retrain-on-issue", '{"action": "opened"}', ["X-GitHub-Event: issues"]],
+    ["github", '{"zen": "Keep it logically awesome."}', ["X-GitHub-Delivery: 1"]],
+    ["gitlab", '{"object_kind": "push"}', []],
+    ["stripe", '{"id": "evt_1", "type": "invoice.paid"}', []],
+    ["slack", '{"event_id": "Ev1"}', []],
+    ["standard-webhooks", '{"type": "user.created"}', []],
+  ];
+  for (const [trigger, body, headers] of cases) {
+    await t.step(trigger, async () => {
+      await Deno.writeTextFile(at("event.json"), body);
+      const more = headers.flatMap((header) => ["--header", header]);
+      const sent = await run(["send", trigger, at("event.json"), "--url", url, ...more], env);
+      assertEquals(sent.code, 0, sent.printed);
+      assertStringIncludes(sent.printed, "200 ");
+    });
+  }
+  await t.step("what GitHub itself would send", async () => {
+    const list = await run(["trigger", "list", "--json", "--url", url], env);
+    const trigger = JSON.parse(list.printed).find(({ name }: { name: string }) =>
+      name === "github"
+    );
+    const mac = createHmac("sha256", env.GITHUB_SECRET).update("{}").digest("hex");
+    const answer = await fetch(trigger.url, {
+      method: "POST",
+      headers: { "x-hub-signature-256": `sha256=${mac}`, "x-github-delivery": "2" },
+      body: "{}",
+    });
+    await answer.body?.cancel();
+    assertEquals(answer.status, 200);
+  });
+});
