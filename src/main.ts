@@ -27,6 +27,10 @@ const COMMANDS: Readonly<Record<string, { says: string; load: () => Promise<Defi
     says: "Send a file to a trigger, signed as its conditions ask for",
     load: async () => (await import("./commands/send.ts")).defineSend,
   },
+  "secret-key": {
+    says: "Change the key that stored secrets are encrypted with",
+    load: async () => (await import("./commands/secret_key.ts")).defineSecretKey,
+  },
   apply: {
     says: "Bring a running service's projects and triggers up to date with a file",
     load: async () => (await import("./commands/apply.ts")).defineApply,

@@ -117,6 +117,28 @@ export class TriggerRegistry {
     }, id);
   }
 
+  /**
+   * Encrypts the secrets of all triggers anew, with the current key.
+   *
+   * @returns how many triggers there are
+   */
+  async sealAgain(): Promise<number> {
+    const { store, secrets } = this.#parts;
+    let count = 0;
+    let after: string | undefined;
+    do {
+      const page = await listStoredTriggers(store, { limit: 100, ...(after ? { after } : {}) });
+      for (const stored of page.triggers) {
+        const settings = await openSecrets(stored.settings, secrets, stored.id);
+        const sealed = await sealSecrets(settings, secrets, stored.id);
+        await putStoredTrigger(store, { ...stored, settings: sealed });
+        count++;
+      }
+      after = page.next;
+    } while (after !== undefined);
+    return count;
+  }
+
   async #prepare(id: string): Promise<PreparedTrigger | undefined> {
     const version = this.#version;
     const { store, secrets, context } = this.#parts;

@@ -5,16 +5,14 @@
  *
  * @module
  */
-import { join } from "node:path";
 import { InvalidInputError, type Problem } from "../errors.ts";
 import { pointer } from "../schema.ts";
+import { readSecretKeys } from "./secret_key.ts";
 
 /** What the API shows in place of a stored secret. Writing it back keeps what is stored. */
 export const SECRET_MASK = "********";
 
-const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
-const KEY_FILE = "secret.key";
 const CIPHERTEXT_PREFIX = "aes-256-gcm:";
 const ENV_REFERENCE = /^\{env:[^}]*\}$/;
 
@@ -37,38 +35,48 @@ export async function openSecretBox(
   folder: string,
   fromEnvironment: string | undefined,
 ): Promise<SecretBox> {
-  const raw = fromEnvironment === undefined
-    ? await keyFromFile(join(folder, KEY_FILE))
-    : parseKey(fromEnvironment, "HOOKLAUNCH_SECRET_KEY");
-  const key = await crypto.subtle.importKey("raw", raw, "AES-GCM", false, ["encrypt", "decrypt"]);
+  const raw = await readSecretKeys(folder, fromEnvironment);
+  const [current, ...previous] = await Promise.all(raw.map(importKey));
+  if (current === undefined) throw new RangeError("Cannot encrypt without a key");
   return {
     async seal(secret, owner) {
       const iv = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
       const sealed = new Uint8Array(
         await crypto.subtle.encrypt(
           { name: "AES-GCM", iv, additionalData: new TextEncoder().encode(owner) },
-          key,
+          current,
           new TextEncoder().encode(secret),
         ),
       );
       return CIPHERTEXT_PREFIX + new Uint8Array([...iv, ...sealed]).toBase64();
     },
     async open(sealed, owner) {
-      const bytes = Uint8Array.fromBase64(sealed.slice(CIPHERTEXT_PREFIX.length));
-      const plain = await crypto.subtle.decrypt(
-        {
-          name: "AES-GCM",
-          iv: bytes.subarray(0, NONCE_BYTES),
-          additionalData: new TextEncoder().encode(owner),
-        },
-        key,
-        bytes.subarray(NONCE_BYTES),
-      ).catch((cause) => {
-        throw new Error("Cannot decrypt a secret: was it stored with another key?", { cause });
-      });
-      return new TextDecoder().decode(plain);
+      // While a key is being changed, some secrets are still under the one before.
+      for (const key of [current, ...previous]) {
+        const plain = await decrypt(sealed, owner, key);
+        if (plain !== undefined) return plain;
+      }
+      throw new Error("Cannot decrypt a secret: was it stored with another key?");
     },
   };
+}
+
+function importKey(raw: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
+  return crypto.subtle.importKey("raw", raw, "AES-GCM", false, ["encrypt", "decrypt"]);
+}
+
+/** Undefined when the key is another one, or the text was changed or moved. */
+async function decrypt(sealed: string, owner: string, key: CryptoKey): Promise<string | undefined> {
+  const bytes = Uint8Array.fromBase64(sealed.slice(CIPHERTEXT_PREFIX.length));
+  const iv = bytes.subarray(0, NONCE_BYTES);
+  const parameters = { name: "AES-GCM", iv, additionalData: new TextEncoder().encode(owner) };
+  try {
+    const plain = await crypto.subtle.decrypt(parameters, key, bytes.subarray(NONCE_BYTES));
+    return new TextDecoder().decode(plain);
+  } catch {
+    // WebCrypto says no more than that the tag does not fit.
+    return undefined;
+  }
 }
 
 /** Changes every secret in a value by a function that gets the secret and the pointer to it. */
@@ -147,38 +155,4 @@ async function walk(
 
 function isReference(secret: string): boolean {
   return ENV_REFERENCE.test(secret);
-}
-
-async function keyFromFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
-  try {
-    return parseKey(await Deno.readTextFile(path), path);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
-  const key = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
-  const file = await Deno.open(path, { write: true, createNew: true, mode: 0o600 });
-  try {
-    await file.write(new TextEncoder().encode(`${key.toBase64()}\n`));
-    await file.sync();
-  } finally {
-    file.close();
-  }
-  return key;
-}
-
-function parseKey(text: string, where: string): Uint8Array<ArrayBuffer> {
-  const trimmed = text.trim();
-  try {
-    const key = /^[0-9a-f]{64}$/i.test(trimmed)
-      ? Uint8Array.fromHex(trimmed)
-      : Uint8Array.fromBase64(trimmed);
-    if (key.length === KEY_BYTES) return key;
-  } catch {
-    // Neither hex nor base64: said below.
-  }
-  throw new InvalidInputError(where, [{
-    pointer: "",
-    detail: `Expected ${KEY_BYTES} bytes in base64 or hex, found another value; ` +
-      "make one with: openssl rand -base64 32",
-  }]);
 }

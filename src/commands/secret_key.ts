@@ -1,0 +1,48 @@
+/**
+ * `hooklaunch secret-key`: changing the key that stored secrets are encrypted with.
+ *
+ * @module
+ */
+import type { Command } from "commander";
+import { systemClock } from "../clock.ts";
+import { openStore } from "../store/store.ts";
+import { TriggerRegistry } from "../trigger/registry.ts";
+import { addSecretKey, keepCurrentSecretKey, readSecretKeys } from "../trigger/secret_key.ts";
+import { openSecretBox } from "../trigger/secrets.ts";
+import { InvalidInputError } from "../errors.ts";
+import { environment, option } from "./options.ts";
+
+/** Defines the command. */
+export function defineSecretKey(command: Command): void {
+  command.command("rotate")
+    .description("Encrypt all stored secrets with a new key, while the service is stopped")
+    .addOption(option("--data <folder>", "folder that holds everything").default("./data"))
+    .action(rotate);
+}
+
+/**
+ * Encrypts all stored secrets anew. It can be cut off at any moment and called again: until all is
+ * done, the key before is kept and read.
+ */
+async function rotate({ data }: { data: string }): Promise<void> {
+  const variable = environment("HOOKLAUNCH_SECRET_KEY");
+  await using store = await openStore(data);
+  if (variable === undefined) await addSecretKey(data);
+  else if ((await readSecretKeys(data, variable)).length < 2) {
+    throw new InvalidInputError("HOOKLAUNCH_SECRET_KEY", [{
+      pointer: "",
+      detail: "Expected the new key and the one before, separated by a comma, found one key",
+    }]);
+  }
+  const registry = new TriggerRegistry({
+    store,
+    secrets: await openSecretBox(data, variable),
+    context: { clock: systemClock, env: environment, signal: AbortSignal.abort() },
+  });
+  const count = await registry.sealAgain();
+  if (variable === undefined) await keepCurrentSecretKey(data);
+  console.log(`Encrypted the secrets of ${count} triggers with the new key`);
+  if (variable !== undefined) {
+    console.log("Set HOOKLAUNCH_SECRET_KEY to the new key alone before the next start");
+  }
+}

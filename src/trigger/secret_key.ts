@@ -1,0 +1,87 @@
+/**
+ * The keys that secrets are encrypted with: the current one, and while it is being changed the one
+ * before.
+ *
+ * @module
+ */
+import { join } from "node:path";
+import { InvalidInputError } from "../errors.ts";
+
+const KEY_BYTES = 32;
+const KEYS_MAX = 4;
+const KEY_FILE = "secret.key";
+
+type Key = Uint8Array<ArrayBuffer>;
+
+/**
+ * Reads the keys, the current one first: from `HOOKLAUNCH_SECRET_KEY`, where commas separate them, or
+ * from the key file of the data folder, one a line. The file is made with mode 0600 when it is missing.
+ *
+ * @throws {InvalidInputError} when one of them is not 32 bytes in base64 or hex
+ */
+export async function readSecretKeys(
+  folder: string,
+  fromEnvironment: string | undefined,
+): Promise<Key[]> {
+  if (fromEnvironment !== undefined) {
+    return parseKeys(fromEnvironment.split(","), "HOOKLAUNCH_SECRET_KEY");
+  }
+  const path = join(folder, KEY_FILE);
+  try {
+    return parseKeys((await Deno.readTextFile(path)).trim().split("\n"), path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  const key = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
+  await writeSecretKeys(folder, [key]);
+  return [key];
+}
+
+/** Puts a new key before those in the key file; what they encrypted can still be read. */
+export async function addSecretKey(folder: string): Promise<void> {
+  const before = await readSecretKeys(folder, undefined);
+  const key = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
+  await writeSecretKeys(folder, [key, ...before].slice(0, KEYS_MAX));
+}
+
+/** Forgets all keys in the key file but the current one. */
+export async function keepCurrentSecretKey(folder: string): Promise<void> {
+  await writeSecretKeys(folder, (await readSecretKeys(folder, undefined)).slice(0, 1));
+}
+
+/** Replaces the key file; at any moment it holds either the old keys or the new ones. */
+async function writeSecretKeys(folder: string, keys: readonly Key[]): Promise<void> {
+  const path = join(folder, KEY_FILE);
+  const temporary = `${path}.new`;
+  await Deno.remove(temporary).catch(() => {
+    // There is one only where an earlier change was cut off.
+  });
+  const file = await Deno.open(temporary, { write: true, createNew: true, mode: 0o600 });
+  try {
+    const text = keys.map((key) => `${key.toBase64()}\n`).join("");
+    await file.write(new TextEncoder().encode(text));
+    await file.sync();
+  } finally {
+    file.close();
+  }
+  await Deno.rename(temporary, path);
+}
+
+function parseKeys(texts: readonly string[], where: string): Key[] {
+  return texts.map((text) => {
+    const trimmed = text.trim();
+    try {
+      const key = /^[0-9a-f]{64}$/i.test(trimmed)
+        ? Uint8Array.fromHex(trimmed)
+        : Uint8Array.fromBase64(trimmed);
+      if (key.length === KEY_BYTES) return key;
+    } catch {
+      // Neither hex nor base64: said below.
+    }
+    throw new InvalidInputError(where, [{
+      pointer: "",
+      detail: `Expected ${KEY_BYTES} bytes in base64 or hex, found another value; ` +
+        "make one with: openssl rand -base64 32",
+    }]);
+  });
+}

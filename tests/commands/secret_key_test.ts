@@ -1,0 +1,58 @@
+import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
+import { ADMIN_TOKEN, HMAC_CONDITION, signature, startService } from "../data.ts";
+import { run } from "./process.ts";
+
+Deno.test("secret-key rotate encrypts all secrets with a new key, and the old one opens nothing", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({ conditions: [HMAC_CONDITION] });
+  const path = new URL(trigger.url).pathname;
+  const data = `${service.folder}/data`;
+  const keyBefore = await Deno.readTextFile(`${data}/secret.key`);
+  const busy = await run(["secret-key", "rotate", "--data", data]);
+  assertEquals(busy.code, 1);
+  assertStringIncludes(busy.printed, "another Hooklaunch process is using it");
+
+  await service.service.close();
+  const { code, printed } = await run(["secret-key", "rotate", "--data", data]);
+  assertEquals(code, 0, printed);
+  assertStringIncludes(printed, "secrets of 1 triggers");
+  const keyAfter = await Deno.readTextFile(`${data}/secret.key`);
+  assertEquals(keyAfter.trim().split("\n").length, 1, "the key before is forgotten");
+  assertNotEquals(keyAfter, keyBefore);
+  const { mode } = await Deno.stat(`${data}/secret.key`);
+  assertEquals((mode ?? 0) & 0o777, 0o600);
+
+  const send = async () => {
+    const answer = await fetch(service.url + path, {
+      method: "POST",
+      body: "x",
+      headers: signature("x"),
+    });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  await service.restart();
+  assertEquals(await send(), 200);
+  await service.service.close();
+  await Deno.writeTextFile(`${data}/secret.key`, keyBefore);
+  await service.restart();
+  assertNotEquals(await send(), 200);
+});
+
+Deno.test("a key in the variable is changed by giving both", async () => {
+  const keys = ["a".repeat(64), "b".repeat(64)];
+  await using service = await startService({ settings: { secretKey: keys[0] ?? "" } });
+  await service.trigger({ conditions: [HMAC_CONDITION] });
+  await service.service.close();
+  const rotate = (key: string | undefined) =>
+    run(["secret-key", "rotate", "--data", `${service.folder}/data`], {
+      HOOKLAUNCH_SECRET_KEY: key ?? "",
+      HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN,
+    });
+  const alone = await rotate(keys[1]);
+  assertEquals(alone.code, 1);
+  assertStringIncludes(alone.printed, "the new key and the one before");
+  const both = await rotate(`${keys[1]},${keys[0]}`);
+  assertEquals(both.code, 0, both.printed);
+  assert(!both.printed.includes("aaaa") && !both.printed.includes("bbbb"));
+});
