@@ -14,6 +14,7 @@ import type {
 import { type Field, readField, readText } from "./field.ts";
 import { hmac, type HmacSettings } from "./hmac.ts";
 import type { LaunchRequest } from "./request.ts";
+import { secretText } from "./secret.ts";
 import { hmacPresets, signaturePresets, tokenPresets } from "./signing/presets/mod.ts";
 
 /** A handshake as data. */
@@ -122,7 +123,7 @@ async function signingSecret(
   const { secrets, ...others } = settings as HmacSettings;
   for (const secret of secrets) {
     const check: Check = hmac.prepare({ ...others, secrets: [secret] }, context);
-    if (await check(request) === undefined) return clearText(secret, context);
+    if (await check(request) === undefined) return clearText(secretText(secret), context);
   }
   return undefined;
 }

@@ -15,6 +15,7 @@ import {
   resolveSecrets,
   type Secrets,
   secretsSchema,
+  secretText,
 } from "./secret.ts";
 import { settingsObject } from "./settings.ts";
 import { isMac, macMaker, macMatcher } from "./signing/algorithms.ts";
@@ -118,7 +119,7 @@ export function sign(settings: HmacSettings, secret: string, parts: SignedParts)
 function review(settings: HmacSettings, siblings: readonly ConditionSettings[]): Problem[] {
   const scheme = hmacScheme(settings);
   const problems = reviewTimestamp(scheme, siblings);
-  settings.secrets.forEach((secret, index) => {
+  settings.secrets.map(secretText).forEach((secret, index) => {
     if (VARIABLE.test(secret) || decodeSecret(secret, scheme)?.length) return;
     const detail = scheme.key_encoding === "utf8"
       ? "Expected a secret, found nothing behind its prefix"

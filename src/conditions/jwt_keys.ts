@@ -7,7 +7,7 @@ import { decodeProtectedHeader, type JWK } from "@panva/jose";
 import type { ConditionEnvironment, Refusal } from "./condition.ts";
 import { RemoteKeys } from "./jwks.ts";
 import { fits, type JwtAlgorithm, readPublicKey } from "./public_key.ts";
-import { refuseWithoutSecrets, type Secrets } from "./secret.ts";
+import { refuseWithoutSecrets, type Secrets, type SecretSetting } from "./secret.ts";
 
 const TOKEN_CHARACTERS_MAX = 16 * 1024;
 const SHOWN_CHARACTERS_MAX = 100;
@@ -27,7 +27,7 @@ export type KeyFinder = (header: TokenHeader) => Promise<VerificationKey[] | Ref
 
 /** Where keys come from: exactly one of these. */
 export interface KeySettings {
-  secrets?: readonly string[] | undefined;
+  secrets?: readonly SecretSetting[] | undefined;
   public_keys?: readonly (string | object)[] | undefined;
   jwks_url?: string | undefined;
 }

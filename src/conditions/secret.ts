@@ -13,15 +13,34 @@ const SECRET_CHARACTERS_MAX = 4096;
 const SECRETS_MAX = 16;
 const VARIABLE = /^\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;
 
+const secretSchema = z.string().min(1, { error: "Must not be empty" }).max(SECRET_CHARACTERS_MAX)
+  .refine((text) => VARIABLE.test(text) || !text.includes("{env:"), {
+    error: "Must be a literal, or {env:NAME} and nothing else",
+  });
+
 /** The schema of a condition's `secrets`: any one may match, so that they can be changed in turn. */
-export const secretsSchema = z.array(
-  z.string().min(1, { error: "Must not be empty" }).max(SECRET_CHARACTERS_MAX).refine(
-    (text) => VARIABLE.test(text) || !text.includes("{env:"),
-    { error: "Must be a literal, or {env:NAME} and nothing else" },
-  ),
-).min(1).max(SECRETS_MAX).describe(
-  "Secrets of which any one may match, each a literal or {env:NAME}",
+export const secretsSchema = z.array(z.union([
+  secretSchema,
+  z.strictObject({
+    secret: secretSchema,
+    until: z.iso.datetime({ offset: true }).describe("From then on it matches nothing (RFC 3339)"),
+  }),
+])).min(1).max(SECRETS_MAX).describe(
+  "Secrets of which any one may match, each a literal or {env:NAME}, with or without an end date",
 );
+
+/** A secret as settings have it: a literal or `{env:NAME}`, with or without an end date. */
+export type SecretSetting = string | { readonly secret: string; readonly until: string };
+
+/** The secret of a setting, without its end date. */
+export function secretText(setting: SecretSetting): string {
+  return typeof setting === "string" ? setting : setting.secret;
+}
+
+/** When a secret ends, in milliseconds since the epoch; never, where it has no end date. */
+export function secretEnd_ms(setting: SecretSetting): number {
+  return typeof setting === "string" ? Infinity : Date.parse(setting.until);
+}
 
 /** One secret. */
 export interface Secret {
@@ -41,13 +60,13 @@ export interface Secrets {
 }
 
 /**
- * Looks up the secrets of a condition's settings. One that is empty, missing or malformed matches
+ * Looks up the secrets of a condition's settings; those that have ended are left out before. One that is empty, missing or malformed matches
  * nothing.
  *
  * @param decode makes a secret's bytes from its text, undefined when it cannot; UTF-8 by default
  */
 export function resolveSecrets(
-  settings: readonly string[],
+  settings: readonly SecretSetting[],
   env: (name: string) => string | undefined,
   decode: (text: string) => Uint8Array | undefined = (text) => new TextEncoder().encode(text),
 ): Secrets {
@@ -55,8 +74,9 @@ export function resolveSecrets(
   const missing: string[] = [];
   let malformed = 0;
   for (const setting of settings) {
-    const variable = VARIABLE.exec(setting)?.[1];
-    const text = variable === undefined ? setting : env(variable);
+    const written = secretText(setting);
+    const variable = VARIABLE.exec(written)?.[1];
+    const text = variable === undefined ? written : env(variable);
     if (text) {
       const bytes = decode(text);
       if (bytes === undefined || bytes.length === 0) malformed++;
@@ -71,7 +91,9 @@ export function resolveSecrets(
 /** Why a condition can let no request pass: none of its secrets can be used. */
 export function refuseWithoutSecrets(secrets: Secrets): Refusal | undefined {
   if (secrets.usable.length > 0) return undefined;
-  return { reason: `No secret can be used${describeMissing(secrets) || ": all are empty"}` };
+  return {
+    reason: `No secret can be used${describeMissing(secrets) || ": all are empty or have ended"}`,
+  };
 }
 
 /** Which secrets cannot be used, to end a reason with; empty when all can. */

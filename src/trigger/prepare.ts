@@ -6,8 +6,9 @@
 import type { Check, ConditionEnvironment, Refusal, Stage } from "../conditions/condition.ts";
 import { type DeliveryReader, deliveryReader } from "../conditions/deduplication.ts";
 import { type Handshakes, prepareHandshakes } from "../conditions/handshake.ts";
-import { prepareConditions, reviewConditions } from "../conditions/mod.ts";
+import { type Condition, prepareConditions, reviewConditions } from "../conditions/mod.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
+import { secretEnd_ms, type SecretSetting } from "../conditions/secret.ts";
 import { conditionWarnings } from "../conditions/warnings.ts";
 import { InvalidInputError, messageOf, type Problem } from "../errors.ts";
 import { type Quota, smallestByPeriod } from "../runs/quotas.ts";
@@ -27,6 +28,10 @@ export interface Refused extends Refusal {
 /** A trigger, ready for launches. */
 export interface PreparedTrigger {
   trigger: Trigger;
+  /** Its conditions, without secrets that have ended. */
+  conditions: readonly Condition[];
+  /** When it must be prepared anew because a secret ends, in milliseconds since the epoch. */
+  until_ms: number;
   quotas: readonly Quota[];
   /** Whether run info can be asked for by GET: a request without a body cannot be signed. */
   answersGet: boolean;
@@ -52,18 +57,22 @@ export function prepareTrigger(
   trigger: Trigger,
   environment: ConditionEnvironment,
 ): PreparedTrigger {
-  const conditions = prepareConditions(trigger.conditions, environment);
+  const now_ms = environment.clock.now();
+  const live = trigger.conditions.map((condition) => withoutEnded(condition, now_ms));
+  const checks = prepareConditions(live, environment);
   return {
     trigger,
+    conditions: live,
+    until_ms: Math.min(...live.flatMap(secretsOf).map(secretEnd_ms)),
     quotas: smallestByPeriod(
       trigger.conditions.filter((condition) => condition.type === "rate_limit"),
     ),
     answersGet: !trigger.conditions.some(({ type }) => type === "hmac" || type === "signature"),
     respond: prepareResponse(trigger.response),
-    handshakes: prepareHandshakes(trigger.conditions, environment),
+    handshakes: prepareHandshakes(live, environment),
     deliveries: deliveryReader(trigger.conditions),
     async check(request, stages) {
-      for (const { type, index, stage, check } of conditions) {
+      for (const { type, index, stage, check } of checks) {
         if (!stages.includes(stage)) continue;
         const refusal = await checkOne(check, request);
         if (refusal) return { ...refusal, condition: type, index };
@@ -72,13 +81,24 @@ export function prepareTrigger(
     },
     async explain(request) {
       const verdicts: Verdict[] = [];
-      for (const { type, index, check } of conditions) {
+      for (const { type, index, check } of checks) {
         const refusal = await checkOne(check, request);
         verdicts.push({ condition: type, index, passed: refusal === undefined, ...refusal });
       }
       return verdicts;
     },
   };
+}
+
+/** A condition without those of its secrets that have ended. */
+function withoutEnded(condition: Condition, now_ms: number): Condition {
+  if (!("secrets" in condition) || condition.secrets === undefined) return condition;
+  const secrets = condition.secrets.filter((secret) => secretEnd_ms(secret) > now_ms);
+  return { ...condition, secrets };
+}
+
+function secretsOf(condition: Condition): readonly SecretSetting[] {
+  return "secrets" in condition ? condition.secrets ?? [] : [];
 }
 
 /**

@@ -49,7 +49,9 @@ export class TriggerRegistry {
   /** A trigger, ready for launches; undefined when there is none of this id. */
   prepared(id: string): PreparedTrigger | undefined | Promise<PreparedTrigger | undefined> {
     const known = this.#prepared.get(id);
-    if (known === undefined) return this.#prepare(id);
+    if (known === undefined || known.until_ms <= this.#parts.context.clock.now()) {
+      return this.#prepare(id);
+    }
     if (this.#prepared.size >= PREPARED_MAX) {
       this.#prepared.delete(id);
       this.#prepared.set(id, known);

@@ -147,10 +147,15 @@ async function walk(
   if (typeof value !== "object" || value === null) return value;
   const entries = await Promise.all(
     Object.entries(value).map(async ([name, inner]) =>
-      [name, await walk(inner, at + pointer(name), name === "secrets", change)] as const
+      // An element of the list may be the secret itself, or say beside it when it ends.
+      [name, await walk(inner, at + pointer(name), isSecretField(name, secret), change)] as const
     ),
   );
   return Object.fromEntries(entries);
+}
+
+function isSecretField(name: string, isInSecrets: boolean): boolean {
+  return name === "secrets" || (isInSecrets && name === "secret");
 }
 
 function isReference(secret: string): boolean {

@@ -33,7 +33,7 @@ Deno.test("refuseWithoutSecrets names the variables that are missing", () => {
   );
   assertEquals(
     refuseWithoutSecrets(resolveSecrets([""], env))?.reason,
-    "No secret can be used: all are empty",
+    "No secret can be used: all are empty or have ended",
   );
 });
 

@@ -16,6 +16,7 @@ import { deleteProject, putProject } from "../../src/store/projects.ts";
 import type { Store } from "../../src/store/store.ts";
 import { triggerIdByName } from "../../src/store/triggers.ts";
 import { type RegistryParts, settingsOf, TriggerRegistry } from "../../src/trigger/registry.ts";
+import { secretText } from "../../src/conditions/secret.ts";
 import { openSecretBox, SECRET_MASK, type SecretBox } from "../../src/trigger/secrets.ts";
 import type { Trigger } from "../../src/trigger/trigger.ts";
 import { contents, openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
@@ -60,7 +61,9 @@ async function openRegistry(
 
 /** The secrets of a trigger's conditions, as they are shown or as launches see them. */
 function secretsOf(trigger: Trigger | undefined): string[] {
-  return trigger?.conditions.flatMap((each) => "secrets" in each ? each.secrets ?? [] : []) ?? [];
+  return trigger?.conditions.flatMap((each) =>
+    "secrets" in each ? (each.secrets ?? []).map(secretText) : []
+  ) ?? [];
 }
 
 async function preparedSecrets(triggers: TriggerRegistry, id: string): Promise<string[]> {

@@ -89,9 +89,9 @@ export async function signForTrigger(
   id: string,
   input: unknown,
 ): Promise<SignedResult> {
-  const { trigger } = await find(operator, id);
+  const { conditions } = await find(operator, id);
   const { method, headers, query, ...rest } = read(input);
-  const { body, ...signed } = await signRequest(trigger.conditions, {
+  const { body, ...signed } = await signRequest(conditions, {
     method,
     url: `${operator.baseUrl()}/api/v0/launch/${id}/${query}`,
     headers,

@@ -1,0 +1,48 @@
+import { assert, assertEquals } from "@std/assert";
+import { HMAC_CONDITION, signature, startService, TestClock } from "../data.ts";
+import { DATABASE_FILE } from "../../src/store/store.ts";
+
+Deno.test("a secret with an end date matches until then and not a moment longer", async () => {
+  const clock = new TestClock();
+  await using service = await startService({ clock });
+  const until = new Date(clock.time_ms + 60_000).toISOString();
+  const trigger = await service.trigger({
+    conditions: [{ ...HMAC_CONDITION, secrets: ["the-new-one", { secret: "the-old-one", until }] }],
+  });
+  const send = async (secret: string) => {
+    const headers = signature("x", secret);
+    const answer = await fetch(trigger.url, { method: "POST", body: "x", headers });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  assertEquals([await send("the-new-one"), await send("the-old-one")], [200, 200]);
+  clock.time_ms += 59_999;
+  assertEquals([await send("the-new-one"), await send("the-old-one")], [200, 200]);
+  clock.time_ms += 1;
+  assertEquals([await send("the-new-one"), await send("the-old-one")], [200, 400]);
+
+  const { body } = await service.api("GET", `triggers/${trigger.id}/`);
+  assertEquals(body.conditions[0].secrets, ["********", { secret: "********", until }]);
+  const later = new Date(clock.time_ms + 60_000).toISOString();
+  const secrets = ["********", { secret: "********", until: later }];
+  const conditions = [{ ...HMAC_CONDITION, secrets }];
+  assertEquals((await service.api("PATCH", `triggers/${trigger.id}/`, { conditions })).status, 200);
+  assertEquals(await send("the-old-one"), 200, "the masked secret was kept, its end moved");
+
+  const database = await Deno.readFile(`${service.folder}/data/${DATABASE_FILE}`);
+  const wal = await Deno.readFile(`${service.folder}/data/${DATABASE_FILE}-wal`);
+  for (const bytes of [database, wal]) {
+    assert(!new TextDecoder("latin1").decode(bytes).includes("the-old-one"));
+  }
+});
+
+Deno.test("an end that is no time is refused", async () => {
+  await using service = await startService();
+  const { status } = await service.api("POST", "triggers/", {
+    name: "t",
+    project: "files",
+    actions: [{ type: "run_execution", step: "copy" }],
+    conditions: [{ ...HMAC_CONDITION, secrets: [{ secret: "x", until: "tomorrow" }] }],
+  });
+  assertEquals(status, 422);
+});
