@@ -39,6 +39,7 @@ export class BodyReader {
     limit_bytes: number,
     use: (body: ReadBody) => Promise<T>,
   ): Promise<T> {
+    if (!isPlainlySent(request)) return await use({ failure: "cut_off" });
     const length = declaredLength(request);
     if (length !== undefined && length > limit_bytes) return await use({ failure: "too_large" });
     let held_bytes = 0;
@@ -111,6 +112,12 @@ async function giveUp(
 ): Promise<ReadBody> {
   await reader.cancel();
   return { failure };
+}
+
+/** Whether the bytes that come are the body's own: no transfer coding is undone but `chunked`. */
+function isPlainlySent(request: Request): boolean {
+  const coding = request.headers.get("transfer-encoding");
+  return coding === null || coding.toLowerCase() === "chunked";
 }
 
 /** The length that the sender declares; undefined when it declares none. */

@@ -138,7 +138,9 @@ export function bodyFailure(failure: Extract<ReadBody, { failure: string }>["fai
     case "too_slow":
       return problem(STATUS_CODE.RequestTimeout, { headers });
     case "no_memory":
-      return unavailable(1);
+      return problem(STATUS_CODE.ServiceUnavailable, {
+        headers: { ...headers, "retry-after": "1" },
+      });
     case "cut_off":
       return problem(STATUS_CODE.BadRequest, { headers });
   }

@@ -25,6 +25,7 @@ const SHOWN_HEADERS = new Set([
   "x-timestamp",
 ]);
 const HIDDEN = "********";
+const HEADER_NAME_LENGTH_MAX = 100;
 const HEADER_VALUE_LENGTH_MAX = 200;
 const HEADERS_SHOWN_MAX = 64;
 
@@ -57,7 +58,9 @@ export function requestFacts(request: LaunchRequest): RequestFacts {
   let shown = 0;
   for (const [name, value] of request.headers) {
     if (shown++ >= HEADERS_SHOWN_MAX) break;
-    headers[name] = SHOWN_HEADERS.has(name) ? value.slice(0, HEADER_VALUE_LENGTH_MAX) : HIDDEN;
+    headers[name.slice(0, HEADER_NAME_LENGTH_MAX)] = SHOWN_HEADERS.has(name)
+      ? value.slice(0, HEADER_VALUE_LENGTH_MAX)
+      : HIDDEN;
   }
   return {
     method: request.method,

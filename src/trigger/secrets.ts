@@ -104,21 +104,28 @@ export function maskSecrets<T>(value: T): Promise<T> {
 }
 
 /**
- * Puts stored secrets back where a new version of a value has the mask.
+ * Puts stored secrets back where a new version of a value has the mask. A masked secret is the one at
+ * its place in the list of a stored condition with the same settings, wherever that stood; else that
+ * of the condition at the same place, if it is of the same type.
  *
  * @param stored the value that is stored, its secrets in clear; undefined when there is none
- * @throws {InvalidInputError} where the mask stands and nothing is stored at the same place
+ * @throws {InvalidInputError} where the mask stands for nothing
  */
 export async function unmaskSecrets<T>(value: T, stored: unknown, what: string): Promise<T> {
-  const known = new Map<string, string>();
+  const bySettings = new Map<string, string>();
+  const byPlace = new Map<string, string>();
   await mapSecrets(stored, (secret, at) => {
-    known.set(at, secret);
+    const { settings, type } = holderOf(stored, at);
+    bySettings.set(`${settings} ${at.slice(at.lastIndexOf("/secrets/"))}`, secret);
+    byPlace.set(`${type} ${at}`, secret);
     return secret;
   });
   const problems: Problem[] = [];
   const unmasked = await mapSecrets(value, (secret, at) => {
     if (secret !== SECRET_MASK) return secret;
-    const kept = known.get(at);
+    const { settings, type } = holderOf(value, at);
+    const kept = bySettings.get(`${settings} ${at.slice(at.lastIndexOf("/secrets/"))}`) ??
+      byPlace.get(`${type} ${at}`);
     if (kept === undefined) {
       problems.push({
         pointer: at,
@@ -130,6 +137,18 @@ export async function unmaskSecrets<T>(value: T, stored: unknown, what: string):
   });
   if (problems.length > 0) throw new InvalidInputError(what, problems);
   return unmasked;
+}
+
+/** What tells the object whose `secrets` hold a secret from others: its type, and all else it says. */
+function holderOf(value: unknown, at: string): { settings: string; type: string } {
+  const path = at.slice(1, at.lastIndexOf("/secrets/")).split("/");
+  let holder = value;
+  for (const part of path) {
+    holder = Object.entries(Object(holder)).find(([name]) => name === part)?.[1];
+  }
+  const { secrets: _secrets, ...others } = Object(holder);
+  const settings = Object.entries(others).sort(([a], [b]) => a < b ? -1 : 1);
+  return { settings: JSON.stringify(settings), type: String(others.type) };
 }
 
 async function walk(

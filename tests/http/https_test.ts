@@ -61,7 +61,7 @@ Deno.test("the service itself serves TLS", async () => {
     });
     assertEquals([answer.status, await answer.text()], [200, "hello"]);
   } finally {
-    await secure.close(0);
+    await secure.close(5_000);
   }
 });
 

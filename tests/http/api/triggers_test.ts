@@ -113,6 +113,26 @@ Deno.test("a trigger is created, read, listed, replaced, patched and deleted", a
   assertEquals((await service.api("GET", "triggers/")).body.results, []);
 });
 
+Deno.test("a masked secret is that of its condition, also when conditions move or go", async () => {
+  await using service = await startService();
+  const conditions = ["a", "b", "c"].map((name) => ({
+    ...TOKEN,
+    name: `X-${name}`,
+    secrets: [`secret-${name}`],
+  }));
+  const { id } = await service.trigger({ conditions });
+  const { body } = await service.api("GET", `triggers/${id}/`);
+  const [first, , third] = body.conditions;
+  await service.api("PATCH", `triggers/${id}/`, { conditions: [third, first] });
+  const path = `/api/v0/launch/${id}/`;
+  const headers = { "x-a": "secret-a", "x-c": "secret-c" };
+  await play(service.url, { name: "moved", path, headers, expectedStatus: 200 });
+  const renamed = { ...third, name: "X-d" };
+  await service.api("PATCH", `triggers/${id}/`, { conditions: [renamed, first] });
+  const now = { "x-a": "secret-a", "x-d": "secret-c" };
+  await play(service.url, { name: "renamed", path, headers: now, expectedStatus: 200 });
+});
+
 Deno.test("a trigger that cannot work is refused with all that is wrong, field by field", async (t) => {
   await using service = await startService();
   await service.trigger({ name: "taken", id: "01900000-0000-7000-8000-000000000001" });
