@@ -42,4 +42,10 @@ export const tokens = {
       answer: { json: { validationResponse: "{echo}" } },
     },
   },
+  v7: {
+    title: "V7",
+    source: "https://docs.v7labs.com/docs/the-webhook-stage",
+    note: "The secret is the whole authorisation header that the webhook stage is given",
+    token: { in: "header", name: "Authorization" },
+  },
 } as const satisfies Record<string, TokenPreset>;
