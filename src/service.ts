@@ -205,10 +205,9 @@ async function openParts(
       store,
       clock,
       perform: (waiting, signal) => performActions(waiting, services, signal),
-      launchesUnderWay: () => acceptor.underWay,
       onEnd: (run) => logFailures(triggerLog, run),
     });
-    const acceptor: Acceptor = new Acceptor({
+    const acceptor = new Acceptor({
       store,
       clock,
       worker,

@@ -42,7 +42,6 @@ export class Acceptor {
   readonly #quotas: Quotas;
   readonly #worker: Worker;
   readonly #deliveries: Deliveries;
-  #underWay = 0;
 
   constructor(parts: { store: Store; clock: Clock; quotas: Quotas; worker: Worker }) {
     this.#store = parts.store;
@@ -50,11 +49,6 @@ export class Acceptor {
     this.#quotas = parts.quotas;
     this.#worker = parts.worker;
     this.#deliveries = new Deliveries(parts.store, parts.clock);
-  }
-
-  /** How many launches wait for their answer. */
-  get underWay(): number {
-    return this.#underWay;
   }
 
   /** The quota that a launch would find used up now; nothing is counted. */
@@ -69,16 +63,6 @@ export class Acceptor {
    * @throws {UnavailableError} when it cannot be stored now; nothing of it remains then
    */
   async accept(launch: Launch): Promise<Acceptance> {
-    this.#underWay++;
-    try {
-      return await this.#accept(launch);
-    } finally {
-      this.#underWay--;
-      this.#worker.next();
-    }
-  }
-
-  async #accept(launch: Launch): Promise<Acceptance> {
     if (this.#worker.isFull) {
       throw new UnavailableError("Cannot accept a launch: too many runs are pending", 10);
     }

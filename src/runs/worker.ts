@@ -24,13 +24,17 @@ import {
   type WorkerLease,
 } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
+import { Pace } from "./pace.ts";
 
 /** How many runs are performed at a time. */
 const CONCURRENCY = 32;
-/** How many of them while launches wait for their answer, and no run had to wait long. */
-const BUSY_CONCURRENCY = 4;
+/** So many launches in one window are fast. */
+const FAST_LAUNCHES = 50;
+const PACE_MS = 50;
+/** How many runs are performed at a time while launches come fast, and no run had to wait long. */
+const BUSY_CONCURRENCY = 1;
 /** One more place for so many runs that wait. */
-const BACKLOG_PER_PLACE = 100;
+const BACKLOG_PER_PLACE = 500;
 /** How many runs wait in memory at most; the others wait in the database alone. */
 const HELD_MAX = 10_000;
 /** How many accepted runs may have work before them. */
@@ -62,8 +66,6 @@ export interface WorkerParts {
   heldMax?: number;
   /** How many accepted runs may have work before them. */
   backlogMax?: number;
-  /** How many launches wait for their answer. */
-  launchesUnderWay?(): number;
   /** Told of each run that has ended, once that is on disk. */
   onEnd?(run: Run): void;
 }
@@ -83,6 +85,8 @@ export class Worker {
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #abort = new AbortController();
   #backlog = 0;
+  readonly #pace = new Pace(PACE_MS, FAST_LAUNCHES);
+  #lookAgain: ReturnType<typeof setTimeout> | undefined;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
@@ -133,13 +137,14 @@ export class Worker {
 
   /** Takes a run that was announced and is accepted now. */
   take(pending: PendingRun): void {
+    this.#pace.count(performance.now());
     this.#backlog++;
     if (this.#waiting.length >= this.#heldMax) {
       this.#held.delete(pending.run.id);
       return;
     }
     this.#waiting.push({ ...pending, repeated: false });
-    this.next();
+    this.#next();
   }
 
   /** Looks for pending runs that nobody has in memory. Returns at once. */
@@ -195,6 +200,7 @@ export class Worker {
   async close(deadline_ms: number): Promise<void> {
     this.#closing = true;
     clearInterval(this.#heartbeat);
+    clearTimeout(this.#lookAgain);
     await this.#claiming;
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, deadline_ms);
@@ -203,19 +209,23 @@ export class Worker {
     this.#abort.abort();
   }
 
-  /**
-   * Starts as many runs as there are places. Call it too when a launch has its answer: places that it
-   * held are free then, and what has them may take long to end.
-   */
-  next(): void {
+  /** Starts as many runs as there are places. */
+  #next(): void {
     while (!this.#closing && this.#performing.size < this.#places) {
       const waiting = this.#waiting.shift();
       if (waiting === undefined) break;
       const work: Promise<void> = this.#perform(waiting).finally(() => {
         this.#performing.delete(work);
-        this.next();
+        this.#next();
       });
       this.#performing.add(work);
+    }
+    if (this.#waiting.length > 0 && this.#performing.size < this.#concurrency && !this.#closing) {
+      // Held back for the launches' sake, and those that have the places may take long to end.
+      this.#lookAgain ??= setTimeout(() => {
+        this.#lookAgain = undefined;
+        this.#next();
+      }, PACE_MS);
     }
     this.wake();
   }
@@ -226,11 +236,11 @@ export class Worker {
   }
 
   /**
-   * How many runs to perform at a time now. Launches that wait for their answer go first: while there
-   * are some, runs get few places, and more the longer their queue has grown.
+   * How many runs to perform at a time now. While launches come fast they go first: runs get few places
+   * then, and more the longer their queue has grown.
    */
   get #places(): number {
-    if (!this.#parts.launchesUnderWay?.()) return this.#concurrency;
+    if (!this.#pace.isFast(performance.now())) return this.#concurrency;
     const wanted = BUSY_CONCURRENCY + Math.floor(this.#waiting.length / BACKLOG_PER_PLACE);
     return Math.min(this.#concurrency, wanted);
   }
@@ -297,7 +307,7 @@ export class Worker {
       }
     }
     this.#waiting.push({ ...pending, repeated: true });
-    this.next();
+    this.#next();
   }
 
   async #isAlive(workerId: string): Promise<boolean> {

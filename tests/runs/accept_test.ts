@@ -88,21 +88,6 @@ Deno.test("launches that come together are stored together, each as a run of its
   assertEquals(runs.map(({ remote_ip }) => remote_ip), launches.map(({ remoteIp }) => remoteIp));
 });
 
-Deno.test("a launch is under way until its sender is told", async () => {
-  const gate = Promise.withResolvers<void>();
-  await using store = await storeInMemory(async (_commit, store) => {
-    await gate.promise;
-    return await store();
-  });
-  const { acceptor } = openDesk(store);
-  const answers = [acceptor.accept(launchOf()), acceptor.accept(launchOf({ body: LARGE }))];
-  await new Promise((resolve) => setTimeout(resolve, 5));
-  assertEquals(acceptor.underWay, 2);
-  gate.resolve();
-  await Promise.all(answers);
-  assertEquals(acceptor.underWay, 0);
-});
-
 Deno.test("a large payload that a quota refuses leaves nothing behind", async () => {
   await using store = await storeInMemory();
   const { acceptor } = openDesk(store);

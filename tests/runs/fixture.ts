@@ -49,7 +49,6 @@ export function openDesk(store: Store, parts: Partial<WorkerParts> = {}): Desk {
     store,
     clock,
     perform: neverEnds,
-    launchesUnderWay: () => acceptor.underWay,
     ...parts,
   });
   const quotas = new Quotas(store, clock);

@@ -266,20 +266,24 @@ Deno.test("runs that never end do not keep others from being performed", async (
   assertEquals(await pendingIds(store), ids.slice(0, 7));
 });
 
-Deno.test("while launches wait runs get few places, and all of them when the last is told", async () => {
+Deno.test("runs that were held back for the launches' sake get all places when those have stopped", async () => {
   await using store = await storeInMemory();
   const counted = new Counter(() => new Promise(() => {}));
-  let underWay = 1;
-  await using desk = await startDesk(store, {
-    concurrency: 8,
-    perform: counted.perform,
-    launchesUnderWay: () => underWay,
-  });
-  for (let turn = 0; turn < 20; turn++) await accept(desk);
-  assert(counted.most > 0 && counted.most < 8, `${counted.most} at a time`);
-  underWay = 0;
-  await accept(desk);
-  assertEquals(counted.most, 8);
+  await using desk = await startDesk(store, { concurrency: 40, perform: counted.perform });
+  await Promise.all(Array.from({ length: 200 }, () => accept(desk)));
+  await eventually(() => counted.most === 40 ? true : undefined, { within_ms: 2_000 });
+});
+
+Deno.test("what was held back is performed to the last run", async () => {
+  const ends = Promise.withResolvers<void>();
+  await using store = await storeInMemory();
+  const counted = new Counter(() => ends.promise);
+  await using desk = await startDesk(store, { concurrency: 40, perform: counted.perform });
+  await Promise.all(Array.from({ length: 60 }, () => accept(desk)));
+  await eventually(() => counted.counts.size === 40 ? true : undefined);
+  ends.resolve();
+  await untilNothingIsPending(store);
+  assertEquals(counted.counts.size, 60);
 });
 
 Deno.test("a run that came while others hang is performed as soon as its sender is told", async () => {
