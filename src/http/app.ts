@@ -6,6 +6,7 @@
 import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { requireToken } from "./api/auth.ts";
+import { DOCS_HEADERS, docsPage } from "./api/docs.ts";
 import { executionRoutes } from "./api/executions.ts";
 import { openApiDocument } from "./api/openapi.ts";
 import type { Operator } from "./api/operator.ts";
@@ -42,6 +43,10 @@ export function createApp({ door, operator, adminToken, isReady }: AppParts): Ho
   app.all("/api/v0/launch/*", () => problem(STATUS_CODE.NotFound));
   app.get("/readyz", async (context) => await isReady() ? context.text("ready\n") : unavailable(5));
   app.get("/api/v0/openapi.json", (context) => context.json(openApiDocument(operator.baseUrl())));
+  app.get(
+    "/api/v0/docs",
+    (context) => context.html(docsPage(operator.baseUrl()), 200, DOCS_HEADERS),
+  );
 
   app.use("/api/v0/*", requireToken(operator.store, adminToken));
   app.route("/api/v0/triggers", triggerRoutes(operator));

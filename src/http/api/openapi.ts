@@ -9,6 +9,7 @@ import { triggerSchema } from "../../trigger/trigger.ts";
 
 type Method = "get" | "post" | "put" | "patch" | "delete";
 
+/** One operation of the API. */
 interface Operation {
   method: Method;
   path: string;
@@ -117,6 +118,11 @@ const OPERATIONS: readonly Operation[] = [
   },
   { method: "post", path: "/executions/{id}/stop/", summary: "Stop an execution", success: 202 },
 ];
+
+/** The operations there are, in the order of the description. */
+export function openApiOperations(): readonly Pick<Operation, "method" | "path" | "summary">[] {
+  return OPERATIONS;
+}
 
 /** Makes the description of the API at an address. */
 export function openApiDocument(baseUrl: string): Record<string, unknown> {

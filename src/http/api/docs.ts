@@ -1,0 +1,50 @@
+/**
+ * A page that lists the operators' API, made from its description. It loads nothing from elsewhere.
+ *
+ * @module
+ */
+import { html } from "@hono/hono/html";
+import { openApiOperations } from "./openapi.ts";
+
+/** The page's headers: it runs no script and shows in nobody's frame. */
+export const DOCS_HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+  "x-content-type-options": "nosniff",
+};
+
+/** Makes the page. */
+export function docsPage(baseUrl: string) {
+  const rows = openApiOperations().map(({ method, path, summary }) =>
+    html`
+      <tr>
+        <td><code>${method.toUpperCase()}</code></td>
+        <td><code>${path}</code></td>
+        <td>${summary}</td>
+      </tr>
+    `
+  );
+  return html`<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <title>Hooklaunch API</title>
+    <style>
+      body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+      td { padding: 0.2rem 1rem 0.2rem 0; vertical-align: top }
+      @media (prefers-color-scheme: dark) { body { background: #111; color: #ddd } a { color: #8bf } }
+    </style>
+  </head>
+  <body>
+    <h1>Hooklaunch API</h1>
+    <p>
+      All paths are below <code>${baseUrl}/api/v0</code> and take
+      <code>Authorization: Bearer &lt;token&gt;</code>. The fields of what is sent are in
+      <a href="../openapi.json">openapi.json</a>.
+    </p>
+    <table>
+      ${rows}
+    </table>
+  </body>
+</html>`;
+}

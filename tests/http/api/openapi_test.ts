@@ -1,0 +1,33 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { startService } from "../../data.ts";
+
+Deno.test("the description names every route that the API has, and the schemas that check the input", async () => {
+  await using service = await startService();
+  const { body } = await service.api("GET", "openapi.json");
+  assertEquals(body.openapi, "3.1.0");
+  assertEquals(body.servers[0].url, `${service.url}/api/v0`);
+  for (const [path, item] of Object.entries<Record<string, unknown>>(body.paths)) {
+    for (const method of Object.keys(item)) {
+      const concrete = path.replace(/\{\w+\}/g, "01900000-0000-7000-8000-000000000009");
+      const sent = method === "get" || method === "delete" ? undefined : {};
+      const answer = await service.api(method.toUpperCase(), concrete.slice(1), sent);
+      // A route that there is knows the method; what it is asked for need not exist.
+      assert([200, 404, 422].includes(answer.status), `${method} ${path}: ${answer.status}`);
+      if (answer.status === 404) assert(answer.body.detail, `${method} ${path} is no route`);
+    }
+  }
+  const trigger = JSON.stringify(body.components.schemas.Trigger);
+  for (const field of ["payload_filter", "tolerance", "run_execution", "deduplication"]) {
+    assertStringIncludes(trigger, field);
+  }
+});
+
+Deno.test("the page of the API lists the operations and loads nothing from elsewhere", async () => {
+  await using service = await startService();
+  const answer = await fetch(`${service.url}/api/v0/docs/`);
+  const text = await answer.text();
+  assertEquals(answer.status, 200);
+  assertStringIncludes(text, "<code>/triggers/{id}/runs/</code>");
+  assertStringIncludes(answer.headers.get("content-security-policy") ?? "", "default-src 'none'");
+  assert(!/(src|href)="(https?:)?\/\//.test(text));
+});
