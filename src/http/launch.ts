@@ -5,78 +5,63 @@
  * @module
  */
 import type { Context } from "@hono/hono";
-import { STATUS_CODE } from "@std/http/status";
-import { isId } from "../ids.ts";
 import type { HandshakeAnswer } from "../conditions/handshake.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
-import type { PreparedTrigger, Refused } from "../trigger/prepare.ts";
-import type { ReadBody } from "./body.ts";
+import type { Delivery } from "../runs/deliveries.ts";
+import type { PreparedTrigger } from "../trigger/prepare.ts";
+import { arrivalHandler, refuse } from "./arrival.ts";
 import type { Door } from "./door.ts";
-import { requestFacts, toLaunchRequest } from "./launch_request.ts";
-import { methodNotAllowed, problem, rejected, unavailable } from "./problem.ts";
 
-/** How many launches may be under way at once; further ones are turned away. */
-const LAUNCHES_MAX = 4_096;
 const CONTENT_TYPE_LENGTH_MAX = 255;
 
 /** Makes the handler of the launch URL. */
 export function launchHandler(door: Door): (context: Context) => Promise<Response> {
-  let underWay = 0;
-  return async (context) => {
-    if (context.req.raw.method !== "POST") return methodNotAllowed("POST");
-    if (door.closing.aborted || underWay >= LAUNCHES_MAX) return unavailable(1);
-    underWay++;
-    try {
-      return await launch(door, context);
-    } finally {
-      underWay--;
-    }
-  };
-}
-
-async function launch(door: Door, context: Context): Promise<Response> {
-  const receivedAt_ms = door.clock.now();
-  const request = context.req.raw;
-  const peer = door.peerOf(context);
-  if (!peer.secure) return problem(STATUS_CODE.Forbidden);
-  const id = context.req.param("trigger_id") ?? "";
-  const trigger = isId(id) ? await door.triggers.prepared(id) : undefined;
-  if (trigger === undefined) return problem(STATUS_CODE.NotFound);
-  return await door.bodies.with(request, door.payloadBytesMax, async (read) => {
-    if ("failure" in read) return bodyFailure(read.failure);
-    const url = new URL(request.url);
-    const sent = toLaunchRequest(request, url, read.bytes, {
-      baseUrl: door.baseUrl(),
-      remoteIp: peer.ip,
-      receivedAt_ms,
-    });
-    return await launchRead(door, trigger, sent);
+  return arrivalHandler(door, {
+    methods: ["POST"],
+    bodyBytesMax: door.payloadBytesMax,
+    answersWhileClosing: false,
+    async answer(prepared, request) {
+      const stopped = await atTheDoor(door, prepared, request);
+      if (stopped) return stopped;
+      const delivery = prepared.deliveries?.read(request);
+      if (delivery && "reason" in delivery) {
+        const index = prepared.deliveries?.index ?? 0;
+        const refused = { condition: "deduplication", index, ...delivery };
+        return refuse(door, prepared.trigger.id, request, refused);
+      }
+      return await accept(door, prepared, request, delivery);
+    },
   });
 }
 
-async function launchRead(
+/** Checks a request: undefined lets it in; a refusal, or the answer to a handshake, goes back. */
+async function atTheDoor(
   door: Door,
   prepared: PreparedTrigger,
   request: LaunchRequest,
-): Promise<Response> {
-  const { trigger, quotas, respond, handshakes } = prepared;
-  const refused = trigger.enabled
-    ? await prepared.check(request, ["address"])
-    : { condition: "enabled", reason: "The trigger is disabled" };
-  if (refused) return refuse(door, trigger.id, request, refused);
-  const greeting = handshakes.unverified(request);
-  if (greeting) return answerHandshake(greeting);
-  const stranger = await prepared.check(request, ["authentication", "timestamp"]);
-  if (stranger) return refuse(door, trigger.id, request, stranger);
-  const handshake = await handshakes.verified(request);
-  if (handshake) return answerHandshake(handshake);
-  const filtered = await prepared.check(request, ["filter"]);
-  if (filtered) return refuse(door, trigger.id, request, filtered);
-  const delivery = prepared.deliveries?.read(request);
-  if (delivery && "reason" in delivery) {
-    const index = prepared.deliveries?.index ?? 0;
-    return refuse(door, trigger.id, request, { condition: "deduplication", index, ...delivery });
+): Promise<Response | undefined> {
+  const { trigger: { id, enabled }, handshakes } = prepared;
+  if (!enabled) {
+    return refuse(door, id, request, { condition: "enabled", reason: "The trigger is disabled" });
   }
+  const unwelcome = await prepared.check(request, ["address"]);
+  if (unwelcome) return refuse(door, id, request, unwelcome);
+  const early = handshakes.unverified(request);
+  if (early) return greet(early);
+  const unproven = await prepared.check(request, ["authentication", "timestamp"]);
+  if (unproven) return refuse(door, id, request, unproven);
+  const handshake = await handshakes.verified(request);
+  if (handshake) return greet(handshake);
+  const filtered = await prepared.check(request, ["filter"]);
+  return filtered && refuse(door, id, request, filtered);
+}
+
+async function accept(
+  door: Door,
+  { trigger, quotas, respond }: PreparedTrigger,
+  request: LaunchRequest,
+  delivery: Delivery | undefined,
+): Promise<Response> {
   const contentType = request.headers.get("content-type")?.slice(0, CONTENT_TYPE_LENGTH_MAX);
   const acceptance = await door.acceptor.accept({
     triggerId: trigger.id,
@@ -92,56 +77,23 @@ async function launchRead(
     const { quota, period } = acceptance.exhausted;
     return refuse(door, trigger.id, request, {
       condition: "rate_limit",
+      index: trigger.conditions.findIndex((condition) =>
+        condition.type === "rate_limit" && condition.period === period && condition.quota === quota
+      ),
       reason: `The quota is used up: ${quota} launches in ${period} s`,
     });
   }
-  const { status, contentType: type, body } = respond(
-    "run" in acceptance ? acceptance.run.id : acceptance.repeatOf,
-  );
+  const runId = "run" in acceptance ? acceptance.run.id : acceptance.repeatOf;
+  const { status, contentType: type, body } = respond(runId);
   return new Response(status === 204 || status === 205 ? null : body, {
     status,
     headers: { "content-type": type, "x-content-type-options": "nosniff" },
   });
 }
 
-function answerHandshake({ status, contentType, body }: HandshakeAnswer): Response {
+function greet({ status, contentType, body }: HandshakeAnswer): Response {
   return new Response(body, {
     status,
     headers: { "content-type": contentType, "x-content-type-options": "nosniff" },
   });
-}
-
-/** Writes why a request is refused into the trigger log, and tells the sender nothing of it. */
-export function refuse(
-  door: Door,
-  triggerId: string,
-  request: LaunchRequest,
-  { index, ...refused }: Omit<Refused, "index"> & { index?: number },
-): Response {
-  if (door.triggerLog.hasRoom(triggerId)) {
-    door.triggerLog.add(triggerId, {
-      kind: "refused",
-      ...refused,
-      ...(index === undefined ? {} : { condition_index: index }),
-      request: requestFacts(request),
-    });
-  }
-  return rejected();
-}
-
-/** The answer to a request whose body could not be read. */
-export function bodyFailure(failure: Extract<ReadBody, { failure: string }>["failure"]): Response {
-  const headers = { connection: "close" };
-  switch (failure) {
-    case "too_large":
-      return problem(STATUS_CODE.ContentTooLarge, { headers });
-    case "too_slow":
-      return problem(STATUS_CODE.RequestTimeout, { headers });
-    case "no_memory":
-      return problem(STATUS_CODE.ServiceUnavailable, {
-        headers: { ...headers, "retry-after": "1" },
-      });
-    case "cut_off":
-      return problem(STATUS_CODE.BadRequest, { headers });
-  }
 }

@@ -9,55 +9,30 @@ import { STATUS_CODE } from "@std/http/status";
 import { isId } from "../ids.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { getRun, type Run } from "../store/runs.ts";
+import { arrivalHandler, refuse } from "./arrival.ts";
 import type { Door } from "./door.ts";
-import { bodyFailure, refuse } from "./launch.ts";
-import { toLaunchRequest } from "./launch_request.ts";
-import { methodNotAllowed, problem, rejected, unavailable } from "./problem.ts";
+import { problem, rejected } from "./problem.ts";
 
 const BODY_BYTES_MAX = 64 * 1024;
 const WAIT_S_MAX = 30;
-const WAITING_MAX = 4_096;
 
 /** Makes the handler of the run-info URL. */
 export function runInfoHandler(door: Door): (context: Context) => Promise<Response> {
-  let underWay = 0;
-  return async (context) => {
-    const { method } = context.req.raw;
-    if (method !== "GET" && method !== "POST") return methodNotAllowed("GET, POST");
-    if (underWay >= WAITING_MAX) return unavailable(1);
-    underWay++;
-    try {
-      return await runInfo(door, context);
-    } finally {
-      underWay--;
-    }
-  };
-}
-
-async function runInfo(door: Door, context: Context): Promise<Response> {
-  const receivedAt_ms = door.clock.now();
-  const request = context.req.raw;
-  const peer = door.peerOf(context);
-  if (!peer.secure) return problem(STATUS_CODE.Forbidden);
-  const id = context.req.param("trigger_id") ?? "";
-  const prepared = isId(id) ? await door.triggers.prepared(id) : undefined;
-  if (prepared === undefined) return problem(STATUS_CODE.NotFound);
-  return await door.bodies.with(request, BODY_BYTES_MAX, async (read) => {
-    if ("failure" in read) return bodyFailure(read.failure);
-    const sent = toLaunchRequest(request, new URL(request.url), read.bytes, {
-      baseUrl: door.baseUrl(),
-      remoteIp: peer.ip,
-      receivedAt_ms,
-    });
-    if (request.method === "GET" && !prepared.answersGet) {
-      return refuse(door, id, sent, {
-        condition: "signature",
-        reason: "Run info was asked for by GET, and a request without a body cannot be signed",
-      });
-    }
-    const refused = await prepared.check(sent, ["address", "authentication", "timestamp"]);
-    if (refused) return refuse(door, id, sent, refused);
-    return await answer(door, id, sent);
+  return arrivalHandler(door, {
+    methods: ["GET", "POST"],
+    bodyBytesMax: BODY_BYTES_MAX,
+    answersWhileClosing: true,
+    async answer(prepared, request) {
+      const { id } = prepared.trigger;
+      if (request.method === "GET" && !prepared.answersGet) {
+        return refuse(door, id, request, {
+          condition: "signature",
+          reason: "Run info was asked for by GET, and a request without a body cannot be signed",
+        });
+      }
+      const refused = await prepared.check(request, ["address", "authentication", "timestamp"]);
+      return refused ? refuse(door, id, request, refused) : await answer(door, id, request);
+    },
   });
 }
 

@@ -1,0 +1,103 @@
+/**
+ * What both endpoints for senders begin with: method, HTTPS, trigger, body, in this order; and how
+ * they refuse.
+ *
+ * @module
+ */
+import type { Context } from "@hono/hono";
+import { STATUS_CODE } from "@std/http/status";
+import type { LaunchRequest } from "../conditions/request.ts";
+import { isId } from "../ids.ts";
+import type { PreparedTrigger, Refused } from "../trigger/prepare.ts";
+import type { ReadBody } from "./body.ts";
+import type { Door } from "./door.ts";
+import { requestFacts, toLaunchRequest } from "./launch_request.ts";
+import { methodNotAllowed, problem, rejected, unavailable } from "./problem.ts";
+
+/** How many requests of one kind may be under way at once; further ones are turned away. */
+const UNDER_WAY_MAX = 4_096;
+
+/** An endpoint for senders. */
+export interface Endpoint {
+  methods: readonly string[];
+  /** The longest body, in bytes. */
+  bodyBytesMax: number;
+  /** Whether it goes on answering while the service stops. */
+  answersWhileClosing: boolean;
+  /** Answers a request on a trigger that there is. */
+  answer(prepared: PreparedTrigger, request: LaunchRequest): Promise<Response>;
+}
+
+/** Makes the handler of an endpoint. */
+export function arrivalHandler(
+  door: Door,
+  endpoint: Endpoint,
+): (context: Context) => Promise<Response> {
+  let underWay = 0;
+  return async (context) => {
+    if (!endpoint.methods.includes(context.req.raw.method)) {
+      return methodNotAllowed(endpoint.methods.join(", "));
+    }
+    const isClosed = door.closing.aborted && !endpoint.answersWhileClosing;
+    if (isClosed || underWay >= UNDER_WAY_MAX) return unavailable(1);
+    underWay++;
+    try {
+      return await arrive(door, endpoint, context);
+    } finally {
+      underWay--;
+    }
+  };
+}
+
+async function arrive(door: Door, endpoint: Endpoint, context: Context): Promise<Response> {
+  const receivedAt_ms = door.clock.now();
+  const request = context.req.raw;
+  const peer = door.peerOf(context);
+  if (!peer.secure) return problem(STATUS_CODE.Forbidden);
+  const id = context.req.param("trigger_id") ?? "";
+  const prepared = isId(id) ? await door.triggers.prepared(id) : undefined;
+  if (prepared === undefined) return problem(STATUS_CODE.NotFound);
+  return await door.bodies.with(request, endpoint.bodyBytesMax, async (read) => {
+    if ("failure" in read) return bodyFailure(read.failure);
+    const sent = toLaunchRequest(request, new URL(request.url), read.bytes, {
+      baseUrl: door.baseUrl(),
+      remoteIp: peer.ip,
+      receivedAt_ms,
+    });
+    return await endpoint.answer(prepared, sent);
+  });
+}
+
+/** Writes why a request is refused into the trigger log, and tells the sender nothing of it. */
+export function refuse(
+  door: Door,
+  triggerId: string,
+  request: LaunchRequest,
+  { index, ...refused }: Omit<Refused, "index"> & { index?: number },
+): Response {
+  if (door.triggerLog.hasRoom(triggerId)) {
+    door.triggerLog.add(triggerId, {
+      kind: "refused",
+      ...refused,
+      ...(index === undefined ? {} : { condition_index: index }),
+      request: requestFacts(request),
+    });
+  }
+  return rejected();
+}
+
+function bodyFailure(failure: Extract<ReadBody, { failure: string }>["failure"]): Response {
+  const headers = { connection: "close" };
+  switch (failure) {
+    case "too_large":
+      return problem(STATUS_CODE.ContentTooLarge, { headers });
+    case "too_slow":
+      return problem(STATUS_CODE.RequestTimeout, { headers });
+    case "no_memory":
+      return problem(STATUS_CODE.ServiceUnavailable, {
+        headers: { ...headers, "retry-after": "1" },
+      });
+    case "cut_off":
+      return problem(STATUS_CODE.BadRequest, { headers });
+  }
+}
