@@ -5,7 +5,6 @@
  * @module
  */
 import {
-  celEnv,
   type CelInput,
   type CelResult,
   type CelValue,
@@ -15,8 +14,10 @@ import {
   unparse,
 } from "@bufbuild/cel";
 import { HooklaunchError, messageOf } from "../errors.ts";
-import { concatLists } from "./cel_concat.ts";
 import { checkExpression } from "./cel_check.ts";
+import { environment } from "./cel_functions.ts";
+import { type Meter, metered } from "./cel_meter.ts";
+import { countRounds } from "./cel_rounds.ts";
 
 const EXPRESSION_BYTES_MAX = 4096;
 const DETAIL_CHARACTERS_MAX = 80;
@@ -33,14 +34,19 @@ export type Bindings = Record<string, CelInput>;
 export interface Term {
   /** The part in CEL. */
   readonly text: string;
-  /** Its value; or an error as CEL knows it, never a throw. */
-  evaluate(bindings: Bindings): CelResult;
+  /** Its value; or an error as CEL knows it, never a throw, when it has none or costs too much. */
+  evaluate(bindings: Bindings, meter: Meter): CelResult;
 }
 
 /** One of the parts that `&&` joins. */
 export interface Clause extends Term {
   /** What its value follows from: its operands, without constants. */
   readonly operands: readonly Term[];
+  /**
+   * Says more of why the clause does not hold, given the first operand's value; a clause that has
+   * this holds of no operand that is an error, and that is then called missing.
+   */
+  whyNot?(value: CelResult): string | undefined;
 }
 
 /** An expression that can be evaluated: it is true when all clauses are. */
@@ -58,8 +64,6 @@ export type ParsedExpression = ReturnType<typeof parse>;
 
 /** A node of the syntax tree. */
 export type Expr = ParsedExpression["expr"];
-
-const environment = celEnv({ funcs: [concatLists] });
 
 /**
  * Reads an expression that decides.
@@ -80,6 +84,16 @@ export function compile(
     operands: operandsOf(expr).map((operand) => term(parsed, operand)),
   }));
   return { clauses, variables: used };
+}
+
+/**
+ * Reads an expression of any value.
+ *
+ * @throws {ExpressionError} when it is too large or cannot be read
+ */
+export function compileTerm(source: string): Term {
+  const parsed = parseExpression(source);
+  return term(parsed, parsed.expr);
 }
 
 /**
@@ -116,8 +130,11 @@ function parseExpression(source: string): ParsedExpression {
 }
 
 function term(parsed: ParsedExpression, expr: Expr): Term {
-  const evaluate = plan(environment, expr);
-  return { text: unparse({ ...parsed, expr }), evaluate };
+  const evaluate = plan(environment, countRounds(expr));
+  return {
+    text: unparse({ ...parsed, expr }),
+    evaluate: (bindings, meter) => metered(meter, () => evaluate(bindings)),
+  };
 }
 
 /** The operands of nested calls of the functions, in order. */

@@ -80,6 +80,9 @@ class Walk {
       case "listExpr":
         return exprKind.value.elements.forEach(next);
       case "structExpr":
+        if (exprKind.value.messageName !== "") {
+          return this.#fail(`Makes a message, '${exprKind.value.messageName}': maps can be made`);
+        }
         return exprKind.value.entries.forEach(({ keyKind, value }) => {
           if (keyKind.case === "mapKey") next(keyKind.value);
           next(value);
@@ -120,7 +123,7 @@ class Walk {
     const kind = pattern?.exprKind.case === "constExpr" && pattern.exprKind.value.constantKind;
     if (!kind || kind.case !== "stringValue") return;
     const result = this.functions.find("matches")?.call(0, "", [kind.value]);
-    if (isCelError(result)) this.#fail(`Invalid pattern: ${result.message}`);
+    if (isCelError(result)) this.#fail(result.message);
   }
 
   #fail(problem: string): void {

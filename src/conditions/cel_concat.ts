@@ -5,31 +5,24 @@
  *
  * @module
  */
-import {
-  type CelFunc,
-  celFunc,
-  type CelList,
-  celList,
-  celListConcat,
-  CelScalar,
-  listType,
-} from "@bufbuild/cel";
+import { type CelList, celList, celListConcat } from "@bufbuild/cel";
 
+/** What goes through a list makes all of its elements at once, and `a + a` doubles for nothing. */
+const ELEMENTS_MAX = 1_000_000;
 /** Longer chunks are never copied: `a + a` of something large costs nothing. */
 const CHUNK_ELEMENTS_MAX = 65_536;
-const LIST = listType(CelScalar.DYN);
 
 const chunksOf = new WeakMap<CelList, readonly CelList[]>();
 
-/** `list + list`, for the environment of an evaluation. */
-export const concatLists: CelFunc = celFunc("_+_", [LIST, LIST], LIST, concat);
-
 /**
- * Keeps a list as chunks of which each is longer than the next, so that there are few, and an
- * element is copied only as often as its chunk doubles.
+ * `list + list`. Keeps a list as chunks of which each is longer than the next, so that there are
+ * few, and an element is copied only as often as its chunk doubles.
  */
-function concat(left: CelList, right: CelList): CelList {
-  const chunks = [...chunksOf.get(left) ?? [left], right];
+export function concatLists(left: CelList, right: CelList): CelList {
+  if (left.size + right.size > ELEMENTS_MAX) {
+    throw new Error(`a list of more than ${ELEMENTS_MAX} elements`);
+  }
+  const chunks = [...chunksOf.get(left) ?? [left], ...chunksOf.get(right) ?? [right]];
   for (;;) {
     const [before, last] = chunks.slice(-2);
     if (!before || !last || before.size > last.size) break;

@@ -1,42 +1,46 @@
 /**
- * A condition on what a request says, as an expression of CEL (github.com/google/cel-spec).
+ * A condition on what a request says, as an expression of CEL (github.com/google/cel-spec) or as a
+ * plain list of clauses that is compiled to one.
  *
  * @module
  */
-import {
-  type CelResult,
-  celType,
-  type CelValue,
-  isCelError,
-  isCelList,
-  isCelMap,
-} from "@bufbuild/cel";
 import { z } from "zod";
-import type { Clock } from "../clock.ts";
 import { messageOf } from "../errors.ts";
-import { type Bindings, type Clause, compile, type Expression } from "./cel.ts";
-import { bind, filterVariables, isBodyTooDeep, type Tick } from "./cel_values.ts";
-import type { Check, CheckedKind, ConditionContext, Refusal } from "./condition.ts";
-import { type Field, readText } from "./field.ts";
-import type { LaunchRequest } from "./request.ts";
+import { compile, type Expression } from "./cel.ts";
+import { whyBodyIsRefused } from "./cel_body.ts";
+import { Meter } from "./cel_meter.ts";
+import { explain } from "./cel_reason.ts";
+import { bind, filterVariables } from "./cel_values.ts";
+import type { Check, CheckedKind, ConditionContext } from "./condition.ts";
+import { checkList, groupNames, listShape } from "./filter_list.ts";
+import { compileList } from "./filter_list_compile.ts";
 import { settingsObject } from "./settings.ts";
 
-const EVALUATION_MS_MAX = 1000;
-const SHOWN_CHARACTERS_MAX = 200;
-const OPERANDS_SHOWN_MAX = 4;
-const CREDENTIAL_PART_CHARACTERS_MIN = 6;
+const FORMS = ["expression", ...groupNames] as const;
 
 const schema = settingsObject({
   type: z.literal("payload_filter"),
-  expression: z.string().superRefine((source, context) => {
-    try {
-      compile(source, filterVariables);
-    } catch (error) {
-      context.addIssue({ code: "custom", message: messageOf(error) });
-    }
-  }).describe(
+  expression: z.string().optional().describe(
     `An expression of CEL over ${Object.keys(filterVariables).join(", ")} that must be true`,
   ),
+  ...listShape,
+}).superRefine((settings, context) => {
+  if (context.issues.length > 0) return;
+  const refuse = (message: string, path: string[] = []) =>
+    context.addIssue({ code: "custom", path, message });
+  const [form, ...others] = FORMS.filter((name) => settings[name] !== undefined);
+  if (form === undefined || others.length > 0) {
+    const found = [form, ...others].join(", ") || "none";
+    return refuse(`Must have one of ${FORMS.join(", ")}: found ${found}`);
+  }
+  checkList(settings, context);
+  if (context.issues.length > 0) return;
+  try {
+    compileSettings(settings);
+  } catch (error) {
+    const what = form === "expression" ? "" : "As an expression: ";
+    refuse(`${what}${messageOf(error)}`, [form]);
+  }
 });
 
 /** The settings of a payload filter. */
@@ -53,83 +57,31 @@ export const payloadFilter = {
 function prepare(settings: PayloadFilterSettings, context: ConditionContext): Check {
   let expression: Expression;
   try {
-    expression = compile(settings.expression, filterVariables);
+    expression = compileSettings(settings);
   } catch (error) {
     const refusal = { reason: `Payload filter cannot be used: ${messageOf(error)}` };
     return () => refusal;
   }
   const { clauses, variables } = expression;
   return (request) => {
-    if (variables.has("body") && isBodyTooDeep(request)) {
-      return { reason: "Payload filter cannot read the body: it is nested too deep" };
+    if (variables.has("body")) {
+      const why = whyBodyIsRefused(request);
+      if (why !== undefined) return { reason: `Payload filter cannot read the body: ${why}` };
+      // Reading it is bounded by what was just seen, and is not the expression's time.
+      request.parsedBody();
     }
-    const bindings = bind(request, variables, deadline(context.clock));
+    const meter = new Meter(context.clock);
+    const bindings = bind(request, variables);
     for (const clause of clauses) {
-      const value = clause.evaluate(bindings);
+      const value = clause.evaluate(bindings, meter);
       if (value === true) continue;
-      const censor = censorOf(request, context.credentials);
-      return explain(clause, value, bindings, censor);
+      const { credentials } = context;
+      return explain(clause, value, { request, bindings, meter, credentials });
     }
     return undefined;
   };
 }
 
-/** Ends an evaluation that takes too long: an expression can cost the square of a list's length. */
-function deadline(clock: Clock): Tick {
-  const end_ms = clock.steady() + EVALUATION_MS_MAX;
-  return () => {
-    if (clock.steady() > end_ms) {
-      throw new Error(`it took longer than ${EVALUATION_MS_MAX} ms`);
-    }
-  };
-}
-
-/** Writes a text for the log: cut off where it is long, and not at all where it tells a credential. */
-type Censor = (text: string) => string;
-
-function explain(
-  clause: Clause,
-  value: CelResult,
-  bindings: Bindings,
-  censor: Censor,
-): Refusal {
-  const expected = cut(clause.text);
-  if (isCelError(value)) {
-    return { reason: `Payload filter failed: ${censor(value.message)}`, expected };
-  }
-  if (value !== false) {
-    const found = censor(show(value));
-    return { reason: "Payload filter is neither true nor false", expected, found };
-  }
-  const operands = clause.operands.flatMap(({ text, evaluate }) => {
-    const operand = evaluate(bindings);
-    return isCelError(operand) ? [] : [`${text} is ${censor(show(operand))}`];
-  });
-  const found = cut(operands.slice(0, OPERANDS_SHOWN_MAX).join("; "));
-  return { reason: "Payload filter is false", expected, ...(found !== "" && { found }) };
-}
-
-function censorOf(request: LaunchRequest, fields: readonly Field[]): Censor {
-  const credentials = fields.map((field) => readText(request, field))
-    .filter((text) => typeof text === "string").filter((text) => text !== "");
-  return (text) => {
-    const shown = text.replace(/^"|"$/g, "");
-    const isSecret = credentials.some((credential) =>
-      text.includes(credential) || text.includes(JSON.stringify(credential).slice(1, -1)) ||
-      (shown.length >= CREDENTIAL_PART_CHARACTERS_MIN && credential.includes(shown))
-    );
-    return isSecret ? "not shown" : cut(text);
-  };
-}
-
-function show(value: CelValue): string {
-  if (typeof value === "string") return JSON.stringify(value);
-  if (isCelList(value)) return `a list of ${value.size}`;
-  if (isCelMap(value)) return `a map of ${value.size}`;
-  if (typeof value !== "object" || value === null) return String(value);
-  return `a ${celType(value).name}`;
-}
-
-function cut(text: string): string {
-  return text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}…` : text;
+function compileSettings({ expression, ...list }: PayloadFilterSettings): Expression {
+  return expression === undefined ? compileList(list) : compile(expression, filterVariables);
 }

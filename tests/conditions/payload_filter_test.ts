@@ -4,6 +4,8 @@
  */
 import { assert, assertEquals, assertLess, assertMatch, assertStringIncludes } from "@std/assert";
 import fc from "fast-check";
+import { z } from "zod";
+import { conditionSchema, prepareConditions } from "../../src/conditions/mod.ts";
 import { payloadFilter } from "../../src/conditions/payload_filter.ts";
 import type { Field } from "../../src/conditions/field.ts";
 import {
@@ -309,6 +311,16 @@ for (const { name, expression, problem } of notSaved) {
 }
 
 const nots = (count: number) => "body" + ".a".repeat(count) + " == 1";
+for (const name of ["google.protobuf.ListValue{values: body}", "google.protobuf.Value{}"]) {
+  Deno.test(`payload_filter cannot be saved with the message ${name}`, () => {
+    const [problem = ""] = problemsOf(payloadFilter, { expression: `${name} == body` });
+    assertMatch(
+      problem,
+      /^\/expression: Makes a message, 'google\.protobuf\.\w+': maps can be made$/,
+    );
+  });
+}
+
 const limits: { name: string; within: string; beyond: string; problem: string }[] = [
   {
     name: "4 KiB",
@@ -388,7 +400,7 @@ Deno.test("payload_filter: a pattern of the sender's that is none is an error", 
 });
 
 const evaluations: { name: string; expression: string; length: number; isEnded: boolean }[] = [
-  { name: "short", expression: "body.all(x, x >= 0)", length: 500, isEnded: false },
+  { name: "short", expression: "body.all(x, x >= 0)", length: 200, isEnded: false },
   { name: "long", expression: "body.all(x, x >= 0)", length: 2000, isEnded: true },
   { name: "of keys", expression: "body[0].all(k, body[0][k] == 1)", length: 2000, isEnded: true },
   {
@@ -470,6 +482,26 @@ Deno.test("payload_filter: any JSON equals itself and has no other names than it
       "body.a == body.b && (body.name in body) == (body.name in ['a', 'b', 'name'])";
     assertEquals(await checkOnce(payloadFilter, { expression }, parts), undefined);
   }));
+});
+
+Deno.test("payload_filter: several filters must all hold, and the first that does not is told", async () => {
+  const filters = [
+    { type: "payload_filter", expression: "body.action == 'opened'" },
+    { type: "payload_filter", all: [{ path: "body.count", op: "ge", value: 5 }] },
+    { type: "payload_filter", not: { path: "body.draft", op: "eq", value: true } },
+  ];
+  const prepared = prepareConditions(z.array(conditionSchema).parse(filters), context());
+  const refusals = async (parts: RequestParts) => {
+    const found = await Promise.all(prepared.map(({ check }) => check(request(parts))));
+    return found.map((refusal) => refusal?.found);
+  };
+  assertEquals(prepared.map(({ stage }) => stage), ["filter", "filter", "filter"]);
+  assertEquals(await refusals(issue), [undefined, undefined, undefined]);
+  assertEquals(await refusals(json({ action: "opened", count: 4, draft: true })), [
+    undefined,
+    "body.count is 4",
+    "body.draft is true",
+  ]);
 });
 
 Deno.test("payload_filter: long values and clauses are cut off", async () => {

@@ -1,0 +1,75 @@
+/**
+ * What an evaluation may cost: how long it takes, and how much text and lists it makes.
+ *
+ * @module
+ */
+import type { Clock } from "../clock.ts";
+
+const EVALUATION_MS_MAX = 1000;
+/** A body of the default limit fits twice; what lists take is counted in characters, too. */
+const MADE_CHARACTERS_MAX = 32 * 1024 * 1024;
+
+/**
+ * Measures one evaluation. What has cost too much stays ended: whatever it asks next throws, since
+ * an expression such as `a || true` passes over an error.
+ */
+export class Meter {
+  readonly #clock: Clock;
+  readonly #end_ms: number;
+  #madeCharacters = 0;
+  #ended: Error | undefined;
+
+  /** Starts to measure. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#end_ms = clock.steady() + EVALUATION_MS_MAX;
+  }
+
+  /** Whether the evaluation has cost too much. */
+  get hasEnded(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  /** Throws when the time is up, or when the evaluation has ended before. */
+  tick(): void {
+    if (this.#ended === undefined && this.#clock.steady() > this.#end_ms) {
+      this.#ended = new Error(`it took longer than ${EVALUATION_MS_MAX} ms`);
+    }
+    if (this.#ended) throw this.#ended;
+  }
+
+  /** Counts what is about to be made, and throws when it is too much. */
+  make(characters: number): void {
+    this.#madeCharacters += characters;
+    if (this.#madeCharacters > MADE_CHARACTERS_MAX) {
+      this.#ended ??= new Error(
+        `it made texts and lists of more than ${MADE_CHARACTERS_MAX} characters`,
+      );
+    }
+    this.tick();
+  }
+}
+
+/** An evaluation never waits, so there is one at a time. */
+let running: Meter | undefined;
+
+/** Does what {@linkcode tick} and {@linkcode make} measure. */
+export function metered<Result>(meter: Meter, evaluate: () => Result): Result {
+  const before = running;
+  running = meter;
+  try {
+    return evaluate();
+  } finally {
+    running = before;
+  }
+}
+
+/** Throws when the evaluation that is running has cost too much. */
+export function tick(): void {
+  running?.tick();
+}
+
+/** Counts what the evaluation that is running is about to make. */
+export function make(characters: number): void {
+  running?.make(characters);
+}

@@ -1,0 +1,57 @@
+/**
+ * Values of a filter list as literals of CEL.
+ *
+ * @module
+ */
+
+/** A value that a filter list can compare with. */
+export type Scalar = string | number | boolean | null;
+
+/** What a value can be, as JSON and a filter list have it. */
+export type Kind = "string" | "number" | "boolean" | "null" | "list" | "map";
+
+const celTypes: Readonly<Record<Kind, readonly string[]>> = {
+  string: ["string"],
+  number: ["int", "double"],
+  boolean: ["bool"],
+  null: ["null_type"],
+  list: ["list"],
+  map: ["map"],
+};
+
+/** Writes a value as a literal of CEL: nothing in it can end the literal. */
+export function literal(value: Scalar): string {
+  // An escape of JSON is one of CEL. (github.com/google/cel-spec, doc/langdef.md, "String and Bytes
+  // Values"; the other way round there are more.)
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value !== "number" || Number.isSafeInteger(value)) return String(value);
+  const text = String(value);
+  return /[.e]/.test(text) ? text : `${text}.0`;
+}
+
+/** Writes several values as a list. */
+export function literals(values: readonly Scalar[]): string {
+  return `[${values.map(literal).join(", ")}]`;
+}
+
+/** An expression that is true where `value` is of one of the kinds. */
+export function isOfKind(value: string, kinds: readonly Kind[]): string {
+  const types = kinds.flatMap((kind) => celTypes[kind]);
+  const [only] = types;
+  return types.length === 1
+    ? `type(${value}) == ${only}`
+    : `type(${value}) in [${types.join(", ")}]`;
+}
+
+/** The kind of a value of a filter list. */
+export function kindOf(value: Scalar): Kind {
+  if (value === null) return "null";
+  switch (typeof value) {
+    case "string":
+      return "string";
+    case "number":
+      return "number";
+    case "boolean":
+      return "boolean";
+  }
+}

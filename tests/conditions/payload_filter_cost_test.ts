@@ -1,0 +1,368 @@
+/**
+ * No expression and no body of up to 16 MiB takes much longer than an evaluation may, nor more memory
+ * than is counted. The clock of these tests runs twenty times as fast as time does, so that the
+ * second that an evaluation has is over after 50 ms: what does not look at the clock shows.
+ */
+import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
+import type { CelInput } from "@bufbuild/cel";
+import fc from "fast-check";
+import type { Clock } from "../../src/clock.ts";
+import { payloadFilter } from "../../src/conditions/payload_filter.ts";
+import { textMap } from "../../src/conditions/cel_json.ts";
+import { contains, countCodePoints } from "../../src/conditions/cel_search.ts";
+import { checkOnce, context, form, json, type RequestParts } from "./fixture.ts";
+
+const SPEED = 20;
+/** What an evaluation has, what the test's own machine may add, and the parsing of a large body. */
+const ELAPSED_MS_MAX = 50 + 450;
+const PARSING_MS_MAX = 4000;
+
+const BODY_BYTES = 16 * 1024 * 1024;
+const VALUES_MAX = 1_000_000;
+
+const fastClock: Clock = {
+  now: () => Date.now() * SPEED,
+  steady: () => performance.now() * SPEED,
+};
+
+const TIME = "it took longer than 1000 ms";
+const SIZE = "it made texts and lists of more than 33554432 characters";
+const LONG_LIST = "a list of more than 1000000 elements";
+
+/** The expression `term op term op …` with `count` terms, a power of two, as flat as it can be. */
+function tree(term: string, op: string, count: number): string {
+  if (count === 1) return term;
+  const half = tree(term, op, count / 2);
+  return `(${half} ${op} ${half})`;
+}
+
+function rawText(text: string): RequestParts {
+  return { body: text };
+}
+
+/** A text without a pattern that a set of states could stand for. */
+function noise(length: number): string {
+  let state = 1;
+  return Array.from({ length }, () => {
+    state = Math.imul(state, 1_103_515_245) + 12_345;
+    return state & 0x10000 ? "a" : "b";
+  }).join("");
+}
+
+const many = (term: string) => Array(60).fill(term).join();
+const zeros = (length: number) => new Array(length).fill(0);
+const large = "a".repeat(BODY_BYTES);
+
+interface Case {
+  name: string;
+  expression: string;
+  /** Made when the case runs: all of them together are large. */
+  parts(): RequestParts;
+  /** Why the request is refused: the end of the reason, or any where it is not told. */
+  reason?: string | RegExp;
+}
+
+const texts: Case[] = [
+  {
+    name: "sizes of all of the body",
+    expression: tree("size(raw) == 1", "||", 64),
+    parts: () => rawText(large),
+    reason: TIME,
+  },
+  {
+    name: "sizes of characters beyond the basic plane",
+    expression: tree("size(raw) == 1", "||", 64),
+    parts: () => rawText("😀".repeat(BODY_BYTES / 4)),
+    reason: TIME,
+  },
+  {
+    name: "looking for a text that almost fits everywhere",
+    expression: "body.text.contains(body.sought)",
+    parts: () => {
+      const half = "a".repeat(10_000);
+      return json({ text: "a".repeat(BODY_BYTES / 2), sought: `${half}b${half}` });
+    },
+    reason: /is false$|longer than/,
+  },
+  {
+    name: "looking for many texts",
+    expression: "body.sought.exists(s, body.text.contains(s))",
+    parts: () =>
+      json({ text: "ab".repeat(BODY_BYTES / 4), sought: Array(5000).fill("ab".repeat(150) + "c") }),
+    reason: TIME,
+  },
+  {
+    name: "adding texts",
+    expression: `size(${tree("raw", "+", 32)}) == 1`,
+    parts: () => rawText(large),
+    reason: SIZE,
+  },
+  {
+    name: "adding texts that are kept",
+    expression: "[body.map(x, raw + x)].all(l, l.all(s, !s.contains('q')))",
+    parts: () => json(Array.from({ length: 500 }, (_, i) => `${"é".repeat(8000)}${i}`)),
+    reason: SIZE,
+  },
+  {
+    name: "bytes that are kept",
+    expression: "body.map(x, bytes(raw)).all(b, size(b) > 0)",
+    parts: () => json(Array(500).fill("x".repeat(16_000))),
+    reason: SIZE,
+  },
+  {
+    name: "a number of 16 million digits",
+    expression: "int(raw) == 1",
+    parts: () => rawText("9".repeat(BODY_BYTES)),
+    reason: "int() takes no text of more than 256 characters",
+  },
+  {
+    name: "a time of 16 million digits",
+    expression: "timestamp(raw) == now",
+    parts: () => rawText("9".repeat(BODY_BYTES)),
+    reason: "timestamp() takes no text of more than 256 characters",
+  },
+  {
+    name: "a time zone of 16 million characters",
+    expression: "now.getHours(raw) == 1",
+    parts: () => rawText(large),
+    reason: "getHours() takes no text of more than 256 characters",
+  },
+  {
+    name: "a name of 16 million characters in an error",
+    expression: "body[body.name] == 1",
+    parts: () => json({ name: "a".repeat(BODY_BYTES - 20) }),
+    reason: /field not found: a+…$/,
+  },
+];
+
+const patterns: Case[] = [
+  {
+    name: "a pattern with more states than can be kept",
+    expression: "raw.matches('(a|b)*a(a|b){300}[cd]')",
+    parts: () => rawText(noise(100_000)),
+    reason: TIME,
+  },
+  {
+    name: "a pattern of which each place leads to all others",
+    expression: "raw.matches('(a|b)*a(a|b){14}(?:(a|b)?){900}(?:(a|b)?){900}[cd]')",
+    parts: () => rawText(noise(100_000)),
+    reason: TIME,
+  },
+  {
+    name: "a simple pattern again and again",
+    expression: tree("raw.matches('^[cd]$')", "||", 64),
+    parts: () => rawText(large),
+    reason: TIME,
+  },
+  {
+    name: "a pattern of the sender's with large repeats",
+    expression: "'a'.matches(body)",
+    parts: () => json("(?:\\pL){1000}".repeat(300)),
+    reason: "Invalid pattern: has repeats that make more than 10000 parts",
+  },
+  {
+    name: "a pattern of the sender's with repeats of nothing",
+    expression: "'a'.matches(body)",
+    parts: () => json("(?:".repeat(99) + "){1000}".repeat(99)),
+    reason: "Invalid pattern: has repeats that make more than 10000 parts",
+  },
+  {
+    name: "a pattern of the sender's that names a large class many times",
+    expression: "'1'.matches(body)",
+    parts: () => json(`[${"\\pL".repeat(1300)}]`),
+    reason: "is false",
+  },
+  {
+    name: "a pattern of 16 million characters",
+    expression: "'a'.matches(raw)",
+    parts: () => rawText(large),
+    reason: "Invalid pattern: has more than 4096 characters",
+  },
+];
+
+const lists: Case[] = [
+  {
+    name: "adding lists",
+    expression: `size(${tree("body", "+", 256)}) == 1`,
+    parts: () => json(zeros(100_000)),
+    reason: LONG_LIST,
+  },
+  {
+    name: "rounds of a macro that read nothing of the request",
+    expression: `[body.map(x, 0)].all(l, ${tree("l.all(y, true) && false", "||", 64)})`,
+    parts: () => json(zeros(10_000)),
+    reason: TIME,
+  },
+  {
+    name: "macros in one another",
+    expression: "body.all(x, body.all(y, x == y))",
+    parts: () => json(zeros(10_000)),
+    reason: TIME,
+  },
+  {
+    name: "an error in each round",
+    expression: "body.exists(x, x / 0 == 1)",
+    parts: () => json(zeros(200_000)),
+    reason: TIME,
+  },
+  {
+    name: "an end that is passed over",
+    expression: "body.all(x, body.all(y, x + y >= 0)) || true",
+    parts: () => json(zeros(10_000)),
+    reason: TIME,
+  },
+  {
+    name: "equality of lists that share their parts",
+    expression: `[body.map(x, 0)].all(l, [[[${many("l")}], [${many("l + []")}]]].all(p, ` +
+      `[${many("p[0]")}] == [${many("p[1]")}]))`,
+    parts: () => json(zeros(20_000)),
+    reason: TIME,
+  },
+  {
+    name: "a list of lists that are looked through",
+    expression: "[body.map(x, 0)].all(l, l.exists(y, 1 in l))",
+    parts: () => json(zeros(10_000)),
+    reason: TIME,
+  },
+  {
+    name: "many parameters of the query",
+    expression: "query.a == 'x'",
+    parts: () => ({ query: Array.from({ length: 16_000 }, (_, i) => i.toString(36)).join("&") }),
+    reason: /is false$|longer than/,
+  },
+];
+
+const REFUSED_BODY = `it holds more than ${VALUES_MAX} values`;
+
+const bodies: Case[] = [
+  {
+    name: "8 million numbers",
+    expression: "body == 1",
+    parts: () => ({ body: `[${"0,".repeat(BODY_BYTES / 2 - 2)}0]` }),
+    reason: REFUSED_BODY,
+  },
+  {
+    name: "5 million objects",
+    expression: "body == 1",
+    parts: () => ({ body: `[${"{},".repeat(BODY_BYTES / 3 - 2)}0]` }),
+    reason: REFUSED_BODY,
+  },
+  {
+    name: "8 million lists in one another",
+    expression: "body == 1",
+    parts: () => ({ body: "[".repeat(BODY_BYTES / 2) + "]".repeat(BODY_BYTES / 2) }),
+    reason: "it is nested too deep",
+  },
+  {
+    name: "8 million fields of a form",
+    expression: "has(body.x)",
+    parts: () => form("a&".repeat(BODY_BYTES / 2)),
+    reason: REFUSED_BODY,
+  },
+  {
+    name: "brackets and commas in strings",
+    expression: "body.a == 1",
+    parts: () => ({ body: `{"a":"${'\\\\\\",[{'.repeat(BODY_BYTES / 8)}"}` }),
+    reason: "is false",
+  },
+];
+
+for (const { name, expression, parts, reason } of [...texts, ...patterns, ...lists, ...bodies]) {
+  Deno.test(`payload_filter ends in time: ${name}`, async () => {
+    const made = parts();
+    const surroundings = context({ clock: fastClock });
+    const start_ms = performance.now();
+    const refusal = await checkOnce(payloadFilter, { expression }, made, surroundings);
+    const elapsed_ms = performance.now() - start_ms;
+    assert(refusal, "it passes");
+    if (typeof reason === "string") assert(refusal.reason.endsWith(reason), refusal.reason);
+    else assertMatch(refusal.reason, reason ?? /^/);
+    assertLess(elapsed_ms, ELAPSED_MS_MAX);
+  });
+}
+
+const literals = [`[${zeros(400)}]`, `{${zeros(100).map((_, i) => `${i}: 0`)}}`];
+
+for (const literal of literals) {
+  const expression = `size(body.map(x, ${literal})) == 1`;
+  Deno.test(`payload_filter counts what each round makes: ${literal.slice(0, 10)}…`, async () => {
+    const refusal = await checkOnce(payloadFilter, { expression }, json(zeros(50_000)));
+    assertEquals(refusal?.reason, `Payload filter failed: ${SIZE}`);
+  });
+}
+
+Deno.test("payload_filter: a list that takes too long says so, and not that something is missing", async () => {
+  const list = { all: [{ path: "raw", op: "matches", value: "(a|b)*a(a|b){300}[cd]" }] };
+  const parts = rawText(noise(100_000));
+  const refusal = await checkOnce(payloadFilter, list, parts, context({ clock: fastClock }));
+  assertEquals(refusal?.reason, `Payload filter failed: ${TIME}`);
+});
+
+Deno.test("a map of the request looks through its keys for none that is no string", () => {
+  class Unlisted extends Map<string, CelInput> {
+    override keys(): never {
+      throw new Error("Keys are listed");
+    }
+  }
+  const map = textMap(new Unlisted([["a", null]]));
+  assertEquals([map.get(1n), map.has(1n), map.get("a"), map.has("a")], [
+    undefined,
+    false,
+    null,
+    true,
+  ]);
+});
+
+const parsed: { name: string; parts(): RequestParts }[] = [
+  {
+    name: "a million keys",
+    parts: () => {
+      const members = zeros(VALUES_MAX - 2).map((_, i) => `"${i.toString(36)}aaaaaaaa":0`);
+      return { body: `{${members.join()}}` };
+    },
+  },
+  {
+    name: "a million fields of a form",
+    parts: () =>
+      form(zeros(VALUES_MAX - 2).map((_, i) => `${i.toString(36)}aaaaaaaaaaa`).join("&")),
+  },
+];
+
+for (const { name, parts } of parsed) {
+  Deno.test(`payload_filter reads a body that it still takes: ${name}`, async () => {
+    const made = parts();
+    const surroundings = context({ clock: fastClock });
+    const start_ms = performance.now();
+    await checkOnce(
+      payloadFilter,
+      { expression: "body.all(k, size(body) > 0)" },
+      made,
+      surroundings,
+    );
+    assertLess(performance.now() - start_ms, PARSING_MS_MAX);
+  });
+}
+
+Deno.test("payload_filter: a body that is no JSON is not refused for what it would hold", async () => {
+  const expression = "body == null && raw.startsWith('[')";
+  for (const body of [`[info]${"[".repeat(100)}`, `[]${",".repeat(VALUES_MAX)}`]) {
+    assertEquals(await checkOnce(payloadFilter, { expression }, { body }), undefined);
+  }
+  const bom = { body: `\ufeff [${"0,".repeat(9)}0]` };
+  assertEquals(await checkOnce(payloadFilter, { expression: "size(body) == 10" }, bom), undefined);
+});
+
+Deno.test("contains and size of a text are what the language says", () => {
+  const text = fc.string({
+    unit: fc.constantFrom("a", "b", "😀", "\ud83d", "\ude00"),
+    maxLength: 30,
+  });
+  fc.assert(fc.property(text, text, fc.nat(30), fc.nat(30), (prefix, end, from, to) => {
+    // Long enough for the search that is not the engine's.
+    const sought = `${"ab".repeat(150)}${prefix}`;
+    const whole = `${"ab".repeat(200)}${prefix}${end}`;
+    assertEquals(contains(whole, sought), whole.includes(sought));
+    assertEquals(contains(whole, whole.slice(from, -to || undefined)), true);
+    assertEquals(countCodePoints(prefix), [...prefix].length);
+  }));
+});
