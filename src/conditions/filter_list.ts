@@ -10,14 +10,16 @@
  * @module
  */
 import { z } from "zod";
+import { show } from "./filter_list_literal.ts";
 import { type ClauseValue, operators } from "./filter_list_operators.ts";
 import { readPath } from "./filter_list_path.ts";
 
 /** How deep groups can stand in one another; what needs more is better read as an expression. */
 const GROUPS_DEEP_MAX = 3;
-const FOUND_CHARACTERS_MAX = 80;
 
-const opSchema = z.enum([...Object.keys(operators) as (keyof typeof operators)[], "exists"], {
+// Sound: the operators are an object literal, which has no other keys than its type.
+const names = Object.keys(operators) as (keyof typeof operators)[];
+const opSchema = z.enum([...names, "exists"], {
   error: ({ input, ...issue }) =>
     issue.code === "invalid_value"
       ? `Must be one of ${issue.values.join(", ")}: found ${show(input)}`
@@ -87,9 +89,9 @@ function checkGroup(group: FilterClause, path: (string | number)[], refuse: Refu
 }
 
 function checkClause(clause: FilterClause, path: (string | number)[], refuse: Refuse): void {
-  const names = groupNames.filter((name) => clause[name] !== undefined);
-  const isPlain = names.length === 0 && clause.path !== undefined && clause.op !== undefined;
-  const isGroup = names.length === 1 &&
+  const groups = groupNames.filter((name) => clause[name] !== undefined);
+  const isPlain = groups.length === 0 && clause.path !== undefined && clause.op !== undefined;
+  const isGroup = groups.length === 1 &&
     (clause.path ?? clause.op) === undefined && clause.value === undefined;
   if (isGroup) return checkGroup(clause, path, refuse);
   if (!isPlain) {
@@ -114,9 +116,4 @@ function whyNotValue(op: FilterClause["op"], value: ClauseValue): string | undef
   return value === undefined || typeof value === "boolean"
     ? undefined
     : `Must be true, false or left out: found ${show(value)}`;
-}
-
-function show(value: unknown): string {
-  const text = value === undefined ? "nothing" : JSON.stringify(value);
-  return text.length > FOUND_CHARACTERS_MAX ? `${text.slice(0, FOUND_CHARACTERS_MAX)}…` : text;
 }

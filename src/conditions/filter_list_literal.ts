@@ -4,6 +4,8 @@
  * @module
  */
 
+const SHOWN_CHARACTERS_MAX = 80;
+
 /** A value that a filter list can compare with. */
 export type Scalar = string | number | boolean | null;
 
@@ -21,8 +23,7 @@ const celTypes: Readonly<Record<Kind, readonly string[]>> = {
 
 /** Writes a value as a literal of CEL: nothing in it can end the literal. */
 export function literal(value: Scalar): string {
-  // An escape of JSON is one of CEL. (github.com/google/cel-spec, doc/langdef.md, "String and Bytes
-  // Values"; the other way round there are more.)
+  // Every escape of JSON is one of CEL (cel-spec, doc/langdef.md, "String and Bytes Values").
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value !== "number" || Number.isSafeInteger(value)) return String(value);
   const text = String(value);
@@ -54,4 +55,10 @@ export function kindOf(value: Scalar): Kind {
     case "boolean":
       return "boolean";
   }
+}
+
+/** Writes what was found in a list, for a message. */
+export function show(value: unknown): string {
+  const text = value === undefined ? "nothing" : JSON.stringify(value);
+  return text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}…` : text;
 }

@@ -12,6 +12,7 @@ import {
   literal,
   literals,
   type Scalar,
+  show,
 } from "./filter_list_literal.ts";
 
 /** What a clause can compare with. */
@@ -125,5 +126,5 @@ function isScalar(value: ClauseValue): value is Scalar {
 }
 
 function wrong(expected: string, found: ClauseValue): string {
-  return `Must be ${expected}: found ${found === undefined ? "nothing" : JSON.stringify(found)}`;
+  return `Must be ${expected}: found ${show(found)}`;
 }

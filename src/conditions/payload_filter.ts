@@ -7,13 +7,14 @@
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
 import { compile, type Expression } from "./cel.ts";
-import { whyBodyIsRefused } from "./cel_body.ts";
+import { whyBodyIsRefused } from "./body_limits.ts";
 import { Meter } from "./cel_meter.ts";
 import { explain } from "./cel_reason.ts";
 import { bind, filterVariables } from "./cel_values.ts";
 import type { Check, CheckedKind, ConditionContext } from "./condition.ts";
 import { checkList, groupNames, listShape } from "./filter_list.ts";
 import { compileList } from "./filter_list_compile.ts";
+import { isFormType } from "./request.ts";
 import { settingsObject } from "./settings.ts";
 
 const FORMS = ["expression", ...groupNames] as const;
@@ -65,7 +66,8 @@ function prepare(settings: PayloadFilterSettings, context: ConditionContext): Ch
   const { clauses, variables } = expression;
   return (request) => {
     if (variables.has("body")) {
-      const why = whyBodyIsRefused(request);
+      const isForm = isFormType(request.headers.get("content-type") ?? "");
+      const why = whyBodyIsRefused(request.body, isForm);
       if (why !== undefined) return { reason: `Payload filter cannot read the body: ${why}` };
       // Reading it is bounded by what was just seen, and is not the expression's time.
       request.parsedBody();

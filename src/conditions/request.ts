@@ -5,6 +5,7 @@
  * @module
  */
 import { parseMediaType } from "@std/media-types";
+import { whyBodyIsRefused } from "./body_limits.ts";
 
 /** A request on a trigger's URL, its body read to the end. */
 export interface LaunchRequest {
@@ -50,11 +51,13 @@ export function launchRequest(parts: LaunchRequestParts): LaunchRequest {
 /**
  * Reads a body by its content type: `application/x-www-form-urlencoded` is a form; anything else is
  * JSON if it parses as JSON, since senders mislabel it (curl's `-d` sends JSON as a form: a body of
- * that type which begins with `{` or `[` and parses as JSON is JSON).
+ * that type which begins with `{` or `[` and parses as JSON is JSON). A body of too many values, or
+ * nested too deep, is neither.
  */
 export function parseBody(body: Uint8Array, contentType: string): ParsedBody {
   if (body.length === 0) return { kind: "other" };
-  const isForm = mediaType(contentType) === "application/x-www-form-urlencoded";
+  const isForm = isFormType(contentType);
+  if (whyBodyIsRefused(body, isForm)) return { kind: "other" };
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(body);
@@ -80,6 +83,11 @@ export function parseBody(body: Uint8Array, contentType: string): ParsedBody {
 function urlOf({ headers, path, query }: LaunchRequestParts): string {
   const search = query.toString();
   return `https://${headers.get("host") ?? "localhost"}${path}${search === "" ? "" : `?${search}`}`;
+}
+
+/** Whether a Content-Type header says that a body is a form. */
+export function isFormType(contentType: string): boolean {
+  return mediaType(contentType) === "application/x-www-form-urlencoded";
 }
 
 /** The media type of a Content-Type header without its parameters; empty when there is none. */

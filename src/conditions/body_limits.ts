@@ -1,10 +1,9 @@
 /**
- * Whether a filter may read a body: what it costs to parse one, in time and in memory, follows from
- * how many values it holds and not from its length.
+ * Which bodies are read as values: what it costs to parse one, in time and in memory, follows from how
+ * many values it holds and not from its length.
  *
  * @module
  */
-import { type LaunchRequest, mediaType } from "./request.ts";
 
 /** To compare two such values could overflow the stack. */
 const DEPTH_MAX = 64;
@@ -22,13 +21,10 @@ const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 const SPACE = [0x20, 0x09, 0x0a, 0x0d];
 
 /**
- * Why a body should not be parsed for a filter; undefined where it may be. The bytes are looked at
- * once, before anything is made of them.
+ * Why a body should not be parsed; undefined where it may be. The bytes are looked at once, before
+ * anything is made of them.
  */
-export function whyBodyIsRefused(request: LaunchRequest): string | undefined {
-  const { body, headers } = request;
-  const isForm = mediaType(headers.get("content-type") ?? "") ===
-    "application/x-www-form-urlencoded";
+export function whyBodyIsRefused(body: Uint8Array, isForm: boolean): string | undefined {
   const isFull = isForm && countBytes(body, AMPERSAND) >= VALUES_MAX;
   return isFull ? tooManyValues() : whyJsonIsRefused(body);
 }
