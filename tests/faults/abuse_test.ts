@@ -170,7 +170,7 @@ Deno.test("slow senders and idle connections do not keep others from being answe
   const before_bytes = Deno.memoryUsage().rss;
   const slow: Deno.Conn[] = [];
   const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 16000000\r\n\r\nab`;
-  for (let count = 0; count < 1_000; count++) {
+  for (let count = 0; count < 3_000; count++) {
     const connection = await Deno.connect({ hostname: "127.0.0.1", port });
     slow.push(connection);
     // A third says nothing, a third half a head, a third a head and two bytes of sixteen million.
