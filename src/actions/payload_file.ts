@@ -1,9 +1,11 @@
 /**
- * The name of the file that a payload becomes.
+ * The file that a payload becomes.
  *
  * @module
  */
 import { extension, parseMediaType } from "@std/media-types";
+import type { InputFile } from "../store/executions.ts";
+import type { Run } from "../store/runs.ts";
 
 /** Extensions of media types that the registry gives none, or of which people expect another. */
 const EXTENSIONS: Readonly<Record<string, string>> = {
@@ -28,4 +30,9 @@ export function payloadFileName(contentType: string | undefined): string {
   const suffix = SUFFIXES.find((candidate) => type.endsWith(`+${candidate}`));
   const found = EXTENSIONS[type] ?? suffix ?? extension(type);
   return found === undefined ? "payload" : `payload.${found}`;
+}
+
+/** A run's payload as a file of an input. */
+export function payloadFile({ id, payload }: Run): InputFile {
+  return { name: payloadFileName(payload.content_type), payload_of: id, size: payload.size };
 }

@@ -5,16 +5,11 @@
  */
 import { z } from "zod";
 import { derivedId } from "../ids.ts";
-import { launchStep } from "../projects/mod.ts";
-import {
-  type Execution,
-  getExecution,
-  type InputFile,
-  saveExecution,
-} from "../store/executions.ts";
-import type { CreatedObject, Run } from "../store/runs.ts";
+import { findStep, launchStep } from "../projects/mod.ts";
+import { type Execution, getExecution, saveExecution } from "../store/executions.ts";
+import type { CreatedObject } from "../store/runs.ts";
 import type { ActionContext, ActionKind } from "./action.ts";
-import { payloadFileName } from "./payload_file.ts";
+import { payloadFile } from "./payload_file.ts";
 
 const schema = z.strictObject({
   type: z.literal("run_execution"),
@@ -37,11 +32,11 @@ export const runExecution = {
   type: "run_execution",
   schema,
   async perform(settings: Settings, context: ActionContext): Promise<CreatedObject> {
-    const { run, place, repeated, store, engines, project } = context;
+    const { run, place, repeated, store, engines } = context;
     const id = derivedId(run.id, place, "execution");
     const existing = repeated ? await getExecution(store, id) : undefined;
     const execution = existing ?? await create(id, settings, context);
-    engines.of(project.engine.type).submit(execution);
+    engines.of(execution.engine.type).submit(execution);
     return { execution_step: settings.step, execution_id: id };
   },
 } satisfies ActionKind<Settings>;
@@ -49,29 +44,21 @@ export const runExecution = {
 async function create(id: string, settings: Settings, context: ActionContext): Promise<Execution> {
   const { run, project, projects, store, clock, signal } = context;
   const { commit, config } = await projects.resolve(project, settings.commit, signal);
-  const launch = launchStep(config, settings.step, {
+  const { payload_input_name: input } = settings;
+  const launch = launchStep(findStep(config, settings.step), {
     parameters: settings.parameters,
-    ...(settings.payload_input_name === undefined
-      ? {}
-      : { payloadInput: settings.payload_input_name }),
+    inputs: input === undefined ? {} : { [input]: [payloadFile(run)] },
   });
   const execution: Execution = {
     id,
     run_id: run.id,
     trigger_id: run.trigger_id,
     project: project.name,
+    engine: project.engine,
     commit,
     step: settings.step,
     title: settings.title ?? settings.step,
-    image: launch.image,
-    command: launch.command,
-    inputs: payloadInputs(launch.payloadInput, run),
-    parameters: launch.parameters,
-    environment_variables: launch.environment_variables,
-    ...(launch.time_limit === undefined ? {} : { time_limit: launch.time_limit }),
-    ...(launch.no_output_timeout === undefined
-      ? {}
-      : { no_output_timeout: launch.no_output_timeout }),
+    ...launch,
     status: "queued",
     created_at: new Date(clock.now()).toISOString(),
     metadata: {},
@@ -79,13 +66,4 @@ async function create(id: string, settings: Settings, context: ActionContext): P
   };
   await store.committer.commit(saveExecution(execution));
   return execution;
-}
-
-function payloadInputs(
-  input: { name: string; filename?: string } | undefined,
-  run: Run,
-): Record<string, InputFile[]> {
-  if (input === undefined) return {};
-  const name = input.filename ?? payloadFileName(run.payload.content_type);
-  return { [input.name]: [{ name, payload_of: run.id, size: run.payload.size }] };
 }

@@ -97,8 +97,10 @@ function readStep(value: unknown, at: string, config: ProjectConfig, findings: F
     findings.problems.push({ pointer: at, detail });
     return;
   }
-  const step = check(stepSchema, value, at, findings);
-  if (step === undefined) return;
+  const read = check(stepSchema, value, at, findings);
+  if (read === undefined) return;
+  // The schema takes nothing but objects.
+  const step: Step = { ...read, written: value as Record<string, unknown> };
   for (const warning of stepWarnings(step, value)) {
     findings.warnings.push({ ...warning, pointer: at + warning.pointer });
   }

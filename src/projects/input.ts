@@ -15,6 +15,8 @@ export interface Input {
   optional: boolean;
   /** The name of its file, when it is only one. */
   filename: string | undefined;
+  /** How much of the folders that files come from their names keep. */
+  keepDirectories: "none" | "full" | "suffix";
 }
 
 /** A declared environment variable. */
@@ -42,6 +44,7 @@ export const inputSchema = z.strictObject({
   defaults: written.default ?? [],
   optional: written.optional,
   filename: written.filename,
+  keepDirectories: keptDirectories(written["keep-directories"]),
 }));
 
 /** An environment variable as the project configuration file declares it. */
@@ -59,3 +62,8 @@ export const environmentVariableSchema = z.strictObject({
   default: written.default,
   optional: written.optional,
 }));
+
+function keptDirectories(written: unknown): Input["keepDirectories"] {
+  if (written === true || written === "full") return "full";
+  return written === "suffix" ? "suffix" : "none";
+}

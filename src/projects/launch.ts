@@ -1,22 +1,31 @@
 /**
- * A launch of a step: from what the project configuration file declares and what an action brings to
- * what an execution is made of.
+ * A launch of a step: from what the project configuration file declares and what an action or a pipeline
+ * brings to what an execution is made of.
  *
  * @module
  */
+import { basename } from "node:path";
 import { ActionError } from "../errors.ts";
+import type { InputFile, Resources } from "../store/executions.ts";
 import { buildScript } from "./command.ts";
-import { findStep, type ProjectConfig } from "./config_file.ts";
 import type { Input } from "./input.ts";
 import { checkValue, type Parameter, type ParameterValue } from "./parameter.ts";
 import type { Step } from "./step.ts";
 
-/** What an action brings to a launch. */
+/** A step that declares this variable with a value but "" and "0" is started again when it was lost. */
+const RERUN_VARIABLE = "HOOKLAUNCH_RERUN";
+const PARAMETER = /\{parameter:([^{}\n]+)\}/g;
+
+/** What is brought to a launch. */
 export interface LaunchOptions {
   /** Values in place of the parameters' defaults; null takes an optional parameter out. */
   parameters?: Readonly<Record<string, unknown>>;
-  /** The name of the input that the payload becomes a file of, in place of its default files. */
-  payloadInput?: string;
+  /** Values beside, or in place of, those that the step declares. */
+  environment_variables?: Readonly<Record<string, string>>;
+  /** Files of inputs, by the input's name, in place of its default files. */
+  inputs?: Readonly<Record<string, readonly InputFile[]>>;
+  /** The names of inputs that keep their default files, with those that are brought behind them. */
+  appended?: ReadonlySet<string>;
 }
 
 /** What an execution is made of. The fields are those of its record. */
@@ -24,11 +33,12 @@ export interface Launch {
   image: string;
   /** One script. */
   command: string;
+  inputs: Record<string, InputFile[]>;
   /** The values in effect. */
   parameters: Record<string, ParameterValue>;
   environment_variables: Record<string, string>;
-  /** The input that takes the payload, and the name its file must have where one is declared. */
-  payloadInput?: { name: string; filename?: string };
+  resources?: Resources;
+  rerun?: true;
   /** Seconds. */
   time_limit?: number;
   /** Seconds. */
@@ -41,37 +51,28 @@ export interface Launch {
  * @throws {ActionError} with everything that keeps it from running, such as an input that the step does
  * not declare
  */
-export function launchStep(
-  config: ProjectConfig,
-  stepName: string,
-  options: LaunchOptions = {},
-): Launch {
-  const step = findStep(config, stepName);
+export function launchStep(step: Step, options: LaunchOptions = {}): Launch {
   const problems: string[] = [];
   const values = parameterValues(step, options.parameters ?? {}, problems);
-  const payloadInput = inputFor(step, options.payloadInput, problems);
-  const environment_variables = environmentOf(step, problems);
+  const inputs = inputFiles(step, options, values, problems);
+  const environment_variables = environmentOf(step, options, problems);
+  if (step.needsMounts) problems.push("it has mounts, which no runner of Hooklaunch makes");
   if (problems.length > 0) {
     throw new ActionError(`Cannot run step "${step.name}": ${problems.join("; ")}`);
   }
-  const command = buildScript(step.commands, {
-    parameters: step.parameters,
-    values,
-    sourcePath: step.sourcePath,
-  });
+  const { parameters, sourcePath, timeLimit_s, noOutputTimeout_s, resources } = step;
+  const command = buildScript(step.commands, { parameters, values, sourcePath });
   return {
     image: step.image,
     command,
+    inputs,
     parameters: Object.fromEntries(values),
     environment_variables,
-    ...(payloadInput ? { payloadInput: fileOf(payloadInput) } : {}),
-    ...(step.timeLimit_s === undefined ? {} : { time_limit: step.timeLimit_s }),
-    ...(step.noOutputTimeout_s === undefined ? {} : { no_output_timeout: step.noOutputTimeout_s }),
+    ...(resources === undefined ? {} : { resources }),
+    ...(/^0?$/.test(environment_variables[RERUN_VARIABLE] ?? "") ? {} : { rerun: true }),
+    ...(timeLimit_s === undefined ? {} : { time_limit: timeLimit_s }),
+    ...(noOutputTimeout_s === undefined ? {} : { no_output_timeout: noOutputTimeout_s }),
   };
-}
-
-function fileOf({ name, filename }: Input): { name: string; filename?: string } {
-  return filename === undefined ? { name } : { name, filename };
 }
 
 function parameterValues(
@@ -113,36 +114,74 @@ function defaultOf(parameter: Parameter): ParameterValue | undefined {
   return parameter.type === "flag" ? undefined : parameter.default;
 }
 
-function inputFor(
+function inputFiles(
   step: Step,
-  payloadInput: string | undefined,
+  { inputs: given = {}, appended }: LaunchOptions,
+  values: ReadonlyMap<string, ParameterValue>,
   problems: string[],
-): Input | undefined {
-  const taking = payloadInput === undefined ? undefined : step.inputs.get(payloadInput);
-  if (payloadInput !== undefined && taking === undefined) {
-    problems.push(`it has no input "${payloadInput}"; its inputs are ${list(step.inputs)}`);
-    return undefined;
+): Record<string, InputFile[]> {
+  for (const name of Object.keys(given)) {
+    if (!step.inputs.has(name)) {
+      problems.push(`it has no input "${name}"; its inputs are ${list(step.inputs)}`);
+    }
   }
+  const files: [string, InputFile[]][] = [];
   for (const input of step.inputs.values()) {
-    if (input === taking) continue;
-    if (input.defaults.length > 0) {
-      problems.push(
-        `its input "${input.name}" has default files, and files are not fetched by this version ` +
-          "of Hooklaunch: only the payload becomes an input",
-      );
-    } else if (!input.optional) problems.push(`its input "${input.name}" has no file`);
+    const brought = Object.hasOwn(given, input.name) ? given[input.name] : undefined;
+    const keepsDefaults = brought === undefined || appended?.has(input.name) === true;
+    const all = [...keepsDefaults ? defaultFiles(input, values) : [], ...brought ?? []];
+    if (all.length > 0) files.push([input.name, named(input, all)]);
+    else if (!input.optional) problems.push(`its input "${input.name}" has no file`);
   }
-  return taking;
+  return Object.fromEntries(files);
 }
 
-function environmentOf(step: Step, problems: string[]): Record<string, string> {
-  const values: [string, string][] = [];
+/** The files that an input has by itself. A URL that a parameter without a value leaves empty is none. */
+function defaultFiles(
+  { defaults, keepDirectories }: Input,
+  values: ReadonlyMap<string, ParameterValue>,
+): InputFile[] {
+  return defaults.map((url) =>
+    url.replace(PARAMETER, (placeholder, name) => {
+      const value = values.get(name);
+      return value === undefined ? placeholder : String(value);
+    })
+  ).filter((url) => url !== "").map((url) => ({ name: nameOfUrl(url, keepDirectories), url }));
+}
+
+/** The name that a file of a URL has: the last part of its path, or all of it. */
+function nameOfUrl(url: string, keepDirectories: Input["keepDirectories"]): string {
+  let path = URL.parse(url)?.pathname ?? "";
+  try {
+    path = decodeURIComponent(path);
+  } catch {
+    // What is no UTF-8 stays as it is written.
+  }
+  const whole = path.replace(/^\/+/, "");
+  return (keepDirectories === "full" ? whole : basename(whole)) || "file";
+}
+
+/** A name that the step declares is for an input of one file. */
+function named({ filename }: Input, files: readonly InputFile[]): InputFile[] {
+  const [only, second] = files;
+  if (filename === undefined || only === undefined || second !== undefined) return [...files];
+  return [{ ...only, name: filename }];
+}
+
+function environmentOf(
+  step: Step,
+  { environment_variables: given = {} }: LaunchOptions,
+  problems: string[],
+): Record<string, string> {
+  const values = new Map<string, string>();
   for (const variable of step.environmentVariables.values()) {
-    if (variable.default !== undefined) values.push([variable.name, variable.default]);
+    const value = Object.hasOwn(given, variable.name) ? given[variable.name] : variable.default;
+    if (value !== undefined) values.set(variable.name, value);
     else if (!variable.optional) {
       problems.push(`its environment variable "${variable.name}" has no value`);
     }
   }
+  for (const [name, value] of Object.entries(given)) values.set(name, value);
   return Object.fromEntries(values);
 }
 

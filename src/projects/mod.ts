@@ -15,9 +15,9 @@ import { Repository } from "./repository.ts";
 import { type SnapshotLimits, takeSnapshot } from "./snapshot.ts";
 import { TreeCache } from "./tree_cache.ts";
 
-export { type ProjectConfig, readConfigFile } from "./config_file.ts";
+export { findStep, type ProjectConfig, readConfigFile } from "./config_file.ts";
 export { type Launch, type LaunchOptions, launchStep } from "./launch.ts";
-export type { Step } from "./step.ts";
+export { type Step, stepOf } from "./step.ts";
 
 const FETCH_TIMEOUT_MS = 10 * 60_000;
 const CONFIGS_MAX = 256;

@@ -5,22 +5,10 @@
  */
 import { isAbsolute } from "node:path";
 import { z } from "zod";
+import { engineSettingsSchema } from "../engines/settings.ts";
 import { parseWith } from "../schema.ts";
 import type { Project } from "../store/projects.ts";
 import { nameSchema } from "./name.ts";
-
-const engineSchema = z.discriminatedUnion("type", [
-  z.strictObject({
-    type: z.literal("local"),
-    runner: z.enum(["process", "docker", "podman"]).default("process").refine(
-      (runner) => runner === "process",
-      {
-        error: "Containers are not available in this version of Hooklaunch: " +
-          'expected the runner "process"',
-      },
-    ),
-  }),
-]);
 
 /** A project as its owner writes it: a repository or a folder, and the engine its work runs on. */
 export const projectSchema = z.strictObject({
@@ -33,7 +21,7 @@ export const projectSchema = z.strictObject({
   }).optional(),
   /** The project configuration file, relative to the repository. */
   config_file: z.string().min(1).max(512).default("valohai.yaml"),
-  engine: engineSchema.default({ type: "local", runner: "process" }),
+  engine: engineSettingsSchema.default({ type: "local", runner: "process" }),
 }).refine(
   ({ repository, directory }) => (repository === undefined) !== (directory === undefined),
   { error: "Expected either repository or directory" },
@@ -45,7 +33,7 @@ export const projectSchema = z.strictObject({
  * @throws {InvalidInputError} with everything that is wrong with it
  */
 export function parseProject(value: unknown): Project {
-  const { name, repository, directory, config_file } = parseWith(
+  const { name, repository, directory, config_file, engine } = parseWith(
     projectSchema,
     value,
     "the project",
@@ -55,6 +43,6 @@ export function parseProject(value: unknown): Project {
     ...(repository === undefined ? {} : { repository }),
     ...(directory === undefined ? {} : { directory }),
     config_file,
-    engine: { type: "local", runner: "process" },
+    engine,
   };
 }

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import type { Problem } from "../errors.ts";
+import type { Resources } from "../store/executions.ts";
 import { durationSchema } from "./duration.ts";
 import { environmentVariableSchema, inputSchema } from "./input.ts";
 import type { EnvironmentVariable, Input } from "./input.ts";
@@ -27,6 +28,12 @@ export interface Step {
   noOutputTimeout_s: number | undefined;
   /** What `{source-path}` in a command stands for. */
   sourcePath: string | undefined;
+  /** What an execution may use at most. */
+  resources: Resources | undefined;
+  /** Whether it declares mounts. */
+  needsMounts: boolean;
+  /** The step as it is written. */
+  written: Readonly<Record<string, unknown>>;
 }
 
 const fields = z.strictObject({
@@ -66,7 +73,7 @@ export const stepSchema = fields.superRefine((written, context) => {
       message: "Expected an environment beside the preset",
     });
   }
-}).transform((written): Step => ({
+}).transform((written): Omit<Step, "written"> => ({
   name: written.name,
   image: written.image,
   commands: written.command,
@@ -76,7 +83,26 @@ export const stepSchema = fields.superRefine((written, context) => {
   timeLimit_s: written["time-limit"],
   noOutputTimeout_s: written["no-output-timeout"],
   sourcePath: written["source-path"],
+  resources: limitsOf(written.resources),
+  needsMounts: (written.mounts ?? []).length > 0,
 }));
+
+/**
+ * Reads a step that was read before, such as one that a pipeline keeps.
+ *
+ * @param written as {@linkcode Step.written}
+ */
+export function stepOf(written: Readonly<Record<string, unknown>>): Step {
+  return { ...stepSchema.parse(written), written };
+}
+
+/** A step asks for a least and a most; what it gets at most is the latter, or else the former. */
+function limitsOf(written: z.infer<typeof resourcesSchema> | undefined): Resources | undefined {
+  const cpu = written?.cpu?.max ?? written?.cpu?.min;
+  const memory = written?.memory?.max ?? written?.memory?.min;
+  if (cpu === undefined && memory === undefined) return undefined;
+  return { ...(cpu === undefined ? {} : { cpu }), ...(memory === undefined ? {} : { memory }) };
+}
 
 /**
  * What is odd about a step but keeps nothing from running, with pointers relative to it.

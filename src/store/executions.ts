@@ -6,6 +6,7 @@
 import { idTime } from "../ids.ts";
 import { keys } from "./keys.ts";
 import type { Change, Write } from "./committer.ts";
+import type { EngineSettings } from "./projects.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
@@ -26,14 +27,14 @@ export function hasEnded(status: ExecutionStatus): boolean {
   return status === "stopped" || status === "error" || status === "complete";
 }
 
-/** A file that an execution finds in one of its inputs. */
-export interface InputFile {
-  name: string;
-  /** The run whose payload it is. */
-  payload_of: string;
-  /** Bytes. */
-  size: number;
-}
+/** A file that an execution finds in one of its inputs, and where it comes from. */
+export type InputFile =
+  /** The payload of a run. */
+  | { name: string; payload_of: string; size: number }
+  /** An output of an earlier execution. */
+  | { name: string; output_of: string; path: string; size: number; sha256: string }
+  /** Something to be fetched, or a `datum://` id: see the engine for the schemes it takes. */
+  | { name: string; url: string };
 
 /** A file that an execution left behind. */
 export interface OutputFile {
@@ -43,12 +44,25 @@ export interface OutputFile {
   sha256: string;
 }
 
+/** What an execution may use of its machine at most. */
+export interface Resources {
+  /** Processors, such as 1.5. */
+  cpu?: number;
+  /** MiB. */
+  memory?: number;
+}
+
 /** One launch of a step: what is to be executed, and what came of it. */
 export interface Execution {
   id: string;
   run_id: string;
   trigger_id: string;
+  /** The pipeline that it is a node of, and the node's name. */
+  pipeline_id?: string;
+  node?: string;
   project: string;
+  /** The engine that it runs on, as the project said when it was launched. */
+  engine: EngineSettings;
   /** A commit's full hash, or `~` and a hash for the snapshot of a plain folder. */
   commit: string;
   step: string;
@@ -59,6 +73,9 @@ export interface Execution {
   inputs: Record<string, InputFile[]>;
   parameters: Record<string, unknown>;
   environment_variables: Record<string, string>;
+  resources?: Resources;
+  /** Whether it is started again when nobody can tell how it ended; else it ends as an error then. */
+  rerun?: true;
   /** Seconds after which it is stopped; none when absent. */
   time_limit?: number;
   /** Seconds without a line of output after which it is stopped; none when absent. */

@@ -46,4 +46,12 @@ export const keys = {
   execution: (id: string): Deno.KvKey => ["execution", id],
   /** The status, for each execution that has not ended. */
   executionOpen: (id: string): Deno.KvKey => ["execution_open", id],
+  /** `Pipeline`. */
+  pipeline: (id: string): Deno.KvKey => ["pipeline", id],
+  /** True, for each pipeline that has not ended. */
+  pipelineOpen: (id: string): Deno.KvKey => ["pipeline_open", id],
+  /** Bytes: one chunk of a `PipelinePlan` as JSON. */
+  pipelinePlan: (id: string, index: number): Deno.KvKey => ["pipeline_plan", id, index],
+  /** The id of a complete execution, by a hash of everything that decides what it does. */
+  reusable: (project: string, hash: string): Deno.KvKey => ["reusable", project, hash],
 };

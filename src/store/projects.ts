@@ -16,7 +16,13 @@ export interface Project {
   directory?: string;
   /** The project configuration file, relative to the repository. */
   config_file: string;
-  engine: { type: "local"; runner: "process" };
+  engine: EngineSettings;
+}
+
+/** The settings of an engine, as its own schema gives them. */
+export interface EngineSettings {
+  type: string;
+  [setting: string]: unknown;
 }
 
 /**

@@ -7,7 +7,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { Engines } from "../../src/engines/mod.ts";
-import { launchStep, Projects } from "../../src/projects/mod.ts";
+import { findStep, launchStep, Projects } from "../../src/projects/mod.ts";
 import { saveExecution } from "../../src/store/executions.ts";
 import { payloadWrites } from "../../src/store/payloads.ts";
 import type { Project } from "../../src/store/projects.ts";
@@ -47,25 +47,12 @@ Deno.test("engines: a step of a repository runs on the payload", async () => {
   await engines.start();
 
   const { commit, config } = await projects.resolve(project, "main");
-  const { image, command, parameters, environment_variables, payloadInput } = launchStep(
-    config,
-    "train",
-    { parameters: { epochs: 5 }, payloadInput: "labels" },
-  );
   const body = new TextEncoder().encode("one two three");
-  const execution = fixture.execution(command, {
-    image,
-    parameters,
-    environment_variables,
-    commit,
-  });
+  const execution = fixture.execution("", { commit });
+  const file = { name: "payload.txt", payload_of: execution.run_id, size: body.length };
+  const options = { parameters: { epochs: 5 }, inputs: { labels: [file] } };
+  Object.assign(execution, launchStep(findStep(config, "train"), options));
   await fixture.store.committer.write(payloadWrites(execution.run_id, body));
-  const file = {
-    name: payloadInput?.filename ?? "",
-    payload_of: execution.run_id,
-    size: body.length,
-  };
-  execution.inputs = { labels: [file] };
   await fixture.store.committer.commit(saveExecution(execution));
   engines.of("local").submit(execution);
 

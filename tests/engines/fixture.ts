@@ -117,6 +117,7 @@ export class EngineFixture implements AsyncDisposable {
       run_id,
       trigger_id: newId(Date.now()),
       project: "digits",
+      engine: { type: "local" },
       commit: "0".repeat(40),
       step: "train",
       title: "train",

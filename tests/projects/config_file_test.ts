@@ -104,12 +104,14 @@ Deno.test("config file: everything a step may have is read", () => {
       defaults: ["s3://bucket/labels.csv"],
       optional: false,
       filename: "labels.csv",
+      keepDirectories: "none",
     },
     {
       name: "images",
       defaults: ["s3://bucket/a", "s3://bucket/b"],
       optional: true,
       filename: undefined,
+      keepDirectories: "full",
     },
   ]);
   assertEquals([...step?.parameters.keys() ?? []], ["epochs", "layers", "verbose", "spec"]);

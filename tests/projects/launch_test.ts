@@ -5,8 +5,9 @@
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { ActionError } from "../../src/errors.ts";
-import { type LaunchOptions, launchStep } from "../../src/projects/launch.ts";
-import { readConfigFile } from "../../src/projects/config_file.ts";
+import { type Launch, type LaunchOptions, launchStep } from "../../src/projects/launch.ts";
+import type { InputFile } from "../../src/store/executions.ts";
+import { findStep, readConfigFile } from "../../src/projects/config_file.ts";
 
 const config = readConfigFile(
   `
@@ -28,7 +29,17 @@ const config = readConfigFile(
       - { name: verbose, type: flag, default: true }
       - { name: constructor, optional: true }
 - step: { name: bare, image: busybox, command: "true", inputs: [{ name: data }] }
-- step: { name: fetching, image: i, command: c, inputs: [{ name: d, default: "s3://x", optional: true }] }
+- step:
+    name: fetching
+    image: i
+    command: c
+    resources: { cpu: { min: 1, max: 1.5 }, memory: { min: 64 } }
+    environment-variables: [{ name: HOOKLAUNCH_RERUN, default: "1" }]
+    parameters: [{ name: where, optional: true }]
+    inputs:
+      - { name: d, default: ["https://x.example/a/b%20c.csv?d=/e", "datum://1"], keep-directories: none }
+      - { name: f, default: "{parameter:where}/g/h.csv", keep-directories: full, optional: true }
+- step: { name: mounting, image: i, command: c, mounts: ["/a:/b"] }
 - step:
     name: demanding
     image: i
@@ -38,24 +49,53 @@ const config = readConfigFile(
 `,
   "valohai.yaml",
 );
+const payload: InputFile = { name: "payload.json", payload_of: "run", size: 3 };
+const labels = { labels: [payload] };
+
+function launch(step: string, options?: LaunchOptions): Launch {
+  return launchStep(findStep(config, step), options);
+}
 
 Deno.test("launch: defaults, limits and the payload's input", () => {
-  assertEquals(launchStep(config, "train", { payloadInput: "labels" }), {
+  assertEquals(launch("train", { inputs: labels }), {
     image: "busybox",
     command: "prepare\ntrain --epochs=5 --rate=0.5",
+    inputs: { labels: [{ ...payload, name: "labels.csv" }] },
     parameters: { epochs: 5, rate: 0.5 },
     environment_variables: { MODE: "fast" },
-    payloadInput: { name: "labels", filename: "labels.csv" },
     time_limit: 60,
     no_output_timeout: 5,
   });
-  assertEquals(launchStep(config, "bare", { payloadInput: "data" }), {
+  assertEquals(launch("bare", { inputs: { data: [payload] } }), {
     image: "busybox",
     command: "true",
+    inputs: { data: [payload] },
     parameters: {},
     environment_variables: {},
-    payloadInput: { name: "data" },
   });
+});
+
+Deno.test("launch: default files, resources, and that it may run again", () => {
+  const files = [
+    { name: "b c.csv", url: "https://x.example/a/b%20c.csv?d=/e" },
+    { name: "file", url: "datum://1" },
+  ];
+  assertEquals(launch("fetching", { parameters: { where: "https://y.example" } }), {
+    image: "i",
+    command: "c",
+    inputs: { d: files, f: [{ name: "g/h.csv", url: "https://y.example/g/h.csv" }] },
+    parameters: { where: "https://y.example" },
+    environment_variables: { HOOKLAUNCH_RERUN: "1" },
+    resources: { cpu: 1.5, memory: 64 },
+    rerun: true,
+  });
+  const environment_variables = { HOOKLAUNCH_RERUN: "0", OTHER: "x" };
+  const other = launch("fetching", { inputs: { d: [payload] }, environment_variables });
+  assertEquals(other.inputs.d, [payload]);
+  assertEquals(other.environment_variables, environment_variables);
+  assertEquals(other.rerun, undefined);
+  const appended = launch("fetching", { inputs: { d: [payload] }, appended: new Set(["d"]) });
+  assertEquals(appended.inputs.d, [...files, payload]);
 });
 
 const given: [parameters: Record<string, unknown>, command: string][] = [
@@ -74,7 +114,7 @@ const given: [parameters: Record<string, unknown>, command: string][] = [
 
 Deno.test("launch: values in place of defaults", () => {
   for (const [parameters, expected] of given) {
-    const { command } = launchStep(config, "train", { payloadInput: "labels", parameters });
+    const { command } = launch("train", { inputs: labels, parameters });
     assertEquals(command, `prepare\ntrain ${expected}`);
   }
 });
@@ -84,24 +124,23 @@ const failures: [step: string, options: LaunchOptions, message: string][] = [
     "trian",
     {},
     'Cannot run step "trian": there is none of this name; found "train", "bare", ' +
-    '"fetching", "demanding"',
+    '"fetching", "mounting", "demanding"',
   ],
   [
     "train",
-    { payloadInput: "labels", parameters: { epoch: 1 } },
+    { inputs: labels, parameters: { epoch: 1 } },
     'it has no parameter "epoch"; ' +
     'its parameters are "epochs", "rate", "spec", "layers", "verbose", "constructor"',
   ],
   [
     "train",
-    { payloadInput: "lables" },
+    { inputs: { lables: [payload] } },
     'it has no input "lables"; its inputs are "labels", ' +
     '"notes"',
   ],
-  ["demanding", { payloadInput: "x" }, 'it has no input "x"; its inputs are none'],
+  ["demanding", { inputs: { x: [payload] } }, 'it has no input "x"; its inputs are none'],
   ["bare", {}, 'its input "data" has no file'],
-  ["train", {}, 'its input "labels" has default files, and files are not fetched by this version'],
-  ["fetching", {}, 'its input "d" has default files'],
+  ["mounting", {}, "it has mounts, which no runner of Hooklaunch makes"],
   ["demanding", {}, 'its parameter "p" has no value; its environment variable "KEY" has no value'],
   ["demanding", { parameters: { p: null } }, 'its parameter "p" has no value'],
 ];
@@ -129,11 +168,11 @@ Deno.test("launch: what keeps a step from running is told, with the names there 
     ...failures,
     ...wrongValues.map(([parameters, problem]): [string, LaunchOptions, string] => [
       "train",
-      { payloadInput: "labels", parameters },
+      { inputs: labels, parameters },
       `its parameter "${Object.keys(parameters)}" cannot take this value: ${problem}`,
     ]),
   ];
   for (const [step, options, message] of all) {
-    assertThrows(() => launchStep(config, step, options), ActionError, message);
+    assertThrows(() => launch(step, options), ActionError, message);
   }
 });

@@ -99,6 +99,7 @@ export function executionOf(parts: Partial<Execution> = {}): Execution {
     run_id: newId(NOW_MS),
     trigger_id: TRIGGER_ID,
     project: "files",
+    engine: { type: "local" },
     commit: "c0ffee",
     step: "train",
     title: "train",

@@ -37,6 +37,10 @@ function aboutExecution(execution: Execution): Record<string, unknown> {
     "valohai.execution-title": execution.title,
     "valohai.project-id": execution.project,
     "valohai.project-name": execution.project,
+    ...(execution.pipeline_id === undefined ? {} : {
+      "valohai.pipeline-id": execution.pipeline_id,
+      "valohai.pipeline-node-id": execution.node,
+    }),
   };
 }
 
@@ -44,10 +48,10 @@ function aboutInputs({ inputs }: Execution, folder: string): Record<string, unkn
   return Object.fromEntries(
     Object.entries(inputs).map(([input, files]) => [input, {
       input_id: input,
-      files: files.map(({ name, size }) => ({
-        name,
-        path: join(folder, "inputs", input, name),
-        size,
+      files: files.map((file) => ({
+        name: file.name,
+        path: join(folder, "inputs", input, file.name),
+        ...("size" in file ? { size: file.size } : {}),
       })),
     }]),
   );

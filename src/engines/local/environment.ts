@@ -21,7 +21,7 @@ export function baseEnvironment(): Record<string, string> {
 
 /** What the command gets beside it. A step may set anything but what says where things are. */
 export function commandEnvironment(
-  { id, project, environment_variables }: Execution,
+  { id, project, pipeline_id, node, environment_variables }: Execution,
   folder: string,
 ): Record<string, string> {
   return {
@@ -35,5 +35,7 @@ export function commandEnvironment(
     VH_JOB_ID: `exec-${id}`,
     VH_EXECUTION_ID: id,
     VH_PROJECT_ID: project,
+    ...(pipeline_id === undefined ? {} : { VH_PIPELINE_ID: pipeline_id }),
+    ...(node === undefined ? {} : { VH_PIPELINE_NODE_ID: node }),
   };
 }

@@ -5,11 +5,10 @@
  */
 import { join } from "node:path";
 import type { Execution } from "../../store/executions.ts";
-import { readPayload } from "../../store/payloads.ts";
-import type { Store } from "../../store/store.ts";
 import { quote } from "../../projects/command.ts";
 import { configFiles } from "./config_files.ts";
 import { commandEnvironment } from "./environment.ts";
+import { type InputContext, writeInputs } from "./inputs/mod.ts";
 import { removeByForce } from "./processes.ts";
 
 /** How the folder of what is not prepared yet begins. */
@@ -19,8 +18,7 @@ const ONLY_WHILE_RUNNING = ["repository", "inputs", "tmp", "home"];
 const CONTROL_WHILE_RUNNING = ["environment", "stdout", "stderr", "stdout.cut", "stderr.cut"];
 
 /** What a work folder is prepared with. */
-export interface PrepareContext {
-  store: Store;
+export interface PrepareContext extends InputContext {
   checkout(projectName: string, commit: string, destination: string): Promise<void>;
 }
 
@@ -56,7 +54,6 @@ export class WorkFolder {
 
   /** Makes it, with everything that the command finds when it starts. */
   async prepare(execution: Execution, context: PrepareContext): Promise<void> {
-    checkNames(execution);
     const making = this.#temporary;
     // What is there was prepared by a service that did not come to say so.
     await Promise.all([removeTree(making), removeTree(this.path)]);
@@ -65,7 +62,7 @@ export class WorkFolder {
       // All of it is over, failed or not, before anything is removed.
       const parts = await Promise.allSettled([
         context.checkout(execution.project, execution.commit, join(making, "repository")),
-        writeInputs(execution, join(making, "inputs"), context.store),
+        writeInputs(execution, join(making, "inputs"), context),
       ]);
       for (const part of parts) if (part.status === "rejected") throw part.reason;
       await Deno.rename(making, this.path);
@@ -141,33 +138,6 @@ export type ControlFile =
   | "stderr.cut"
   | "stdout"
   | "stdout.cut";
-
-/** Refuses names that would lead out of the inputs folder. They were declared, but not for paths. */
-function checkNames({ inputs }: Execution): void {
-  for (const [input, files] of Object.entries(inputs)) {
-    for (const name of [input, ...files.map((file) => file.name)]) {
-      if (name === "" || name === "." || name === ".." || /[/\0]/.test(name)) {
-        throw new Error(`The input or file name ${JSON.stringify(name)} cannot be used in a path`);
-      }
-    }
-  }
-}
-
-async function writeInputs({ inputs }: Execution, folder: string, store: Store): Promise<void> {
-  for (const [input, files] of Object.entries(inputs)) {
-    await Deno.mkdir(join(folder, input), { mode: 0o700 });
-    for (const { name, payload_of, size } of files) {
-      using file = await Deno.open(join(folder, input, name), { createNew: true, write: true });
-      for await (const chunk of readPayload(store, payload_of, size)) await writeAll(file, chunk);
-    }
-  }
-}
-
-async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
-  for (let written = 0; written < bytes.length;) {
-    written += await file.write(bytes.subarray(written));
-  }
-}
 
 /** Removes what may not be there, also when the command has made parts of it unwritable. */
 async function removeTree(path: string): Promise<void> {

@@ -7,7 +7,6 @@ import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { NotFoundError } from "../../errors.ts";
 import { type Execution, getExecution, listExecutions } from "../../store/executions.ts";
-import { getProject } from "../../store/projects.ts";
 import { pageAnswer, pageOf } from "./input.ts";
 import type { Operator } from "./operator.ts";
 
@@ -20,8 +19,7 @@ export function executionRoutes(operator: Operator): Hono {
     if (execution === undefined) throw new NotFoundError(`There is no execution of the id ${id}`);
     return execution;
   };
-  const engineOf = async ({ project }: Execution) =>
-    engines.of((await getProject(store, project))?.engine.type ?? "local");
+  const engineOf = ({ engine }: Execution) => engines.of(engine.type);
 
   return new Hono({ strict: false })
     .get("/", async (context) => {
@@ -33,7 +31,7 @@ export function executionRoutes(operator: Operator): Hono {
     .get("/:id/log", async (context) => {
       const execution = await found(context);
       const after = Number(context.req.query("cursor") ?? "0");
-      const engine = await engineOf(execution);
+      const engine = engineOf(execution);
       const page = await engine.log(execution.id, {
         after: Number.isSafeInteger(after) && after >= 0 ? after : 0,
       });
@@ -43,7 +41,7 @@ export function executionRoutes(operator: Operator): Hono {
       const execution = await found(context);
       const path = context.req.param("path");
       const listed = execution.outputs.find((output) => output.path === path);
-      const file = listed && await (await engineOf(execution)).output(execution.id, path);
+      const file = listed && await engineOf(execution).output(execution.id, path);
       if (file === undefined) throw new NotFoundError(`There is no output "${path}"`);
       return context.body(file.readable, 200, {
         "content-type": "application/octet-stream",
@@ -52,7 +50,7 @@ export function executionRoutes(operator: Operator): Hono {
     })
     .post("/:id/stop", async (context) => {
       const execution = await found(context);
-      await (await engineOf(execution)).stop(execution.id);
+      await engineOf(execution).stop(execution.id);
       return context.json(show(await found(context)), STATUS_CODE.Accepted);
     });
 }

@@ -40,10 +40,10 @@ Deno.test("a project that cannot work is refused, field by field", async (t) => 
     ["both", { ...good, repository: "x" }, "", /either repository or directory/],
     ["relative folder", { ...good, directory: "p" }, "/directory", /absolute/],
     [
-      "containers",
-      { ...good, engine: { type: "local", runner: "docker" } },
+      "unknown runner",
+      { ...good, engine: { type: "local", runner: "rocket" } },
       "/engine/runner",
-      /not available in this version/,
+      /"process".*"docker".*"podman".*found "rocket"/,
     ],
     [
       "unknown engine",

@@ -1,0 +1,229 @@
+/**
+ * The records of pipelines: what was planned at their launch, which never changes, and how far each
+ * node is.
+ *
+ * @module
+ */
+import { idTime } from "../ids.ts";
+import type { Change, Write } from "./committer.ts";
+import type { InputFile } from "./executions.ts";
+import { keys } from "./keys.ts";
+import { recordBytes } from "./record.ts";
+import type { Store } from "./store.ts";
+
+/** How far a pipeline is. The last three are ends. */
+export type PipelineStatus =
+  | "created"
+  | "started"
+  | "stopping"
+  | "stopped"
+  | "error"
+  | "complete";
+
+/**
+ * How far a node is. `created` waits for other nodes, `awaiting_approval` for an operator;
+ * `skipped` is the end of a node that cannot run because of another one.
+ */
+export type NodeStatus =
+  | "created"
+  | "awaiting_approval"
+  | "started"
+  | "stopping"
+  | "stopped"
+  | "error"
+  | "complete"
+  | "skipped";
+
+/** Whether a pipeline with this status has ended. */
+export function hasPipelineEnded(status: PipelineStatus): boolean {
+  return status === "stopped" || status === "error" || status === "complete";
+}
+
+/** How far one node of a pipeline is. */
+export interface NodeState {
+  name: string;
+  step: string;
+  status: NodeStatus;
+  /** The execution that it has launched last, or has taken over from an earlier pipeline. */
+  execution_id?: string;
+  /** Whether the execution was launched by an earlier pipeline. */
+  reused?: true;
+  /** How many executions it has launched. */
+  attempts: number;
+  /** What an operator has approved, or is to approve. */
+  approval?: { when: "node-starting" | "node-complete"; approved_at?: string };
+  /** Why it did not complete. */
+  reason?: string;
+}
+
+/** One launch of a pipeline and how far it is. All times are RFC 3339. */
+export interface Pipeline {
+  id: string;
+  run_id: string;
+  trigger_id: string;
+  project: string;
+  /** A commit's full hash, or `~` and a hash for the snapshot of a plain folder. */
+  commit: string;
+  /** The name that it has in the project configuration file. */
+  name: string;
+  title: string;
+  /** The pipeline that it is a copy of. */
+  copy_of?: string;
+  status: PipelineStatus;
+  created_at: string;
+  ended_at?: string;
+  /** Why it ended as it did, unless it is complete. */
+  reason?: string;
+  /** In the order of the plan. */
+  nodes: NodeState[];
+}
+
+/** What is to be done, as it was when the pipeline was launched. */
+export interface PipelinePlan {
+  nodes: PlannedNode[];
+  edges: PlannedEdge[];
+  reuse_executions: boolean;
+  /** The values of the pipeline's parameters. */
+  parameters: Record<string, unknown>;
+}
+
+/** A node of a plan. */
+export interface PlannedNode {
+  name: string;
+  /** The commit that its step was read at. */
+  commit: string;
+  /** The step with the node's override, as the project configuration file would have it. */
+  step: Record<string, unknown>;
+  /** Values that take the place of the step's own defaults. */
+  parameters: Record<string, unknown>;
+  /** Files in place of an input's default files, such as the payload. */
+  inputs: Record<string, InputFile[]>;
+  actions: { when: string; if: string[]; then: string }[];
+  on_error: "stop-all" | "stop-next" | "continue" | "retry";
+  edge_merge_mode: "replace" | "append";
+}
+
+/** An edge of a plan. */
+export interface PlannedEdge {
+  source: { node: string; type: string; key: string };
+  target: { node: string; type: string; key: string };
+}
+
+const CHUNK_BYTES = 60 * 1024;
+/** How large a plan may be as JSON. */
+const PLAN_BYTES_MAX = 600 * 1024;
+/** How large the record of a pipeline may be; the reasons of its nodes come into it later. */
+const RECORD_BYTES_MAX = 60 * 1024;
+
+/**
+ * The writes that make a pipeline.
+ *
+ * @throws {RangeError} when it is too large to be stored
+ */
+export function createPipelineWrites(pipeline: Pipeline, plan: PipelinePlan): Write[] {
+  const bytes = new TextEncoder().encode(JSON.stringify(plan));
+  if (bytes.length > PLAN_BYTES_MAX) {
+    throw new RangeError(
+      `Cannot store pipeline ${pipeline.id}: its plan has ${bytes.length} bytes, ` +
+        `at most ${PLAN_BYTES_MAX} fit`,
+    );
+  }
+  const chunks: Write[] = [];
+  for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
+    const value = bytes.slice(start, start + CHUNK_BYTES);
+    const key = keys.pipelinePlan(pipeline.id, chunks.length);
+    chunks.push({ key, value, bytes: value.length + 64 });
+  }
+  return [...chunks, ...pipelineWrites(pipeline)];
+}
+
+/** The writes that store how far a pipeline is and keep the list of open ones true. */
+export function pipelineWrites(pipeline: Pipeline): Write[] {
+  const bytes = recordBytes(pipeline);
+  if (bytes > RECORD_BYTES_MAX) {
+    throw new RangeError(`Cannot store pipeline ${pipeline.id}: its record has ${bytes} bytes`);
+  }
+  const open: Write = { key: keys.pipelineOpen(pipeline.id) };
+  if (!hasPipelineEnded(pipeline.status)) open.value = true;
+  return [{ key: keys.pipeline(pipeline.id), value: pipeline, bytes: bytes + 256 }, open];
+}
+
+/** A change that stores how far a pipeline is when the commit is put together. */
+export function savePipeline(pipeline: Pipeline): Change {
+  return { writes: () => pipelineWrites(pipeline) };
+}
+
+/** The writes that remove an ended pipeline. */
+export function removePipelineWrites(id: string): Write[] {
+  const chunks = Math.ceil(PLAN_BYTES_MAX / CHUNK_BYTES);
+  return [
+    ...Array.from({ length: chunks }, (_, index) => ({ key: keys.pipelinePlan(id, index) })),
+    { key: keys.pipeline(id) },
+  ];
+}
+
+/** Reads a pipeline; undefined when there is none of this id. */
+export async function getPipeline(store: Store, id: string): Promise<Pipeline | undefined> {
+  return (await store.kv.get<Pipeline>(keys.pipeline(id))).value ?? undefined;
+}
+
+/** Reads a pipeline's plan; undefined when there is none of this id. */
+export async function getPlan(store: Store, id: string): Promise<PipelinePlan | undefined> {
+  const decoder = new TextDecoder();
+  let json = "";
+  for await (const { value } of store.kv.list<Uint8Array>({ prefix: ["pipeline_plan", id] })) {
+    json += decoder.decode(value, { stream: true });
+  }
+  return json === "" ? undefined : JSON.parse(json);
+}
+
+/** The ids of the pipelines that have not ended, oldest first. */
+export async function openPipelines(store: Store): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const { key } of store.kv.list({ prefix: ["pipeline_open"] })) {
+    ids.push(String(key[1]));
+  }
+  return ids;
+}
+
+/**
+ * One page of all pipelines, newest first.
+ *
+ * @param before list only those older than this one; the `next` of the page before
+ */
+export async function listPipelines(
+  store: Store,
+  { before, limit }: { before?: string; limit: number },
+): Promise<{ pipelines: Pipeline[]; next: string | undefined }> {
+  const prefix = ["pipeline"];
+  const selector = before === undefined ? { prefix } : { prefix, end: [...prefix, before] };
+  const pipelines: Pipeline[] = [];
+  for await (const { value } of store.kv.list<Pipeline>(selector, { reverse: true, limit })) {
+    pipelines.push(value);
+  }
+  return { pipelines, next: pipelines.length === limit ? pipelines.at(-1)?.id : undefined };
+}
+
+/**
+ * The ended ones among the oldest pipelines that were made before a time.
+ *
+ * @param after look only behind this id; the `last` of the call before
+ */
+export async function endedPipelinesMadeBefore(
+  store: Store,
+  before_ms: number,
+  { after, limit }: { after?: string; limit: number },
+): Promise<{ ended: Pipeline[]; last: string | undefined; isEnd: boolean }> {
+  const prefix = ["pipeline"];
+  const selector = after === undefined ? { prefix } : { prefix, start: [...prefix, `${after}\0`] };
+  const ended: Pipeline[] = [];
+  let last = after;
+  let looked = 0;
+  for await (const { value } of store.kv.list<Pipeline>(selector, { limit })) {
+    if (idTime(value.id) >= before_ms) return { ended, last, isEnd: true };
+    last = value.id;
+    looked++;
+    if (hasPipelineEnded(value.status)) ended.push(value);
+  }
+  return { ended, last, isEnd: looked < limit };
+}
