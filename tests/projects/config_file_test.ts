@@ -104,7 +104,7 @@ Deno.test("config file: everything a step may have is read", () => {
       defaults: ["s3://bucket/labels.csv"],
       optional: false,
       filename: "labels.csv",
-      keepDirectories: "none",
+      keepDirectories: "suffix",
     },
     {
       name: "images",
