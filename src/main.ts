@@ -23,6 +23,26 @@ const COMMANDS: Readonly<Record<string, { says: string; load: () => Promise<Defi
     says: "List a running service's triggers, and say why requests were refused",
     load: async () => (await import("./commands/trigger.ts")).defineTrigger,
   },
+  execution: {
+    says: "List a running service's executions, read and follow what they print",
+    load: async () => (await import("./commands/execution.ts")).defineExecution,
+  },
+  pipeline: {
+    says: "List a running service's pipelines, show, approve and stop them",
+    load: async () => (await import("./commands/pipeline.ts")).definePipeline,
+  },
+  run: {
+    says: "List a trigger's runs, read their payloads, and launch these again",
+    load: async () => (await import("./commands/run.ts")).defineRun,
+  },
+  token: {
+    says: "List, make and revoke the tokens of a running service's operators",
+    load: async () => (await import("./commands/token.ts")).defineToken,
+  },
+  project: {
+    says: "List a running service's projects, fetch them, and check a project configuration file",
+    load: async () => (await import("./commands/project.ts")).defineProject,
+  },
   send: {
     says: "Send a file to a trigger, signed as its conditions ask for",
     load: async () => (await import("./commands/send.ts")).defineSend,
@@ -30,6 +50,14 @@ const COMMANDS: Readonly<Record<string, { says: string; load: () => Promise<Defi
   "secret-key": {
     says: "Change the key that stored secrets are encrypted with",
     load: async () => (await import("./commands/secret_key.ts")).defineSecretKey,
+  },
+  backup: {
+    says: "Back up all data into one file, while the service runs or not",
+    load: async () => (await import("./commands/backup.ts")).defineBackup,
+  },
+  restore: {
+    says: "Restore a backup to a data folder that no service has",
+    load: async () => (await import("./commands/restore.ts")).defineRestore,
   },
   apply: {
     says: "Bring a running service's projects and triggers up to date with a file",

@@ -12,16 +12,18 @@ import { Engines } from "./engines/mod.ts";
 import { createApp } from "./http/app.ts";
 import { BodyReader } from "./http/body.ts";
 import { type Exposure, peerOf } from "./http/peer.ts";
+import { Pipelines } from "./pipelines/mod.ts";
 import { Projects } from "./projects/mod.ts";
 import { Acceptor } from "./runs/accept.ts";
 import { cleanUp, type CleanupReport } from "./runs/cleanup.ts";
 import { Quotas } from "./runs/quotas.ts";
-import { WakeUp } from "./runs/wake_up.ts";
 import { Worker } from "./runs/worker.ts";
 import type { Run } from "./store/runs.ts";
+import { Space } from "./store/space.ts";
 import { openStore, type Store } from "./store/store.ts";
 import { TriggerLog } from "./store/trigger_log.ts";
 import { createToken, hasTokens } from "./store/tokens.ts";
+import { refuseAutomaticSpans } from "./telemetry.ts";
 import { TriggerRegistry } from "./trigger/registry.ts";
 import { openSecretBox } from "./trigger/secrets.ts";
 import { InvalidInputError } from "./errors.ts";
@@ -90,12 +92,14 @@ export class Service {
     prepare: (parts: Parts) => Promise<void> = () => Promise.resolve(),
   ): Promise<Service> {
     checkSettings(settings);
+    refuseAutomaticSpans();
     const parts = await openParts(settings, surroundings);
     try {
       await prepare(parts);
       await parts.engines.start();
+      await parts.pipelines.start();
       await parts.worker.start();
-      listenForWakeUps(parts);
+      await parts.space.start();
       const server = listen(settings, parts);
       const url = settings.publicUrl?.replace(/\/+$/, "") ?? ownUrl(settings, server.addr.port);
       parts.baseUrl = url;
@@ -116,7 +120,7 @@ export class Service {
     return this.#server.addr.port;
   }
 
-  /** Takes over pending work that no message woke anybody for. Call it each minute. */
+  /** Takes over pending work that was left behind. Call it each minute. */
   sweep(): void {
     this.#parts.worker.claim();
     this.#parts.triggerLog.turn();
@@ -161,9 +165,10 @@ export interface Parts {
   triggerLog: TriggerLog;
   projects: Projects;
   engines: Engines;
+  pipelines: Pipelines;
   worker: Worker;
   acceptor: Acceptor;
-  wakeUp: WakeUp;
+  space: Space;
   exposure: Exposure;
   env: Surroundings["env"];
   closing: AbortController;
@@ -181,8 +186,7 @@ async function openParts(
     dev: settings.dev,
     trustedProxies: new AddressRanges(settings.trustedProxies),
   };
-  const wakeUp = new WakeUp(clock);
-  const store = await openStore(settings.data, { events: { wakeMessage: () => wakeUp.message() } });
+  const store = await openStore(settings.data);
   try {
     const secrets = await openSecretBox(settings.data, settings.secretKey);
     const closing = new AbortController();
@@ -192,25 +196,29 @@ async function openParts(
       secrets,
       context: { clock, env, signal: closing.signal },
     });
-    const projects = new Projects({ dataFolder: settings.data, clock });
+    const projects = new Projects({ dataFolder: settings.data, clock, env });
     const engines = new Engines({
       store,
       projects,
       clock,
       dataFolder: settings.data,
       executionsMax: settings.executionsMax,
+      onChange: (execution) => pipelines.changed(execution),
     });
-    const services = { projects, engines, store, clock };
+    const pipelines = new Pipelines({ store, clock, engines });
+    const services = { projects, engines, pipelines, store, clock };
     const worker = new Worker({
       store,
       clock,
       perform: (waiting, signal) => performActions(waiting, services, signal),
       onEnd: (run) => logFailures(triggerLog, run),
     });
+    const space = new Space(settings.data);
     const acceptor = new Acceptor({
       store,
       clock,
       worker,
+      space,
       quotas: new Quotas(store, clock),
     });
     const newToken = await firstToken(store, settings, clock);
@@ -222,9 +230,10 @@ async function openParts(
       triggerLog,
       projects,
       engines,
+      pipelines,
       worker,
       acceptor,
-      wakeUp,
+      space,
       exposure,
       env,
       closing,
@@ -238,7 +247,8 @@ async function openParts(
 }
 
 function listen(settings: ServiceSettings, parts: Parts): Deno.HttpServer<Deno.NetAddr> {
-  const { store, triggers, triggerLog, projects, engines, worker, acceptor, exposure } = parts;
+  const { store, triggers, triggerLog, projects, engines, pipelines, worker, acceptor, exposure } =
+    parts;
   const { closing, clock } = parts;
   const app = createApp({
     door: {
@@ -262,6 +272,7 @@ function listen(settings: ServiceSettings, parts: Parts): Deno.HttpServer<Deno.N
       acceptor,
       projects,
       engines,
+      pipelines,
       clock,
       env: parts.env,
       baseUrl: () => parts.baseUrl,
@@ -276,26 +287,21 @@ function listen(settings: ServiceSettings, parts: Parts): Deno.HttpServer<Deno.N
     : Deno.serve(options, handler);
 }
 
-/** Hears the wake-up messages that acceptance commits carry. */
-function listenForWakeUps({ store, worker, wakeUp }: Parts): void {
-  store.kv.listenQueue(() => {
-    wakeUp.received();
-    worker.wake();
-  }).catch((error) => log.error("The queue ended: {error}", { error }));
-}
-
-async function isReady({ closing, store, worker }: Parts): Promise<boolean> {
-  if (closing.signal.aborted || worker.isFull) return false;
+async function isReady({ closing, store, worker, space }: Parts): Promise<boolean> {
+  if (closing.signal.aborted || worker.isFull || space.isShort) return false;
   return await within(READY_TIMEOUT_MS, store.probe()) ?? false;
 }
 
 async function closeParts(parts: Parts, deadline_ms: number): Promise<void> {
-  const { closing, worker, engines, triggerLog, store, clock } = parts;
+  const { closing, worker, engines, pipelines, triggerLog, space, store, clock } = parts;
   closing.abort();
   const until_ms = clock.steady() + deadline_ms;
   await worker.close(deadline_ms);
   await engines.close(Math.max(0, until_ms - clock.steady()));
-  await triggerLog.close();
+  await pipelines.close();
+  await triggerLog.close()
+    .catch((error) => log.error("Cannot write the last of the trigger log: {error}", { error }));
+  await space.close();
   await store.close();
 }
 

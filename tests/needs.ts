@@ -7,12 +7,26 @@
 
 /** The commands, and what is left out without them. */
 export const OPTIONAL_COMMANDS = {
+  busybox: "running steps in containers of an image that is made of it",
   curl: "pasting the demo's curl line into a shell",
+  docker: "running steps in containers of docker",
   openssl: "pasting the demo's curl line into a shell",
+  podman: "running steps in containers of podman",
+  sshd: "fetching over ssh with a deploy key",
 } as const;
 
-/** Whether the shell finds a command. */
+/** How it is seen that a command can be used, where it is not enough that it is there. */
+const CHECKS: Readonly<Record<string, string>> = {
+  docker: "docker info",
+  podman: "podman info",
+};
+
+/** Whether the shell finds a command that can be used. */
 export function has(command: keyof typeof OPTIONAL_COMMANDS | "git"): boolean {
-  return new Deno.Command("sh", { args: ["-c", `command -v ${command}`], stdout: "null" })
-    .outputSync().success;
+  // Some systems have servers in the path of their administrator alone.
+  const check = `PATH="$PATH:/usr/sbin:/sbin"; command -v ${command} && ${
+    CHECKS[command] ?? "true"
+  }`;
+  const options = { stdout: "null", stderr: "null" } as const;
+  return new Deno.Command("sh", { args: ["-c", check], ...options }).outputSync().success;
 }

@@ -30,6 +30,6 @@ const { code } = await new Deno.Command(Deno.execPath(), {
 }).spawn().status;
 
 for (const [command, what] of missing) {
-  console.log(`Left out: ${what}, since ${command} is not installed`);
+  console.log(`Left out: ${what}, since ${command} is not installed, or cannot be reached`);
 }
 Deno.exit(code);

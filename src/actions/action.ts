@@ -7,6 +7,7 @@
 import type { z } from "zod";
 import type { Clock } from "../clock.ts";
 import type { Engines } from "../engines/mod.ts";
+import type { Pipelines } from "../pipelines/mod.ts";
 import type { Projects } from "../projects/mod.ts";
 import type { Project } from "../store/projects.ts";
 import type { ActionSettings, CreatedObject, Run } from "../store/runs.ts";
@@ -20,8 +21,9 @@ export interface ActionContext {
   /** Whether the action may have been begun before. */
   repeated: boolean;
   project: Project;
-  projects: Projects;
+  projects: Pick<Projects, "resolve" | "fetch">;
   engines: Engines;
+  pipelines: Pick<Pipelines, "launch">;
   store: Store;
   clock: Clock;
   /** Aborted when the action has taken too long, or the service stops. */

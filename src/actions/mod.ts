@@ -5,28 +5,25 @@
  */
 import { z } from "zod";
 import { ActionError, messageOf } from "../errors.ts";
+import type { ResolvedCommit } from "../projects/mod.ts";
 import { getProject } from "../store/projects.ts";
 import type { WaitingRun } from "../runs/worker.ts";
 import type { ActionOutcome, ActionSettings, Run } from "../store/runs.ts";
 import type { ActionContext, ActionKind } from "./action.ts";
+import { copyPipeline } from "./copy_pipeline.ts";
 import { fetchRepository } from "./fetch_repository.ts";
-import { notAvailable } from "./not_available.ts";
 import { runExecution } from "./run_execution.ts";
+import { runPipeline } from "./run_pipeline.ts";
 
 const ACTION_TIMEOUT_MS = 15 * 60_000;
 
-const kinds = [
-  runExecution,
-  notAvailable("run_pipeline"),
-  notAvailable("copy_pipeline"),
-  fetchRepository,
-] as const;
+const kinds = [runExecution, runPipeline, copyPipeline, fetchRepository] as const;
 
 /** The settings of an action of any kind. */
 export const actionSchema = z.discriminatedUnion("type", [
   runExecution.schema,
-  kinds[1].schema,
-  kinds[2].schema,
+  runPipeline.schema,
+  copyPipeline.schema,
   fetchRepository.schema,
 ]);
 
@@ -47,10 +44,14 @@ export async function performActions(
   signal: AbortSignal,
 ): Promise<ActionOutcome[]> {
   const outcomes: ActionOutcome[] = [];
+  const projects = withOneSnapshot(services.projects);
   for (const [place, settings] of actions.entries()) {
     const outcome: ActionOutcome = { action: settings.type };
     try {
-      const created = await performOne(settings, { run, place, repeated }, services, signal);
+      const created = await performOne(settings, { run, place, repeated }, {
+        ...services,
+        projects,
+      }, signal);
       if (created) outcome.created = created;
     } catch (error) {
       outcome.error = messageOf(error).slice(0, 4_096);
@@ -58,6 +59,24 @@ export async function performActions(
     outcomes.push(outcome);
   }
   return outcomes;
+}
+
+/** The code of projects, with one snapshot of a plain folder for all actions of a run. */
+function withOneSnapshot(projects: ActionServices["projects"]): ActionServices["projects"] {
+  let snapshot: Promise<ResolvedCommit> | undefined;
+  return {
+    fetch(project, signal) {
+      snapshot = undefined;
+      return projects.fetch(project, signal);
+    },
+    resolve(project, reference, signal) {
+      if (project.directory === undefined) return projects.resolve(project, reference, signal);
+      return snapshot ??= projects.resolve(project, reference, signal).catch((error) => {
+        snapshot = undefined;
+        throw error;
+      });
+    },
+  };
 }
 
 async function performOne(

@@ -34,5 +34,6 @@ export function payloadFileName(contentType: string | undefined): string {
 
 /** A run's payload as a file of an input. */
 export function payloadFile({ id, payload }: Run): InputFile {
-  return { name: payloadFileName(payload.content_type), payload_of: id, size: payload.size };
+  const { content_type, size, sha256 } = payload;
+  return { name: payloadFileName(content_type), payload_of: id, size, sha256 };
 }

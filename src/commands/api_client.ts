@@ -6,10 +6,21 @@
 import { HooklaunchError, InvalidInputError, messageOf, type Problem } from "../errors.ts";
 
 const TIMEOUT_MS = 30_000;
+const PAGE_MAX = 200;
 
 /** The service answered that it cannot do what was asked, or did not answer. */
 export class ApiError extends HooklaunchError {
   override readonly code = "api_error";
+
+  /** @param status the HTTP status of the answer; undefined when there was none */
+  constructor(message: string, readonly status?: number) {
+    super(message);
+  }
+}
+
+/** Whether the same request may succeed a little later. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === undefined || error.status >= 500);
 }
 
 /** What is needed to talk to a service. */
@@ -17,6 +28,14 @@ export interface ApiAccess {
   /** How the service is reached, such as `https://hooks.example.com`. */
   url: string;
   token: string;
+}
+
+/** Which part of a list to read. */
+export interface ListOptions {
+  /** Filters, as the API knows them. */
+  query?: Record<string, string | undefined>;
+  /** How many elements at most; all when absent. */
+  limit?: number;
 }
 
 /** A client of the operators' API. */
@@ -38,35 +57,73 @@ export class ApiClient {
    * @throws {ApiError} for every other failure
    */
   async request<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const url = new URL(path, this.#base);
-    const answer = await fetch(url, {
-      method,
-      headers: {
-        authorization: `Bearer ${this.#token}`,
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      redirect: "error",
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    }).catch((error) => {
-      throw new ApiError(`Cannot reach the service at ${url.origin}: ${messageOf(error)}`);
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await this.#send(path, { method, signal, ...sent });
+    const text = await answer.text().catch((error) => {
+      throw new ApiError(`Cannot read the answer to ${method} ${path}: ${messageOf(error)}`);
     });
-    const text = await answer.text();
-    if (!answer.ok) throw failure(answer.status, text);
-    return JSON.parse(text);
+    return JSON.parse(text || "null");
   }
 
-  /** Reads all pages of a list. */
-  async list<T>(path: string): Promise<T[]> {
+  /**
+   * Sends a GET request whose answer may take as long as it wants. The caller reads it or cancels it.
+   *
+   * @throws {ApiError} when there is no such answer
+   */
+  async open(path: string, headers: Record<string, string> = {}): Promise<Response> {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(new Error("It does not answer")), TIMEOUT_MS);
+    try {
+      return await this.#send(path, { method: "GET", headers, signal: late.signal });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Reads the pages of a list. */
+  async list<T>(path: string, { query = {}, limit = Infinity }: ListOptions = {}): Promise<T[]> {
+    const asked = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) asked.set(name, value);
+    }
+    if (limit < Infinity) asked.set("limit", String(Math.min(limit, PAGE_MAX)));
     const all: T[] = [];
-    let next: string | null = path;
-    while (next !== null) {
+    let next: string | null = asked.size > 0 ? `${path}?${asked}` : path;
+    while (next !== null && all.length < limit) {
       const page: { results: T[]; next: string | null } = await this.request("GET", next);
       all.push(...page.results);
       // The service may know itself by another address than the one we reach it by.
       next = page.next && path + new URL(page.next).search;
     }
-    return all;
+    return all.slice(0, limit);
+  }
+
+  async #send(
+    path: string,
+    { method, headers = {}, body, signal }: {
+      method: string;
+      headers?: Record<string, string>;
+      body?: string;
+      signal: AbortSignal;
+    },
+  ): Promise<Response> {
+    const url = new URL(path, this.#base);
+    const answer = await fetch(url, {
+      method,
+      headers: {
+        authorization: `Bearer ${this.#token}`,
+        ...headers,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body }),
+      redirect: "error",
+      signal,
+    }).catch((error) => {
+      throw new ApiError(`Cannot reach the service at ${url.origin}: ${messageOf(error)}`);
+    });
+    if (answer.ok) return answer;
+    throw failure(answer.status, await answer.text().catch(() => ""));
   }
 }
 
@@ -78,5 +135,6 @@ function failure(status: number, text: string): HooklaunchError {
     // No answer of Hooklaunch's: the status has to do.
   }
   if (details.errors) return new InvalidInputError("what was sent", details.errors);
-  return new ApiError(`The service answered ${status}: ${details.detail ?? text.slice(0, 200)}`);
+  const said = details.detail ?? text.slice(0, 200);
+  return new ApiError(`The service answered ${status}: ${said}`, status);
 }

@@ -1,28 +1,26 @@
 /**
  * `hooklaunch demo`: the main job, shown on a bundled project and trigger: a signed webhook comes in,
- * an execution runs, and the sender asks how it went.
+ * an execution or a pipeline runs, and the sender asks how it went.
  *
  * @module
  */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { dirname, join } from "node:path";
 import { systemClock } from "../clock.ts";
 import { hmac, sign } from "../conditions/hmac.ts";
 import { applyConfig } from "../config/apply.ts";
 import { parseConfig } from "../config/document.ts";
 import { localTarget } from "../config/local_target.ts";
+import { type Example, EXAMPLES } from "../demo/examples.ts";
 import { HooklaunchError } from "../errors.ts";
 import { type Parts, Service } from "../service.ts";
 import { getExecution, hasEnded } from "../store/executions.ts";
+import { getPipeline } from "../store/pipelines.ts";
 import { getRun } from "../store/runs.ts";
 import type { Trigger } from "../trigger/trigger.ts";
 import { setUpLogging } from "./logging.ts";
 import { environment, option, wholeNumber } from "./options.ts";
 import { runUntilStopped } from "./serve.ts";
-import config from "../demo/hooklaunch.yaml" with { type: "text" };
-import greet from "../demo/greet.sh" with { type: "text" };
-import payload from "../demo/issues_opened.json" with { type: "text" };
-import project from "../demo/valohai.yaml" with { type: "text" };
 
 const WAIT_MS_MAX = 30_000;
 const POLL_MS = 20;
@@ -32,6 +30,20 @@ class DemoError extends HooklaunchError {
   override readonly code = "demo_failed";
 }
 
+/** What the command line says. */
+interface DemoOptions {
+  port: number;
+  once?: boolean;
+  example: keyof typeof EXAMPLES;
+}
+
+/** A service with an example's project and trigger. */
+interface Stage {
+  service: Service;
+  trigger: Trigger;
+  secret: string;
+}
+
 /** Defines the command. */
 export function defineDemo(command: Command): void {
   command
@@ -39,23 +51,28 @@ export function defineDemo(command: Command): void {
       option("--port <number>", "port to listen on, 0 for any free one")
         .argParser(wholeNumber(0, 65_535)).default(8000),
     )
+    .addOption(
+      new Option("--example <name>", "an execution, or a pipeline that trains and tests a model")
+        .choices(Object.keys(EXAMPLES)).default("webhook"),
+    )
     .option("--once", "show it once and end, instead of serving on")
     .action(demo);
 }
 
-async function demo({ port, once = false }: { port: number; once?: boolean }): Promise<void> {
+async function demo({ port, once = false, example: name }: DemoOptions): Promise<void> {
   await setUpLogging({ format: "text", level: "warning" });
   const folder = await Deno.makeTempDir({ prefix: "hooklaunch-demo-" });
+  const example = EXAMPLES[name];
   try {
-    const secret = crypto.getRandomValues(new Uint8Array(16)).toHex();
-    const service = await start(folder, once ? 0 : port, secret);
+    const stage = await setUp(folder, once ? 0 : port, example);
+    const { service } = stage;
     try {
-      const trigger = await show(service, secret);
+      await show(stage, example);
       if (once) return;
       console.log(
         `\nServing on ${service.url} until Ctrl-C. Try it yourself, in another terminal:\n`,
       );
-      console.log(curlLine(service, trigger, secret));
+      console.log(curlLine(stage, example));
     } catch (error) {
       await service.close();
       throw error;
@@ -68,14 +85,9 @@ async function demo({ port, once = false }: { port: number; once?: boolean }): P
   }
 }
 
-async function start(folder: string, port: number, secret: string): Promise<Service> {
-  const files = {
-    "hooklaunch.yaml": config,
-    "project/valohai.yaml": project,
-    "project/greet.sh": greet,
-  };
-  for (const [name, text] of Object.entries(files)) {
-    const path = join(folder, name);
+async function setUp(folder: string, port: number, example: Example): Promise<Stage> {
+  for (const [name, text] of Object.entries(example.project)) {
+    const path = join(folder, "project", name);
     await Deno.mkdir(dirname(path), { recursive: true });
     await Deno.writeTextFile(path, text);
   }
@@ -90,60 +102,96 @@ async function start(folder: string, port: number, secret: string): Promise<Serv
     executionsMax: 2,
     stopTimeout_ms: 5_000,
   };
+  const secret = crypto.getRandomValues(new Uint8Array(16)).toHex();
   const env = (name: string) => name === "DEMO_SECRET" ? secret : environment(name);
-  return await Service.start(settings, { clock: systemClock, env }, async ({ store, triggers }) => {
-    const document = parseConfig(config, join(folder, "hooklaunch.yaml"));
+  const document = parseConfig(example.config, join(folder, "hooklaunch.yaml"));
+  const surroundings = { clock: systemClock, env };
+  const service = await Service.start(settings, surroundings, async ({ store, triggers }) => {
     await applyConfig(document, localTarget(store, triggers));
   });
-}
-
-/** Sends the webhook, follows the run, and prints what the step printed. */
-async function show(service: Service, secret: string): Promise<Trigger> {
   const { triggers: [trigger] } = await service.parts.triggers.list({ limit: 1 });
   if (trigger === undefined) throw new DemoError("The demo's trigger is not there");
-  const url = `${service.url}/api/v0/launch/${trigger.id}/`;
-  console.log(
-    `Sending a GitHub "issues" event of ${payload.length} characters, signed, to\n  ${url}`,
-  );
-  const answer = await send(url, payload, trigger, secret, "application/json");
+  return { service, trigger, secret };
+}
+
+/** Sends the webhook, follows the run, and prints what the steps printed. */
+async function show(stage: Stage, example: Example): Promise<void> {
+  const { service: { url, parts }, trigger } = stage;
+  const launchUrl = `${url}/api/v0/launch/${trigger.id}/`;
+  const { sends, body, prints } = example;
+  console.log(`Sending ${sends} of ${body.length} characters, signed, to\n  ${launchUrl}`);
+  const answer = await send(stage, launchUrl, body, "application/json");
   console.log(`Answer: ${answer.status} ${answer.text}`);
   const runId = expectText(JSON.parse(answer.text).run, "a run id in the answer");
 
   // A run is over in milliseconds, so the poll may come too late to see it pending: its record tells.
   const form = "application/x-www-form-urlencoded";
-  const polled = await send(`${url}run/`, `run_id=${runId}&wait=30`, trigger, secret, form);
+  const polled = await send(stage, `${launchUrl}run/`, `run_id=${runId}&wait=30`, form);
   const info = JSON.parse(polled.text);
-  const run = await getRun(service.parts.store, runId);
+  const run = await getRun(parts.store, runId);
   console.log(`Run ${runId}: pending from ${run?.created_at}`);
   console.log(`Run ${runId}: ${info.status} at ${run?.ended_at} ${JSON.stringify(info.result)}`);
   if (info.status !== "completed") throw new DemoError(`The run ended as ${info.status}`);
-  const executionId = expectText(info.result[0]?.execution_id, "an execution in the result");
-  await showExecution(service.parts, executionId);
-  return trigger;
+  const { execution_id, pipeline_id } = info.result[0] ?? {};
+  const printed = pipeline_id === undefined
+    ? await showExecution(parts, expectText(execution_id, "an execution in the result"))
+    : await showPipeline(parts, expectText(pipeline_id, "a pipeline in the result"));
+  if (!printed.includes(prints)) throw new DemoError(`No step has printed "${prints}"`);
 }
 
-async function showExecution(parts: Parts, id: string): Promise<void> {
-  const until_ms = parts.clock.steady() + WAIT_MS_MAX;
-  let execution = await getExecution(parts.store, id);
-  while (execution === undefined || !hasEnded(execution.status)) {
-    if (parts.clock.steady() > until_ms) throw new DemoError(`Execution ${id} does not end`);
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    execution = await getExecution(parts.store, id);
+/** Waits for a pipeline, tells how its nodes go on, and prints what their steps printed. */
+async function showPipeline(parts: Parts, id: string): Promise<string> {
+  const told = new Map<string, string>();
+  let printed = "";
+  const pipeline = await eventually(parts, `Pipeline ${id}`, async () => {
+    const found = await getPipeline(parts.store, id);
+    for (const { name, status, execution_id, reason = "" } of found?.nodes ?? []) {
+      if (told.get(name) === status) continue;
+      told.set(name, status);
+      console.log(`Pipeline ${id}: node "${name}" is ${status} ${reason}`.trimEnd());
+      const isOver = execution_id !== undefined && (status === "complete" || status === "error");
+      if (isOver) printed += await showExecution(parts, execution_id);
+    }
+    return found?.ended_at === undefined ? undefined : found;
+  });
+  console.log(`Pipeline ${id}: ${pipeline.status} ${pipeline.reason ?? ""}`.trimEnd());
+  if (pipeline.status !== "complete") {
+    throw new DemoError(`Pipeline ${id} ended as ${pipeline.status}`);
   }
+  return printed;
+}
+
+/** Waits for an execution, prints what its step printed, and answers it. */
+async function showExecution(parts: Parts, id: string): Promise<string> {
+  const execution = await eventually(parts, `Execution ${id}`, async () => {
+    const found = await getExecution(parts.store, id);
+    return found && hasEnded(found.status) ? found : undefined;
+  });
   const { lines } = await parts.engines.of("local").log(id);
-  console.log(`Execution ${id}: ${execution.status}, and its step "${execution.step}" printed:\n`);
-  for (const { stream, message } of lines) {
-    if (stream !== "event") console.log(`  | ${message}`);
-  }
-  if (execution.status !== "complete") {
-    throw new DemoError(`Execution ${id} ended as ${execution.status}: ${execution.reason}`);
-  }
-  if (!lines.some(({ message }) => message.includes("Retrain on the labels of batch 7"))) {
-    throw new DemoError("The step did not print the issue's title");
+  const { status, step, reason } = execution;
+  console.log(`Execution ${id}: ${status}, and its step "${step}" printed:\n`);
+  const printed = lines.filter(({ stream }) => stream !== "event").map(({ message }) => message);
+  for (const line of printed) console.log(`  | ${line}`);
+  console.log();
+  if (status === "complete") return printed.join("\n");
+  throw new DemoError(`Execution ${id} ended as ${status}: ${reason}`);
+}
+
+async function eventually<T>(
+  { clock }: Parts,
+  what: string,
+  look: () => Promise<T | undefined>,
+): Promise<T> {
+  const until_ms = clock.steady() + WAIT_MS_MAX;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (clock.steady() > until_ms) throw new DemoError(`${what} does not end`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
 
-async function send(url: string, body: string, trigger: Trigger, secret: string, type: string) {
+async function send({ trigger, secret }: Stage, url: string, body: string, type: string) {
   const timestamp = String(Math.floor(Date.now() / 1_000));
   const settings = hmac.schema.parse(trigger.conditions.find(({ type }) => type === "hmac"));
   const signature = sign(settings, secret, { body: new TextEncoder().encode(body), timestamp });
@@ -163,9 +211,9 @@ async function send(url: string, body: string, trigger: Trigger, secret: string,
 }
 
 /** A shell line that does what the demo did. */
-function curlLine({ url }: Service, { id }: Trigger, secret: string): string {
+function curlLine({ service: { url }, trigger: { id }, secret }: Stage, { tryBody }: Example) {
   return [
-    `body='{"action": "opened", "issue": {"title": "Hello from my terminal"}}'; ts=$(date +%s)`,
+    `body='${tryBody}'; ts=$(date +%s)`,
     `sig=$(printf '%s.%s' "$ts" "$body" | openssl dgst -sha256 -hmac ${secret} -r | cut -d ' ' -f 1)`,
     `curl -sS ${url}/api/v0/launch/${id}/ -H "X-Timestamp: $ts" ` +
     `-H "X-Signature: sha256=$sig" -H 'Content-Type: application/json' -d "$body"`,

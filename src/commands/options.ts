@@ -6,6 +6,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import process from "node:process";
 import { InvalidInputError } from "../errors.ts";
+import { isId } from "../ids.ts";
 
 /** An option that can also be set by a variable, `HOOKLAUNCH_` and its name. */
 export function option(flags: string, description: string): Option {
@@ -20,6 +21,14 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
     if (value >= min && value <= max) return value;
     throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
   };
+}
+
+/** Reads an id. It is not enough to give its beginning: many ids of one second begin alike. */
+export function fullId(text: string): string {
+  if (isId(text)) return text;
+  throw new InvalidArgumentError(
+    "Expected a full id, such as 01900000-0000-7000-8000-000000000000; list shows them.",
+  );
 }
 
 /** Reads a size such as `16MiB`, `500k` or `1048576`; in bytes. */

@@ -110,7 +110,21 @@ async function serve(options: ServeOptions): Promise<void> {
     },
   );
   announce(service, options);
-  await runUntilStopped(service);
+  await Promise.all([runUntilStopped(service), warnOfLockedSecrets(service.parts)]);
+}
+
+async function warnOfLockedSecrets({ triggers }: Parts): Promise<void> {
+  try {
+    const { locked, total } = await triggers.countLocked();
+    if (locked === 0) return;
+    log.warn(
+      "{locked} of {total} triggers refuse every request: their secrets cannot be decrypted with " +
+        "this key. Start with the key that they were stored with, or give them anew",
+      { locked, total },
+    );
+  } catch (error) {
+    log.error("Cannot look through the triggers' secrets: {error}", { error });
+  }
 }
 
 /** Runs a service with its periodic work until SIGTERM or SIGINT; a second one ends it at once. */
@@ -226,7 +240,9 @@ function announce(service: Service, { data }: ServeOptions): void {
     );
   }
   if (newToken !== undefined) {
-    // The one time that it is shown: to the person at the terminal, not to the log.
-    console.error(`\nYour operator's token, shown this once:\n\n  ${newToken}\n`);
+    // The one time that it is shown: to the person at the terminal, not to the log. What goes to the
+    // console may be sent to a collector, too.
+    const shown = `\nYour operator's token, shown this once:\n\n  ${newToken}\n\n`;
+    Deno.stderr.writeSync(new TextEncoder().encode(shown));
   }
 }

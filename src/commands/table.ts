@@ -1,5 +1,5 @@
 /**
- * Printing lists: as a table for people, or as JSON for machines.
+ * Printing records: as tables for people, or as JSON for machines.
  *
  * @module
  */
@@ -15,26 +15,52 @@ export function printList<T>(
   columns: readonly Column<T>[],
   { json = false }: { json?: boolean },
 ): void {
-  if (json) {
-    console.log(JSON.stringify(elements, null, 2));
-    return;
-  }
-  const rows = [
+  if (json) return printJson(elements);
+  printRows([
     columns.map(([heading]) => heading.toUpperCase()),
     ...elements.map((element) => columns.map(([, show]) => cell(show(element)))),
-  ];
-  const widths = columns.map((_, index) => Math.max(...rows.map((row) => row[index]?.length ?? 0)));
+  ]);
+}
+
+/** Prints a record, one field a line; what is not there is left out. */
+export function printFields(fields: Readonly<Record<string, unknown>>): void {
+  const there = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
+  printRows(there.map(([name, value]) => [harmless(name), harmless(String(value))]));
+}
+
+/** Prints a value as JSON. */
+export function printJson(value: unknown): void {
+  console.log(harmlessJson(JSON.stringify(value, null, 2)));
+}
+
+/** JSON that says the same and moves no cursor: JSON itself escapes the lower control characters alone. */
+export function harmlessJson(json: string): string {
+  return json.replace(
+    /[\x7f-\x9f]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** Text on one line: what came from a sender or a step must not move the cursor or end the line. */
+export function harmless(text: string): string {
+  // Beside the control characters those that turn the direction of what is behind them.
+  // deno-lint-ignore no-control-regex
+  return text.replace(/[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+/g, " ");
+}
+
+function printRows(rows: readonly (readonly string[])[]): void {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [index, text] of row.entries()) {
+      widths[index] = Math.max(widths[index] ?? 0, text.length);
+    }
+  }
   for (const row of rows) {
     console.log(row.map((text, index) => text.padEnd(widths[index] ?? 0)).join("  ").trimEnd());
   }
 }
 
 function cell(value: unknown): string {
-  const text = value === undefined || value === null ? "" : String(value);
-  // What came from a sender must not move the cursor or end the line.
-  // deno-lint-ignore no-control-regex
-  const harmless = text.replace(/[\x00-\x1f\x7f-\x9f]+/g, " ");
-  return harmless.length > CELL_LENGTH_MAX
-    ? `${harmless.slice(0, CELL_LENGTH_MAX - 1)}…`
-    : harmless;
+  const text = value === undefined || value === null ? "" : harmless(String(value));
+  return text.length > CELL_LENGTH_MAX ? `${text.slice(0, CELL_LENGTH_MAX - 1)}…` : text;
 }

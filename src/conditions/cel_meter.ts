@@ -9,6 +9,9 @@ const EVALUATION_MS_MAX = 1000;
 /** A body of the default limit fits twice; what lists take is counted in characters, too. */
 const MADE_CHARACTERS_MAX = 32 * 1024 * 1024;
 
+/** How much time what is evaluated for the same object has left. */
+const left_ms = new WeakMap<WeakKey, number>();
+
 /**
  * Measures one evaluation. What has cost too much stays ended: whatever it asks next throws, since
  * an expression such as `a || true` passes over an error.
@@ -20,9 +23,14 @@ export class Meter {
   #ended: Error | undefined;
 
   /** Starts to measure. */
-  constructor(clock: Clock) {
+  constructor(clock: Clock, duration_ms_max: number = EVALUATION_MS_MAX) {
     this.#clock = clock;
-    this.#end_ms = clock.steady() + EVALUATION_MS_MAX;
+    this.#end_ms = clock.steady() + duration_ms_max;
+  }
+
+  /** How much of its time is left. */
+  get left_ms(): number {
+    return Math.max(0, this.#end_ms - this.#clock.steady());
   }
 
   /** Whether the evaluation has cost too much. */
@@ -47,6 +55,20 @@ export class Meter {
       );
     }
     this.tick();
+  }
+}
+
+/** Measures an evaluation that shares its time with all others for the same object. */
+export function sharingTime<Result>(
+  whose: WeakKey,
+  clock: Clock,
+  evaluate: (meter: Meter) => Result,
+): Result {
+  const meter = new Meter(clock, left_ms.get(whose));
+  try {
+    return evaluate(meter);
+  } finally {
+    left_ms.set(whose, meter.left_ms);
   }
 }
 

@@ -8,7 +8,7 @@ import { z } from "zod";
 import { messageOf } from "../errors.ts";
 import { compile, type Expression } from "./cel.ts";
 import { whyBodyIsRefused } from "./body_limits.ts";
-import { Meter } from "./cel_meter.ts";
+import { sharingTime } from "./cel_meter.ts";
 import { explain } from "./cel_reason.ts";
 import { bind, filterVariables } from "./cel_values.ts";
 import type { Check, CheckedKind, ConditionContext } from "./condition.ts";
@@ -72,15 +72,16 @@ function prepare(settings: PayloadFilterSettings, context: ConditionContext): Ch
       // Reading it is bounded by what was just seen, and is not the expression's time.
       request.parsedBody();
     }
-    const meter = new Meter(context.clock);
-    const bindings = bind(request, variables);
-    for (const clause of clauses) {
-      const value = clause.evaluate(bindings, meter);
-      if (value === true) continue;
-      const { credentials } = context;
-      return explain(clause, value, { request, bindings, meter, credentials });
-    }
-    return undefined;
+    return sharingTime(request, context.clock, (meter) => {
+      const bindings = bind(request, variables);
+      for (const clause of clauses) {
+        const value = clause.evaluate(bindings, meter);
+        if (value === true) continue;
+        const { credentials } = context;
+        return explain(clause, value, { request, bindings, meter, credentials });
+      }
+      return undefined;
+    });
   };
 }
 

@@ -10,8 +10,10 @@ import { DOCS_HEADERS, docsPage } from "./api/docs.ts";
 import { executionRoutes } from "./api/executions.ts";
 import { openApiDocument } from "./api/openapi.ts";
 import type { Operator } from "./api/operator.ts";
+import { pipelineRoutes } from "./api/pipelines.ts";
 import { projectRoutes } from "./api/projects.ts";
 import { runRoutes } from "./api/runs.ts";
+import { tokenRoutes } from "./api/tokens.ts";
 import { triggerRoutes } from "./api/triggers.ts";
 import type { Door } from "./door.ts";
 import { launchHandler } from "./launch.ts";
@@ -52,7 +54,9 @@ export function createApp({ door, operator, adminToken, isReady }: AppParts): Ho
   app.route("/api/v0/triggers", triggerRoutes(operator));
   app.route("/api/v0/runs", runRoutes(operator));
   app.route("/api/v0/projects", projectRoutes(operator));
-  app.route("/api/v0/executions", executionRoutes(operator));
+  app.route("/api/v0/executions", executionRoutes(operator, { closing: door.closing }));
+  app.route("/api/v0/pipelines", pipelineRoutes(operator));
+  app.route("/api/v0/tokens", tokenRoutes(operator, adminToken !== undefined));
 
   app.notFound(() => problem(STATUS_CODE.NotFound));
   app.onError((error: Error, _context: Context) => problemOfError(error));

@@ -8,6 +8,7 @@ import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { isId } from "../ids.ts";
+import { requestTracer, type Span } from "../telemetry.ts";
 import type { PreparedTrigger, Refused } from "../trigger/prepare.ts";
 import type { ReadBody } from "./body.ts";
 import type { Door } from "./door.ts";
@@ -19,6 +20,8 @@ const UNDER_WAY_MAX = 4_096;
 
 /** An endpoint for senders. */
 export interface Endpoint {
+  /** Its path, for traces. */
+  route: string;
   methods: readonly string[];
   /** The longest body, in bytes. */
   bodyBytesMax: number;
@@ -34,22 +37,31 @@ export function arrivalHandler(
   endpoint: Endpoint,
 ): (context: Context) => Promise<Response> {
   let underWay = 0;
+  const trace = requestTracer();
+  const { route } = endpoint;
   return async (context) => {
-    if (!endpoint.methods.includes(context.req.raw.method)) {
+    const { method } = context.req.raw;
+    if (!endpoint.methods.includes(method)) {
       return methodNotAllowed(endpoint.methods.join(", "));
     }
     const isClosed = door.closing.aborted && !endpoint.answersWhileClosing;
     if (isClosed || underWay >= UNDER_WAY_MAX) return unavailable(1);
     underWay++;
     try {
-      return await arrive(door, endpoint, context);
+      if (trace === undefined) return await arrive(door, endpoint, context);
+      return await trace({ method, route }, (span) => arrive(door, endpoint, context, span));
     } finally {
       underWay--;
     }
   };
 }
 
-async function arrive(door: Door, endpoint: Endpoint, context: Context): Promise<Response> {
+async function arrive(
+  door: Door,
+  endpoint: Endpoint,
+  context: Context,
+  span?: Span,
+): Promise<Response> {
   const receivedAt_ms = door.clock.now();
   const request = context.req.raw;
   const peer = door.peerOf(context);
@@ -57,6 +69,7 @@ async function arrive(door: Door, endpoint: Endpoint, context: Context): Promise
   const id = context.req.param("trigger_id") ?? "";
   const prepared = isId(id) ? await door.triggers.prepared(id) : undefined;
   if (prepared === undefined) return problem(STATUS_CODE.NotFound);
+  span?.setAttribute("hooklaunch.trigger", prepared.trigger.name);
   return await door.bodies.with(request, endpoint.bodyBytesMax, async (read) => {
     if ("failure" in read) return bodyFailure(read.failure);
     const sent = toLaunchRequest(request, new URL(request.url), read.bytes, {
@@ -64,7 +77,8 @@ async function arrive(door: Door, endpoint: Endpoint, context: Context): Promise
       remoteIp: peer.ip,
       receivedAt_ms,
     });
-    return await endpoint.answer(prepared, sent);
+    const { locked, trigger } = prepared;
+    return locked ? refuse(door, trigger.id, sent, locked) : await endpoint.answer(prepared, sent);
   });
 }
 

@@ -17,6 +17,7 @@ const CONTENT_TYPE_LENGTH_MAX = 255;
 /** Makes the handler of the launch URL. */
 export function launchHandler(door: Door): (context: Context) => Promise<Response> {
   return arrivalHandler(door, {
+    route: "/api/v0/launch/{trigger_id}/",
     methods: ["POST"],
     bodyBytesMax: door.payloadBytesMax,
     answersWhileClosing: false,

@@ -6,6 +6,7 @@
 import { STATUS_CODE, STATUS_TEXT } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
 import {
+  ActionError,
   ConflictError,
   InvalidInputError,
   messageOf,
@@ -75,6 +76,10 @@ export function problemOfError(error: unknown): Response {
   }
   if (error instanceof ConflictError) {
     return problem(STATUS_CODE.Conflict, { detail: error.message });
+  }
+  // What an operator asked for failed elsewhere, such as at the server of a repository.
+  if (error instanceof ActionError) {
+    return problem(STATUS_CODE.BadGateway, { detail: error.message });
   }
   log.error("A request failed: {error}", { error });
   return problem(STATUS_CODE.InternalServerError);

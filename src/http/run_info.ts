@@ -19,6 +19,7 @@ const WAIT_S_MAX = 30;
 /** Makes the handler of the run-info URL. */
 export function runInfoHandler(door: Door): (context: Context) => Promise<Response> {
   return arrivalHandler(door, {
+    route: "/api/v0/launch/{trigger_id}/run/",
     methods: ["GET", "POST"],
     bodyBytesMax: BODY_BYTES_MAX,
     answersWhileClosing: true,

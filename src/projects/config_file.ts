@@ -8,30 +8,54 @@ import type { z } from "zod";
 import { ActionError, InvalidInputError, type Problem } from "../errors.ts";
 import { pointer, problemsOf } from "../schema.ts";
 import { type LocatedProblem, parseYaml, type YamlSource } from "../yaml.ts";
+import { type Endpoint, endpointSchema } from "./endpoint.ts";
+import type { Pipeline } from "./pipeline.ts";
+import { pipelineProblems, prefixed } from "./pipeline_check.ts";
+import { pipelineOf, type PipelineParts, pipelineSchema, readParts } from "./pipeline_schema.ts";
+import { pipelineWarnings } from "./pipeline_warnings.ts";
 import { type Step, stepSchema, stepWarnings } from "./step.ts";
+import { type Task, taskSchema, taskWarnings } from "./task.ts";
 
 /** A project configuration file that was read. */
 export interface ProjectConfig {
   steps: Map<string, Step>;
-  /** What is odd but keeps nothing from running. */
+  pipelines: Map<string, Pipeline>;
+  endpoints: Map<string, Endpoint>;
+  tasks: Map<string, Task>;
+  /** What is odd but keeps nothing from running, in the order of the text. */
   warnings: LocatedProblem[];
 }
 
-/** Items that the format knows and that are not read here. */
-const UNREAD_ITEMS = ["pipeline", "blueprint", "endpoint", "task", "deployment"];
+/** How many problems, and how many warnings, are told of one file. */
 const PROBLEMS_MAX = 100;
+/** A file with more problems is not read on. */
+const PROBLEMS_READ_MAX = 10_000;
+/** What the YAML parser says of lines that are not indented as they should be. */
+const INDENTATION = /indent|Nested mappings|Implicit (map )?keys|must start at the same column/i;
 
-/** Reads one item; what is wrong with it goes to the findings, with pointers from the file's root. */
-type ReadItem = (value: unknown, at: string, config: ProjectConfig, findings: Findings) => void;
-
-interface Findings {
+/** What is known of a file while it is read. An item that cannot be read is undefined. */
+interface Reading {
+  steps: Map<string, Step | undefined>;
+  pipelines: Map<string, PipelineParts | undefined>;
+  endpoints: Map<string, Endpoint | undefined>;
+  tasks: Map<string, Task | undefined>;
+  /** All pipelines, those among them whose name another takes later. */
+  allPipelines: { at: string; parts: PipelineParts }[];
   problems: Problem[];
   warnings: Problem[];
 }
 
+/** Reads one item; what is wrong with it is kept with pointers from the file's root. */
+type ReadItem = (value: unknown, at: string, reading: Reading) => void;
+
 const readers: ReadonlyMap<string, ReadItem> = new Map([
   ["step", readStep],
-  ...UNREAD_ITEMS.map((kind): [string, ReadItem] => [kind, () => {}]),
+  ["pipeline", readPipeline],
+  ["blueprint", readPipeline],
+  ["endpoint", readEndpoint],
+  ["task", readTask],
+  // A platform's own defaults for deployments, which say nothing of what runs here.
+  ["deployment", () => {}],
 ]);
 
 /**
@@ -42,19 +66,46 @@ const readers: ReadonlyMap<string, ReadItem> = new Map([
  * @throws {InvalidInputError} with everything that is wrong, each with line and column
  */
 export function readConfigFile(text: string, name: string): ProjectConfig {
-  const source = parseYaml(text, name);
-  const config: ProjectConfig = { steps: new Map(), warnings: [] };
-  const findings: Findings = { problems: [], warnings: [] };
+  const source = parseSource(text, name);
+  const reading: Reading = {
+    steps: new Map(),
+    pipelines: new Map(),
+    endpoints: new Map(),
+    tasks: new Map(),
+    allPipelines: [],
+    problems: [],
+    warnings: [],
+  };
   if (Array.isArray(source.value)) {
-    for (const [index, item] of source.value.entries()) readItem(item, index, config, findings);
+    for (const [index, item] of source.value.entries()) {
+      if (reading.problems.length > PROBLEMS_READ_MAX) break;
+      readItem(item, pointer(index), reading);
+    }
   } else {
     const detail = 'Expected a list of items such as "- step: …", found ' +
       (source.value === null ? "nothing" : "something else");
-    findings.problems.push({ pointer: "", detail });
+    reading.problems.push({ pointer: "", detail });
   }
-  if (findings.problems.length > 0) throw invalid(name, source, findings.problems);
-  config.warnings = source.located(findings.warnings);
-  return config;
+  // Pipelines may stand above what they name.
+  for (const { at, parts } of reading.allPipelines) {
+    if (reading.problems.length > PROBLEMS_READ_MAX) break;
+    add(reading.problems, at, pipelineProblems(parts, reading));
+  }
+  if (reading.problems.length > 0) {
+    throw new InvalidInputError(name, inOrder(source, reading.problems));
+  }
+  for (const { at, parts } of reading.allPipelines) {
+    add(reading.warnings, at, pipelineWarnings(parts, reading));
+  }
+  return {
+    steps: present(reading.steps),
+    pipelines: new Map(
+      present(reading.pipelines).entries().map(([key, parts]) => [key, pipelineOf(parts)]),
+    ),
+    endpoints: present(reading.endpoints),
+    tasks: present(reading.tasks),
+    warnings: inOrder(source, reading.warnings),
+  };
 }
 
 /**
@@ -63,72 +114,142 @@ export function readConfigFile(text: string, name: string): ProjectConfig {
  * @throws {ActionError} that lists the steps there are, when there is none of this name
  */
 export function findStep(config: ProjectConfig, name: string): Step {
-  const step = config.steps.get(name);
-  if (step) return step;
-  const names = [...config.steps.keys()].map((other) => `"${other}"`).join(", ") || "none";
-  throw new ActionError(`Cannot run step "${name}": there is none of this name; found ${names}`);
+  return find("step", config.steps, name);
 }
 
-function readItem(
-  item: unknown,
-  index: number,
-  config: ProjectConfig,
-  findings: Findings,
-): void {
-  const at = pointer(index);
+/**
+ * The pipeline of a name.
+ *
+ * @throws {ActionError} that lists the pipelines there are, when there is none of this name
+ */
+export function findPipeline(config: ProjectConfig, name: string): Pipeline {
+  return find("pipeline", config.pipelines, name);
+}
+
+function find<T>(kind: string, items: ReadonlyMap<string, T>, name: string): T {
+  const item = items.get(name);
+  if (item) return item;
+  const names = [...items.keys()].map((other) => `"${other}"`).join(", ") || "none";
+  throw new ActionError(`Cannot run ${kind} "${name}": there is none of this name; found ${names}`);
+}
+
+/** YAML, with a word on indentation where that is what it lacks. */
+function parseSource(text: string, name: string): YamlSource {
+  try {
+    return parseYaml(text, name);
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error;
+    // What is wrong with YAML has a place.
+    const problems = error.problems as readonly LocatedProblem[];
+    const first = problems.find(({ detail }) => INDENTATION.test(detail));
+    if (first === undefined) throw error;
+    // One line that is out of place makes several complaints.
+    const others = problems.filter(({ detail, line }) =>
+      line !== first.line && !INDENTATION.test(detail)
+    );
+    const detail = `${first.detail}: the lines here may be indented unevenly`;
+    throw new InvalidInputError(name, [{ ...first, detail }, ...others]);
+  }
+}
+
+function readItem(item: unknown, at: string, reading: Reading): void {
   if (typeof item !== "object" || item === null || Array.isArray(item)) {
     const detail = 'Expected an item such as "step: …"';
-    findings.problems.push({ pointer: at, detail });
+    reading.problems.push({ pointer: at, detail });
     return;
   }
   for (const [kind, value] of Object.entries(item)) {
+    const place = at + pointer(kind);
     const read = readers.get(kind);
-    if (read) read(value, at + pointer(kind), config, findings);
-    else {
+    if (read === undefined) {
       const detail = `Unknown item "${kind}": it is passed over`;
-      findings.warnings.push({ pointer: at + pointer(kind), detail });
-    }
+      reading.warnings.push({ pointer: place, detail });
+    } else if (value === null) {
+      const detail =
+        "Expected an object, found nothing: the fields below may need more indentation";
+      reading.problems.push({ pointer: place, detail });
+    } else read(value, place, reading);
   }
 }
 
-function readStep(value: unknown, at: string, config: ProjectConfig, findings: Findings): void {
-  if (value === null) {
-    const detail = "Expected an object, found nothing: the fields below may need more indentation";
-    findings.problems.push({ pointer: at, detail });
-    return;
-  }
-  const read = check(stepSchema, value, at, findings);
-  if (read === undefined) return;
+function readStep(value: unknown, at: string, reading: Reading): void {
+  const read = check(stepSchema, value, at, reading);
   // The schema takes nothing but objects.
-  const step: Step = { ...read, written: value as Record<string, unknown> };
-  for (const warning of stepWarnings(step, value)) {
-    findings.warnings.push({ ...warning, pointer: at + warning.pointer });
+  const step = read && { ...read, written: value as Record<string, unknown> };
+  remember("step", reading.steps, step, value, at, reading);
+  if (step) add(reading.warnings, at, stepWarnings(step, value));
+}
+
+function readPipeline(value: unknown, at: string, reading: Reading): void {
+  check(pipelineSchema, value, at, reading);
+  const parts = readParts(value);
+  reading.allPipelines.push({ at, parts });
+  remember("pipeline", reading.pipelines, parts, value, at, reading);
+}
+
+function readEndpoint(value: unknown, at: string, reading: Reading): void {
+  const endpoint = check(endpointSchema, value, at, reading);
+  remember("endpoint", reading.endpoints, endpoint, value, at, reading);
+}
+
+function readTask(value: unknown, at: string, reading: Reading): void {
+  const task = check(taskSchema, value, at, reading);
+  remember("task", reading.tasks, task, value, at, reading);
+  // The schema takes nothing but objects.
+  const written = value as Record<string, unknown>;
+  if (task) add(reading.warnings, at, taskWarnings(written));
+}
+
+/** Keeps an item by its name, be it readable or not: what refers to it is wrong only without it. */
+function remember<T>(
+  kind: string,
+  items: Map<string, T | undefined>,
+  item: T | undefined,
+  value: unknown,
+  at: string,
+  { warnings }: Reading,
+): void {
+  const { name } = Object(value);
+  if (typeof name !== "string") return;
+  if (items.has(name)) {
+    const detail = `Another ${kind} of the name "${name}" stands above: this one takes its place`;
+    warnings.push({ pointer: `${at}/name`, detail });
   }
-  if (config.steps.has(step.name)) {
-    const detail = `Another step of the name "${step.name}" stands above: this one takes its place`;
-    findings.warnings.push({ pointer: `${at}/name`, detail });
-  }
-  config.steps.set(step.name, step);
+  items.set(name, item);
 }
 
 function check<T>(
   schema: z.ZodType<T>,
   value: unknown,
   at: string,
-  findings: Findings,
+  { problems }: Reading,
 ): T | undefined {
-  const result = schema.safeParse(value, { reportInput: true });
-  if (result.success) return result.data;
-  for (const problem of result.error.issues.flatMap(problemsOf)) {
-    findings.problems.push({ ...problem, pointer: at + problem.pointer });
+  try {
+    const result = schema.safeParse(value, { reportInput: true });
+    if (result.success) return result.data;
+    add(problems, at, result.error.issues.flatMap(problemsOf));
+  } catch (error) {
+    // Issues are handed on as arguments, of which a call takes only so many.
+    if (!(error instanceof RangeError)) throw error;
+    problems.push({ pointer: at, detail: "Cannot be read: too much of it is wrong" });
   }
   return undefined;
 }
 
+/** One by one: a file may have more problems than a call may have arguments. */
+function add(all: Problem[], at: string, problems: readonly Problem[]): void {
+  for (const problem of prefixed(at, problems)) all.push(problem);
+}
+
+function present<T>(items: ReadonlyMap<string, T | undefined>): Map<string, T> {
+  const found = new Map<string, T>();
+  for (const [name, item] of items) if (item !== undefined) found.set(name, item);
+  return found;
+}
+
 /** In the order of the text, as a person goes through it. */
-function invalid(name: string, source: YamlSource, problems: readonly Problem[]) {
-  const located = source.located(problems).toSorted((one, other) =>
+function inOrder(source: YamlSource, problems: readonly Problem[]): LocatedProblem[] {
+  return source.located(problems).toSorted((one, other) =>
     one.line - other.line || one.column - other.column
-  );
-  return new InvalidInputError(name, located.slice(0, PROBLEMS_MAX));
+  ).slice(0, PROBLEMS_MAX);
 }

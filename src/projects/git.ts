@@ -21,13 +21,19 @@ const PASSED_ON = [
     name.toUpperCase(),
   ]),
 ];
-/** Settings for every command: nothing in the background, nothing that a repository could have run. */
+/**
+ * Settings for every command: nothing that a repository could have run, and nothing that drops objects
+ * or works in the background.
+ */
 const SETTINGS = [
   "core.hooksPath=/dev/null",
   "core.fsmonitor=false",
-  "gc.autoDetach=false",
-  "maintenance.autoDetach=false",
+  "gc.auto=0",
+  "maintenance.auto=false",
   "advice.detachedHead=false",
+  // A fetch that outlives a service which was killed must not wait for a silent server for ever.
+  "http.lowSpeedLimit=1",
+  "http.lowSpeedTime=600",
 ].flatMap((setting) => ["-c", setting]);
 
 /** A git command did not do its work. The message ends with what git said. */
@@ -49,10 +55,15 @@ export interface GitOptions {
   stdin?: string;
   /** It fails when it writes more. Default 1 MiB. */
   stdoutBytesMax?: number;
+  /** What it says on stderr that is a failure too, though it ends well. */
+  failsOn?: RegExp;
   /** It is ended when this aborts. */
   signal?: AbortSignal;
-  /** Whether it speaks with a remote. */
-  isRemote?: boolean;
+  /**
+   * Whether it gets a session of its own: it then has no terminal, so ssh has nowhere to ask for a
+   * password, and what it started is ended with it. It costs a fork.
+   */
+  ownSession?: boolean;
 }
 
 /**
@@ -62,7 +73,8 @@ export interface GitOptions {
  * @throws {GitError} when it exits with another code than 0, writes too much or is ended by the signal
  */
 export async function git(args: readonly string[], options: GitOptions = {}): Promise<Uint8Array> {
-  const { env = {}, cwd, stdin, stdoutBytesMax = 1024 * 1024, signal, isRemote = false } = options;
+  const { env = {}, cwd, stdin, stdoutBytesMax = 1024 * 1024, failsOn, signal } = options;
+  const { ownSession = false } = options;
   if (signal?.aborted) throw new GitError("git was not started: it was given up", true);
   const child = new Deno.Command("git", {
     args: [...SETTINGS, ...args],
@@ -72,31 +84,29 @@ export async function git(args: readonly string[], options: GitOptions = {}): Pr
     stdin: stdin === undefined ? "null" : "piped",
     stdout: "piped",
     stderr: "piped",
-    // A session of its own has no terminal, so ssh has nowhere to ask for a password. It costs a fork.
-    detached: isRemote,
+    detached: ownSession,
   }).spawn();
-  const ending = new AbortController();
-  const end = () => ending.abort();
+  let ended: Promise<void> | undefined;
+  const end = () => void (ended ??= endProcess(child, ownSession));
   signal?.addEventListener("abort", end, { once: true });
-  const kill = killWhen(ending.signal, child);
   try {
     const [status, stdout, stderr] = await Promise.all([
       child.status,
-      read(child.stdout, stdoutBytesMax, ending.signal),
-      read(child.stderr, STDERR_BYTES_MAX, ending.signal),
+      read(child.stdout, stdoutBytesMax, signal),
+      read(child.stderr, STDERR_BYTES_MAX, signal),
       stdin === undefined ? undefined : writeAll(child.stdin, stdin),
     ]);
-    const command = args.find((arg) => /^[a-z]/.test(arg)) ?? "";
+    const command = args.find((arg) => /^[a-z-]+$/.test(arg) && !arg.startsWith("-")) ?? "";
     if (signal?.aborted) throw new GitError(`git ${command} was ended before it was done`, true);
     if (stdout.isCut) {
       throw new GitError(`git ${command} wrote more than ${stdoutBytesMax} bytes`, true);
     }
-    if (status.success) return stdout.bytes;
     const said = new TextDecoder().decode(stderr.bytes).trim() || "nothing";
+    if (status.success && !failsOn?.test(said)) return stdout.bytes;
     throw new GitError(`git ${command} failed with exit code ${status.code}: ${said}`);
   } finally {
-    kill.cancel();
     signal?.removeEventListener("abort", end);
+    await ended;
   }
 }
 
@@ -116,41 +126,49 @@ function baseEnvironment(): Record<string, string> {
   return env;
 }
 
-/** Ends a process when told to, by force when it does not end by itself. */
-function killWhen(signal: AbortSignal, child: Deno.ChildProcess): { cancel(): void } {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const kill = (name: Deno.Signal) => {
-    try {
-      child.kill(name);
-    } catch {
-      // It has ended already.
-    }
-  };
-  const begin = () => {
-    kill("SIGTERM");
-    timer = setTimeout(() => kill("SIGKILL"), KILL_GRACE_MS);
-  };
-  signal.addEventListener("abort", begin, { once: true });
-  return {
-    cancel: () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", begin);
-    },
-  };
+/** Ends a process, by force when it does not end by itself; a session's with all that it started. */
+async function endProcess(child: Deno.ChildProcess, isSession: boolean): Promise<void> {
+  const kill = (name: "TERM" | "KILL") =>
+    isSession ? killGroup(child.pid, name) : killOne(child, name);
+  await kill("TERM");
+  const { promise: grace, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, KILL_GRACE_MS);
+  await Promise.race([child.status, grace]);
+  clearTimeout(timer);
+  // Helpers of git do not end with it: one would wait for its server as long as that is silent.
+  await kill("KILL");
+}
+
+function killOne(child: Deno.ChildProcess, name: "TERM" | "KILL"): void {
+  try {
+    child.kill(`SIG${name}`);
+  } catch {
+    // It has ended already.
+  }
+}
+
+async function killGroup(group: number, name: "TERM" | "KILL"): Promise<void> {
+  await new Deno.Command("sh", {
+    args: ["-c", 'kill -s "$1" -- "-$2"', "sh", name, String(group)],
+    clearEnv: true,
+    stdin: "null",
+    stdout: "null",
+    stderr: "null",
+  }).output();
 }
 
 /** Reads a stream to its end and keeps the first bytes of it. */
 async function read(
   stream: ReadableStream<Uint8Array>,
   bytesMax: number,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<{ bytes: Uint8Array; isCut: boolean }> {
   const bytes = new Uint8Array(bytesMax);
   let length = 0;
   const reader = stream.getReader();
   // What git started may outlive it and hold the stream open.
   const cancel = () => void reader.cancel().catch(() => {});
-  signal.addEventListener("abort", cancel, { once: true });
+  signal?.addEventListener("abort", cancel, { once: true });
   try {
     for (;;) {
       const { value, done } = await reader.read();
@@ -159,7 +177,7 @@ async function read(
       length += value.length;
     }
   } finally {
-    signal.removeEventListener("abort", cancel);
+    signal?.removeEventListener("abort", cancel);
   }
   return { bytes: bytes.subarray(0, Math.min(length, bytesMax)), isCut: length > bytesMax };
 }

@@ -12,8 +12,6 @@ import type { Input } from "./input.ts";
 import { checkValue, type Parameter, type ParameterValue } from "./parameter.ts";
 import type { Step } from "./step.ts";
 
-/** A step that declares this variable with a value but "" and "0" is started again when it was lost. */
-const RERUN_VARIABLE = "HOOKLAUNCH_RERUN";
 const PARAMETER = /\{parameter:([^{}\n]+)\}/g;
 
 /** What is brought to a launch. */
@@ -69,7 +67,7 @@ export function launchStep(step: Step, options: LaunchOptions = {}): Launch {
     parameters: Object.fromEntries(values),
     environment_variables,
     ...(resources === undefined ? {} : { resources }),
-    ...(/^0?$/.test(environment_variables[RERUN_VARIABLE] ?? "") ? {} : { rerun: true }),
+    ...(step.autorestart ? { rerun: true } : {}),
     ...(timeLimit_s === undefined ? {} : { time_limit: timeLimit_s }),
     ...(noOutputTimeout_s === undefined ? {} : { no_output_timeout: noOutputTimeout_s }),
   };

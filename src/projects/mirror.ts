@@ -5,14 +5,33 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { dirname, join } from "node:path";
+import { z } from "zod";
 import { ActionError, messageOf } from "../errors.ts";
-import { answers, cloneMirror, fetchMirror, isMirrorOf, REMOTE_HEAD } from "./fetch.ts";
+import {
+  answers,
+  cloneMirror,
+  fetchMirror,
+  isMirrorOf,
+  REMOTE_HEAD,
+  removeLocks,
+} from "./fetch.ts";
 import { git, GitError, type GitOptions } from "./git.ts";
 import { OneAtATime } from "./one_at_a_time.ts";
-import { parseRefs, readBatch, type Refs } from "./refs.ts";
-import { type Remote, remoteOf } from "./remote.ts";
+import { parseRefs, readObject, type Refs } from "./refs.ts";
+import { hideUserInfo, openRemote, type Origin, type Remote, urlOf } from "./remote.ts";
 
 const REFS_BYTES_MAX = 64 * 1024 * 1024;
+/** Room for what git prints beside an object. */
+const HEADER_BYTES_MAX = 1024;
+/** Beside the mirror: where it is of, for when it is gone or damaged. */
+const ORIGIN_FILE = "origin.json";
+const KNOWN_HOSTS_FILE = "known_hosts";
+
+const originSchema = z.object({
+  repository: z.string(),
+  deploy_key: z.string().exactOptional(),
+});
 
 const log = getLogger(["hooklaunch", "projects"]);
 
@@ -20,19 +39,23 @@ const log = getLogger(["hooklaunch", "projects"]);
 export interface MirrorOptions {
   /** For messages. */
   projectName: string;
-  /** The folder of the bare repository. */
+  /** The folder of the bare repository. What else the mirror needs to keep lies beside it. */
   folder: string;
   fetchTimeout_ms: number;
+  /** Reads an environment variable, for credentials written as `{env:NAME}`. */
+  env(name: string): string | undefined;
 }
 
 /** A mirror. What its methods throw names no credentials. */
 export class Mirror {
   readonly #options: MirrorOptions;
   readonly #updates = new OneAtATime(() => this.#update());
-  #address: string | undefined;
+  #origin: Origin | undefined;
   #refs: Promise<Refs> | undefined;
   /** Whether what is in the folder may be used. */
   #isUsable = false;
+  /** How often the mirror was made anew. */
+  #clones = 0;
 
   constructor(options: MirrorOptions) {
     this.#options = options;
@@ -43,11 +66,17 @@ export class Mirror {
    *
    * @throws {ActionError} when git must not be given this address
    */
-  async locate(address: string): Promise<void> {
-    if (this.#address === address) return;
-    const remote = remoteOf(address);
-    this.#isUsable = await isMirrorOf(this.#options.folder, remote);
-    this.#address = address;
+  async locate({ repository, deploy_key: deployKey }: Origin): Promise<void> {
+    const isLocated = () =>
+      this.#origin?.repository === repository && this.#origin.deploy_key === deployKey;
+    if (isLocated()) return;
+    const origin: Origin = { repository, ...(deployKey && { deploy_key: deployKey }) };
+    const isUsable = await isMirrorOf(this.#options.folder, urlOf(repository));
+    await writeOrigin(this.#pathOf(ORIGIN_FILE), origin);
+    // Somebody else may have said so meanwhile, and have fetched since.
+    if (isLocated()) return;
+    this.#isUsable = isUsable;
+    this.#origin = origin;
     this.#refs = undefined;
   }
 
@@ -63,26 +92,40 @@ export class Mirror {
   }
 
   /**
-   * Reads objects by name, such as `<hash>:<path>`.
+   * Reads a file of a commit.
    *
-   * @returns one result a name; undefined for those that do not exist
-   * @throws {GitError} when together they are larger than allowed
+   * @returns undefined when the commit has no such file
+   * @throws {GitError} when the file is larger than allowed, or there is no such commit
    */
-  read(names: readonly string[], bytesMax: number): Promise<(Uint8Array | undefined)[]> {
+  read(commit: string, path: string, bytesMax: number): Promise<Uint8Array | undefined> {
     return this.#healing(async () => {
-      const stdin = names.map((name) => `${name}\n`).join("");
-      const stdout = await this.#git(["cat-file", "--batch"], { stdin, stdoutBytesMax: bytesMax });
-      return readBatch(stdout, names.length);
+      const stdout = await this.#git(["cat-file", "--batch"], {
+        stdin: `${commit}:${path}\n`,
+        stdoutBytesMax: bytesMax + HEADER_BYTES_MAX,
+      });
+      const object = readObject(stdout);
+      if (object !== undefined) return object.kind === "blob" ? object.content : undefined;
+      // git calls an object missing that is damaged. Only the list of the files knows better.
+      const listed = await this.#git(["--literal-pathspecs", "ls-tree", commit, "--", path]);
+      if (!/^\d+ blob /.test(new TextDecoder().decode(listed))) return undefined;
+      throw new GitError(`git has lost ${path} of commit ${commit}`);
     });
   }
 
-  /** The full hash of a commit; undefined when there is none of this name. */
-  commit(name: string): Promise<string | undefined> {
+  /**
+   * The full hash of a commit; undefined when there is none of this name.
+   *
+   * @param known the hash of a commit that is there, unless the mirror is damaged
+   */
+  commit(name: string, known: string | undefined): Promise<string | undefined> {
     return this.#healing(async () => {
-      const stdout = await this.#git(["cat-file", "--batch-check"], {
-        stdin: `${name}^{commit}\n`,
-      });
-      return new TextDecoder().decode(stdout).match(/^([0-9a-f]{40,64}) commit /)?.[1];
+      const names = [`${name}^{commit}`, ...known === undefined ? [] : [`${known}^{tree}`]];
+      const stdin = names.map((name) => `${name}\n`).join("");
+      const stdout = await this.#git(["cat-file", "--batch-check"], { stdin });
+      const [found = "", tree = ""] = new TextDecoder().decode(stdout).split("\n");
+      const hash = found.match(/^([0-9a-f]{40,64}) commit /)?.[1];
+      if (hash !== undefined || known === undefined || / tree \d+$/.test(tree)) return hash;
+      throw new GitError(`git has lost commit ${known}`);
     });
   }
 
@@ -101,10 +144,14 @@ export class Mirror {
     }
   }
 
-  /** Says that something is missing that must be there, so that the mirror is made anew. */
-  async heal(): Promise<void> {
+  /** Makes a mirror anew that is missing or damaged. */
+  async #heal(): Promise<void> {
     const { projectName } = this.#options;
-    if (this.#address === undefined) {
+    if (this.#origin === undefined) {
+      const origin = await readOrigin(this.#pathOf(ORIGIN_FILE));
+      if (origin !== undefined) await this.locate(origin);
+    }
+    if (this.#origin === undefined) {
       throw new ActionError(
         `Cannot read the repository of project "${projectName}": its mirror is missing or damaged; ` +
           "fetching the repository makes it anew",
@@ -120,32 +167,36 @@ export class Mirror {
 
   /** Does what reads the mirror; when git fails on it, makes the mirror anew and tries once more. */
   async #healing<T>(work: () => Promise<T>): Promise<T> {
+    const clones = this.#clones;
     try {
       return await work();
     } catch (error) {
       if (!(error instanceof GitError) || error.cut) throw error;
-      await this.heal();
+      // Somebody else may have made it anew under these hands.
+      if (clones === this.#clones) await this.#heal();
       return await work();
     }
   }
 
   async #update(): Promise<Refs> {
-    const { projectName, fetchTimeout_ms } = this.#options;
-    const address = this.#address ?? "";
-    const remote = remoteOf(address);
+    const { projectName, fetchTimeout_ms, env } = this.#options;
+    const origin = this.#origin ?? { repository: "" };
     const giveUp = new AbortController();
     const timer = setTimeout(() => giveUp.abort(), fetchTimeout_ms);
+    let remote: Remote | undefined;
     try {
+      remote = await openRemote(origin, { env, knownHostsFile: this.#pathOf(KNOWN_HOSTS_FILE) });
       const refs = this.#isUsable
         ? await this.#fetch(remote, giveUp.signal)
         : await this.#clone(remote, giveUp.signal);
-      this.#isUsable = this.#address === address;
+      this.#isUsable = this.#origin?.repository === origin.repository;
       this.#refs = Promise.resolve(refs);
       return refs;
     } catch (error) {
+      const redact = remote?.redact ?? hideUserInfo;
       const detail = giveUp.signal.aborted
         ? `given up after ${fetchTimeout_ms / 1_000} s`
-        : remote.redact(messageOf(error));
+        : redact(messageOf(error));
       throw new ActionError(`Cannot fetch the repository of project "${projectName}": ${detail}`);
     } finally {
       clearTimeout(timer);
@@ -153,28 +204,57 @@ export class Mirror {
   }
 
   async #fetch(remote: Remote, signal: AbortSignal): Promise<Refs> {
-    try {
-      await fetchMirror(this.#options.folder, remote, signal);
+    const { folder } = this.#options;
+    const fetch = async () => {
+      await fetchMirror(folder, remote, signal);
       return await this.#readRefs();
+    };
+    try {
+      return await fetch();
     } catch (error) {
-      // When the remote can be reached, it is the mirror that is at fault.
       if (!await answers(remote, signal)) throw error;
-      return await this.#clone(remote, signal);
     }
+    // The remote can be reached: it had a bad moment, or it is the mirror that is at fault.
+    await removeLocks(folder);
+    return await fetch().catch(() => this.#clone(remote, signal));
   }
 
   async #clone(remote: Remote, signal: AbortSignal): Promise<Refs> {
     await cloneMirror(this.#options.folder, remote, signal);
+    this.#clones++;
     return await this.#readRefs();
   }
 
   async #readRefs(): Promise<Refs> {
     const format = "--format=%(objectname) %(*objectname) %(refname)";
-    const stdout = await this.#git(["for-each-ref", format], { stdoutBytesMax: REFS_BYTES_MAX });
+    const stdout = await this.#git(["for-each-ref", format], {
+      stdoutBytesMax: REFS_BYTES_MAX,
+      // git leaves out a branch that it cannot read.
+      failsOn: /broken ref/,
+    });
     return parseRefs(new TextDecoder().decode(stdout), REMOTE_HEAD);
   }
 
-  #git(args: readonly string[], options: GitOptions): Promise<Uint8Array> {
+  #git(args: readonly string[], options: GitOptions = {}): Promise<Uint8Array> {
     return git([`--git-dir=${this.#options.folder}`, ...args], options);
   }
+
+  /** The path of a file beside the mirror. */
+  #pathOf(name: string): string {
+    return join(dirname(this.#options.folder), name);
+  }
+}
+
+async function readOrigin(path: string): Promise<Origin | undefined> {
+  try {
+    return originSchema.parse(JSON.parse(await Deno.readTextFile(path)));
+  } catch {
+    // Without it a mirror is not made anew until somebody says again where it is of.
+    return undefined;
+  }
+}
+
+async function writeOrigin(path: string, origin: Origin): Promise<void> {
+  await Deno.mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await Deno.writeTextFile(path, JSON.stringify(origin), { mode: 0o600 });
 }

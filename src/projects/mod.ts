@@ -11,12 +11,27 @@ import { YAML_BYTES_MAX } from "../yaml.ts";
 import { type ProjectConfig, readConfigFile } from "./config_file.ts";
 import { nameSchema } from "./name.ts";
 import { OneAtATime } from "./one_at_a_time.ts";
+import type { Origin } from "./remote.ts";
 import { Repository } from "./repository.ts";
-import { type SnapshotLimits, takeSnapshot } from "./snapshot.ts";
+import { type SnapshotLimits, Snapshots } from "./snapshot.ts";
 import { TreeCache } from "./tree_cache.ts";
 
-export { findStep, type ProjectConfig, readConfigFile } from "./config_file.ts";
+export { findPipeline, findStep, type ProjectConfig, readConfigFile } from "./config_file.ts";
+export { evaluate, type Expression, ExpressionError, parseExpression } from "./expression.ts";
 export { type Launch, type LaunchOptions, launchStep } from "./launch.ts";
+export { overrideStep } from "./override.ts";
+export type {
+  EdgeEnd,
+  EdgeType,
+  NodeAction,
+  NodeEffect,
+  OnError,
+  Pipeline,
+  PipelineEdge,
+  PipelineNode,
+  PipelineParameter,
+} from "./pipeline.ts";
+export { nodesInCircles } from "./pipeline_circle.ts";
 export { type Step, stepOf } from "./step.ts";
 
 const FETCH_TIMEOUT_MS = 10 * 60_000;
@@ -29,6 +44,8 @@ export interface ProjectsOptions {
   /** The service's data folder; projects are in `projects/<name>/` below it. */
   dataFolder: string;
   clock: Clock;
+  /** Reads an environment variable, for credentials of repositories. By default of this process. */
+  env?(name: string): string | undefined;
   /** How long fetching a repository may take. Default 10 minutes. */
   fetchTimeout_ms?: number;
   snapshotLimits?: SnapshotLimits;
@@ -126,8 +143,10 @@ export class Projects {
   async forget(projectName: string): Promise<void> {
     this.#repositories.delete(projectName);
     this.#trees.delete(projectName);
-    for (const key of this.#configs.keys()) {
-      if (key.startsWith(`${projectName}/`)) this.#configs.delete(key);
+    for (const kept of [this.#configs, this.#snapshots]) {
+      for (const key of kept.keys()) {
+        if (key.startsWith(`${projectName}/`)) kept.delete(key);
+      }
     }
     await Deno.remove(this.#folderOf(projectName), { recursive: true }).catch((error) => {
       if (!(error instanceof Deno.errors.NotFound)) throw error;
@@ -135,9 +154,25 @@ export class Projects {
   }
 
   async #resolve(project: Project, reference: string): Promise<ResolvedCommit> {
-    const commit = project.repository === undefined
-      ? await this.#snapshotOf(project)
-      : await this.#repositoryOf(project.name).resolve(project.repository, reference);
+    const commit = await this.#commitOf(project, reference);
+    try {
+      return { commit, config: await this.#configOf(project, commit) };
+    } catch (error) {
+      // A mirror that had to be made anew may have the reference at another commit.
+      const now = originOf(project) ? await this.#commitOf(project, reference) : commit;
+      if (now === commit) throw error;
+      return { commit: now, config: await this.#configOf(project, now) };
+    }
+  }
+
+  #commitOf(project: Project, reference: string): Promise<string> {
+    const origin = originOf(project);
+    return origin === undefined
+      ? this.#snapshotOf(project)
+      : this.#repositoryOf(project.name).resolve(origin, reference);
+  }
+
+  async #configOf(project: Project, commit: string): Promise<ProjectConfig> {
     const key = `${project.name}/${commit}/${project.config_file}`;
     const config = this.#configs.get(key) ?? this.#readConfig(project, commit);
     this.#configs.delete(key);
@@ -147,7 +182,7 @@ export class Projects {
       this.#configs.delete(oldest);
     }
     try {
-      return { commit, config: await config };
+      return await config;
     } catch (error) {
       this.#configs.delete(key);
       throw error;
@@ -155,11 +190,12 @@ export class Projects {
   }
 
   async #fetch(project: Project): Promise<FetchResult> {
-    if (project.repository === undefined) {
+    const origin = originOf(project);
+    if (origin === undefined) {
       await this.#snapshotOf(project);
       return { branches: {} };
     }
-    return { branches: await this.#repositoryOf(project.name).fetch(project.repository) };
+    return { branches: await this.#repositoryOf(project.name).fetch(origin) };
   }
 
   async #readConfig(project: Project, commit: string): Promise<ProjectConfig> {
@@ -187,20 +223,24 @@ export class Projects {
           "expected an absolute path",
       );
     }
-    const { dataFolder, snapshotLimits } = this.#options;
     const key = `${name}/${directory}`;
-    const snapshots = this.#snapshots.get(key) ??
-      new OneAtATime(() =>
-        takeSnapshot(directory, this.#treesOf(name), dataFolder, snapshotLimits)
-      );
+    const snapshots = this.#snapshots.get(key) ?? this.#newSnapshots(name, directory);
     this.#snapshots.set(key, snapshots);
     return snapshots.run();
   }
 
+  #newSnapshots(name: string, directory: string): OneAtATime<string> {
+    const { dataFolder, snapshotLimits: limits = {} } = this.#options;
+    const snapshots = new Snapshots({ directory, trees: this.#treesOf(name), dataFolder, limits });
+    return new OneAtATime(() => snapshots.take());
+  }
+
   #repositoryOf(name: string): Repository {
+    const { env = (name: string) => Deno.env.get(name), fetchTimeout_ms = FETCH_TIMEOUT_MS } =
+      this.#options;
     const folder = join(this.#folderOf(name), "mirror.git");
     const repository = this.#repositories.get(name) ??
-      new Repository(name, folder, this.#options.fetchTimeout_ms ?? FETCH_TIMEOUT_MS);
+      new Repository({ projectName: name, folder, fetchTimeout_ms, env });
     this.#repositories.set(name, repository);
     return repository;
   }
@@ -226,6 +266,12 @@ export class Projects {
       await Deno.remove(join(folder, name), { recursive: true });
     }
   }
+}
+
+/** Where a project's repository is; undefined for a plain folder. */
+function originOf({ repository, deploy_key: deployKey }: Project): Origin | undefined {
+  if (repository === undefined) return undefined;
+  return { repository, ...(deployKey === undefined ? {} : { deploy_key: deployKey }) };
 }
 
 async function readFile(path: string): Promise<Uint8Array | undefined> {

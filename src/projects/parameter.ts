@@ -49,7 +49,8 @@ const widgetSchema = z.custom(
   { error: "Expected a string or an object with a type" },
 );
 
-const fields = z.strictObject({
+/** The fields that a parameter may have, each by itself: how they hold together is not checked. */
+export const parameterFieldsSchema = z.strictObject({
   name: z.string().min(1),
   type: z.enum(["flag", "float", "integer", "string"]).default("string"),
   default: defaultSchema.optional(),
@@ -68,7 +69,7 @@ const fields = z.strictObject({
 });
 
 /** A parameter as the project configuration file declares it. */
-export const parameterSchema = fields.superRefine((declared, context) => {
+export const parameterSchema = parameterFieldsSchema.superRefine((declared, context) => {
   if (declared.type === "flag" && declared.multiple !== "none") {
     context.addIssue({
       code: "custom",

@@ -9,12 +9,34 @@ import { engineSettingsSchema } from "../engines/settings.ts";
 import { parseWith } from "../schema.ts";
 import type { Project } from "../store/projects.ts";
 import { nameSchema } from "./name.ts";
+import { addressProblem, isSshAddress, shownAddress } from "./remote.ts";
+
+const ADDRESS_LENGTH_MAX = 2_048;
+
+/** What is said of an address that is refused must not show a password that may be in it. */
+const addressSchema = z.string().check(({ value, issues }) => {
+  const expected = value.length > ADDRESS_LENGTH_MAX
+    ? `at most ${ADDRESS_LENGTH_MAX} characters`
+    : addressProblem(value);
+  if (expected === undefined) return;
+  issues.push({ code: "custom", message: `Expected ${expected}`, input: shownAddress(value) });
+}).meta({
+  minLength: 1,
+  maxLength: ADDRESS_LENGTH_MAX,
+  description:
+    "Anything that git can fetch: https://…, ssh://…, git@host:path, file:///… or a path. " +
+    "Credentials are named, as in https://user:{env:GIT_TOKEN}@…: an environment variable of the service",
+});
 
 /** A project as its owner writes it: a repository or a folder, and the engine its work runs on. */
 export const projectSchema = z.strictObject({
   name: nameSchema,
-  /** Anything that git can fetch: `https://…`, `ssh://…`, `git@host:path`, `file:///…` or a path. */
-  repository: z.string().min(1).max(2_048).optional(),
+  repository: addressSchema.optional(),
+  deploy_key: z.string().min(1).max(2_048).refine(
+    (path) => isAbsolute(path) && !/\p{Cc}/u.test(path),
+    { error: "Expected the absolute path of a private key file" },
+  ).describe("The absolute path of the private key file that ssh opens the repository with")
+    .optional(),
   /** The absolute path of a plain folder. */
   directory: z.string().min(1).max(2_048).refine(isAbsolute, {
     error: "Expected an absolute path",
@@ -25,6 +47,12 @@ export const projectSchema = z.strictObject({
 }).refine(
   ({ repository, directory }) => (repository === undefined) !== (directory === undefined),
   { error: "Expected either repository or directory" },
+).refine(
+  ({ repository = "", deploy_key }) => deploy_key === undefined || isSshAddress(repository),
+  {
+    error: 'Expected no deploy_key without a repository that ssh opens, such as "git@host:x.git"',
+    path: ["deploy_key"],
+  },
 );
 
 /**
@@ -33,14 +61,12 @@ export const projectSchema = z.strictObject({
  * @throws {InvalidInputError} with everything that is wrong with it
  */
 export function parseProject(value: unknown): Project {
-  const { name, repository, directory, config_file, engine } = parseWith(
-    projectSchema,
-    value,
-    "the project",
-  );
+  const project = parseWith(projectSchema, value, "the project");
+  const { name, repository, deploy_key, directory, config_file, engine } = project;
   return {
     name,
     ...(repository === undefined ? {} : { repository }),
+    ...(deploy_key === undefined ? {} : { deploy_key }),
     ...(directory === undefined ? {} : { directory }),
     config_file,
     engine,

@@ -32,21 +32,18 @@ export function isReference(text: string): boolean {
   return /^[^-]/.test(text) && !/[\0-\x20\x7f~^:?*[\\]|\.\.|@\{|^@$/.test(text);
 }
 
-/** Reads what `git cat-file --batch` prints: undefined for each object that is missing. */
-export function readBatch(output: Uint8Array, count: number): (Uint8Array | undefined)[] {
-  const objects: (Uint8Array | undefined)[] = [];
-  let offset = 0;
-  while (objects.length < count) {
-    const end = output.indexOf(0x0a, offset);
-    if (end === -1) break;
-    const header = new TextDecoder().decode(output.subarray(offset, end));
-    const size = header.match(/^[0-9a-f]+ \w+ (\d+)$/)?.[1];
-    offset = end + 1;
-    if (size === undefined) objects.push(undefined);
-    else {
-      objects.push(output.subarray(offset, offset + Number(size)));
-      offset += Number(size) + 1;
-    }
-  }
-  return objects;
+/** An object of a repository. */
+export interface GitObject {
+  /** `blob`, `tree`, `commit` or `tag`. */
+  kind: string;
+  content: Uint8Array;
+}
+
+/** Reads what `git cat-file --batch` prints of one object; undefined when that is missing. */
+export function readObject(output: Uint8Array): GitObject | undefined {
+  const end = output.indexOf(0x0a);
+  const header = new TextDecoder().decode(output.subarray(0, Math.max(0, end)));
+  const [, kind, size] = header.match(/^[0-9a-f]+ (\w+) (\d+)$/) ?? [];
+  if (kind === undefined) return undefined;
+  return { kind, content: output.subarray(end + 1, end + 1 + Number(size)) };
 }

@@ -5,12 +5,11 @@
  */
 import { ActionError } from "../errors.ts";
 import { GitError } from "./git.ts";
-import { Mirror } from "./mirror.ts";
+import { Mirror, type MirrorOptions } from "./mirror.ts";
 import { isReference, type Refs } from "./refs.ts";
+import type { Origin } from "./remote.ts";
 
 const NAMES_SHOWN = 20;
-/** Room for what git prints beside the file: a header, and the listing of the commit's top folder. */
-const LISTING_BYTES_MAX = 4 * 1024 * 1024;
 
 /** A repository, by its mirror. */
 export class Repository {
@@ -21,14 +20,14 @@ export class Repository {
   /** Full hashes, by what was asked for. */
   readonly #hashes = new Map<string, string>();
 
-  constructor(projectName: string, mirrorFolder: string, fetchTimeout_ms: number) {
-    this.#projectName = projectName;
-    this.#mirror = new Mirror({ projectName, folder: mirrorFolder, fetchTimeout_ms });
+  constructor(options: MirrorOptions) {
+    this.#projectName = options.projectName;
+    this.#mirror = new Mirror(options);
   }
 
   /** Fetches, and answers the branches. */
-  async fetch(address: string): Promise<Record<string, string>> {
-    await this.#mirror.locate(address);
+  async fetch(origin: Origin): Promise<Record<string, string>> {
+    await this.#mirror.locate(origin);
     const { branches } = await this.#mirror.fetch();
     return Object.fromEntries(branches);
   }
@@ -39,8 +38,8 @@ export class Repository {
    *
    * @throws {ActionError} that lists the branches, when there is nothing of this name
    */
-  async resolve(address: string, reference: string): Promise<string> {
-    await this.#mirror.locate(address);
+  async resolve(origin: Origin, reference: string): Promise<string> {
+    await this.#mirror.locate(origin);
     const refs = await this.#mirror.refs();
     if (refs !== this.#refs) {
       this.#refs = refs;
@@ -57,27 +56,30 @@ export class Repository {
   /**
    * Reads a file of a commit; undefined when there is none.
    *
-   * @throws {ActionError} when it is larger than `bytesMax`
+   * @throws {ActionError} when it is larger than `bytesMax`, or the commit is gone
    */
   async read(commit: string, path: string, bytesMax: number): Promise<Uint8Array | undefined> {
-    const names = [`${commit}^{tree}`, `${commit}:${path}`];
-    const limit = bytesMax + LISTING_BYTES_MAX;
     try {
-      let [tree, file] = await this.#mirror.read(names, limit);
-      if (tree === undefined) {
-        await this.#mirror.heal();
-        [tree, file] = await this.#mirror.read(names, limit);
-      }
+      const file = await this.#mirror.read(commit, path, bytesMax);
       if (file === undefined || file.length <= bytesMax) return file;
     } catch (error) {
-      if (!(error instanceof GitError && error.cut)) throw error;
+      if (!(error instanceof GitError)) throw error;
+      if (!error.cut) throw this.#unreadable(commit, error);
     }
     throw new ActionError(`Cannot read ${path} of commit ${commit}: it is larger than it may be`);
   }
 
-  /** Writes the files of a commit into a folder. */
+  /**
+   * Writes the files of a commit into a folder.
+   *
+   * @throws {ActionError} when the commit is gone
+   */
   async extract(commit: string, folder: string): Promise<void> {
-    await this.#mirror.extract(commit, folder);
+    try {
+      await this.#mirror.extract(commit, folder);
+    } catch (error) {
+      throw error instanceof GitError ? this.#unreadable(commit, error) : error;
+    }
   }
 
   async #find(refs: Refs, reference: string): Promise<string | undefined> {
@@ -88,7 +90,17 @@ export class Repository {
     if (reference === "HEAD") {
       return refs.head ?? refs.branches.get("main") ?? refs.branches.get("master");
     }
-    return /^[0-9a-f]{4,64}$/i.test(reference) ? await this.#mirror.commit(reference) : undefined;
+    return /^[0-9a-f]{4,64}$/i.test(reference)
+      ? await this.#mirror.commit(reference, refs.branches.values().next().value)
+      : undefined;
+  }
+
+  /** Of a mirror that was made anew as well: the remote has the commit no longer. */
+  #unreadable(commit: string, { message }: GitError): ActionError {
+    return new ActionError(
+      `Cannot read commit ${commit} of the repository of project "${this.#projectName}", ` +
+        `nor after its mirror was made anew: ${message}`,
+    );
   }
 
   #unknown({ branches }: Refs, reference: string): ActionError {

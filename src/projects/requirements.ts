@@ -27,11 +27,15 @@ export const mountSchema = z.unknown().transform((value, context): unknown => {
   options: z.record(z.string(), z.unknown()).optional(),
 }));
 
-const range = z.strictObject({ min: z.number().optional(), max: z.number().optional() });
+/** A least and a most. */
+export const rangeSchema = z.strictObject({
+  min: z.number().optional(),
+  max: z.number().optional(),
+});
 
 /** Resources: CPUs, memory in MB, and devices by name. */
 export const resourcesSchema = z.strictObject({
-  cpu: range.optional(),
-  memory: range.optional(),
+  cpu: rangeSchema.optional(),
+  memory: rangeSchema.optional(),
   devices: z.record(z.string().min(1), z.number().min(1)).optional(),
 });

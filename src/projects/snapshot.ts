@@ -13,6 +13,10 @@ import type { TreeCache } from "./tree_cache.ts";
 const FILES_MAX = 100_000;
 const BYTES_MAX = 2 * 1024 ** 3;
 const ATTEMPTS = 5;
+const READ_AT_ONCE = 16;
+const READ_BYTES = 1024 * 1024;
+/** A file that was changed no longer ago may change again without a new time: those are of seconds. */
+const SETTLED_AFTER_MS = 2_000;
 
 /** How much a snapshot may hold. */
 export interface SnapshotLimits {
@@ -20,42 +24,99 @@ export interface SnapshotLimits {
   bytesMax?: number;
 }
 
-/**
- * Takes a snapshot, unless the folder is as one that is there already. `.git` is left out, and so is the
- * service's own data folder.
- *
- * @param directory the folder, absolute
- * @returns the snapshot's commit: `~` and a hash of the paths, sizes, modes and times of its files
- * @throws {ActionError} when the folder is missing, too large, or has links that lead outside of it
- */
-export async function takeSnapshot(
-  directory: string,
-  trees: TreeCache,
-  dataFolder: string,
-  limits: SnapshotLimits = {},
-): Promise<string> {
-  const { filesMax = FILES_MAX, bytesMax = BYTES_MAX } = limits;
-  const root = await realFolder(directory);
-  const hidden = await Deno.realPath(dataFolder).catch(() => dataFolder);
-  const skip = (path: string) => path === ".git" || join(root, path) === hidden;
-  const look = () => listTree(root, { skip, filesMax, bytesMax });
-  // A tree that changes while it is copied is copied again.
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const entries = await look();
-    await checkLinks(root, entries);
-    const commit = commitOf(entries);
-    try {
-      await trees.ensure(commit, async (folder) => {
-        await copyTree(root, entries, folder);
-        if (commitOf(await look()) !== commit) throw new ChangedError();
-      });
-      return commit;
-    } catch (error) {
-      const isGone = error instanceof Deno.errors.NotFound;
-      if (!isGone && !(error instanceof ChangedError)) throw error;
-    }
+/** What {@linkcode Snapshots} is told. */
+export interface SnapshotsOptions {
+  /** The folder, absolute. */
+  directory: string;
+  /** Where snapshots are kept. */
+  trees: TreeCache;
+  /** The service's own data folder, which is left out. */
+  dataFolder: string;
+  limits?: SnapshotLimits;
+}
+
+/** What a file held when it was read. */
+interface Content {
+  /** The file's {@linkcode stampOf}. */
+  stamp: string;
+  hash: string;
+  /** Whether the stamp is another one after any change that is still to come. */
+  isSettled: boolean;
+}
+
+/** The snapshots of one folder. */
+export class Snapshots {
+  readonly #options: SnapshotsOptions;
+  /** What was read of the folder's files, by path, so that it is read once. */
+  #contents = new Map<string, Content>();
+
+  constructor(options: SnapshotsOptions) {
+    this.#options = options;
   }
-  throw new ActionError(`Cannot take a snapshot of ${directory}: its files keep changing`);
+
+  /**
+   * Takes a snapshot, unless there is one of the same content already. `.git` is left out, and so is
+   * the service's own data folder. Do not call it again before it is done.
+   *
+   * @returns the snapshot's commit: `~` and a hash of the paths, modes and contents of its files
+   * @throws {ActionError} when the folder is missing, too large, or has links that lead outside of it
+   */
+  async take(): Promise<string> {
+    const { directory, trees, dataFolder, limits = {} } = this.#options;
+    const { filesMax = FILES_MAX, bytesMax = BYTES_MAX } = limits;
+    const root = await realFolder(directory);
+    const hidden = await Deno.realPath(dataFolder).catch(() => dataFolder);
+    const skip = (path: string) => path === ".git" || join(root, path) === hidden;
+    const look = () => listTree(root, { skip, filesMax, bytesMax });
+    // A tree that changes while it is copied is copied again.
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const entries = await look();
+      await checkLinks(root, entries);
+      try {
+        const commit = await this.#commitOf(root, entries);
+        await trees.ensure(commit, async (folder) => {
+          await copyTree(root, entries, folder);
+          if (await this.#commitOf(root, await look()) !== commit) throw new ChangedError();
+        });
+        return commit;
+      } catch (error) {
+        const isGone = error instanceof Deno.errors.NotFound;
+        if (!isGone && !(error instanceof ChangedError)) throw error;
+      }
+    }
+    throw new ActionError(`Cannot take a snapshot of ${directory}: its files keep changing`);
+  }
+
+  async #commitOf(root: string, entries: readonly TreeEntry[]): Promise<string> {
+    const contents = new Map<string, Content>();
+    const files = entries.filter((entry) => entry.kind === "file");
+    for (let start = 0; start < files.length; start += READ_AT_ONCE) {
+      const some = files.slice(start, start + READ_AT_ONCE);
+      const read = await Promise.all(some.map((file) => this.#contentOf(root, file)));
+      for (const [index, content] of read.entries()) contents.set(some[index]?.path ?? "", content);
+    }
+    this.#contents = contents;
+    const hash = createHash("sha256");
+    for (const entry of entries) {
+      const { kind, path } = entry;
+      const of = entry.kind === "file"
+        ? [entry.mode, contents.get(path)?.hash]
+        : entry.kind === "link"
+        ? [entry.target]
+        : [];
+      hash.update(JSON.stringify([kind, path, ...of]));
+    }
+    return `~${hash.digest("hex")}`;
+  }
+
+  async #contentOf(root: string, file: TreeEntry & { kind: "file" }): Promise<Content> {
+    const stamp = stampOf(file);
+    const known = this.#contents.get(file.path);
+    if (known?.isSettled && known.stamp === stamp) return known;
+    // The file system's time is the machine's, whatever clock the service is given.
+    const isSettled = Date.now() - file.ctime_ms >= SETTLED_AFTER_MS;
+    return { stamp, hash: await hashOf(join(root, file.path), file.size), isSettled };
+  }
 }
 
 class ChangedError extends Error {
@@ -72,10 +133,18 @@ async function realFolder(directory: string): Promise<string> {
   throw new ActionError(`Cannot use the folder ${directory}: it does not exist or is no folder`);
 }
 
-function commitOf(entries: readonly TreeEntry[]): string {
+/** Another text when a file has changed, but for what {@linkcode SETTLED_AFTER_MS} says. */
+function stampOf({ size, mtime_ms, ctime_ms, inode }: TreeEntry & { kind: "file" }): string {
+  return [size, mtime_ms, ctime_ms, inode].join(" ");
+}
+
+async function hashOf(path: string, size: number): Promise<string> {
   const hash = createHash("sha256");
-  for (const entry of entries) {
-    hash.update(JSON.stringify(Object.values(entry)));
+  using file = await Deno.open(path);
+  const buffer = new Uint8Array(Math.min(READ_BYTES, size + 1));
+  for (;;) {
+    const length = await file.read(buffer);
+    if (length === null) return hash.digest("hex");
+    hash.update(buffer.subarray(0, length));
   }
-  return `~${hash.digest("hex")}`;
 }

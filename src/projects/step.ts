@@ -7,6 +7,7 @@ import { z } from "zod";
 import type { Problem } from "../errors.ts";
 import type { Resources } from "../store/executions.ts";
 import { durationSchema } from "./duration.ts";
+import { conditionSchema } from "./expression_schema.ts";
 import { environmentVariableSchema, inputSchema } from "./input.ts";
 import type { EnvironmentVariable, Input } from "./input.ts";
 import { type Parameter, parameterSchema, parameterWarnings } from "./parameter.ts";
@@ -30,6 +31,8 @@ export interface Step {
   sourcePath: string | undefined;
   /** What an execution may use at most. */
   resources: Resources | undefined;
+  /** Whether an execution is started again when it was lost. */
+  autorestart: boolean;
   /** Whether it declares mounts. */
   needsMounts: boolean;
   /** The step as it is written. */
@@ -44,6 +47,7 @@ const fields = z.strictObject({
   category: z.string().optional(),
   icon: z.string().optional(),
   environment: z.string().optional(),
+  autorestart: z.boolean().optional(),
   "environment-variables": z.array(environmentVariableSchema).default([]),
   "environment-variable-groups": z.array(z.string()).optional(),
   inputs: z.array(inputSchema).default([]),
@@ -59,7 +63,7 @@ const fields = z.strictObject({
   resources: resourcesSchema.optional(),
   "runtime-config-preset": z.string().optional(),
   "source-path": z.string().optional(),
-  "stop-condition": z.string().optional(),
+  "stop-condition": conditionSchema.optional(),
   "upload-store": z.string().max(64).optional(),
 });
 
@@ -84,6 +88,7 @@ export const stepSchema = fields.superRefine((written, context) => {
   noOutputTimeout_s: written["no-output-timeout"],
   sourcePath: written["source-path"],
   resources: limitsOf(written.resources),
+  autorestart: written.autorestart ?? false,
   needsMounts: (written.mounts ?? []).length > 0,
 }));
 

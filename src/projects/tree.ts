@@ -11,7 +11,16 @@ const AT_ONCE = 16;
 /** One thing in a tree; paths are relative to it, with `/` between folders. */
 export type TreeEntry =
   | { kind: "folder"; path: string }
-  | { kind: "file"; path: string; size: number; mode: number; mtime_ms: number }
+  | {
+    kind: "file";
+    path: string;
+    size: number;
+    mode: number;
+    mtime_ms: number;
+    /** When anything of it was last changed, which no program can set; in whole seconds. */
+    ctime_ms: number;
+    inode: number;
+  }
   | { kind: "link"; path: string; target: string };
 
 /** Which part of a folder is its tree, and how much it may hold. */
@@ -102,5 +111,7 @@ async function entryOf(root: string, path: string): Promise<TreeEntry | undefine
   if (info.isDirectory) return { kind: "folder", path };
   if (!info.isFile) return undefined;
   const mode = (info.mode ?? 0o644) & 0o777;
-  return { kind: "file", path, size: info.size, mode, mtime_ms: info.mtime?.getTime() ?? 0 };
+  const mtime_ms = info.mtime?.getTime() ?? 0;
+  const ctime_ms = info.ctime?.getTime() ?? 0;
+  return { kind: "file", path, size: info.size, mode, mtime_ms, ctime_ms, inode: info.ino ?? 0 };
 }

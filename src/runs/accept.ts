@@ -1,7 +1,7 @@
 /**
- * Acceptance: the moment at which a launch becomes a run. The run, its payload, its pending work, what
- * it counts against the quotas and the wake-up message are one commit, shared with all launches that
- * wait at that moment. Once it is on disk, and not before, the sender is told.
+ * Acceptance: the moment at which a launch becomes a run. The run, its payload, its pending work and
+ * what it counts against the quotas are one commit, shared with all launches that wait at that moment.
+ * Once it is on disk, and not before, the sender is told.
  *
  * @module
  */
@@ -11,6 +11,7 @@ import { UnavailableError } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { needsUpload, removeUpload, uploadPayload } from "../store/payloads.ts";
 import { acceptWrites, type ActionSettings, type PendingRun, type Run } from "../store/runs.ts";
+import type { Space } from "../store/space.ts";
 import type { Store } from "../store/store.ts";
 import { type Claim, Deliveries, type Delivery } from "./deliveries.ts";
 import type { Quota, Quotas } from "./quotas.ts";
@@ -35,19 +36,31 @@ export interface Launch {
 /** What became of a launch: a run, the quota that was used up, or the run of an earlier delivery. */
 export type Acceptance = { run: Run } | { exhausted: Quota } | { repeatOf: string };
 
+/** What an acceptor works with. */
+export interface AcceptorParts {
+  store: Store;
+  clock: Clock;
+  quotas: Quotas;
+  worker: Worker;
+  /** Knows when the disk has too little room left for more launches. */
+  space?: Pick<Space, "isShort">;
+}
+
 /** Accepts launches. */
 export class Acceptor {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #quotas: Quotas;
   readonly #worker: Worker;
+  readonly #space: Pick<Space, "isShort"> | undefined;
   readonly #deliveries: Deliveries;
 
-  constructor(parts: { store: Store; clock: Clock; quotas: Quotas; worker: Worker }) {
+  constructor(parts: AcceptorParts) {
     this.#store = parts.store;
     this.#clock = parts.clock;
     this.#quotas = parts.quotas;
     this.#worker = parts.worker;
+    this.#space = parts.space;
     this.#deliveries = new Deliveries(parts.store, parts.clock);
   }
 
@@ -65,6 +78,9 @@ export class Acceptor {
   async accept(launch: Launch): Promise<Acceptance> {
     if (this.#worker.isFull) {
       throw new UnavailableError("Cannot accept a launch: too many runs are pending", 10);
+    }
+    if (this.#space?.isShort) {
+      throw new UnavailableError("Cannot accept a launch: the disk is nearly full", 10);
     }
     const { triggerId, delivery } = launch;
     if (delivery === undefined) return await this.#acceptOnce(launch);
@@ -123,7 +139,6 @@ export class Acceptor {
     let exhausted: Quota | undefined;
     let undo: (() => void) | undefined;
     await this.#store.committer.commit({
-      wake: true,
       writes: () => {
         const admission = this.#quotas.admit(launch.triggerId, launch.quotas);
         if ("quota" in admission) {

@@ -18,6 +18,7 @@ import { abandonedUploads, removeUpload } from "../store/payloads.ts";
 import { endedRunsMadeBefore, removeRunWrites } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
 import { loggedTriggers, removeEntriesBefore } from "../store/trigger_log.ts";
+import { getStoredTrigger, removeLeftovers, triggersWithLeftovers } from "../store/triggers.ts";
 
 const STEP_SIZE = 50;
 const PAUSE_MS = 5;
@@ -46,21 +47,33 @@ export interface CleanupReport {
   executions: number;
   log_entries: number;
   uploads: number;
+  /** Rate windows, known deliveries and log entries of triggers that are gone. */
+  leftovers: number;
 }
 
 /**
  * Removes ended runs with their payloads, ended executions with their folders, and log entries that
- * are past retention; chunks of uploads that were never accepted; and unused trees of repositories.
- * What fails is logged, and the rest goes on.
+ * are past retention; chunks of uploads that were never accepted; what is kept of triggers that are gone;
+ * and unused trees of repositories. What fails is logged, and the rest goes on.
  */
 export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   const before_ms = parts.clock.now() - parts.retention_days * DAY_MS;
-  const report: CleanupReport = { runs: 0, executions: 0, log_entries: 0, uploads: 0 };
+  const report: CleanupReport = {
+    runs: 0,
+    executions: 0,
+    log_entries: 0,
+    uploads: 0,
+    leftovers: 0,
+  };
   const steps: [what: string, step: () => Promise<void>][] = [
     ["runs", async () => void (report.runs = await removeRuns(parts, before_ms))],
     ["executions", async () => void (report.executions = await removeExecutions(parts, before_ms))],
     ["log entries", async () => void (report.log_entries = await removeLogs(parts, before_ms))],
     ["uploads", async () => void (report.uploads = await removeUploads(parts))],
+    [
+      "leftovers of triggers",
+      async () => void (report.leftovers = await removeAllLeftovers(parts)),
+    ],
     ["trees", () => pruneTrees(parts)],
   ];
   for (const [what, step] of steps) {
@@ -71,7 +84,8 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
     }
   }
   log.info(
-    "Removed {runs} runs, {executions} executions, {log_entries} log entries, {uploads} uploads",
+    "Removed {runs} runs, {executions} executions, {log_entries} log entries, {uploads} uploads, " +
+      "{leftovers} leftovers of triggers",
     { ...report },
   );
   return report;
@@ -134,6 +148,21 @@ async function removeUploads({ store, clock }: CleanupParts): Promise<number> {
   const abandoned = await abandonedUploads(store, clock.now() - UPLOAD_AGE_MAX_MS);
   for (const runId of abandoned) await removeUpload(store, runId);
   return abandoned.length;
+}
+
+async function removeAllLeftovers({ store, signal }: CleanupParts): Promise<number> {
+  let removed = 0;
+  for await (const triggerId of triggersWithLeftovers(store)) {
+    if (signal.aborted) break;
+    if (await getStoredTrigger(store, triggerId)) continue;
+    let step = STEP_SIZE;
+    while (!signal.aborted && step === STEP_SIZE) {
+      step = await removeLeftovers(store, triggerId, STEP_SIZE);
+      removed += step;
+      await pause();
+    }
+  }
+  return removed;
 }
 
 async function pruneTrees({ store, projects }: CleanupParts): Promise<void> {

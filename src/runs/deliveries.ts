@@ -10,7 +10,12 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../clock.ts";
 import type { Write } from "../store/committer.ts";
 import { keys } from "../store/keys.ts";
+import { logDamage, readValue } from "../store/reading.ts";
 import type { Store } from "../store/store.ts";
+
+/** How many deliveries are looked at in one step, and how long others are let in between two. */
+const STEP_SIZE = 500;
+const PAUSE_MS = 5;
 
 /** What tells one delivery from another. */
 export interface Delivery {
@@ -64,10 +69,10 @@ export class Deliveries {
     };
     try {
       const key = keys.delivery(triggerId, hash);
-      const { value } = await this.#store.kv.get<KnownDelivery>(key);
-      if (value !== null && value.until_ms > this.#clock.steady()) {
-        settle(value.run_id);
-        return { repeatOf: value.run_id };
+      const known = await knownDelivery(this.#store, key);
+      if (known !== undefined && known.until_ms > this.#clock.steady()) {
+        settle(known.run_id);
+        return { repeatOf: known.run_id };
       }
       return { writes: (runId) => [this.#write(key, runId, delivery.window_s)], settle };
     } catch (error) {
@@ -79,6 +84,48 @@ export class Deliveries {
   #write(key: Deno.KvKey, run_id: string, window_s: number): Write {
     const until_ms = Math.ceil(this.#clock.steady() + window_s * 1_000);
     const value: KnownDelivery = { run_id, until_ms };
-    return { key, value, expireIn_ms: window_s * 1_000 };
+    return { key, value, bytes: 256 };
   }
+}
+
+/**
+ * Removes the deliveries whose window is over, in small steps with pauses between them, so launches
+ * never wait for more than one step.
+ *
+ * @returns how many there were
+ */
+export async function removeEndedDeliveries(
+  { store, clock, signal }: { store: Store; clock: Clock; signal: AbortSignal },
+): Promise<number> {
+  const prefix = ["delivery"];
+  let last: Deno.KvKey | undefined;
+  let removed = 0;
+  while (!signal.aborted) {
+    // No key has `true` where another one ends.
+    const selector = last === undefined ? { prefix } : { prefix, start: [...last, true] };
+    const options = { limit: STEP_SIZE, batchSize: STEP_SIZE };
+    const page = await Array.fromAsync(store.kv.list<unknown>(selector, options));
+    const now_ms = clock.steady();
+    const ended = page.filter(({ value }) => !isKnown(value) || value.until_ms <= now_ms);
+    await store.committer.writeInParts(ended.map(({ key }) => ({ key })));
+    removed += ended.length;
+    last = page.at(-1)?.key;
+    if (page.length < STEP_SIZE) break;
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+  return removed;
+}
+
+async function knownDelivery(store: Store, key: Deno.KvKey): Promise<KnownDelivery | undefined> {
+  const value = await readValue(store.kv, key);
+  if (value === null) return undefined;
+  if (isKnown(value)) return value;
+  logDamage(key);
+  return undefined;
+}
+
+function isKnown(value: unknown): value is KnownDelivery {
+  return typeof value === "object" && value !== null &&
+    "run_id" in value && typeof value.run_id === "string" &&
+    "until_ms" in value && typeof value.until_ms === "number";
 }

@@ -9,6 +9,7 @@ import type { Clock } from "../clock.ts";
 import { admit, type RateWindow, settle } from "../conditions/rate_limit.ts";
 import type { Write } from "../store/committer.ts";
 import { keys } from "../store/keys.ts";
+import { logDamage, readValue } from "../store/reading.ts";
 import type { Store } from "../store/store.ts";
 
 /** At most `quota` launches in any span of `period` seconds. */
@@ -40,11 +41,11 @@ export class Quotas {
     for (const { period } of quotas) {
       const name = windowName(triggerId, period);
       if (this.#windows.has(name)) continue;
-      const { value } = await this.#store.kv.get<RateWindow>(keys.rate(triggerId, period));
+      const window = await storedWindow(this.#store, keys.rate(triggerId, period));
       // Another launch may have read and changed it meanwhile.
       if (this.#windows.has(name)) continue;
       // The clock may have been set back since it was stored; from here on it only moves forward.
-      this.#windows.set(name, settle(value ?? undefined, period, this.#clock.steady()));
+      this.#windows.set(name, settle(window, period, this.#clock.steady()));
     }
   }
 
@@ -102,4 +103,19 @@ export function smallestByPeriod(quotas: readonly Quota[]): Quota[] {
 
 function windowName(triggerId: string, period_s: number): string {
   return `${triggerId}/${period_s}`;
+}
+
+/** A window that is damaged counts nothing: that may be too little once, and is over after a period. */
+async function storedWindow(store: Store, key: Deno.KvKey): Promise<RateWindow | undefined> {
+  const value = await readValue(store.kv, key);
+  if (value === null) return undefined;
+  if (isWindow(value)) return value;
+  logDamage(key);
+  return undefined;
+}
+
+function isWindow(value: unknown): value is RateWindow {
+  return typeof value === "object" && value !== null && "total" in value && "slots" in value &&
+    Number.isSafeInteger(value.total) && Array.isArray(value.slots) &&
+    value.slots.every((slot) => Array.isArray(slot) && slot.every(Number.isSafeInteger));
 }

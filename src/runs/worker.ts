@@ -3,8 +3,8 @@
  *
  * What is pending in the database is the truth. A run that this process accepts is its own from the
  * acceptance commit on and is handed over in memory; whatever else is pending (accepted before a
- * crash, or when memory held enough already) is found by listing: at start, when a wake-up message
- * arrives, when there is room again, and by a sweep each minute.
+ * crash, or when memory held enough already) is found by listing: at start, when there is room again,
+ * and by a sweep each minute.
  *
  * @module
  */
@@ -12,12 +12,15 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { messageOf } from "../errors.ts";
 import { newId } from "../ids.ts";
+import type { Write } from "../store/committer.ts";
 import { keys } from "../store/keys.ts";
+import { readValue, scan } from "../store/reading.ts";
 import {
   type ActionOutcome,
+  damagedRun,
   endWrites,
   getPending,
-  listPending,
+  pendingEntries,
   type PendingRun,
   type Run,
   type RunStatus,
@@ -42,7 +45,7 @@ const BACKLOG_MAX = 100_000;
 /** How long a worker is taken to be alive after its last sign of life. */
 const LEASE_MS = 60_000;
 const HEARTBEAT_MS = 20_000;
-const END_RETRY_MS = 1_000;
+const RETRY_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "runs"]);
 
@@ -52,7 +55,7 @@ export interface WaitingRun extends PendingRun {
   repeated: boolean;
 }
 
-/** Performs the actions of a run and answers what came of each; it never throws. */
+/** Performs the actions of a run and answers what came of each. */
 export type Perform = (waiting: WaitingRun, signal: AbortSignal) => Promise<ActionOutcome[]>;
 
 /** What a worker works with. */
@@ -114,14 +117,10 @@ export class Worker {
    * Shows itself alive and takes over what is pending. Call it once, before anything is accepted.
    */
   async start(): Promise<void> {
-    const { store } = this.#parts;
-    // The data folder is this process's alone, so whoever left a lease here is gone.
-    for await (const { key } of store.kv.list({ prefix: ["worker"] })) await store.kv.delete(key);
-    for await (const _ of listPending(store)) this.#backlog++;
+    for await (const _ of scan(this.#parts.store.kv, ["pending"])) this.#backlog++;
+    await this.#removeLeases();
     await this.#showAlive();
-    this.#heartbeat = setInterval(() => {
-      this.#showAlive().catch((error) => log.error("Cannot renew the lease: {error}", { error }));
-    }, HEARTBEAT_MS);
+    this.#heartbeat = setInterval(() => void this.#showAlive(), HEARTBEAT_MS);
     this.claim();
   }
 
@@ -162,11 +161,6 @@ export class Worker {
         this.#claimAgain = false;
         this.claim();
       });
-  }
-
-  /** Reacts to a wake-up message: what this process accepted it has in memory already. */
-  wake(): void {
-    if (this.#hasRoom && this.#backlog > this.#held.size) this.claim();
   }
 
   /**
@@ -227,12 +221,8 @@ export class Worker {
         this.#next();
       }, PACE_MS);
     }
-    this.wake();
-  }
-
-  /** Whether so few runs wait in memory that further ones should be looked for. */
-  get #hasRoom(): boolean {
-    return this.#waiting.length < this.#concurrency;
+    const hasRoom = this.#waiting.length < this.#concurrency;
+    if (hasRoom && this.#backlog > this.#held.size) this.claim();
   }
 
   /**
@@ -245,45 +235,93 @@ export class Worker {
     return Math.min(this.#concurrency, wanted);
   }
 
+  /** Performs a run and stores its end. Never rejects. */
   async #perform(waiting: WaitingRun): Promise<void> {
-    const actions = await this.#parts.perform(waiting, this.#abort.signal);
+    const actions = await this.#outcomes(waiting);
     // What was cut off by the stop is not an outcome: the run stays pending and is done again.
-    if (this.#abort.signal.aborted) return;
-    const run: Run = {
-      ...waiting.run,
-      status: statusOf(actions),
-      ended_at: new Date(this.#parts.clock.now()).toISOString(),
-      actions,
-    };
-    while (!await this.#storeEnd(run)) {
-      if (this.#abort.signal.aborted) return;
-      await new Promise((resolve) => setTimeout(resolve, END_RETRY_MS));
+    if (actions === undefined || this.#abort.signal.aborted) return;
+    await this.#end({ ...waiting.run, status: statusOf(actions), actions });
+  }
+
+  /**
+   * What came of the actions; undefined when the worker was closed before that was known. Actions that
+   * failed while the database could not store may have failed for that alone: they are performed again.
+   */
+  async #outcomes(waiting: WaitingRun): Promise<ActionOutcome[] | undefined> {
+    const { signal } = this.#abort;
+    const { committer } = this.#parts.store;
+    for (let { repeated } = waiting; !signal.aborted; repeated = true) {
+      const failuresBefore = committer.failures;
+      const actions = await this.#outcomesOnce({ ...waiting, repeated });
+      if (committer.failures === failuresBefore || statusOf(actions) === "completed") {
+        return actions;
+      }
+      log.warn("Cannot perform run {run_id} while nothing can be stored, trying again", {
+        run_id: waiting.run.id,
+      });
+      await pause(RETRY_MS);
     }
+    return undefined;
+  }
+
+  async #outcomesOnce(waiting: WaitingRun): Promise<ActionOutcome[]> {
+    try {
+      return await this.#parts.perform(waiting, this.#abort.signal);
+    } catch (error) {
+      log.error("Cannot perform run {run_id}: {error}", { run_id: waiting.run.id, error });
+      return waiting.actions.map(({ type }) => ({ action: type, error: messageOf(error) }));
+    }
+  }
+
+  /** Stores the end of a run and tells of it. */
+  async #end(run: Run): Promise<void> {
+    const ended = this.#ended(run);
+    while (!await this.#storeEnd(run.id, endWrites(ended))) {
+      if (this.#abort.signal.aborted) return;
+      await pause(RETRY_MS);
+    }
+    this.#tell(ended);
+  }
+
+  #ended(run: Run): Run {
+    return { ...run, ended_at: new Date(this.#parts.clock.now()).toISOString() };
+  }
+
+  async #storeEnd(run_id: string, writes: readonly Write[]): Promise<boolean> {
+    try {
+      await this.#parts.store.committer.write(writes);
+      return true;
+    } catch (error) {
+      const details = { run_id, error: messageOf(error) };
+      log.error("Cannot store the end of run {run_id}, trying again: {error}", details);
+      return false;
+    }
+  }
+
+  /** Tells of an end that is on disk. */
+  #tell(run: Run): void {
     this.#backlog--;
     this.#held.delete(run.id);
     for (const tell of this.#watchers.get(run.id) ?? []) tell();
-    this.#parts.onEnd?.(run);
-  }
-
-  async #storeEnd(run: Run): Promise<boolean> {
     try {
-      await this.#parts.store.committer.write(endWrites(run));
-      return true;
+      this.#parts.onEnd?.(run);
     } catch (error) {
-      log.error("Cannot store the end of run {run_id}, trying again: {error}", {
-        run_id: run.id,
-        error: messageOf(error),
-      });
-      return false;
+      log.error("Cannot tell of the end of run {run_id}: {error}", { run_id: run.id, error });
     }
   }
 
   async #claimPending(): Promise<void> {
     const { store } = this.#parts;
     const alive = new Map<string, boolean>();
-    for await (const { run: { id }, worker } of listPending(store)) {
+    for await (const { key, pending: found } of pendingEntries(store)) {
       if (this.#closing || this.#waiting.length >= this.#heldMax) return;
+      const id = String(key[1]);
       if (this.#held.has(id)) continue;
+      if (found === undefined) {
+        await this.#endDamaged(key);
+        continue;
+      }
+      const { worker } = found;
       if (worker !== this.id) {
         if (!alive.has(worker)) alive.set(worker, await this.#isAlive(worker));
         if (alive.get(worker)) continue;
@@ -294,6 +332,13 @@ export class Worker {
       this.#held.add(id);
       await this.#claim({ ...pending, worker: this.id }, worker);
     }
+  }
+
+  /** Ends a run of which nobody can tell any more what was to be done. */
+  async #endDamaged(key: Deno.KvKey): Promise<void> {
+    const run = this.#ended(await damagedRun(this.#parts.store, String(key[1])));
+    // The next look tries again where this one cannot.
+    if (await this.#storeEnd(run.id, [...endWrites(run), { key }])) this.#tell(run);
   }
 
   async #claim(pending: PendingRun, before: string): Promise<void> {
@@ -311,14 +356,34 @@ export class Worker {
   }
 
   async #isAlive(workerId: string): Promise<boolean> {
-    const { value } = await this.#parts.store.kv.get<WorkerLease>(keys.worker(workerId));
-    return value !== null && value.until_ms > this.#parts.clock.now();
+    const lease = await readValue(this.#parts.store.kv, keys.worker(workerId));
+    return isLease(lease) && lease.until_ms > this.#parts.clock.now();
+  }
+
+  /** The data folder is this process's alone, so whoever left a lease here is gone. */
+  async #removeLeases(): Promise<void> {
+    const { kv, committer } = this.#parts.store;
+    const leases: Write[] = [];
+    for await (const { key } of scan(kv, ["worker"])) leases.push({ key });
+    // On a full disk they stay, and what they hold is taken over when they have run out.
+    await committer.write(leases)
+      .catch((error) => log.error("Cannot remove the leases: {error}", { error }));
   }
 
   async #showAlive(): Promise<void> {
-    const lease: WorkerLease = { until_ms: this.#parts.clock.now() + LEASE_MS };
-    await this.#parts.store.committer.write([{ key: keys.worker(this.id), value: lease }]);
+    const value: WorkerLease = { until_ms: this.#parts.clock.now() + LEASE_MS };
+    await this.#parts.store.committer.write([{ key: keys.worker(this.id), value }])
+      .catch((error) => log.error("Cannot renew the lease: {error}", { error }));
   }
+}
+
+function isLease(value: unknown): value is WorkerLease {
+  return typeof value === "object" && value !== null && "until_ms" in value &&
+    typeof value.until_ms === "number";
+}
+
+function pause(time_ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, time_ms));
 }
 
 /** The status that a run ends with, by what came of its actions. */

@@ -2,8 +2,12 @@
  * Group commit. A commit of Deno KV costs one fsync whatever it holds, so what is to be written while
  * a commit is under way waits and then goes into the next one, together.
  *
+ * Neither the queue of Deno KV nor its expiry of keys is used: both write by themselves, and where the
+ * disk is full that ends the process ("KV queue dequeue failed", "KV collect expired failed").
+ *
  * @module
  */
+import { getLogger } from "@logtape/logtape";
 import { messageOf, UnavailableError } from "../errors.ts";
 
 /** Limits of one atomic operation of Deno KV, with some room left below each. */
@@ -17,14 +21,14 @@ const WAITING_MAX = 16_384;
 /** What a value is taken to need when its writer does not say. */
 const VALUE_BYTES_DEFAULT = 1_024;
 
+const log = getLogger(["hooklaunch", "store"]);
+
 /** One key to write, or to delete when `value` is undefined. */
 export interface Write {
   key: Deno.KvKey;
   value?: unknown;
   /** An upper bound of the value's stored size, where it may exceed 1 KiB. */
   bytes?: number;
-  /** Lets the database remove it after so many milliseconds; that may come a minute late. */
-  expireIn_ms?: number;
   /** Writes of one batch with the same name become one: the last stands. */
   sharedAs?: string;
 }
@@ -39,8 +43,6 @@ export interface Change {
   writes(): readonly Write[];
   /** Takes back what `writes` changed in memory, when the batch could not be stored. */
   undo?(): void;
-  /** Puts the wake-up message for workers into the same commit. */
-  wake?: boolean;
 }
 
 interface Waiting {
@@ -57,8 +59,6 @@ interface Prepared extends Waiting {
 export interface CommitterEvents {
   /** A batch was stored: how many changes it held and how long it took. */
   onCommit?(changes: number, duration_ms: number): void;
-  /** The wake-up message to put into this commit, or undefined when one is under way already. */
-  wakeMessage?(): unknown;
 }
 
 /** Stores changes in batches, in the order in which they come. */
@@ -67,6 +67,7 @@ export class Committer {
   readonly #events: CommitterEvents;
   #waiting: Waiting[] = [];
   #running = false;
+  #failures = 0;
   #idle: Promise<void> = Promise.resolve();
 
   constructor(kv: Deno.Kv, events: CommitterEvents = {}) {
@@ -79,6 +80,11 @@ export class Committer {
     return this.#waiting.length;
   }
 
+  /** How many changes could not be stored at the time, and might have been at another. */
+  get failures(): number {
+    return this.#failures;
+  }
+
   /**
    * Stores a change. The promise resolves when it is on disk.
    *
@@ -86,6 +92,7 @@ export class Committer {
    */
   commit(change: Change): Promise<void> {
     if (this.#waiting.length >= WAITING_MAX) {
+      this.#failures++;
       return Promise.reject(new UnavailableError("Cannot store: too many changes wait", 1));
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -131,7 +138,7 @@ export class Committer {
   #take(): Prepared[] {
     const batch: Prepared[] = [];
     const shared = new Set<string>();
-    let mutations = 1; // the wake-up message
+    let mutations = 0;
     let bytes = 0;
     let keyBytes = 0;
     let taken = 0;
@@ -172,24 +179,45 @@ export class Committer {
       for (const { change } of batch.toReversed()) change.undo?.();
       // One value that the database refuses must not take the others down with it.
       if (batch.length > 1 && isRefusedValue(error)) return await this.#storeEach(batch);
-      const reason = asUnavailable(error);
-      for (const waiting of batch) waiting.reject(reason);
+      this.#fail(batch, error);
       return;
     }
-    this.#events.onCommit?.(batch.length, performance.now() - started);
-    for (const waiting of batch) waiting.resolve();
+    this.#stored(batch, started);
   }
 
   async #storeEach(batch: readonly Prepared[]): Promise<void> {
     for (const waiting of batch) {
+      const started = performance.now();
+      let list: readonly Write[];
       try {
-        const list = waiting.change.writes();
+        list = waiting.change.writes();
+      } catch (error) {
+        waiting.reject(error);
+        continue;
+      }
+      try {
         await this.#atomic([{ ...waiting, list }]);
-        waiting.resolve();
       } catch (error) {
         waiting.change.undo?.();
-        waiting.reject(asUnavailable(error));
+        this.#fail([waiting], error);
+        continue;
       }
+      this.#stored([waiting], started);
+    }
+  }
+
+  #fail(batch: readonly Waiting[], error: unknown): void {
+    const reason = asUnavailable(error);
+    if (reason instanceof UnavailableError) this.#failures += batch.length;
+    for (const waiting of batch) waiting.reject(reason);
+  }
+
+  #stored(batch: readonly Waiting[], started: number): void {
+    for (const waiting of batch) waiting.resolve();
+    try {
+      this.#events.onCommit?.(batch.length, performance.now() - started);
+    } catch (error) {
+      log.error("Cannot tell of a commit: {error}", { error });
     }
   }
 
@@ -197,9 +225,7 @@ export class Committer {
     const operation = this.#kv.atomic();
     const shared = new Map<string, Write>();
     let count = 0;
-    let wake = false;
-    for (const { change, list } of batch) {
-      wake ||= change.wake === true;
+    for (const { list } of batch) {
       for (const write of list) {
         if (write.sharedAs === undefined) {
           apply(operation, write);
@@ -209,17 +235,14 @@ export class Committer {
     }
     for (const write of shared.values()) apply(operation, write);
     if (count + shared.size === 0) return;
-    const message = wake ? this.#events.wakeMessage?.() : undefined;
-    if (message !== undefined) operation.enqueue(message);
     const result = await operation.commit();
     if (!result.ok) throw new Error("Cannot store: the commit was refused without a check");
   }
 }
 
-function apply(operation: Deno.AtomicOperation, { key, value, expireIn_ms }: Write): void {
+function apply(operation: Deno.AtomicOperation, { key, value }: Write): void {
   if (value === undefined) operation.delete(key);
-  else if (expireIn_ms === undefined) operation.set(key, value);
-  else operation.set(key, value, { expireIn: expireIn_ms });
+  else operation.set(key, value);
 }
 
 function sizeOf(
@@ -244,7 +267,7 @@ function sizeOf(
 
 /** Deno KV throws a TypeError for a value or a key over its limits, and tells them apart by text alone. */
 function isRefusedValue(error: unknown): boolean {
-  return /too large|too many|could not be cloned|Expected/i.test(messageOf(error));
+  return /too large|too many|could not be cloned|cannot be empty|expected/i.test(messageOf(error));
 }
 
 function asUnavailable(error: unknown): Error {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { idTime } from "../ids.ts";
+import { derivedId, idTime, isId } from "../ids.ts";
 import { keys } from "./keys.ts";
 import type { Change, Write } from "./committer.ts";
 import type { EngineSettings } from "./projects.ts";
@@ -30,7 +30,7 @@ export function hasEnded(status: ExecutionStatus): boolean {
 /** A file that an execution finds in one of its inputs, and where it comes from. */
 export type InputFile =
   /** The payload of a run. */
-  | { name: string; payload_of: string; size: number }
+  | { name: string; payload_of: string; size: number; sha256?: string }
   /** An output of an earlier execution. */
   | { name: string; output_of: string; path: string; size: number; sha256: string }
   /** Something to be fetched, or a `datum://` id: see the engine for the schemes it takes. */
@@ -101,6 +101,8 @@ export interface Execution {
 const ENGINE_BYTES = 4 * 1024;
 /** What one read of Deno KV takes. */
 const KEYS_PER_READ = 10;
+/** How many executions of one millisecond are looked through; more ids are not made in one. */
+const SAME_TIME_MAX = 4_096;
 
 /** The writes that store an execution and keep the list of open ones true. */
 export function executionWrites(execution: Execution): Write[] {
@@ -179,6 +181,32 @@ export async function endedExecutionsMadeBefore(
     if (hasEnded(value.status)) ended.push(value);
   }
   return { ended, last, isEnd: looked < limit };
+}
+
+/**
+ * The id by which an output can be an input of later executions, as `datum://<id>`.
+ *
+ * @param path the output's path, as the execution's record lists it
+ */
+export function datumId(executionId: string, path: string): string {
+  return derivedId(executionId, "datum", path);
+}
+
+/** Finds the output that a datum id stands for; undefined when none that is kept has this id. */
+export async function findDatum(
+  store: Store,
+  id: string,
+): Promise<{ execution: Execution; output: OutputFile } | undefined> {
+  if (!isId(id)) return undefined;
+  // It carries its execution's time, which is what an id begins with. `.` is what comes behind `-`.
+  const time = id.slice(0, "00000000-0000".length);
+  const selector = { start: keys.execution(`${time}-`), end: keys.execution(`${time}.`) };
+  const options = { limit: SAME_TIME_MAX, batchSize: 100 };
+  for await (const { value: execution } of store.kv.list<Execution>(selector, options)) {
+    const output = execution.outputs.find(({ path }) => datumId(execution.id, path) === id);
+    if (output) return { execution, output };
+  }
+  return undefined;
 }
 
 /** Removes the record of an ended execution. */

@@ -5,8 +5,11 @@
  * @module
  */
 
-/** The format of what is stored; a store of another format is refused at open. */
-export const FORMAT_VERSION = 1;
+/**
+ * The format of what is stored. What an earlier version has stored is brought up to it when it is opened,
+ * by `migrations.ts`; a newer format is refused.
+ */
+export const FORMAT_VERSION = 2;
 
 /** The keys, by what they hold. */
 export const keys = {

@@ -5,9 +5,11 @@
  *
  * @module
  */
+import { createHash } from "node:crypto";
 import { idTime } from "../ids.ts";
 import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
+import { readValue } from "./reading.ts";
 import type { Store } from "./store.ts";
 
 /** The size of a chunk. A value of Deno KV holds 64 KiB. */
@@ -69,24 +71,48 @@ export function removePayloadWrites(runId: string, size: number): Write[] {
 /**
  * Reads a payload chunk by chunk.
  *
- * @throws {CorruptPayloadError} when a chunk is missing or has a wrong size
+ * @param sha256 what the bytes must hash to, in hex; the last chunk comes only when they do
+ * @throws {CorruptPayloadError} when a chunk is missing or has a wrong size, or the bytes are others
  */
 export async function* readPayload(
   store: Store,
   runId: string,
   size: number,
+  sha256?: string,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  for (let index = 0; index < chunkCount(size); index++) {
-    const { value } = await store.kv.get<Uint8Array<ArrayBuffer>>(keys.payload(runId, index));
+  const hash = createHash("sha256");
+  const chunks = chunkCount(size);
+  for (let index = 0; index < chunks; index++) {
+    const value = await readValue(store.kv, keys.payload(runId, index));
     const expected = Math.min(CHUNK_BYTES, size - index * CHUNK_BYTES);
-    if (value?.length !== expected) {
+    if (!isBytes(value) || value.length !== expected) {
       throw new CorruptPayloadError(
         `Cannot read the payload of run ${runId}: chunk ${index} should have ${expected} bytes, ` +
-          `found ${value === null ? "none" : value.length}`,
+          `found ${isBytes(value) ? value.length : "none"}`,
       );
+    }
+    if (sha256 !== undefined) {
+      hash.update(value);
+      if (index === chunks - 1 && hash.digest("hex") !== sha256) {
+        throw new CorruptPayloadError(
+          `Cannot read the payload of run ${runId}: its bytes are not those that came`,
+        );
+      }
     }
     yield value;
   }
+}
+
+/** How many bytes are stored of a payload whose run does not tell its size. */
+export async function storedSize(store: Store, runId: string): Promise<number> {
+  let index = 0;
+  while (await readValue(store.kv, keys.payload(runId, index)) !== null) index++;
+  return index * CHUNK_BYTES;
+}
+
+/** Deno KV gives back a Uint8Array of its own, never a view of shared memory. */
+function isBytes(value: unknown): value is Uint8Array<ArrayBuffer> {
+  return value instanceof Uint8Array;
 }
 
 /** The runs whose upload began before `before_ms` and was never accepted. */

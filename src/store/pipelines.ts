@@ -70,6 +70,8 @@ export interface Pipeline {
   /** The pipeline that it is a copy of. */
   copy_of?: string;
   status: PipelineStatus;
+  /** How it ends when what runs of it has ended, once that is decided. */
+  ending?: "stopped" | "error";
   created_at: string;
   ended_at?: string;
   /** Why it ended as it did, unless it is complete. */

@@ -12,6 +12,8 @@ export interface Project {
   name: string;
   /** Anything that git can fetch; either this or `directory`. */
   repository?: string;
+  /** The path of the private key that opens the repository. */
+  deploy_key?: string;
   /** A plain folder. */
   directory?: string;
   /** The project configuration file, relative to the repository. */

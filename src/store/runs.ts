@@ -6,7 +6,8 @@
 import { idTime } from "../ids.ts";
 import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
-import { type PayloadInfo, payloadWrites, removePayloadWrites } from "./payloads.ts";
+import { type PayloadInfo, payloadWrites, removePayloadWrites, storedSize } from "./payloads.ts";
+import { logDamage, readValue, scan } from "./reading.ts";
 import type { Store } from "./store.ts";
 
 /** How far a run is. All but the first are ends. */
@@ -102,24 +103,107 @@ export function removeRunWrites(run: Run): Write[] {
   ];
 }
 
-/** Reads a run, pending or ended; undefined when there is none of this id. */
+/** Reads a run, pending or ended; undefined when there is none of this id, or none that is whole. */
 export async function getRun(store: Store, id: string): Promise<Run | undefined> {
-  // Both in one look: a run that ends between two looks would be in neither.
-  const [ended, pending] = await store.kv.getMany<[Run, PendingRun]>([
-    keys.run(id),
-    keys.pending(id),
-  ]);
-  return ended.value ?? pending.value?.run;
+  const [ended, pending] = await readBoth(store, id);
+  if (ended !== null) return wholeRun(ended, keys.run(id));
+  return pending === null ? undefined : wholePending(pending, keys.pending(id))?.run;
 }
 
-/** Reads a run that has not ended; undefined when it has, or never was. */
+/** Both in one look: a run that ends between two looks would be in neither. */
+async function readBoth(store: Store, id: string): Promise<[ended: unknown, pending: unknown]> {
+  try {
+    const [ended, pending] = await store.kv.getMany<[unknown, unknown]>([
+      keys.run(id),
+      keys.pending(id),
+    ]);
+    return [ended.value, pending.value];
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return [await readValue(store.kv, keys.run(id)), await readValue(store.kv, keys.pending(id))];
+  }
+}
+
+/** Reads a run that has not ended; undefined when it has, or never was, or is damaged. */
 export async function getPending(store: Store, id: string): Promise<PendingRun | undefined> {
-  return (await store.kv.get<PendingRun>(keys.pending(id))).value ?? undefined;
+  const key = keys.pending(id);
+  const value = await readValue(store.kv, key);
+  return value === null ? undefined : wholePending(value, key);
 }
 
-/** The runs that have not ended, oldest first. */
+/** The runs that have not ended, oldest first; undefined in place of one whose record is damaged. */
+export async function* pendingEntries(
+  store: Store,
+): AsyncGenerator<{ key: Deno.KvKey; pending: PendingRun | undefined }> {
+  for await (const { key, value } of scan(store.kv, ["pending"])) {
+    yield { key, pending: wholePending(value, key) };
+  }
+}
+
+/** The runs that have not ended, oldest first, but for those whose record is damaged. */
 export async function* listPending(store: Store): AsyncGenerator<PendingRun> {
-  for await (const { value } of store.kv.list<PendingRun>({ prefix: ["pending"] })) yield value;
+  for await (const { pending } of pendingEntries(store)) if (pending) yield pending;
+}
+
+/**
+ * What can be said of a run whose record is damaged: its id, its trigger, and that it failed.
+ *
+ * @param id as its key has it
+ */
+export async function damagedRun(store: Store, id: string): Promise<Run> {
+  const time_ms = idTime(id);
+  return {
+    id,
+    trigger_id: await triggerOf(store, id) ?? "",
+    project: "",
+    status: "error",
+    created_at: new Date(Number.isFinite(time_ms) ? time_ms : 0).toISOString(),
+    remote_ip: "",
+    payload: { size: await storedSize(store, id), sha256: "" },
+    actions: [{ action: "none", error: "The record of the run is damaged: nothing was done" }],
+  };
+}
+
+/** Which trigger lists a run as its own. */
+async function triggerOf(store: Store, runId: string): Promise<string | undefined> {
+  for await (const { key } of scan(store.kv, ["trigger"])) {
+    const id = String(key[1]);
+    if ((await store.kv.get(keys.triggerRun(id, runId))).value !== null) return id;
+  }
+  return undefined;
+}
+
+/** The value as a run, if it is one; otherwise the log says so. */
+function wholeRun(value: unknown, key: Deno.KvKey): Run | undefined {
+  if (isRun(value)) return value;
+  logDamage(key);
+  return undefined;
+}
+
+function wholePending(value: unknown, key: Deno.KvKey): PendingRun | undefined {
+  if (isPending(value) && value.run.id === key[1]) return value;
+  logDamage(key);
+  return undefined;
+}
+
+function isPending(value: unknown): value is PendingRun {
+  if (!isObject(value)) return false;
+  const { run, actions, worker } = value;
+  return isRun(run) && typeof worker === "string" && Array.isArray(actions) &&
+    actions.every((action) => isObject(action) && typeof action.type === "string");
+}
+
+/** Looks at what the code relies on: who writes these records is this file alone. */
+function isRun(value: unknown): value is Run {
+  if (!isObject(value) || !isObject(value.payload) || !Array.isArray(value.actions)) return false;
+  const { id, trigger_id, project, status, created_at, payload } = value;
+  return [id, trigger_id, project, status, created_at, payload.sha256].every((text) =>
+    typeof text === "string"
+  ) && Number.isSafeInteger(payload.size) && value.actions.every(isObject);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
 }
 
 /**
@@ -156,12 +240,11 @@ export async function endedRunsMadeBefore(
   before_ms: number,
   { after, limit }: { after?: string; limit: number },
 ): Promise<Run[]> {
-  const prefix = ["run"];
-  const selector = after === undefined ? { prefix } : { prefix, start: [...prefix, `${after}\0`] };
   const found: Run[] = [];
-  for await (const { key, value } of store.kv.list<Run>(selector, { limit })) {
-    if (idTime(String(key[1])) >= before_ms) break;
-    found.push(value);
+  for await (const { key, value } of scan(store.kv, ["run"], { after, batchSize: limit })) {
+    const id = String(key[1]);
+    if (idTime(id) >= before_ms || found.length >= limit) break;
+    found.push(wholeRun(value, key) ?? await damagedRun(store, id));
   }
   return found;
 }

@@ -7,10 +7,12 @@ import { join } from "node:path";
 import { ConflictError } from "../errors.ts";
 import { Committer, type CommitterEvents } from "./committer.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
+import { migrate } from "./migrations.ts";
 
 /** The name of the database file in the data folder. */
 export const DATABASE_FILE = "hooklaunch.kv";
-const LOCK_FILE = "lock";
+/** The name of the file in the data folder that the process which has it open holds a lock on. */
+export const LOCK_FILE = "lock";
 /** A process that was killed may leave a child that holds the lock for the moment before its exec. */
 const LOCK_PATIENCE_MS = 1_000;
 const LOCK_RETRY_MS = 20;
@@ -28,24 +30,27 @@ export interface Store extends AsyncDisposable {
 /** What {@linkcode openStore} may be told. */
 export interface OpenStoreOptions {
   events?: CommitterEvents;
+  /** Whether what an earlier version has stored is left in its format, to be read only. */
+  keepFormat?: boolean;
 }
 
 /**
- * Opens the database of a data folder, making the folder when it is missing.
+ * Opens the database of a data folder, making the folder when it is missing, and brings it up to this
+ * version's format.
  *
  * A second process on the same file would make commits fail with "database is locked" and would
  * count quotas on its own, so the folder is held by an exclusive lock, which the operating system
  * frees when the process ends in whatever way.
  *
- * @throws {ConflictError} when another process has the folder, or its format is not this version's
+ * @throws {ConflictError} when another process has the folder, or this version cannot read its format
  */
 export async function openStore(folder: string, options: OpenStoreOptions = {}): Promise<Store> {
   await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
-  const lock = await lockFolder(folder);
+  const lock = await lockDataFolder(folder);
   let kv: Deno.Kv | undefined;
   try {
     kv = await Deno.openKv(join(folder, DATABASE_FILE));
-    await checkFormat(kv, folder);
+    await prepareFormat(kv, folder, options.keepFormat ?? false);
   } catch (error) {
     kv?.close();
     lock.close();
@@ -76,7 +81,12 @@ class OpenStore implements Store {
   }
 }
 
-async function lockFolder(folder: string): Promise<Deno.FsFile> {
+/**
+ * Locks a data folder that is there. It is free again when the file is closed.
+ *
+ * @throws {ConflictError} when another process has it
+ */
+export async function lockDataFolder(folder: string): Promise<Deno.FsFile> {
   const file = await Deno.open(join(folder, LOCK_FILE), { create: true, write: true, mode: 0o600 });
   const until_ms = performance.now() + LOCK_PATIENCE_MS;
   for (;;) {
@@ -91,14 +101,17 @@ async function lockFolder(folder: string): Promise<Deno.FsFile> {
   );
 }
 
-async function checkFormat(kv: Deno.Kv, folder: string): Promise<void> {
+async function prepareFormat(kv: Deno.Kv, folder: string, keepFormat: boolean): Promise<void> {
   const { value } = await kv.get<number>(keys.format());
   if (value === null) {
     await kv.set(keys.format(), FORMAT_VERSION);
-  } else if (value !== FORMAT_VERSION) {
+  } else if (!Number.isInteger(value) || value < 1 || value > FORMAT_VERSION) {
+    const hint = value > FORMAT_VERSION ? "; a newer version of Hooklaunch has written it" : "";
     throw new ConflictError(
       `Cannot open the data folder ${folder}: its format is ${value}, ` +
-        `and this version reads format ${FORMAT_VERSION}`,
+        `and this version reads format ${FORMAT_VERSION}${hint}`,
     );
+  } else if (!keepFormat) {
+    await migrate(kv, { folder, from: value });
   }
 }

@@ -14,9 +14,22 @@ export interface AdminToken {
   created_at: string;
 }
 
+/** A stored token, as operators see it. */
+export interface ListedToken extends AdminToken {
+  /** The beginning of its hash: enough to tell it from others, and nothing to guess it by. */
+  id: string;
+}
+
+const ID_LENGTH = 16;
+
 /** The SHA-256 of a token, in hex. Tokens are random, so one round is enough. */
 export function tokenHash(token: string): string {
   return createHash("sha256").update(token).digest("hex");
+}
+
+/** The id by which a token is listed and removed. */
+export function tokenId(token: string): string {
+  return tokenHash(token).slice(0, ID_LENGTH);
 }
 
 /** Reads what is known of a token; undefined when it is not one. */
@@ -40,4 +53,27 @@ export async function createToken(store: Store, token: AdminToken): Promise<stri
   }`;
   await store.committer.write([{ key: keys.token(tokenHash(secret)), value: token }]);
   return secret;
+}
+
+/** All stored tokens. */
+export async function listTokens(store: Store): Promise<ListedToken[]> {
+  const found: ListedToken[] = [];
+  for await (const { key, value } of store.kv.list<AdminToken>({ prefix: ["token"] })) {
+    found.push({ id: String(key[1]).slice(0, ID_LENGTH), ...value });
+  }
+  return found;
+}
+
+/**
+ * Removes a token: from now on nobody gets in with it.
+ *
+ * @returns false when there is none of this id
+ */
+export async function removeToken(store: Store, id: string): Promise<boolean> {
+  for await (const { key } of store.kv.list({ prefix: ["token"] })) {
+    if (String(key[1]).slice(0, ID_LENGTH) !== id) continue;
+    await store.committer.write([{ key }]);
+    return true;
+  }
+  return false;
 }

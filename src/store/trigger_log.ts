@@ -11,11 +11,14 @@ import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
 import { recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
+import { idsBehind } from "./triggers.ts";
 
 /** How many entries of one trigger are kept of one minute; the rest is counted. */
 export const ENTRIES_PER_TRIGGER_MINUTE = 60;
-/** How many entries of all triggers together are kept of one minute. */
+/** How many entries of all triggers together are kept of one minute, counts of others among them. */
 export const ENTRIES_PER_MINUTE = 1_200;
+/** How many of these may be counts of what was left out: others must find room beside them. */
+export const COUNTS_PER_MINUTE = 300;
 const FLUSH_INTERVAL_MS = 200;
 const MINUTE_MS = 60_000;
 
@@ -50,8 +53,8 @@ export type TriggerLogEvent =
   | { kind: "action_failed"; run_id: string; action: string; action_index: number; error: string }
   | { kind: "omitted"; count: number };
 
+/** What was done with the entries of one trigger in one minute. */
 interface Budget {
-  minute: number;
   written: number;
   omitted: number;
 }
@@ -60,8 +63,11 @@ interface Budget {
 export class TriggerLog {
   readonly #store: Store;
   readonly #clock: Clock;
+  /** In the order in which counts of what was left out are written. */
   readonly #budgets = new Map<string, Budget>();
-  #total: Budget = { minute: 0, written: 0, omitted: 0 };
+  #minute = 0;
+  /** How many entries of all triggers were written in this minute. */
+  #written = 0;
   #unwritten: Write[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -76,11 +82,10 @@ export class TriggerLog {
    */
   hasRoom(triggerId: string): boolean {
     this.turn();
-    const { minute } = this.#total;
-    const budget = this.#budgets.get(triggerId) ?? { minute, written: 0, omitted: 0 };
+    const budget = this.#budgets.get(triggerId) ?? { written: 0, omitted: 0 };
     this.#budgets.set(triggerId, budget);
     const room = budget.written < ENTRIES_PER_TRIGGER_MINUTE &&
-      this.#total.written < ENTRIES_PER_MINUTE;
+      this.#written < ENTRIES_PER_MINUTE;
     if (!room) budget.omitted++;
     return room;
   }
@@ -90,14 +95,20 @@ export class TriggerLog {
     if (!this.hasRoom(triggerId)) return;
     const budget = this.#budgets.get(triggerId);
     if (budget) budget.written++;
-    this.#total.written++;
+    this.#written++;
     this.#write(triggerId, event);
   }
 
-  /** Writes down what was left out of a minute that is over. Call it each minute. */
+  /**
+   * Writes down how much was left out of the minutes that are over. Where that is too much for one
+   * minute, the rest is written in the next. Call it each minute.
+   */
   turn(): void {
     const minute = Math.floor(this.#clock.now() / MINUTE_MS);
-    if (this.#total.minute !== minute) this.#turnMinute(minute);
+    if (this.#minute === minute) return;
+    this.#minute = minute;
+    this.#written = 0;
+    this.#writeCounts(COUNTS_PER_MINUTE);
   }
 
   /** Writes what has been added. It is stored when the promise resolves, whoever began to write it. */
@@ -113,7 +124,7 @@ export class TriggerLog {
 
   /** Counts what was left out into the logs, and writes everything that has been added. */
   async close(): Promise<void> {
-    this.#noteOmitted();
+    this.#writeCounts(Infinity);
     await this.flush();
   }
 
@@ -150,32 +161,23 @@ export class TriggerLog {
     }, FLUSH_INTERVAL_MS);
   }
 
-  #turnMinute(minute: number): void {
-    this.#noteOmitted();
+  /** Begins all budgets anew, but for the counts that cannot be written yet. */
+  #writeCounts(counts_max: number): void {
+    const budgets = [...this.#budgets];
     this.#budgets.clear();
-    this.#total = { minute, written: 0, omitted: 0 };
-  }
-
-  #noteOmitted(): void {
-    for (const [triggerId, budget] of this.#budgets) {
-      if (budget.omitted > 0) this.#write(triggerId, { kind: "omitted", count: budget.omitted });
-      budget.omitted = 0;
+    let written = 0;
+    for (const [triggerId, { omitted }] of budgets) {
+      if (omitted === 0) continue;
+      if (written++ < counts_max) this.#write(triggerId, { kind: "omitted", count: omitted });
+      else this.#budgets.set(triggerId, { written: 0, omitted });
     }
+    this.#written += Math.min(written, counts_max);
   }
 }
 
 /** The ids of the triggers that have entries, those of triggers that are gone among them. */
-export async function* loggedTriggers(store: Store): AsyncGenerator<string> {
-  const prefix = ["trigger_log"];
-  let last: string | undefined;
-  for (;;) {
-    // A boolean sorts behind every entry's id.
-    const selector = last === undefined ? { prefix } : { prefix, start: [...prefix, last, true] };
-    const [entry] = await Array.fromAsync(store.kv.list(selector, { limit: 1 }));
-    if (entry === undefined) return;
-    last = String(entry.key[1]);
-    yield last;
-  }
+export function loggedTriggers(store: Store): AsyncGenerator<string> {
+  return idsBehind(store, "trigger_log");
 }
 
 /** Removes a trigger's whole log. */

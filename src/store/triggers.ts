@@ -4,6 +4,7 @@
  * @module
  */
 import { ConflictError } from "../errors.ts";
+import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
 import type { Store } from "./store.ts";
 
@@ -48,7 +49,10 @@ export async function putStoredTrigger(store: Store, trigger: StoredTrigger): Pr
   ]);
 }
 
-/** Removes a trigger. Its runs stay until their retention ends. */
+/**
+ * Removes a trigger. Its runs stay until their retention ends; what else it leaves behind is found by
+ * {@linkcode triggersWithLeftovers}.
+ */
 export async function deleteStoredTrigger(store: Store, trigger: StoredTrigger): Promise<void> {
   await store.committer.write([
     { key: keys.triggerName(trigger.name) },
@@ -72,4 +76,51 @@ export async function listStoredTriggers(
     triggers.push(value);
   }
   return { triggers, next: triggers.length === limit ? triggers.at(-1)?.id : undefined };
+}
+
+/** What is kept of a trigger beside its record and its runs: the first parts of the keys. */
+const LEFTOVERS = ["rate", "delivery", "trigger_log"];
+
+/**
+ * The ids of triggers of which something is kept beside the record and the runs, those of triggers that
+ * are gone among them. One may come more than once.
+ */
+export async function* triggersWithLeftovers(store: Store): AsyncGenerator<string> {
+  for (const kind of LEFTOVERS) yield* idsBehind(store, kind);
+}
+
+/**
+ * Removes some of what is kept of a trigger that is gone.
+ *
+ * @returns how much was removed, less than `limit` when nothing is left
+ */
+export async function removeLeftovers(
+  store: Store,
+  triggerId: string,
+  limit: number,
+): Promise<number> {
+  const writes: Write[] = [];
+  for (const kind of LEFTOVERS) {
+    const options = { limit: limit - writes.length };
+    if (options.limit === 0) break;
+    for await (const { key } of store.kv.list({ prefix: [kind, triggerId] }, options)) {
+      writes.push({ key });
+    }
+  }
+  await store.committer.write(writes);
+  return writes.length;
+}
+
+/** The different second parts of the keys that begin with a word, in order: one step for each. */
+export async function* idsBehind(store: Store, first: string): AsyncGenerator<string> {
+  const prefix = [first];
+  let last: string | undefined;
+  for (;;) {
+    // A boolean sorts behind every other part of a key.
+    const selector = last === undefined ? { prefix } : { prefix, start: [...prefix, last, true] };
+    const [entry] = await Array.fromAsync(store.kv.list(selector, { limit: 1 }));
+    if (entry === undefined) return;
+    last = String(entry.key[1]);
+    yield last;
+  }
 }

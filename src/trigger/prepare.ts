@@ -30,6 +30,8 @@ export interface PreparedTrigger {
   trigger: Trigger;
   /** Its conditions, without secrets that have ended. */
   conditions: readonly Condition[];
+  /** Why it refuses every request: a secret of its own cannot be decrypted. */
+  locked: { condition: "secrets"; reason: string } | undefined;
   /** When it must be prepared anew because a secret ends, in milliseconds since the epoch. */
   until_ms: number;
   quotas: readonly Quota[];
@@ -41,7 +43,10 @@ export interface PreparedTrigger {
   deliveries: { index: number; read: DeliveryReader } | undefined;
   /** Checks the conditions of these stages in the order of the door; the first that fails answers. */
   check(request: LaunchRequest, stages: readonly Stage[]): Promise<Refused | undefined>;
-  /** Checks every condition that looks at a request, whatever became of the ones before. */
+  /**
+   * Checks every condition that looks at a request, whatever became of the ones before. What refuses
+   * it and is no condition has the index -1.
+   */
   explain(request: LaunchRequest): Promise<Verdict[]>;
 }
 
@@ -52,17 +57,24 @@ export interface Verdict extends Partial<Refusal> {
   passed: boolean;
 }
 
-/** Makes a trigger ready for launches. */
+/**
+ * Makes a trigger ready for launches.
+ *
+ * @param lockedSecrets pointers to those of its secrets that cannot be decrypted
+ */
 export function prepareTrigger(
   trigger: Trigger,
   environment: ConditionEnvironment,
+  lockedSecrets: readonly string[] = [],
 ): PreparedTrigger {
   const now_ms = environment.clock.now();
   const live = trigger.conditions.map((condition) => withoutEnded(condition, now_ms));
   const checks = prepareConditions(live, environment);
+  const locked = lockOf(lockedSecrets);
   return {
     trigger,
     conditions: live,
+    locked,
     until_ms: Math.min(...live.flatMap(secretsOf).map(secretEnd_ms)),
     quotas: smallestByPeriod(
       trigger.conditions.filter((condition) => condition.type === "rate_limit"),
@@ -80,7 +92,7 @@ export function prepareTrigger(
       return undefined;
     },
     async explain(request) {
-      const verdicts: Verdict[] = [];
+      const verdicts: Verdict[] = locked ? [{ ...locked, index: -1, passed: false }] : [];
       for (const { type, index, check } of checks) {
         const refusal = await checkOne(check, request);
         verdicts.push({ condition: type, index, passed: refusal === undefined, ...refusal });
@@ -88,6 +100,12 @@ export function prepareTrigger(
       return verdicts;
     },
   };
+}
+
+function lockOf(pointers: readonly string[]): PreparedTrigger["locked"] {
+  if (pointers.length === 0) return undefined;
+  const reason = `Its secrets cannot be decrypted with this key: ${pointers.join(", ")}`;
+  return { condition: "secrets", reason };
 }
 
 /** A condition without those of its secrets that have ended. */

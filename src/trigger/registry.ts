@@ -20,11 +20,21 @@ import {
   type StoredTrigger,
 } from "../store/triggers.ts";
 import { type PreparedTrigger, prepareTrigger, reviewTrigger } from "./prepare.ts";
-import { maskSecrets, openSecrets, sealSecrets, type SecretBox, unmaskSecrets } from "./secrets.ts";
+import {
+  maskSecrets,
+  type Opened,
+  openSecrets,
+  openWhatOpens,
+  sealSecrets,
+  type SecretBox,
+  unmaskSecrets,
+} from "./secrets.ts";
 import { type Trigger, triggerSchema, type TriggerSettings } from "./trigger.ts";
 
 /** How many prepared triggers are kept in memory; the longest unused goes first. */
 const PREPARED_MAX = 20_000;
+/** How many triggers are read at once where all are looked at. */
+const PAGE_SIZE = 100;
 
 /** What a registry works with. */
 export interface RegistryParts {
@@ -104,8 +114,9 @@ export class TriggerRegistry {
   update(id: string, change: (current: Trigger) => unknown): Promise<Trigger> {
     return this.#change(async () => {
       const stored = await this.#stored(id);
-      const current = await openSecrets(triggerOf(stored), this.#parts.secrets, id);
-      const settings = await this.#check(change(await maskSecrets(current)), current);
+      const opened = await openWhatOpens(triggerOf(stored), this.#parts.secrets, id);
+      const { value: current } = opened;
+      const settings = await this.#check(change(await maskSecrets(current)), opened);
       if (isSame(settings, current)) return await maskSecrets(current);
       const updated_at = new Date(this.#parts.context.clock.now()).toISOString();
       return await this.#put({ ...settings, id, created_at: stored.created_at, updated_at });
@@ -119,26 +130,46 @@ export class TriggerRegistry {
     }, id);
   }
 
+  /** Counts the triggers, and those among them with secrets that cannot be decrypted with this key. */
+  async countLocked(): Promise<{ locked: number; total: number }> {
+    const { secrets, context } = this.#parts;
+    let locked = 0;
+    let total = 0;
+    for await (const stored of this.#all()) {
+      if (context.signal.aborted) break;
+      const opened = await openWhatOpens(stored.settings, secrets, stored.id);
+      if (opened.locked.length > 0) locked++;
+      total++;
+    }
+    return { locked, total };
+  }
+
   /**
    * Encrypts the secrets of all triggers anew, with the current key.
    *
    * @returns how many triggers there are
+   * @throws {LockedSecretError} when a secret cannot be decrypted with any of the keys
    */
   async sealAgain(): Promise<number> {
     const { store, secrets } = this.#parts;
     let count = 0;
+    for await (const stored of this.#all()) {
+      const settings = await openSecrets(stored.settings, secrets, stored.id);
+      const sealed = await sealSecrets(settings, secrets, stored.id);
+      await putStoredTrigger(store, { ...stored, settings: sealed });
+      count++;
+    }
+    return count;
+  }
+
+  async *#all(): AsyncGenerator<StoredTrigger> {
     let after: string | undefined;
     do {
-      const page = await listStoredTriggers(store, { limit: 100, ...(after ? { after } : {}) });
-      for (const stored of page.triggers) {
-        const settings = await openSecrets(stored.settings, secrets, stored.id);
-        const sealed = await sealSecrets(settings, secrets, stored.id);
-        await putStoredTrigger(store, { ...stored, settings: sealed });
-        count++;
-      }
-      after = page.next;
+      const page = { limit: PAGE_SIZE, ...(after === undefined ? {} : { after }) };
+      const { triggers, next } = await listStoredTriggers(this.#parts.store, page);
+      yield* triggers;
+      after = next;
     } while (after !== undefined);
-    return count;
   }
 
   async #prepare(id: string): Promise<PreparedTrigger | undefined> {
@@ -146,8 +177,8 @@ export class TriggerRegistry {
     const { store, secrets, context } = this.#parts;
     const stored = await getStoredTrigger(store, id);
     if (stored === undefined) return undefined;
-    const trigger = await openSecrets(triggerOf(stored), secrets, id);
-    const prepared = prepareTrigger(trigger, context);
+    const { value: trigger, locked } = await openWhatOpens(triggerOf(stored), secrets, id);
+    const prepared = prepareTrigger(trigger, context, locked);
     if (version === this.#version) {
       this.#prepared.set(id, prepared);
       if (this.#prepared.size > PREPARED_MAX) {
@@ -158,12 +189,13 @@ export class TriggerRegistry {
     return prepared;
   }
 
-  async #check(value: unknown, current: Trigger | undefined): Promise<TriggerSettings> {
+  async #check(value: unknown, current: Opened<Trigger> | undefined): Promise<TriggerSettings> {
     const parsed = parseWith(triggerSchema, value, "the trigger");
-    if (current && parsed.id !== undefined && parsed.id !== current.id) {
+    if (current && parsed.id !== undefined && parsed.id !== current.value.id) {
       throw new InvalidInputError("the trigger", [{
         pointer: "/id",
-        detail: `Expected "${current.id}", found "${parsed.id}": a trigger keeps its id for ever`,
+        detail:
+          `Expected "${current.value.id}", found "${parsed.id}": a trigger keeps its id for ever`,
       }]);
     }
     const settings = await unmaskSecrets(parsed, current, "the trigger");

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { InvalidInputError, type Problem } from "../errors.ts";
+import { HooklaunchError, InvalidInputError, type Problem } from "../errors.ts";
 import { pointer } from "../schema.ts";
 import { readSecretKeys } from "./secret_key.ts";
 
@@ -16,11 +16,16 @@ const NONCE_BYTES = 12;
 const CIPHERTEXT_PREFIX = "aes-256-gcm:";
 const ENV_REFERENCE = /^\{env:[^}]*\}$/;
 
+/** A stored secret cannot be decrypted: the key is another one, or what is stored was changed or moved. */
+export class LockedSecretError extends HooklaunchError {
+  override readonly code = "locked_secret";
+}
+
 /** Encrypts and decrypts secrets with AES-256-GCM (NIST SP 800-38D). */
 export interface SecretBox {
   /** @param owner the id of what the secret belongs to; it decrypts for this owner alone */
   seal(secret: string, owner: string): Promise<string>;
-  /** @throws {Error} when the key is another one, or the text was changed or moved */
+  /** @throws {LockedSecretError} when the key is another one, or the text was changed or moved */
   open(sealed: string, owner: string): Promise<string>;
 }
 
@@ -56,7 +61,7 @@ export async function openSecretBox(
         const plain = await decrypt(sealed, owner, key);
         if (plain !== undefined) return plain;
       }
-      throw new Error("Cannot decrypt a secret: was it stored with another key?");
+      throw new LockedSecretError("Cannot decrypt a secret: was it stored with another key?");
     },
   };
 }
@@ -67,10 +72,10 @@ function importKey(raw: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
 
 /** Undefined when the key is another one, or the text was changed or moved. */
 async function decrypt(sealed: string, owner: string, key: CryptoKey): Promise<string | undefined> {
-  const bytes = Uint8Array.fromBase64(sealed.slice(CIPHERTEXT_PREFIX.length));
-  const iv = bytes.subarray(0, NONCE_BYTES);
-  const parameters = { name: "AES-GCM", iv, additionalData: new TextEncoder().encode(owner) };
   try {
+    const bytes = Uint8Array.fromBase64(sealed.slice(CIPHERTEXT_PREFIX.length));
+    const iv = bytes.subarray(0, NONCE_BYTES);
+    const parameters = { name: "AES-GCM", iv, additionalData: new TextEncoder().encode(owner) };
     const plain = await crypto.subtle.decrypt(parameters, key, bytes.subarray(NONCE_BYTES));
     return new TextDecoder().decode(plain);
   } catch {
@@ -93,9 +98,41 @@ export function sealSecrets<T>(value: T, box: SecretBox, owner: string): Promise
   return mapSecrets(value, (secret) => isReference(secret) ? secret : box.seal(secret, owner));
 }
 
-/** Decrypts what {@linkcode sealSecrets} encrypted. */
+/**
+ * Decrypts what {@linkcode sealSecrets} encrypted.
+ *
+ * @throws {LockedSecretError} when one of them cannot be decrypted
+ */
 export function openSecrets<T>(value: T, box: SecretBox, owner: string): Promise<T> {
   return mapSecrets(value, (secret) => isReference(secret) ? secret : box.open(secret, owner));
+}
+
+/** A value of which some secrets may be locked. */
+export interface Opened<T> {
+  /** In the place of a locked secret it has an empty one, which matches nothing. */
+  value: T;
+  /** Pointers to the secrets that cannot be decrypted. */
+  locked: readonly string[];
+}
+
+/** Decrypts what can be decrypted of what {@linkcode sealSecrets} encrypted. */
+export async function openWhatOpens<T>(
+  value: T,
+  box: SecretBox,
+  owner: string,
+): Promise<Opened<T>> {
+  const locked: string[] = [];
+  const opened = await mapSecrets(value, async (secret, at) => {
+    if (isReference(secret)) return secret;
+    try {
+      return await box.open(secret, owner);
+    } catch (error) {
+      if (!(error instanceof LockedSecretError)) throw error;
+      locked.push(at);
+      return "";
+    }
+  });
+  return { value: opened, locked };
 }
 
 /** Puts the mask in place of the literal secrets of a value. */
@@ -109,15 +146,20 @@ export function maskSecrets<T>(value: T): Promise<T> {
  * of the condition at the same place, if it is of the same type.
  *
  * @param stored the value that is stored, its secrets in clear; undefined when there is none
- * @throws {InvalidInputError} where the mask stands for nothing
+ * @throws {InvalidInputError} where the mask stands for nothing, or for a secret that is locked
  */
-export async function unmaskSecrets<T>(value: T, stored: unknown, what: string): Promise<T> {
-  const bySettings = new Map<string, string>();
-  const byPlace = new Map<string, string>();
-  await mapSecrets(stored, (secret, at) => {
-    const { settings, type } = holderOf(stored, at);
-    bySettings.set(`${settings} ${at.slice(at.lastIndexOf("/secrets/"))}`, secret);
-    byPlace.set(`${type} ${at}`, secret);
+export async function unmaskSecrets<T>(
+  value: T,
+  stored: Opened<unknown> | undefined,
+  what: string,
+): Promise<T> {
+  const bySettings = new Map<string, StoredSecret>();
+  const byPlace = new Map<string, StoredSecret>();
+  await mapSecrets(stored?.value, (secret, at) => {
+    const { settings, type } = holderOf(stored?.value, at);
+    const known = { secret, isLocked: stored?.locked.includes(at) ?? false };
+    bySettings.set(`${settings} ${at.slice(at.lastIndexOf("/secrets/"))}`, known);
+    byPlace.set(`${type} ${at}`, known);
     return secret;
   });
   const problems: Problem[] = [];
@@ -126,17 +168,23 @@ export async function unmaskSecrets<T>(value: T, stored: unknown, what: string):
     const { settings, type } = holderOf(value, at);
     const kept = bySettings.get(`${settings} ${at.slice(at.lastIndexOf("/secrets/"))}`) ??
       byPlace.get(`${type} ${at}`);
-    if (kept === undefined) {
-      problems.push({
-        pointer: at,
-        detail: `Expected a secret, found ${SECRET_MASK}, which stands for a stored one, ` +
-          "and none is stored at this place",
-      });
-    }
-    return kept ?? secret;
+    if (kept !== undefined && !kept.isLocked) return kept.secret;
+    const why = kept === undefined
+      ? "none is stored at this place"
+      : "the one at this place cannot be decrypted with this key: give it anew";
+    problems.push({
+      pointer: at,
+      detail: `Expected a secret, found ${SECRET_MASK}, which stands for a stored one, and ${why}`,
+    });
+    return secret;
   });
   if (problems.length > 0) throw new InvalidInputError(what, problems);
   return unmasked;
+}
+
+interface StoredSecret {
+  secret: string;
+  isLocked: boolean;
 }
 
 /** What tells the object whose `secrets` hold a secret from others: its type, and all else it says. */

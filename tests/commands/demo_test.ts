@@ -11,6 +11,19 @@ Deno.test("demo --once shows the main job and ends with 0", async () => {
   assertMatch(printed, /The payload payload.json has \d+ bytes/);
 });
 
+Deno.test("demo --example pipeline trains and tests a model on the labels of a webhook", async () => {
+  const { code, printed } = await run(["demo", "--example", "pipeline", "--once"]);
+  assertEquals(code, 0, printed);
+  for (const node of ["ingest", "train", "test"]) {
+    assertStringIncludes(printed, `node "${node}" is complete`);
+  }
+  // The scale that ingest has found came to both of the other steps, and the model to the last.
+  assertStringIncludes(printed, "Found 40 labels; the largest measure is 4.9 cm.");
+  assertStringIncludes(printed, "Trained on 30 samples.");
+  assertStringIncludes(printed, "10 of 10 flowers were told rightly.");
+  assertMatch(printed, /Pipeline [0-9a-f-]{36}: complete\n/);
+});
+
 Deno.test({
   name: "the demo goes on serving, and its curl line works when it is pasted",
   ignore: !has("curl") || !has("openssl"),

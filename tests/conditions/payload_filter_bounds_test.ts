@@ -5,10 +5,20 @@
 import { assertEquals, assertLess } from "@std/assert";
 import type { CelInput } from "@bufbuild/cel";
 import fc from "fast-check";
+import type { Check } from "../../src/conditions/condition.ts";
 import { payloadFilter } from "../../src/conditions/payload_filter.ts";
 import { textMap } from "../../src/conditions/cel_json.ts";
 import { contains, countCodePoints } from "../../src/conditions/cel_search.ts";
-import { checkOnce, context, form, json, type RequestParts, TestClock } from "./fixture.ts";
+import type { LaunchRequest } from "../../src/conditions/request.ts";
+import {
+  checkOnce,
+  context,
+  form,
+  json,
+  request,
+  type RequestParts,
+  TestClock,
+} from "./fixture.ts";
 
 const VALUES_MAX = 1_000_000;
 /** What it may take to parse a body of as many values as are taken. */
@@ -32,6 +42,44 @@ Deno.test("payload_filter: nothing is called missing because the time was up", a
     "Payload filter is false; body.a is 2",
     "Payload filter is false; undefined",
   ]);
+});
+
+Deno.test("payload_filter: all filters of a request share one time, and reading the body takes none of it", async () => {
+  // Time goes by a millisecond whenever an evaluation looks at the clock.
+  const clock = new TestClock();
+  clock.steady = () => clock.time_ms++;
+  const prepared = (expression: string) =>
+    payloadFilter.prepare(
+      payloadFilter.schema.parse({ type: "payload_filter", expression }),
+      context({ clock }),
+    );
+  const query = Array.from({ length: 100 }, (_, index) => `k${index}=1`).join("&");
+  const [first, second] = [prepared("query.all(k, k != '')"), prepared("body.all(k, k != 1)")];
+  const sent = () => {
+    const made = request({ ...json(zeros(100)), query });
+    let parse_ms = 5_000;
+    return {
+      ...made,
+      parsedBody: () => {
+        clock.time_ms += parse_ms;
+        parse_ms = 0;
+        return made.parsedBody();
+      },
+    };
+  };
+  const reasons = async (request: LaunchRequest, filters: Check[]) => {
+    const refusals: (string | undefined)[] = [];
+    for (const filter of filters) refusals.push((await filter(request))?.reason);
+    return refusals;
+  };
+  assertEquals(await reasons(sent(), [first, second]), [undefined, undefined]);
+  const many = await reasons(sent(), new Array(100).fill(first));
+  const passed = many.indexOf(`Payload filter failed: ${TIME}`);
+  assertLess(2, passed, "one filter needs less than the time of all");
+  assertEquals(new Set(many.slice(0, passed)), new Set([undefined]));
+  assertEquals(new Set(many.slice(passed)), new Set([`Payload filter failed: ${TIME}`]));
+  const late = await reasons(sent(), [...new Array(passed).fill(first), second]);
+  assertEquals(late.at(-1), `Payload filter failed: ${TIME}`);
 });
 
 Deno.test("a map of the request looks through its keys for none that is no string", () => {

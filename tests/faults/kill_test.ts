@@ -1,3 +1,8 @@
+/**
+ * What SIGKILL of the service must not do: lose or double anything that was accepted.
+ *
+ * @module
+ */
 import { assert, assertEquals } from "@std/assert";
 import { createHash } from "node:crypto";
 import { eventually, temporaryFolder } from "../data.ts";
@@ -6,9 +11,17 @@ import { hooklaunch, type Running } from "../commands/process.ts";
 const ID = "01900000-0000-7000-8000-000000000001";
 const TOKEN = "an-operators-token-for-tests";
 const HEADERS = { authorization: `Bearer ${TOKEN}` };
+const EXECUTION = { type: "run_execution", step: "mark", payload_input_name: "body" };
+const PIPELINE = { type: "run_pipeline", pipeline: "chain", payload_input_name: "a.body" };
+/** The payload goes through a to b and to c. */
+const CHAIN = [["a.output.*", "b.input.body"], ["b.output.*", "c.input.body"]];
+
+function passing(name: string) {
+  return { name, type: "execution", step: "pass" };
+}
 
 /** A folder with a service's configuration; its step notes each of its starts outside of its folder. */
-async function configured(command: string) {
+async function configured(command: string, action: Record<string, string> = EXECUTION) {
   const folder = await temporaryFolder();
   const marks = `${folder.path}/marks`;
   await Deno.mkdir(`${folder.path}/p`);
@@ -18,6 +31,15 @@ async function configured(command: string) {
     `${folder.path}/p/valohai.yaml`,
     JSON.stringify([
       { step: { name: "mark", image: "i", command: script, inputs: [{ name: "body" }] } },
+      {
+        step: {
+          name: "pass",
+          image: "i",
+          command: `${script}; cp "$VH_INPUTS_DIR"/body/* "$VH_OUTPUTS_DIR/"`,
+          inputs: [{ name: "body" }],
+        },
+      },
+      { pipeline: { name: "chain", nodes: ["a", "b", "c"].map(passing), edges: CHAIN } },
     ]),
   );
   await Deno.writeTextFile(
@@ -29,7 +51,7 @@ async function configured(command: string) {
         name: "t",
         project: "p",
         conditions: [{ type: "rate_limit", period: 3600, quota: 100 }],
-        actions: [{ type: "run_execution", step: "mark", payload_input_name: "body" }],
+        actions: [action],
         response: { type: "text", text: "{run_id}" },
       }],
     }),
@@ -131,4 +153,33 @@ Deno.test("killed at random moments while launches arrive, nothing is lost and n
   }
   const { results } = await read(service.url, `triggers/${ID}/runs/?limit=200`);
   assert(results.length >= accepted.size && results.length <= 100, say);
+});
+
+Deno.test("pipelines whose service is killed at random moments end, each node launched once", async () => {
+  const { folder, marks } = await configured("true", PIPELINE);
+  await using _folder = folder;
+  const seed = Math.floor(Math.random() * 1e9);
+  const accepted: string[] = [];
+  for (let round = 0; round < 5; round++) {
+    await using service = await start(folder.path);
+    for (let count = 0; count < 3; count++) accepted.push(await launch(service.url, `${round}`));
+    await new Promise((resolve) => setTimeout(resolve, (seed >> (round * 4)) % 250));
+    await kill(service);
+  }
+  await using service = await start(folder.path);
+  for (const runId of accepted) {
+    const info = `${service.url}/api/v0/launch/${ID}/run/?run_id=${runId}&wait=20`;
+    const { result: [{ pipeline_id: id }] } = await (await fetch(info)).json();
+    const pipeline = await eventually(async () => {
+      const found = await read(service.url, `pipelines/${id}/`);
+      return found.ended_at === undefined ? undefined : found;
+    }, { what: `the end of pipeline ${id}`, within_ms: 20_000 });
+    assertEquals(pipeline.status, "complete", `seed ${seed}: ${pipeline.reason}`);
+    for (const { execution_id, attempts } of pipeline.nodes) {
+      assertEquals(attempts, 1, `seed ${seed}`);
+      assertEquals(await Deno.readTextFile(`${marks}/${execution_id}`), "started\n", `${seed}`);
+    }
+  }
+  const { results } = await read(service.url, "executions/?limit=200");
+  assertEquals(results.length, accepted.length * 3, `seed ${seed}`);
 });

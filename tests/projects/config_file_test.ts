@@ -78,11 +78,7 @@ const everything = `---
     stop-condition: accuracy > 0.9
     upload-store: my-store
 - step: { name: plain, image: busybox, command: echo hi }
-- pipeline: { name: p, nodes: [], edges: [] }
-- blueprint: {}
-- endpoint: { name: e, image: i, wsgi: w }
-- task: { name: t }
-- deployment: {}
+- deployment: { name: anywhere, defaults: { target: a-cluster } }
 `;
 
 Deno.test("config file: everything a step may have is read", () => {
@@ -148,8 +144,8 @@ const refused: { name: string; text: string; problems: string[] }[] = [
     name: "indentation that is no YAML",
     text: "- step:\n  name: outdented\n    image: x\n",
     problems: [
-      "line 2, column 9: Nested mappings are not allowed in compact mappings",
-      "line 2, column 9: Implicit keys need to be on a single line",
+      "line 2, column 9: Nested mappings are not allowed in compact mappings: " +
+      "the lines here may be indented unevenly",
     ],
   },
   {

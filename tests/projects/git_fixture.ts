@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
-import { Projects } from "../../src/projects/mod.ts";
+import { Projects, type ProjectsOptions } from "../../src/projects/mod.ts";
 import type { Project } from "../../src/store/projects.ts";
 
 const IDENTITY = {
@@ -75,7 +75,7 @@ export function projectOf(repository: string): Project {
 }
 
 /** A remote with one commit, and the projects of a service that knows it. */
-export async function setUp(folder: TemporaryFolder) {
+export async function setUp(folder: TemporaryFolder, options: Partial<ProjectsOptions> = {}) {
   const remote = await GitFixture.make(join(folder.path, "remote"), {
     "valohai.yaml": configFile("first"),
     "src/run.sh": "echo hi\n",
@@ -84,6 +84,34 @@ export async function setUp(folder: TemporaryFolder) {
   await Deno.symlink("src/run.sh", join(remote.path, "link"));
   const hash = await remote.commit({});
   const dataFolder = join(folder.path, "data");
-  const projects = new Projects({ dataFolder, clock: systemClock });
-  return { remote, hash, dataFolder, projects, project: projectOf(remote.path) };
+  const restarted = () => new Projects({ dataFolder, clock: systemClock, ...options });
+  const mirror = join(dataFolder, "projects/digits/mirror.git");
+  const project = projectOf(remote.path);
+  return { remote, hash, dataFolder, mirror, projects: restarted(), restarted, project };
+}
+
+/** Prints a process's id and its command line, one process a line. */
+const LIST_PROCESSES = "if [ -d /proc/self ]; then " +
+  'for p in /proc/[0-9]*; do printf "%s " "${p#/proc/}"; ' +
+  "{ tr '\\0\\n' '  ' < \"$p/cmdline\"; } 2>/dev/null; echo; done; " +
+  "else ps -A -ww -o pid= -o args=; fi";
+
+/** The command lines of all processes that hold a text, by their ids. */
+export async function processesWith(text: string): Promise<Map<number, string>> {
+  const { stdout } = await new Deno.Command("sh", { args: ["-c", LIST_PROCESSES] }).output();
+  const found = new Map<number, string>();
+  for (const line of new TextDecoder().decode(stdout).split("\n")) {
+    const [, pid, args = ""] = line.match(/^\s*(\d+) (.*)$/) ?? [];
+    if (args.includes(text)) found.set(Number(pid), args);
+  }
+  return found;
+}
+
+/** Everything in a folder as text, by its path. */
+export async function* textsIn(folder: string): AsyncGenerator<[path: string, text: string]> {
+  for await (const { name, isDirectory, isFile } of Deno.readDir(folder)) {
+    const path = join(folder, name);
+    if (isDirectory) yield* textsIn(path);
+    else if (isFile) yield [path, new TextDecoder("latin1").decode(await Deno.readFile(path))];
+  }
 }

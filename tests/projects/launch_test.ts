@@ -34,7 +34,8 @@ const config = readConfigFile(
     image: i
     command: c
     resources: { cpu: { min: 1, max: 1.5 }, memory: { min: 64 } }
-    environment-variables: [{ name: HOOKLAUNCH_RERUN, default: "1" }]
+    autorestart: true
+    environment-variables: [{ name: MODE, default: "1" }]
     parameters: [{ name: where, optional: true }]
     inputs:
       - { name: d, default: ["https://x.example/a/b%20c.csv?d=/e", "datum://1"], keep-directories: none }
@@ -85,15 +86,14 @@ Deno.test("launch: default files, resources, and that it may run again", () => {
     command: "c",
     inputs: { d: files, f: [{ name: "g/h.csv", url: "https://y.example/g/h.csv" }] },
     parameters: { where: "https://y.example" },
-    environment_variables: { HOOKLAUNCH_RERUN: "1" },
+    environment_variables: { MODE: "1" },
     resources: { cpu: 1.5, memory: 64 },
     rerun: true,
   });
-  const environment_variables = { HOOKLAUNCH_RERUN: "0", OTHER: "x" };
+  const environment_variables = { MODE: "0", OTHER: "x" };
   const other = launch("fetching", { inputs: { d: [payload] }, environment_variables });
   assertEquals(other.inputs.d, [payload]);
   assertEquals(other.environment_variables, environment_variables);
-  assertEquals(other.rerun, undefined);
   const appended = launch("fetching", { inputs: { d: [payload] }, appended: new Set(["d"]) });
   assertEquals(appended.inputs.d, [...files, payload]);
 });

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { assert, assertEquals, assertRejects } from "@std/assert";
-import { join } from "node:path";
+import { assert, assertRejects } from "@std/assert";
 import { systemClock } from "../../src/clock.ts";
 import { ActionError } from "../../src/errors.ts";
 import { Projects } from "../../src/projects/mod.ts";
@@ -56,43 +55,13 @@ Deno.test("remote: a fetch ends when its time is up", async () => {
   (await accepted).close();
 });
 
-Deno.test("remote: credentials reach the server and no message", async () => {
+Deno.test("remote: an address with a password is not used, and not shown", async () => {
   await using folder = new TemporaryFolder();
-  const { remote, hash, dataFolder, projects } = await setUp(folder);
-  await remote.git("update-server-info");
-  const served = join(remote.path, ".git");
-  let commandLines = "";
-  await using server = Deno.serve(
-    { hostname: "127.0.0.1", port: 0, onListen() {} },
-    async (request) => {
-      const args = ["-c", "cat /proc/[0-9]*/cmdline 2>/dev/null || ps -A -o args"];
-      const { stdout } = await new Deno.Command("sh", { args }).output();
-      commandLines += new TextDecoder().decode(stdout);
-      const expected = `Basic ${btoa("me:s3cr3t/pass")}`;
-      if (request.headers.get("authorization") !== expected) {
-        const headers = { "www-authenticate": 'Basic realm="x"' };
-        return new Response(null, { status: 401, headers });
-      }
-      const { pathname } = new URL(request.url);
-      try {
-        return new Response(await Deno.readFile(join(served, pathname)));
-      } catch {
-        return new Response(null, { status: 404 });
-      }
-    },
-  );
-  const at = `127.0.0.1:${server.addr.port}/`;
-  const good = projectOf(`http://me:s3cr3t%2Fpass@${at}`);
-  assertEquals((await projects.resolve(good, "main")).commit, hash);
-  const bad = projectOf(`http://me:wr0ng-one@${at}`);
-  const error = await assertRejects(() => projects.fetch(bad), ActionError, "Cannot fetch");
-  assert(!/wr0ng|s3cr3t/.test(error.message), error.message);
-  assert(commandLines.includes("git") && !/wr0ng|s3cr3t/.test(commandLines));
-  for await (
-    const { name, isFile } of Deno.readDir(join(dataFolder, "projects/digits/mirror.git"))
-  ) {
-    if (!isFile) continue;
-    const text = await Deno.readTextFile(join(dataFolder, "projects/digits/mirror.git", name));
-    assert(!/wr0ng|s3cr3t/.test(text), name);
+  const { projects } = await setUp(folder);
+  // No project is saved with one; a record may be older than that.
+  const project = projectOf("http://me:s3cr3t with blanks@127.0.0.1:1/x.git");
+  for (const use of [() => projects.fetch(project), () => projects.resolve(project, "main")]) {
+    const error = await assertRejects(use, ActionError, "{env:GIT_TOKEN}");
+    assert(!error.message.includes("s3cr3t"), error.message);
   }
 });

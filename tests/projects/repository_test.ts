@@ -104,55 +104,6 @@ Deno.test("repository: another address is cloned, also after a restart", async (
   }
 });
 
-for (
-  const [name, damage] of [
-    ["without HEAD", (mirror: string) => Deno.remove(join(mirror, "HEAD"))],
-    [
-      "without objects",
-      (mirror: string) => Deno.remove(join(mirror, "objects"), { recursive: true }),
-    ],
-    ["that is empty", async (mirror: string) => {
-      await Deno.remove(mirror, { recursive: true });
-      await Deno.mkdir(mirror);
-    }],
-    [
-      "with unreadable refs",
-      (mirror: string) =>
-        Deno.writeTextFile(join(mirror, "packed-refs"), "# pack-refs with: sorted\nnonsense\n"),
-    ],
-    ["with emptied packs", async (mirror: string) => {
-      const packs = join(mirror, "objects/pack");
-      for await (const { name } of Deno.readDir(packs)) await Deno.truncate(join(packs, name));
-      for await (const { name } of Deno.readDir(join(mirror, "objects"))) {
-        if (name.length === 2) {
-          await Deno.remove(join(mirror, "objects", name), { recursive: true });
-        }
-      }
-    }],
-  ] as const
-) {
-  Deno.test(`repository: a mirror ${name} is made anew`, async () => {
-    await using folder = new TemporaryFolder();
-    const { remote, hash, dataFolder, projects, project } = await setUp(folder);
-    const mirror = join(dataFolder, "projects/digits/mirror.git");
-    await projects.resolve(project, "main");
-
-    await damage(mirror);
-    const restarted = new Projects({ dataFolder, clock: systemClock });
-    assertEquals((await restarted.resolve(project, "main")).commit, hash);
-
-    await damage(mirror);
-    await restarted.checkout("digits", hash, join(folder.path, "copy"));
-    assertEquals(await Deno.readTextFile(join(folder.path, "copy/src/run.sh")), "echo hi\n");
-
-    await damage(mirror);
-    const newer = await remote.commit({ "b.txt": "b" });
-    assertEquals((await restarted.fetch(project)).branches, { main: newer });
-    await restarted.checkout("digits", newer, join(folder.path, "newer"));
-    assertEquals(await Deno.readTextFile(join(folder.path, "newer/b.txt")), "b");
-  });
-}
-
 Deno.test("repository: a checkout is a private copy with modes and links", async () => {
   await using folder = new TemporaryFolder();
   const { hash, projects, project } = await setUp(folder);

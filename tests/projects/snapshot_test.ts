@@ -47,8 +47,10 @@ Deno.test("snapshot: the same content has the same commit, other content another
   const second = await projects.resolve(project, "main");
   assertNotEquals(second.commit, commit);
   assertEquals([...second.config.steps.keys()], ["second"]);
+  await Deno.writeTextFile(join(directory, "valohai.yaml"), configFile("first"));
+  assertEquals((await projects.resolve(project, "main")).commit, commit);
   await Deno.chmod(join(directory, "src/run.sh"), 0o700);
-  assertNotEquals((await projects.resolve(project, "main")).commit, second.commit);
+  assertNotEquals((await projects.resolve(project, "main")).commit, commit);
 });
 
 Deno.test("snapshot: later edits do not change it", async () => {
@@ -62,6 +64,39 @@ Deno.test("snapshot: later edits do not change it", async () => {
   assertEquals(await Deno.readTextFile(join(copy, "src/run.sh")), "echo hi\n");
   assertEquals(((await Deno.stat(join(copy, "src/run.sh"))).mode ?? 0) & 0o777, 0o755);
   assertEquals(await Deno.readLink(join(copy, "src/link")), "../valohai.yaml");
+});
+
+Deno.test("snapshot: an edit is seen however soon it comes and whatever time it claims", async () => {
+  await using folder = new TemporaryFolder();
+  const { directory, project, projects } = await setUp(folder);
+  const path = join(directory, "src/run.sh");
+  const { mtime } = await Deno.stat(path);
+  const commits = new Set<string>();
+  for (let count = 0; count < 10; count++) {
+    // Always as long, and always as old.
+    await Deno.writeTextFile(path, `echo ${count}\n`);
+    await Deno.utime(path, mtime ?? 0, mtime ?? 0);
+    const { commit } = await projects.resolve(project, "main");
+    commits.add(commit);
+    const copy = join(folder.path, `copy-${count}`);
+    await projects.checkout("digits", commit, copy);
+    assertEquals(await Deno.readTextFile(join(copy, "src/run.sh")), `echo ${count}\n`);
+  }
+  assertEquals(commits.size, 10);
+});
+
+Deno.test("snapshot: an edit of a file that is known for long is seen", async () => {
+  await using folder = new TemporaryFolder();
+  const { directory, project, projects } = await setUp(folder);
+  const path = join(directory, "src/run.sh");
+  const { mtime } = await Deno.stat(path);
+  // Long enough for its content to be believed by the file's times alone.
+  await new Promise((resolve) => setTimeout(resolve, 2_100));
+  const { commit } = await projects.resolve(project, "main");
+  assertEquals((await projects.resolve(project, "main")).commit, commit);
+  await Deno.writeTextFile(path, "echo ho\n");
+  await Deno.utime(path, mtime ?? 0, mtime ?? 0);
+  assertNotEquals((await projects.resolve(project, "main")).commit, commit);
 });
 
 Deno.test("snapshot: .git and the service's own data are left out", async () => {
@@ -131,5 +166,6 @@ Deno.test("snapshot: a project that is forgotten leaves nothing behind", async (
   await projects.resolve(project, "main");
   await projects.forget("digits");
   assertEquals(await pathsIn(join(dataFolder, "projects")), []);
-  await projects.resolve(project, "main");
+  const { commit } = await projects.resolve(project, "main");
+  await projects.checkout("digits", commit, join(folder.path, "copy"));
 });

@@ -6,7 +6,8 @@ import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
 import { UnavailableError } from "../../src/errors.ts";
 import { idTime } from "../../src/ids.ts";
-import type { Acceptance } from "../../src/runs/accept.ts";
+import { type Acceptance, Acceptor } from "../../src/runs/accept.ts";
+import { Quotas } from "../../src/runs/quotas.ts";
 import { CHUNK_BYTES, readPayload } from "../../src/store/payloads.ts";
 import { getPending, getRun, listTriggerRuns, type Run } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -145,11 +146,11 @@ for (const { name, body, failing } of failures) {
 }
 
 Deno.test("an acceptance that is stored although the database reports a failure is a run with its payload", async () => {
-  await using store = await storeInMemory(async ({ messages }, store) => {
+  await using store = await storeInMemory(async ({ keys }, store) => {
     const result = await store();
-    if (messages.length > 0) throw new TypeError("connection lost");
+    if (keys.some(([first]) => first === "trigger_run")) throw new TypeError("connection lost");
     return result;
-  }, { wakeMessage: () => "wake up" });
+  });
   const performed: string[] = [];
   const { acceptor, worker } = openDesk(store, {
     perform: async ({ run }) => {
@@ -185,4 +186,25 @@ Deno.test("when so many runs are pending that no more fit, a launch is turned aw
   ends.resolve();
   await eventually(() => worker.isFull ? undefined : true);
   runOf(await acceptor.accept(launchOf({ quotas })));
+  await eventually(() => worker.backlog === 0 ? true : undefined);
+});
+
+Deno.test("while the disk is nearly full a launch is turned away, and uses up nothing", async () => {
+  await using store = await storeInMemory();
+  const space = { isShort: true };
+  const clock = new TestClock();
+  const { worker } = openDesk(store, { clock });
+  const acceptor = new Acceptor({
+    store,
+    clock,
+    worker,
+    space,
+    quotas: new Quotas(store, clock),
+  });
+  const launch = launchOf({ quotas: [{ period: 60, quota: 1 }] });
+  const error = await assertRejects(() => acceptor.accept(launch), UnavailableError);
+  assert(error.retryAfter_s > 0);
+  assertEquals(await contents(store), new Map());
+  space.isShort = false;
+  runOf(await acceptor.accept(launch));
 });

@@ -10,6 +10,11 @@ import { CHUNK_BYTES, uploadPayload } from "../../src/store/payloads.ts";
 import { endWrites, type Run } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { TriggerLog } from "../../src/store/trigger_log.ts";
+import {
+  deleteStoredTrigger,
+  getStoredTrigger,
+  putStoredTrigger,
+} from "../../src/store/triggers.ts";
 import { contents, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { TestClock } from "../surroundings.ts";
 import { executionOf, launchOf, openDesk, TRIGGER_ID } from "./fixture.ts";
@@ -17,7 +22,14 @@ import { executionOf, launchOf, openDesk, TRIGGER_ID } from "./fixture.ts";
 const DAY_MS = 24 * 60 * 60_000;
 const HOUR_MS = 60 * 60_000;
 const RETENTION_DAYS = 30;
-const NOTHING: CleanupReport = { runs: 0, executions: 0, log_entries: 0, uploads: 0 };
+const LEFTOVERS = ["rate", "delivery", "trigger_log"];
+const NOTHING: CleanupReport = {
+  runs: 0,
+  executions: 0,
+  log_entries: 0,
+  uploads: 0,
+  leftovers: 0,
+};
 
 /** What a cleanup has told the other parts of the service. */
 interface Told {
@@ -154,10 +166,18 @@ Deno.test("an execution that the engine cannot forget stays, and no other has to
   assertEquals((await cleanUpAt(store, clock, { engines })).report.executions, 1);
 });
 
-Deno.test("log entries go when their retention is over, those of triggers that are gone too", async () => {
+/** Makes so many triggers, as far as the database knows. */
+async function makeTriggers(store: Store, clock: TestClock, count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => newId(clock.time_ms));
+  const times = { created_at: "", updated_at: "" };
+  for (const id of ids) await putStoredTrigger(store, { id, name: id, settings: {}, ...times });
+  return ids;
+}
+
+Deno.test("log entries go when their retention is over", async () => {
   await using store = await storeInMemory();
   const clock = new TestClock();
-  const ids = Array.from({ length: 20 }, () => newId(clock.time_ms));
+  const ids = await makeTriggers(store, clock, 20);
   const triggerLog = new TriggerLog(store, clock);
   const addToAll = () => {
     for (const id of ids) triggerLog.add(id, { kind: "omitted", count: 1 });
@@ -170,6 +190,44 @@ Deno.test("log entries go when their retention is over, those of triggers that a
   clock.time_ms += 1;
   assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, log_entries: 40 });
   assertEquals(await storedUnder(store, "trigger_log"), ids);
+});
+
+Deno.test("what is kept of a trigger goes after the trigger, in small steps, and that of others stays", async () => {
+  const steps: number[] = [];
+  await using store = await storeInMemory((commit, store) => {
+    if (commit.keys.every(([first]) => LEFTOVERS.includes(String(first)))) {
+      steps.push(commit.keys.length);
+    }
+    return store();
+  });
+  const clock = new TestClock();
+  const [stays = "", goes = "", ...others] = await makeTriggers(store, clock, 5);
+  const triggerLog = new TriggerLog(store, clock);
+  const { acceptor } = openDesk(store, { clock });
+  const quotas = [{ period: 60, quota: 1_000 }, { period: 31_536_000, quota: 1_000 }];
+  for (const triggerId of [stays, goes]) {
+    for (let index = 0; index < 60; index++) {
+      const delivery = { id: String(index), window_s: 86_400 };
+      await acceptor.accept(launchOf({ triggerId, quotas, delivery }));
+      triggerLog.add(triggerId, { kind: "omitted", count: index + 1 });
+    }
+  }
+  await triggerLog.flush();
+  const keptBefore = await Promise.all(LEFTOVERS.map((kind) => storedUnder(store, kind)));
+  assertEquals(keptBefore.map((ids) => ids.length), [4, 120, 120]);
+  assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
+
+  for (const id of [goes, ...others]) {
+    const trigger = await getStoredTrigger(store, id);
+    if (trigger) await deleteStoredTrigger(store, trigger);
+  }
+  steps.length = 0;
+  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, leftovers: 122 });
+  assertEquals(steps, [50, 50, 22]);
+  const kept = await Promise.all(LEFTOVERS.map((kind) => storedUnder(store, kind)));
+  assertEquals(kept.map((ids) => ids.length), [2, 60, 60]);
+  assertEquals(new Set(kept.flat()), new Set([stays]));
+  assertEquals((await storedUnder(store, "pending")).length, 120, "what was accepted is performed");
 });
 
 Deno.test("an upload that was abandoned goes after an hour", async () => {

@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { Acceptor } from "../../src/runs/accept.ts";
+import { removeEndedDeliveries } from "../../src/runs/deliveries.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import { Worker } from "../../src/runs/worker.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -86,4 +87,32 @@ Deno.test("a repeat uses up no quota", async () => {
   const quotas = [{ period: 10, quota: 2 }];
   for (let count = 0; count < 5; count++) await accepting.accept(launch("a", { quotas }));
   assert("run" in await accepting.accept(launch("b", { quotas })));
+});
+
+Deno.test("deliveries whose window is over are removed, in steps, and the others are still known", async () => {
+  const clock = new TestClock();
+  await using database = await openTestStore();
+  const { store } = database;
+  const accepting = acceptor(store, clock);
+  const names = Array.from({ length: 1_200 }, (_, index) => `early-${index}`);
+  await Promise.all(names.map((name) => accepting.accept(launch(name))));
+  clock.time_ms += 59_000;
+  const late = await accepting.accept(launch("late"));
+  assert("run" in late);
+  await store.kv.set(["delivery", TRIGGER, "damaged"], "nothing that a delivery is");
+  const { signal } = new AbortController();
+  clock.time_ms += 1_000;
+  assertEquals(await removeEndedDeliveries({ store, clock, signal }), 1_201);
+  assertEquals(await removeEndedDeliveries({ store, clock, signal }), 0);
+  assertEquals(await accepting.accept(launch("late")), { repeatOf: late.run.id });
+  assert("run" in await accepting.accept(launch("early-0")));
+});
+
+Deno.test("a damaged delivery is as good as none", async () => {
+  await using database = await openTestStore();
+  const { store } = database;
+  const first = await acceptor(store, new TestClock()).accept(launch("a"));
+  for await (const { key } of store.kv.list({ prefix: ["delivery"] })) await store.kv.set(key, 7);
+  const again = await acceptor(store, new TestClock()).accept(launch("a"));
+  assert("run" in first && "run" in again);
 });

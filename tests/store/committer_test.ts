@@ -218,6 +218,8 @@ const refused: { name: string; write: Write }[] = [
   { name: "a value of 70 KiB", write: { key: ["test", "x"], value: new Uint8Array(70 * KIB) } },
   { name: "a record of 70 KiB", write: { key: ["test", "x"], value: { a: "x".repeat(70 * KIB) } } },
   { name: "a function", write: { key: ["test", "x"], value: () => {} } },
+  { name: "an empty key", write: { key: [], value: 1 } },
+  { name: "an empty key to delete", write: { key: [] } },
   { name: "a key of 3 KiB", write: { key: ["test", "x".repeat(3 * KIB)], value: 1 } },
 ];
 
@@ -356,24 +358,41 @@ Deno.test("shared writes take no more room than one", async () => {
   assertEquals((await store.kv.get(["count"])).value, 899);
 });
 
-Deno.test("one wake-up message goes into each commit that wakes, none into the others", async () => {
-  const database = heldUp();
-  let isUnderWay = false;
-  await using store = await storeInMemory(database.between, {
-    wakeMessage: () => isUnderWay ? undefined : "wake up",
+Deno.test("each change that is stored is told of, those that are stored alone among them", async () => {
+  const told: number[] = [];
+  await using store = await storeInMemory(undefined, { onCommit: (changes) => told.push(changes) });
+  await Promise.allSettled([
+    store.committer.commit(set("a")),
+    store.committer.write([{ key: [], value: 1 }]),
+    store.committer.commit(set("b")),
+  ]);
+  assertEquals(told, [1, 1]);
+  assertEquals((await contents(store)).size, 2);
+});
+
+Deno.test("a listener that throws does not keep a change from being told that it is stored", async () => {
+  await using store = await storeInMemory(undefined, {
+    onCommit: () => {
+      throw new Error("a broken listener");
+    },
   });
-  const batch = async (...changes: Change[]) => {
-    const before = database.commits.length;
-    await Promise.all(changes.map((change) => store.committer.commit(change)));
-    return database.commits.slice(before).map(({ messages }) => messages);
-  };
-  database.release();
-  const waking = (name: string) => set(name, name, { wake: true });
-  assertEquals(await batch(waking("a"), waking("b"), set("c")), [["wake up"]]);
-  assertEquals(await batch(set("d"), set("e")), [[]]);
-  assertEquals(await batch({ writes: () => [], wake: true }), [], "nothing was accepted");
-  isUnderWay = true;
-  assertEquals(await batch(waking("f")), [[]]);
+  await Promise.all([store.committer.commit(set("a")), store.committer.commit(set("b"))]);
+  await store.committer.commit(set("c"));
+  assertEquals((await contents(store)).size, 3);
+});
+
+Deno.test("changes that fail for now are counted, those that would always fail are not", async () => {
+  let isFull = false;
+  await using store = await storeInMemory((_commit, store) =>
+    isFull ? Promise.reject(new TypeError("database or disk is full")) : store()
+  );
+  const { committer } = store;
+  await committer.commit(set("a"));
+  await assertRejects(() => committer.write([{ key: [], value: 1 }]), TypeError);
+  assertEquals(committer.failures, 0);
+  isFull = true;
+  await Promise.allSettled([committer.commit(set("b")), committer.commit(set("c"))]);
+  assertEquals(committer.failures, 2);
 });
 
 Deno.test("when too many changes wait, a further one is turned away at once", async () => {

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { newId } from "../../src/ids.ts";
 import type { Store } from "../../src/store/store.ts";
 import {
+  COUNTS_PER_MINUTE,
   ENTRIES_PER_MINUTE,
   ENTRIES_PER_TRIGGER_MINUTE,
   removeEntriesBefore,
@@ -163,6 +164,49 @@ Deno.test("of all triggers together so many entries of one minute are kept", asy
   const kept = tallies.reduce((sum, { kept }) => sum + kept, 0);
   const omitted = tallies.reduce((sum, { omitted }) => sum + omitted, 0);
   assertEquals({ kept, omitted }, { kept: ENTRIES_PER_MINUTE, omitted: 800 });
+});
+
+Deno.test("counts of what was left out are entries like others: the rest of many waits for the next minute", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  await using log = openLog(store, clock);
+  const names = Array.from({ length: 2 * COUNTS_PER_MINUTE + 50 }, (_, index) => `t-${index}`);
+  for (let index = 0; index < ENTRIES_PER_MINUTE; index++) {
+    log.add(`first-${index % 20}`, refusal(""));
+  }
+  for (const name of names) log.add(name, refusal("left out"));
+  /** What is stored of this minute: counts of what was left out, and other entries. */
+  const written = async () => {
+    await log.flush();
+    let counts = 0;
+    let others = 0;
+    const time = new Date(clock.time_ms).toISOString().slice(0, "2026-01-01T00:00".length);
+    for await (const { value } of store.kv.list<TriggerLogEntry>({ prefix: ["trigger_log"] })) {
+      if (!value.time.startsWith(time)) continue;
+      if (value.kind === "omitted") counts++;
+      else others++;
+    }
+    return { counts, others };
+  };
+  assertEquals(await written(), { counts: 0, others: ENTRIES_PER_MINUTE });
+  for (const counts of [COUNTS_PER_MINUTE, COUNTS_PER_MINUTE, 50, 0]) {
+    clock.time_ms += MINUTE_MS;
+    log.turn();
+    assertEquals(await written(), { counts, others: 0 });
+  }
+  for (const name of names) {
+    assertEquals(tally(await entriesOf(log, name)), { kept: 0, omitted: 1 }, name);
+  }
+
+  for (let index = 0; index < 2 * ENTRIES_PER_MINUTE; index++) {
+    log.add(`second-${index % 40}`, refusal(""));
+  }
+  clock.time_ms += MINUTE_MS;
+  log.turn();
+  for (let index = 0; index < 2 * ENTRIES_PER_MINUTE; index++) {
+    log.add(`third-${index % 40}`, refusal(""));
+  }
+  assertEquals(await written(), { counts: 40, others: ENTRIES_PER_MINUTE - 40 });
 });
 
 Deno.test("every entry is either kept or counted, whenever it comes", async () => {

@@ -17,12 +17,19 @@ import type { Store } from "../../src/store/store.ts";
 import { triggerIdByName } from "../../src/store/triggers.ts";
 import { type RegistryParts, settingsOf, TriggerRegistry } from "../../src/trigger/registry.ts";
 import { secretText } from "../../src/conditions/secret.ts";
-import { openSecretBox, SECRET_MASK, type SecretBox } from "../../src/trigger/secrets.ts";
+import {
+  LockedSecretError,
+  openSecretBox,
+  SECRET_MASK,
+  type SecretBox,
+} from "../../src/trigger/secrets.ts";
 import type { Trigger } from "../../src/trigger/trigger.ts";
+import { request } from "../conditions/fixture.ts";
 import { contents, openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { TestClock } from "../surroundings.ts";
 
 const KEY = "00112233445566778899aabbccddeeff".repeat(2);
+const OTHER = KEY.replaceAll("0", "1");
 const ID = "0190fe82-c984-7f66-8302-69874914e1c9";
 const UNKNOWN_ID = "01900000-0000-7000-8000-000000000000";
 const SECRET = "hunter2-hunter2";
@@ -394,15 +401,52 @@ Deno.test("a trigger of a project that has gone can be read and removed, and cha
   assertEquals(await triggers.get(id), undefined);
 });
 
-Deno.test("a trigger whose secrets were stored with another key can be read and removed, not launched", async () => {
+Deno.test("a trigger whose secrets were stored with another key can be read and removed, and says that it is locked", async () => {
   await using store = await storeInMemory();
   const { id } = await (await openRegistry(store)).create(written({ conditions: [TOKEN] }));
-  const secrets = await openSecretBox("/nowhere", KEY.replaceAll("0", "1"));
-  const triggers = await openRegistry(store, { secrets });
+  const triggers = await openRegistry(store, { secrets: await openSecretBox("/nowhere", OTHER) });
   assertEquals(secretsOf(await triggers.get(id)), [SECRET_MASK]);
-  await assertRejects(async () => await triggers.prepared(id), Error, "Cannot decrypt a secret");
+  const prepared = await triggers.prepared(id);
+  assertEquals(prepared?.locked?.condition, "secrets");
+  assertStringIncludes(prepared?.locked?.reason ?? "", "/conditions/0/secrets/0");
+  assertEquals(secretsOf(prepared?.trigger), [""]);
+  const [verdict] = await prepared?.explain(request()) ?? [];
+  assertObjectMatch(verdict ?? {}, { condition: "secrets", index: -1, passed: false });
   await triggers.delete(id);
   assertEquals(await triggers.prepared(id), undefined);
+});
+
+Deno.test("new secrets unlock a trigger, masks of the lost ones do not", async () => {
+  await using store = await storeInMemory();
+  const before = await openRegistry(store);
+  const { id } = await before.create(written({ conditions: [TOKEN, HMAC] }));
+  await before.create(written({ name: "other" }));
+  const triggers = await openRegistry(store, { secrets: await openSecretBox("/nowhere", OTHER) });
+  assertEquals(await triggers.countLocked(), { locked: 1, total: 2 });
+  const stored = await contents(store);
+  const renew = { ...TOKEN, secrets: ["new"] };
+  for (
+    const fields of [{ enabled: false }, {
+      conditions: [renew, { ...HMAC, secrets: [SECRET_MASK] }],
+    }]
+  ) {
+    const error = await assertRejects(() => edit(triggers, id, fields), InvalidInputError);
+    assertStringIncludes(error.message, "/conditions/1/secrets/0");
+    assertEquals(await contents(store), stored);
+  }
+  await edit(triggers, id, { conditions: [renew, { ...HMAC, secrets: ["{env:NEW}"] }] });
+  assertEquals((await triggers.prepared(id))?.locked, undefined);
+  assertEquals(await preparedSecrets(triggers, id), ["new", "{env:NEW}"]);
+  assertEquals(await triggers.countLocked(), { locked: 0, total: 2 });
+});
+
+Deno.test("the key cannot be changed while a secret is locked, and nothing is lost by trying", async () => {
+  await using store = await storeInMemory();
+  const before = await openRegistry(store);
+  const { id } = await before.create(written({ conditions: [TOKEN] }));
+  const triggers = await openRegistry(store, { secrets: await openSecretBox("/nowhere", OTHER) });
+  await assertRejects(() => triggers.sealAgain(), LockedSecretError);
+  assertEquals(await preparedSecrets(before, id), [SECRET]);
 });
 
 Deno.test("what the database did not store has not happened", async () => {

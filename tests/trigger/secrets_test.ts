@@ -12,9 +12,11 @@ import {
 import { join } from "node:path";
 import { InvalidInputError } from "../../src/errors.ts";
 import {
+  LockedSecretError,
   maskSecrets,
   openSecretBox,
   openSecrets,
+  openWhatOpens,
   sealSecrets,
   SECRET_MASK,
   type SecretBox,
@@ -42,6 +44,8 @@ const TRIGGER = {
   enabled: true,
   nothing: null,
 };
+
+const STORED = { value: TRIGGER, locked: [] };
 
 function secretsOf(trigger: typeof TRIGGER): (string[] | undefined)[] {
   return trigger.conditions.map(({ secrets }) => secrets);
@@ -86,12 +90,16 @@ const misuses: { name: string; open: (sealed: string) => Promise<string> }[] = [
     open: async (sealed) => (await boxOf()).open(sealed.slice(0, -8), OWNER),
   },
   { name: "that was never sealed", open: async () => (await boxOf()).open("hunter2", OWNER) },
+  {
+    name: "that is no base64",
+    open: async (sealed) => (await boxOf()).open(sealed.replace(":", ":!"), OWNER),
+  },
 ];
 
 for (const { name, open } of misuses) {
   Deno.test(`a secret ${name} does not open`, async () => {
     const sealed = await (await boxOf()).seal("hunter2-hunter2", OWNER);
-    const error = await assertRejects(() => open(sealed));
+    const error = await assertRejects(() => open(sealed), LockedSecretError);
     assert(!error.message.includes("hunter2"));
     assertStringIncludes(error.message, "Cannot decrypt a secret");
   });
@@ -178,10 +186,11 @@ Deno.test("the mask stands for literals alone", async () => {
 });
 
 Deno.test("the mask written back keeps what is stored, a new secret replaces it", async () => {
-  assertEquals(await unmaskSecrets(await maskSecrets(TRIGGER), TRIGGER, "the trigger"), TRIGGER);
+  const masked = await maskSecrets(TRIGGER);
+  assertEquals(await unmaskSecrets(masked, STORED, "the trigger"), TRIGGER);
   const written = structuredClone(await maskSecrets(TRIGGER));
   written.conditions[0]?.secrets?.splice(0, 1, "new");
-  assertEquals(secretsOf(await unmaskSecrets(written, TRIGGER, "the trigger")), [
+  assertEquals(secretsOf(await unmaskSecrets(written, STORED, "the trigger")), [
     ["new", "{env:TOKEN}", "pässwörd 🔑"],
     undefined,
     ["hunter2"],
@@ -192,7 +201,7 @@ Deno.test("a mask where nothing is stored is an error that says where", async ()
   const written = structuredClone(await maskSecrets(TRIGGER));
   written.conditions[2]?.secrets?.push(SECRET_MASK);
   const error = await assertRejects(
-    () => unmaskSecrets(written, TRIGGER, "the trigger"),
+    () => unmaskSecrets(written, STORED, "the trigger"),
     InvalidInputError,
   );
   assertEquals(error.problems.map(({ pointer }) => pointer), ["/conditions/2/secrets/1"]);
@@ -206,4 +215,34 @@ Deno.test("a mask where nothing is stored is an error that says where", async ()
     "/conditions/2/secrets/0",
     "/conditions/2/secrets/1",
   ]);
+});
+
+Deno.test("of secrets that another key sealed none is opened, and each is told", async () => {
+  const [box, other] = [await boxOf(), await boxOf(OTHER_KEY)];
+  const sealed = await sealSecrets(TRIGGER, other, OWNER);
+  sealed.conditions[2]?.secrets?.push(await box.seal("new", OWNER));
+  await assertRejects(() => openSecrets(sealed, box, OWNER), LockedSecretError);
+  const { value, locked } = await openWhatOpens(sealed, box, OWNER);
+  assertEquals(secretsOf(value), [["", "{env:TOKEN}", ""], undefined, ["", "new"]]);
+  assertEquals([...locked].sort(), [
+    "/conditions/0/secrets/0",
+    "/conditions/0/secrets/2",
+    "/conditions/2/secrets/0",
+  ]);
+});
+
+Deno.test("the mask of a secret that cannot be opened keeps nothing, and the error says where", async () => {
+  const other = await sealSecrets(TRIGGER, await boxOf(OTHER_KEY), OWNER);
+  const stored = await openWhatOpens(other, await boxOf(), OWNER);
+  const written = structuredClone(await maskSecrets(TRIGGER));
+  written.conditions[0]?.secrets?.splice(0, 1, "new");
+  const error = await assertRejects(
+    () => unmaskSecrets(written, stored, "the trigger"),
+    InvalidInputError,
+  );
+  assertEquals(error.problems.map(({ pointer }) => pointer), [
+    "/conditions/0/secrets/2",
+    "/conditions/2/secrets/0",
+  ]);
+  for (const { detail } of error.problems) assertStringIncludes(detail, "cannot be decrypted");
 });

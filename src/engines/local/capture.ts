@@ -4,6 +4,7 @@
  * @module
  */
 import type { Clock } from "../../clock.ts";
+import { openCaptured } from "./control_files.ts";
 import { LINE_BYTES_MAX, LineReader } from "./line_reader.ts";
 import { LogWriter, type StoredLine } from "./log_file.ts";
 import { Metadata } from "./metadata.ts";
@@ -15,7 +16,7 @@ const STREAMS = ["stdout", "stderr"] as const;
 type Stream = (typeof STREAMS)[number];
 
 /** Follows the output of one execution. */
-export class Capture {
+export class Capture implements Disposable {
   readonly metadata = new Metadata();
   readonly #folder: WorkFolder;
   readonly #clock: Clock;
@@ -42,14 +43,18 @@ export class Capture {
   static async open(folder: WorkFolder, clock: Clock, logBytesMax: number): Promise<Capture> {
     const ends: Record<Stream, number> = { stdout: 0, stderr: 0 };
     const printed: StoredLine[] = [];
-    const log = await LogWriter.open(folder.control("log"), logBytesMax, (line) => {
+    const log = await LogWriter.open(folder.record("log"), logBytesMax, (line) => {
+      if (line.isRestart) {
+        ends.stdout = ends.stderr = 0;
+        printed.length = 0;
+      }
       if (line.stream === "event") return;
       ends[line.stream] = line.end ?? ends[line.stream];
       if (line.stream === "stdout" && line.message.startsWith("{")) printed.push(line);
     });
     const capture = new Capture(folder, clock, log, {
-      stdout: new LineReader(folder.control("stdout"), ends.stdout),
-      stderr: new LineReader(folder.control("stderr"), ends.stderr),
+      stdout: new LineReader(() => openCaptured(folder, "stdout"), ends.stdout),
+      stderr: new LineReader(() => openCaptured(folder, "stderr"), ends.stderr),
     });
     if (printed.length > 0) await capture.#storeEvents(printed, { truncate: true });
     return capture;
@@ -94,7 +99,7 @@ export class Capture {
   }
 
   /** Closes the files. */
-  close(): void {
+  [Symbol.dispose](): void {
     this.#log.close();
     for (const reader of Object.values(this.#readers)) reader.close();
   }
@@ -123,7 +128,7 @@ export class Capture {
     if (events !== "" || truncate) {
       const options = { append: !truncate, mode: 0o600 };
       // A full disk must not end the execution.
-      await Deno.writeTextFile(this.#folder.control("metadata.jsonl"), events, options)
+      await Deno.writeTextFile(this.#folder.record("metadata.jsonl"), events, options)
         .catch(() => {});
     }
     if (this.metadata.isCut && !this.#toldOfMetadata) {

@@ -6,17 +6,39 @@
 import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Execution } from "../../store/executions.ts";
+import type { BroughtFile, BroughtInputs } from "./inputs/mod.ts";
 
-/** The files by name, with their text. */
-export function configFiles(execution: Execution, folder: string): Map<string, string> {
-  const files = new Map<string, string>();
-  const contents = {
+/** What the files say of where the command runs. */
+export interface Surroundings {
+  /** The work folder as the command sees it. */
+  folder: string;
+  /** The runner's name. */
+  runner: string;
+}
+
+/** The files by name, with their text; those that tell of inputs are {@linkcode inputConfigFiles}. */
+export function configFiles(
+  execution: Execution,
+  { runner }: Pick<Surroundings, "runner">,
+): Map<string, string> {
+  return asFiles({
     execution: aboutExecution(execution),
-    inputs: aboutInputs(execution, folder),
     parameters: execution.parameters,
-    runtime: aboutRuntime(execution),
+    runtime: aboutRuntime(execution, runner),
     api: {},
-  };
+  });
+}
+
+/** The files that tell of inputs, by name, with their text. */
+export function inputConfigFiles(
+  inputs: BroughtInputs,
+  { folder }: Pick<Surroundings, "folder">,
+): Map<string, string> {
+  return asFiles({ inputs: aboutInputs(inputs, folder) });
+}
+
+function asFiles(contents: Record<string, unknown>): Map<string, string> {
+  const files = new Map<string, string>();
   for (const [name, content] of Object.entries(contents)) {
     files.set(`${name}.json`, `${JSON.stringify(content, null, 2)}\n`);
     // Most readers of YAML still follow 1.1, where an unquoted `yes` is a boolean.
@@ -44,22 +66,32 @@ function aboutExecution(execution: Execution): Record<string, unknown> {
   };
 }
 
-function aboutInputs({ inputs }: Execution, folder: string): Record<string, unknown> {
+function aboutInputs(inputs: BroughtInputs, folder: string): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(inputs).map(([input, files]) => [input, {
+    Array.from(inputs, ([input, files]) => [input, {
       input_id: input,
-      files: files.map((file) => ({
-        name: file.name,
-        path: join(folder, "inputs", input, file.name),
-        ...("size" in file ? { size: file.size } : {}),
-      })),
+      files: files.map((file) => aboutFile(file, join(folder, "inputs", input, file.name))),
     }]),
   );
 }
 
-function aboutRuntime({ time_limit, no_output_timeout }: Execution): Record<string, unknown> {
+function aboutFile({ name, size, uri, sha256, datumId }: BroughtFile, path: string) {
   return {
-    runner: "process",
+    name,
+    path,
+    size,
+    ...(uri === undefined ? {} : { uri }),
+    ...(sha256 === undefined ? {} : { checksums: { sha256 } }),
+    ...(datumId === undefined ? {} : { datum_id: datumId }),
+  };
+}
+
+function aboutRuntime(
+  { time_limit, no_output_timeout }: Execution,
+  runner: string,
+): Record<string, unknown> {
+  return {
+    runner,
     time_limit: time_limit ?? null,
     no_output_timeout: no_output_timeout ?? null,
   };

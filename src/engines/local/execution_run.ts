@@ -6,7 +6,6 @@
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../clock.ts";
 import { messageOf } from "../../errors.ts";
-import { hasShebang } from "../../projects/command.ts";
 import {
   type Execution,
   executionBytes,
@@ -14,14 +13,19 @@ import {
   RECORD_BYTES_MAX,
 } from "../../store/executions.ts";
 import { Capture } from "./capture.ts";
+import { readExitCode } from "./control_files.ts";
+import { DiskUse } from "./disk_use.ts";
 import { type End, type Ending, writeEnd } from "./ending.ts";
-import { type Leader, readExitCode, startLeader } from "./leader.ts";
+import { PreparationLog, type RemoteFiles } from "./inputs/mod.ts";
 import { Limits } from "./limits.ts";
+import { appendToLog, type StoredLine } from "./log_file.ts";
 import { listOutputs } from "./outputs.ts";
-import { type Machine, signalSession } from "./processes.ts";
-import { findAgain } from "./recovery.ts";
-import { Watch } from "./watch.ts";
+import type { Job, Leader, Runner } from "./runners/runner.ts";
+import { Watch, type WatchParts } from "./watch.ts";
 import { type PrepareContext, WorkFolder } from "./work_folder.ts";
+
+/** How often an execution is run again when nobody can tell how it ended. */
+const RERUNS_MAX = 3;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
@@ -35,6 +39,12 @@ export interface RunSettings {
   grace_ms: number;
   /** How often output and limits are looked at. */
   poll_ms: number;
+  /** How often disk use is measured at most. */
+  disk_ms: number;
+  /** How long fetching a container's image may take. */
+  pull_ms: number;
+  /** How long an engine of containers that cannot be reached is tried again. */
+  reach_ms: number;
 }
 
 /** What an execution runs with. */
@@ -42,30 +52,42 @@ export interface RunContext extends PrepareContext {
   clock: Clock;
   /** The folder of all executions. */
   root: string;
-  machine: Machine;
+  /** Files of URLs, for all executions. */
+  remote: RemoteFiles;
+  /** Another one after each start of the machine. */
+  bootId: string;
   settings: RunSettings;
+  runnerOf(execution: Execution): Runner;
   /** Stores the record as it is. False when the service stops before that can be done. */
   save(execution: Execution): Promise<boolean>;
-  /** Told of a session whose leader has ended. */
-  leftBehind(session: number): void;
 }
 
 /** The life of one execution. */
 export class ExecutionRun {
   readonly #execution: Execution;
   readonly #context: RunContext;
+  readonly #runner: Runner;
   readonly #folder: WorkFolder;
+  readonly #lettingGo = new AbortController();
+  /** Aborted when it is asked to stop while it is prepared, or its command is being started. */
+  #starting: AbortController | undefined;
+  /** What is told while it is prepared. */
+  #told: PreparationLog | undefined;
   #watch: Watch | undefined;
   /** How it is to end, once that is decided. */
   #ending: Ending | undefined;
-  #isLetGo = false;
   /** Whether its command has ended, so that there is nothing to stop. */
   #isOver = false;
 
   constructor(execution: Execution, context: RunContext) {
     this.#execution = execution;
     this.#context = context;
-    this.#folder = new WorkFolder(context.root, execution.id);
+    this.#runner = context.runnerOf(execution);
+    this.#folder = new WorkFolder(context.root, execution.id, this.#runner.layout);
+  }
+
+  get #isLetGo(): boolean {
+    return this.#lettingGo.signal.aborted;
   }
 
   /** Whether its record says that it has ended. */
@@ -76,13 +98,13 @@ export class ExecutionRun {
   /** Starts it and stays with it until it has ended or is let go. Never rejects. */
   start(): Promise<void> {
     return this.#guard(async () => {
-      const { clock, machine, save } = this.#context;
+      const { clock, bootId, save } = this.#context;
       this.#execution.status = "started";
       this.#execution.started_at = new Date(clock.now()).toISOString();
-      this.#execution.engine_state = { boot_id: machine.bootId };
+      this.#execution.engine_state = { boot_id: bootId };
       const [saved, prepared] = await Promise.allSettled([
         save(this.#execution),
-        this.#folder.prepare(this.#execution, this.#context),
+        this.#prepare(),
       ]);
       if (saved.status === "rejected") throw saved.reason;
       if (!saved.value) return;
@@ -110,14 +132,26 @@ export class ExecutionRun {
     this.#execution.status = "stopping";
     this.#execution.engine_state = { ...this.#execution.engine_state, ending };
     await this.#context.save(this.#execution);
+    this.#starting?.abort();
     await this.#watch?.end();
     return true;
   }
 
+  /** Removes what its runner has left of it when it has ended, so that its folder can be removed. */
+  async clear(): Promise<void> {
+    await this.#runner.clear(this.#job(this.#lettingGo.signal));
+  }
+
   /** Leaves it to itself. */
   letGo(): void {
-    this.#isLetGo = true;
+    this.#lettingGo.abort();
+    this.#starting?.abort();
     this.#watch?.letGo();
+  }
+
+  /** Leaves it to the next service when it is fetching its inputs, which may take long. */
+  leaveInputs(): void {
+    if (this.#told?.isUsed) this.letGo();
   }
 
   async #guard(work: () => Promise<void>): Promise<void> {
@@ -125,8 +159,12 @@ export class ExecutionRun {
     try {
       await work();
     } catch (error) {
-      log.warn("Cannot run execution {id}: {error}", { id, error: messageOf(error) });
-      const ending: Ending = { status: "error", reason: `Cannot run: ${messageOf(error)}` };
+      // One that was stopped or let go while it was being started fails for that.
+      if (this.#ending === undefined && !this.#isLetGo) {
+        log.warn("Cannot run execution {id}: {error}", { id, error: messageOf(error) });
+      }
+      const failed: Ending = { status: "error", reason: `Cannot run: ${messageOf(error)}` };
+      const ending = this.#ending ?? failed;
       await this.#end({ ending, exitCode: undefined, at_ms: this.#context.clock.now() })
         .catch((error) => {
           log.error("Cannot end execution {id}: {error}", { id, error: messageOf(error) });
@@ -135,82 +173,182 @@ export class ExecutionRun {
   }
 
   async #find(): Promise<void> {
-    const found = await findAgain(this.#execution, this.#folder, this.#context.machine);
-    if (found.kind === "started") {
-      return await this.#follow(found.leader, { lostReason: found.lostReason });
-    }
-    if (found.kind === "lost") {
-      const ending: Ending = this.#ending ?? { status: "error", reason: found.reason };
-      const at_ms = this.#context.clock.now();
-      return await this.#end({ ending, exitCode: undefined, at_ms });
-    }
+    await this.#folder.restore();
+    const found = await this.#runner.find(this.#job(this.#lettingGo.signal));
+    if (found.kind === "started") return await this.#follow(found.leader, { isFound: true });
+    if (found.kind === "lost") return await this.#lose(found.reason);
     // Its time begins now, as nothing of it has run.
     this.#execution.started_at = new Date(this.#context.clock.now()).toISOString();
     if (!await this.#context.save(this.#execution)) return;
-    if (!await this.#folder.exists()) await this.#folder.prepare(this.#execution, this.#context);
+    if (!await this.#folder.exists()) await this.#prepare({ isAgain: true });
     await this.#launch();
+  }
+
+  /** @param isAgain whether an earlier service may have begun to */
+  async #prepare({ isAgain = false } = {}): Promise<void> {
+    const told = this.#newPreparationLog();
+    if (isAgain) await told.keep();
+    await this.#folder.prepare(this.#execution, this.#prepareContext(told));
+    this.#starting = this.#told = undefined;
+  }
+
+  #newPreparationLog(): PreparationLog {
+    const { clock, settings: { logBytesMax: bytesMax } } = this.#context;
+    return this.#told = new PreparationLog(this.#folder.preparationLog, { clock, bytesMax });
+  }
+
+  #prepareContext(told: PreparationLog): PrepareContext {
+    const { store, clock, root, remote, checkout } = this.#context;
+    const starting = this.#starting = new AbortController();
+    if (this.#ending || this.#isLetGo) starting.abort();
+    const { signal } = starting;
+    return {
+      store,
+      sources: { clock, root, remote, signal, tell: (message) => told.tell(message) },
+      checkout: (...args) =>
+        checkout(...args).catch((error) => {
+          // Without its code, its inputs are of no use.
+          starting.abort();
+          throw error;
+        }),
+    };
   }
 
   /** Starts the command, unless it was asked to stop before. */
   async #launch(): Promise<void> {
-    const { machine, settings, clock } = this.#context;
     if (this.#ending) {
-      const end = { ending: this.#ending, exitCode: undefined, at_ms: clock.now() };
-      return await this.#end(end);
+      const at_ms = this.#context.clock.now();
+      return await this.#end({ ending: this.#ending, exitCode: undefined, at_ms });
     }
     if (this.#isLetGo) return;
-    const shell = hasShebang(this.#execution.command) ? "" : machine.shell;
-    const options = { shell, streamBytesMax: settings.logBytesMax };
-    const leader = startLeader(this.#folder, options, machine.setsid);
+    this.#starting = new AbortController();
+    const leader = await this.#runner.start(this.#job(this.#starting.signal));
+    this.#starting = undefined;
     await this.#follow(leader);
     // The wrapper of an earlier service was only slow to start: it is the one to follow.
     if (leader.cameSecond) await this.#find();
   }
 
-  /** Stays with a command to its end. What fails in that must not leave the command on its own. */
-  async #follow(leader: Leader, found?: { lostReason: string | undefined }): Promise<void> {
-    let capture: Capture | undefined;
-    try {
-      const { clock, settings } = this.#context;
-      capture = await Capture.open(this.#folder, clock, settings.logBytesMax);
-      const silence_ms = found ? await this.#folder.silence_ms(clock.now()) : 0;
-      const watch = this.#watch = this.#newWatch(leader, capture, silence_ms);
-      if (this.#ending) await watch.end();
-      if (this.#isLetGo) watch.letGo();
-      if (!await watch.untilOver() || leader.cameSecond) return;
-      this.#isOver = true;
-      await capture.finish();
-      this.#context.leftBehind(leader.pid);
-      const exit = await readExitCode(this.#folder);
-      const lost: Ending | undefined = exit === undefined && found?.lostReason !== undefined
-        ? { status: "error", reason: found.lostReason }
-        : undefined;
-      await this.#end({
-        ending: this.#ending ?? lost,
-        exitCode: exit?.code,
-        at_ms: found && exit ? exit.at_ms : clock.now(),
-      }, capture);
-    } catch (error) {
-      if (!await leader.isOver(true)) await signalSession(leader.pid, "KILL");
-      throw error;
-    } finally {
-      capture?.close();
-    }
+  #job(signal: AbortSignal): Job {
+    const { logBytesMax } = this.#context.settings;
+    return {
+      execution: this.#execution,
+      folder: this.#folder,
+      streamBytesMax: logBytesMax,
+      signal,
+      tell: (message) => appendToLog(this.#folder.record("log"), logBytesMax, this.#event(message)),
+    };
   }
 
-  #newWatch(leader: Leader, capture: Capture, silence_ms: number): Watch {
+  #event(message: string): StoredLine {
+    return { time: new Date(this.#context.clock.now()).toISOString(), stream: "event", message };
+  }
+
+  /** Stays with a command to its end. */
+  async #follow(leader: Leader, { isFound = false } = {}): Promise<void> {
+    const disk = this.#newDiskUse();
+    let lost: string | undefined;
+    try {
+      lost = await this.#stayWith(leader, { isFound, disk });
+    } catch (error) {
+      // What fails here must not leave the command on its own.
+      if (!await leader.isOver(true)) await leader.signal("KILL");
+      throw error;
+    } finally {
+      await disk.close();
+    }
+    if (lost !== undefined) await this.#lose(lost);
+  }
+
+  /** @returns why nobody can tell how it ended, when it is to be run again for that */
+  async #stayWith(
+    leader: Leader,
+    { isFound, disk }: { isFound: boolean; disk: DiskUse },
+  ): Promise<string | undefined> {
+    const { clock, settings } = this.#context;
+    using capture = await Capture.open(this.#folder, clock, settings.logBytesMax);
+    const silence_ms = isFound ? await this.#folder.silence_ms(clock.now()) : 0;
+    const limits = new Limits(this.#execution, clock, silence_ms);
+    const watch = this.#watch = this.#newWatch({ leader, capture, limits, disk });
+    if (this.#ending) await watch.end();
+    if (this.#isLetGo) watch.letGo();
+    if (!await watch.untilOver() || leader.cameSecond) return;
+    this.#isOver = true;
+    await capture.finish();
+    const exit = await readExitCode(this.#folder);
+    const { cause, lost } = await leader.settle(exit?.code);
+    const reason = cause ?? (exit === undefined ? lost : undefined);
+    if (exit === undefined && cause === undefined && this.#mayRunAgain) return lost;
+    const ending: Ending | undefined = reason === undefined
+      ? undefined
+      : { status: "error", reason };
+    await this.#end({
+      ending: this.#ending ?? ending,
+      exitCode: exit?.code,
+      at_ms: isFound && exit ? exit.at_ms : clock.now(),
+    }, capture);
+  }
+
+  /** Whether it is run again when nobody can tell how it ended. */
+  get #mayRunAgain(): boolean {
+    const isWanted = this.#execution.rerun === true && this.#ending === undefined;
+    return isWanted && !this.#isLetGo && this.#reruns < RERUNS_MAX;
+  }
+
+  get #reruns(): number {
+    return Number(this.#execution.engine_state?.reruns ?? 0);
+  }
+
+  /** Ends it as one of which nobody can tell how it ended, or runs it again from the start. */
+  async #lose(reason: string): Promise<void> {
+    const { clock, bootId, save, settings } = this.#context;
+    const execution = this.#execution;
+    if (!this.#mayRunAgain) {
+      const ending: Ending = this.#ending ?? { status: "error", reason };
+      return await this.#end({ ending, exitCode: undefined, at_ms: clock.now() });
+    }
+    this.#isOver = false;
+    this.#watch = undefined;
+    const reruns = this.#reruns + 1;
+    await this.clear();
+    if (this.#ending === undefined) {
+      execution.status = "started";
+      execution.started_at = new Date(clock.now()).toISOString();
+      execution.metadata = {};
+      execution.engine_state = { boot_id: bootId, reruns };
+      if (!await save(execution)) return;
+      const message = `${reason}: it is run again from the start (${reruns} of ${RERUNS_MAX})`;
+      const line: StoredLine = { ...this.#event(message), isRestart: true };
+      const { logBytesMax } = settings;
+      const context = this.#prepareContext(this.#newPreparationLog());
+      await this.#folder.renew(execution, context, { line, logBytesMax });
+      this.#starting = this.#told = undefined;
+    }
+    await this.#launch();
+  }
+
+  #newDiskUse(): DiskUse {
+    const { clock, settings } = this.#context;
+    const { disk_mb } = this.#execution.engine;
+    return new DiskUse({
+      clock,
+      interval_ms: settings.disk_ms,
+      mb_max: typeof disk_mb === "number" ? disk_mb : undefined,
+      measure: (signal) => this.#runner.diskUse_mb(this.#job(signal), signal),
+    });
+  }
+
+  #newWatch(parts: Pick<WatchParts, "leader" | "capture" | "limits" | "disk">): Watch {
     const { clock, settings, save } = this.#context;
     return new Watch({
-      leader,
-      capture,
+      ...parts,
       folder: this.#folder,
-      limits: new Limits(this.#execution, clock, silence_ms),
       clock,
       poll_ms: settings.poll_ms,
       grace_ms: settings.grace_ms,
       onLimit: async (reason) => void await this.stop({ status: "error", reason }),
       onMetadata: async () => {
-        this.#takeMetadata(capture);
+        this.#takeMetadata(parts.capture);
         await save(this.#execution);
       },
     });
@@ -231,7 +369,8 @@ export class ExecutionRun {
     if (outputs.isCut || execution.outputs.length < outputs.files.length) {
       await capture?.tell("There are too many outputs: some of them are not listed");
     }
-    if (execution.reason !== undefined) await capture?.tell(execution.reason);
+    const told = capture ?? (this.#told?.isUsed ? this.#told : undefined);
+    if (execution.reason !== undefined) await told?.tell(execution.reason);
     if (await save(execution)) await this.#folder.tidy();
   }
 

@@ -3,30 +3,22 @@
  *
  * @module
  */
+import type { Mark } from "./control_files.ts";
 import { baseEnvironment } from "./environment.ts";
-import { isAlive } from "./processes.ts";
+import { isAlive, signalSession } from "./processes.ts";
+import type { Leader } from "./runners/runner.ts";
 import type { WorkFolder } from "./work_folder.ts";
 import { MARK_IS_TAKEN, wrapperArguments, type WrapperOptions } from "./wrapper.ts";
 
 /** How often the system is asked whether a process that was found again still lives. */
 const LIFE_CHECK_MS = 1_000;
 
-/** A wrapper process. Its id is also that of its session. */
-export interface Leader {
-  readonly pid: number;
-  /** Resolves when it has ended, where that can be known without asking. */
-  readonly over: Promise<unknown>;
-  /**
-   * Whether it has ended.
-   *
-   * @param isDue whether it should have, so that asking is worth its while
-   */
-  isOver(isDue: boolean): Promise<boolean>;
-  /** Whether it did nothing because another wrapper came first. */
-  readonly cameSecond: boolean;
-  /** Stops waiting for it, so that the service can end before it. */
-  release(): void;
-}
+/** Why there is no exit code when nothing else is known. */
+const KILLED =
+  "The command's process ended without leaving an exit code: something else has killed it";
+
+/** Told of a session whose leader has ended. */
+export type LeftBehind = (session: number) => void;
 
 /**
  * Starts the wrapper in a prepared work folder, in a session of its own: what is sent to the service's
@@ -37,7 +29,7 @@ export interface Leader {
 export function startLeader(
   folder: WorkFolder,
   options: WrapperOptions,
-  setsid: string | undefined,
+  { setsid, leftBehind }: { setsid: string | undefined; leftBehind: LeftBehind },
 ): Leader {
   const wrapper = wrapperArguments(options);
   const child = new Deno.Command("sh", {
@@ -54,7 +46,7 @@ export function startLeader(
   let code: number | undefined;
   const over = child.status.then((status) => void (code = status.code));
   return {
-    pid: child.pid,
+    ...sessionOf(child.pid, leftBehind, KILLED),
     over,
     isOver: () => Promise.resolve(code !== undefined),
     get cameSecond() {
@@ -64,30 +56,11 @@ export function startLeader(
   };
 }
 
-/** The mark that a wrapper has taken. */
-export interface Mark {
-  pid: number;
-  /** What tells the process from a later one of its id; empty when it did not come to write it. */
-  identity: string;
-}
-
-/** Reads the mark; undefined when no wrapper has taken it. */
-export async function readMark(folder: WorkFolder): Promise<Mark | undefined> {
-  try {
-    const text = await Deno.readTextFile(folder.control("started"));
-    const [, pid = "0", identity = ""] = text.match(/^(\d+) (.*)\n/) ?? [];
-    return { pid: Number(pid), identity };
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
-}
-
 /** Follows a wrapper that another service has started. */
-export function followLeader({ pid, identity }: Mark): Leader {
+export function followLeader({ pid, identity }: Mark, leftBehind: LeftBehind): Leader {
   let asked_ms = -Infinity;
   return {
-    ...endedLeader(pid),
+    ...sessionOf(pid, leftBehind, KILLED),
     over: new Promise(() => {}),
     async isOver(isDue) {
       const now_ms = performance.now();
@@ -98,29 +71,28 @@ export function followLeader({ pid, identity }: Mark): Leader {
   };
 }
 
-/** A wrapper that is known to have ended. */
-export function endedLeader(pid: number): Leader {
+/**
+ * A wrapper that is known to have ended.
+ *
+ * @param lost why it may have left no exit code
+ */
+export function endedLeader(pid: number, leftBehind: LeftBehind, lost: string): Leader {
   return {
-    pid,
+    ...sessionOf(pid, leftBehind, lost),
     over: Promise.resolve(),
     isOver: () => Promise.resolve(true),
-    cameSecond: false,
-    release: () => {},
   };
 }
 
-/** Reads the exit code that a wrapper has left; undefined when there is none. */
-export async function readExitCode(
-  folder: WorkFolder,
-): Promise<{ code: number; at_ms: number } | undefined> {
-  const path = folder.control("exit_code");
-  try {
-    const code = (await Deno.readTextFile(path)).match(/^(\d+)\n$/)?.[1];
-    if (code === undefined) return undefined;
-    const { mtime } = await Deno.stat(path);
-    return { code: Number(code), at_ms: mtime?.getTime() ?? 0 };
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
+/** What leaders have in common. The wrapper's id is also that of its session. */
+function sessionOf(pid: number, leftBehind: LeftBehind, lost: string) {
+  return {
+    cameSecond: false,
+    signal: (signal: "TERM" | "KILL") => signalSession(pid, signal),
+    settle() {
+      leftBehind(pid);
+      return Promise.resolve({ lost });
+    },
+    release: () => {},
+  };
 }

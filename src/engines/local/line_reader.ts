@@ -21,7 +21,7 @@ export interface Line {
 
 /** A file, read from an offset on. */
 export class LineReader {
-  readonly #path: string;
+  readonly #open: () => Promise<Deno.FsFile | undefined>;
   #file: Deno.FsFile | undefined;
   /** Behind the last line that was given out. */
   #end: number;
@@ -30,9 +30,12 @@ export class LineReader {
   /** How long that line is so far, which may be more than what is kept of it. */
   #length = 0;
 
-  /** @param offset where a line begins */
-  constructor(path: string, offset = 0) {
-    this.#path = path;
+  /**
+   * @param open opens the file; answers undefined while there is none
+   * @param offset where a line begins
+   */
+  constructor(open: () => Promise<Deno.FsFile | undefined>, offset = 0) {
+    this.#open = open;
     this.#end = offset;
   }
 
@@ -42,7 +45,7 @@ export class LineReader {
    * @returns the lines that came to their ends, and how many bytes were read: 0 at the file's end
    */
   async read(buffer: Uint8Array): Promise<{ lines: Line[]; bytes: number }> {
-    this.#file ??= await this.#open();
+    this.#file ??= await this.#openAtEnd();
     const bytes = await this.#file?.read(buffer) ?? 0;
     const lines: Line[] = [];
     let start = 0;
@@ -83,15 +86,9 @@ export class LineReader {
     return { text, isWhole, end: this.#end };
   }
 
-  async #open(): Promise<Deno.FsFile | undefined> {
-    try {
-      const file = await Deno.open(this.#path, { read: true });
-      await file.seek(this.#end, Deno.SeekMode.Start);
-      return file;
-    } catch (error) {
-      // The wrapper has not come so far.
-      if (error instanceof Deno.errors.NotFound) return undefined;
-      throw error;
-    }
+  async #openAtEnd(): Promise<Deno.FsFile | undefined> {
+    const file = await this.#open();
+    await file?.seek(this.#end, Deno.SeekMode.Start);
+    return file;
   }
 }

@@ -16,6 +16,8 @@ const RESERVE_BYTES = 4 * 1024;
 export interface StoredLine extends LogLine {
   /** How far this line's stream had been read with it, in bytes. */
   end?: number;
+  /** Whether the command was started again here, so that the streams begin anew. */
+  isRestart?: true;
 }
 
 /** Writes a log. */
@@ -91,6 +93,20 @@ export class LogWriter {
   /** Closes the file. */
   close(): void {
     this.#file.close();
+  }
+}
+
+/** Adds a line to a log that nobody else writes at the time. */
+export async function appendToLog(
+  path: string,
+  bytesMax: number,
+  line: StoredLine,
+): Promise<void> {
+  const log = await LogWriter.open(path, bytesMax, () => {});
+  try {
+    await log.append([line]);
+  } finally {
+    log.close();
   }
 }
 

@@ -18,11 +18,14 @@ import {
 import type { Store } from "../../store/store.ts";
 import type { Engine, LogOptions, LogPage } from "../engine.ts";
 import { STOPPED_BY_REQUEST, writeEnd } from "./ending.ts";
+import { RemoteFiles } from "./inputs/mod.ts";
 import { ExecutionRun, type RunContext, type RunSettings } from "./execution_run.ts";
 import { Leftovers } from "./leftovers.ts";
 import { readLog } from "./log_file.ts";
 import { openOutput } from "./outputs.ts";
 import { lookAtMachine, type Machine } from "./processes.ts";
+import { removeLeftoverContainers } from "./runners/container_leftovers.ts";
+import { runnerOf } from "./runners/mod.ts";
 import { Waiting } from "./waiting.ts";
 import { WorkFolder } from "./work_folder.ts";
 
@@ -31,6 +34,9 @@ const SETTINGS: RunSettings = {
   outputsMax: 1_000,
   grace_ms: 10_000,
   poll_ms: 150,
+  disk_ms: 5_000,
+  pull_ms: 30 * 60_000,
+  reach_ms: 20_000,
 };
 const WAITING_MAX = 1_000;
 /** How many executions are remembered not to be started again, whoever hands them over. */
@@ -66,7 +72,9 @@ export class LocalEngine implements Engine {
   readonly #runs = new Map<string, { run: ExecutionRun; over: Promise<void> }>();
   readonly #taken = new Set<string>();
   readonly #leftovers = new Leftovers();
+  #leftoverContainers: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
+  readonly #remote: RemoteFiles;
   #machine: Machine | undefined;
   #refill: Promise<void> | undefined;
 
@@ -75,6 +83,8 @@ export class LocalEngine implements Engine {
     this.#root = resolve(join(options.dataFolder, "executions"));
     this.#concurrency = Math.max(1, options.concurrency ?? navigator.hardwareConcurrency);
     this.#waiting = new Waiting(options.waitingMax ?? WAITING_MAX);
+    const folder = resolve(join(options.dataFolder, "input_cache"));
+    this.#remote = new RemoteFiles({ folder, clock: options.clock });
   }
 
   /** How many executions run, and how many of those that wait are in memory. */
@@ -90,7 +100,10 @@ export class LocalEngine implements Engine {
       if (status === "started" || status === "stopping") started.push(id);
     }
     this.#machine = machine;
-    for (const execution of await getExecutions(this.#options.store, started)) {
+    const { store } = this.#options;
+    const { signal } = this.#closing;
+    this.#leftoverContainers = removeLeftoverContainers({ store, root: this.#root, signal });
+    for (const execution of await getExecutions(store, started)) {
       this.#run(execution, (run) => run.takeOver());
     }
     await this.#readWaiting();
@@ -120,8 +133,8 @@ export class LocalEngine implements Engine {
     return await this.#save(execution);
   }
 
-  log(executionId: string, options?: LogOptions): Promise<LogPage> {
-    return readLog(this.#folderOf(executionId).control("log"), options);
+  async log(executionId: string, options?: LogOptions): Promise<LogPage> {
+    return await readLog(await this.#folderOf(executionId).log(), options);
   }
 
   output(executionId: string, path: string): Promise<Deno.FsFile | undefined> {
@@ -134,18 +147,30 @@ export class LocalEngine implements Engine {
       throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
     }
     await running?.over;
-    await this.#folderOf(executionId).remove();
+    const folder = this.#folderOf(executionId);
+    await folder.remove();
+    if (!await folder.exists()) return;
+    // Parts of it are not the service's user's, because nobody could give them back at the end.
+    const execution = await getExecution(this.#options.store, executionId);
+    if (execution) await new ExecutionRun(execution, this.#context()).clear();
+    await folder.remove();
   }
 
   async close(deadline_ms: number): Promise<void> {
     this.#closing.abort();
     const runs = [...this.#runs.values()];
     const over = Promise.all(runs.map((each) => each.over));
+    for (const { run } of runs) run.leaveInputs();
     await within(deadline_ms, over);
     for (const { run } of runs) run.letGo();
     // What is being prepared may still take long; it is not started any more.
     await within(LET_GO_MS, over);
-    await Promise.all([this.#refill, this.#leftovers.close()]);
+    await Promise.all([
+      this.#refill,
+      this.#leftovers.close(),
+      this.#leftoverContainers,
+      this.#remote.close(),
+    ]);
   }
 
   #folderOf(executionId: string): WorkFolder {
@@ -186,17 +211,22 @@ export class LocalEngine implements Engine {
   }
 
   #context(): RunContext {
-    const { store, clock, projects, settings } = this.#options;
+    const { store, clock, projects } = this.#options;
+    const settings = { ...SETTINGS, ...this.#options.settings };
+    const root = this.#root;
+    // Nothing runs before `start` has looked at the machine.
+    const machine = this.#machine ?? { bootId: "", shell: "/bin/sh", setsid: undefined };
+    const leftBehind = (session: number) => this.#leftovers.add(session);
     return {
       store,
       clock,
       checkout: (...args) => projects.checkout(...args),
-      root: this.#root,
-      // Nothing runs before `start` has looked at the machine.
-      machine: this.#machine ?? { bootId: "", shell: "/bin/sh", setsid: undefined },
-      settings: { ...SETTINGS, ...settings },
+      root,
+      remote: this.#remote,
+      bootId: machine.bootId,
+      settings,
+      runnerOf: (execution) => runnerOf(execution, { ...settings, root, machine, leftBehind }),
       save: (execution) => this.#save(execution),
-      leftBehind: (session) => this.#leftovers.add(session),
     };
   }
 

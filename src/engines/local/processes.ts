@@ -16,6 +16,8 @@ export interface Machine {
   setsid: string | undefined;
 }
 
+const decoder = new TextDecoder();
+
 const MACHINE = `
 command -v bash || command -v sh
 command -v setsid || echo
@@ -34,7 +36,7 @@ const IDENTITY = `${IDENTITY_FUNCTION}identity_of "$1"; echo "$identity"`;
 const SIGNAL = `
 signal=\${1#+} mode=$1
 shift
-[ "$mode" != "$signal" ] || for session; do kill -s "$signal" -- "-$session"; done
+[ "$mode" != "$signal" ] || for session; do kill "-$signal" "-$session"; done
 [ -e /proc/self/stat ] || exit 0
 found=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v sessions=" $* " -v mode="$mode" '{
   pid = $1
@@ -43,7 +45,7 @@ found=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v sessions=" $* " -v mode="$mod
   if (mode ~ /^[+]/) { if (pid == $4) led[$4] = 1 } else if ($3 == $4) next
   session[pid] = $4
 } END { for (pid in session) if (!led[session[pid]]) print pid }')
-[ -z "$found" ] || kill -s "$signal" -- $found
+[ -z "$found" ] || kill "-$signal" $found
 `;
 
 /** Looks at the machine. */
@@ -83,14 +85,35 @@ export async function removeByForce(path: string): Promise<void> {
   await sh('chmod -R u+rwX -- "$1"; rm -rf -- "$1"', path);
 }
 
+/** What a folder takes on disk. */
+export interface FolderUse {
+  mb: number;
+  /** Whether all of it was there to be looked into. */
+  isComplete: boolean;
+}
+
+/** Measures what a folder takes on disk. */
+export async function folderUse(path: string, signal: AbortSignal): Promise<FolderUse> {
+  const { stdout, success } = await command('exec du -skx -- "$1"', [path], { signal }).output();
+  return { mb: Number.parseInt(decoder.decode(stdout)) / 1_024 || 0, isComplete: success };
+}
+
 async function sh(script: string, ...args: string[]): Promise<string> {
-  const { stdout } = await new Deno.Command("sh", {
+  return decoder.decode((await command(script, args).output()).stdout);
+}
+
+function command(
+  script: string,
+  args: readonly string[],
+  options: { signal?: AbortSignal } = {},
+): Deno.Command {
+  return new Deno.Command("sh", {
     args: ["-c", script, "sh", ...args],
     clearEnv: true,
     env: { PATH: Deno.env.get("PATH") ?? "/usr/local/bin:/usr/bin:/bin" },
     stdin: "null",
     stdout: "piped",
     stderr: "null",
-  }).output();
-  return new TextDecoder().decode(stdout);
+    ...options,
+  });
 }

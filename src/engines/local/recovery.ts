@@ -4,46 +4,45 @@
  * @module
  */
 import type { Execution } from "../../store/executions.ts";
-import { endedLeader, followLeader, type Leader, readExitCode, readMark } from "./leader.ts";
+import { readExitCode, readMark } from "./control_files.ts";
+import { endedLeader, followLeader, type LeftBehind } from "./leader.ts";
 import type { Machine } from "./processes.ts";
+import type { Found } from "./runners/runner.ts";
 import type { WorkFolder } from "./work_folder.ts";
 
 /** How long a wrapper may take from taking its mark to writing into it. */
 const MARK_WAIT_MS = 1_000;
 const MARK_POLL_MS = 20;
 
-/** What became of it. */
-export type Found =
-  /** It did not start; it may now. A wrapper that is just starting finds the mark taken, or this one does. */
-  | { kind: "not_started" }
-  /** It has ended, or may have, in a way that nobody can tell. */
-  | { kind: "lost"; reason: string }
-  /** It has started, and may have ended. */
-  | { kind: "started"; leader: Leader; lostReason?: string };
+/** Why nothing is known of an execution that was about to start before the machine was restarted. */
+export const MAY_HAVE_RUN =
+  "The machine was restarted when the command was about to start: it may have run, " +
+  "so it is not started again";
+
+/** Why there is no exit code of an execution that ran before the machine was restarted. */
+export const RESTARTED = "The machine was restarted while the command ran";
+
+/** Whether the machine is known not to have been restarted since an execution was started. */
+export function isSameBoot({ engine_state }: Execution, { bootId }: Machine): boolean {
+  return bootId !== "" && engine_state?.boot_id === bootId;
+}
 
 /** Finds out what became of an execution whose record says that it was started. */
 export async function findAgain(
   execution: Execution,
   folder: WorkFolder,
-  machine: Machine,
+  { machine, leftBehind }: { machine: Machine; leftBehind: LeftBehind },
 ): Promise<Found> {
-  const isSameBoot = machine.bootId !== "" && execution.engine_state?.boot_id === machine.bootId;
+  const isSame = isSameBoot(execution, machine);
   const mark = await writtenMark(folder);
   if (mark === undefined && await readExitCode(folder) === undefined) {
-    if (isSameBoot) return { kind: "not_started" };
     // The mark may have been lost with the power, after the command had begun.
-    return {
-      kind: "lost",
-      reason: "The machine was restarted when the command was about to start: it may have run, " +
-        "so it is not started again",
-    };
+    return isSame ? { kind: "not_started" } : { kind: "lost", reason: MAY_HAVE_RUN };
   }
-  if (isSameBoot && mark !== undefined) return { kind: "started", leader: followLeader(mark) };
-  return {
-    kind: "started",
-    leader: endedLeader(mark?.pid ?? 0),
-    lostReason: "The machine was restarted while the command ran",
-  };
+  const leader = isSame && mark !== undefined
+    ? followLeader(mark, leftBehind)
+    : endedLeader(mark?.pid ?? 0, leftBehind, RESTARTED);
+  return { kind: "started", leader };
 }
 
 async function writtenMark(folder: WorkFolder) {

@@ -5,9 +5,10 @@
  */
 import type { Clock } from "../../clock.ts";
 import type { Capture } from "./capture.ts";
-import { type Leader, readExitCode } from "./leader.ts";
+import { readExitCode } from "./control_files.ts";
+import type { DiskUse } from "./disk_use.ts";
 import type { Limits } from "./limits.ts";
-import { signalSession } from "./processes.ts";
+import type { Leader } from "./runners/runner.ts";
 import type { WorkFolder } from "./work_folder.ts";
 
 /** How long the captures may take after the command has ended. */
@@ -21,6 +22,7 @@ export interface WatchParts {
   folder: WorkFolder;
   capture: Capture;
   limits: Limits;
+  disk: DiskUse;
   clock: Clock;
   /** How often output and limits are looked at. */
   poll_ms: number;
@@ -37,6 +39,8 @@ export class Watch {
   readonly #parts: WatchParts;
   #isLetGo = false;
   #isLimited = false;
+  /** Whether the leader was seen to end since anybody looked. */
+  #isLeaderOver = false;
   /** When SIGKILL follows. */
   #kill_ms = Infinity;
   #metadata_ms: number;
@@ -45,11 +49,17 @@ export class Watch {
   constructor(parts: WatchParts) {
     this.#parts = parts;
     this.#metadata_ms = parts.clock.steady();
+    // Once: each time that somebody waits for it takes memory until it is over.
+    const end = () => {
+      this.#isLeaderOver = true;
+      this.#wake();
+    };
+    parts.leader.over.then(end, end);
   }
 
   /** Resolves when the command has ended, to true; or when it is let go, to false. */
   async untilOver(): Promise<boolean> {
-    const { leader, folder, capture, limits, clock, grace_ms } = this.#parts;
+    const { leader, folder, capture, limits, disk, clock, grace_ms } = this.#parts;
     let hasEnded = false;
     while (!await leader.isOver(hasEnded || this.#kill_ms < Infinity)) {
       if (this.#isLetGo) {
@@ -58,7 +68,7 @@ export class Watch {
       }
       // What is beyond the limit is not seen, so silence says nothing then.
       if (await capture.pump() || capture.isCut) limits.sawOutput();
-      const reached = limits.reached();
+      const reached = limits.reached() ?? disk.reached();
       if (reached !== undefined && !this.#isLimited) {
         this.#isLimited = true;
         await this.#parts.onLimit(reached);
@@ -70,7 +80,7 @@ export class Watch {
       if (clock.steady() >= this.#kill_ms) {
         this.#kill_ms = clock.steady() + grace_ms;
         if (!hasEnded) await capture.tell("The command did not end by itself: it is killed");
-        await signalSession(leader.pid, "KILL");
+        await leader.signal("KILL");
       }
       await this.#tellMetadata();
       await this.#pause();
@@ -83,7 +93,7 @@ export class Watch {
     const { leader, clock, grace_ms } = this.#parts;
     if (this.#kill_ms < Infinity || await leader.isOver(true)) return;
     this.#kill_ms = clock.steady() + grace_ms;
-    await signalSession(leader.pid, "TERM");
+    await leader.signal("TERM");
     this.#wake();
   }
 
@@ -101,17 +111,20 @@ export class Watch {
   }
 
   async #pause(): Promise<void> {
-    const { leader, limits, clock, poll_ms } = this.#parts;
+    const { limits, clock, poll_ms } = this.#parts;
     const kill_ms = this.#kill_ms - clock.steady();
     const limit_ms = this.#isLimited ? Infinity : limits.remaining_ms();
     const woken = new Promise<void>((resolve) => this.#wake = resolve);
-    // Letting go may have come just before there was somebody to wake.
-    if (this.#isLetGo) return;
+    // Either may have come just before there was somebody to wake.
+    if (this.#isLetGo || this.#isLeaderOver) {
+      this.#isLeaderOver = false;
+      return;
+    }
     let timer: ReturnType<typeof setTimeout> | undefined;
     const time = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, Math.max(1, Math.min(poll_ms, kill_ms, limit_ms)));
     });
-    await Promise.race([leader.over, woken, time]);
+    await Promise.race([woken, time]);
     clearTimeout(timer);
   }
 }

@@ -3,19 +3,20 @@
  *
  * @module
  */
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Execution } from "../../store/executions.ts";
 import { quote } from "../../projects/command.ts";
-import { configFiles } from "./config_files.ts";
+import { configFiles, inputConfigFiles } from "./config_files.ts";
 import { commandEnvironment } from "./environment.ts";
 import { type InputContext, writeInputs } from "./inputs/mod.ts";
+import { type Layout, PROCESS_LAYOUT } from "./layout.ts";
+import { appendToLog, type StoredLine } from "./log_file.ts";
 import { removeByForce } from "./processes.ts";
 
 /** How the folder of what is not prepared yet begins. */
 const TEMPORARY = "tmp-";
-/** What the command alone needed. The rest is what it left behind. */
-const ONLY_WHILE_RUNNING = ["repository", "inputs", "tmp", "home"];
-const CONTROL_WHILE_RUNNING = ["environment", "stdout", "stderr", "stdout.cut", "stderr.cut"];
+/** How the folder begins that another one takes the place of. */
+const REPLACED = "old-";
 
 /** What a work folder is prepared with. */
 export interface PrepareContext extends InputContext {
@@ -26,15 +27,19 @@ export interface PrepareContext extends InputContext {
 export class WorkFolder {
   /** Its own path. */
   readonly path: string;
+  readonly #layout: Layout;
   readonly #temporary: string;
+  readonly #replaced: string;
 
   /**
    * @param root the folder of all executions
    * @param id the execution's id
    */
-  constructor(root: string, id: string) {
+  constructor(root: string, id: string, layout = PROCESS_LAYOUT) {
     this.path = join(root, id);
+    this.#layout = layout;
     this.#temporary = join(root, TEMPORARY + id);
+    this.#replaced = join(root, REPLACED + id);
   }
 
   /** What the command leaves behind. */
@@ -42,9 +47,33 @@ export class WorkFolder {
     return join(this.path, "outputs");
   }
 
+  /** Whether the wrapper's files may have been put there by others than the service's user. */
+  get isForeign(): boolean {
+    return this.#layout.isForeign;
+  }
+
+  /** What the engine keeps of the run. */
+  record(name: RecordFile): string {
+    return join(this.path, "control", name);
+  }
+
+  /**
+   * Its log while it is prepared, and when that has failed after something was told. It goes on with the
+   * one of an earlier run.
+   */
+  get preparationLog(): string {
+    return join(this.#temporary, "control", "log");
+  }
+
+  /** Its log, wherever that is now. */
+  async log(): Promise<string> {
+    const isPreparing = await Deno.lstat(this.preparationLog).then(() => true, () => false);
+    return isPreparing ? this.preparationLog : this.record("log");
+  }
+
   /** A file by which the engine and the wrapper know of each other. */
   control(name: ControlFile): string {
-    return join(this.path, "control", name);
+    return join(this.path, this.#layout.wrapperFolder, name);
   }
 
   /** Whether it is there; when it is, it is complete. */
@@ -54,22 +83,73 @@ export class WorkFolder {
 
   /** Makes it, with everything that the command finds when it starts. */
   async prepare(execution: Execution, context: PrepareContext): Promise<void> {
-    const making = this.#temporary;
     // What is there was prepared by a service that did not come to say so.
-    await Promise.all([removeTree(making), removeTree(this.path)]);
+    await Promise.all([removeTree(this.#temporary), removeTree(this.path)]);
+    await this.#make(execution, context);
+    await Deno.rename(this.#temporary, this.path);
+  }
+
+  /**
+   * Makes it anew, in place of one that was used. Only the log is kept, to be gone on with.
+   *
+   * @param logBytesMax how long the log may become
+   */
+  async renew(
+    execution: Execution,
+    context: PrepareContext,
+    { line, logBytesMax }: { line: StoredLine; logBytesMax: number },
+  ): Promise<void> {
+    await Promise.all([removeTree(this.#temporary), removeTree(this.#replaced)]);
+    await this.#make(execution, context, async () => {
+      const log = join(this.#temporary, "control", "log");
+      await Deno.copyFile(this.record("log"), log).catch(ignoreMissing);
+      await appendToLog(log, logBytesMax, line);
+    });
+    await Deno.rename(this.path, this.#replaced).catch(ignoreMissing);
+    await Deno.rename(this.#temporary, this.path);
+    await removeTree(this.#replaced);
+  }
+
+  /** Puts back what a service was about to renew when it ended. */
+  async restore(): Promise<void> {
+    if (!await this.exists()) await Deno.rename(this.#replaced, this.path).catch(ignoreMissing);
+  }
+
+  /**
+   * Makes all of it under its temporary name.
+   *
+   * @param keep brings what is kept of the one before
+   */
+  async #make(
+    execution: Execution,
+    context: PrepareContext,
+    keep?: () => Promise<void>,
+  ): Promise<void> {
+    const making = this.#temporary;
     try {
       this.#makeFixedParts(execution);
+      if (keep) await keep();
       // All of it is over, failed or not, before anything is removed.
-      const parts = await Promise.allSettled([
+      const [code, inputs] = await Promise.allSettled([
         context.checkout(execution.project, execution.commit, join(making, "repository")),
         writeInputs(execution, join(making, "inputs"), context),
       ]);
-      for (const part of parts) if (part.status === "rejected") throw part.reason;
-      await Deno.rename(making, this.path);
+      if (code.status === "rejected") throw code.reason;
+      if (inputs.status === "rejected") throw inputs.reason;
+      this.#writeConfig(inputConfigFiles(inputs.value, { folder: this.#layout.seenAs(this.path) }));
     } catch (error) {
-      await removeTree(making);
+      await this.#removeAllButLog();
       throw error;
     }
+  }
+
+  /** Removes what was prepared. What was told meanwhile says why there is no more of it. */
+  async #removeAllButLog(): Promise<void> {
+    const log = await Deno.readFile(this.preparationLog).catch(() => undefined);
+    await removeTree(this.#temporary);
+    if (log === undefined) return;
+    await Deno.mkdir(dirname(this.preparationLog), { recursive: true, mode: 0o700 });
+    await Deno.writeFile(this.preparationLog, log, { mode: 0o600 });
   }
 
   /**
@@ -79,15 +159,21 @@ export class WorkFolder {
   #makeFixedParts(execution: Execution): void {
     const making = this.#temporary;
     Deno.mkdirSync(making, { recursive: true, mode: 0o700 });
+    const { wrapperFolder, runner } = this.#layout;
     for (const name of ["config", "control", "home", "inputs", "outputs", "tmp"]) {
       Deno.mkdirSync(join(making, name), { mode: 0o700 });
     }
-    for (const [name, text] of configFiles(execution, this.path)) {
-      Deno.writeTextFileSync(join(making, "config", name), text, { mode: 0o600 });
-    }
+    if (wrapperFolder !== "control") Deno.mkdirSync(join(making, wrapperFolder), { mode: 0o700 });
+    this.#writeConfig(configFiles(execution, { runner }));
     for (const [name, text] of this.#controlFiles(execution)) {
       const mode = name === "command" ? 0o700 : 0o600;
-      Deno.writeTextFileSync(join(making, "control", name), text, { mode });
+      Deno.writeTextFileSync(join(making, wrapperFolder, name), text, { mode });
+    }
+  }
+
+  #writeConfig(files: Map<string, string>): void {
+    for (const [name, text] of files) {
+      Deno.writeTextFileSync(join(this.#temporary, "config", name), text, { mode: 0o600 });
     }
   }
 
@@ -95,7 +181,7 @@ export class WorkFolder {
   async silence_ms(now_ms: number): Promise<number> {
     const printed = await Promise.all(
       [this.control("stdout"), this.control("stderr")].map((path) =>
-        Deno.stat(path).then(({ mtime }) => mtime?.getTime() ?? 0, () => 0)
+        Deno.lstat(path).then(({ mtime }) => mtime?.getTime() ?? 0, () => 0)
       ),
     );
     const last_ms = Math.max(...printed);
@@ -104,19 +190,19 @@ export class WorkFolder {
 
   /** Removes what only the running command needed. */
   async tidy(): Promise<void> {
-    await Promise.all([
-      ...ONLY_WHILE_RUNNING.map((name) => removeTree(join(this.path, name))),
-      ...CONTROL_WHILE_RUNNING.map((name) => removeTree(join(this.path, "control", name))),
-    ]);
+    await Promise.all(
+      this.#layout.onlyWhileRunning.map((name) => removeTree(join(this.path, name))),
+    );
   }
 
   /** Removes all of it. */
   async remove(): Promise<void> {
-    await Promise.all([removeTree(this.path), removeTree(this.#temporary)]);
+    await Promise.all([this.path, this.#temporary, this.#replaced].map(removeTree));
   }
 
   #controlFiles(execution: Execution): Map<string, string> {
-    const environment = Object.entries(commandEnvironment(execution, this.path));
+    const folder = this.#layout.seenAs(this.path);
+    const environment = Object.entries(commandEnvironment(execution, folder));
     return new Map([
       ["command", `${execution.command}\n`],
       [
@@ -127,17 +213,23 @@ export class WorkFolder {
   }
 }
 
-/** The files in `control/`. */
+/** The files that are the engine's own. */
+export type RecordFile = "log" | "metadata.jsonl";
+
+/** The files of the wrapper's folder. */
 export type ControlFile =
   | "command"
   | "exit_code"
-  | "log"
-  | "metadata.jsonl"
+  | "oom"
   | "started"
   | "stderr"
   | "stderr.cut"
   | "stdout"
   | "stdout.cut";
+
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof Deno.errors.NotFound)) throw error;
+}
 
 /** Removes what may not be there, also when the command has made parts of it unwritable. */
 async function removeTree(path: string): Promise<void> {

@@ -21,12 +21,16 @@ export interface WrapperOptions {
  * session of its own, with nothing as stdin, stdout and stderr.
  */
 export function wrapperArguments({ shell, streamBytesMax }: WrapperOptions): string[] {
-  const blocks = Math.ceil(streamBytesMax / BLOCK_BYTES);
-  return ["-c", WRAPPER, "hooklaunch-execution", shell, String(blocks)];
+  return ["-c", WRAPPER, "hooklaunch-execution", shell, String(blocksOf(streamBytesMax))];
 }
 
 /** The unit of a shell's limit of file size. */
 const BLOCK_BYTES = 512;
+
+/** So many bytes as a shell's limit of file size. */
+export function blocksOf(bytes: number): number {
+  return Math.ceil(bytes / BLOCK_BYTES);
+}
 
 /**
  * A shell function that sets `identity` to what tells a process from a later one of the same id: the
@@ -48,6 +52,22 @@ identity_of() {
 }
 `;
 
+/**
+ * A shell function that writes what it reads into the file `control/$1`, up to $2 blocks.
+ */
+export const CAPTURE = `
+# Everything beyond the limit is read and dropped, so that the command is neither blocked nor ended by
+# a broken pipe. A full disk is treated alike.
+capture() {
+  trap '' XFSZ
+  ulimit -f "$2"
+  cat >>"control/$1" || {
+    : >"control/$1.cut"
+    cat >/dev/null
+  }
+}
+`;
+
 const WRAPPER = `
 # With noclobber a redirection creates its file or fails: of two wrappers only one comes through.
 ${IDENTITY_FUNCTION}
@@ -59,17 +79,7 @@ set +C
 # Whatever ends the command must not end what captures its output and leaves its exit code.
 trap '' HUP INT TERM
 
-# Everything beyond the limit is read and dropped, so that the command is neither blocked nor ended by
-# a broken pipe. A full disk is treated alike.
-capture() {
-  trap '' XFSZ
-  ulimit -f "$2"
-  cat >>"control/$1" || {
-    : >"control/$1.cut"
-    cat >/dev/null
-  }
-}
-
+${CAPTURE}
 run() {
   # Caught instead of ignored, the signals have their default action again for the command. The shell
   # sees to a trap only after the command that it waits for.
@@ -84,10 +94,10 @@ run() {
   # The line break at its end says that it is whole.
   echo "$?" >control/exit_code
   # What the command has left running ends too, or else holds the pipes and is killed by the service.
-  kill -s TERM -- "-$$"
+  kill -TERM "-$$"
 }
 
 # stderr goes through the inner pipe, and stdout past it through the outer one.
 { run "$1" 2>&1 >&3 3>&- | capture stderr "$2" 3>&-; } 3>&1 | capture stdout "$2"
-kill -s KILL -- "-$$"
+kill -KILL "-$$"
 `;

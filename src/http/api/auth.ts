@@ -4,7 +4,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import type { MiddlewareHandler } from "@hono/hono";
+import type { Context, MiddlewareHandler } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { isAnyOf } from "../../conditions/secret.ts";
 import type { Store } from "../../store/store.ts";
@@ -24,9 +24,8 @@ export function requireToken(
 ): MiddlewareHandler {
   const expected = environmentToken === undefined ? [] : [sha256(environmentToken)];
   return async function requireToken(context, next) {
-    const header = context.req.header("authorization") ?? "";
-    const token = /^(?:bearer|token) +(\S+)$/i.exec(header)?.[1];
-    if (token !== undefined && token.length <= TOKEN_LENGTH_MAX) {
+    const token = tokenOf(context);
+    if (token !== undefined) {
       if (isAnyOf(sha256(token), expected) || await getToken(store, token)) return await next();
     }
     return problem(STATUS_CODE.Unauthorized, {
@@ -34,6 +33,13 @@ export function requireToken(
       headers: { "www-authenticate": "Bearer" },
     });
   };
+}
+
+/** The token that a request comes with; undefined when there is none. */
+export function tokenOf(context: Context): string | undefined {
+  const header = context.req.header("authorization") ?? "";
+  const token = /^(?:bearer|token) +(\S+)$/i.exec(header)?.[1];
+  return token !== undefined && token.length <= TOKEN_LENGTH_MAX ? token : undefined;
 }
 
 function sha256(text: string): Uint8Array {

@@ -4,15 +4,33 @@
  * @module
  */
 import { type Context, Hono } from "@hono/hono";
+import { accepts } from "@hono/hono/accepts";
 import { STATUS_CODE } from "@std/http/status";
+import type { Engine } from "../../engines/engine.ts";
 import { NotFoundError } from "../../errors.ts";
-import { type Execution, getExecution, listExecutions } from "../../store/executions.ts";
-import { pageAnswer, pageOf } from "./input.ts";
+import { idTime, lowestId } from "../../ids.ts";
+import { parseWith } from "../../schema.ts";
+import { datumId, type Execution, getExecution, listExecutions } from "../../store/executions.ts";
+import { pageAnswer } from "./input.ts";
+import {
+  END_ID,
+  LogStreams,
+  type LogStreamsOptions,
+  offsetOf,
+  STREAM_HEADERS,
+} from "./log_stream.ts";
 import type { Operator } from "./operator.ts";
+import { outputAnswer } from "./outputs.ts";
+import { executionQuery, logCursorSchema, logQuery, readQuery } from "./queries.ts";
+import { type Batch, scan } from "./scan.ts";
+
+/** How logs are followed, and until when. */
+export type FollowOptions = Omit<LogStreamsOptions, "store" | "clock">;
 
 /** The routes below `/api/v0/executions`. */
-export function executionRoutes(operator: Operator): Hono {
-  const { store, engines, baseUrl } = operator;
+export function executionRoutes(operator: Operator, options: FollowOptions): Hono {
+  const { store, engines, clock, baseUrl } = operator;
+  const streams = new LogStreams({ store, clock, ...options });
   const found = async (context: Context): Promise<Execution> => {
     const id = context.req.param("id") ?? "";
     const execution = await getExecution(store, id);
@@ -23,30 +41,22 @@ export function executionRoutes(operator: Operator): Hono {
 
   return new Hono({ strict: false })
     .get("/", async (context) => {
-      const { limit, cursor } = pageOf(context);
-      const page = await listExecutions(store, { limit, ...(cursor ? { before: cursor } : {}) });
-      return pageAnswer(context, baseUrl(), page.executions.map(show), page.next);
+      const { records, next } = await listed(operator, context);
+      return pageAnswer(context, baseUrl(), records.map(show), next);
     })
     .get("/:id", async (context) => context.json(show(await found(context))))
     .get("/:id/log", async (context) => {
       const execution = await found(context);
-      const after = Number(context.req.query("cursor") ?? "0");
+      const { follow, ...part } = readQuery(context, logQuery);
       const engine = engineOf(execution);
-      const page = await engine.log(execution.id, {
-        after: Number.isSafeInteger(after) && after >= 0 ? after : 0,
-      });
-      return context.json({ results: page.lines, cursor: String(page.next) });
+      return follow
+        ? followAnswer(context, streams, { engine, execution, ...part })
+        : await logAnswer(context, { engine, execution, ...part });
     })
     .get("/:id/outputs/:path{.+}", async (context) => {
       const execution = await found(context);
       const path = context.req.param("path");
-      const listed = execution.outputs.find((output) => output.path === path);
-      const file = listed && await engineOf(execution).output(execution.id, path);
-      if (file === undefined) throw new NotFoundError(`There is no output "${path}"`);
-      return context.body(file.readable, 200, {
-        "content-type": "application/octet-stream",
-        "content-disposition": "attachment",
-      });
+      return await outputAnswer(context, execution, { engine: engineOf(execution), path });
     })
     .post("/:id/stop", async (context) => {
       const execution = await found(context);
@@ -55,7 +65,78 @@ export function executionRoutes(operator: Operator): Hono {
     });
 }
 
+async function listed({ store }: Operator, context: Context): Promise<Batch<Execution>> {
+  const { limit, cursor, project, status, pipeline } = readQuery(context, executionQuery);
+  const read = async (page: { before?: string; limit: number }) => {
+    const { executions, next } = await listExecutions(store, page);
+    return { records: executions, next };
+  };
+  const isAll = project === undefined && status === undefined && pipeline === undefined;
+  if (isAll) return await scan(read, { limit, cursor });
+  // The ids of a pipeline's executions derive from its own and carry its time.
+  const [oldest, end] = pipeline === undefined
+    ? ["", undefined]
+    : [lowestId(idTime(pipeline)), lowestId(idTime(pipeline) + 1)];
+  return await scan(read, {
+    limit,
+    cursor: end !== undefined && (cursor === undefined || cursor > end) ? end : cursor,
+    matches: (execution) =>
+      (project === undefined || execution.project === project) &&
+      (status === undefined || execution.status === status) &&
+      (pipeline === undefined || execution.pipeline_id === pipeline),
+    isPast: ({ id }) => id < oldest,
+  });
+}
+
+/** A part of a log. */
+interface LogPart {
+  execution: Execution;
+  engine: Engine;
+  cursor: string;
+  limit: number;
+}
+
+async function logAnswer(
+  context: Context,
+  { execution: { id }, engine, cursor, limit }: LogPart,
+): Promise<Response> {
+  const after = await offsetOf(engine, id, cursor);
+  const { lines, next } = await engine.log(id, { after, limit });
+  const type = accepts(context, {
+    header: "Accept",
+    supports: ["application/json", "text/plain"],
+    default: "application/json",
+  });
+  if (type === "application/json") {
+    return context.json({ results: lines, cursor: String(next) });
+  }
+  return context.text(lines.map(({ message }) => `${message}\n`).join(""), 200, {
+    "x-content-type-options": "nosniff",
+    link: `<?cursor=${next}&limit=${limit}>; rel="next"`,
+  });
+}
+
+function followAnswer(
+  context: Context,
+  streams: LogStreams,
+  { execution: { id }, engine, cursor }: LogPart,
+): Response {
+  const lastId = context.req.header("last-event-id");
+  // What tells an EventSource not to come again.
+  if (lastId === END_ID) return context.body(null, STATUS_CODE.NoContent);
+  const from = lastId ? parseWith(logCursorSchema, lastId, "the header Last-Event-ID") : cursor;
+  if (context.req.method === "HEAD") return context.body(null, 200, STREAM_HEADERS);
+  return context.body(
+    streams.follow({ executionId: id, engine, cursor: from }),
+    200,
+    STREAM_HEADERS,
+  );
+}
+
 /** An execution as the API shows it. */
-function show({ engine_state: _state, ...execution }: Execution) {
-  return execution;
+function show({ engine_state: _state, outputs, ...execution }: Execution) {
+  return {
+    ...execution,
+    outputs: outputs.map((output) => ({ ...output, datum_id: datumId(execution.id, output.path) })),
+  };
 }

@@ -5,11 +5,13 @@
  */
 import type { Context } from "@hono/hono";
 import { InvalidInputError, messageOf, UnavailableError } from "../../errors.ts";
-import { BodyReader } from "../body.ts";
+import { BodyReader, type ReadBody } from "../body.ts";
 
 const BODY_BYTES_MAX = 1024 * 1024;
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 200;
+/** A cursor becomes part of a key, and the database refuses long ones. */
+const CURSOR_LENGTH_MAX = 256;
 
 const bodies = new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX });
 
@@ -19,19 +21,37 @@ const bodies = new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX });
  * @throws {InvalidInputError} when it is none, or is longer than 1 MiB
  */
 export async function readJson(context: Context): Promise<unknown> {
+  return await bodies.with(
+    context.req.raw,
+    BODY_BYTES_MAX,
+    (read) => Promise.resolve(parseJson(bytesOf(read))),
+  );
+}
+
+/**
+ * Reads a JSON body; undefined when there is none.
+ *
+ * @throws {InvalidInputError} when it is something else, or is longer than 1 MiB
+ */
+export async function readOptionalJson(context: Context): Promise<unknown> {
   return await bodies.with(context.req.raw, BODY_BYTES_MAX, (read) => {
-    if ("failure" in read) {
-      if (read.failure === "no_memory") throw new UnavailableError("Too many requests", 1);
-      return Promise.reject(
-        invalid(`Expected a body of at most 1 MiB, and it was ${read.failure}`),
-      );
-    }
-    try {
-      return Promise.resolve(JSON.parse(new TextDecoder().decode(read.bytes)));
-    } catch (error) {
-      return Promise.reject(invalid(`Expected JSON: ${messageOf(error)}`));
-    }
+    const bytes = bytesOf(read);
+    return Promise.resolve(bytes.length === 0 ? undefined : parseJson(bytes));
   });
+}
+
+function bytesOf(read: ReadBody): Uint8Array {
+  if ("bytes" in read) return read.bytes;
+  if (read.failure === "no_memory") throw new UnavailableError("Too many requests", 1);
+  throw invalid(`Expected a body of at most 1 MiB, and it was ${read.failure}`);
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch (error) {
+    throw invalid(`Expected JSON: ${messageOf(error)}`);
+  }
 }
 
 /**
@@ -57,14 +77,18 @@ export interface PageRequest {
 /**
  * Reads `limit` and `cursor`.
  *
- * @throws {InvalidInputError} when the limit is no number from 1 to 200
+ * @throws {InvalidInputError} when the limit is no number from 1 to 200, or the cursor is none
  */
 export function pageOf(context: Context): PageRequest {
   const limit = context.req.query("limit") ?? String(LIMIT_DEFAULT);
   if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > LIMIT_MAX) {
     throw invalid(`Expected limit to be a number from 1 to ${LIMIT_MAX}, found "${limit}"`);
   }
-  return { limit: Number(limit), cursor: context.req.query("cursor") };
+  const cursor = context.req.query("cursor");
+  if ((cursor?.length ?? 0) > CURSOR_LENGTH_MAX) {
+    throw invalid("Expected cursor to be what came with the page before");
+  }
+  return { limit: Number(limit), cursor };
 }
 
 /** The answer to a list: a page of results and the address of the next one. */

@@ -6,6 +6,9 @@
 import { z } from "zod";
 import { projectSchema } from "../../projects/project.ts";
 import { triggerSchema } from "../../trigger/trigger.ts";
+import { approvalSchema } from "./pipelines.ts";
+import { executionQuery, logQuery, pipelineQuery } from "./queries.ts";
+import { tokenSchema } from "./tokens.ts";
 
 type Method = "get" | "post" | "put" | "patch" | "delete";
 
@@ -15,10 +18,26 @@ interface Operation {
   path: string;
   summary: string;
   /** The name of the schema of what is sent. */
-  body?: "Trigger" | "Project";
+  body?: keyof typeof BODIES;
+  /** Whether nothing may be sent as well. */
+  isBodyOptional?: boolean;
+  /** What can be asked for behind the `?`. */
+  query?: z.ZodObject;
+  /** A header that it looks at. */
+  header?: string;
   success: number;
+  /** The media types of its answer, unless that is JSON alone. */
+  media?: readonly string[];
   isList?: boolean;
 }
+
+/** The schemas of what is sent. */
+const BODIES = {
+  Trigger: triggerSchema,
+  Project: projectSchema,
+  Approval: approvalSchema,
+  Token: tokenSchema,
+};
 
 const OPERATIONS: readonly Operation[] = [
   { method: "get", path: "/triggers/", summary: "List the triggers", success: 200, isList: true },
@@ -71,7 +90,13 @@ const OPERATIONS: readonly Operation[] = [
     isList: true,
   },
   { method: "get", path: "/runs/{id}/", summary: "Read a run", success: 200 },
-  { method: "get", path: "/runs/{id}/payload/", summary: "Read a run's payload", success: 200 },
+  {
+    method: "get",
+    path: "/runs/{id}/payload/",
+    summary: "Read a run's payload",
+    success: 200,
+    media: ["application/octet-stream"],
+  },
   {
     method: "post",
     path: "/runs/{id}/replay/",
@@ -104,19 +129,59 @@ const OPERATIONS: readonly Operation[] = [
   {
     method: "get",
     path: "/executions/",
-    summary: "List the executions, newest first",
+    summary: "List the executions, newest first; a page may have fewer than there are",
+    query: executionQuery,
     success: 200,
-    isList: true,
   },
   { method: "get", path: "/executions/{id}/", summary: "Read an execution", success: 200 },
-  { method: "get", path: "/executions/{id}/log/", summary: "Read what it printed", success: 200 },
+  {
+    method: "get",
+    path: "/executions/{id}/log/",
+    summary: "Read what it printed, or follow it as server-sent events",
+    query: logQuery,
+    header: "Last-Event-ID",
+    success: 200,
+    media: ["application/json", "text/plain", "text/event-stream"],
+  },
   {
     method: "get",
     path: "/executions/{id}/outputs/{path}",
     summary: "Read a file that it left behind",
     success: 200,
+    media: ["application/octet-stream"],
   },
   { method: "post", path: "/executions/{id}/stop/", summary: "Stop an execution", success: 202 },
+  {
+    method: "get",
+    path: "/pipelines/",
+    summary: "List the pipelines, newest first; a page may have fewer than there are",
+    query: pipelineQuery,
+    success: 200,
+  },
+  {
+    method: "get",
+    path: "/pipelines/{id}/",
+    summary: "Read a pipeline with its nodes, edges and parameters",
+    success: 200,
+  },
+  { method: "post", path: "/pipelines/{id}/stop/", summary: "Stop a pipeline", success: 202 },
+  {
+    method: "post",
+    path: "/pipelines/{id}/approve/",
+    summary: "Let nodes go on that wait for approval",
+    body: "Approval",
+    isBodyOptional: true,
+    success: 202,
+  },
+  { method: "get", path: "/tokens/", summary: "List the operators' tokens", success: 200 },
+  {
+    method: "post",
+    path: "/tokens/",
+    summary: "Make a token, which is shown this once",
+    body: "Token",
+    success: 201,
+  },
+  { method: "delete", path: "/tokens/{id}/", summary: "Revoke a token", success: 204 },
 ];
 
 /** The operations there are, in the order of the description. */
@@ -141,8 +206,9 @@ export function openApiDocument(baseUrl: string): Record<string, unknown> {
     components: {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
       schemas: {
-        Trigger: z.toJSONSchema(triggerSchema, { io: "input", unrepresentable: "any" }),
-        Project: z.toJSONSchema(projectSchema, { io: "input", unrepresentable: "any" }),
+        ...Object.fromEntries(
+          Object.entries(BODIES).map(([name, schema]) => [name, jsonSchemaOf(schema)]),
+        ),
         Problem: {
           type: "object",
           properties: {
@@ -163,23 +229,20 @@ export function openApiDocument(baseUrl: string): Record<string, unknown> {
   };
 }
 
-function describe({ path, summary, body, success, isList }: Operation): Record<string, unknown> {
-  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: "path" }));
-  const paging = isList ? ["limit", "cursor"].map((name) => ({ name, in: "query" })) : [];
+function describe(operation: Operation): Record<string, unknown> {
+  const { summary, body, isBodyOptional = false, success } = operation;
+  const content = contentOf(operation);
   return {
     summary,
-    parameters: [
-      ...names.map((parameter) => ({ ...parameter, required: true, schema: { type: "string" } })),
-      ...paging.map((parameter) => ({ ...parameter, schema: { type: "string" } })),
-    ],
+    parameters: parametersOf(operation),
     ...(body === undefined ? {} : {
       requestBody: {
-        required: true,
+        required: !isBodyOptional,
         content: { "application/json": { schema: { $ref: `#/components/schemas/${body}` } } },
       },
     }),
     responses: {
-      [success]: { description: "Done" },
+      [success]: { description: "Done", ...(content === undefined ? {} : { content }) },
       default: {
         description: "Not done",
         content: {
@@ -188,4 +251,29 @@ function describe({ path, summary, body, success, isList }: Operation): Record<s
       },
     },
   };
+}
+
+function parametersOf({ path, query, header, isList }: Operation): Record<string, unknown>[] {
+  const text = { type: "string" };
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+  const asked = query
+    ? Object.entries(jsonSchemaOf(query).properties ?? {})
+    : isList
+    ? ["limit", "cursor"].map((name) => [name, text])
+    : [];
+  return [
+    ...names.map((name) => ({ name, in: "path", required: true, schema: text })),
+    ...asked.map(([name, schema]) => ({ name, in: "query", schema })),
+    ...(header === undefined ? [] : [{ name: header, in: "header", schema: text }]),
+  ];
+}
+
+function contentOf({ success, media }: Operation): Record<string, unknown> | undefined {
+  if (success === 204) return undefined;
+  const types = media ?? ["application/json"];
+  return Object.fromEntries(types.map((type) => [type, {}]));
+}
+
+function jsonSchemaOf(schema: z.ZodType) {
+  return z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
 }

@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../../clock.ts";
 import type { Engines } from "../../engines/mod.ts";
+import type { PipelineControl } from "../../pipelines/control.ts";
 import type { Projects } from "../../projects/mod.ts";
 import type { Acceptor } from "../../runs/accept.ts";
 import type { Store } from "../../store/store.ts";
@@ -19,6 +20,7 @@ export interface Operator {
   acceptor: Acceptor;
   projects: Projects;
   engines: Engines;
+  pipelines: PipelineControl;
   clock: Clock;
   /** Reads an environment variable, for secrets written as `{env:NAME}`. */
   env(name: string): string | undefined;

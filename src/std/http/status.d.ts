@@ -17,6 +17,7 @@ export const STATUS_CODE: {
   readonly UnsupportedMediaType: 415;
   readonly UnprocessableEntity: 422;
   readonly InternalServerError: 500;
+  readonly BadGateway: 502;
   readonly ServiceUnavailable: 503;
 };
 /** The reason phrase of each status code. */

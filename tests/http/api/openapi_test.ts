@@ -22,6 +22,27 @@ Deno.test("the description names every route that the API has, and the schemas t
   }
 });
 
+Deno.test("the description says what can be asked for and what is answered", async () => {
+  await using service = await startService();
+  const { body: { paths } } = await service.api("GET", "openapi.json");
+  const { get: list } = paths["/executions/"];
+  assertEquals(
+    list.parameters.map(({ name, in: place }: Record<string, string>) => `${place} ${name}`),
+    ["query limit", "query cursor", "query project", "query status", "query pipeline"],
+  );
+  assertEquals(list.parameters[0].schema, { type: "integer", minimum: 1, maximum: 200 });
+  assertEquals(list.parameters[3].schema.enum[0], "created");
+  const { get: log } = paths["/executions/{id}/log/"];
+  assertEquals(Object.keys(log.responses[200].content), [
+    "application/json",
+    "text/plain",
+    "text/event-stream",
+  ]);
+  assertEquals(log.parameters.at(-1).name, "Last-Event-ID");
+  assertEquals(paths["/pipelines/{id}/approve/"].post.requestBody.required, false);
+  assertEquals(paths["/tokens/{id}/"].delete.responses[204], { description: "Done" });
+});
+
 Deno.test("the page of the API lists the operations and loads nothing from elsewhere", async () => {
   await using service = await startService();
   const answer = await fetch(`${service.url}/api/v0/docs/`);

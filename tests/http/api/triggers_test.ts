@@ -174,11 +174,16 @@ Deno.test("a trigger that cannot work is refused with all that is wrong, field b
       trigger: { ...good, actions: [{ type: "launch_rocket" }] },
       errors: { "/actions/0/type": /run_execution.*found "launch_rocket"/ },
     },
-    ...["run_pipeline", "copy_pipeline"].map((type) => ({
-      name: type,
-      trigger: { ...good, actions: [{ type, pipeline: "p", payload_input_name: "a.b" }] },
-      errors: { "/actions/0/type": /not available in this version/ },
-    })),
+    {
+      name: "a pipeline without a name",
+      trigger: { ...good, actions: [{ type: "run_pipeline", payload_input_name: "a.b" }] },
+      errors: { "/actions/0/pipeline": /Expected a string, found nothing/ },
+    },
+    {
+      name: "a copy of what is no id",
+      trigger: { ...good, actions: [{ type: "copy_pipeline", source_pipeline: "p" }] },
+      errors: { "/actions/0/source_pipeline": /Expected the id of a pipeline, found "p"/ },
+    },
     {
       name: "a preset that there is not",
       trigger: {

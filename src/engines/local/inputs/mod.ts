@@ -4,55 +4,99 @@
  * @module
  */
 import { join } from "node:path";
-import type { Execution } from "../../../store/executions.ts";
-import { readPayload } from "../../../store/payloads.ts";
+import { messageOf } from "../../../errors.ts";
+import type { Execution, InputFile } from "../../../store/executions.ts";
 import type { Store } from "../../../store/store.ts";
+import type { LocalSettings } from "../settings.ts";
+import { Allowance } from "./allowance.ts";
+import type { Bringing, BroughtFile, BroughtInputs, Sources, UrlFile } from "./bringing.ts";
+import { InputFolder } from "./input_folder.ts";
+import { bringLocalFile } from "./local_file.ts";
+import { checkNames } from "./names.ts";
+import { bringDatum, bringOutput } from "./output.ts";
+import { bringPayload } from "./payload.ts";
+import { bringRemote } from "./remote.ts";
+import { shownUrl } from "./shown.ts";
+
+export type { BroughtFile, BroughtInputs, Sources } from "./bringing.ts";
+export { PreparationLog } from "./preparation_log.ts";
+export { RemoteFiles } from "./remote_files.ts";
 
 /** What inputs are brought with. */
 export interface InputContext {
   store: Store;
+  /** What all files but payloads take. Without it there are only those. */
+  sources?: Sources;
 }
 
+/** The schemes of URLs. */
+const SCHEMES: ReadonlyMap<
+  string,
+  (file: UrlFile, url: URL, bringing: Bringing) => Promise<BroughtFile>
+> = new Map([
+  ["datum:", bringDatum],
+  ["file:", bringLocalFile],
+  ["http:", bringRemote],
+  ["https:", bringRemote],
+]);
+
 /**
- * Writes the files of an execution's inputs.
+ * Writes the files of an execution's inputs, one after the other.
  *
  * @param folder the execution's inputs folder, which exists; each input becomes a folder in it
+ * @returns what was brought
  * @throws when a file cannot be had, with a message for the owner
  */
 export async function writeInputs(
   execution: Execution,
   folder: string,
-  { store }: InputContext,
-): Promise<void> {
+  { store, sources }: InputContext,
+): Promise<BroughtInputs> {
   checkNames(execution);
+  // The schema has checked them when the project was stored.
+  const { inputs: settings = {} } = execution.engine as LocalSettings;
+  using allowance = new Allowance(settings, sources?.signal);
+  const brought = new Map<string, BroughtFile[]>();
   for (const [input, files] of Object.entries(execution.inputs)) {
-    await Deno.mkdir(join(folder, input), { mode: 0o700 });
+    const path = join(folder, input);
+    await Deno.mkdir(path, { mode: 0o700 });
+    const target = new InputFolder(path);
+    const there: BroughtFile[] = [];
+    brought.set(input, there);
     for (const file of files) {
-      if (!("payload_of" in file)) throw new Error(`Cannot fetch ${file.name}`);
-      using target = await Deno.open(join(folder, input, file.name), {
-        createNew: true,
-        write: true,
-      });
-      for await (const chunk of readPayload(store, file.payload_of, file.size)) {
-        await writeAll(target, chunk);
+      if ("payload_of" in file) {
+        allowance.take(file.size);
+        there.push(await bringPayload(file, target, store));
+      } else if (sources === undefined) {
+        throw new Error(`Cannot fetch ${file.name}`);
+      } else {
+        const bringing = { execution, settings, store, sources, allowance, folder: target };
+        there.push(await bring(file, bringing));
       }
     }
   }
+  return brought;
 }
 
-/** Refuses names that would lead out of the inputs folder. They were declared, but not for paths. */
-function checkNames({ inputs }: Execution): void {
-  for (const [input, files] of Object.entries(inputs)) {
-    for (const name of [input, ...files.map((file) => file.name)]) {
-      if (name === "" || name === "." || name === ".." || /[/\0]/.test(name)) {
-        throw new Error(`The input or file name ${JSON.stringify(name)} cannot be used in a path`);
-      }
+async function bring(
+  file: Exclude<InputFile, { payload_of: string }>,
+  bringing: Bringing,
+): Promise<BroughtFile> {
+  const url = "url" in file ? URL.parse(file.url) : undefined;
+  try {
+    if (!("url" in file)) return await bringOutput(file, bringing);
+    if (!url) throw new Error("its URL cannot be read");
+    const bringUrl = SCHEMES.get(url.protocol);
+    if (bringUrl === undefined) {
+      throw new Error(
+        `"${url.protocol}" is none of the schemes that there are: ${
+          [...SCHEMES.keys()].join(", ")
+        }`,
+      );
     }
-  }
-}
-
-async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
-  for (let written = 0; written < bytes.length;) {
-    written += await file.write(bytes.subarray(written));
+    return await bringUrl(file, url, bringing);
+  } catch (error) {
+    const from = url ? ` from ${shownUrl(url)}` : "";
+    throw new Error(`Cannot fetch ${file.name}${from}: ${messageOf(error)}`);
   }
 }

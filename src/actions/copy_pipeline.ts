@@ -1,0 +1,62 @@
+/**
+ * The action `copy_pipeline`: launches a pipeline once more, with the commit, nodes, parameters and inputs
+ * that it had, and the payload in place of one input's files.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { ActionError } from "../errors.ts";
+import { derivedId, isId } from "../ids.ts";
+import { setPayload } from "../pipelines/mod.ts";
+import { getPipeline, getPlan } from "../store/pipelines.ts";
+import type { CreatedObject } from "../store/runs.ts";
+import type { ActionContext, ActionKind } from "./action.ts";
+import { payloadFile } from "./payload_file.ts";
+import { newPipeline, payloadTargetSchema } from "./pipeline.ts";
+
+const schema = z.strictObject({
+  type: z.literal("copy_pipeline"),
+  /** The id of a pipeline of the same project. It is kept as long as the trigger names it. */
+  source_pipeline: z.string().refine(isId, { error: "Expected the id of a pipeline" }),
+  payload_input_name: payloadTargetSchema.optional(),
+  /** The new pipeline's title; that of its source when absent. */
+  title: z.string().min(1).max(256).optional(),
+});
+
+type Settings = z.infer<typeof schema>;
+
+/** The kind `copy_pipeline`. */
+export const copyPipeline = {
+  type: "copy_pipeline",
+  schema,
+  async perform(settings: Settings, context: ActionContext): Promise<CreatedObject> {
+    const { run, place, repeated, store } = context;
+    const id = derivedId(run.id, place, "pipeline");
+    const existing = repeated ? await getPipeline(store, id) : undefined;
+    const name = existing?.name ?? await copy(id, settings, context);
+    return { pipeline_name: name, pipeline_id: id };
+  },
+} satisfies ActionKind<Settings>;
+
+async function copy(id: string, settings: Settings, context: ActionContext): Promise<string> {
+  const { run, project, store, pipelines } = context;
+  const { source_pipeline, payload_input_name: target, title } = settings;
+  const [source, plan] = await Promise.all([
+    getPipeline(store, source_pipeline),
+    getPlan(store, source_pipeline),
+  ]);
+  if (source === undefined || plan === undefined || source.project !== project.name) {
+    throw new ActionError(
+      `Cannot copy pipeline ${source_pipeline}: project "${project.name}" has none of this id`,
+    );
+  }
+  const { commit, name } = source;
+  const problems: string[] = [];
+  if (target !== undefined) setPayload(plan, { target, file: payloadFile(run) }, problems);
+  if (problems.length > 0) {
+    throw new ActionError(`Cannot copy pipeline ${source_pipeline}: ${problems.join("; ")}`);
+  }
+  const pipeline = newPipeline(id, plan, context, { commit, name, title: title ?? source.title });
+  await pipelines.launch({ ...pipeline, copy_of: source.id }, plan);
+  return name;
+}

@@ -1,0 +1,60 @@
+/**
+ * The action `run_pipeline`: launches a pipeline of the project configuration file.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { derivedId } from "../ids.ts";
+import { planPipeline } from "../pipelines/mod.ts";
+import { getPipeline } from "../store/pipelines.ts";
+import type { CreatedObject } from "../store/runs.ts";
+import type { ActionContext, ActionKind } from "./action.ts";
+import { payloadFile } from "./payload_file.ts";
+import { newPipeline, payloadTargetSchema } from "./pipeline.ts";
+
+const schema = z.strictObject({
+  type: z.literal("run_pipeline"),
+  /** The pipeline's name in the project configuration file. */
+  pipeline: z.string().min(1).max(256),
+  /** A branch, tag or hash of the repository. */
+  commit: z.string().min(1).max(256).default("HEAD"),
+  payload_input_name: payloadTargetSchema.optional(),
+  /** Values in place of the defaults of the pipeline's parameters. */
+  parameters: z.record(z.string().max(256), z.json()).default({}),
+  /** The pipeline's title; its name when absent. */
+  title: z.string().min(1).max(256).optional(),
+});
+
+type Settings = z.infer<typeof schema>;
+
+/** The kind `run_pipeline`. */
+export const runPipeline = {
+  type: "run_pipeline",
+  schema,
+  async perform(settings: Settings, context: ActionContext): Promise<CreatedObject> {
+    const { run, place, repeated, store } = context;
+    const id = derivedId(run.id, place, "pipeline");
+    const existing = repeated ? await getPipeline(store, id) : undefined;
+    if (existing === undefined) await launch(id, settings, context);
+    return { pipeline_name: settings.pipeline, pipeline_id: id };
+  },
+} satisfies ActionKind<Settings>;
+
+async function launch(id: string, settings: Settings, context: ActionContext): Promise<void> {
+  const { run, project, projects, pipelines, signal } = context;
+  const { pipeline: name, payload_input_name: target, parameters, title } = settings;
+  const at = await projects.resolve(project, settings.commit, signal);
+  const plan = await planPipeline({
+    name,
+    at,
+    parameters,
+    ...(target === undefined ? {} : { payload: { target, file: payloadFile(run) } }),
+    resolve: (reference) => projects.resolve(project, reference, signal),
+  });
+  const pipeline = newPipeline(id, plan, context, {
+    commit: at.commit,
+    name,
+    title: title ?? name,
+  });
+  await pipelines.launch(pipeline, plan);
+}

@@ -1,0 +1,235 @@
+/**
+ * Reading an archive into an empty folder. Nothing that it says is believed: paths and kinds are only such
+ * as a backup has, and all of it must be what its manifest says before anybody uses any of it.
+ *
+ * @module
+ */
+import { createTarDecoder, type ParsedTarEntry } from "modern-tar";
+import { createHash, type Hash } from "node:crypto";
+import { join } from "node:path";
+import type { z } from "zod";
+import { HooklaunchError, messageOf } from "../errors.ts";
+import { DATABASE_FILE } from "../store/store.ts";
+import { BackupError } from "./error.ts";
+import {
+  ARCHIVE_FORMAT,
+  type BackupHeader,
+  type Entry,
+  type Flaw,
+  FLAWS_ENTRY,
+  flawsSchema,
+  HEADER_ENTRY,
+  headerSchema,
+  KEY_FILE,
+  MANIFEST_ENTRY,
+  manifestLine,
+} from "./manifest.ts";
+import { isInDataFolder, isSnapshotLink } from "./paths.ts";
+
+/** What is read whole is not longer than this. */
+const TEXT_BYTES_MAX = 64 * 1024 * 1024;
+/** How many links are held in memory until all files are written. */
+const LINKS_MAX = 1_000_000;
+
+/** What was read. */
+export interface ExtractedArchive {
+  header: BackupHeader;
+  flaws: Flaw[];
+  files: number;
+}
+
+/** Where it is read into. */
+export interface ExtractOptions {
+  /** An empty folder. */
+  folder: string;
+  signal: AbortSignal;
+  /** Told how far it is, in one sentence, often. */
+  onProgress(text: string): void;
+}
+
+/**
+ * Reads all of an archive. What fails in it may leave a part of it in the folder.
+ *
+ * @throws {BackupError} when it is no backup, is damaged, or this version cannot read it
+ */
+export async function extractArchive(
+  source: ReadableStream<Uint8Array<ArrayBuffer>>,
+  options: ExtractOptions,
+): Promise<ExtractedArchive> {
+  const { signal } = options;
+  const reader = new ArchiveReader(options);
+  try {
+    const entries = source
+      .pipeThrough(new DecompressionStream("gzip"), { signal })
+      .pipeThrough(createTarDecoder({ strict: true }), { signal });
+    for await (const entry of entries) await reader.take(entry);
+    return await reader.finish();
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof HooklaunchError) throw error;
+    const details = messageOf(error);
+    // The system's errors, such as that of a full disk, say nothing of the archive.
+    if (error instanceof Error && "code" in error) {
+      throw new BackupError(`Cannot restore: ${details}`, { cause: error });
+    }
+    throw damaged(details);
+  }
+}
+
+class ArchiveReader {
+  readonly #options: ExtractOptions;
+  readonly #manifest = createHash("sha256");
+  readonly #links: { path: string; target: string }[] = [];
+  #header: BackupHeader | undefined;
+  #flaws: Flaw[] | undefined;
+  #isComplete = false;
+  #files = 0;
+
+  constructor(options: ExtractOptions) {
+    this.#options = options;
+  }
+
+  /** Takes the next entry. */
+  async take(entry: ParsedTarEntry): Promise<void> {
+    const { name, type = "file" } = entry.header;
+    if (this.#isComplete) throw damaged("there is something behind its manifest");
+    if (this.#header === undefined) {
+      if (type !== "file" || name !== HEADER_ENTRY) throw damaged("it is no backup of Hooklaunch");
+      this.#header = readHeader(await this.#text(entry, headerSchema));
+    } else if (type === "directory") await this.#folder(entry);
+    else if (type === "symlink") this.#link(entry);
+    else if (type !== "file") throw refused(name, `it is a ${type}`);
+    else if (name === MANIFEST_ENTRY) await this.#check(entry);
+    else if (this.#flaws !== undefined) throw damaged("there is something behind its flaws");
+    else if (name === FLAWS_ENTRY) this.#flaws = await this.#text(entry, flawsSchema);
+    else if (name === DATABASE_FILE || name === KEY_FILE || isInDataFolder(name)) {
+      await this.#file(entry);
+    } else throw refused(name, "a backup has no such file");
+  }
+
+  /** Makes the links, and removes what is in the archive in part only. */
+  async finish(): Promise<ExtractedArchive> {
+    if (!this.#isComplete || this.#header === undefined || this.#flaws === undefined) {
+      throw damaged("it has no end");
+    }
+    const { folder } = this.#options;
+    // Only now: nothing was written through any of them.
+    for (const { path, target } of this.#links) {
+      await Deno.symlink(target, join(folder, path)).catch(conflictOf(path));
+    }
+    for (const { path, discard } of this.#flaws) {
+      if (!discard) continue;
+      if (!isInDataFolder(path)) throw refused(path, "it is outside of the data folder");
+      await Deno.remove(join(folder, path), { recursive: true }).catch((error) => {
+        if (!(error instanceof Deno.errors.NotFound)) throw error;
+      });
+    }
+    return { header: this.#header, flaws: this.#flaws, files: this.#files };
+  }
+
+  async #folder({ header, body }: ParsedTarEntry): Promise<void> {
+    const path = header.name.replace(/\/$/, "");
+    if (!isInDataFolder(path)) throw refused(header.name, "it is outside of the data folder");
+    await body.cancel();
+    const mode = (header.mode ?? 0) & 0o777 | 0o700;
+    const target = join(this.#options.folder, path);
+    await Deno.mkdir(target, { mode: 0o700 }).catch(conflictOf(path));
+    await Deno.chmod(target, mode);
+    this.#list({ type: "folder", path, mode });
+  }
+
+  #link({ header: { name, linkname = "" } }: ParsedTarEntry): void {
+    if (!isSnapshotLink(name, linkname)) throw refused(name, `it is a link to ${linkname}`);
+    if (this.#links.length >= LINKS_MAX) throw refused(name, `there are over ${LINKS_MAX} links`);
+    this.#links.push({ path: name, target: linkname });
+    this.#list({ type: "link", path: name, target: linkname });
+  }
+
+  async #file({ header, body }: ParsedTarEntry): Promise<void> {
+    const { signal, folder, onProgress } = this.#options;
+    const { name: path, mtime } = header;
+    const mode = (header.mode ?? 0) & 0o777;
+    const hash = createHash("sha256");
+    const target = join(folder, path);
+    const created = await Deno.open(target, { write: true, createNew: true, mode: 0o600 })
+      .catch(conflictOf(path));
+    using file = created;
+    let size = 0;
+    for await (const chunk of body) {
+      signal.throwIfAborted();
+      hash.update(chunk);
+      for (let at = 0; at < chunk.length;) at += await file.write(chunk.subarray(at));
+      size += chunk.length;
+    }
+    // When a command ended is told by the time of a file.
+    if (mtime !== undefined) await file.utime(mtime, mtime);
+    await Deno.chmod(target, mode);
+    this.#list({ type: "file", path, mode, size, sha256: hash.digest("hex") });
+    onProgress(`${++this.#files} files`);
+  }
+
+  /** Reads a small entry that is not kept. */
+  async #text<T>({ header, body }: ParsedTarEntry, schema: z.ZodType<T>): Promise<T> {
+    const { name: path, size } = header;
+    if (size > TEXT_BYTES_MAX) throw refused(path, `it has ${size} bytes`);
+    const bytes = await new Response(body).bytes();
+    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    const mode = (header.mode ?? 0) & 0o777;
+    this.#list({ type: "file", path, mode, size: bytes.length, sha256 });
+    const { data, success } = schema.safeParse(parseJson(new TextDecoder().decode(bytes)));
+    if (!success) throw damaged(`its ${path} is not what it must be`);
+    return data;
+  }
+
+  async #check({ body }: ParsedTarEntry): Promise<void> {
+    const hash: Hash = createHash("sha256");
+    for await (const chunk of body) hash.update(chunk);
+    if (hash.digest("hex") !== this.#manifest.digest("hex")) {
+      throw damaged("what it holds is not what its manifest says");
+    }
+    this.#isComplete = true;
+  }
+
+  #list(entry: Entry): void {
+    this.#options.signal.throwIfAborted();
+    this.#manifest.update(manifestLine(entry));
+  }
+}
+
+function readHeader(header: BackupHeader): BackupHeader {
+  const { archive_format, version } = header;
+  if (archive_format <= ARCHIVE_FORMAT) return header;
+  throw new BackupError(
+    `Cannot restore this backup: it has the format ${archive_format} of Hooklaunch ${version}, ` +
+      `and this version reads format ${ARCHIVE_FORMAT}`,
+  );
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What it means when an entry cannot be made because of the entries before it. */
+function conflictOf(path: string): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof Deno.errors.AlreadyExists) throw refused(path, "it is there twice");
+    const isMissing = error instanceof Deno.errors.NotFound ||
+      error instanceof Deno.errors.NotADirectory;
+    if (isMissing) throw refused(path, "the folder that it is in does not come before it");
+    throw error;
+  };
+}
+
+function damaged(detail: string): BackupError {
+  return new BackupError(`Cannot restore this backup, it is damaged: ${detail}`);
+}
+
+function refused(path: string, detail: string): BackupError {
+  return new BackupError(
+    `Cannot restore this backup: it must not have ${JSON.stringify(path)}: ${detail}`,
+  );
+}

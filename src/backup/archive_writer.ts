@@ -1,0 +1,163 @@
+/**
+ * Writing an archive: entry by entry, in bounded memory, with the checksum of each.
+ *
+ * @module
+ */
+import { createTarPacker, type TarPackController } from "modern-tar";
+import { createHash } from "node:crypto";
+import { type Entry, MANIFEST_ENTRY, manifestLine } from "./manifest.ts";
+
+const CHUNK_BYTES = 256 * 1024;
+const FILE_MODE = 0o600;
+
+/** What was written of a file. */
+export interface WrittenFile {
+  size: number;
+  sha256: string;
+  /** Whether the file became shorter while it was read: the rest of its entry is zeros. */
+  isTorn: boolean;
+}
+
+/** An archive that is complete. */
+export interface WrittenArchive {
+  /** Bytes of the archive itself. */
+  size: number;
+  sha256: string;
+}
+
+/** Where an archive goes to, and where its manifest is kept until it can be added. */
+export interface ArchiveWriterOptions {
+  output: WritableStream<Uint8Array>;
+  /** A path for a file of its own. */
+  spool: string;
+  signal: AbortSignal;
+}
+
+/** Writes one archive. */
+export class ArchiveWriter {
+  /** How many files it holds. */
+  files = 0;
+  /** How many bytes they have. */
+  bytes = 0;
+  readonly #signal: AbortSignal;
+  readonly #tar: TarPackController;
+  readonly #spool: Deno.FsFile;
+  readonly #written: Promise<WrittenArchive>;
+
+  private constructor({ output, signal }: ArchiveWriterOptions, spool: Deno.FsFile) {
+    const { readable, controller } = createTarPacker();
+    this.#signal = signal;
+    this.#tar = controller;
+    this.#spool = spool;
+    this.#written = writeCompressed(readable, output);
+    // Whoever writes the next entry is told of it.
+    this.#written.catch(() => {});
+  }
+
+  /** Begins an archive. */
+  static async begin(options: ArchiveWriterOptions): Promise<ArchiveWriter> {
+    const mode = { read: true, write: true, createNew: true, mode: FILE_MODE };
+    return new ArchiveWriter(options, await Deno.open(options.spool, mode));
+  }
+
+  /** Adds a folder. Each comes before what it holds. */
+  async addFolder(path: string, mode: number): Promise<void> {
+    await this.#tar.add({ name: `${path}/`, type: "directory", size: 0, mode }).close();
+    await this.#list({ type: "folder", path, mode });
+  }
+
+  /** Adds a symbolic link. */
+  async addLink(path: string, target: string): Promise<void> {
+    await this.#tar.add({ name: path, type: "symlink", size: 0, linkname: target }).close();
+    await this.#list({ type: "link", path, target });
+  }
+
+  /** Adds a small file with this text. */
+  async addText(path: string, text: string): Promise<void> {
+    const bytes = new TextEncoder().encode(text);
+    const header = { name: path, type: "file" as const, mode: FILE_MODE, size: bytes.length };
+    const writer = this.#tar.add(header).getWriter();
+    await writer.write(bytes);
+    await writer.close();
+    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    await this.#list({ type: "file", path, mode: FILE_MODE, size: bytes.length, sha256 });
+  }
+
+  /** Adds what a file holds now. What is appended to it meanwhile is not seen. */
+  async addFile(path: string, file: Deno.FsFile): Promise<WrittenFile> {
+    const info = await file.stat();
+    const mode = (info.mode ?? FILE_MODE) & 0o777;
+    const mtime = info.mtime ?? new Date();
+    const header = { name: path, type: "file" as const, size: info.size, mode, mtime };
+    const written = await this.#copy(file, header);
+    this.files++;
+    this.bytes += written.size;
+    const { size, sha256 } = written;
+    await this.#list({ type: "file", path, mode, size, sha256 });
+    return written;
+  }
+
+  /** Adds the manifest and ends the archive. */
+  async finish(): Promise<WrittenArchive> {
+    await this.#spool.seek(0, Deno.SeekMode.Start);
+    const { size } = await this.#spool.stat();
+    const mode = FILE_MODE;
+    await this.#copy(this.#spool, { name: MANIFEST_ENTRY, type: "file" as const, size, mode });
+    this.#tar.finalize();
+    return await this.#written;
+  }
+
+  /** Lets go of everything. What was written of an archive that is not finished is of no use. */
+  async close(reason: unknown = new Error("The archive is closed")): Promise<void> {
+    this.#tar.error(reason);
+    await this.#written.catch(() => {});
+    this.#spool.close();
+  }
+
+  async #copy(
+    file: Deno.FsFile,
+    header: { name: string; type: "file"; size: number; mode: number; mtime?: Date },
+  ): Promise<WrittenFile> {
+    const writer = this.#tar.add(header).getWriter();
+    const hash = createHash("sha256");
+    let isTorn = false;
+    for (let left = header.size; left > 0;) {
+      this.#signal.throwIfAborted();
+      // A new one each time: the writer keeps what it is given until it is compressed.
+      const buffer = new Uint8Array(Math.min(left, CHUNK_BYTES));
+      const read: number | null = isTorn ? null : await file.read(buffer);
+      isTorn = read === null;
+      const chunk = buffer.subarray(0, read ?? buffer.length);
+      hash.update(chunk);
+      await writer.write(chunk);
+      left -= chunk.length;
+    }
+    await writer.close();
+    return { size: header.size, sha256: hash.digest("hex"), isTorn };
+  }
+
+  async #list(entry: Entry): Promise<void> {
+    this.#signal.throwIfAborted();
+    const line = new TextEncoder().encode(manifestLine(entry));
+    for (let written = 0; written < line.length;) {
+      written += await this.#spool.write(line.subarray(written));
+    }
+  }
+}
+
+async function writeCompressed(
+  tar: ReadableStream<Uint8Array<ArrayBuffer>>,
+  output: WritableStream<Uint8Array>,
+): Promise<WrittenArchive> {
+  const hash = createHash("sha256");
+  let size = 0;
+  const measure = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      hash.update(chunk);
+      size += chunk.length;
+      controller.enqueue(chunk);
+    },
+  });
+  await tar.pipeThrough(new CompressionStream("gzip")).pipeThrough(measure).pipeTo(output);
+  return { size, sha256: hash.digest("hex") };
+}

@@ -1,0 +1,190 @@
+/**
+ * Making a backup of a data folder, while a service works with it or not.
+ *
+ * The files are read directly, beside the service, and not through its API: the same way works when it
+ * is stopped, no token of an operator gets at the key of stored secrets, and the service has no work
+ * with it. Whoever may read the data folder may read all of it anyway.
+ *
+ * Nothing is locked, so a service can start and stop meanwhile. What must be of one moment is the
+ * database, see `database.ts`; what is read after it, see `contents.ts`. The key file is read before
+ * and after: when it stays the same, it is the one that the secrets in the copy are encrypted with.
+ *
+ * @module
+ */
+import { basename, dirname, join, resolve } from "node:path";
+import config from "../../deno.json" with { type: "json" };
+import { messageOf } from "../errors.ts";
+import { DATABASE_FILE, openStore } from "../store/store.ts";
+import { ArchiveWriter } from "./archive_writer.ts";
+import { addExecutions, addProjects } from "./contents.ts";
+import { copyDatabase } from "./database.ts";
+import { BackupError } from "./error.ts";
+import {
+  ARCHIVE_FORMAT,
+  type BackupHeader,
+  type Flaw,
+  FLAWS_ENTRY,
+  HEADER_ENTRY,
+  KEY_FILE,
+} from "./manifest.ts";
+
+/** How often the database is copied anew because the key has changed meanwhile. */
+const KEY_ATTEMPTS = 5;
+const PROGRESS_MS = 1_000;
+
+/** What a backup is made of, and where it goes to. */
+export interface BackUpOptions {
+  /** The data folder. */
+  data: string;
+  /** The path of the file, or a stream. */
+  target: string | WritableStream<Uint8Array>;
+  /** Whether the key of stored secrets is left out. */
+  withoutKey: boolean;
+  /** Whether a file that is there already is replaced. */
+  force: boolean;
+  signal: AbortSignal;
+  /** Told how far it is, in one sentence, often. */
+  onProgress(text: string): void;
+}
+
+/** A backup that was made. */
+export interface BackupReport {
+  /** Bytes of the archive. */
+  size: number;
+  sha256: string;
+  /** How many files it holds. */
+  files: number;
+  has_key: boolean;
+  created_at: string;
+  flaws: Flaw[];
+}
+
+/**
+ * Makes a backup. A file is complete when it appears; when anything fails nothing is left.
+ *
+ * @throws {BackupError} when it cannot be made
+ */
+export async function backUp(options: BackUpOptions): Promise<BackupReport> {
+  const { data, target, force } = options;
+  if (!await exists(join(data, DATABASE_FILE))) {
+    throw new BackupError(`Cannot back up ${data}: there is no ${DATABASE_FILE} in it`);
+  }
+  const path = typeof target === "string" ? resolve(target) : undefined;
+  if (path !== undefined) await expectFree(path, force);
+  const folder = await temporaryFolder(path);
+  try {
+    const archive = join(folder, "archive");
+    const output = typeof target === "string" ? await create(archive) : target;
+    const report = await write(output, folder, options);
+    if (path === undefined) return report;
+    await expectFree(path, force);
+    await Deno.rename(archive, path);
+    return report;
+  } catch (error) {
+    options.signal.throwIfAborted();
+    if (error instanceof BackupError || !(error instanceof Error)) throw error;
+    throw new BackupError(`Cannot back up ${data}: ${messageOf(error)}`, { cause: error });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+async function write(
+  output: WritableStream<Uint8Array>,
+  folder: string,
+  { data, withoutKey, signal, onProgress }: BackUpOptions,
+): Promise<BackupReport> {
+  onProgress("copying the database");
+  const created_at = new Date().toISOString();
+  const copy = join(folder, DATABASE_FILE);
+  const key = await copyWithKey(data, copy);
+  const has_key = key !== undefined && !withoutKey;
+  const flaws: Flaw[] = [];
+  const archive = await ArchiveWriter.begin({ output, spool: join(folder, "manifest"), signal });
+  const timer = setInterval(
+    () => onProgress(`${archive.files} files with ${archive.bytes} bytes`),
+    PROGRESS_MS,
+  );
+  try {
+    const { version } = config;
+    const header: BackupHeader = { archive_format: ARCHIVE_FORMAT, version, created_at, has_key };
+    await archive.addText(HEADER_ENTRY, `${JSON.stringify(header)}\n`);
+    {
+      // Before anybody opens it as a database, which may change it.
+      using database = await Deno.open(copy, { read: true });
+      await archive.addFile(DATABASE_FILE, database);
+    }
+    if (has_key) await archive.addText(KEY_FILE, key);
+    const contents = { data, archive, onFlaw: (flaw: Flaw) => void flaws.push(flaw) };
+    {
+      await using store = await openStore(folder, { keepFormat: true });
+      await addExecutions(store, contents);
+    }
+    await addProjects(contents);
+    await archive.addText(FLAWS_ENTRY, `${JSON.stringify(flaws)}\n`);
+    const { size, sha256 } = await archive.finish();
+    const files = archive.files + Number(has_key);
+    return { size, sha256, files, has_key, created_at, flaws };
+  } finally {
+    clearInterval(timer);
+    await archive.close();
+  }
+}
+
+/** Copies the database, and answers the key of its secrets; undefined when there is no key file. */
+async function copyWithKey(data: string, target: string): Promise<string | undefined> {
+  for (let attempt = 0; attempt < KEY_ATTEMPTS; attempt++) {
+    const before = await readKey(data);
+    await copyDatabase(join(data, DATABASE_FILE), target);
+    if (await readKey(data) === before) return before;
+    await Deno.remove(target);
+  }
+  throw new BackupError(`Cannot back up ${data}: ${KEY_FILE} in it keeps changing`);
+}
+
+async function readKey(data: string): Promise<string | undefined> {
+  try {
+    return await Deno.readTextFile(join(data, KEY_FILE));
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+
+/** A folder beside the file, so that what is made in it can be moved there. */
+async function temporaryFolder(path: string | undefined): Promise<string> {
+  if (path === undefined) return await Deno.makeTempDir({ prefix: "hooklaunch-backup-" });
+  try {
+    return await Deno.makeTempDir({ dir: dirname(path), prefix: `.${basename(path)}-` });
+  } catch (error) {
+    throw new BackupError(`Cannot write to ${path}: ${messageOf(error)}`);
+  }
+}
+
+async function expectFree(path: string, force: boolean): Promise<void> {
+  const info = await Deno.lstat(path).catch(() => undefined);
+  if (info === undefined || (force && !info.isDirectory)) return;
+  const advice = info.isDirectory ? "it is a folder" : "it is there already, --force replaces it";
+  throw new BackupError(`Cannot write to ${path}: ${advice}`);
+}
+
+/** A file of its owner's alone, which is on disk when the stream is closed. */
+async function create(path: string): Promise<WritableStream<Uint8Array>> {
+  const file = await Deno.open(path, { write: true, createNew: true, mode: 0o600 });
+  return new WritableStream({
+    async write(chunk) {
+      for (let written = 0; written < chunk.length;) {
+        written += await file.write(chunk.subarray(written));
+      }
+    },
+    async close() {
+      await file.sync();
+      file.close();
+    },
+    abort: () => file.close(),
+  });
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await Deno.lstat(path).then(() => true, () => false);
+}

@@ -1,0 +1,230 @@
+/**
+ * What of a data folder goes into a backup beside the database: what the database refers to and what
+ * cannot be made again.
+ *
+ * - Of each execution the log, the outputs, and the files by which the engine knows how far it is. What
+ *   only its running command needs is left out.
+ * - Of each project the snapshots of its plain folder, which are the only copy of what its executions
+ *   ran. The mirror of a repository and the trees made from it are fetched again when they are needed;
+ *   for that there is the file that says where it is.
+ *
+ * The copy of the database is taken before any of these files is read. Files of an execution that had
+ * ended then do not change any more, and their checksums in its record say whether all of them are
+ * there. They can only have been removed since, by the service's cleanup: that is a flaw, and listed.
+ * Had the files been read first, an execution that ends in between would be recorded with outputs that
+ * were read half-written, and nothing would tell.
+ *
+ * An execution that had not ended then ends when the restored service starts, as the engine decides by
+ * its files: complete when its exit code is there, or else as an error. The folder with the exit code is
+ * therefore listed before the outputs are: an exit code in the backup says that the outputs in it are
+ * complete.
+ *
+ * @module
+ */
+import { join } from "node:path";
+import { isId } from "../ids.ts";
+import { type Execution, hasEnded } from "../store/executions.ts";
+import { keys } from "../store/keys.ts";
+import { scan } from "../store/reading.ts";
+import type { Store } from "../store/store.ts";
+import type { ArchiveWriter, WrittenFile } from "./archive_writer.ts";
+import type { Flaw } from "./manifest.ts";
+import { isInsideTree } from "./paths.ts";
+
+/** What of a work folder is kept. The control files come before the outputs, see above. */
+const WORK_FOLDERS = ["control", "config", "outputs"];
+/** What is kept beside a project's mirror. */
+const PROJECT_FILES = ["origin.json", "known_hosts"];
+/** How the folder of a snapshot begins; other trees are of commits of a repository. */
+const SNAPSHOT = "~";
+
+/** Where things are read and where they go to. */
+export interface ContentsOptions {
+  /** The data folder. */
+  data: string;
+  archive: ArchiveWriter;
+  /** Told of each thing that is not in the backup as it should be. */
+  onFlaw(flaw: Flaw): void;
+}
+
+/** Adds what is kept of the executions in a copy of the database. */
+export async function addExecutions(store: Store, options: ContentsOptions): Promise<void> {
+  const { data, archive, onFlaw } = options;
+  const root = join(data, "executions");
+  if (!await isFolder(root)) return;
+  await archive.addFolder("executions", 0o700);
+  const prefix = keys.execution("").slice(0, -1);
+  for await (const { key, value } of scan(store.kv, prefix)) {
+    const id = String(key.at(-1));
+    const path = `executions/${id}`;
+    if (typeof value !== "object" || value === null) {
+      onFlaw({ path, detail: "Its record in the database is damaged" });
+      continue;
+    }
+    // Only `store/executions.ts` writes these records. What is read here they have in every format.
+    const execution = value as Pick<Execution, "status" | "outputs">;
+    if (!isId(id) || execution.status === "created" || execution.status === "queued") continue;
+    const seen = await isFolder(join(root, id)) ? await addWork(path, options) : new Map();
+    if (hasEnded(execution.status)) reportOutputs(path, execution.outputs, { seen, onFlaw });
+  }
+}
+
+/** Adds what is kept of projects. */
+export async function addProjects(options: ContentsOptions): Promise<void> {
+  const { data, archive } = options;
+  const root = join(data, "projects");
+  if (!await isFolder(root)) return;
+  await archive.addFolder("projects", 0o700);
+  for (const name of await namesIn(root)) {
+    const path = `projects/${name}`;
+    if (!await isFolder(join(root, name))) continue;
+    await archive.addFolder(path, 0o700);
+    for (const file of PROJECT_FILES) await addFile(`${path}/${file}`, options);
+    const trees = join(root, name, "trees");
+    if (!await isFolder(trees)) continue;
+    await archive.addFolder(`${path}/trees`, 0o700);
+    for (const commit of await namesIn(trees)) {
+      if (commit.startsWith(SNAPSHOT)) await addSnapshot(`${path}/trees/${commit}`, options);
+    }
+  }
+}
+
+/** Adds a work folder, and answers its outputs by their paths. */
+async function addWork(
+  path: string,
+  options: ContentsOptions,
+): Promise<Map<string, WrittenFile>> {
+  const seen = new Map<string, WrittenFile>();
+  await options.archive.addFolder(path, 0o700);
+  for (const name of WORK_FOLDERS) {
+    const folder = `${path}/${name}`;
+    await addTree(folder, options, (file, written) => {
+      if (name === "outputs") seen.set(file.slice(folder.length + 1), written);
+    });
+  }
+  return seen;
+}
+
+/** Compares what there is of an ended execution's outputs with what its record says. */
+function reportOutputs(
+  path: string,
+  outputs: Execution["outputs"],
+  { seen, onFlaw }: { seen: ReadonlyMap<string, WrittenFile> } & Pick<ContentsOptions, "onFlaw">,
+): void {
+  if (outputs.length > 0 && seen.size === 0) {
+    return onFlaw({ path, detail: "Its outputs are not there any more" });
+  }
+  for (const output of outputs) {
+    const found = seen.get(output.path);
+    if (found?.size === output.size && found.sha256 === output.sha256) continue;
+    const detail = found
+      ? "It is not what its record says: it was changed after the execution had ended"
+      : "It is not there any more";
+    onFlaw({ path: `${path}/outputs/${output.path}`, detail });
+  }
+}
+
+/** Adds a snapshot. Part of one would be taken for all of it, so it is whole or discarded. */
+async function addSnapshot(path: string, options: ContentsOptions): Promise<void> {
+  let isWhole = true;
+  const onFlaw = () => void (isWhole = false);
+  await addTree(path, { ...options, onFlaw }, () => {}, path);
+  if (isWhole && await isFolder(join(options.data, path))) return;
+  options.onFlaw({ path, detail: "It was removed while it was read", discard: true });
+}
+
+/**
+ * Adds a folder with all that it holds.
+ *
+ * @param onFile told of each file that was added
+ * @param snapshot the path of the snapshot that this is or belongs to. Only these have links
+ */
+async function addTree(
+  path: string,
+  options: ContentsOptions,
+  onFile: (path: string, written: WrittenFile) => void,
+  snapshot?: string,
+): Promise<void> {
+  const { data, archive, onFlaw } = options;
+  const isSnapshot = snapshot !== undefined;
+  const folders = [path];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const found = await listed(join(data, folder));
+    if (found === undefined) {
+      if (isSnapshot || folder !== path) onFlaw({ path: folder, detail: "It cannot be read" });
+      continue;
+    }
+    await archive.addFolder(folder, found.mode);
+    for (const { name, isDirectory, isFile, isSymlink } of found.entries) {
+      const inner = `${folder}/${name}`;
+      if (isDirectory) folders.push(inner);
+      else if (isFile) {
+        const written = await addFile(inner, options);
+        if (written) onFile(inner, written);
+        else if (isSnapshot) onFlaw({ path: inner, detail: "It is not there any more" });
+      } else if (isSymlink && isSnapshot) {
+        const target = await Deno.readLink(join(data, inner)).catch(() => "/");
+        if (isInsideTree(snapshot, inner, target)) await archive.addLink(inner, target);
+        else onFlaw({ path: inner, detail: "It leads out of its snapshot" });
+      }
+    }
+  }
+}
+
+/** Adds a regular file; undefined when there is none that can be read, or it was torn. */
+async function addFile(
+  path: string,
+  { data, archive, onFlaw }: ContentsOptions,
+): Promise<WrittenFile | undefined> {
+  const source = join(data, path);
+  const file = await openRegular(source).catch((error) => {
+    if (!(error instanceof Deno.errors.NotFound)) onFlaw({ path, detail: "It cannot be read" });
+  });
+  if (file === undefined) return undefined;
+  try {
+    const written = await archive.addFile(path, file);
+    if (!written.isTorn) return written;
+    onFlaw({ path, detail: "It became shorter while it was read", discard: true });
+    return undefined;
+  } finally {
+    file.close();
+  }
+}
+
+/** A command may put a link, or something that is no file, in the place of what was listed. */
+async function openRegular(path: string): Promise<Deno.FsFile | undefined> {
+  const named = await Deno.lstat(path);
+  if (!named.isFile) return undefined;
+  const file = await Deno.open(path, { read: true });
+  const { dev, ino } = await file.stat();
+  if (dev === named.dev && ino === named.ino) return file;
+  file.close();
+  return undefined;
+}
+
+/** A folder's mode and what it holds, by name; undefined when it cannot be read. */
+async function listed(
+  path: string,
+): Promise<{ mode: number; entries: Deno.DirEntry[] } | undefined> {
+  try {
+    const { isDirectory, mode } = await Deno.lstat(path);
+    if (!isDirectory) return undefined;
+    const entries = await Array.fromAsync(Deno.readDir(path));
+    // Whoever restores it must be able to write into it.
+    return { mode: (mode ?? 0) & 0o777 | 0o700, entries: entries.sort(byName) };
+  } catch {
+    return undefined;
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return await Deno.lstat(path).then((info) => info.isDirectory, () => false);
+}
+
+async function namesIn(path: string): Promise<string[]> {
+  return (await Array.fromAsync(Deno.readDir(path))).sort(byName).map(({ name }) => name);
+}
+
+function byName(a: Deno.DirEntry, b: Deno.DirEntry): number {
+  return a.name < b.name ? -1 : 1;
+}

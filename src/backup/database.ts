@@ -1,0 +1,71 @@
+/**
+ * A copy of the database at one moment, whether a service has it open or not.
+ *
+ * The file is SQLite's, in WAL mode, where who reads never keeps anybody from writing, nor is kept from
+ * it: the service does not notice. All pages are copied within one read transaction, so they are of one
+ * moment, that of a commit. Without it the copy would begin anew whenever the service writes, and under
+ * load never come to its end; `VACUUM INTO` needs a second database attached, which Deno allows only to
+ * programs with all permissions; and the plain file lacks what is still in the WAL.
+ *
+ * @module
+ */
+import { backup, DatabaseSync } from "node:sqlite";
+import { messageOf } from "../errors.ts";
+import { BackupError } from "./error.ts";
+
+/** How long to wait for whoever is just recovering the file after a crash. */
+const BUSY_MS = 10_000;
+/** How many pages of 4 KiB are copied at a time. */
+const PAGES = 2_048;
+
+/**
+ * Copies a database to a new file.
+ *
+ * @throws {BackupError} when it cannot be read, or is damaged
+ */
+export async function copyDatabase(source: string, target: string): Promise<void> {
+  try {
+    const database = new DatabaseSync(source, { readOnly: true, timeout: BUSY_MS });
+    try {
+      database.exec("BEGIN");
+      // The transaction begins with what is read first.
+      database.prepare("SELECT count(*) FROM sqlite_schema").get();
+      await backup(database, target, { rate: PAGES });
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    throw new BackupError(`Cannot copy the database ${source}: ${messageOf(error)}`);
+  }
+  await Deno.chmod(target, 0o600);
+  const problem = problemOf(target);
+  if (problem === undefined) return;
+  throw new BackupError(`Cannot back up the database ${source}: it is damaged: ${problem}`);
+}
+
+/** Sees to it that a database that was closed is all in its one file, and on disk. */
+export async function settleDatabase(path: string): Promise<void> {
+  const database = new DatabaseSync(path, { timeout: BUSY_MS });
+  try {
+    database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  } finally {
+    database.close();
+  }
+  using file = await Deno.open(path, { read: true, write: true });
+  await file.sync();
+}
+
+/** What is wrong with a database; undefined when nothing is. */
+function problemOf(path: string): string | undefined {
+  try {
+    const database = new DatabaseSync(path);
+    try {
+      const [found] = Object.values(database.prepare("PRAGMA quick_check(1)").get() ?? {});
+      return found === "ok" ? undefined : String(found);
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    return messageOf(error);
+  }
+}

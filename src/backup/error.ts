@@ -1,0 +1,11 @@
+/**
+ * What goes wrong with backups.
+ *
+ * @module
+ */
+import { HooklaunchError } from "../errors.ts";
+
+/** A backup could not be made, or cannot be restored. */
+export class BackupError extends HooklaunchError {
+  override readonly code = "backup_failed";
+}

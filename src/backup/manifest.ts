@@ -1,0 +1,72 @@
+/**
+ * What a backup is: a tar archive, compressed with gzip. It begins with `backup.json`, which says what it
+ * is, then comes what it holds, and it ends with two lists: `flaws.json`, of what could not be had as it
+ * is referred to, and `manifest.jsonl`, of every entry with its checksum. An archive that was cut off has
+ * no manifest.
+ *
+ * @module
+ */
+import { z } from "zod";
+
+/** The format of the archive. The database in it has a format of its own. */
+export const ARCHIVE_FORMAT = 1;
+/** The key file of the data folder, and its entry. */
+export const KEY_FILE = "secret.key";
+/** The first entry: a {@linkcode BackupHeader}. */
+export const HEADER_ENTRY = "backup.json";
+/** The last entry but one: the list of {@linkcode Flaw}s. */
+export const FLAWS_ENTRY = "flaws.json";
+/** The last entry: a line for each entry before it, in their order. */
+export const MANIFEST_ENTRY = "manifest.jsonl";
+
+/** What a backup says of itself. */
+export interface BackupHeader {
+  archive_format: number;
+  /** The version of Hooklaunch that made it. */
+  version: string;
+  /** The moment that it shows, RFC 3339. */
+  created_at: string;
+  /** Whether it holds the key of stored secrets. */
+  has_key: boolean;
+}
+
+/** Checks a {@linkcode BackupHeader} of any format. */
+export const headerSchema: z.ZodType<BackupHeader> = z.object({
+  archive_format: z.int().min(1),
+  version: z.string(),
+  created_at: z.iso.datetime(),
+  has_key: z.boolean(),
+});
+
+/** Something that is not in a backup as it should be. */
+export interface Flaw {
+  path: string;
+  /** What is wrong with it, as one sentence without a full stop. */
+  detail: string;
+  /** Whether it is in the archive in part only, so that restoring leaves it out. */
+  discard?: true | undefined;
+}
+
+/** Checks a list of flaws. */
+export const flawsSchema: z.ZodType<Flaw[]> = z.array(
+  z.object({ path: z.string(), detail: z.string(), discard: z.literal(true).optional() }),
+);
+
+/** One entry, as the manifest lists it. */
+export type Entry =
+  | { type: "folder"; path: string; mode: number }
+  | { type: "file"; path: string; mode: number; size: number; sha256: string }
+  | { type: "link"; path: string; target: string };
+
+/** The line of an entry. Whoever writes and whoever reads an archive must come to the same text. */
+export function manifestLine(entry: Entry): string {
+  const { type, path } = entry;
+  if (type === "folder") return `${JSON.stringify({ type, path, mode: octal(entry.mode) })}\n`;
+  if (type === "link") return `${JSON.stringify({ type, path, target: entry.target })}\n`;
+  const { mode, size, sha256 } = entry;
+  return `${JSON.stringify({ type, path, mode: octal(mode), size, sha256 })}\n`;
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, "0");
+}

@@ -1,0 +1,59 @@
+/**
+ * `hooklaunch backup`: a backup of all data, while the service runs or not.
+ *
+ * @module
+ */
+import type { Command } from "commander";
+import { backUp, type BackupReport } from "../backup/backup.ts";
+import { option } from "./options.ts";
+import { harmlessJson } from "./table.ts";
+import { Progress, sizeText, untilStopped, warnOfFlaws } from "./backup_console.ts";
+
+interface BackupOptions {
+  data: string;
+  withoutKey?: boolean;
+  force?: boolean;
+  json?: boolean;
+}
+
+/** Defines the command. */
+export function defineBackup(command: Command): void {
+  command
+    .argument("<file>", "where the backup goes to; - for standard output")
+    .addOption(option("--data <folder>", "folder that holds everything").default("./data"))
+    .option("--without-key", "leave out the key that stored secrets are encrypted with")
+    .option("--force", "replace a file that is there already")
+    .option("--json", "print the summary as JSON")
+    .action(run);
+}
+
+async function run(file: string, { data, withoutKey, force, json }: BackupOptions): Promise<void> {
+  const isStream = file === "-";
+  using progress = new Progress();
+  const report = await untilStopped((signal) =>
+    backUp({
+      data,
+      target: isStream ? Deno.stdout.writable : file,
+      withoutKey: withoutKey ?? false,
+      force: force ?? false,
+      signal,
+      onProgress: (text) => progress.show(`Backing up: ${text}`),
+    })
+  );
+  progress.end();
+  warnOfFlaws(report.flaws);
+  if (!report.has_key) {
+    console.error(
+      "The key of stored secrets is not in this backup: without secret.key, or " +
+        "HOOKLAUNCH_SECRET_KEY where that is set, the secrets in it cannot be read",
+    );
+  }
+  // Standard output is the backup itself.
+  const print = isStream ? console.error : console.log;
+  print(json ? harmlessJson(JSON.stringify({ file, ...report }, null, 2)) : summary(file, report));
+}
+
+function summary(file: string, { size, files, sha256 }: BackupReport): string {
+  const where = file === "-" ? "" : ` to ${file}`;
+  return `Backed up ${files} files${where}: ${sizeText(size)}, sha256 ${sha256}`;
+}

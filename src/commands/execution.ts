@@ -1,0 +1,221 @@
+/**
+ * `hooklaunch execution`: a running service's executions, what they printed and what they left behind.
+ *
+ * @module
+ */
+import type { Command } from "commander";
+import type { LogLine } from "../engines/engine.ts";
+import type { Execution } from "../store/executions.ts";
+import { ApiClient } from "./api_client.ts";
+import { downloadOutputs } from "./download.ts";
+import { exitCodeOf, exitCodesHelp } from "./exit_code.ts";
+import { followLog } from "./follow.ts";
+import { apiOptions, choice, fullId, operatorToken, wholeNumber } from "./options.ts";
+import { harmlessJson, printFields, printJson, printList } from "./table.ts";
+import { writeLines } from "./terminal.ts";
+
+const LIST_LIMIT = 50;
+const LIST_LIMIT_MAX = 10_000;
+const LOG_LIMIT = 10_000;
+/** What Hooklaunch itself says, where it stands between the lines of a step. */
+const EVENT_PREFIX = "hooklaunch: ";
+
+const STATUSES = ["created", "queued", "started", "stopping", "stopped", "error", "complete"];
+
+interface Options {
+  url: string;
+  json?: boolean;
+}
+
+interface ListOptions extends Options {
+  project?: string;
+  status?: string;
+  pipeline?: string;
+  limit: number;
+}
+
+/** Defines the command. */
+export function defineExecution(command: Command): void {
+  apiOptions(command.command("list").description("List the executions, newest first"))
+    .option("--project <name>", "only those of a project")
+    .option("--status <status>", `only those that are ${STATUSES.join(", ")}`, choice(...STATUSES))
+    .option("--pipeline <id>", "only those of a pipeline", fullId)
+    .option("--limit <number>", "how many at most", wholeNumber(1, LIST_LIMIT_MAX), LIST_LIMIT)
+    .option("--json", "print JSON")
+    .action(list);
+  apiOptions(command.command("show").description("Show an execution"))
+    .argument("<id>", "its full id", fullId)
+    .option("--json", "print JSON")
+    .action(show);
+  apiOptions(
+    command.command("log").summary("Print what an execution printed").description(
+      "Print what an execution printed: its standard output to standard output, its standard " +
+        `error and, after "${EVENT_PREFIX}", what Hooklaunch says of it to standard error. ` +
+        "A terminal gets no control characters but tabs and colours; a file or another program " +
+        "gets all as it is.",
+    ),
+  )
+    .argument("<id>", "its full id", fullId)
+    .option("-f, --follow", "wait for more until it has ended; a lost connection is taken up again")
+    .option("--json", "print all lines to standard output, each as a JSON object")
+    .addHelpText("after", exitCodesHelp("--follow", "execution"))
+    .action(showLog);
+  apiOptions(command.command("outputs").description("List the files that an execution left behind"))
+    .argument("<id>", "its full id", fullId)
+    .option("--download <folder>", "download them into a folder, and check their checksums")
+    .option("--force", "replace files that are there already")
+    .option("--json", "print JSON")
+    .action(showOutputs);
+  apiOptions(command.command("stop").description("Stop an execution"))
+    .argument("<id>", "its full id", fullId)
+    .option("--json", "print JSON")
+    .action(stop);
+}
+
+async function list({ url, json = false, limit, ...query }: ListOptions): Promise<void> {
+  const { project, status, pipeline } = query;
+  const executions = await clientOf(url).list<Execution>("executions/", {
+    limit,
+    query: { project, status, pipeline },
+  });
+  printList(executions, [
+    ["id", ({ id }) => id],
+    ["status", (execution) => execution.status],
+    ["project", (execution) => execution.project],
+    ["step", ({ step }) => step],
+    ["created", ({ created_at }) => created_at],
+    ["duration", ({ duration }) => duration === undefined ? undefined : `${duration} s`],
+    ["reason", ({ reason }) => reason],
+  ], { json });
+}
+
+async function show(id: string, { url, json = false }: Options): Promise<void> {
+  const execution = await read(clientOf(url), id);
+  if (json) return printJson(execution);
+  const { command, inputs, parameters, environment_variables, metadata, outputs, ...fields } =
+    execution;
+  const { engine, resources, pipeline_id, node, duration, time_limit, ...rest } = fields;
+  const seconds = (value: number | undefined) => value === undefined ? undefined : `${value} s`;
+  printFields({
+    ...rest,
+    engine: engine.type,
+    resources: resources && JSON.stringify(resources),
+    duration: seconds(duration),
+    time_limit: seconds(time_limit),
+    pipeline: pipeline_id,
+    node,
+    environment: Object.keys(environment_variables).join(" ") || undefined,
+    ...Object.fromEntries(
+      Object.entries(parameters).map(([name, value]) => [
+        `parameter ${name}`,
+        JSON.stringify(value),
+      ]),
+    ),
+    ...Object.fromEntries(
+      Object.entries(inputs).map(([name, files]) => [
+        `input ${name}`,
+        files.map((file) => file.name).join(" "),
+      ]),
+    ),
+    ...Object.fromEntries(
+      Object.entries(metadata).map(([name, value]) => [
+        `metadata ${name}`,
+        JSON.stringify(value),
+      ]),
+    ),
+    outputs: outputs.length > 0 ? outputs.length : undefined,
+    command,
+  });
+}
+
+async function showLog(
+  id: string,
+  { url, json = false, follow = false }: Options & { follow?: boolean },
+): Promise<void> {
+  const api = clientOf(url);
+  const print = json ? printAsJson : printLines;
+  try {
+    if (follow) Deno.exitCode = await printFollowed(api, id, print);
+    else await printAll(api, id, print);
+  } catch (error) {
+    // Who reads what is printed has read enough, such as `head`.
+    if (!(error instanceof Deno.errors.BrokenPipe)) throw error;
+  }
+}
+
+type Print = (lines: readonly LogLine[]) => Promise<void>;
+
+async function printAll(api: ApiClient, id: string, print: Print): Promise<void> {
+  for (let cursor = "0";;) {
+    const page: { results: LogLine[]; cursor: string } = await api.request(
+      "GET",
+      `executions/${id}/log/?limit=${LOG_LIMIT}&cursor=${cursor}`,
+    );
+    await print(page.results);
+    if (page.cursor === cursor) return;
+    cursor = page.cursor;
+  }
+}
+
+async function printFollowed(api: ApiClient, id: string, print: Print): Promise<number> {
+  const log = followLog(api, id);
+  try {
+    for (;;) {
+      const { done, value } = await log.next();
+      if (done) return exitCodeOf(value.status);
+      await print(value);
+    }
+  } finally {
+    // Ends the connection when nobody reads what is printed.
+    await log.return({ status: "stopped" });
+  }
+}
+
+async function printLines(lines: readonly LogLine[]): Promise<void> {
+  for (let start = 0; start < lines.length;) {
+    const isOut = lines[start]?.stream === "stdout";
+    let end = start;
+    while (end < lines.length && (lines[end]?.stream === "stdout") === isOut) end++;
+    const texts = lines.slice(start, end).map(({ stream, message }) =>
+      stream === "event" ? EVENT_PREFIX + message : message
+    );
+    await writeLines(isOut ? Deno.stdout : Deno.stderr, texts);
+    start = end;
+  }
+}
+
+async function printAsJson(lines: readonly LogLine[]): Promise<void> {
+  await writeLines(Deno.stdout, lines.map((line) => harmlessJson(JSON.stringify(line))));
+}
+
+async function showOutputs(
+  id: string,
+  { url, json = false, download, force = false }: Options & { download?: string; force?: boolean },
+): Promise<void> {
+  const api = clientOf(url);
+  const { outputs } = await read(api, id);
+  if (download !== undefined) {
+    await downloadOutputs(api, { id, outputs }, { folder: download, force }, ({ path }) => {
+      console.error(`Downloaded ${JSON.stringify(path)}`);
+    });
+  }
+  printList(outputs, [
+    ["path", ({ path }) => path],
+    ["size", ({ size }) => size],
+    ["sha256", ({ sha256 }) => sha256],
+  ], { json });
+}
+
+async function stop(id: string, { url, json = false }: Options): Promise<void> {
+  const execution: Execution = await clientOf(url).request("POST", `executions/${id}/stop/`);
+  if (json) printJson(execution);
+  else console.log(`Execution ${id} is ${execution.status}`);
+}
+
+function read(api: ApiClient, id: string): Promise<Execution> {
+  return api.request("GET", `executions/${id}/`);
+}
+
+function clientOf(url: string): ApiClient {
+  return new ApiClient({ url, token: operatorToken() });
+}

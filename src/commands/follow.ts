@@ -1,0 +1,75 @@
+/**
+ * Following an execution's log over connections that may be lost.
+ *
+ * @module
+ */
+import type { LogLine } from "../engines/engine.ts";
+import { messageOf } from "../errors.ts";
+import type { Execution } from "../store/executions.ts";
+import { type ApiClient, ApiError, isPassing } from "./api_client.ts";
+import { readEvents } from "./server_sent_events.ts";
+
+/** The service sends something each 15 s. */
+const SILENCE_MS = 60_000;
+const PATIENCE_MS = 60_000;
+const RETRY_MS = 1_000;
+
+/** How an execution has ended, as the last event says it. */
+export type FollowedEnd = Pick<Execution, "status" | "exit_code" | "reason" | "duration">;
+
+/**
+ * Follows a log to its end, and gives the lines together that come together. When the connection is lost it goes on behind the last line that came.
+ *
+ * @throws {ApiError} when the service does not answer for a minute, or there is no such execution
+ */
+export async function* followLog(
+  api: ApiClient,
+  executionId: string,
+): AsyncGenerator<LogLine[], FollowedEnd> {
+  let lastId = "";
+  let wasConnected = false;
+  let lost_ms: number | undefined;
+  for (;;) {
+    let failure = new ApiError("The service ended the connection");
+    try {
+      const answer = await api.open(`executions/${executionId}/log/?follow`, {
+        accept: "text/event-stream",
+        ...(lastId === "" ? {} : { "last-event-id": lastId }),
+      });
+      wasConnected = true;
+      lost_ms = undefined;
+      for await (const events of eventsOf(answer)) {
+        const messages = events.filter(({ event }) => event === "message");
+        if (messages.length > 0) yield messages.map(({ data }) => JSON.parse(data));
+        lastId = messages.at(-1)?.id ?? lastId;
+        const end = events.find(({ event }) => event === "end");
+        if (end) return JSON.parse(end.data);
+      }
+    } catch (error) {
+      if (!(error instanceof ApiError) || !isPassing(error)) throw error;
+      // A service that cannot be reached from the beginning was not lost; a busy one can be waited for.
+      if (!wasConnected && error.status === undefined) throw error;
+      failure = error;
+    }
+    lost_ms ??= performance.now();
+    if (performance.now() - lost_ms > PATIENCE_MS) throw failure;
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+/** The events of an answer; a lost connection is an {@linkcode ApiError}. */
+async function* eventsOf({ body }: Response) {
+  if (body === null) return;
+  const events = readEvents(body, { silence_ms: SILENCE_MS });
+  try {
+    for (;;) {
+      const { done, value } = await events.next().catch((error) => {
+        throw new ApiError(`Cannot follow the log any longer: ${messageOf(error)}`);
+      });
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await events.return(undefined);
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * `hooklaunch pipeline`: a running service's pipelines and how far their nodes are.
+ *
+ * @module
+ */
+import type { Command } from "commander";
+import type { NodeState, Pipeline } from "../store/pipelines.ts";
+import { hasPipelineEnded } from "../store/pipelines.ts";
+import { ApiClient, isPassing } from "./api_client.ts";
+import { exitCodeOf, exitCodesHelp } from "./exit_code.ts";
+import { apiOptions, choice, fullId, operatorToken, wholeNumber } from "./options.ts";
+import { harmless, printFields, printJson, printList } from "./table.ts";
+
+const LIST_LIMIT = 50;
+const LIST_LIMIT_MAX = 10_000;
+const POLL_MS = 1_000;
+/** How long a service that is waited for may not answer, such as while it starts again. */
+const PATIENCE_MS = 60_000;
+
+const STATUSES = ["created", "started", "stopping", "stopped", "error", "complete"];
+
+interface Options {
+  url: string;
+  json?: boolean;
+}
+
+interface ListOptions extends Options {
+  project?: string;
+  status?: string;
+  limit: number;
+}
+
+/** Defines the command. */
+export function definePipeline(command: Command): void {
+  apiOptions(command.command("list").description("List the pipelines, newest first"))
+    .option("--project <name>", "only those of a project")
+    .option("--status <status>", `only those that are ${STATUSES.join(", ")}`, choice(...STATUSES))
+    .option("--limit <number>", "how many at most", wholeNumber(1, LIST_LIMIT_MAX), LIST_LIMIT)
+    .option("--json", "print JSON")
+    .action(list);
+  apiOptions(command.command("show").description("Show a pipeline and how far its nodes are"))
+    .argument("<id>", "its full id", fullId)
+    .option("--wait", "wait until it has ended, and print the changes of its nodes meanwhile")
+    .option("--json", "print JSON; with --wait, when it has ended")
+    .addHelpText("after", exitCodesHelp("--wait", "pipeline"))
+    .action(show);
+  apiOptions(
+    command.command("stop").description("Stop a pipeline: its running nodes, and those to come"),
+  )
+    .argument("<id>", "its full id", fullId)
+    .option("--json", "print JSON")
+    .action(stop);
+  apiOptions(command.command("approve").description("Let nodes go on that wait for approval"))
+    .argument("<id>", "its full id", fullId)
+    .option("--node <name>", "the only one to be approved; all that wait when left out")
+    .option("--json", "print JSON")
+    .action(approve);
+}
+
+async function list({ url, json = false, limit, project, status }: ListOptions): Promise<void> {
+  const pipelines = await clientOf(url).list<Pipeline>("pipelines/", {
+    limit,
+    query: { project, status },
+  });
+  printList(pipelines, [
+    ["id", ({ id }) => id],
+    ["status", (pipeline) => pipeline.status],
+    ["project", (pipeline) => pipeline.project],
+    ["name", ({ name }) => name],
+    ["nodes", ({ nodes }) => summary(nodes)],
+    ["created", ({ created_at }) => created_at],
+    ["reason", ({ reason }) => reason],
+  ], { json });
+}
+
+async function show(
+  id: string,
+  { url, json = false, wait = false }: Options & { wait?: boolean },
+): Promise<void> {
+  const api = clientOf(url);
+  let pipeline = await read(api, id);
+  if (wait) {
+    pipeline = await untilEnded(api, pipeline);
+    Deno.exitCode = exitCodeOf(pipeline.status);
+  }
+  print(pipeline, json);
+}
+
+async function stop(id: string, { url, json = false }: Options): Promise<void> {
+  print(await clientOf(url).request("POST", `pipelines/${id}/stop/`), json);
+}
+
+async function approve(
+  id: string,
+  { url, json = false, node }: Options & { node?: string },
+): Promise<void> {
+  const body = node === undefined ? {} : { node };
+  print(await clientOf(url).request("POST", `pipelines/${id}/approve/`, body), json);
+}
+
+/** Looks again and again; the changes go to standard error, as they are no part of the result. */
+async function untilEnded(api: ApiClient, first: Pipeline): Promise<Pipeline> {
+  let pipeline = first;
+  let heard_ms = performance.now();
+  for (const change of changes(undefined, pipeline)) console.error(change);
+  while (!hasPipelineEnded(pipeline.status)) {
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    try {
+      const now = await read(api, pipeline.id);
+      heard_ms = performance.now();
+      for (const change of changes(pipeline, now)) console.error(change);
+      pipeline = now;
+    } catch (error) {
+      if (!isPassing(error) || performance.now() - heard_ms > PATIENCE_MS) throw error;
+    }
+  }
+  return pipeline;
+}
+
+/** What is new of each node, and of the pipeline; before there was anything, how far all are. */
+function changes(before: Pipeline | undefined, now: Pipeline): string[] {
+  const lines = now.nodes.flatMap((node) => {
+    const old = before?.nodes.find(({ name }) => name === node.name);
+    if (old?.status === node.status && old.execution_id === node.execution_id) return [];
+    const { name, status, execution_id, reason } = node;
+    const more = [execution_id && `execution ${execution_id}`, reason].filter(Boolean);
+    return [[`node ${name}: ${status}`, ...more].join(", ")];
+  });
+  if (before?.status !== now.status) lines.push(`pipeline: ${now.status}`);
+  return lines.map(harmless);
+}
+
+function print(pipeline: Pipeline, json: boolean): void {
+  if (json) return printJson(pipeline);
+  const { id, name, title, status, reason, project, commit, run_id, copy_of } = pipeline;
+  const { created_at, ended_at, nodes } = pipeline;
+  const fields = { id, name, title, status, reason, project, commit, run_id, copy_of };
+  printFields({ ...fields, created_at, ended_at });
+  console.log("");
+  printList(nodes, [
+    ["node", (node) => node.name],
+    ["step", ({ step }) => step],
+    ["status", (node) => node.status],
+    ["execution", ({ execution_id, reused }) => reused ? `${execution_id} (reused)` : execution_id],
+    ["reason", (node) => node.reason],
+  ], {});
+}
+
+/** Such as `2 complete, 1 started`. */
+function summary(nodes: readonly NodeState[]): string {
+  const counts = new Map<string, number>();
+  for (const { status } of nodes) counts.set(status, (counts.get(status) ?? 0) + 1);
+  return [...counts].map(([status, count]) => `${count} ${status}`).join(", ");
+}
+
+function read(api: ApiClient, id: string): Promise<Pipeline> {
+  return api.request("GET", `pipelines/${id}/`);
+}
+
+function clientOf(url: string): ApiClient {
+  return new ApiClient({ url, token: operatorToken() });
+}

@@ -1,0 +1,180 @@
+/**
+ * `hooklaunch project`: a running service's projects, and checking a project configuration file
+ * without one.
+ *
+ * @module
+ */
+import type { Command } from "commander";
+import { InvalidInputError, messageOf, type Problem } from "../errors.ts";
+import { readConfigFile } from "../projects/mod.ts";
+import type { Project } from "../store/projects.ts";
+import type { LocatedProblem } from "../yaml.ts";
+import { ApiClient, ApiError } from "./api_client.ts";
+import { apiOptions, operatorToken } from "./options.ts";
+import { harmless, printFields, printJson, printList } from "./table.ts";
+
+const CONFIG_FILE = "valohai.yaml";
+/** Longer than the service gives a fetch. */
+const FETCH_PATIENCE_MS = 15 * 60_000;
+/** A request that failed sooner was not one that the client stopped waiting for. */
+const REQUEST_MIN_MS = 20_000;
+
+interface Options {
+  url: string;
+  json?: boolean;
+}
+
+/** What was found in a project configuration file. */
+interface Check {
+  file: string;
+  /** The names of what it declares; none when it has errors. */
+  steps: readonly string[];
+  pipelines: readonly string[];
+  endpoints: readonly string[];
+  tasks: readonly string[];
+  errors: readonly Finding[];
+  warnings: readonly Finding[];
+}
+
+interface Finding {
+  line: number;
+  column: number;
+  /** A JSON Pointer (RFC 6901) into the file; empty for the file itself. */
+  path: string;
+  message: string;
+}
+
+/** Defines the command. */
+export function defineProject(command: Command): void {
+  apiOptions(command.command("list").description("List the projects"))
+    .option("--json", "print JSON")
+    .action(list);
+  apiOptions(command.command("show").description("Show a project's settings"))
+    .argument("<name>")
+    .option("--json", "print JSON")
+    .action(show);
+  apiOptions(
+    command.command("fetch").description("Fetch a project's repository, and list its branches"),
+  )
+    .argument("<name>")
+    .option("--json", "print JSON")
+    .action(fetchRepository);
+  command.command("check")
+    .description("Say what is wrong with a project configuration file; needs no service")
+    .argument("[file]", "the file", CONFIG_FILE)
+    .option("--json", "print JSON")
+    .addHelpText("after", "\nIt exits with code 1 when there are errors; warnings are none.")
+    .action(check);
+}
+
+async function list({ url, json = false }: Options): Promise<void> {
+  printList(await clientOf(url).list<Project>("projects/"), [
+    ["name", ({ name }) => name],
+    ["code", ({ repository, directory }) => repository ?? directory],
+    ["configuration file", ({ config_file }) => config_file],
+    ["engine", ({ engine }) => engine.type],
+  ], { json });
+}
+
+async function show(name: string, { url, json = false }: Options): Promise<void> {
+  const project = await clientOf(url).request<Project>("GET", pathOf(name));
+  if (json) return printJson(project);
+  const { engine: { type, ...settings }, ...fields } = project;
+  const ofEngine = Object.entries(settings).map(([setting, value]) => [
+    `engine.${setting}`,
+    typeof value === "string" ? value : JSON.stringify(value),
+  ]);
+  printFields({ ...fields, engine: type, ...Object.fromEntries(ofEngine) });
+}
+
+async function fetchRepository(name: string, { url, json = false }: Options): Promise<void> {
+  const fetched = await waitForFetch(clientOf(url), `${pathOf(name)}fetch/`);
+  if (json) return printJson(fetched);
+  const branches = Object.entries(fetched.branches);
+  if (branches.length === 0) return console.log("There are no branches");
+  printList(branches, [["branch", ([branch]) => branch], ["commit", ([, commit]) => commit]], {});
+}
+
+/** A first fetch may take longer than a request may; asked again, the service fetches what is new. */
+async function waitForFetch(
+  api: ApiClient,
+  path: string,
+): Promise<{ branches: Record<string, string> }> {
+  const until_ms = performance.now() + FETCH_PATIENCE_MS;
+  for (;;) {
+    const asked_ms = performance.now();
+    try {
+      return await api.request("POST", path);
+    } catch (error) {
+      const isLate = error instanceof ApiError && error.status === undefined &&
+        performance.now() - asked_ms > REQUEST_MIN_MS;
+      if (!isLate || performance.now() > until_ms) throw error;
+    }
+  }
+}
+
+async function check(file: string, { json = false }: { json?: boolean }): Promise<void> {
+  const text = await Deno.readTextFile(file).catch((error) => {
+    throw new InvalidInputError(file, [{ pointer: "", detail: messageOf(error) }]);
+  });
+  const checked = checkText(file, text);
+  if (checked.errors.length > 0) Deno.exitCode = 1;
+  if (json) return printJson(checked);
+  for (const finding of checked.errors) console.log(lineOf(file, finding, ""));
+  for (const finding of checked.warnings) console.log(lineOf(file, finding, "warning: "));
+  console.log(summary(checked));
+}
+
+function checkText(file: string, text: string): Check {
+  try {
+    const { steps, pipelines, endpoints, tasks, warnings } = readConfigFile(text, file);
+    return {
+      file,
+      steps: [...steps.keys()],
+      pipelines: [...pipelines.keys()],
+      endpoints: [...endpoints.keys()],
+      tasks: [...tasks.keys()],
+      errors: [],
+      warnings: warnings.map(findingOf),
+    };
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error;
+    const errors = error.problems.map(findingOf);
+    return { file, steps: [], pipelines: [], endpoints: [], tasks: [], errors, warnings: [] };
+  }
+}
+
+function findingOf(problem: Problem | LocatedProblem): Finding {
+  const { pointer: path, detail } = problem;
+  const { line, column } = "line" in problem ? problem : { line: 1, column: 1 };
+  return { line, column, path, message: detail.replace(`line ${line}, column ${column}: `, "") };
+}
+
+/** A line as compilers write them, so that editors find the place. */
+function lineOf(file: string, { line, column, path, message }: Finding, mark: string): string {
+  const at = path === "" ? "" : `${path}: `;
+  return harmless(`${file}:${line}:${column}: ${mark}${at}${message}`);
+}
+
+/** Such as `3 steps, 1 pipeline: no errors, 2 warnings`. */
+function summary({ file, steps, pipelines, endpoints, tasks, errors, warnings }: Check): string {
+  // A file with errors is not read on to where warnings are found.
+  if (errors.length > 0) return `${harmless(file)}: ${counted(errors.length, "error")}`;
+  const others = Object.entries({ pipeline: pipelines, endpoint: endpoints, task: tasks })
+    .filter(([, names]) => names.length > 0)
+    .map(([kind, names]) => counted(names.length, kind));
+  const found = [counted(steps.length, "step"), ...others].join(", ");
+  return `${found}: no errors, ${counted(warnings.length, "warning")}`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count === 0 ? "no" : count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+function pathOf(name: string): string {
+  return `projects/${encodeURIComponent(name)}/`;
+}
+
+function clientOf(url: string): ApiClient {
+  return new ApiClient({ url, token: operatorToken() });
+}

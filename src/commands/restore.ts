@@ -1,0 +1,74 @@
+/**
+ * `hooklaunch restore`: puts a backup into a data folder, while no service has it.
+ *
+ * @module
+ */
+import type { Command } from "commander";
+import { restore, type RestoreReport } from "../backup/restore.ts";
+import { InvalidInputError, messageOf } from "../errors.ts";
+import { option } from "./options.ts";
+import { printJson } from "./table.ts";
+import { Progress, untilStopped, warnOfFlaws } from "./backup_console.ts";
+
+/** Defines the command. */
+export function defineRestore(command: Command): void {
+  command
+    .argument("<file>", "the backup; - for standard input")
+    .addOption(option("--data <folder>", "folder that it is restored to").default("./data"))
+    .option("--force", "move aside what is in the folder already")
+    .option("--json", "print the summary as JSON")
+    .action(run);
+}
+
+interface RestoreFlags {
+  data: string;
+  force?: boolean;
+  json?: boolean;
+}
+
+async function run(file: string, { data, force, json }: RestoreFlags): Promise<void> {
+  using progress = new Progress();
+  const source = await open(file);
+  const report = await untilStopped((signal) =>
+    restore({
+      data,
+      source,
+      force: force ?? false,
+      signal,
+      onProgress: (text) => progress.show(`Restoring: ${text}`),
+    })
+  );
+  progress.end();
+  warnOfFlaws(report.flaws);
+  if (!report.header.has_key) {
+    console.error(
+      "The key of stored secrets was not in this backup: before the service starts, put secret.key " +
+        `into ${data} or set HOOKLAUNCH_SECRET_KEY`,
+    );
+  }
+  if (json) printJson({ data, ...report });
+  else for (const line of summary(data, report)) console.log(line);
+}
+
+function* summary(
+  data: string,
+  { header, files, interrupted, aside }: RestoreReport,
+): Generator<string> {
+  if (aside !== undefined) yield `What was in ${data} is in ${aside} now`;
+  if (interrupted.length > 0) {
+    yield `Executions that were under way, and end when the service starts: ${interrupted.length}`;
+  }
+  yield `Restored ${files} files to ${data}, as they were at ${header.created_at}`;
+}
+
+async function open(file: string): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+  if (file === "-") return Deno.stdin.readable;
+  try {
+    return (await Deno.open(file, { read: true })).readable;
+  } catch (error) {
+    throw new InvalidInputError("the backup", [{
+      pointer: "",
+      detail: `Cannot read ${file}: ${messageOf(error)}`,
+    }]);
+  }
+}

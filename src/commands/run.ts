@@ -1,0 +1,128 @@
+/**
+ * `hooklaunch run`: a running service's runs, their payloads, and launching these again.
+ *
+ * @module
+ */
+import type { Command } from "commander";
+import { ConflictError, messageOf } from "../errors.ts";
+import type { ActionOutcome, Run } from "../store/runs.ts";
+import { ApiClient, ApiError } from "./api_client.ts";
+import { apiOptions, fullId, operatorToken, wholeNumber } from "./options.ts";
+import { printFields, printJson, printList } from "./table.ts";
+import { writeAll, writeLines } from "./terminal.ts";
+import { findTrigger } from "./trigger.ts";
+
+const LIST_LIMIT = 50;
+const LIST_LIMIT_MAX = 10_000;
+
+interface Options {
+  url: string;
+  json?: boolean;
+}
+
+/** Defines the command. */
+export function defineRun(command: Command): void {
+  apiOptions(command.command("list").description("List the runs of a trigger, newest first"))
+    .argument("<trigger>", "name or id")
+    .option("--limit <number>", "how many at most", wholeNumber(1, LIST_LIMIT_MAX), LIST_LIMIT)
+    .option("--json", "print JSON")
+    .action(list);
+  apiOptions(command.command("show").description("Show a run and what came of its actions"))
+    .argument("<id>", "its full id", fullId)
+    .option("--json", "print JSON")
+    .action(show);
+  apiOptions(
+    command.command("payload").summary("Print a run's payload").description(
+      "Print a run's payload. A terminal gets no control characters but tabs and colours; a file " +
+        "or another program gets it as it is.",
+    ),
+  )
+    .argument("<id>", "its full id", fullId)
+    .option("--output <file>", "write it to a new file instead")
+    .action(payload);
+  apiOptions(command.command("replay").description("Launch a run's payload again, as a new run"))
+    .argument("<id>", "its full id", fullId)
+    .option("--json", "print JSON")
+    .action(replay);
+}
+
+async function list(
+  nameOrId: string,
+  { url, json = false, limit }: Options & { limit: number },
+): Promise<void> {
+  const api = clientOf(url);
+  const { id } = await findTrigger(api, nameOrId);
+  printList(await api.list<Run>(`triggers/${id}/runs/`, { limit }), [
+    ["id", (run) => run.id],
+    ["status", ({ status }) => status],
+    ["created", ({ created_at }) => created_at],
+    ["from", ({ remote_ip }) => remote_ip],
+    ["bytes", (run) => run.payload.size],
+    ["actions", ({ actions }) => actions.map(describe).join("; ")],
+  ], { json });
+}
+
+async function show(id: string, { url, json = false }: Options): Promise<void> {
+  print(await clientOf(url).request("GET", `runs/${id}/`), json);
+}
+
+async function payload(
+  id: string,
+  { url, output }: { url: string; output?: string },
+): Promise<void> {
+  const { body } = await clientOf(url).open(`runs/${id}/payload/`);
+  if (body === null) return;
+  if (output !== undefined) return await writeFile(output, body);
+  if (Deno.stdout.isTerminal()) {
+    const text = await new Response(body).text();
+    return await writeLines(Deno.stdout, text.split("\n"));
+  }
+  try {
+    for await (const chunk of body) await writeAll(Deno.stdout, chunk);
+  } catch (error) {
+    // Who reads it has read enough, such as `head`.
+    if (error instanceof Deno.errors.BrokenPipe) return;
+    throw new ApiError(`Cannot read the payload of run ${id}: ${messageOf(error)}`);
+  }
+}
+
+async function writeFile(
+  path: string,
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+): Promise<void> {
+  try {
+    await Deno.writeFile(path, body, { createNew: true });
+  } catch (error) {
+    await body.cancel().catch(() => {
+      // It has failed already.
+    });
+    throw new ConflictError(`Cannot write the payload to ${path}: ${messageOf(error)}`);
+  }
+}
+
+async function replay(id: string, { url, json = false }: Options): Promise<void> {
+  print(await clientOf(url).request("POST", `runs/${id}/replay/`), json);
+}
+
+function print(run: Run, json: boolean): void {
+  if (json) return printJson(run);
+  const { payload: { size, sha256, content_type }, actions, ...fields } = run;
+  printFields({
+    ...fields,
+    payload: `${size} bytes, sha256 ${sha256}`,
+    content_type,
+    ...Object.fromEntries(actions.map((outcome, index) => [`action ${index}`, describe(outcome)])),
+  });
+}
+
+/** An outcome, such as `run_execution: execution_id 0190…`. */
+function describe({ action, created, error }: ActionOutcome): string {
+  const said = error === undefined
+    ? Object.entries(created ?? {}).map(([name, value]) => `${name} ${value}`).join(" ")
+    : `failed: ${error}`;
+  return said === "" ? action : `${action}: ${said}`;
+}
+
+function clientOf(url: string): ApiClient {
+  return new ApiClient({ url, token: operatorToken() });
+}

@@ -1,0 +1,42 @@
+/**
+ * Writing what steps printed and senders sent. A file or another program gets it as it is; a terminal
+ * gets it without the control characters that would make it do something.
+ *
+ * @module
+ */
+
+/** Where it is written. */
+export type Output = Pick<typeof Deno.stdout, "write" | "isTerminal">;
+
+/** The sequences that set colours, the other sequences, and single control characters but tabs. */
+const CONTROLS =
+  // deno-lint-ignore no-control-regex
+  /\x1b\[[\d;:]*m|\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0a-\x1f\x7f-\x9f]/g;
+// deno-lint-ignore no-control-regex
+const COLOUR = /^\x1b\[[\d;:]*m$/;
+const COLOURS_OFF = "\x1b[0m";
+
+/** A line as a terminal may have it: tabs and colours stay, and colours end with the line. */
+export function terminalLine(line: string): string {
+  let isColoured = false;
+  const text = line.replace(CONTROLS, (control) => {
+    if (!COLOUR.test(control)) return control === "\r" ? " " : "";
+    isColoured = true;
+    return control;
+  });
+  return isColoured ? text + COLOURS_OFF : text;
+}
+
+/** Writes lines. */
+export async function writeLines(output: Output, lines: readonly string[]): Promise<void> {
+  if (lines.length === 0) return;
+  const shown = output.isTerminal() ? lines.map(terminalLine) : lines;
+  await writeAll(output, new TextEncoder().encode(shown.map((line) => `${line}\n`).join("")));
+}
+
+/** Writes bytes as they are, all of them. */
+export async function writeAll(output: Pick<Output, "write">, bytes: Uint8Array): Promise<void> {
+  for (let written = 0; written < bytes.length;) {
+    written += await output.write(bytes.subarray(written));
+  }
+}

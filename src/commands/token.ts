@@ -1,0 +1,67 @@
+/**
+ * `hooklaunch token`: the tokens that operators of a running service come with.
+ *
+ * @module
+ */
+import type { Command } from "commander";
+import type { ListedToken } from "../store/tokens.ts";
+import { ApiClient } from "./api_client.ts";
+import { apiOptions, operatorToken } from "./options.ts";
+import { printJson, printList } from "./table.ts";
+
+interface Options {
+  url: string;
+  json?: boolean;
+}
+
+/** Defines the command. */
+export function defineToken(command: Command): void {
+  apiOptions(
+    command.command("list").summary("List the tokens").description(
+      "List the tokens that were made. That of the service's HOOKLAUNCH_ADMIN_TOKEN is not one.",
+    ),
+  )
+    .option("--json", "print JSON")
+    .action(list);
+  apiOptions(
+    command.command("create").description("Make a token and print it, this once"),
+  )
+    .argument("<name>", "who or what it is for")
+    .option("--json", "print JSON")
+    .action(create);
+  apiOptions(
+    command.command("revoke").summary("Revoke a token").description(
+      "Revoke a token. The one that you use cannot revoke itself, unless the service runs with " +
+        "HOOKLAUNCH_ADMIN_TOKEN.",
+    ),
+  )
+    .argument("<id>", "its id, as list shows it")
+    .action(revoke);
+}
+
+async function list({ url, json = false }: Options): Promise<void> {
+  printList(await clientOf(url).list<ListedToken>("tokens/"), [
+    ["id", ({ id }) => id],
+    ["name", ({ name }) => name],
+    ["created", ({ created_at }) => created_at],
+  ], { json });
+}
+
+async function create(name: string, { url, json = false }: Options): Promise<void> {
+  const made: ListedToken & { token: string } = await clientOf(url).request("POST", "tokens/", {
+    name,
+  });
+  if (json) return printJson(made);
+  // The token alone is what a script reads.
+  console.error(`Token ${made.id} for "${made.name}", shown this once:`);
+  console.log(made.token);
+}
+
+async function revoke(id: string, { url }: Options): Promise<void> {
+  await clientOf(url).request("DELETE", `tokens/${encodeURIComponent(id)}/`);
+  console.log(`Token ${id} is revoked`);
+}
+
+function clientOf(url: string): ApiClient {
+  return new ApiClient({ url, token: operatorToken() });
+}

@@ -1,0 +1,77 @@
+/**
+ * Reading what a wrapper leaves for the engine.
+ *
+ * @module
+ */
+import type { WorkFolder } from "./work_folder.ts";
+
+/** More than any of the files that are read whole may have. */
+const SMALL_BYTES = 256;
+
+/** The mark that a wrapper has taken. */
+export interface Mark {
+  pid: number;
+  /** What tells the process from a later one of its id; empty when it did not come to write it. */
+  identity: string;
+}
+
+/** Reads the mark; undefined when no wrapper has taken it. */
+export async function readMark(folder: WorkFolder): Promise<Mark | undefined> {
+  const text = await readSmall(folder, "started");
+  if (text === undefined) return undefined;
+  const [, pid = "0", identity = ""] = text.match(/^(\d+) (.*)\n/) ?? [];
+  return { pid: Number(pid), identity };
+}
+
+/** Reads the exit code that a wrapper has left; undefined when there is none. */
+export async function readExitCode(
+  folder: WorkFolder,
+): Promise<{ code: number; at_ms: number } | undefined> {
+  const code = (await readSmall(folder, "exit_code"))?.match(/^(\d+)\n$/)?.[1];
+  if (code === undefined) return undefined;
+  const { mtime } = await Deno.lstat(folder.control("exit_code"));
+  return { code: Number(code), at_ms: mtime?.getTime() ?? 0 };
+}
+
+async function readSmall(
+  folder: WorkFolder,
+  name: "exit_code" | "started",
+): Promise<string | undefined> {
+  if (!folder.isForeign) {
+    return await Deno.readTextFile(folder.control(name)).catch(undefinedIfMissing);
+  }
+  using file = await openForeign(folder.control(name));
+  if (file === undefined) return undefined;
+  const buffer = new Uint8Array(SMALL_BYTES);
+  return new TextDecoder().decode(buffer.subarray(0, await file.read(buffer) ?? 0));
+}
+
+/** Opens a stream that a wrapper has captured; undefined when it has not come so far. */
+export async function openCaptured(
+  folder: WorkFolder,
+  stream: "stdout" | "stderr",
+): Promise<Deno.FsFile | undefined> {
+  const path = folder.control(stream);
+  if (folder.isForeign) return await openForeign(path);
+  return await Deno.open(path, { read: true }).catch(undefinedIfMissing);
+}
+
+/**
+ * Opens a file of a folder in which anybody may have put anything: only a regular one is opened, and not
+ * one that a link leads to.
+ */
+async function openForeign(path: string): Promise<Deno.FsFile | undefined> {
+  const named = await Deno.lstat(path).catch(undefinedIfMissing);
+  if (!named?.isFile) return undefined;
+  const file = await Deno.open(path, { read: true }).catch(undefinedIfMissing);
+  if (file === undefined) return undefined;
+  // It may have been replaced by a link between the two.
+  const { dev, ino } = await file.stat();
+  if (dev === named.dev && ino === named.ino) return file;
+  file.close();
+  return undefined;
+}
+
+function undefinedIfMissing(error: unknown): undefined {
+  if (!(error instanceof Deno.errors.NotFound)) throw error;
+}

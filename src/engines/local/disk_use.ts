@@ -1,0 +1,70 @@
+/**
+ * The limit of what an execution takes on disk. Measuring takes the longer the more files there are, so it
+ * is done now and then, beside everything else, and as often as the limit is near.
+ *
+ * @module
+ */
+import type { Clock } from "../../clock.ts";
+
+/** What an execution may take when its project does not say. */
+const MB_MAX = 20 * 1_024;
+/** How often is measured at least, as so many times the shortest interval. */
+const INTERVALS_MAX = 6;
+/** How much of the time may go into measuring: one part in so many. */
+const SHARE = 20;
+
+/** What measuring takes. */
+export interface DiskUseParts {
+  clock: Clock;
+  /** How often is measured at most. */
+  interval_ms: number;
+  /** What the execution may take; the default when undefined. */
+  mb_max: number | undefined;
+  /** Measures, in MiB. What it rejects with is ignored. */
+  measure(signal: AbortSignal): Promise<number>;
+}
+
+/** Watches what one execution takes on disk. */
+export class DiskUse {
+  readonly #parts: DiskUseParts;
+  readonly #mb_max: number;
+  readonly #closing = new AbortController();
+  #measuring: Promise<void> | undefined;
+  #next_ms: number;
+  #last: { mb: number; at_ms: number };
+
+  constructor(parts: DiskUseParts) {
+    this.#parts = parts;
+    this.#mb_max = parts.mb_max ?? MB_MAX;
+    const at_ms = parts.clock.steady();
+    this.#last = { mb: 0, at_ms };
+    this.#next_ms = at_ms + parts.interval_ms;
+  }
+
+  /** The limit, when it was found to be exceeded, as the reason for stopping. Begins to measure when it is time. */
+  reached(): string | undefined {
+    if (this.#last.mb > this.#mb_max) return `Stopped: disk use over ${this.#mb_max} MiB`;
+    if (this.#parts.clock.steady() >= this.#next_ms) this.#measuring ??= this.#measure();
+    return undefined;
+  }
+
+  /** Ends what is being measured. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#measuring;
+  }
+
+  async #measure(): Promise<void> {
+    const { clock, interval_ms, measure } = this.#parts;
+    const began_ms = clock.steady();
+    const mb = await measure(this.#closing.signal).catch(() => this.#last.mb);
+    const at_ms = clock.steady();
+    // Half of the time after which the limit is reached if it goes on like this.
+    const growth = (mb - this.#last.mb) / Math.max(1, at_ms - this.#last.at_ms);
+    const near_ms = growth > 0 ? (this.#mb_max - mb) / growth / 2 : Infinity;
+    const pause_ms = Math.min(Math.max(interval_ms, near_ms), interval_ms * INTERVALS_MAX);
+    this.#last = { mb, at_ms };
+    this.#next_ms = at_ms + Math.max(pause_ms, (at_ms - began_ms) * SHARE);
+    this.#measuring = undefined;
+  }
+}

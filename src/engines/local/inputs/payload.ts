@@ -1,0 +1,30 @@
+/**
+ * Input files that are the payload of a run.
+ *
+ * @module
+ */
+import type { InputFile } from "../../../store/executions.ts";
+import { readPayload } from "../../../store/payloads.ts";
+import type { Store } from "../../../store/store.ts";
+import type { BroughtFile } from "./bringing.ts";
+import type { InputFolder } from "./input_folder.ts";
+
+/**
+ * Writes a payload.
+ *
+ * @throws {CorruptPayloadError} when it is not stored as it was
+ */
+export async function bringPayload(
+  { name: wanted, payload_of, size, sha256 }: Extract<InputFile, { payload_of: string }>,
+  folder: InputFolder,
+  store: Store,
+): Promise<BroughtFile> {
+  const { name, path } = folder.place(wanted);
+  using target = await Deno.open(path, { createNew: true, write: true });
+  for await (const chunk of readPayload(store, payload_of, size)) {
+    for (let written = 0; written < chunk.length;) {
+      written += await target.write(chunk.subarray(written));
+    }
+  }
+  return { name, size, ...(sha256 === undefined ? {} : { sha256 }) };
+}

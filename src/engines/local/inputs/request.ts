@@ -1,0 +1,111 @@
+/**
+ * One HTTP request for a file.
+ *
+ * @module
+ */
+import { type IncomingHttpHeaders, type IncomingMessage, request as send } from "node:http";
+import { Duplex } from "node:stream";
+import { messageOf } from "../../../errors.ts";
+import { close, connect, type ConnectOptions } from "./connection.ts";
+import { TransientError } from "./transient.ts";
+
+/** An answer. Disposing of it closes its connection. */
+export interface Answer extends Disposable {
+  /** What was asked for, without credentials. */
+  readonly url: URL;
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /**
+   * The bytes as they are sent; to be read once.
+   *
+   * @throws {TransientError} when they end before they should
+   */
+  body(): AsyncGenerator<Uint8Array>;
+}
+
+/** What is sent. */
+export interface RequestHeaders {
+  authorization?: string;
+  "if-none-match"?: string;
+  "if-modified-since"?: string;
+}
+
+/**
+ * Asks for what a URL without credentials names.
+ *
+ * @throws {TransientError} when there is no answer
+ */
+export async function request(
+  url: URL,
+  headers: RequestHeaders,
+  options: ConnectOptions,
+): Promise<Answer> {
+  const connection = await connect(url, options);
+  const { signal } = options;
+  const stop = () => close(connection);
+  signal.addEventListener("abort", stop);
+  if (signal.aborted) stop();
+  const dispose = () => {
+    signal.removeEventListener("abort", stop);
+    close(connection);
+  };
+  try {
+    const message = await exchange(url, headers, connection);
+    return {
+      url,
+      status: message.statusCode ?? 0,
+      headers: message.headers,
+      body: () => read(message, signal),
+      [Symbol.dispose]: dispose,
+    };
+  } catch (error) {
+    dispose();
+    signal.throwIfAborted();
+    throw new TransientError(`its host gives no proper answer: ${messageOf(error)}`);
+  }
+}
+
+function exchange(
+  url: URL,
+  headers: RequestHeaders,
+  connection: Deno.Conn,
+): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const { readable, writable } = connection;
+  // The declarations of Deno and of Node describe the same streams with different names.
+  const socket = Duplex.fromWeb({ readable, writable } as Parameters<typeof Duplex.fromWeb>[0]);
+  // What goes wrong is told by the request or its answer.
+  socket.on("error", () => {});
+  const sent = send({
+    method: "GET",
+    path: url.pathname + url.search,
+    headers: {
+      host: url.host,
+      "user-agent": "Hooklaunch",
+      accept: "*/*",
+      // What arrives is then what the server has.
+      "accept-encoding": "identity",
+      connection: "close",
+      ...headers,
+    },
+    createConnection: () => socket,
+  });
+  sent.on("response", (message) => {
+    message.on("error", () => {});
+    resolve(message);
+  });
+  sent.on("error", reject);
+  sent.end();
+  return promise;
+}
+
+async function* read(message: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of message) yield chunk;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new TransientError(`what it sends is cut off: ${messageOf(error)}`);
+  }
+  signal.throwIfAborted();
+  if (!message.complete) throw new TransientError("what it sends is cut off");
+}

@@ -1,0 +1,337 @@
+/**
+ * Runs a command in a container of its step's image, with docker or podman. The container is started
+ * detached and the wrapper within it does all that must not be missed, so it needs neither the service
+ * nor any process of it.
+ *
+ * Exactly once: the container's name lets the engine make one container only, and the mark that the wrapper
+ * takes lets one wrapper only run the command, if a container is started twice.
+ *
+ * Files that root has made in the container belong to root on the machine too, unless the engine runs
+ * without root. The wrapper gives them to the service's user at its end; where it did not come to that, a
+ * second container does.
+ *
+ * @module
+ */
+import { dirname } from "node:path";
+import { hasShebang } from "../../../projects/command.ts";
+import type { Execution } from "../../../store/executions.ts";
+import { readExitCode } from "../control_files.ts";
+import { CONTAINER_FOLDER, CONTAINER_MOUNTS, containerLayout, type Layout } from "../layout.ts";
+import { folderUse, type Machine } from "../processes.ts";
+import { isSameBoot, MAY_HAVE_RUN, RESTARTED } from "../recovery.ts";
+import type { LocalSettings } from "../settings.ts";
+import {
+  containerName,
+  type ContainerOptions,
+  handOverArguments,
+  isImageName,
+  runArguments,
+} from "./container_arguments.ts";
+import {
+  type Answer,
+  callContainers,
+  type CallOptions,
+  ContainersError,
+  ContainersUnreachableError,
+} from "./container_cli.ts";
+import { markAsUsed } from "./container_leftovers.ts";
+import type { ContainerProgram } from "./container_program.ts";
+import { containerWrapperArguments, handOverScript } from "./container_wrapper.ts";
+import type { Found, Job, Leader, Runner, Settled } from "./runner.ts";
+
+/** How often the engine is asked whether a container still runs, and how often when it should not. */
+const LIFE_CHECK_MS = 5_000;
+const END_CHECK_MS = 500;
+/** Starting may mean to copy an image, and giving files to another user takes a while for many. */
+const LONG_CALL_MS = 5 * 60_000;
+const REACH_POLL_MS = 1_000;
+/** How much longer is waited for an engine when a container may run on it than when none does. */
+const FOLLOW_PATIENCE = 15;
+
+const GONE =
+  "The command's container ended without leaving an exit code: something else has ended it";
+
+/** What the container runner works with. */
+export interface ContainerRunnerParts {
+  program: ContainerProgram;
+  settings: Pick<LocalSettings, "network">;
+  machine: Machine;
+  /** The folder of all executions. */
+  root: string;
+  /** How long fetching an image may take. */
+  pull_ms: number;
+  /** How long an engine that cannot be reached is tried again before an execution is given up. */
+  reach_ms: number;
+}
+
+type ContainerState = {
+  status: "absent" | "created" | "running" | "ended";
+  isOutOfMemory: boolean;
+};
+
+/** Runs commands in containers. */
+export class ContainerRunner implements Runner {
+  readonly layout: Layout;
+  readonly #parts: ContainerRunnerParts;
+
+  constructor(parts: ContainerRunnerParts) {
+    this.#parts = parts;
+    this.layout = containerLayout(parts.program.name);
+  }
+
+  async start(job: Job): Promise<Leader> {
+    const { execution, signal } = job;
+    const { program, reach_ms } = this.#parts;
+    if (!isImageName(execution.image)) {
+      throw new ContainersError(`${JSON.stringify(execution.image)} is not the name of an image`);
+    }
+    await markAsUsed(this.#parts.root, program);
+    try {
+      await this.#reaching(reach_ms, signal, () => this.#startOrFind(job));
+    } catch (error) {
+      await this.#remove(execution).catch(() => {});
+      throw error;
+    }
+    return this.#leaderOf(job, GONE);
+  }
+
+  async find(job: Job): Promise<Found> {
+    const { execution, folder, signal } = job;
+    const { machine, reach_ms } = this.#parts;
+    const lost = isSameBoot(execution, machine) ? GONE : RESTARTED;
+    const started: Found = { kind: "started", leader: this.#leaderOf(job, lost) };
+    if (await readExitCode(folder) !== undefined) return started;
+    const { status } = await this.#reaching(
+      reach_ms * FOLLOW_PATIENCE,
+      signal,
+      () => this.#state(execution),
+    );
+    if (status === "running" || await hasFile(folder.control("started"))) return started;
+    if (lost === GONE) return { kind: "not_started" };
+    // The mark may have been lost with the power, after the command had begun.
+    return { kind: "lost", reason: MAY_HAVE_RUN };
+  }
+
+  async clear(job: Job): Promise<void> {
+    const { reach_ms } = this.#parts;
+    await this.#reaching(reach_ms, job.signal, () => this.#remove(job.execution));
+    await this.#handOver(job);
+  }
+
+  async diskUse_mb(job: Job, signal: AbortSignal): Promise<number> {
+    const { execution, folder } = job;
+    const [{ mb, isComplete }, layer_mb] = await Promise.all([
+      folderUse(folder.path, signal),
+      this.#layerUse_mb(execution, signal),
+    ]);
+    if (isComplete || await isRoots(folder.path)) return mb + layer_mb;
+    // The command may have made folders that only root may look into.
+    return Math.max(mb, await this.#innerUse_mb(job, signal)) + layer_mb;
+  }
+
+  /** Makes and starts the container, or finds the one that an earlier service has made. */
+  async #startOrFind(job: Job): Promise<void> {
+    const { execution, folder, streamBytesMax } = job;
+    const { program } = this.#parts;
+    const run = () =>
+      this.#call([
+        ...runArguments(program, this.#options(job)),
+        ...containerWrapperArguments({
+          hasShebang: hasShebang(execution.command),
+          streamBytesMax,
+        }),
+      ], { timeout_ms: LONG_CALL_MS, cwd: controlOf(job) });
+    let answer = await run();
+    if (!answer.isOk && !isNameTaken(answer) && !await this.#hasImage(execution)) {
+      await this.#pull(job);
+      answer = await run();
+    }
+    if (!answer.isOk && isNameTaken(answer)) {
+      const { status } = await this.#state(execution);
+      if (status === "running" || await hasFile(folder.control("started"))) return;
+      if (status === "created") {
+        answer = await this.#call(["start", containerName(execution)], {
+          timeout_ms: LONG_CALL_MS,
+          cwd: controlOf(job),
+        });
+      } else {
+        await this.#remove(execution);
+        answer = await run();
+      }
+    }
+    if (!answer.isOk) {
+      throw new ContainersError(`${program.name} cannot start a container: ${answer.message}`);
+    }
+  }
+
+  async #pull({ execution: { image }, signal, tell }: Job): Promise<void> {
+    const { program, pull_ms } = this.#parts;
+    await tell(`Pulling image ${image}`);
+    try {
+      const began_ms = performance.now();
+      const options = { timeout_ms: pull_ms, signal };
+      const { isOk, message } = await this.#call(["pull", "--quiet", image], options);
+      if (!isOk) throw new ContainersError(message);
+      await tell(`Pulled image ${image} in ${Math.ceil((performance.now() - began_ms) / 1_000)} s`);
+    } catch (error) {
+      if (!(error instanceof ContainersError)) throw error;
+      throw new ContainersError(
+        `${program.name} cannot pull image ${image}: ${error.message}`,
+        { cause: error },
+      );
+    }
+  }
+
+  async #hasImage({ image }: Execution): Promise<boolean> {
+    return (await this.#call(["image", "inspect", "--format", "{{.Id}}", image])).isOk;
+  }
+
+  async #state(execution: Execution): Promise<ContainerState> {
+    const { isOk, stdout, message } = await this.#call([
+      "container",
+      "inspect",
+      "--format={{.State.Status}} {{.State.OOMKilled}}",
+      containerName(execution),
+    ]);
+    const [status = "", oom] = stdout.split(" ");
+    const isOutOfMemory = oom === "true";
+    if (!isOk) {
+      if (/no such (object|container)/i.test(message)) return { status: "absent", isOutOfMemory };
+      throw new ContainersError(message);
+    }
+    // Podman calls one "configured" that was made before the machine was restarted.
+    if (/^(created|configured|initialized)$/.test(status)) {
+      return { status: "created", isOutOfMemory };
+    }
+    const isRunning = /^(running|paused|restarting|stopping)$/.test(status);
+    return { status: isRunning ? "running" : "ended", isOutOfMemory };
+  }
+
+  #leaderOf(job: Job, lost: string): Leader {
+    const { execution, folder } = job;
+    let asked_ms = performance.now();
+    let reached_ms = asked_ms;
+    return {
+      over: new Promise(() => {}),
+      cameSecond: false,
+      isOver: async (isDue) => {
+        // All else that was in the container has ended when it is there.
+        if (await readExitCode(folder) !== undefined) return true;
+        const now_ms = performance.now();
+        if (now_ms - asked_ms < (isDue ? END_CHECK_MS : LIFE_CHECK_MS)) return false;
+        asked_ms = now_ms;
+        try {
+          const { status } = await this.#state(execution);
+          reached_ms = performance.now();
+          return status !== "running";
+        } catch (error) {
+          // Its end is told by the exit code, so what the engine says can wait.
+          const patience_ms = this.#parts.reach_ms * FOLLOW_PATIENCE;
+          if (performance.now() - reached_ms > patience_ms) throw error;
+          return false;
+        }
+      },
+      // That it has ended meanwhile, or cannot be reached, is seen when it is asked for next.
+      signal: async (signal) => {
+        await this.#call(["kill", `--signal=${signal}`, containerName(execution)]).catch(() => {});
+      },
+      settle: (exitCode) => this.#settle(job, { exitCode, lost }),
+      release: () => {},
+    };
+  }
+
+  async #settle(
+    job: Job,
+    { exitCode, lost }: { exitCode: number | undefined; lost: string },
+  ): Promise<Settled> {
+    const { execution, folder } = job;
+    let isOutOfMemory = exitCode !== 0 && await hasFile(folder.control("oom"));
+    if (exitCode === undefined) {
+      const state = await this.#state(execution).catch(() => undefined);
+      isOutOfMemory ||= state?.isOutOfMemory === true;
+    }
+    // What cannot be removed now is when the service starts the next time.
+    await this.#remove(execution).catch(() => {});
+    if (exitCode === undefined) await this.#handOver(job).catch(() => {});
+    const memory = execution.resources?.memory;
+    const allowed = memory === undefined ? "" : `: it may use ${memory} MiB`;
+    return isOutOfMemory ? { cause: `The command ran out of memory${allowed}` } : { lost };
+  }
+
+  async #remove(execution: Execution): Promise<void> {
+    const name = containerName(execution);
+    const { isOk, message } = await this.#call(["rm", "--force", "--volumes", name]);
+    if (!isOk && !/no such container/i.test(message)) throw new ContainersError(message);
+  }
+
+  /** Gives the files of a command that was killed to the service's user. */
+  async #handOver(job: Job): Promise<void> {
+    // Root needs nothing to be given.
+    if (await isRoots(job.folder.path)) return;
+    await this.#call(
+      [...handOverArguments(this.#parts.program, this.#options(job)), ...handOverScript],
+      { timeout_ms: LONG_CALL_MS, cwd: controlOf(job) },
+    );
+  }
+
+  /** What the container has written outside of the work folder, in MiB. */
+  async #layerUse_mb(execution: Execution, signal: AbortSignal): Promise<number> {
+    const format = "--format={{.SizeRw}}";
+    const args = ["container", "inspect", "--size", format, containerName(execution)];
+    return (Number.parseInt((await this.#call(args, { signal })).stdout) || 0) / 2 ** 20;
+  }
+
+  /** What the work folder takes as the container sees it, in MiB. */
+  async #innerUse_mb(job: Job, signal: AbortSignal): Promise<number> {
+    const folders = Object.keys(CONTAINER_MOUNTS).map((name) => `${CONTAINER_FOLDER}/${name}`);
+    const args = ["exec", containerName(job.execution), "du", "-skx", ...folders];
+    const { stdout } = await this.#call(args, { signal, cwd: controlOf(job) });
+    const sizes = stdout.split("\n").map((line) => Number.parseInt(line) || 0);
+    return sizes.reduce((sum, size) => sum + size, 0) / 1_024;
+  }
+
+  #options({ execution, folder }: Job): ContainerOptions {
+    const { settings, root } = this.#parts;
+    const processors = navigator.hardwareConcurrency;
+    return { execution, settings, path: folder.path, root, processors };
+  }
+
+  #call(args: readonly string[], options?: CallOptions): Promise<Answer> {
+    return callContainers(this.#parts.program, args, { cwd: this.#parts.root, ...options });
+  }
+
+  /** Does something as soon as the engine can be reached. */
+  async #reaching<T>(
+    patience_ms: number,
+    signal: AbortSignal,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const end_ms = performance.now() + patience_ms;
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        const isOver = performance.now() >= end_ms || signal.aborted;
+        if (!(error instanceof ContainersUnreachableError) || isOver) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, Math.min(REACH_POLL_MS, patience_ms)));
+    }
+  }
+}
+
+/** The folder of the log, which is not the container's to write into. */
+function controlOf({ folder }: Job): string {
+  return dirname(folder.record("log"));
+}
+
+function isNameTaken({ message }: Answer): boolean {
+  return /\bname\b.*\balready in use\b/.test(message);
+}
+
+async function hasFile(path: string): Promise<boolean> {
+  return await Deno.lstat(path).then(() => true, () => false);
+}
+
+async function isRoots(path: string): Promise<boolean> {
+  return (await Deno.lstat(path)).uid === 0;
+}

@@ -1,0 +1,134 @@
+/**
+ * Calling a program that runs containers. Each call has a time limit, so that an engine that does not
+ * answer is an error and not a wait.
+ *
+ * @module
+ */
+import { HooklaunchError } from "../../../errors.ts";
+import type { ContainerProgram } from "./container_program.ts";
+
+const CALL_MS = 60_000;
+const MESSAGE_LENGTH_MAX = 500;
+/** Of the service's environment, what says where the engine is and how images are fetched. */
+const PASSED_ON = [
+  "HOME",
+  "PATH",
+  "DBUS_SESSION_BUS_ADDRESS",
+  "XDG_CONFIG_HOME",
+  "XDG_DATA_HOME",
+  "XDG_RUNTIME_DIR",
+  "DOCKER_CERT_PATH",
+  "DOCKER_CONFIG",
+  "DOCKER_CONTEXT",
+  "DOCKER_HOST",
+  "DOCKER_TLS_VERIFY",
+  "CONTAINERS_CONF",
+  "CONTAINERS_REGISTRIES_CONF",
+  "CONTAINERS_STORAGE_CONF",
+  "CONTAINER_CONNECTION",
+  "CONTAINER_HOST",
+  "CONTAINER_SSHKEY",
+  "REGISTRY_AUTH_FILE",
+  "HTTPS_PROXY",
+  "HTTP_PROXY",
+  "NO_PROXY",
+  "https_proxy",
+  "http_proxy",
+  "no_proxy",
+];
+
+/** The program is there, but not the engine that it speaks to. */
+export class ContainersUnreachableError extends HooklaunchError {
+  override readonly code = "containers_unreachable";
+}
+
+/** The program did not do what it was asked for. */
+export class ContainersError extends HooklaunchError {
+  override readonly code = "containers_failed";
+}
+
+/** How a call is made. */
+export interface CallOptions {
+  /** Default: one minute. */
+  timeout_ms?: number;
+  signal?: AbortSignal;
+  /** Podman's monitor of a container leaves a file in the folder that it is started in. */
+  cwd?: string;
+}
+
+/** What a call came to. */
+export interface Answer {
+  isOk: boolean;
+  stdout: string;
+  /** What it complained of, fit for an owner to read. */
+  message: string;
+}
+
+/**
+ * Calls the program.
+ *
+ * @throws {ContainersUnreachableError} when it cannot reach its engine
+ * @throws {ContainersError} when there is no such program, or it does not answer in time
+ */
+export async function callContainers(
+  { name, advice }: ContainerProgram,
+  args: readonly string[],
+  { timeout_ms = CALL_MS, signal, cwd }: CallOptions = {},
+): Promise<Answer> {
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(), timeout_ms);
+  const signals = signal ? [signal, timeout.signal] : [timeout.signal];
+  const output = await new Deno.Command("sh", {
+    args: ["-c", 'exec "$0" "$@"', name, ...args],
+    clearEnv: true,
+    env: environment(),
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+    signal: AbortSignal.any(signals),
+    ...(cwd === undefined ? {} : { cwd }),
+  }).output().finally(() => clearTimeout(timer));
+  signal?.throwIfAborted();
+  if (timeout.signal.aborted) {
+    throw new ContainersError(`${name} did not answer within ${timeout_ms / 1_000} s`);
+  }
+  const stderr = decoder.decode(output.stderr);
+  const message = messageFor(stderr);
+  if (!output.success && isUnreachable(stderr)) {
+    throw new ContainersUnreachableError(`Cannot reach ${name}: ${message}; ${advice}`);
+  }
+  if (output.code === 127 && stderr.startsWith(`${name}: `) && / not found\s*$/.test(stderr)) {
+    throw new ContainersError(
+      `${name} is not installed: install it, or see that it is in the PATH of the service`,
+    );
+  }
+  return { isOk: output.success, stdout: decoder.decode(output.stdout).trim(), message };
+}
+
+const decoder = new TextDecoder();
+
+function environment(): Record<string, string> {
+  const environment: Record<string, string> = { PATH: "/usr/local/bin:/usr/bin:/bin" };
+  for (const name of PASSED_ON) {
+    const value = Deno.env.get(name);
+    if (value !== undefined) environment[name] = value;
+  }
+  return environment;
+}
+
+function isUnreachable(stderr: string): boolean {
+  return /(cannot|failed|unable) to connect to (the docker|podman)|cannot connect to (the docker|podman)|error during connect|permission denied while trying to connect/i
+    .test(stderr);
+}
+
+/** What the program complained of, without warnings, how to call it, and what may be a credential. */
+export function messageFor(stderr: string): string {
+  const lines = stderr.split("\n").map((line) => line.trim()).filter((line) =>
+    line !== "" && !/^(time=|WARN|Run ')|^See '/.test(line)
+  );
+  return lines.join("; ")
+    .replace(/^((docker|Error|Error response from daemon): )+/, "")
+    .replace(/\/\/[^/@\s"']+@/g, "//…@")
+    .replace(/(\/\/[^\s"'?]+)\?[^\s"']+/g, "$1?…")
+    .slice(0, MESSAGE_LENGTH_MAX);
+}

@@ -1,0 +1,35 @@
+/**
+ * The programs that run containers, by what they do not have in common: podman takes what docker takes.
+ *
+ * @module
+ */
+
+/** A program that runs containers. */
+export interface ContainerProgram {
+  readonly name: "docker" | "podman";
+  /** Arguments of `run` that only it has. */
+  readonly runArguments: readonly string[];
+  /** Options of a mount that only it has. */
+  readonly mountOptions: readonly string[];
+  /** What to do when it cannot be reached. */
+  readonly advice: string;
+}
+
+/** The programs that run containers. */
+export const CONTAINER_PROGRAMS: readonly ContainerProgram[] = [
+  {
+    name: "docker",
+    runArguments: [],
+    mountOptions: [],
+    advice:
+      "start its daemon, or set DOCKER_HOST for the service, and see that its user may use it",
+  },
+  {
+    name: "podman",
+    // The proxy's address, which may hold a password, is the service's.
+    runArguments: ["--http-proxy=false"],
+    // Where SELinux keeps containers apart, the folder has to be labelled as this container's own.
+    mountOptions: ["relabel=private"],
+    advice: "set CONTAINER_HOST for the service, or unset it to have no other machine asked",
+  },
+];

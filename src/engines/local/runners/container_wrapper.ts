@@ -1,0 +1,101 @@
+/**
+ * The script that runs an execution's command in its container. It needs no service: it takes the mark that
+ * lets a command start once only, captures what is printed up to a limit, ends all that is left of
+ * the command, gives the files to the service's user, and leaves the exit code at last.
+ *
+ * @module
+ */
+import { blocksOf, CAPTURE, MARK_IS_TAKEN } from "../wrapper.ts";
+
+/** What a wrapper is told. */
+export interface ContainerWrapperOptions {
+  /** Whether the command names its own interpreter. */
+  hasShebang: boolean;
+  /** How much of stdout, and as much of stderr, is kept. */
+  streamBytesMax: number;
+}
+
+/** The arguments with which an image's shell becomes a wrapper, as the first process of its container. */
+export function containerWrapperArguments(
+  { hasShebang, streamBytesMax }: ContainerWrapperOptions,
+): string[] {
+  const blocks = String(blocksOf(streamBytesMax));
+  return ["-c", WRAPPER, "hooklaunch-execution", hasShebang ? "shebang" : "", blocks];
+}
+
+/**
+ * Gives the files to the service's user, as the container knows it: to the one who owns what the container
+ * cannot change. Those of an engine without root are known by other numbers within.
+ */
+const HAND_OVER = `
+hand_over() {
+  set -- $(ls -dn config)
+  chown -hR "$3:$4" control home inputs outputs repository tmp 2>/dev/null
+}
+`;
+
+/** The arguments with which an image's shell does that alone. */
+export const handOverScript: readonly string[] = ["-c", `${HAND_OVER}hand_over`];
+
+const WRAPPER = `
+umask 022
+# With noclobber a redirection creates its file or fails: of two wrappers only one comes through.
+set -C
+{ echo taken >control/started; } 2>/dev/null || exit ${MARK_IS_TAKEN}
+set +C
+
+# Until there is something that a signal could be passed on to.
+trap '' HUP INT TERM
+${CAPTURE}
+${HAND_OVER}
+
+run() {
+  # Caught instead of ignored, the signals have their default action again for the command. The shell
+  # sees to a trap only after the command that it waits for.
+  trap : HUP INT TERM
+  (
+    # A shell ignores these for what runs in its background. Some can take that back, and where this
+    # one cannot, the program env can, except in the smallest images.
+    trap - INT QUIT
+    set -- "$1" "$PWD/control/command"
+    if [ -n "$1" ]; then set -- "$2"
+    else set -- "$(command -v bash || command -v sh)" -e "$2"; fi
+    if env --default-signal=INT,QUIT true 2>/dev/null; then
+      set -- "$(command -v env)" --default-signal=INT,QUIT "$@"
+    fi
+    cd repository || exit 1
+    . ../control/environment
+    exec "$@"
+  )
+  echo "$?" >control/code
+  # What the command has left running ends too, or else holds the pipes for a second more.
+  kill -TERM -1
+  { sleep 1; kill -USR1 1; } </dev/null >/dev/null 2>&1 &
+}
+
+# stderr goes through the inner pipe, and stdout past it through the outer one.
+{
+  { run "$1" 2>&1 >&3 3>&- | capture stderr "$2" 3>&-; } 3>&1 | capture stdout "$2"
+} &
+running=$!
+
+# A signal to the first process is for all of them, and only what this one waits for in the
+# background does not hold it up.
+trap 'kill -TERM -1' HUP INT TERM
+late=
+trap 'late=yes' USR1
+while wait "$running"; [ "$?" -gt 128 ] && [ -z "$late" ]; do :; done
+trap '' HUP INT TERM USR1
+kill -KILL -1 2>/dev/null
+
+# Both kinds of control groups count what was killed for want of memory.
+for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
+  [ -r "$file" ] || continue
+  while read -r key count; do
+    [ "$key" != oom_kill ] || [ "$count" = 0 ] || : >control/oom
+  done <"$file"
+done
+hand_over
+# The line break at its end says that it is whole.
+read -r code <control/code && echo "$code" >control/exit_code
+`;

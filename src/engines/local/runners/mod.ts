@@ -1,0 +1,46 @@
+/**
+ * The runners, by the names that projects call them.
+ *
+ * @module
+ */
+import type { Execution } from "../../../store/executions.ts";
+import type { LeftBehind } from "../leader.ts";
+import { PROCESS_LAYOUT } from "../layout.ts";
+import type { Machine } from "../processes.ts";
+import { localSettingsSchema } from "../settings.ts";
+import { ContainerRunner } from "./container.ts";
+import { CONTAINER_PROGRAMS } from "./container_program.ts";
+import { ProcessRunner } from "./process.ts";
+import type { Runner } from "./runner.ts";
+
+/** What runners are made with. */
+export interface RunnerParts {
+  machine: Machine;
+  /** The folder of all executions. */
+  root: string;
+  leftBehind: LeftBehind;
+  /** How long fetching an image may take. */
+  pull_ms: number;
+  /** How long an engine of containers that cannot be reached is tried again. */
+  reach_ms: number;
+}
+
+/** The runner of an execution, as its engine's settings say. */
+export function runnerOf({ engine }: Execution, parts: RunnerParts): Runner {
+  const { data: settings, error } = localSettingsSchema.safeParse(engine);
+  // Settings are checked when they are stored, so these are a later version's.
+  if (settings === undefined) return unusable(`The engine's settings are not valid: ${error}`);
+  const program = CONTAINER_PROGRAMS.find(({ name }) => name === settings.runner);
+  return program ? new ContainerRunner({ ...parts, program, settings }) : new ProcessRunner(parts);
+}
+
+/** A runner that starts nothing. */
+function unusable(reason: string): Runner {
+  return {
+    layout: PROCESS_LAYOUT,
+    start: () => Promise.reject(new Error(reason)),
+    find: () => Promise.resolve({ kind: "lost", reason }),
+    clear: () => Promise.resolve(),
+    diskUse_mb: () => Promise.resolve(0),
+  };
+}

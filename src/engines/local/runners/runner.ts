@@ -1,0 +1,80 @@
+/**
+ * What a runner is: the way in which the local engine runs a command, such as a process of the machine.
+ * The engine prepares a work folder, keeps the record, takes in what is printed and minds the limits;
+ * all that depends on what the command runs in is behind this interface.
+ *
+ * @module
+ */
+import type { Execution } from "../../../store/executions.ts";
+import type { Layout } from "../layout.ts";
+import type { WorkFolder } from "../work_folder.ts";
+
+/** One execution, with what a runner needs for it. */
+export interface Job {
+  readonly execution: Execution;
+  readonly folder: WorkFolder;
+  /** How much of stdout, and as much of stderr, is kept. */
+  readonly streamBytesMax: number;
+  /** Aborted when the execution is asked to stop or let go while it is being started. */
+  readonly signal: AbortSignal;
+  /** Adds a line of Hooklaunch's own to the execution's log. */
+  tell(message: string): Promise<void>;
+}
+
+/** Runs commands. */
+export interface Runner {
+  readonly layout: Layout;
+  /**
+   * Starts the command of an execution whose work folder is prepared, once, however often this is called.
+   *
+   * @throws when it cannot be started, with a message for the owner
+   */
+  start(job: Job): Promise<Leader>;
+  /** Finds out what became of an execution whose record says that it was started. */
+  find(job: Job): Promise<Found>;
+  /** Ends and removes what is left of an execution that nobody follows, so that it can be started anew. */
+  clear(job: Job): Promise<void>;
+  /** Measures what the execution takes on disk, in MiB. */
+  diskUse_mb(job: Job, signal: AbortSignal): Promise<number>;
+}
+
+/** What runs a command, started by this service or found again by it. */
+export interface Leader {
+  /** Resolves when it has ended, where that can be known without asking. */
+  readonly over: Promise<unknown>;
+  /** Whether it did nothing because another one came first. */
+  readonly cameSecond: boolean;
+  /**
+   * Whether it has ended.
+   *
+   * @param isDue whether it should have, so that asking is worth its while
+   */
+  isOver(isDue: boolean): Promise<boolean>;
+  /** Sends a signal to the command and all that it has started. */
+  signal(signal: "TERM" | "KILL"): Promise<void>;
+  /**
+   * Removes what is left of it when it is over.
+   *
+   * @param exitCode what the command left; undefined when it left none
+   */
+  settle(exitCode: number | undefined): Promise<Settled>;
+  /** Stops waiting for it, so that the service can end before it. */
+  release(): void;
+}
+
+/** What is known of an end beside its exit code. Reasons are sentences without a full stop. */
+export interface Settled {
+  /** What has ended the command, when that is known. */
+  cause?: string;
+  /** Why there is no exit code, as far as anybody can tell. */
+  lost?: string;
+}
+
+/** What became of an execution that an earlier service has started. */
+export type Found =
+  /** It did not start; it may now. Something that is just starting comes first or second, and is found again then. */
+  | { kind: "not_started" }
+  /** It has ended, or may have, in a way that nobody can tell. */
+  | { kind: "lost"; reason: string }
+  /** It has started, and may have ended. */
+  | { kind: "started"; leader: Leader };

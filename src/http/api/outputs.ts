@@ -1,0 +1,62 @@
+/**
+ * `/api/v0/executions/<id>/outputs/<path>`: the files that an execution left behind.
+ *
+ * @module
+ */
+import type { Context } from "@hono/hono";
+import { basename } from "node:path/posix";
+import type { Engine } from "../../engines/engine.ts";
+import { ConflictError, NotFoundError } from "../../errors.ts";
+import type { Execution } from "../../store/executions.ts";
+
+/** Answers with a file that is listed in an execution's record. */
+export async function outputAnswer(
+  context: Context,
+  { id, outputs }: Execution,
+  { engine, path }: { engine: Engine; path: string },
+): Promise<Response> {
+  const missing = () => new NotFoundError(`There is no output "${path}"`);
+  const listed = outputs.find((output) => output.path === path);
+  if (listed === undefined) throw missing();
+  const headers = {
+    // Never what the step made of it: a browser must not run it as a page of ours.
+    "content-type": "application/octet-stream",
+    "x-content-type-options": "nosniff",
+    "content-disposition": attachment(basename(path)),
+    "content-length": String(listed.size),
+    "etag": `"${listed.sha256}"`,
+    // What is compressed on the way has another length and would need another ETag.
+    "cache-control": "private, no-cache, no-transform",
+  };
+  if (isKnown(context.req.header("if-none-match"), headers.etag)) {
+    const { "content-length": _length, ...rest } = headers;
+    return context.body(null, 304, rest);
+  }
+  // Nobody would close the file of an answer without a body.
+  if (context.req.method === "HEAD") return context.body(null, 200, headers);
+  const file = await engine.output(id, path);
+  if (file === undefined) throw missing();
+  if ((await file.stat()).size !== listed.size) {
+    file.close();
+    throw new ConflictError(`Cannot send the output "${path}": it was changed after the end`);
+  }
+  return context.body(file.readable, 200, headers);
+}
+
+/** A `Content-Disposition` with a name (RFC 6266), for old clients and for those that know UTF-8. */
+export function attachment(name: string): string {
+  const ascii = name.replace(/[^\x20-\x7e]|["\\%]/g, "_");
+  const quoted = `attachment; filename="${ascii}"`;
+  if (ascii === name) return quoted;
+  const encoded = encodeURIComponent(name.toWellFormed()).replace(
+    /['()*]/g,
+    (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `${quoted}; filename*=UTF-8''${encoded}`;
+}
+
+/** Whether a client has it already (RFC 9110 section 13.1.2). */
+function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+  return ifNoneMatch === "*" ||
+    (ifNoneMatch?.split(",").some((each) => each.trim().replace(/^W\//, "") === etag) ?? false);
+}

@@ -1,0 +1,93 @@
+/**
+ * `/api/v0/pipelines/`: the pipelines and how far their nodes are.
+ *
+ * @module
+ */
+import { type Context, Hono } from "@hono/hono";
+import { STATUS_CODE } from "@std/http/status";
+import { z } from "zod";
+import { ConflictError, InvalidInputError, NotFoundError } from "../../errors.ts";
+import { parseWith } from "../../schema.ts";
+import { getPipeline, getPlan, listPipelines, type Pipeline } from "../../store/pipelines.ts";
+import { pageAnswer, readOptionalJson } from "./input.ts";
+import type { Operator } from "./operator.ts";
+import { pipelineQuery, readQuery } from "./queries.ts";
+import { type Batch, scan } from "./scan.ts";
+
+/** What an approval may say. */
+export const approvalSchema = z.strictObject({
+  /** The only node that is approved; all that wait when absent. */
+  node: z.string().min(1).max(256).optional(),
+});
+
+/** The routes below `/api/v0/pipelines`. */
+export function pipelineRoutes(operator: Operator): Hono {
+  const { store, pipelines, baseUrl } = operator;
+  const found = async (context: Context): Promise<Pipeline> => {
+    const id = context.req.param("id") ?? "";
+    const pipeline = await getPipeline(store, id);
+    if (pipeline === undefined) throw new NotFoundError(`There is no pipeline of the id ${id}`);
+    return pipeline;
+  };
+
+  return new Hono({ strict: false })
+    .get("/", async (context) => {
+      const { records, next } = await listed(operator, context);
+      return pageAnswer(context, baseUrl(), records, next);
+    })
+    .get("/:id", async (context) => {
+      const pipeline = await found(context);
+      const { edges = [], parameters = {} } = await getPlan(store, pipeline.id) ?? {};
+      return context.json({ ...pipeline, edges, parameters });
+    })
+    .post("/:id/stop", async (context) => {
+      await pipelines.stop((await found(context)).id);
+      return context.json(await found(context), STATUS_CODE.Accepted);
+    })
+    .post("/:id/approve", async (context) => {
+      const pipeline = await found(context);
+      const { node } = parseWith(
+        approvalSchema,
+        await readOptionalJson(context) ?? {},
+        "the approval",
+      );
+      if (node !== undefined) expectNode(pipeline, node);
+      if ((await pipelines.approve(pipeline.id, node)).length === 0) {
+        throw new ConflictError(whyNothingWaits(await found(context), node));
+      }
+      return context.json(await found(context), STATUS_CODE.Accepted);
+    });
+}
+
+async function listed({ store }: Operator, context: Context): Promise<Batch<Pipeline>> {
+  const { limit, cursor, project, status } = readQuery(context, pipelineQuery);
+  const read = async (page: { before?: string; limit: number }) => {
+    const { pipelines, next } = await listPipelines(store, page);
+    return { records: pipelines, next };
+  };
+  if (project === undefined && status === undefined) return await scan(read, { limit, cursor });
+  return await scan(read, {
+    limit,
+    cursor,
+    matches: (pipeline) =>
+      (project === undefined || pipeline.project === project) &&
+      (status === undefined || pipeline.status === status),
+  });
+}
+
+function expectNode({ nodes }: Pipeline, name: string): void {
+  if (nodes.some((node) => node.name === name)) return;
+  const names = nodes.map(({ name }) => JSON.stringify(name)).join(", ");
+  throw new InvalidInputError("the approval", [{
+    pointer: "/node",
+    detail: `Expected one of ${names}, found ${JSON.stringify(name)}`,
+  }]);
+}
+
+function whyNothingWaits({ id, status, nodes }: Pipeline, name: string | undefined): string {
+  const node = nodes.find((each) => each.name === name);
+  return node === undefined
+    ? `Cannot approve pipeline ${id}, which is ${status}: none of its nodes waits for approval`
+    : `Cannot approve node "${node.name}" of pipeline ${id}: it does not wait for approval, ` +
+      `it is ${node.status}`;
+}

@@ -1,0 +1,92 @@
+/**
+ * What can be asked for behind the `?` of the operators' lists and logs. The description of the API is
+ * made from the same schemas.
+ *
+ * @module
+ */
+import type { Context } from "@hono/hono";
+import { z } from "zod";
+import { isId } from "../../ids.ts";
+import { nameSchema } from "../../projects/name.ts";
+import { parseWith } from "../../schema.ts";
+import type { ExecutionStatus } from "../../store/executions.ts";
+import type { PipelineStatus } from "../../store/pipelines.ts";
+
+const LIMIT_MAX = 200;
+const LOG_LINES_MAX = 10_000;
+
+const EXECUTION_STATUSES = [
+  "created",
+  "queued",
+  "started",
+  "stopping",
+  "stopped",
+  "error",
+  "complete",
+] as const satisfies readonly ExecutionStatus[];
+
+const PIPELINE_STATUSES = [
+  "created",
+  "started",
+  "stopping",
+  "stopped",
+  "error",
+  "complete",
+] as const satisfies readonly PipelineStatus[];
+
+const idSchema = z.string().refine(isId, { error: "Expected a full id, a UUID in lower case" });
+
+/** Lists of what has an id: the cursor is the id of the last one that was looked at. */
+const page = {
+  limit: wholeNumber(1, LIMIT_MAX).default(50),
+  cursor: idSchema.optional(),
+};
+
+/** What `GET /executions/` takes. */
+export const executionQuery = z.strictObject({
+  ...page,
+  project: nameSchema.optional(),
+  status: z.enum(EXECUTION_STATUSES).optional(),
+  pipeline: idSchema.optional(),
+});
+
+/** What `GET /pipelines/` takes. */
+export const pipelineQuery = z.strictObject({
+  ...page,
+  project: nameSchema.optional(),
+  status: z.enum(PIPELINE_STATUSES).optional(),
+});
+
+/** Where to read on in a log: a byte offset, and how many lines behind it. */
+const LOG_CURSOR = /^\d{1,15}(?:\.\d{1,5})?$/;
+
+/** A cursor of a log. */
+export const logCursorSchema = z.string().regex(LOG_CURSOR, {
+  error: "Expected a cursor that came with this log",
+});
+
+/** What `GET /executions/<id>/log/` takes. */
+export const logQuery = z.strictObject({
+  limit: wholeNumber(1, LOG_LINES_MAX).default(1_000),
+  cursor: logCursorSchema.default("0"),
+  follow: z.enum(["", "true", "false"]).default("false").transform((text) => text !== "false"),
+});
+
+/**
+ * Reads the query of a request.
+ *
+ * @throws {InvalidInputError} with everything that is wrong with it
+ */
+export function readQuery<T>(context: Context, schema: z.ZodType<T>): T {
+  return parseWith(schema, context.req.query(), "the query");
+}
+
+/** A whole number within bounds, as text. */
+function wholeNumber(min: number, max: number) {
+  return z.string()
+    .refine((text) => /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max, {
+      error: `Expected a whole number from ${min} to ${max}`,
+    })
+    .meta({ type: "integer", minimum: min, maximum: max })
+    .transform(Number);
+}

@@ -1,0 +1,66 @@
+/**
+ * `/api/v0/tokens/`: the operators' tokens. A token is shown once, when it is made.
+ *
+ * @module
+ */
+import { Hono } from "@hono/hono";
+import { STATUS_CODE } from "@std/http/status";
+import { z } from "zod";
+import { ConflictError, NotFoundError } from "../../errors.ts";
+import { nameSchema } from "../../projects/name.ts";
+import { parseWith } from "../../schema.ts";
+import { createToken, listTokens, removeToken, tokenId } from "../../store/tokens.ts";
+import { tokenOf } from "./auth.ts";
+import { readJson } from "./input.ts";
+import type { Operator } from "./operator.ts";
+
+const TOKENS_MAX = 1_000;
+
+/** What is sent for a token to be made. */
+export const tokenSchema = z.strictObject({
+  /** Who or what it is for. */
+  name: nameSchema,
+});
+
+/**
+ * The routes below `/api/v0/tokens`.
+ *
+ * @param hasEnvironmentToken whether `HOOKLAUNCH_ADMIN_TOKEN` is set, so that nobody is locked out
+ */
+export function tokenRoutes(
+  { store, clock, baseUrl }: Operator,
+  hasEnvironmentToken: boolean,
+): Hono {
+  return new Hono({ strict: false })
+    .get("/", async (context) => context.json({ results: await listTokens(store), next: null }))
+    .post("/", async (context) => {
+      const { name } = parseWith(tokenSchema, await readJson(context), "the token");
+      const tokens = await listTokens(store);
+      if (tokens.length >= TOKENS_MAX) {
+        throw new ConflictError(`Cannot make a token: there are ${TOKENS_MAX} already`);
+      }
+      if (tokens.some((token) => token.name === name)) {
+        throw new ConflictError(`Cannot make a token: another is named "${name}"`);
+      }
+      const created_at = new Date(clock.now()).toISOString();
+      const token = await createToken(store, { name, created_at });
+      const id = tokenId(token);
+      return context.json({ id, name, created_at, token }, STATUS_CODE.Created, {
+        location: `${baseUrl()}/api/v0/tokens/${id}/`,
+        "cache-control": "no-store",
+      });
+    })
+    .delete("/:id", async (context) => {
+      const id = context.req.param("id");
+      const own = tokenOf(context);
+      // Whoever comes with another token has shown that there is one that works.
+      if (!hasEnvironmentToken && own !== undefined && tokenId(own) === id) {
+        throw new ConflictError(
+          `Cannot revoke token ${id}: it is the one that this request came with. ` +
+            "Use another one, so that nobody is locked out",
+        );
+      }
+      if (!await removeToken(store, id)) throw new NotFoundError(`There is no token ${id}`);
+      return context.body(null, STATUS_CODE.NoContent);
+    });
+}

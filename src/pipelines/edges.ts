@@ -1,0 +1,180 @@
+/**
+ * What edges carry from one node to the next. A kind of source, and a kind of target, is one line in a
+ * list here.
+ *
+ * @module
+ */
+import { basename, matchesGlob } from "node:path";
+import type { Step } from "../projects/mod.ts";
+import type { Execution, InputFile } from "../store/executions.ts";
+import type { PipelinePlan, PlannedEdge, PlannedNode } from "../store/pipelines.ts";
+import { stepOf } from "../projects/mod.ts";
+
+/** What comes out of an edge: files for an input, or a value. */
+type Carried = { files: InputFile[] } | { value: unknown } | undefined;
+
+/** What a node gets from the nodes before it. */
+export interface Gathered {
+  inputs: Record<string, InputFile[]>;
+  parameters: Record<string, unknown>;
+  environment_variables: Record<string, string>;
+  /** Edges that carried nothing, as the rest of a sentence. */
+  missing: string[];
+}
+
+/** What an edge takes out of the execution before it. */
+const SOURCES: Readonly<
+  Record<string, (key: string, execution: Execution, keep: Kept) => Carried>
+> = {
+  output: (key, execution, keep) => {
+    const files = execution.outputs.filter(({ path }) => matches(path, key))
+      .map(({ path, size, sha256 }): InputFile => {
+        return { name: nameOf(path, key, keep), output_of: execution.id, path, size, sha256 };
+      });
+    return files.length === 0 ? undefined : { files };
+  },
+  input: (key, { inputs }) => {
+    const files = Object.hasOwn(inputs, key) ? inputs[key] : undefined;
+    return files === undefined ? undefined : { files };
+  },
+  metadata: (key, { metadata }) => valueAt(metadata, key),
+  parameter: (key, { parameters }) => valueAt(parameters, key),
+  "environment-variable": (key, { environment_variables }) => valueAt(environment_variables, key),
+  dependency: () => undefined,
+};
+
+/** How an edge brings what it carries to the node behind it; whether that was of use. */
+const TARGETS: Readonly<
+  Record<string, (key: string, carried: NonNullable<Carried>, gathered: Gathered) => boolean>
+> = {
+  input: (key, carried, { inputs }) => {
+    const files = "files" in carried ? carried.files : urlsIn(carried.value);
+    inputs[key] = [...inputs[key] ?? [], ...files];
+    return files.length > 0;
+  },
+  parameter: (key, carried, { parameters }) => {
+    if (!("value" in carried)) return false;
+    parameters[key] = carried.value;
+    return true;
+  },
+  "environment-variable": (key, carried, { environment_variables }) => {
+    if (!("value" in carried)) return false;
+    const { value } = carried;
+    environment_variables[key] = typeof value === "string" ? value : JSON.stringify(value);
+    return true;
+  },
+  dependency: () => true,
+};
+
+/** Which targets take what which sources give. */
+const PAIRS: Readonly<Record<string, readonly string[]>> = {
+  output: ["input", "dependency"],
+  input: ["input", "dependency"],
+  metadata: ["parameter", "environment-variable", "input", "dependency"],
+  parameter: ["parameter", "environment-variable", "input", "dependency"],
+  "environment-variable": ["parameter", "environment-variable", "dependency"],
+  dependency: ["dependency"],
+};
+
+type Kept = "none" | "full" | "suffix";
+
+/** Gathers what a node gets from the executions of the nodes before it. */
+export function gather(
+  plan: PipelinePlan,
+  node: PlannedNode,
+  executionOf: (node: string) => Execution | undefined,
+): Gathered {
+  // Without a prototype: an input may have the name of one of its properties.
+  const inputs: Gathered["inputs"] = Object.create(null);
+  const gathered: Gathered = { inputs, parameters: {}, environment_variables: {}, missing: [] };
+  const declared = stepOf(node.step).inputs;
+  for (const edge of plan.edges) {
+    if (edge.target.node !== node.name || edge.source.type === "dependency") continue;
+    const { source, target } = edge;
+    // An edge that brings nothing leaves the input empty: its default is not what was asked for.
+    if (target.type === "input") inputs[target.key] ??= [];
+    const execution = executionOf(source.node);
+    const keep = declared.get(target.key)?.keepDirectories ?? "none";
+    const carried = execution && SOURCES[source.type]?.(source.key, execution, keep);
+    const isOfUse = carried && TARGETS[target.type]?.(target.key, carried, gathered);
+    if (isOfUse || target.type === "dependency") continue;
+    gathered.missing.push(`node "${source.node}" left no ${source.type} "${source.key}"`);
+  }
+  return gathered;
+}
+
+/** What is wrong with a plan's edges. */
+export function checkEdges(plan: PipelinePlan): string[] {
+  const steps = new Map(plan.nodes.map(({ name, step }) => [name, stepOf(step)]));
+  return plan.edges.flatMap((edge) => {
+    const problem = problemOf(edge, steps);
+    return problem === undefined ? [] : [`its edge ${shown(edge)} ${problem}`];
+  });
+}
+
+function problemOf(
+  { source, target }: PlannedEdge,
+  steps: ReadonlyMap<string, Step>,
+): string | undefined {
+  const [from, to] = [steps.get(source.node), steps.get(target.node)];
+  if (from === undefined) return `begins at "${source.node}", which is no node`;
+  if (to === undefined) return `ends at "${target.node}", which is no node`;
+  const targets = PAIRS[source.type];
+  if (targets === undefined) return `begins with "${source.type}", which no execution gives`;
+  if (!targets.includes(target.type)) {
+    return `carries ${source.type} to ${target.type}; expected one of ${targets.join(", ")}`;
+  }
+  return undeclared(source, from) ?? undeclared(target, to);
+}
+
+function undeclared({ node, type, key }: PlannedEdge["source"], step: Step): string | undefined {
+  const declared = { input: step.inputs, parameter: step.parameters }[type];
+  if (declared === undefined || declared.has(key)) return undefined;
+  const names = [...declared.keys()].map((name) => `"${name}"`).join(", ") || "none";
+  return `names the ${type} "${key}" of node "${node}", which its step does not declare; ` +
+    `its ${type}s are ${names}`;
+}
+
+function shown({ source, target }: PlannedEdge): string {
+  const end = ({ node, type, key }: PlannedEdge["source"]) => `${node}.${type}.${key}`;
+  return `${end(source)} → ${end(target)}`;
+}
+
+/** A pattern without a folder is one of file names, wherever they lie. */
+function matches(path: string, pattern: string): boolean {
+  return matchesGlob(path, pattern) ||
+    (!pattern.includes("/") && matchesGlob(basename(path), pattern));
+}
+
+/** The name of an output as an input's file: `suffix` keeps the folders that the pattern does not name. */
+function nameOf(path: string, pattern: string, keep: Kept): string {
+  if (keep === "none") return basename(path);
+  if (keep === "full") return path;
+  const fixed = pattern.slice(0, pattern.search(/[*?[{]|$/));
+  const folder = fixed.slice(0, fixed.lastIndexOf("/") + 1);
+  return path.startsWith(folder) ? path.slice(folder.length) : path;
+}
+
+/** The value of a key, which may have dots of its own or lead into objects. */
+function valueAt(values: Readonly<Record<string, unknown>>, key: string): Carried {
+  if (Object.hasOwn(values, key)) return given(values[key]);
+  let at: unknown = values;
+  for (const part of key.split(".")) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, part)) return undefined;
+    // Only objects come here, and whether they have the part was asked.
+    at = (at as Record<string, unknown>)[part];
+  }
+  return given(at);
+}
+
+function given(value: unknown): Carried {
+  return value === undefined || value === null ? undefined : { value };
+}
+
+/** A value that is brought to an input names files by their URLs. */
+function urlsIn(value: unknown): InputFile[] {
+  return [value].flat().filter((url) => typeof url === "string" && url !== "").map((url) => ({
+    name: basename(URL.parse(String(url))?.pathname ?? "") || "file",
+    url: String(url),
+  }));
+}

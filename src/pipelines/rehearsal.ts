@@ -1,0 +1,53 @@
+/**
+ * Rehearsing a plan: each node's launch is tried with stand-ins for what edges will bring, so that what
+ * cannot work in any case is told before anything starts.
+ *
+ * @module
+ */
+import { messageOf } from "../errors.ts";
+import { launchStep, type Step, stepOf } from "../projects/mod.ts";
+import type { InputFile } from "../store/executions.ts";
+import type { PipelinePlan, PlannedNode } from "../store/pipelines.ts";
+
+const STAND_IN: InputFile = { name: "file", url: "datum://" };
+
+/** What keeps nodes of a plan from being launched, whatever the edges bring. */
+export function checkLaunches(plan: PipelinePlan): string[] {
+  return plan.nodes.flatMap((node) => {
+    try {
+      launchStep(withoutEdges(plan, node), {
+        parameters: node.parameters,
+        inputs: { ...broughtFiles(plan, node), ...node.inputs },
+        environment_variables: broughtVariables(plan, node),
+      });
+      return [];
+    } catch (error) {
+      return [`node "${node.name}": ${messageOf(error)}`];
+    }
+  });
+}
+
+/** The node's step, with those parameters optional that edges will bring. */
+function withoutEdges(plan: PipelinePlan, node: PlannedNode): Step {
+  const step = stepOf(node.step);
+  const brought = keysOf(plan, node, "parameter");
+  const parameters = Array.from(
+    step.parameters,
+    ([name, parameter]) =>
+      [name, brought.includes(name) ? { ...parameter, optional: true } : parameter] as const,
+  );
+  return { ...step, parameters: new Map(parameters) };
+}
+
+function broughtFiles(plan: PipelinePlan, node: PlannedNode): Record<string, InputFile[]> {
+  return Object.fromEntries(keysOf(plan, node, "input").map((key) => [key, [STAND_IN]]));
+}
+
+function broughtVariables(plan: PipelinePlan, node: PlannedNode): Record<string, string> {
+  return Object.fromEntries(keysOf(plan, node, "environment-variable").map((key) => [key, "x"]));
+}
+
+function keysOf({ edges }: PipelinePlan, { name }: PlannedNode, type: string): string[] {
+  return edges.filter(({ target }) => target.node === name && target.type === type)
+    .map(({ target }) => target.key);
+}

@@ -1,0 +1,319 @@
+/**
+ * One turn of a pipeline: looks at how far its executions are, and does what follows from it.
+ *
+ * @module
+ */
+import type { Clock } from "../clock.ts";
+import { messageOf } from "../errors.ts";
+import { derivedId } from "../ids.ts";
+import { type Launch, launchStep, stepOf } from "../projects/mod.ts";
+import { type Execution, executionWrites, getExecutions, hasEnded } from "../store/executions.ts";
+import {
+  type NodeState,
+  type Pipeline,
+  type PipelinePlan,
+  pipelineWrites,
+  type PlannedNode,
+} from "../store/pipelines.ts";
+import type { EngineSettings } from "../store/projects.ts";
+import type { Store } from "../store/store.ts";
+import { gather } from "./edges.ts";
+import { type Moment, whatFollows } from "./effects.ts";
+import { nodesBefore } from "./order.ts";
+import { nodeOf } from "./plan.ts";
+import { findReusable, reusableWrite } from "./reuse.ts";
+
+/** How often a node with `on-error: retry` is launched at most. */
+const ATTEMPTS_MAX = 3;
+/** Reasons of nodes are kept in the pipeline's record, which must hold all of them. */
+const REASON_LENGTH_MAX = 200;
+
+/** What a turn works with. */
+export interface TurnTools {
+  store: Store;
+  clock: Clock;
+  /** The engine of the pipeline's project. */
+  engine: EngineSettings;
+}
+
+/** What is to be done after a turn. */
+export interface TurnResult {
+  /** Executions that were made and are to be handed to their engine. */
+  launched: Execution[];
+  /** Executions that are to be stopped. */
+  toStop: Execution[];
+}
+
+/** One look at a pipeline. It changes the record that it is given, and stores it. */
+export class Turn {
+  readonly #pipeline: Pipeline;
+  readonly #plan: PipelinePlan;
+  readonly #tools: TurnTools;
+  /** The latest execution of each node that has one. */
+  readonly #executions = new Map<string, Execution>();
+  readonly #result: TurnResult = { launched: [], toStop: [] };
+
+  constructor(pipeline: Pipeline, plan: PipelinePlan, tools: TurnTools) {
+    this.#pipeline = pipeline;
+    this.#plan = plan;
+    this.#tools = tools;
+  }
+
+  /** Takes the turn. Whatever it answers is on disk. */
+  async take(): Promise<TurnResult> {
+    const before = JSON.stringify(this.#pipeline);
+    await this.#readExecutions();
+    if (this.#pipeline.status === "created") this.#pipeline.status = "started";
+    for (const node of this.#pipeline.nodes) await this.#follow(node);
+    // A node that is launched or cannot be may be what others wait for.
+    for (let changes = true; changes;) {
+      changes = false;
+      for (const node of this.#pipeline.nodes) {
+        if (node.status === "created" && await this.#consider(node)) changes = true;
+      }
+    }
+    this.#stopRunning();
+    this.#endIfOver();
+    if (JSON.stringify(this.#pipeline) !== before) await this.#save([]);
+    return this.#result;
+  }
+
+  async #readExecutions(): Promise<void> {
+    const { nodes } = this.#pipeline;
+    const ids = nodes.map(({ execution_id }) => execution_id).filter((id) => id !== undefined);
+    const found = new Map(
+      (await getExecutions(this.#tools.store, ids)).map((execution) => [execution.id, execution]),
+    );
+    for (const { name, execution_id = "" } of nodes) {
+      const execution = found.get(execution_id);
+      if (execution) this.#executions.set(name, execution);
+    }
+  }
+
+  /** Takes in how the execution of a node has ended. */
+  async #follow(node: NodeState): Promise<void> {
+    if (node.status !== "started" && node.status !== "stopping") return;
+    const execution = this.#executions.get(node.name);
+    if (execution === undefined) return this.#fail(node, "Its execution is not there any more");
+    if (!hasEnded(execution.status)) return;
+    if (execution.status === "complete") return await this.#complete(node, execution);
+    const reason = execution.reason ?? `Its execution ended as ${execution.status}`;
+    if (execution.status === "stopped") return this.#stopped(node, reason);
+    const { on_error } = nodeOf(this.#plan, node.name);
+    if (on_error === "retry" && node.attempts < ATTEMPTS_MAX && !this.#isEnding) {
+      node.status = "created";
+    } else this.#fail(node, reason, execution);
+  }
+
+  async #complete(node: NodeState, execution: Execution): Promise<void> {
+    node.status = "complete";
+    this.#apply("node-complete", node, execution);
+    if (this.#plan.reuse_executions && node.reused === undefined) {
+      await this.#save([reusableWrite(execution)]);
+    }
+  }
+
+  #stopped(node: NodeState, reason: string): void {
+    node.status = "stopped";
+    node.reason = reason.slice(0, REASON_LENGTH_MAX);
+    this.#endByFailure(node);
+  }
+
+  #fail(node: NodeState, reason: string, execution?: Execution): void {
+    node.status = "error";
+    node.reason = reason.slice(0, REASON_LENGTH_MAX);
+    if (execution) this.#apply("node-error", node, execution);
+    this.#endByFailure(node);
+  }
+
+  #endByFailure({ name, status, reason }: NodeState): void {
+    const { on_error } = nodeOf(this.#plan, name);
+    if (on_error === "continue" || on_error === "stop-next") return;
+    const how = status === "error" ? "failed" : "was stopped";
+    endPipeline(this.#pipeline, "error", `Node "${name}" ${how}: ${reason}`);
+  }
+
+  /** Does what is to be done with a node that has not started; whether that has changed anything. */
+  async #consider(node: NodeState): Promise<boolean> {
+    if (this.#isEnding) {
+      skip(node, "The pipeline ended before");
+      return true;
+    }
+    const before = nodesBefore(this.#plan, node.name).map((name) => this.#stateOf(name));
+    const failed = before.find((each) => this.#holdsUp(each));
+    if (failed !== undefined) {
+      skip(node, `Node "${failed.name}" did not complete`);
+      return true;
+    }
+    if (!before.every(({ status }) => hasNodeEnded(status))) return false;
+    await this.#start(node);
+    return true;
+  }
+
+  async #start(node: NodeState): Promise<void> {
+    const planned = nodeOf(this.#plan, node.name);
+    let launch: Launch;
+    try {
+      launch = this.#launchOf(planned);
+    } catch (error) {
+      return this.#fail(node, messageOf(error));
+    }
+    const isFirst = node.attempts === 0 && node.approval === undefined;
+    if (isFirst) {
+      this.#apply("node-starting", node, { metadata: {}, parameters: launch.parameters });
+    }
+    if (node.status !== "created") return;
+    if (this.#isEnding) return skip(node, "The pipeline ended before");
+    await this.#launch(node, planned, launch);
+  }
+
+  #launchOf(planned: PlannedNode): Launch {
+    const { inputs, parameters, environment_variables, missing } = gather(
+      this.#plan,
+      planned,
+      (name) => this.#executions.get(name),
+    );
+    const brought = Object.entries(inputs).map(([name, files]) =>
+      [name, [
+        ...Object.hasOwn(planned.inputs, name) ? planned.inputs[name] ?? [] : [],
+        ...files,
+      ]] as const
+    );
+    try {
+      return launchStep(stepOf(planned.step), {
+        parameters: { ...planned.parameters, ...parameters },
+        inputs: { ...planned.inputs, ...Object.fromEntries(brought) },
+        environment_variables,
+        appended: new Set(planned.edge_merge_mode === "append" ? Object.keys(inputs) : []),
+      });
+    } catch (error) {
+      throw new Error([messageOf(error), ...missing].join("; "));
+    }
+  }
+
+  async #launch(node: NodeState, planned: PlannedNode, launch: Launch): Promise<void> {
+    const { store, clock, engine } = this.#tools;
+    const { id, run_id, trigger_id, project } = this.#pipeline;
+    const step = stepOf(planned.step).name;
+    const what = { commit: planned.commit, step, ...launch };
+    if (this.#plan.reuse_executions && node.attempts === 0) {
+      const earlier = await findReusable(store, project, what);
+      if (earlier) return await this.#reuse(node, earlier);
+    }
+    const execution: Execution = {
+      id: derivedId(id, node.name, node.attempts, "execution"),
+      run_id,
+      trigger_id,
+      pipeline_id: id,
+      node: node.name,
+      project,
+      engine,
+      title: node.name,
+      ...what,
+      status: "queued",
+      created_at: new Date(clock.now()).toISOString(),
+      metadata: {},
+      outputs: [],
+    };
+    node.status = "started";
+    node.execution_id = execution.id;
+    node.attempts++;
+    this.#executions.set(node.name, execution);
+    try {
+      // With the record of the pipeline: a node that has launched an execution never does so again.
+      await this.#save(executionWrites(execution));
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      this.#executions.delete(node.name);
+      delete node.execution_id;
+      return this.#fail(node, error.message);
+    }
+    this.#result.launched.push(execution);
+  }
+
+  async #reuse(node: NodeState, execution: Execution): Promise<void> {
+    node.execution_id = execution.id;
+    node.reused = true;
+    this.#executions.set(node.name, execution);
+    await this.#complete(node, execution);
+  }
+
+  /** Does what the node's actions say about a moment. */
+  #apply(moment: Moment, node: NodeState, scope: Pick<Execution, "metadata" | "parameters">): void {
+    const { actions } = nodeOf(this.#plan, node.name);
+    for (const effect of whatFollows(actions, moment, scope)) {
+      const why = `An action of node "${node.name}" did so at ${moment}`;
+      if (effect === "stop-pipeline") endPipeline(this.#pipeline, "stopped", why);
+      if (effect === "error-pipeline") endPipeline(this.#pipeline, "error", why);
+      if (effect === "require-approval" && moment !== "node-error" && !this.#isEnding) {
+        node.status = "awaiting_approval";
+        node.approval = { when: moment };
+      }
+    }
+  }
+
+  #stopRunning(): void {
+    if (!this.#isEnding) return;
+    for (const node of this.#pipeline.nodes) {
+      if (node.status === "awaiting_approval") {
+        if (node.approval?.when === "node-complete") node.status = "complete";
+        else skip(node, "The pipeline ended before");
+      }
+      const execution = this.#executions.get(node.name);
+      if (node.status !== "started" && node.status !== "stopping") continue;
+      node.status = "stopping";
+      if (execution) this.#result.toStop.push(execution);
+    }
+  }
+
+  #endIfOver(): void {
+    const pipeline = this.#pipeline;
+    if (!pipeline.nodes.every(({ status }) => hasNodeEnded(status))) return;
+    const failed = pipeline.nodes.find((node) => this.#holdsUp(node));
+    if (failed) endPipeline(pipeline, "error", `Node "${failed.name}": ${failed.reason}`);
+    pipeline.status = pipeline.ending ?? "complete";
+    pipeline.ended_at = new Date(this.#tools.clock.now()).toISOString();
+    delete pipeline.ending;
+  }
+
+  /** Whether a node's end keeps those behind it from running. */
+  #holdsUp({ name, status }: NodeState): boolean {
+    if (status === "skipped") return true;
+    const hasFailed = status === "error" || status === "stopped";
+    return hasFailed && nodeOf(this.#plan, name).on_error !== "continue";
+  }
+
+  get #isEnding(): boolean {
+    return this.#pipeline.ending !== undefined;
+  }
+
+  #stateOf(name: string): NodeState {
+    const node = this.#pipeline.nodes.find((each) => each.name === name);
+    if (node === undefined) throw new RangeError(`Cannot find the node "${name}"`);
+    return node;
+  }
+
+  #save(more: ReturnType<typeof executionWrites>): Promise<void> {
+    // Made now: the record changes while others are stored.
+    const writes = [...more, ...pipelineWrites(structuredClone(this.#pipeline))];
+    return this.#tools.store.committer.write(writes);
+  }
+}
+
+/** Decides how a pipeline ends, unless that is decided. What runs of it is stopped then. */
+export function endPipeline(pipeline: Pipeline, ending: "stopped" | "error", reason: string): void {
+  if (pipeline.ending !== undefined) return;
+  pipeline.ending = ending;
+  pipeline.status = "stopping";
+  pipeline.reason = reason;
+}
+
+function skip(node: NodeState, reason: string): void {
+  node.status = "skipped";
+  node.reason = reason;
+}
+
+function hasNodeEnded(status: NodeState["status"]): boolean {
+  return status === "complete" || status === "error" || status === "stopped" ||
+    status === "skipped";
+}

@@ -1,0 +1,60 @@
+/**
+ * An endpoint of a deployment, as the project configuration file declares it. It is checked, so that a
+ * file means the same here as elsewhere; nothing here runs endpoints.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { rangeSchema, resourcesSchema } from "./requirements.ts";
+import { textListSchema } from "./text_list.ts";
+
+/** A declared endpoint. */
+export interface Endpoint {
+  name: string;
+}
+
+const tolerationSchema = z.strictObject({
+  key: z.string().optional(),
+  operator: z.enum(["Exists", "Equal"]).optional(),
+  value: z.string().optional(),
+  effect: z.enum(["PreferNoSchedule", "NoSchedule", "NoExecute"]).optional(),
+}).superRefine(({ key, operator }, context) => {
+  if (key !== undefined || operator === undefined || operator === "Exists") return;
+  context.addIssue({
+    code: "custom",
+    path: ["operator"],
+    input: operator,
+    message: 'Expected a key, or the operator "Exists"',
+  });
+});
+
+const fields = z.strictObject({
+  name: z.string().regex(/^[a-z][a-z0-9-]+$/, {
+    error: "Expected lower-case letters, digits and hyphens, a letter first",
+  }),
+  description: z.string().optional(),
+  image: z.string(),
+  "server-command": textListSchema.optional(),
+  wsgi: z.string().optional(),
+  port: z.number().min(1025).max(65535).optional(),
+  files: z.array(z.strictObject({
+    name: z.string(),
+    path: z.string(),
+    description: z.string().optional(),
+  })).optional(),
+  resources: resourcesSchema.extend({ "ephemeral-storage": rangeSchema.optional() }).optional(),
+  "node-selector": z.string().regex(/=/, { error: 'Expected a selector such as "label=value"' })
+    .optional(),
+  tolerations: z.array(tolerationSchema).optional(),
+});
+
+/** An endpoint of the project configuration file. */
+export const endpointSchema = fields.superRefine((written, context) => {
+  const servers = [written["server-command"], written.wsgi].filter((each) => each !== undefined);
+  if (servers.length === 1) return;
+  context.addIssue({
+    code: "custom",
+    input: servers.length === 0 ? undefined : servers,
+    message: "Expected one of server-command and wsgi",
+  });
+}).transform(({ name }): Endpoint => ({ name }));

@@ -1,0 +1,154 @@
+/**
+ * What a node of a pipeline changes of its step.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { ActionError, type Problem } from "../errors.ts";
+import { pointer, problemsOf } from "../schema.ts";
+import { environmentVariableSchema, inputSchema } from "./input.ts";
+import { parameterFieldsSchema, parameterSchema, parameterWarnings } from "./parameter.ts";
+import { shownNames } from "./pipeline_names.ts";
+import { mountSchema } from "./requirements.ts";
+import { type Step, stepSchema } from "./step.ts";
+import { textListSchema } from "./text_list.ts";
+
+/** An override, as it is written. */
+export type Override = Readonly<Record<string, unknown>>;
+
+/** Lists whose items are merged by their names; what else is overridden is replaced as a whole. */
+const NAMED_LISTS = ["inputs", "parameters", "environment-variables"];
+
+/** An override as the project configuration file writes it. An item needs no more than its name. */
+export const overrideSchema = z.strictObject({
+  command: textListSchema.optional(),
+  image: z.string().optional(),
+  environment: z.string().optional(),
+  autorestart: z.boolean().optional(),
+  "runtime-config-preset": z.string().optional(),
+  inputs: z.array(inputSchema).optional(),
+  parameters: z.array(parameterFieldsSchema).optional(),
+  "environment-variables": z.array(environmentVariableSchema).optional(),
+  mounts: z.array(mountSchema).optional(),
+}, {
+  error: ({ code }) =>
+    code === "unrecognized_keys"
+      ? "Not a field that a node can override: it may belong below inputs or parameters"
+      : undefined,
+});
+
+/**
+ * Merges an override over a step. Inputs, parameters and environment variables are merged by name, the
+ * override's fields over the step's; new ones come last. Everything else is replaced, unless the
+ * override leaves it empty.
+ *
+ * @returns the step as it could have been written, which `stepOf` reads
+ * @throws {ActionError} when what comes out is no step
+ */
+export function overrideStep(step: Step, override: Override): Record<string, unknown> {
+  const merged = mergeInto(step, override);
+  const result = stepSchema.safeParse(merged, { reportInput: true });
+  if (result.success) return merged;
+  const details = result.error.issues.flatMap(problemsOf).map((problem) =>
+    `${problem.pointer}: ${problem.detail}`
+  );
+  throw new ActionError(`Cannot override step "${step.name}": ${details.join("; ")}`);
+}
+
+/**
+ * What is wrong with an override of a step, with pointers relative to the override.
+ *
+ * @param override one that its schema takes
+ */
+export function overrideProblems(step: Step, override: Override): Problem[] {
+  const problems: Problem[] = [];
+  for (const [index, { name }] of itemsOf(override.inputs).entries()) {
+    if (!step.inputs.has(String(name))) {
+      problems.push(undeclared("inputs", index, name, step.inputs));
+    }
+  }
+  for (const [index, { name, result }] of mergedParameters(step, override).entries()) {
+    const at = pointer("parameters", index);
+    if (result === undefined) {
+      problems.push(undeclared("parameters", index, name, step.parameters));
+    } else if (!result.success) {
+      problems.push(
+        ...result.error.issues.flatMap(problemsOf).map((problem) => ({
+          pointer: at + problem.pointer,
+          detail: `Over the parameter of step "${step.name}": ${problem.detail}`,
+        })),
+      );
+    }
+  }
+  if (override["runtime-config-preset"] && !override.environment) {
+    const detail = "Expected an environment beside the preset, in the override itself";
+    problems.push({ pointer: pointer("runtime-config-preset"), detail });
+  }
+  return problems;
+}
+
+/** What is odd about an override of a step, with pointers relative to the override. */
+export function overrideWarnings(step: Step, override: Override): Problem[] {
+  return mergedParameters(step, override).flatMap(({ item, result }, index) => {
+    if (!result?.success) return [];
+    return parameterWarnings(result.data, item)
+      // What the step itself has written is warned of there.
+      .filter((warning) => Object.hasOwn(item, warning.pointer.slice(1)))
+      .map((warning) => ({ ...warning, pointer: pointer("parameters", index) + warning.pointer }));
+  });
+}
+
+/**
+ * The parameters of an override, read over those of the step that have their names. Only of parameters
+ * the fields must fit one another; whatever else is merged is right when both of its sides are.
+ */
+function mergedParameters(step: Step, override: Override) {
+  const declared = itemsOf(step.written.parameters);
+  const seen = new Map<unknown, Record<string, unknown>>();
+  return itemsOf(override.parameters).map((item) => {
+    const { name } = item;
+    if (!step.parameters.has(String(name))) return { name, item, result: undefined };
+    const under = seen.get(name) ?? declared.findLast((each) => each.name === name);
+    const merged = { ...under, ...item };
+    seen.set(name, merged);
+    return { name, item, result: parameterSchema.safeParse(merged, { reportInput: true }) };
+  });
+}
+
+function undeclared(
+  list: string,
+  index: number,
+  name: unknown,
+  declared: ReadonlyMap<string, unknown>,
+): Problem {
+  const detail = `Expected one of the ${list} of the step, which are ` +
+    `${shownNames(declared)}; found "${name}"`;
+  return { pointer: pointer(list, index, "name"), detail };
+}
+
+function mergeInto(step: Step, override: Override): Record<string, unknown> {
+  const merged: Record<string, unknown> = { ...step.written };
+  for (const [field, value] of Object.entries(override)) {
+    if (NAMED_LISTS.includes(field)) merged[field] = mergeByName(merged[field], value);
+    else if (!isEmpty(value)) merged[field] = value;
+  }
+  return merged;
+}
+
+function mergeByName(declared: unknown, overriding: unknown): Record<string, unknown>[] {
+  const merged = new Map(itemsOf(declared).map((item) => [item.name, item]));
+  for (const item of itemsOf(overriding)) {
+    merged.set(item.name, { ...merged.get(item.name), ...item });
+  }
+  return [...merged.values()];
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || value === undefined || value === "" ||
+    (Array.isArray(value) && value.length === 0);
+}
+
+function itemsOf(list: unknown): Record<string, unknown>[] {
+  // The schemas of steps and of overrides have checked that it is a list of objects.
+  return Array.isArray(list) ? list as Record<string, unknown>[] : [];
+}

@@ -1,0 +1,71 @@
+/**
+ * What is odd about a pipeline but does not make the file invalid: some of it is refused when the
+ * pipeline is launched.
+ *
+ * @module
+ */
+import type { Problem } from "../errors.ts";
+import { overrideWarnings } from "./override.ts";
+import { type Declared, prefixed, stepOfNode } from "./pipeline_check.ts";
+import { nodesInCircles } from "./pipeline_circle.ts";
+import { shownNames } from "./pipeline_names.ts";
+import type { PipelineParts } from "./pipeline_schema.ts";
+
+/** What is odd about a pipeline without problems, with pointers relative to it. */
+export function pipelineWarnings(parts: PipelineParts, declared: Declared): Problem[] {
+  return [
+    ...nodeWarnings(parts, declared),
+    ...edgeWarnings(parts, declared),
+    ...parameterWarnings(parts),
+  ];
+}
+
+function nodeWarnings({ nodes }: PipelineParts, declared: Declared): Problem[] {
+  return nodes.flatMap(({ read }, index) => {
+    if (read === undefined) return [];
+    const step = stepOfNode(read, declared);
+    const ofOverride = step ? overrideWarnings(step, read.node.override) : [];
+    return [
+      ...prefixed(`/nodes/${index}`, read.warnings),
+      ...prefixed(`/nodes/${index}/override`, ofOverride),
+    ];
+  });
+}
+
+function edgeWarnings({ nodes, edges }: PipelineParts, declared: Declared): Problem[] {
+  const byName = new Map(nodes.map(({ name, read }) => [name, read]));
+  const warnings = edges.flatMap((read, index) => {
+    if (read === undefined) return [];
+    const { edge: { target }, places } = read;
+    const node = byName.get(target.node);
+    const step = node && stepOfNode(node, declared);
+    const own = prefixed(`/edges/${index}`, read.warnings);
+    if (target.type !== "input" || step === undefined || step.inputs.has(target.key)) return own;
+    const detail = `The step "${step.name}" has no input "${target.key}": it cannot be launched so`;
+    return [...own, { pointer: `/edges/${index}${places.target}`, detail }];
+  });
+  const circle = nodesInCircles(edges.flatMap((read) => read ? [read.edge] : []));
+  if (circle.size > 0) {
+    const names = shownNames(circle);
+    const detail = `They lead in a circle, so it cannot be launched: see the nodes ${names}`;
+    warnings.push({ pointer: "/edges", detail });
+  }
+  return warnings;
+}
+
+function parameterWarnings({ parameters }: PipelineParts): Problem[] {
+  const warnings: Problem[] = [];
+  const names = new Set<string>();
+  for (const [index, read] of parameters.entries()) {
+    if (read === undefined) continue;
+    const { name, targets } = read.parameter;
+    const at = `/parameters/${index}`;
+    if (targets.length === 0) warnings.push({ pointer: at, detail: "Has no effect: no targets" });
+    if (names.has(name)) {
+      const detail = `Another of the name "${name}" stands above: this one takes its place`;
+      warnings.push({ pointer: `${at}/name`, detail });
+    }
+    names.add(name);
+  }
+  return warnings;
+}

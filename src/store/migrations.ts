@@ -1,0 +1,121 @@
+/**
+ * Bringing what an earlier version has stored up to the present format, one step from each format to the
+ * next.
+ *
+ * A step can be cut off at any moment: it changes only what still has the form of its format, and the
+ * number of the format comes last. The next start goes through it again and finds less to do.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { Committer, type Write } from "./committer.ts";
+import type { Execution } from "./executions.ts";
+import { FORMAT_VERSION, keys } from "./keys.ts";
+import type { EngineSettings, Project } from "./projects.ts";
+import { readValue, scan } from "./reading.ts";
+import { recordBytes } from "./record.ts";
+
+/** How many records are held in memory at a time. */
+const RECORDS_HELD = 200;
+/** What a stored value takes beside its record. */
+const VALUE_BYTES = 256;
+
+const log = getLogger(["hooklaunch", "store"]);
+
+/** The step from one format to the next. */
+export interface Migration {
+  from: number;
+  /** What it does, for the log. */
+  says: string;
+  /** Changes all records that have the form of its format; answers how many. */
+  run(kv: Deno.Kv): Promise<number>;
+}
+
+/** All steps, in order. */
+export const MIGRATIONS: readonly Migration[] = [
+  { from: 1, says: "each execution names its engine", run: nameEngines },
+];
+
+/** Which database is brought up to date. */
+export interface MigrateOptions {
+  /** The data folder, for the log. */
+  folder: string;
+  /** The format that it has. */
+  from: number;
+}
+
+/** Brings a database, which must be this process's alone, up to the present format. */
+export async function migrate(kv: Deno.Kv, { folder, from }: MigrateOptions): Promise<void> {
+  if (from < FORMAT_VERSION) {
+    log.warn(
+      "The data in {folder} is brought from format {from} to {to}. An earlier version of Hooklaunch " +
+        "cannot read it any more then, only a backup that was made before",
+      { folder, from, to: FORMAT_VERSION },
+    );
+  }
+  for (const step of MIGRATIONS) {
+    if (step.from < from) continue;
+    const records = await step.run(kv);
+    await kv.set(keys.format(), step.from + 1);
+    log.info("Format {to}: {says}; {records} records changed", {
+      to: step.from + 1,
+      says: step.says,
+      records,
+    });
+  }
+}
+
+/** What format 1 said of an execution: nothing of its engine, which was the one that its project named. */
+type ExecutionOf1 = Omit<Execution, "engine"> & { engine?: EngineSettings };
+
+async function nameEngines(kv: Deno.Kv): Promise<number> {
+  const engines = new Map<string, EngineSettings>();
+  const engineOf = async (project: string) => {
+    // Only this program writes what is stored under this key.
+    const stored = engines.get(project) ??
+      (await readValue(kv, keys.project(project)) as Project | null)?.engine;
+    const engine = stored ?? { type: "local" };
+    engines.set(project, engine);
+    return engine;
+  };
+  return await rewrite(
+    kv,
+    ["execution"],
+    async (execution: ExecutionOf1) =>
+      execution.engine === undefined
+        ? { ...execution, engine: await engineOf(execution.project) }
+        : undefined,
+  );
+}
+
+/**
+ * Changes the records under a prefix whose next part is an id. One that is damaged stays as it is.
+ *
+ * @param change answers a record's new form; undefined leaves it as it is
+ * @returns how many were changed
+ */
+async function rewrite<T extends object>(
+  kv: Deno.Kv,
+  prefix: Deno.KvKey,
+  change: (record: T) => Promise<object | undefined>,
+): Promise<number> {
+  const committer = new Committer(kv);
+  let writes: Write[] = [];
+  let changed = 0;
+  const store = async () => {
+    changed += writes.length;
+    // Each by itself, so that as many go into one commit as it can hold.
+    await Promise.all(writes.map((write) => committer.write([write])));
+    writes = [];
+  };
+  for await (const { key, value } of scan(kv, prefix, { batchSize: RECORDS_HELD })) {
+    if (typeof value !== "object" || value === null) continue;
+    // Under one prefix are records of one kind.
+    const record = await change(value as T);
+    if (record === undefined) continue;
+    writes.push({ key, value: record, bytes: recordBytes(record) + VALUE_BYTES });
+    if (writes.length >= RECORDS_HELD) await store();
+  }
+  await store();
+  return changed;
+}

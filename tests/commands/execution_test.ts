@@ -1,0 +1,277 @@
+/** `hooklaunch execution` as a process of its own, on a real service. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { downloadOutputs, targetOf } from "../../src/commands/download.ts";
+import { ApiClient } from "../../src/commands/api_client.ts";
+import { ADMIN_TOKEN, endOfExecution, startService, temporaryFolder } from "../data.ts";
+import { launchCommand } from "../http/api/fixture.ts";
+import { hooklaunch, run } from "./process.ts";
+
+const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
+const NONE = "01900000-0000-7000-8000-000000000000";
+
+/** Runs a command and keeps its two streams apart. */
+async function runApart(args: string[]) {
+  const running = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--quiet",
+      "--allow-net",
+      "--allow-env",
+      "--allow-read",
+      "--allow-write",
+      new URL("../../src/main.ts", import.meta.url).href,
+      ...args,
+    ],
+    env: { ...TOKEN, NO_COLOR: "1" },
+  }).output();
+  const decoder = new TextDecoder();
+  return {
+    code: running.code,
+    stdout: decoder.decode(running.stdout),
+    stderr: decoder.decode(running.stderr),
+  };
+}
+
+Deno.test("execution list and show print what there is, and nothing that moves the cursor", async () => {
+  await using service = await startService();
+  const id = await launchCommand(
+    service,
+    `printf '{"accuracy": 0.9, "note": "\\\\u001b[2J\\\\u0085"}\\n'`,
+  );
+  await endOfExecution(service, id);
+  const url = ["--url", service.url];
+  const list = await run(["execution", "list", ...url], TOKEN);
+  assertEquals(list.code, 0, list.printed);
+  assertMatch(list.printed, /^ID +STATUS +PROJECT +STEP +CREATED +DURATION +REASON\n/);
+  assertMatch(list.printed, new RegExp(`\n${id} +complete +files +it +20\\S+Z +[\\d.]+ s\n$`));
+
+  const none = await run(["execution", "list", "--project", "digits", ...url], TOKEN);
+  assertMatch(none.printed, /^ID +STATUS[^\n]+\n$/);
+  const json = await run(["execution", "list", "--status", "complete", "--json", ...url], TOKEN);
+  assertEquals(JSON.parse(json.printed).map((each: { id: string }) => each.id), [id]);
+
+  const show = await run(["execution", "show", id, ...url], TOKEN);
+  assertEquals(show.code, 0, show.printed);
+  assertMatch(show.printed, /\nstatus +complete\n/);
+  assertMatch(show.printed, /\nmetadata accuracy +0\.9\n/);
+  const shownAsJson = await run(["execution", "show", id, "--json", ...url], TOKEN);
+  assertEquals(JSON.parse(shownAsJson.printed).metadata.note, "\u001b[2J\u0085");
+  for (const { printed } of [list, show, shownAsJson]) {
+    assert(!printed.includes("\u001b") && !printed.includes("\u0085"), printed);
+  }
+});
+
+Deno.test("what cannot be asked for is an error that says what can", async (t) => {
+  await using service = await startService();
+  const url = ["--url", service.url];
+  const cases: [args: string[], code: number, says: RegExp][] = [
+    [["execution", "show", "0190", ...url], 1, /Expected a full id, such as 01900000-/],
+    [["execution", "show", NONE, ...url], 1, /404: There is no execution of the id/],
+    [["execution", "log", "-f", NONE, ...url], 1, /404: There is no execution of the id/],
+    [
+      ["execution", "log", "-f", NONE, "--url", "http://127.0.0.1:9"],
+      1,
+      /Cannot reach the service/,
+    ],
+    [["execution", "list", "--status", "done", ...url], 1, /Expected one of created, queued/],
+    [["execution", "list", "--project", "..", ...url], 1, /\/project: .*found ".."/],
+    [["execution", "list", "--limit", "0", ...url], 1, /Expected a whole number from 1/],
+    [["execution", "log", "--help"], 0, /3 +the execution was stopped/],
+  ];
+  for (const [args, code, says] of cases) {
+    await t.step(args.join(" "), async () => {
+      const ended = await run(args, TOKEN);
+      assertEquals(ended.code, code, ended.printed);
+      assertMatch(ended.printed, says);
+    });
+  }
+});
+
+Deno.test("execution log keeps the streams apart, and gives all as it is to what is no terminal", async () => {
+  await using service = await startService();
+  const id = await launchCommand(service, `printf '\\033[31mred\\a\\n'; echo bad >&2; exit 4`);
+  await endOfExecution(service, id);
+  const args = ["execution", "log", id, "--url", service.url];
+  const plain = await runApart(args);
+  assertEquals(plain.code, 0);
+  assertEquals(plain.stdout, "\x1b[31mred\x07\n");
+  assertStringIncludes(plain.stderr, "bad\n");
+  assertStringIncludes(plain.stderr, "hooklaunch: The command ended with exit code 4\n");
+
+  const followed = await runApart([...args, "--follow"]);
+  assertEquals(followed.code, 2, "it ended as an error");
+  assertEquals([followed.stdout, followed.stderr], [plain.stdout, plain.stderr]);
+
+  const json = await runApart([...args, "--json"]);
+  const lines = json.stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
+  assertEquals(lines.filter(({ stream }) => stream === "stderr").map(({ message }) => message), [
+    "bad",
+  ]);
+  assertEquals(json.stderr, "");
+});
+
+Deno.test("execution log -f goes on when the service has stopped and started again, and exits by the end", async () => {
+  await using folder = await temporaryFolder();
+  await Deno.mkdir(`${folder.path}/project`);
+  const gate = `${folder.path}/gate`;
+  await Deno.writeTextFile(
+    `${folder.path}/project/valohai.yaml`,
+    `- step:\n    name: it\n    image: debian\n    command: ` +
+      `for i in 1 2 3; do echo before $i; done; until [ -e ${gate} ]; do sleep 0.05; done; echo after\n`,
+  );
+  const config = `${folder.path}/hooklaunch.yaml`;
+  await Deno.writeTextFile(
+    config,
+    `projects: [{ name: p, directory: ./project }]\n` +
+      `triggers: [{ name: t, project: p, actions: [{ type: run_execution, step: it }] }]\n`,
+  );
+  const serve = (port: string) =>
+    hooklaunch([
+      ...["serve", "--dev", "--port", port, "--data", `${folder.path}/data`, "--config", config],
+      ...["--log-format", "text", "--stop-timeout", "1"],
+    ], TOKEN);
+  const first = serve("0");
+  const [, url = "", port = ""] = await first.expect(/reached as (http:\S+:(\d+)),/);
+  const client = new ApiClient({ url, token: ADMIN_TOKEN });
+  const [trigger] = await client.list<{ url: string }>("triggers/");
+  await (await fetch(trigger?.url ?? "", { method: "POST" })).body?.cancel();
+  let id = "";
+  while (id === "") [{ id } = { id: "" }] = await client.list<{ id: string }>("executions/");
+  await using log = hooklaunch(["execution", "log", "-f", id, "--url", url], TOKEN);
+  await log.expect(/before 3\n/);
+
+  first.child.kill("SIGTERM");
+  assertEquals((await first.end()).code, 0, first.printed());
+  await using second = serve(port);
+  await second.expect(/reached as/);
+  await Deno.writeTextFile(gate, "");
+  assertEquals((await log.end()).code, 0, log.printed());
+  const printed = log.printed().split("\n").filter((line) => /^(before|after)/.test(line));
+  assertEquals(printed, ["before 1", "before 2", "before 3", "after"]);
+  second.child.kill("SIGTERM");
+  await second.end();
+});
+
+Deno.test("a follower whose reader has gone ends", async () => {
+  await using service = await startService();
+  const id = await launchCommand(service, "while :; do echo x; sleep 0.02; done");
+  const line =
+    `"$0" run --quiet --allow-net --allow-env --allow-read "$1" execution log -f ${id} ` +
+    `--url ${service.url} | head -n 1`;
+  const main = new URL("../../src/main.ts", import.meta.url).href;
+  const { stdout } = await new Deno.Command("sh", {
+    args: ["-c", line, Deno.execPath(), main],
+    env: TOKEN,
+  }).output();
+  assertEquals(new TextDecoder().decode(stdout), "x\n");
+  await service.api("POST", `executions/${id}/stop/`);
+  await endOfExecution(service, id);
+});
+
+Deno.test("outputs are listed, and downloaded into a folder where nothing is replaced", async () => {
+  await using service = await startService();
+  const id = await launchCommand(
+    service,
+    `cd "$VH_OUTPUTS_DIR" && mkdir 'a b' && printf one > 'a b/é%.txt' && printf two > two`,
+  );
+  await endOfExecution(service, id);
+  const args = ["execution", "outputs", id, "--url", service.url];
+  const list = await run(args, TOKEN);
+  assertMatch(list.printed, /^PATH +SIZE +SHA256\na b\/é%\.txt +3 +[0-9a-f]{64}\ntwo +3 +/);
+
+  const target = `${service.folder}/down`;
+  const download = [...args, "--download", target];
+  const done = await run(download, TOKEN);
+  assertEquals(done.code, 0, done.printed);
+  assertEquals(await Deno.readTextFile(`${target}/a b/é%.txt`), "one");
+  assertEquals(await Deno.readTextFile(`${target}/two`), "two");
+
+  await Deno.writeTextFile(`${target}/two`, "mine");
+  await Deno.remove(`${target}/a b`, { recursive: true });
+  const refused = await run(download, TOKEN);
+  assertEquals(refused.code, 1);
+  assertStringIncludes(refused.printed, "two: it is there already, --force replaces it");
+  assertEquals(await Deno.readTextFile(`${target}/two`), "mine");
+  assertEquals([...Deno.readDirSync(target)].length, 1, "nothing else was downloaded");
+  assertEquals((await run([...download, "--force"], TOKEN)).code, 0);
+  assertEquals(await Deno.readTextFile(`${target}/two`), "two");
+  assertEquals([...Deno.readDirSync(target)].length, 2, "nothing is left of a download");
+});
+
+Deno.test("a download stays in its folder, and is what its checksum says", async (t) => {
+  await using folder = await temporaryFolder();
+  const root = `${folder.path}/down`;
+  await Deno.mkdir(`${root}/sub`, { recursive: true });
+  for (const path of ["../x", "/etc/x", "a/../../x", "a//b", "./a", "", ".", "..", "a/.."]) {
+    await t.step(`path ${JSON.stringify(path)}`, () => {
+      let said = "";
+      try {
+        targetOf(root, path);
+      } catch (error) {
+        said = String(error);
+      }
+      assertStringIncludes(said, "Expected a path inside of the folder");
+    });
+  }
+  const sha256 = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+  await using server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen() {} },
+    () => new Response("hello"),
+  );
+  const api = new ApiClient({ url: `http://127.0.0.1:${server.addr.port}`, token: "x" });
+  const download = async (output: { path: string; size: number; sha256: string }, force = true) => {
+    try {
+      await downloadOutputs(
+        api,
+        { id: NONE, outputs: [output] },
+        { folder: root, force },
+        () => {},
+      );
+      return "";
+    } catch (error) {
+      return String(error);
+    }
+  };
+  const good = { path: "sub/file", size: 5, sha256 };
+  await t.step("what is right", async () => {
+    assertEquals(await download(good), "");
+    assertEquals(await Deno.readTextFile(`${root}/sub/file`), "hello");
+  });
+  const wrong: [name: string, output: typeof good, says: string][] = [
+    ["another checksum", { ...good, sha256: "0".repeat(64) }, "checksum"],
+    ["too long", { ...good, size: 4 }, "checksum"],
+    ["too short", { ...good, size: 6 }, "checksum"],
+    ["a folder in its place", { ...good, path: "sub" }, "it is a folder"],
+    ["a file on its way", { ...good, path: "sub/file/x" }, "no folder"],
+  ];
+  for (const [name, output, says] of wrong) {
+    await t.step(name, async () => {
+      assertStringIncludes(await download(output), says);
+      assertEquals([...Deno.readDirSync(`${root}/sub`)].map((entry) => entry.name), ["file"]);
+      assertEquals(await Deno.readTextFile(`${root}/sub/file`), "hello");
+    });
+  }
+  await t.step("a link that leads out of the folder", async () => {
+    await Deno.mkdir(`${folder.path}/outside`);
+    await Deno.symlink(`${folder.path}/outside`, `${root}/link`);
+    assertStringIncludes(await download({ ...good, path: "link/file" }), "no folder");
+    await Deno.writeTextFile(`${folder.path}/victim`, "mine");
+    await Deno.symlink(`${folder.path}/victim`, `${root}/file`);
+    assertStringIncludes(await download({ ...good, path: "file" }, false), "--force");
+    assertEquals(await download({ ...good, path: "file" }), "");
+    assertEquals(await Deno.readTextFile(`${folder.path}/victim`), "mine", "the link was replaced");
+    assertEquals([...Deno.readDirSync(`${folder.path}/outside`)], []);
+  });
+});
+
+Deno.test("execution stop stops it, and who follows it learns that by the exit code", async () => {
+  await using service = await startService();
+  const id = await launchCommand(service, "echo begun; sleep 30");
+  const url = ["--url", service.url];
+  await using log = hooklaunch(["execution", "log", "-f", id, ...url], TOKEN);
+  await log.expect(/begun\n/);
+  const stopped = await run(["execution", "stop", id, ...url], TOKEN);
+  assertEquals(stopped.code, 0);
+  assertMatch(stopped.printed, new RegExp(`^Execution ${id} is stopp(ing|ed)\n$`));
+  assertEquals((await log.end()).code, 3, log.printed());
+});

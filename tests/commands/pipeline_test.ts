@@ -1,0 +1,117 @@
+/** `hooklaunch pipeline` as a process of its own, on records that a test writes. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import type { PipelineControl } from "../../src/pipelines/control.ts";
+import { type Pipeline, savePipeline } from "../../src/store/pipelines.ts";
+import type { Store } from "../../src/store/store.ts";
+import { serveRoutes, storePipeline } from "../http/api/fixture.ts";
+import { hooklaunch, run } from "./process.ts";
+
+const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: "any" };
+
+/** Ends a pipeline as soon as an operator does something with it. */
+class EndingControl implements PipelineControl {
+  store: Store | undefined;
+  pipeline: Pipeline | undefined;
+
+  async stop(): Promise<boolean> {
+    await this.end("stopped", "stopped");
+    return true;
+  }
+
+  async approve(_id: string, node?: string): Promise<string[]> {
+    if (node === "train") return [];
+    await this.end("complete", "complete");
+    return ["deploy"];
+  }
+
+  private async end(status: "stopped" | "complete", nodeStatus: "stopped" | "complete") {
+    const { store, pipeline } = this;
+    if (store === undefined || pipeline === undefined) throw new Error("There is nothing to end");
+    const nodes = pipeline.nodes.map((node) =>
+      node.name === "deploy"
+        ? { ...node, status: nodeStatus, reason: "so\u001b[2J it ended" }
+        : node
+    );
+    await store.committer.commit(savePipeline({ ...pipeline, status, nodes }));
+  }
+}
+
+Deno.test("pipelines are listed and shown, readably and as JSON", async () => {
+  await using routes = await serveRoutes();
+  const pipeline = await storePipeline(routes.store, { title: "Re\u001b[2Jtrain" });
+  await storePipeline(routes.store, { project: "digits", status: "error", reason: "node train" });
+  const url = ["--url", routes.url];
+  const list = await run(["pipeline", "list", ...url], TOKEN);
+  assertEquals(list.code, 0, list.printed);
+  assertMatch(list.printed, /^ID +STATUS +PROJECT +NAME +NODES +CREATED +REASON\n/);
+  assertMatch(
+    list.printed,
+    new RegExp(`\n${pipeline.id} +started +files +retrain +1 complete, 1 awaiting_approval +20`),
+  );
+  const filtered = await run(
+    ["pipeline", "list", "--project", "digits", "--status", "error", "--json", ...url],
+    TOKEN,
+  );
+  assertEquals(JSON.parse(filtered.printed).map((each: Pipeline) => each.reason), ["node train"]);
+
+  const show = await run(["pipeline", "show", pipeline.id, ...url], TOKEN);
+  assertEquals(show.code, 0, show.printed);
+  assertMatch(show.printed, /\nstatus +started\n/);
+  assertMatch(
+    show.printed,
+    /\nNODE +STEP +STATUS +EXECUTION +REASON\ntrain +train +complete +\S+\n/,
+  );
+  assertMatch(show.printed, /\ndeploy +deploy +awaiting_approval\n/);
+  assert(!show.printed.includes("\u001b"));
+  const json = await run(["pipeline", "show", pipeline.id, "--json", ...url], TOKEN);
+  assertEquals(JSON.parse(json.printed).parameters, { epochs: 3 });
+});
+
+Deno.test("pipeline show --wait prints what changes, and exits by the end", async (t) => {
+  const cases: [args: string[], code: number, said: RegExp][] = [
+    [["approve", "--node", "deploy"], 0, /node deploy: complete/],
+    [["stop"], 3, /node deploy: stopped, so {1,2}\[2J it ended\npipeline: stopped\n/],
+  ];
+  for (const [args, code, said] of cases) {
+    await t.step(args.join(" "), async () => {
+      const control = new EndingControl();
+      await using routes = await serveRoutes({ control });
+      control.store = routes.store;
+      const { id } = control.pipeline = await storePipeline(routes.store);
+      const url = ["--url", routes.url];
+      await using waiting = hooklaunch(["pipeline", "show", id, "--wait", ...url], TOKEN);
+      await waiting.expect(/node deploy: awaiting_approval\npipeline: started\n/);
+      const [command = "", ...options] = args;
+      const done = await run(["pipeline", command, id, ...options, ...url], TOKEN);
+      assertEquals(done.code, 0, done.printed);
+      assertMatch(done.printed, /\nNODE +STEP +STATUS/);
+      assertEquals((await waiting.end()).code, code, waiting.printed());
+      assertMatch(waiting.printed(), said);
+      assert(!waiting.printed().includes("\u001b"));
+    });
+  }
+  await t.step("a pipeline that has ended already", async () => {
+    await using routes = await serveRoutes();
+    const { id } = await storePipeline(routes.store, { status: "error" });
+    const args = ["pipeline", "show", id, "--wait", "--json", "--url", routes.url];
+    assertEquals((await run(args, TOKEN)).code, 2);
+  });
+});
+
+Deno.test("what cannot be done with a pipeline is said", async (t) => {
+  await using routes = await serveRoutes({ control: new EndingControl() });
+  const { id } = await storePipeline(routes.store);
+  const cases: [args: string[], says: string][] = [
+    [["approve", id, "--node", "train"], '409: Cannot approve node "train"'],
+    [["approve", id, "--node", "trian"], '/node: Expected one of "train", "deploy", found "trian"'],
+    [["show", "retrain"], "Expected a full id"],
+    [["list", "--status", "queued"], "Expected one of created, started"],
+  ];
+  for (const [args, says] of cases) {
+    await t.step(args.join(" "), async () => {
+      const { code, printed } = await run(["pipeline", ...args, "--url", routes.url], TOKEN);
+      assertEquals(code, 1);
+      assertStringIncludes(printed, says);
+    });
+  }
+});

@@ -1,0 +1,130 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { join } from "node:path";
+import { ADMIN_TOKEN, startService, temporaryFolder } from "../data.ts";
+import { configFile, GitFixture } from "../projects/git_fixture.ts";
+import { run } from "./process.ts";
+
+const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
+
+Deno.test("project list and project show print what there is", async () => {
+  await using service = await startService();
+  const digits = {
+    name: "digits",
+    repository: "ssh://git@git.example.com/digits.git",
+    deploy_key: "/etc/hooklaunch/digits",
+  };
+  await service.api("PUT", "projects/digits/", digits);
+  const at = ["--url", service.url];
+
+  const list = await run(["project", "list", ...at], TOKEN);
+  assertEquals(list.code, 0, list.printed);
+  assertMatch(list.printed, /^NAME +CODE +CONFIGURATION FILE +ENGINE\n/);
+  assertMatch(list.printed, /\ndigits +ssh:\/\/git@\S+digits.git +valohai.yaml +local\n/);
+  assertMatch(list.printed, /\nfiles +\/\S+\/project +valohai.yaml +local\n/);
+  const json = await run(["project", "list", "--json", ...at], TOKEN);
+  assertEquals(JSON.parse(json.printed).map(({ name }: { name: string }) => name), [
+    "digits",
+    "files",
+  ]);
+
+  const shown = await run(["project", "show", "digits", ...at], TOKEN);
+  assertEquals(shown.code, 0, shown.printed);
+  assertMatch(shown.printed, /\nrepository +ssh:\/\/git@git.example.com\/digits.git\n/);
+  assertMatch(shown.printed, /\ndeploy_key +\/etc\/hooklaunch\/digits\n/);
+  assertMatch(shown.printed, /\nengine +local\nengine.runner +process\n/);
+  const record = await run(["project", "show", "digits", "--json", ...at], TOKEN);
+  assertEquals(
+    JSON.parse(record.printed),
+    (await service.api("GET", "projects/digits/")).body,
+  );
+
+  for (const name of ["nowhere", "../triggers"]) {
+    const missing = await run(["project", "show", name, ...at], TOKEN);
+    assertEquals(missing.code, 1);
+    assertStringIncludes(missing.printed, `There is no project "${name}"`);
+  }
+});
+
+Deno.test("project fetch prints the branches and their commits", async () => {
+  await using service = await startService();
+  const remote = await GitFixture.make(join(service.folder, "remote"), {
+    "valohai.yaml": configFile("first"),
+  });
+  await remote.git("branch", "feature/one");
+  await service.api("PUT", "projects/digits/", { name: "digits", repository: remote.path });
+  const newer = await remote.commit({ "a.txt": "a" });
+  const older = await remote.git("rev-parse", "feature/one");
+  const fetch = (...more: string[]) =>
+    run(["project", "fetch", ...more, "--url", service.url], TOKEN);
+
+  const fetched = await fetch("digits");
+  assertEquals(fetched.code, 0, fetched.printed);
+  assertMatch(fetched.printed, /^BRANCH +COMMIT\n/);
+  assertMatch(fetched.printed, new RegExp(`\nfeature/one +${older}\nmain +${newer}\n$`));
+  const json = await fetch("digits", "--json");
+  assertEquals(JSON.parse(json.printed), { branches: { "feature/one": older, main: newer } });
+  assertStringIncludes((await fetch("files")).printed, "There are no branches");
+
+  await Deno.remove(remote.path, { recursive: true });
+  const failed = await fetch("digits");
+  assertEquals(failed.code, 1);
+  assertMatch(failed.printed, /^hooklaunch: The service answered 502: Cannot fetch the repository/);
+});
+
+Deno.test("project check says what is wrong with a file, where, and how much", async (t) => {
+  await using folder = await temporaryFolder();
+  const step = (name: string, more = "") =>
+    `- step:\n    name: ${name}\n    image: busybox\n    command: echo\n${more}`;
+  const pipeline = "- pipeline:\n    name: all\n    nodes:\n" +
+    "      - { name: one, type: execution, step: a }\n    edges: []\n";
+  const cases: [name: string, text: string, code: number, says: RegExp][] = [
+    ["one step", step("a"), 0, /^1 step: no errors, no warnings\n$/],
+    ["nothing but an empty list", "[]", 0, /^no steps: no errors, no warnings\n$/],
+    [
+      "steps, a pipeline and warnings",
+      "- wish: {}\n" + step("a") + step("b") + step("a") + pipeline,
+      0,
+      /^\S+:1:3: warning: \/0\/wish: Unknown item "wish".*\n\S+:11:5: warning: \/3\/step\/name: .+\n2 steps, 1 pipeline: no errors, 2 warnings\n$/,
+    ],
+    [
+      "errors",
+      "- step:\n    name: a\n    command: echo\n- step: 1\n",
+      1,
+      /^\S+valohai.yaml:1:3: \/0\/step\/image: Expected .+\n\S+:4:3: \/1\/step: Expected .+\n\S+valohai.yaml: 2 errors\n$/,
+    ],
+    ["no YAML", "- [\n", 1, /^\S+valohai.yaml:2:1: [^/].*\n\S+: 1 error\n$/],
+    ["control characters", '- "\\e[2J": {}\n', 0, /warning: .*\[2J/],
+  ];
+  const file = join(folder.path, "valohai.yaml");
+  for (const [name, text, code, says] of cases) {
+    await t.step(name, async () => {
+      await Deno.writeTextFile(file, text);
+      const checked = await run(["project", "check", file]);
+      assertMatch(checked.printed, says);
+      assertEquals(checked.code, code);
+      assert(!checked.printed.includes("\u001b"));
+    });
+  }
+
+  await t.step("as JSON", async () => {
+    await Deno.writeTextFile(file, step("a") + step("b") + pipeline + "- wish: {}\n");
+    const good = await run(["project", "check", file, "--json"]);
+    const { warnings: [warning], ...rest } = JSON.parse(good.printed);
+    const found = { steps: ["a", "b"], pipelines: ["all"], endpoints: [], tasks: [] };
+    assertEquals(rest, { file, ...found, errors: [] });
+    const { message, ...place } = warning;
+    assertEquals(place, { line: 14, column: 3, path: "/3/wish" });
+    assertMatch(message, /^Unknown item "wish"/);
+
+    await Deno.writeTextFile(file, "- step: 1\n");
+    const bad = await run(["project", "check", file, "--json"]);
+    assertEquals(bad.code, 1);
+    assertEquals(JSON.parse(bad.printed).errors.length, 1);
+  });
+
+  await t.step("no file", async () => {
+    const none = await run(["project", "check", join(folder.path, "nowhere.yaml")]);
+    assertEquals(none.code, 1);
+    assertMatch(none.printed, /nowhere\.yaml.*No such file/);
+  });
+});

@@ -1,0 +1,28 @@
+/** `hooklaunch token` as a process of its own, on a real service. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { ADMIN_TOKEN, startService } from "../data.ts";
+import { run } from "./process.ts";
+
+Deno.test("a token is made, used, listed without itself and revoked", async () => {
+  await using service = await startService();
+  const hooklaunch = (token: string, ...args: string[]) =>
+    run(["token", ...args, "--url", service.url], { HOOKLAUNCH_ADMIN_TOKEN: token });
+  const made = await hooklaunch(ADMIN_TOKEN, "create", "ci");
+  assertEquals(made.code, 0, made.printed);
+  const [token = ""] = /^hl_\S{43}$/m.exec(made.printed) ?? [];
+  assert(token !== "", made.printed);
+
+  const list = await hooklaunch(token, "list");
+  assertEquals(list.code, 0, list.printed);
+  const [, id = ""] = /\n([0-9a-f]{16}) +ci +20\S+Z\n/.exec(list.printed) ?? [];
+  assert(id !== "" && !list.printed.includes(token), list.printed);
+
+  const revoked = await hooklaunch(ADMIN_TOKEN, "revoke", id);
+  assertEquals(revoked.code, 0, revoked.printed);
+  assertStringIncludes(revoked.printed, `Token ${id} is revoked`);
+  assertMatch((await hooklaunch(token, "list")).printed, /answered 401/);
+  const again = await hooklaunch(ADMIN_TOKEN, "revoke", id);
+  assertEquals(again.code, 1);
+  assertStringIncludes(again.printed, `There is no token ${id}`);
+  assertEquals(JSON.parse((await hooklaunch(ADMIN_TOKEN, "list", "--json")).printed), []);
+});

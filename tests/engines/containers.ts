@@ -1,0 +1,89 @@
+/**
+ * Containers for tests, on machines that cannot fetch images: an image is made of what is installed here.
+ *
+ * @module
+ */
+import { systemClock } from "../../src/clock.ts";
+import { LocalEngine } from "../../src/engines/local/mod.ts";
+import { has } from "../needs.ts";
+import { checkoutOfContract, engineContract } from "./contract.ts";
+import { QUICK } from "./fixture.ts";
+
+/** A program that runs containers. */
+export type Containers = "docker" | "podman";
+
+/** What a test's image has. */
+export interface ImageOptions {
+  /** Programs with the libraries that they need, beside busybox. */
+  programs?: readonly string[];
+  /** Whether it has a shell. */
+  shell?: boolean;
+}
+
+const MAKE_IMAGE = `
+set -eu
+image=$1 program=$2 shell=$3
+shift 3
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+mkdir -p "$root/bin" "$root/tmp"
+for each in busybox "$@"; do
+  path=$(command -v "$each")
+  cp "$path" "$root/bin/"
+  { ldd "$path" 2>/dev/null || true; } | grep -o '/[^ ]*' | while read -r library; do
+    mkdir -p "$root\${library%/*}"
+    cp -L "$library" "$root$library"
+  done || true
+done
+for applet in $(busybox --list); do
+  [ -e "$root/bin/$applet" ] || ln -s busybox "$root/bin/$applet"
+done
+[ "$shell" = yes ] || rm -f "$root/bin/sh" "$root/bin/ash"
+tar -C "$root" -c . | "$program" import - "$image"
+`;
+
+/** Whether this machine can run containers with a program. */
+export function hasContainers(program: Containers): boolean {
+  return has(program) && has("busybox");
+}
+
+/** Makes an image. Answers its name. */
+export async function makeImage(
+  program: Containers,
+  { programs = [], shell = true }: ImageOptions = {},
+): Promise<string> {
+  const image = ["hooklaunch-test", ...programs, ...(shell ? [] : ["no-shell"])].join("-");
+  await sh(MAKE_IMAGE, image, program, shell ? "yes" : "no", ...programs);
+  return image;
+}
+
+/** Registers the tests of the contract for the local engine with containers. */
+export async function containerContract(program: Containers): Promise<void> {
+  const ignore = !hasContainers(program);
+  const image = ignore ? "" : await makeImage(program);
+  engineContract(`containers of ${program}`, {
+    ignore,
+    fields: { engine: { type: "local", runner: program }, image },
+    makeEngine: (parts) =>
+      new LocalEngine({
+        ...parts,
+        projects: { checkout: checkoutOfContract },
+        clock: systemClock,
+        settings: QUICK,
+      }),
+  });
+}
+
+/** Calls a program; answers what it printed. */
+export async function call(program: Containers, ...args: string[]): Promise<string> {
+  return await sh('exec "$@"', program, ...args);
+}
+
+async function sh(script: string, ...args: string[]): Promise<string> {
+  const { success, stdout, stderr } = await new Deno.Command("sh", {
+    args: ["-c", script, "sh", ...args],
+    cwd: "/",
+  }).output();
+  if (!success) throw new Error(new TextDecoder().decode(stderr));
+  return new TextDecoder().decode(stdout).trim();
+}

@@ -1,0 +1,162 @@
+/**
+ * An engine, with a database and a data folder of its own, as a service has them: it can be stopped and
+ * started again. Knows nothing of what kind of engine it is.
+ *
+ * @module
+ */
+import { join } from "node:path";
+import type { Engine } from "../../src/engines/engine.ts";
+import { derivedId, newId } from "../../src/ids.ts";
+import {
+  type Execution,
+  getExecution,
+  hasEnded,
+  saveExecution,
+} from "../../src/store/executions.ts";
+import { openStore, type Store } from "../../src/store/store.ts";
+
+const POLL_MS = 5;
+const PATIENCE_MS = 60_000;
+
+/** Waits until something holds. */
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const end_ms = performance.now() + PATIENCE_MS;
+  while (!await holds()) {
+    if (performance.now() > end_ms) throw new Error(`Not so within ${PATIENCE_MS} ms: ${holds}`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+/** What an engine is made with. */
+export interface EngineParts {
+  store: Store;
+  /** The service's data folder. */
+  dataFolder: string;
+  onChange(execution: Execution): void;
+}
+
+/** A service's engine and database. */
+export abstract class EngineService<E extends Engine> implements AsyncDisposable {
+  readonly folder: string;
+  /** Each state of each record that was stored. */
+  readonly states: string[] = [];
+  #store: Store | undefined;
+  #engine: E | undefined;
+
+  /** @param folder a folder of its own */
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  /** Makes the engine. */
+  protected abstract makeEngine(parts: EngineParts): E;
+
+  /** What executions are made with unless a test says otherwise. */
+  protected get fields(): Partial<Execution> {
+    return {};
+  }
+
+  get store(): Store {
+    if (this.#store === undefined) throw new Error("The store is closed");
+    return this.#store;
+  }
+
+  get engine(): E {
+    if (this.#engine === undefined) throw new Error("The engine is closed");
+    return this.#engine;
+  }
+
+  /** Opens database and engine, without starting the latter. */
+  async open(): Promise<void> {
+    const dataFolder = join(this.folder, "data");
+    this.#store = await openStore(dataFolder);
+    this.#engine = this.makeEngine({
+      store: this.#store,
+      dataFolder,
+      onChange: ({ id, status }) => this.states.push(`${id} ${status}`),
+    });
+  }
+
+  /** Leaves everything as it is, as a service that ends at once does. */
+  async close(deadline_ms = 0): Promise<void> {
+    await this.#engine?.close(deadline_ms);
+    await this.#store?.close();
+    this.#engine = this.#store = undefined;
+  }
+
+  /** Opens both, and starts the engine. */
+  async begin(): Promise<void> {
+    await this.open();
+    await this.engine.start();
+  }
+
+  /** Ends the service and starts it again. */
+  async restart(): Promise<void> {
+    await this.close();
+    await this.begin();
+  }
+
+  /** An execution of a command, that is not stored yet. */
+  execution(command: string, fields: Partial<Execution> = {}): Execution {
+    const run_id = newId(Date.now());
+    return {
+      id: derivedId(run_id, 0, "execution"),
+      run_id,
+      trigger_id: newId(Date.now()),
+      project: "digits",
+      engine: { type: "local" },
+      commit: "0".repeat(40),
+      step: "train",
+      title: "train",
+      image: "busybox",
+      command,
+      inputs: {},
+      parameters: {},
+      environment_variables: {},
+      status: "queued",
+      created_at: new Date().toISOString(),
+      metadata: {},
+      outputs: [],
+      ...this.fields,
+      ...fields,
+    };
+  }
+
+  /** Stores an execution and hands it over. Answers its id. */
+  async submit(command: string, fields: Partial<Execution> = {}): Promise<string> {
+    const execution = this.execution(command, fields);
+    await this.store.committer.commit(saveExecution(execution));
+    this.engine.submit(execution);
+    return execution.id;
+  }
+
+  /** The stored record. */
+  async record(id: string): Promise<Execution> {
+    const execution = await getExecution(this.store, id);
+    if (execution === undefined) throw new Error(`There is no execution ${id}`);
+    return execution;
+  }
+
+  /** Waits for the end of an execution. */
+  async ended(id: string): Promise<Execution> {
+    await until(async () => hasEnded((await this.record(id)).status));
+    return await this.record(id);
+  }
+
+  /** Runs a command to its end. */
+  async run(command: string, fields: Partial<Execution> = {}): Promise<Execution> {
+    return await this.ended(await this.submit(command, fields));
+  }
+
+  /** What an execution has printed, or Hooklaunch has to say of it. */
+  async printed(id: string, stream: string): Promise<string[]> {
+    const { lines } = await this.engine.log(id);
+    return lines.filter((line) => line.stream === stream).map(({ message }) => message);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // What was let go and runs on is a child of this process all the same.
+    await this.close(PATIENCE_MS);
+    await Deno.remove(this.folder, { recursive: true });
+  }
+}

@@ -1,0 +1,13 @@
+import { Findings, Random } from "./findings.ts";
+import { fullDisk, whyNoDisk } from "./full_disk.ts";
+
+Deno.test({
+  name:
+    "on a full disk launches are answered 503, reads go on, and nothing is lost or half-written",
+  ignore: await whyNoDisk() !== undefined,
+  async fn() {
+    const findings = new Findings();
+    await fullDisk(findings, new Random(1), { rounds: 1, full_ms: 3_000 });
+    findings.assertNone();
+  },
+});

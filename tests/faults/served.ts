@@ -1,0 +1,125 @@
+/**
+ * The service as a process of its own, to be killed, filled and flooded.
+ *
+ * @module
+ */
+import { eventually } from "../surroundings.ts";
+
+/** The operator's token of these services. */
+export const TOKEN = "an-operators-token-for-tests";
+
+const MAIN = new URL("../../src/main.ts", import.meta.url).href;
+/** Those of the tasks. */
+const PERMISSIONS = [
+  "--allow-net",
+  "--allow-env",
+  "--allow-read",
+  "--allow-write",
+  "--allow-run=git,sh",
+  "--allow-sys=statfs",
+];
+const PRINTED_MAX = 256 * 1024;
+const START_WITHIN_MS = 60_000;
+
+/** A service that runs. */
+export interface Served extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  /** Whether its process has ended. */
+  readonly hasEnded: boolean;
+  /** The last of what it printed. */
+  printed(): string;
+  /** What it takes of memory now, in bytes. */
+  rss_bytes(): Promise<number>;
+  signal(signal: Deno.Signal): void;
+  /** Waits for its end. */
+  end(): Promise<Deno.CommandStatus>;
+  /** Reads the JSON of an answer to an operator. */
+  // The tests look into it by the API's contract.
+  // deno-lint-ignore no-explicit-any
+  api(path: string): Promise<any>;
+  /** Everything of a list that comes in pages. */
+  // deno-lint-ignore no-explicit-any
+  all(path: string): Promise<any[]>;
+}
+
+/** Starts a service on the folder's configuration, with its data below `data`. */
+export async function serve(
+  folder: string,
+  { data = `${folder}/data`, flags = [] }: { data?: string; flags?: readonly string[] } = {},
+): Promise<Served> {
+  const serveArguments = ["serve", "--port", "0", "--dev", "--data", data, "--log-format", "text"];
+  const config = ["--config", `${folder}/hooklaunch.yaml`];
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", ...PERMISSIONS, MAIN, ...serveArguments, ...config, ...flags],
+    env: { NO_COLOR: "1", HOOKLAUNCH_ADMIN_TOKEN: TOKEN },
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  let printed = "";
+  const reading = (async () => {
+    for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
+      printed = (printed + text).slice(-PRINTED_MAX);
+    }
+  })();
+  let hasEnded = false;
+  const status = child.status.finally(() => hasEnded = true);
+  const end = async () => {
+    await reading;
+    return await status;
+  };
+  const url = await eventually(() => {
+    if (hasEnded) throw new Error(`The service did not start:\n${printed}`);
+    return /reached as (http:\/\/127\.0\.0\.1:\d+)/.exec(printed)?.[1];
+  }, { what: "the start of the service", within_ms: START_WITHIN_MS }).catch(async (error) => {
+    if (!hasEnded) child.kill("SIGKILL");
+    await end();
+    throw error;
+  });
+  const api = async (path: string) => {
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const answer = await fetch(path.startsWith("http") ? path : `${url}/api/v0/${path}`, {
+      headers,
+    });
+    return await answer.json();
+  };
+  return {
+    url,
+    port: Number(new URL(url).port),
+    get hasEnded() {
+      return hasEnded;
+    },
+    printed: () => printed,
+    async rss_bytes() {
+      const status = await shell(`cat /proc/${child.pid}/status`);
+      return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? NaN) * 1024;
+    },
+    signal(signal) {
+      if (!hasEnded) child.kill(signal);
+    },
+    end,
+    api,
+    async all(path) {
+      const found = [];
+      for (let next: string | null = path; next !== null;) {
+        const page: { results: unknown[]; next: string | null } = await api(next);
+        found.push(...page.results);
+        next = page.next;
+      }
+      return found;
+    },
+    async [Symbol.asyncDispose]() {
+      if (!hasEnded) child.kill("SIGKILL");
+      await end();
+    },
+  };
+}
+
+/** Runs a line of shell, and answers what it printed. */
+export async function shell(line: string): Promise<string> {
+  const { success, stdout, stderr } = await new Deno.Command("sh", { args: ["-c", line] }).output();
+  const decoder = new TextDecoder();
+  if (!success) throw new Error(`Cannot run "${line}": ${decoder.decode(stderr)}`);
+  return decoder.decode(stdout);
+}

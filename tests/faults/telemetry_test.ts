@@ -1,0 +1,131 @@
+/**
+ * What goes to an OpenTelemetry collector: a real process exports to one that keeps everything that it
+ * gets, and none of it holds a secret, though senders put theirs into queries, paths and headers.
+ */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { randomBytes } from "node:crypto";
+import { hooklaunch } from "../commands/process.ts";
+import { eventually, temporaryFolder } from "../surroundings.ts";
+
+const ID = "01900000-0000-7000-8000-00000000abcd";
+
+interface Collector extends AsyncDisposable {
+  /** What Deno must be told to export to it. */
+  env: Record<string, string>;
+  /** The bodies that it got, by path. */
+  got: Map<string, string>;
+}
+
+function collect(): Collector {
+  const got = new Map<string, string>();
+  const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+  const server = Deno.serve(options, async (request) => {
+    const { pathname } = new URL(request.url);
+    got.set(pathname, (got.get(pathname) ?? "") + await request.text());
+    return Response.json({});
+  });
+  return {
+    got,
+    env: {
+      OTEL_DENO: "true",
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${server.addr.port}`,
+      OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+      OTEL_BSP_SCHEDULE_DELAY: "100",
+      OTEL_BLRP_SCHEDULE_DELAY: "100",
+      OTEL_METRIC_EXPORT_INTERVAL: "300",
+    },
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}
+
+function unguessable(): string {
+  return randomBytes(18).toString("hex");
+}
+
+Deno.test("no trace, log or metric that is exported holds a secret", async () => {
+  await using folder = await temporaryFolder();
+  await using collector = collect();
+  const secrets = {
+    query: unguessable(),
+    header: unguessable(),
+    misplaced: unguessable(),
+    jwks: unguessable(),
+    repository: unguessable(),
+    state: unguessable(),
+  };
+  const action = { type: "fetch_repository" };
+  const token = { type: "static_token", in: "query", name: "key", secrets: [secrets.query] };
+  const keys = `https://127.0.0.1:1/keys?key=${secrets.jwks}`;
+  const config = {
+    projects: [{ name: "p", repository: `https://user:${secrets.repository}@127.0.0.1:1/p.git` }],
+    triggers: [
+      { id: ID, name: "by-query", project: "p", conditions: [token], actions: [action] },
+      {
+        id: ID.replace("abcd", "abce"),
+        name: "by-keys",
+        project: "p",
+        conditions: [{ type: "jwt", algorithms: ["RS256"], jwks_url: keys }],
+        actions: [action],
+      },
+    ],
+  };
+  await Deno.writeTextFile(`${folder.path}/hooklaunch.yaml`, JSON.stringify(config));
+  const env = { ...collector.env, OTEL_DENO_TRACING: "false", TMPDIR: folder.path };
+  const flags = ["--data", `${folder.path}/data`, "--config", `${folder.path}/hooklaunch.yaml`];
+  await using service = hooklaunch(
+    ["serve", "--port", "0", "--dev", "--log-level", "debug", ...flags],
+    env,
+  );
+  const [, url = ""] = await service.expect(/reached as (http:\/\/127\.0\.0\.1:\d+)/);
+  const [, first = ""] = await service.expect(/token, shown this once:\s+(\S+)/);
+  const launch = `${url}/api/v0/launch/${ID}/`;
+  const post = async (to: string, headers: Record<string, string> = {}) => {
+    const answer = await fetch(to, { method: "POST", headers, body: "{}" });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  assertEquals(await post(`${launch}?key=${secrets.query}`), 200);
+  assertEquals(await post(`${launch}?key=${secrets.misplaced}`), 400);
+  assertEquals(await post(launch, { authorization: `Bearer ${secrets.header}` }), 400);
+  const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const strange = { traceparent: parent, tracestate: `a=${secrets.state}`, baggage: secrets.state };
+  assertEquals(await post(`${launch}run/?key=${secrets.query}&run_id=${ID}`, strange), 404);
+  const unknown = { authorization: "Bearer eyJhbGciOiJSUzI1NiIsImtpZCI6ImEifQ.e30.c2ln" };
+  assertEquals(await post(launch.replace("abcd", "abce"), unknown), 400);
+  const headers = { authorization: `Bearer ${first}` };
+  const listed = await fetch(`${url}/api/v0/triggers/?limit=1`, { headers });
+  assertStringIncludes(await listed.text(), ID);
+  await eventually(() => {
+    const run = /actions? .*failed|failed: /.test(service.printed());
+    return run && collector.got.has("/v1/metrics") ? true : undefined;
+  });
+  service.child.kill("SIGTERM");
+  await service.end();
+
+  const traces = collector.got.get("/v1/traces") ?? "";
+  assertStringIncludes(traces, '"POST /api/v0/launch/{trigger_id}/"');
+  assertStringIncludes(traces, '"POST /api/v0/launch/{trigger_id}/run/"');
+  assertStringIncludes(traces, '"by-query"');
+  assert(!traces.includes("0af7651916cd43dd8448eb211c80319c"), "a sender chose its trace");
+  // Where nothing else is asked for, the id in the URL is what it takes to launch.
+  assert(!traces.includes(ID), "a trace holds the URL of a trigger");
+  assertStringIncludes(collector.got.get("/v1/logs") ?? "", "Listening on");
+  assertStringIncludes(collector.got.get("/v1/metrics") ?? "", "http.server.request.duration");
+  for (const [path, text] of collector.got) {
+    for (const [name, secret] of Object.entries({ ...secrets, first })) {
+      assert(!text.includes(secret), `the secret "${name}" is in what was sent to ${path}`);
+    }
+  }
+});
+
+Deno.test("while Deno makes spans by itself, the service does not start, and says what to do", async () => {
+  await using folder = await temporaryFolder();
+  await using collector = collect();
+  await using service = hooklaunch(
+    ["serve", "--port", "0", "--dev", "--data", `${folder.path}/data`],
+    collector.env,
+  );
+  assertEquals((await service.end()).code, 1);
+  assertStringIncludes(service.printed(), "OTEL_DENO_TRACING");
+  assert(!service.printed().includes("Listening on"));
+});

@@ -1,0 +1,208 @@
+/**
+ * What the tests of executions and pipelines share: executions of a command that a test writes, and
+ * routes over real HTTP on a store and an engine that it fills itself.
+ *
+ * @module
+ */
+import { Hono } from "@hono/hono";
+import { systemClock } from "../../../src/clock.ts";
+import { readEvents, type ServerSentEvent } from "../../../src/commands/server_sent_events.ts";
+import type { Engine, LogLine, LogOptions } from "../../../src/engines/engine.ts";
+import { executionRoutes, type FollowOptions } from "../../../src/http/api/executions.ts";
+import type { Operator } from "../../../src/http/api/operator.ts";
+import { pipelineRoutes } from "../../../src/http/api/pipelines.ts";
+import { problemOfError } from "../../../src/http/problem.ts";
+import { newId } from "../../../src/ids.ts";
+import type { PipelineControl } from "../../../src/pipelines/control.ts";
+import { type Execution, saveExecution } from "../../../src/store/executions.ts";
+import {
+  createPipelineWrites,
+  type Pipeline,
+  type PipelinePlan,
+} from "../../../src/store/pipelines.ts";
+import type { Store } from "../../../src/store/store.ts";
+import { ADMIN_TOKEN, endOfRun, type TestService } from "../../data.ts";
+import { executionOf } from "../../runs/fixture.ts";
+import { storeInMemory } from "../../store/fixture.ts";
+
+/** What operators send. */
+export const AUTHORIZED = { authorization: `Bearer ${ADMIN_TOKEN}` };
+
+/** Launches a shell command as an execution, and answers its id. */
+export async function launchCommand(service: TestService, command: string): Promise<string> {
+  const step = { step: { name: "it", image: "debian", command } };
+  await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, JSON.stringify([step]));
+  const trigger = await service.trigger({
+    response: { type: "text", text: "{run_id}" },
+    actions: [{ type: "run_execution", step: "it" }],
+  });
+  const runId = await (await fetch(trigger.url, { method: "POST" })).text();
+  const run = await endOfRun(service, runId);
+  return run.actions[0].created.execution_id;
+}
+
+/** An engine that has nothing but the logs that a test writes; an offset counts tens of lines. */
+export class LogEngine {
+  readonly lines: LogLine[] = [];
+  /** How often it was read. */
+  reads = 0;
+
+  /** Adds lines. */
+  print(...messages: string[]): void {
+    const time = new Date().toISOString();
+    this.lines.push(...messages.map((message) => ({ time, stream: "stdout" as const, message })));
+  }
+
+  log(_id: string, { after = 0, limit = 1_000 }: LogOptions = {}) {
+    this.reads++;
+    const start = after / 10;
+    const lines = this.lines.slice(start, start + limit);
+    return Promise.resolve({ lines, next: after + lines.length * 10 });
+  }
+}
+
+/** Routes that are served, and what they work with. */
+export interface ServedRoutes extends AsyncDisposable {
+  url: string;
+  store: Store;
+  engine: LogEngine;
+  /** Says that the service closes. */
+  closing: AbortController;
+}
+
+/** Serves the routes of executions and pipelines, to everybody. */
+export async function serveRoutes(
+  { follow = {}, control }: {
+    follow?: Partial<FollowOptions>;
+    control?: PipelineControl;
+  } = {},
+): Promise<ServedRoutes> {
+  const store = await storeInMemory();
+  const closing = new AbortController();
+  const engine = new LogEngine();
+  const parts = {
+    store,
+    clock: systemClock,
+    // These routes read logs of engines, and nothing else.
+    engines: { of: () => engine as unknown as Engine },
+    pipelines: control,
+    baseUrl: () => url,
+  };
+  // The routes below use no other part.
+  const operator = parts as unknown as Operator;
+  const app = new Hono({ strict: false });
+  app.route(
+    "/api/v0/executions",
+    executionRoutes(operator, { closing: closing.signal, ...follow }),
+  );
+  app.route("/api/v0/pipelines", pipelineRoutes(operator));
+  app.onError((error) => problemOfError(error));
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, app.fetch);
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  return {
+    url,
+    store,
+    engine,
+    closing,
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await server.shutdown();
+      await store.close();
+    },
+  };
+}
+
+/** Stores an execution, and answers its id. */
+export async function storeExecution(
+  store: Store,
+  parts: Partial<Execution> = {},
+): Promise<string> {
+  // Nobody takes it up: it is not queued.
+  const execution = executionOf({ id: newId(Date.now()), status: "created", ...parts });
+  await store.committer.commit(saveExecution(execution));
+  return execution.id;
+}
+
+/** Stores a pipeline of two nodes, of which the second waits for approval. */
+export async function storePipeline(
+  store: Store,
+  parts: Partial<Pipeline> = {},
+): Promise<Pipeline> {
+  const now_ms = Date.now();
+  const pipeline: Pipeline = {
+    id: newId(now_ms),
+    run_id: newId(now_ms),
+    trigger_id: newId(now_ms),
+    project: "files",
+    commit: "c0ffee",
+    name: "retrain",
+    title: "Retrain",
+    status: "started",
+    created_at: new Date(now_ms).toISOString(),
+    nodes: [
+      {
+        name: "train",
+        step: "train",
+        status: "complete",
+        attempts: 1,
+        execution_id: newId(now_ms),
+      },
+      {
+        name: "deploy",
+        step: "deploy",
+        status: "awaiting_approval",
+        attempts: 0,
+        approval: { when: "node-starting" },
+      },
+    ],
+    ...parts,
+  };
+  const plan: PipelinePlan = {
+    nodes: [],
+    edges: [{
+      source: { node: "train", type: "output", key: "*" },
+      target: { node: "deploy", type: "input", key: "model" },
+    }],
+    reuse_executions: false,
+    parameters: { epochs: 3 },
+  };
+  await store.committer.write(createPipelineWrites(pipeline, plan));
+  return pipeline;
+}
+
+/** A log that is followed. */
+export interface Followed extends AsyncDisposable {
+  response: Response;
+  /** The next event; undefined at the end of the connection. */
+  next(): Promise<ServerSentEvent | undefined>;
+  /** All events up to the end of the connection. */
+  rest(): Promise<ServerSentEvent[]>;
+}
+
+/** Follows a log. */
+export async function follow(
+  url: string,
+  executionId: string,
+  { query = "", headers = {} }: { query?: string; headers?: Record<string, string> } = {},
+): Promise<Followed> {
+  const response = await fetch(`${url}/api/v0/executions/${executionId}/log/?follow${query}`, {
+    headers: { ...AUTHORIZED, ...headers },
+  });
+  const events = readEvents(response.body ?? new ReadableStream(), { silence_ms: 20_000 });
+  const waiting: ServerSentEvent[] = [];
+  return {
+    response,
+    async next() {
+      if (waiting.length === 0) waiting.push(...(await events.next()).value ?? []);
+      return waiting.shift();
+    },
+    async rest() {
+      for await (const more of events) waiting.push(...more);
+      return waiting.splice(0);
+    },
+    async [Symbol.asyncDispose]() {
+      await events.return(undefined);
+      if (!response.body?.locked) await response.body?.cancel();
+    },
+  };
+}

@@ -1,0 +1,129 @@
+/**
+ * Exactly once: however often a service ends and starts again, each node's execution exists once and
+ * those of its order are kept.
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { nodesBefore } from "../../src/pipelines/order.ts";
+import { hasEnded, listExecutions } from "../../src/store/executions.ts";
+import type { PipelinePlan } from "../../src/store/pipelines.ts";
+import { PipelineFixture, plan } from "./fixture.ts";
+
+const ON_ERROR = ["stop-all", "stop-next", "continue", "retry"] as const;
+
+/** A pipeline, how its nodes' executions end, and after how many of them the service is restarted. */
+interface Story {
+  nodes: { before: number[]; onError: (typeof ON_ERROR)[number]; fails: boolean }[];
+  restarts: boolean[];
+}
+
+const story: fc.Arbitrary<Story> = fc.record({
+  nodes: fc.array(
+    fc.record({
+      before: fc.array(fc.nat(6), { maxLength: 3 }),
+      onError: fc.constantFrom(...ON_ERROR),
+      fails: fc.boolean(),
+    }),
+    { minLength: 1, maxLength: 7 },
+  ),
+  restarts: fc.array(fc.boolean(), { minLength: 4, maxLength: 12 }),
+});
+
+Deno.test("pipeline: any graph ends as it must, over any number of restarts", async () => {
+  await fc.assert(
+    fc.asyncProperty(story, async ({ nodes, restarts }) => {
+      await using fixture = await PipelineFixture.make();
+      const planned = await plan(yamlOf(nodes), "p");
+      const id = await fixture.launch(planned);
+      const order = await play(fixture, id, nodes, restarts);
+      const pipeline = await fixture.ended(id);
+
+      const { executions } = await listExecutions(fixture.store, { limit: 200 });
+      assertEquals(new Set(executions.map((each) => each.id)).size, executions.length);
+      assertEquals(pipeline.nodes.map(({ status }) => status !== "created"), nodes.map(() => true));
+      for (const { name, attempts, status } of pipeline.nodes) {
+        const own = executions.filter(({ node }) => node === name);
+        assertEquals(own.length, attempts, `${name} was launched ${attempts} times`);
+        assert(own.every((each) => hasEnded(each.status)));
+        if (status === "skipped") assertEquals(attempts, 0);
+      }
+      checkOrder(planned, order);
+      assertEquals(pipeline.status, expectedStatus(nodes, pipeline.nodes.map((n) => n.status)));
+    }),
+    { numRuns: 40 },
+  );
+});
+
+/** Ends executions one after the other, and answers the order in which they were seen to start. */
+async function play(
+  fixture: PipelineFixture,
+  id: string,
+  nodes: Story["nodes"],
+  restarts: readonly boolean[],
+): Promise<string[]> {
+  const order: string[] = [];
+  const over = new Set<string>();
+  for (let step = 0;; step++) {
+    if (restarts[step % restarts.length]) await fixture.restart();
+    const open = async () => {
+      const { executions } = await listExecutions(fixture.store, { limit: 200 });
+      const next = executions.find((each) => !over.has(each.id) && !hasEnded(each.status));
+      const { ended_at } = await fixture.record(id);
+      return next ?? (ended_at === undefined ? undefined : null);
+    };
+    let next = await open();
+    while (next === undefined) {
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      next = await open();
+    }
+    if (next === null) return order;
+    over.add(next.id);
+    order.push(`${next.node} starts`);
+    const { fails = false } = nodes[Number(next.node?.slice(1))] ?? {};
+    await fixture.finish(next.id, { status: fails ? "error" : "complete" });
+    order.push(`${next.node} ends`);
+  }
+}
+
+/** No node is seen before those that it waits for have ended. */
+function checkOrder(planned: PipelinePlan, order: readonly string[]): void {
+  for (const { name } of planned.nodes) {
+    const start = order.indexOf(`${name} starts`);
+    if (start < 0) continue;
+    for (const before of nodesBefore(planned, name)) {
+      const end = order.lastIndexOf(`${before} ends`);
+      assert(end >= 0 && end < start, `${name} began before ${before} had ended: ${order}`);
+    }
+  }
+}
+
+function expectedStatus(nodes: Story["nodes"], states: readonly string[]): string {
+  const isHeldUp = nodes.some(({ onError }, index) => {
+    const state = states[index];
+    if (state === "skipped") return true;
+    return (state === "error" || state === "stopped") && onError !== "continue";
+  });
+  return isHeldUp ? "error" : "complete";
+}
+
+function yamlOf(nodes: Story["nodes"]): string {
+  const edges = nodes.flatMap(({ before }, index) =>
+    // Only to nodes above, so that there is no circle.
+    before.filter((other) => other < index).map((other) =>
+      `    - [n${other}.dependency.*, n${index}.dependency.*]`
+    )
+  );
+  const lines = nodes.map(({ onError }, index) =>
+    `    - { name: n${index}, type: execution, step: s, on-error: ${onError} }`
+  );
+  return `
+- step: { name: s, image: i, command: c }
+- pipeline:
+    name: p
+    nodes:
+${lines.join("\n")}
+    edges: ${edges.length === 0 ? "[]" : `\n${edges.join("\n")}`}
+`;
+}

@@ -1,0 +1,445 @@
+/**
+ * How a pipeline goes on: the order of its nodes, what edges carry, failures, approvals, stops.
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import type { PlanRequest } from "../../src/pipelines/mod.ts";
+import type { InputFile } from "../../src/store/executions.ts";
+import { PipelineFixture, plan, states } from "./fixture.ts";
+
+const STEPS = `
+- step:
+    name: make
+    image: i
+    command: make {parameters}
+    inputs: [{ name: raw, optional: true }]
+    parameters: [{ name: rate, type: float, default: 1 }, { name: words, multiple: separate, optional: true }]
+    environment-variables: [{ name: MODE, default: slow }]
+- step:
+    name: use
+    image: i
+    command: use {parameters}
+    inputs:
+      - { name: data, default: "https://x.example/default.csv", optional: true }
+      - { name: tree, keep-directories: full, optional: true }
+      - { name: part, keep-directories: suffix, optional: true }
+      - { name: needed, default: "https://x.example/needed.csv" }
+    parameters: [{ name: rate, type: float, default: 5 }, { name: note, optional: true }]
+    environment-variables: [{ name: MODE }]
+`;
+const payload: InputFile = { name: "raw.json", payload_of: "run", size: 3, sha256: "abc" };
+
+/** Launches the pipeline \`p\`, whose body is given. */
+async function launch(
+  fixture: PipelineFixture,
+  body: string,
+  request: Partial<PlanRequest> = {},
+): Promise<string> {
+  const yaml = `${STEPS}- pipeline:\n    name: p\n${body.replace(/^/gm, "    ")}\n`;
+  return await fixture.launch(await plan(yaml, "p", request));
+}
+
+/** A node in YAML. */
+function node(name: string, step = "make", more = ""): string {
+  return `- { name: ${name}, type: execution, step: ${step}${more && `, ${more}`} }`;
+}
+
+const DIAMOND = `
+nodes:
+  ${node("a")}
+  ${node("b")}
+  ${node("c")}
+  ${node("d")}
+edges:
+  - [a.dependency.*, b.dependency.*]
+  - [a.dependency.*, c.dependency.*]
+  - [b.dependency.*, d.dependency.*]
+  - [c.dependency.*, d.dependency.*]
+`;
+
+Deno.test("pipeline: nodes start as soon as those before them have completed, side by side", async () => {
+  await using fixture = await PipelineFixture.make();
+  const id = await launch(fixture, DIAMOND);
+  await fixture.end(id, "a");
+  await fixture.launched(id, "b");
+  await fixture.launched(id, "c");
+  assertEquals(states(await fixture.record(id)), [
+    "a complete",
+    "b started",
+    "c started",
+    "d created",
+  ]);
+  await fixture.end(id, "b");
+  await fixture.until(id, (pipeline) => states(pipeline).includes("b complete"));
+  assertEquals(states(await fixture.record(id)).at(-1), "d created");
+  await fixture.end(id, "c");
+  const last = await fixture.end(id, "d");
+  assertEquals([last.pipeline_id, last.node, last.title, last.step], [id, "d", "d", "make"]);
+  assertEquals(last.engine, { type: "local", runner: "process" });
+  const { status, reason } = await fixture.ended(id);
+  assertEquals([status, reason], ["complete", undefined]);
+  assertEquals(fixture.submitted.map(({ node }) => node).sort(), ["a", "b", "c", "d"]);
+});
+
+const TWO = (edges: string, more = "") =>
+  `nodes:\n  ${node("a")}\n  ${node("b", "use", more)}\nedges:\n${edges}`;
+
+const carried: {
+  name: string;
+  edges: string;
+  more?: string;
+  inputs?: Record<string, [name: string, from: string][]>;
+  parameters?: Record<string, unknown>;
+  mode?: string;
+}[] = [
+  {
+    name: "an output by its name, in place of the default",
+    edges: "  - [a.output.model.pkl, b.input.data]",
+    inputs: { data: [["model.pkl", "model.pkl"]] },
+  },
+  {
+    name: "outputs by a pattern of names, wherever they lie",
+    edges: "  - [a.output.*.csv, b.input.data]",
+    inputs: { data: [["one.csv", "one.csv"], ["two.csv", "results/deep/two.csv"]] },
+  },
+  {
+    name: "outputs by a pattern of paths",
+    edges: "  - [a.output.results/**/*, b.input.data]",
+    inputs: { data: [["two.csv", "results/deep/two.csv"], ["x.txt", "results/x.txt"]] },
+  },
+  {
+    name: "with all of their folders",
+    edges: "  - [a.output.results/**/*, b.input.tree]",
+    inputs: {
+      tree: [["results/deep/two.csv", "results/deep/two.csv"], ["results/x.txt", "results/x.txt"]],
+    },
+  },
+  {
+    name: "with the folders that the pattern does not name",
+    edges: "  - [a.output.results/**/*, b.input.part]",
+    inputs: { part: [["deep/two.csv", "results/deep/two.csv"], ["x.txt", "results/x.txt"]] },
+  },
+  {
+    name: "several edges to one input",
+    edges: "  - [a.output.model.pkl, b.input.data]\n  - [a.output.one.csv, b.input.data]",
+    inputs: { data: [["model.pkl", "model.pkl"], ["one.csv", "one.csv"]] },
+  },
+  {
+    name: "appended to the default",
+    edges: "  - [a.output.model.pkl, b.input.data]",
+    more: "edge-merge-mode: append",
+    inputs: {
+      data: [["default.csv", "https://x.example/default.csv"], ["model.pkl", "model.pkl"]],
+    },
+  },
+  {
+    name: "an output that is not there leaves an optional input without files",
+    edges: "  - [a.output.gone, b.input.tree]",
+    inputs: {},
+  },
+  {
+    name: "the input of a node as that of the next",
+    edges: "  - [a.input.raw, b.input.data]",
+    inputs: { data: [["raw.json", "run"]] },
+  },
+  {
+    name: "metadata to a parameter",
+    edges: "  - [a.metadata.accuracy, b.parameter.rate]\n  - [a.metadata.a.b, b.parameter.note]",
+    parameters: { rate: 0.5, note: "deep" },
+  },
+  {
+    name: "metadata that is not there leaves the default",
+    edges: "  - [a.metadata.gone, b.parameter.rate]",
+    parameters: { rate: 5 },
+  },
+  {
+    name: "a parameter to a parameter",
+    edges: "  - [a.parameter.rate, b.parameter.rate]",
+    parameters: { rate: 1 },
+  },
+  {
+    name: "metadata to an environment variable",
+    edges: "  - [a.metadata.accuracy, b.environment-variable.MODE]",
+    mode: "0.5",
+  },
+  {
+    name: "an environment variable to another",
+    edges: "  - [a.environment-variable.MODE, b.environment-variable.MODE]",
+    mode: "slow",
+  },
+  {
+    name: "metadata with the URL of an input",
+    edges: "  - [a.metadata.url, b.input.data]",
+    inputs: { data: [["d.csv", "https://y.example/d.csv"]] },
+  },
+];
+
+Deno.test("pipeline: what edges carry", async (t) => {
+  for (const { name, edges, more, inputs, parameters, mode } of carried) {
+    await t.step(name, async () => {
+      await using fixture = await PipelineFixture.make();
+      const target = { payload: { target: "a.raw", file: payload } };
+      const id = await launch(fixture, TWO(edges, more), target);
+      await fixture.end(id, "a", {
+        outputs: ["model.pkl", "one.csv", "results/deep/two.csv", "results/x.txt"],
+        metadata: { accuracy: 0.5, "a": { b: "deep" }, url: "https://y.example/d.csv" },
+      });
+      const execution = await fixture.launched(id, "b");
+      if (inputs) {
+        const files = Object.entries(execution.inputs).map(([input, all]) => [
+          input,
+          all.map((file) => [
+            file.name,
+            "path" in file ? file.path : "url" in file ? file.url : file.payload_of,
+          ]),
+        ]).filter(([input]) => input !== "needed" && (input !== "data" || "data" in inputs));
+        assertEquals(Object.fromEntries(files), inputs);
+      }
+      if (parameters) {
+        assertEquals(execution.parameters, { ...execution.parameters, ...parameters });
+      }
+      if (mode) assertEquals(execution.environment_variables, { MODE: mode });
+    });
+  }
+});
+
+Deno.test("pipeline: a node that lacks what it needs fails with the reason", async () => {
+  await using fixture = await PipelineFixture.make();
+  const id = await launch(fixture, TWO("  - [a.output.gone*, b.input.needed]"));
+  await fixture.end(id, "a", { outputs: ["x"] });
+  const { status, nodes } = await fixture.ended(id);
+  assertEquals([status, ...nodes.map((each) => each.status)], ["error", "complete", "error"]);
+  assertEquals(
+    nodes[1]?.reason,
+    'Cannot run step "use": its input "needed" has no file; node "a" left no output "gone*"',
+  );
+});
+
+/** Four nodes: a fails, b is behind it, c beside it, d behind c. */
+const FAILING = (onError: string) => `
+nodes:
+  ${node("a", "make", `on-error: ${onError}`)}
+  ${node("b")}
+  ${node("c")}
+  ${node("d")}
+edges:
+  - [a.dependency.*, b.dependency.*]
+  - [c.dependency.*, d.dependency.*]
+`;
+
+Deno.test("pipeline: on-error stop-all stops everything", async () => {
+  await using fixture = await PipelineFixture.make();
+  const id = await launch(fixture, FAILING("stop-all"));
+  await fixture.launched(id, "c");
+  await fixture.end(id, "a", { status: "error", reason: "It broke" });
+  const pipeline = await fixture.ended(id);
+  assertEquals(states(pipeline), ["a error", "b skipped", "c stopped", "d skipped"]);
+  assertEquals([pipeline.status, pipeline.reason], ["error", 'Node "a" failed: It broke']);
+  assertEquals(fixture.submitted.length, 2);
+});
+
+Deno.test("pipeline: on-error stop-next lets the others go on", async () => {
+  await using fixture = await PipelineFixture.make();
+  const id = await launch(fixture, FAILING("stop-next"));
+  await fixture.end(id, "a", { status: "error", reason: "It broke" });
+  await fixture.end(id, "c");
+  await fixture.end(id, "d");
+  const pipeline = await fixture.ended(id);
+  assertEquals(states(pipeline), ["a error", "b skipped", "c complete", "d complete"]);
+  assertEquals([pipeline.status, pipeline.reason], ["error", 'Node "a": It broke']);
+});
+
+Deno.test("pipeline: on-error continue goes on as if nothing had happened", async () => {
+  await using fixture = await PipelineFixture.make();
+  const id = await launch(fixture, FAILING("continue"));
+  await fixture.end(id, "a", { status: "error" });
+  await fixture.end(id, "b");
+  await fixture.end(id, "c");
+  await fixture.end(id, "d");
+  const pipeline = await fixture.ended(id);
+  assertEquals(states(pipeline), ["a error", "b complete", "c complete", "d complete"]);
+  assertEquals(pipeline.status, "complete");
+});
+
+Deno.test("pipeline: on-error retry launches again, three times at most", async () => {
+  await using fixture = await PipelineFixture.make();
+  const id = await launch(fixture, FAILING("retry"));
+  await fixture.end(id, "c");
+  const ids = new Set<string>();
+  for (const attempt of [1, 2, 3]) {
+    ids.add((await fixture.end(id, "a", { status: "error", reason: `No ${attempt}` }, attempt)).id);
+  }
+  const pipeline = await fixture.ended(id);
+  assertEquals(ids.size, 3);
+  assertEquals(pipeline.nodes[0]?.attempts, 3);
+  assertEquals([pipeline.status, pipeline.reason], ["error", 'Node "a" failed: No 3']);
+
+  const other = await launch(fixture, FAILING("retry"));
+  await fixture.end(other, "a", { status: "error" });
+  await fixture.end(other, "a", {}, 2);
+  for (const name of ["b", "c", "d"]) await fixture.end(other, name);
+  assertEquals((await fixture.ended(other)).status, "complete");
+});
+
+const ACTING = (when: string, then: string, condition: string) => `
+nodes:
+  ${node("a", "make", `actions: [{ when: ${when}, if: ${condition}, then: ${then} }]`)}
+  ${node("b")}
+  ${node("c")}
+edges:
+  - [a.dependency.*, b.dependency.*]
+`;
+
+const actions: [
+  when: string,
+  then: string,
+  condition: string,
+  end: "complete" | "error",
+  status: string,
+  states: string[],
+][] = [
+  ["node-complete", "stop-pipeline", "metadata.accuracy < .8", "complete", "stopped", [
+    "a complete",
+    "b skipped",
+    "c stopped",
+  ]],
+  ["node-complete", "error-pipeline", "metadata.accuracy < .8", "complete", "error", [
+    "a complete",
+    "b skipped",
+    "c stopped",
+  ]],
+  ["node-complete", "stop-pipeline", "metadata.accuracy > .8", "complete", "complete", [
+    "a complete",
+    "b complete",
+    "c complete",
+  ]],
+  ["node-complete", "noop", "metadata.accuracy < .8", "complete", "complete", [
+    "a complete",
+    "b complete",
+    "c complete",
+  ]],
+  ["node-error", "stop-pipeline", "parameter.rate == 1", "error", "stopped", [
+    "a error",
+    "b skipped",
+    "c stopped",
+  ]],
+];
+
+Deno.test("pipeline: actions of nodes", async (t) => {
+  for (const [when, then, condition, end, status, expected] of actions) {
+    await t.step(`${when}: ${then} if ${condition}`, async () => {
+      await using fixture = await PipelineFixture.make();
+      const id = await launch(fixture, ACTING(when, then, condition));
+      await fixture.launched(id, "c");
+      await fixture.end(id, "a", { status: end, metadata: { accuracy: 0.5 } });
+      if (status === "complete") {
+        await fixture.end(id, "b");
+        await fixture.end(id, "c");
+      }
+      const pipeline = await fixture.ended(id);
+      assertEquals([pipeline.status, ...states(pipeline)], [status, ...expected]);
+    });
+  }
+});
+
+Deno.test("pipeline: node-starting actions keep a node from starting", async () => {
+  await using fixture = await PipelineFixture.make();
+  const id = await launch(fixture, ACTING("node-starting", "stop-pipeline", "parameter.rate == 1"));
+  const pipeline = await fixture.ended(id);
+  assertEquals([pipeline.status, ...states(pipeline)], [
+    "stopped",
+    "a skipped",
+    "b skipped",
+    "c skipped",
+  ]);
+  assertEquals(fixture.submitted, []);
+});
+
+Deno.test("pipeline: a node waits for approval before it starts", async () => {
+  await using fixture = await PipelineFixture.make();
+  const body = ACTING("node-starting", "require-approval", "parameter.rate == 1");
+  const id = await launch(fixture, body);
+  await fixture.end(id, "c");
+  await fixture.until(id, (pipeline) => states(pipeline).includes("c complete"));
+  assertEquals(states(await fixture.record(id)), [
+    "a awaiting_approval",
+    "b created",
+    "c complete",
+  ]);
+  assertEquals(await fixture.pipelines.approve(id, "b"), []);
+  await fixture.restart();
+  assertEquals(await fixture.pipelines.approve(id), ["a"]);
+  assertEquals(await fixture.pipelines.approve(id), []);
+  await fixture.end(id, "a");
+  await fixture.end(id, "b");
+  const { status, nodes } = await fixture.ended(id);
+  assertEquals(status, "complete");
+  assertEquals(nodes[0]?.approval?.when, "node-starting");
+  assert(nodes[0]?.approval?.approved_at !== undefined);
+});
+
+Deno.test("pipeline: the nodes behind one wait for the approval of its results", async () => {
+  await using fixture = await PipelineFixture.make();
+  const id = await launch(fixture, ACTING("node-complete", "require-approval", "metadata.x == 1"));
+  await fixture.end(id, "c");
+  await fixture.end(id, "a", { metadata: { x: 1 } });
+  await fixture.until(id, (pipeline) => states(pipeline).includes("a awaiting_approval"));
+  assertEquals(fixture.submitted.length, 2);
+  assertEquals(await fixture.pipelines.approve(id, "a"), ["a"]);
+  await fixture.end(id, "b");
+  assertEquals((await fixture.ended(id)).status, "complete");
+});
+
+Deno.test("pipeline: one that waits for approval can be stopped", async () => {
+  await using fixture = await PipelineFixture.make();
+  const id = await launch(
+    fixture,
+    ACTING("node-starting", "require-approval", "parameter.rate == 1"),
+  );
+  await fixture.launched(id, "c");
+  assertEquals(await fixture.pipelines.stop(id), true);
+  const pipeline = await fixture.ended(id);
+  assertEquals([pipeline.status, pipeline.reason], ["stopped", "Stopped by request"]);
+  assertEquals(states(pipeline), ["a skipped", "b skipped", "c stopped"]);
+  assertEquals(await fixture.pipelines.stop(id), false);
+  assertEquals(await fixture.pipelines.approve(id), []);
+  assertEquals(await fixture.pipelines.stop("00000000-0000-7000-8000-000000000000"), false);
+});
+
+Deno.test("pipeline: an execution that an operator stops counts as failed", async () => {
+  await using fixture = await PipelineFixture.make();
+  const id = await launch(fixture, FAILING("retry"));
+  await fixture.end(id, "a", { status: "stopped", reason: "Stopped by request" });
+  const pipeline = await fixture.ended(id);
+  assertEquals(pipeline.status, "error");
+  assertEquals(states(pipeline)[0], "a stopped");
+});
+
+Deno.test("pipeline: what was done before is taken over when the pipeline says so", async () => {
+  await using fixture = await PipelineFixture.make();
+  const body = `reuse-executions: true${TWO("  - [a.output.*, b.input.data]")}`.replace(
+    "truenodes",
+    "true\nnodes",
+  );
+  const target = { payload: { target: "a.raw", file: payload } };
+  const first = await launch(fixture, body, target);
+  const a = await fixture.end(first, "a", { outputs: ["x"], metadata: { m: 1 } });
+  const b = await fixture.end(first, "b");
+  await fixture.ended(first);
+
+  const same = { payload: { target: "a.raw", file: { ...payload, payload_of: "another run" } } };
+  const second = await fixture.ended(await launch(fixture, body, same));
+  assertEquals(second.status, "complete");
+  assertEquals(second.nodes.map(({ execution_id, reused }) => [execution_id, reused]), [
+    [a.id, true],
+    [b.id, true],
+  ]);
+  assertEquals(fixture.submitted.length, 2);
+
+  const other = { payload: { target: "a.raw", file: { ...payload, sha256: "other bytes" } } };
+  const third = await launch(fixture, body, other);
+  await fixture.end(third, "a", { outputs: ["x"] });
+  // Its own input has the same bytes as before.
+  assertEquals((await fixture.ended(third)).nodes.map(({ reused }) => reused), [undefined, true]);
+});

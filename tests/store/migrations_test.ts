@@ -1,0 +1,189 @@
+/**
+ * What an earlier version has stored is brought up to the present format: all of it, at whatever moment it
+ * was cut off before, and nothing else is changed. The folders of format 1 are written here by hand.
+ */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { join } from "node:path";
+import { derivedId, newId } from "../../src/ids.ts";
+import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
+import { migrate, MIGRATIONS } from "../../src/store/migrations.ts";
+import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
+import { temporaryFolder } from "../surroundings.ts";
+import { watchedKv } from "./fixture.ts";
+
+const DOCKER = { type: "local", runner: "docker" };
+/** The engine that executions of each project must have in the end; nobody knows `gone` any more. */
+const ENGINES: Record<string, unknown> = {
+  files: { type: "local" },
+  boxes: DOCKER,
+  gone: { type: "local" },
+};
+
+/** An execution as format 1 has it. */
+function executionOf1(project: string, place: number, padding = "") {
+  const run_id = newId(Date.UTC(2026, 0, 1) + place);
+  return {
+    id: derivedId(run_id, "0", "execution"),
+    run_id,
+    trigger_id: newId(0),
+    project,
+    commit: `~${"0".repeat(64)}`,
+    step: "copy",
+    title: "copy",
+    image: "debian",
+    command: `true ${padding}`,
+    inputs: {},
+    parameters: {},
+    environment_variables: {},
+    status: place % 3 === 0 ? "queued" : "complete",
+    created_at: "2026-01-01T00:00:00.000Z",
+    metadata: { place },
+    outputs: [],
+  };
+}
+
+type ExecutionOf1 = ReturnType<typeof executionOf1>;
+
+/** Writes a folder of format 1, and answers its executions. */
+async function writeFormat1(folder: string, count: number, padding = ""): Promise<ExecutionOf1[]> {
+  using kv = await Deno.openKv(join(folder, DATABASE_FILE));
+  await kv.set(keys.format(), 1);
+  const config_file = "valohai.yaml";
+  await kv.set(keys.project("files"), {
+    name: "files",
+    directory: "/files",
+    config_file,
+    engine: ENGINES.files,
+  });
+  await kv.set(keys.project("boxes"), {
+    name: "boxes",
+    directory: "/boxes",
+    config_file,
+    engine: DOCKER,
+  });
+  await kv.set(keys.run("some"), { id: "some", status: "completed" });
+  const names = Object.keys(ENGINES);
+  const executions = Array.from(
+    { length: count },
+    (_, place) => executionOf1(names[place % names.length] ?? "", place, padding),
+  );
+  for (let start = 0; start < count; start += 10) {
+    const operation = kv.atomic();
+    for (const execution of executions.slice(start, start + 10)) {
+      operation.set(keys.execution(execution.id), execution);
+    }
+    await operation.commit();
+  }
+  return executions;
+}
+
+async function assertMigrated(folder: string, executions: readonly ExecutionOf1[]): Promise<void> {
+  await using store = await openStore(folder);
+  assertEquals((await store.kv.get(keys.format())).value, FORMAT_VERSION);
+  assertEquals((await store.kv.get(keys.run("some"))).value, { id: "some", status: "completed" });
+  const stored = await Array.fromAsync(store.kv.list({ prefix: ["execution"] }));
+  assertEquals(stored.length, executions.length);
+  for (const [place, { value }] of stored.entries()) {
+    const execution = executions[place];
+    assert(execution);
+    assertEquals(value, { ...execution, engine: ENGINES[execution.project] });
+  }
+}
+
+Deno.test("there is a step from each format to the next", () => {
+  assertEquals(
+    MIGRATIONS.map(({ from }) => from),
+    Array.from({ length: FORMAT_VERSION - 1 }, (_, index) => index + 1),
+  );
+});
+
+Deno.test("format 1: each execution gets the engine of its project, and nothing else changes", async () => {
+  await using folder = await temporaryFolder();
+  const executions = await writeFormat1(folder.path, 1_000);
+  await assertMigrated(folder.path, executions);
+});
+
+Deno.test("format 1: large records fit into the commits", async () => {
+  await using folder = await temporaryFolder();
+  const executions = await writeFormat1(folder.path, 60, "x".repeat(55 * 1024));
+  await assertMigrated(folder.path, executions);
+});
+
+Deno.test("format 1: an engine that is there already stays", async () => {
+  await using folder = await temporaryFolder();
+  const [execution] = await writeFormat1(folder.path, 1);
+  assert(execution);
+  const stored = { ...execution, engine: DOCKER };
+  {
+    using kv = await Deno.openKv(join(folder.path, DATABASE_FILE));
+    await kv.set(keys.execution(execution.id), stored);
+  }
+  await using store = await openStore(folder.path);
+  assertEquals((await store.kv.get<unknown>(keys.execution(execution.id))).value, stored);
+});
+
+Deno.test("a migration that is cut off at any commit is gone on with at the next start", async () => {
+  await using folder = await temporaryFolder();
+  const executions = await writeFormat1(folder.path, 700);
+  const path = join(folder.path, DATABASE_FILE);
+  let seen = 0;
+  for (let cuts = 0;; cuts++) {
+    let commits = 0;
+    using inner = await Deno.openKv(path);
+    const kv = watchedKv(inner, (_commit, store) => {
+      if (commits++ < 1) return store();
+      throw new Error("the power is gone");
+    });
+    assertEquals((await inner.get(keys.format())).value, 1);
+    try {
+      await migrate(kv, { folder: folder.path, from: 1 });
+      seen = cuts;
+      break;
+    } catch (error) {
+      assert(error instanceof Error && error.message.includes("the power is gone"));
+    }
+  }
+  assert(seen >= 3, `cut off ${seen} times`);
+  await assertMigrated(folder.path, executions);
+});
+
+Deno.test("a migration that is killed is gone on with at the next start", async () => {
+  await using folder = await temporaryFolder();
+  const executions = await writeFormat1(folder.path, 700);
+  const program = import.meta.resolve("./migrate_and_wait.ts");
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", "--unstable-kv", "--allow-all", program, folder.path, "2"],
+    stdout: "piped",
+  }).spawn();
+  const reader = child.stdout.getReader();
+  await reader.read();
+  child.kill("SIGKILL");
+  await child.status;
+  await reader.cancel();
+  {
+    using kv = await Deno.openKv(join(folder.path, DATABASE_FILE));
+    assertEquals((await kv.get(keys.format())).value, 1);
+    const stored = await Array.fromAsync(kv.list<object>({ prefix: ["execution"] }));
+    const done = stored.filter(({ value }) => "engine" in value).length;
+    assert(done > 0 && done < executions.length, `${done} were done when it was killed`);
+  }
+  await assertMigrated(folder.path, executions);
+});
+
+Deno.test("a folder of an earlier format can be opened to be read only", async () => {
+  await using folder = await temporaryFolder();
+  const [execution] = await writeFormat1(folder.path, 1);
+  assert(execution);
+  {
+    await using store = await openStore(folder.path, { keepFormat: true });
+    assertEquals((await store.kv.get<unknown>(keys.execution(execution.id))).value, execution);
+    assertEquals((await store.kv.get(keys.format())).value, 1);
+  }
+  using kv = await Deno.openKv(join(folder.path, DATABASE_FILE));
+  await kv.set(keys.format(), FORMAT_VERSION + 1);
+  await assertRejects(
+    () => openStore(folder.path, { keepFormat: true }),
+    Error,
+    "a newer version of Hooklaunch has written it",
+  );
+});

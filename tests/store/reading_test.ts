@@ -1,0 +1,169 @@
+/**
+ * Damaged records: values that the database cannot decode, and values that are not what they must be.
+ * What is whole beside them is found.
+ */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { newId } from "../../src/ids.ts";
+import { keys } from "../../src/store/keys.ts";
+import { CHUNK_BYTES, CorruptPayloadError, readPayload } from "../../src/store/payloads.ts";
+import { readValue, scan } from "../../src/store/reading.ts";
+import {
+  acceptWrites,
+  damagedRun,
+  endedRunsMadeBefore,
+  endWrites,
+  getPending,
+  getRun,
+  listPending,
+  listTriggerRuns,
+  pendingEntries,
+} from "../../src/store/runs.ts";
+import { DATABASE_FILE } from "../../src/store/store.ts";
+import { pendingOf, storePending, TRIGGER_ID } from "../runs/fixture.ts";
+import { openTestStore, storeInMemory, type TestStore } from "./fixture.ts";
+
+const NOW_MS = Date.UTC(2026, 0, 1);
+
+/** Overwrites the bytes of the values under a first part, as a disk that lies would. */
+function damage({ folder }: TestStore, first: string, ids: readonly string[]): void {
+  const database = new DatabaseSync(join(folder, DATABASE_FILE));
+  const hex = (text: string) => new TextEncoder().encode(text).toHex().toUpperCase();
+  const update = database.prepare(
+    "update kv set v = x'ff0fdeadbeef' where hex(k) like ? || '%' and instr(hex(k), ?) > 0",
+  );
+  for (const id of ids) {
+    const { changes } = update.run(`02${hex(first)}00`, hex(id));
+    assert(Number(changes) > 0, `there is no ${first} of ${id}`);
+  }
+  database.close();
+}
+
+const places: { name: string; damaged: number[] }[] = [
+  { name: "the first", damaged: [0] },
+  { name: "the last", damaged: [249] },
+  { name: "two in a row", damaged: [100, 101] },
+  { name: "some in every batch", damaged: [3, 99, 100, 199, 200, 248] },
+  { name: "all", damaged: Array.from({ length: 250 }, (_, at) => at) },
+];
+
+for (const { name, damaged } of places) {
+  Deno.test(`a scan finds every entry, with no value for those that cannot be decoded: ${name}`, async () => {
+    await using open = await openTestStore();
+    const { kv, committer } = open.store;
+    const ids = Array.from({ length: name === "all" ? 3 : 250 }, (_, at) => newId(NOW_MS + at));
+    await committer.write(ids.map((id, at) => ({ key: ["pending", id], value: at })));
+    await committer.write([
+      { key: ["payload", ids[0] ?? "", 0], value: 1 },
+      { key: ["run", ids[0] ?? ""], value: 1 },
+    ]);
+    const bad = damaged.flatMap((at) => ids[at] ?? []);
+    damage(open, "pending", bad);
+    const found = await Array.fromAsync(scan(kv, ["pending"]));
+    assertEquals(found.map(({ key }) => key), ids.map((id) => ["pending", id]));
+    assertEquals(
+      found.map(({ value }) => value),
+      ids.map((id, at) => bad.includes(id) ? undefined : at),
+    );
+    const after = await Array.fromAsync(scan(kv, ["pending"], { after: ids[1], batchSize: 2 }));
+    assertEquals(after.map(({ key }) => key[1]), ids.slice(2));
+  });
+}
+
+Deno.test("a value that cannot be decoded reads as none, and other failures are not hidden", async () => {
+  await using open = await openTestStore();
+  const id = newId(NOW_MS);
+  await open.store.kv.set(["run", id], { a: 1 });
+  assertEquals(await readValue(open.store.kv, ["run", id]), { a: 1 });
+  damage(open, "run", [id]);
+  assertEquals(await readValue(open.store.kv, ["run", id]), null);
+  await assertRejects(() => readValue(open.store.kv, ["run", "x".repeat(3_000)]), TypeError);
+});
+
+const garbage: { name: string; value: unknown }[] = [
+  { name: "a number", value: 7 },
+  { name: "null", value: null },
+  { name: "bytes", value: new Uint8Array([1, 2, 3]) },
+  { name: "an empty object", value: {} },
+  { name: "a run without a payload", value: { run: { id: "x" }, actions: [], worker: "w" } },
+  { name: "another run", value: pendingOf() },
+  { name: "actions that are none", value: { ...pendingOf(), actions: [null] } },
+];
+
+for (const { name, value } of garbage) {
+  Deno.test(`a record that holds ${name} is no run, and hides none`, async () => {
+    await using store = await storeInMemory();
+    const [before = "", bad = "", after = ""] = await storePending(store, [
+      pendingOf(),
+      pendingOf(),
+      pendingOf(),
+    ]);
+    await store.kv.set(keys.pending(bad), value);
+    const whole = (await Array.fromAsync(listPending(store))).map(({ run }) => run.id);
+    assertEquals(whole, [before, after]);
+    const entries = await Array.fromAsync(pendingEntries(store));
+    assertEquals(entries.map(({ key, pending }) => [key[1], pending?.run.id]), [
+      [before, before],
+      [bad, undefined],
+      [after, after],
+    ]);
+    assertEquals(await getPending(store, bad), undefined);
+    assertEquals(await getRun(store, bad), undefined);
+    const { runs } = await listTriggerRuns(store, TRIGGER_ID, { limit: 10 });
+    assertEquals(runs.map(({ id }) => id), [after, before]);
+  });
+}
+
+Deno.test("an ended run whose record is damaged is cleaned up with its whole payload", async () => {
+  await using open = await openTestStore();
+  const { store } = open;
+  const pending = pendingOf();
+  const { id } = pending.run;
+  pending.run.payload = { size: 100, sha256: "" };
+  await store.committer.write(acceptWrites(pending, new Uint8Array(100)));
+  await store.committer.write(endWrites({ ...pending.run, status: "completed" }));
+  const other = pendingOf();
+  await store.committer.write(endWrites({ ...other.run, status: "completed" }));
+  await store.kv.set(keys.trigger(TRIGGER_ID), {});
+  damage(open, "run", [id]);
+  assertEquals(await getRun(store, id), undefined);
+  const found = await endedRunsMadeBefore(store, Date.now() + 1e9, { limit: 10 });
+  assertEquals(found.map((run) => run.id), [id, other.run.id]);
+  assertEquals(found[0]?.payload.size, CHUNK_BYTES);
+  assertEquals(found[0]?.trigger_id, TRIGGER_ID);
+});
+
+Deno.test("of a damaged run its time and its failure are told, and its trigger where one lists it", async () => {
+  await using store = await storeInMemory();
+  const pending = pendingOf({ time_ms: NOW_MS });
+  await storePending(store, [pending]);
+  const { id } = pending.run;
+  assertEquals((await damagedRun(store, id)).trigger_id, "");
+  await store.kv.set(keys.trigger(TRIGGER_ID), {});
+  const run = await damagedRun(store, id);
+  assertEquals([run.trigger_id, run.status], [TRIGGER_ID, "error"]);
+  assertEquals(run.created_at, new Date(NOW_MS).toISOString());
+  assertEquals((await damagedRun(store, "no id")).created_at, "1970-01-01T00:00:00.000Z");
+});
+
+Deno.test("a payload that is not the bytes that came is not given out as if it were", async (t) => {
+  const body = new Uint8Array(50).map((_, at) => at);
+  const sha256 = createHash("sha256").update(body).digest("hex");
+  const cases: { name: string; value: unknown; isGood?: boolean }[] = [
+    { name: "the bytes", value: body, isGood: true },
+    { name: "another byte", value: body.with(7, 9) },
+    { name: "text of that length", value: "x".repeat(50) },
+    { name: "a list of that length", value: Array.from(body) },
+  ];
+  for (const { name, value, isGood } of cases) {
+    await t.step(name, async () => {
+      await using store = await storeInMemory();
+      await store.kv.set(keys.payload("r", 0), value);
+      const read = Array.fromAsync(readPayload(store, "r", 50, sha256));
+      if (isGood) assertEquals(await read, [body]);
+      else await assertRejects(() => read, CorruptPayloadError);
+    });
+  }
+});
