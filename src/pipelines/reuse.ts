@@ -47,3 +47,13 @@ function identityOf(file: InputFile): string[] {
   if ("url" in file) return [file.name, file.url];
   return [file.name, file.sha256 ?? file.payload_of];
 }
+
+/** Forgets a complete execution, so that no pipeline takes it any more. */
+export async function forgetReusable(store: Store, execution: Execution): Promise<void> {
+  if (execution.pipeline_id === undefined) return;
+  const { key } = reusableWrite(execution);
+  // A later execution may have taken its place.
+  if ((await store.kv.get<string>(key)).value === execution.id) {
+    await store.committer.write([{ key }]);
+  }
+}

@@ -9,12 +9,11 @@ import type { Clock } from "../clock.ts";
 import type { Engines } from "../engines/mod.ts";
 import { messageOf } from "../errors.ts";
 import type { Projects } from "../projects/mod.ts";
-import {
-  endedExecutionsMadeBefore,
-  openExecutionCommits,
-  removeExecution,
-} from "../store/executions.ts";
+import { findNeeded, type Needed } from "../pipelines/cleanup.ts";
+import { forgetReusable } from "../pipelines/reuse.ts";
+import { endedExecutionsMadeBefore, removeExecution } from "../store/executions.ts";
 import { abandonedUploads, removeUpload } from "../store/payloads.ts";
+import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/pipelines.ts";
 import { endedRunsMadeBefore, removeRunWrites } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
 import { loggedTriggers, removeEntriesBefore } from "../store/trigger_log.ts";
@@ -44,6 +43,7 @@ export interface CleanupParts {
 /** How much was removed. */
 export interface CleanupReport {
   runs: number;
+  pipelines: number;
   executions: number;
   log_entries: number;
   uploads: number;
@@ -60,21 +60,25 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   const before_ms = parts.clock.now() - parts.retention_days * DAY_MS;
   const report: CleanupReport = {
     runs: 0,
+    pipelines: 0,
     executions: 0,
     log_entries: 0,
     uploads: 0,
     leftovers: 0,
   };
+  const needed = await findNeeded(parts.store);
+  const old: Old = { before_ms, needed };
   const steps: [what: string, step: () => Promise<void>][] = [
-    ["runs", async () => void (report.runs = await removeRuns(parts, before_ms))],
-    ["executions", async () => void (report.executions = await removeExecutions(parts, before_ms))],
+    ["runs", async () => void (report.runs = await removeRuns(parts, old))],
+    ["pipelines", async () => void (report.pipelines = await removePipelines(parts, old))],
+    ["executions", async () => void (report.executions = await removeExecutions(parts, old))],
     ["log entries", async () => void (report.log_entries = await removeLogs(parts, before_ms))],
     ["uploads", async () => void (report.uploads = await removeUploads(parts))],
     [
       "leftovers of triggers",
       async () => void (report.leftovers = await removeAllLeftovers(parts)),
     ],
-    ["trees", () => pruneTrees(parts)],
+    ["trees", async () => void await parts.projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS)],
   ];
   for (const [what, step] of steps) {
     try {
@@ -84,21 +88,31 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
     }
   }
   log.info(
-    "Removed {runs} runs, {executions} executions, {log_entries} log entries, {uploads} uploads, " +
-      "{leftovers} leftovers of triggers",
+    "Removed {runs} runs, {pipelines} pipelines, {executions} executions, " +
+      "{log_entries} log entries, {uploads} uploads, {leftovers} leftovers of triggers",
     { ...report },
   );
   return report;
 }
 
-async function removeRuns({ store, signal }: CleanupParts, before_ms: number): Promise<number> {
+/** What is removed: what is older than this, and not needed any more. */
+interface Old {
+  before_ms: number;
+  needed: Needed;
+}
+
+async function removeRuns(
+  { store, signal }: CleanupParts,
+  { before_ms, needed }: Old,
+): Promise<number> {
   let removed = 0;
   let after: string | undefined;
   while (!signal.aborted) {
     const page = { limit: STEP_SIZE, ...(after === undefined ? {} : { after }) };
     const runs = await endedRunsMadeBefore(store, before_ms, page);
-    await store.committer.writeInParts(runs.flatMap(removeRunWrites));
-    removed += runs.length;
+    const unneeded = runs.filter(({ id }) => !needed.runs.has(id));
+    await store.committer.writeInParts(unneeded.flatMap(removeRunWrites));
+    removed += unneeded.length;
     after = runs.at(-1)?.id;
     if (runs.length < STEP_SIZE) break;
     await pause();
@@ -106,19 +120,42 @@ async function removeRuns({ store, signal }: CleanupParts, before_ms: number): P
   return removed;
 }
 
+async function removePipelines(
+  { store, signal }: CleanupParts,
+  { before_ms, needed }: Old,
+): Promise<number> {
+  let removed = 0;
+  let after: string | undefined;
+  while (!signal.aborted) {
+    const page = { limit: STEP_SIZE, ...(after === undefined ? {} : { after }) };
+    const { ended, last, isEnd } = await endedPipelinesMadeBefore(store, before_ms, page);
+    const unneeded = ended.filter(({ id }) => !needed.pipelines.has(id));
+    await store.committer.writeInParts(unneeded.flatMap(({ id }) => removePipelineWrites(id)));
+    removed += unneeded.length;
+    after = last;
+    if (isEnd) break;
+    await pause();
+  }
+  return removed;
+}
+
 async function removeExecutions(
   { store, engines, signal }: CleanupParts,
-  before_ms: number,
+  { before_ms, needed }: Old,
 ): Promise<number> {
   let removed = 0;
   let after: string | undefined;
   while (!signal.aborted) {
     const page = { limit: STEP_SIZE, ...(after === undefined ? {} : { after }) };
     const { ended, last, isEnd } = await endedExecutionsMadeBefore(store, before_ms, page);
-    for (const { id } of ended) {
+    for (const execution of ended) {
+      const { id, pipeline_id = "" } = execution;
+      // What it left behind may be an input of nodes that have not started.
+      if (needed.pipelines.has(pipeline_id)) continue;
       try {
         // The folder first: a record without a folder can be removed again, a folder without a record not.
         await engines.forget(id);
+        await forgetReusable(store, execution);
         await removeExecution(store, id);
         removed++;
       } catch (error) {
@@ -163,10 +200,6 @@ async function removeAllLeftovers({ store, signal }: CleanupParts): Promise<numb
     }
   }
   return removed;
-}
-
-async function pruneTrees({ store, projects }: CleanupParts): Promise<void> {
-  await projects.pruneTrees(await openExecutionCommits(store), TREE_AGE_MAX_MS);
 }
 
 function pause(): Promise<void> {

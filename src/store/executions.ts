@@ -152,13 +152,6 @@ export async function* openExecutions(
   for await (const { key, value } of entries) yield { id: String(key[1]), status: value };
 }
 
-/** The `project/commit` of every execution that has not ended. */
-export async function openExecutionCommits(store: Store): Promise<Set<string>> {
-  const open = await Array.fromAsync(openExecutions(store));
-  const executions = await getExecutions(store, open.map(({ id }) => id));
-  return new Set(executions.map(({ project, commit }) => `${project}/${commit}`));
-}
-
 /**
  * The ended ones among the oldest executions that were made before a time.
  *

@@ -4,9 +4,11 @@
  */
 import { assertEquals } from "@std/assert";
 import { newId } from "../../src/ids.ts";
+import { reusableWrite } from "../../src/pipelines/reuse.ts";
 import { cleanUp, type CleanupParts, type CleanupReport } from "../../src/runs/cleanup.ts";
 import { type Execution, type ExecutionStatus, saveExecution } from "../../src/store/executions.ts";
 import { CHUNK_BYTES, uploadPayload } from "../../src/store/payloads.ts";
+import { createPipelineWrites, type PipelineStatus } from "../../src/store/pipelines.ts";
 import { endWrites, type Run } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { TriggerLog } from "../../src/store/trigger_log.ts";
@@ -25,6 +27,7 @@ const RETENTION_DAYS = 30;
 const LEFTOVERS = ["rate", "delivery", "trigger_log"];
 const NOTHING: CleanupReport = {
   runs: 0,
+  pipelines: 0,
   executions: 0,
   log_entries: 0,
   uploads: 0,
@@ -122,6 +125,76 @@ Deno.test("many old runs go, and the young ones stay as they are", async () => {
   assertEquals(await storedUnder(store, "payload"), young);
   const index = await Array.fromAsync(store.kv.list({ prefix: ["trigger_run", TRIGGER_ID] }));
   assertEquals(index.map(({ key }) => key[2]), young);
+});
+
+/** Stores an ended pipeline of a run, with one node and its execution. */
+async function makePipeline(store: Store, run: Run, status: PipelineStatus): Promise<string> {
+  const time_ms = Date.parse(run.created_at);
+  const id = newId(time_ms);
+  const execution = executionOf({
+    id: newId(time_ms),
+    run_id: run.id,
+    pipeline_id: id,
+    commit: `commit of ${id}`,
+    status: "complete",
+  });
+  await store.committer.commit(saveExecution(execution));
+  await store.committer.write([reusableWrite(execution)]);
+  const node = { name: "a", status: "complete", execution_id: execution.id } as const;
+  await store.committer.write(createPipelineWrites({
+    id,
+    run_id: run.id,
+    trigger_id: run.trigger_id,
+    project: "files",
+    commit: execution.commit,
+    name: "p",
+    title: "p",
+    status,
+    created_at: run.created_at,
+    nodes: [{ ...node, step: "s", attempts: 1 }],
+  }, {
+    nodes: [{
+      name: "a",
+      commit: execution.commit,
+      step: {},
+      parameters: {},
+      inputs: {},
+      actions: [],
+      on_error: "stop-all",
+      edge_merge_mode: "replace",
+    }],
+    edges: [],
+    reuse_executions: true,
+    parameters: {},
+  }));
+  return id;
+}
+
+Deno.test("pipelines go with their executions, but those under way and those that are copied", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const made = async (status: PipelineStatus) =>
+    await makePipeline(store, await makeRun(store, clock), status);
+  await made("complete");
+  const open = await made("started");
+  const copied = await made("error");
+  const action = { type: "copy_pipeline", source_pipeline: copied };
+  const time = new Date(clock.now()).toISOString();
+  await putStoredTrigger(store, {
+    id: newId(clock.now()),
+    name: "copies",
+    created_at: time,
+    updated_at: time,
+    settings: { actions: [action] },
+  });
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  const { report, told } = await cleanUpAt(store, clock);
+  assertEquals(report, { ...NOTHING, runs: 1, pipelines: 1, executions: 1 });
+  assertEquals((await storedUnder(store, "pipeline")).sort(), [open, copied].sort());
+  for (const kind of ["run", "payload", "execution", "reusable"]) {
+    assertEquals((await storedUnder(store, kind)).length, 2, kind);
+  }
+  assertEquals(told.inUse, new Set([`files/commit of ${open}`, `files/commit of ${copied}`]));
 });
 
 Deno.test("ended executions go with what the engine keeps of them, open and young ones stay", async () => {

@@ -133,10 +133,19 @@ function followAnswer(
   );
 }
 
-/** An execution as the API shows it. */
-function show({ engine_state: _state, outputs, ...execution }: Execution) {
+/** An execution as the API shows it: without the credentials in the URLs of its inputs. */
+function show({ engine_state: _state, outputs, inputs, ...execution }: Execution) {
+  const shown = Object.entries(inputs).map(([name, files]) => [
+    name,
+    files.map((file) => "url" in file ? { ...file, url: withoutCredentials(file.url) } : file),
+  ]);
   return {
     ...execution,
+    inputs: Object.fromEntries(shown),
     outputs: outputs.map((output) => ({ ...output, datum_id: datumId(execution.id, output.path) })),
   };
+}
+
+function withoutCredentials(url: string): string {
+  return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, "$1********@");
 }

@@ -220,3 +220,16 @@ Deno.test("an execution is stopped", async () => {
   assertEquals([ended.status, ended.reason], ["stopped", "Stopped by request"]);
   assertEquals((await service.api("POST", `executions/${id}/stop/`)).body.status, "stopped");
 });
+
+Deno.test("an execution does not show the credentials in the URLs of its inputs", async () => {
+  await using routes = await serveRoutes();
+  const url = "https://someone:s3cret@files.example/a.csv?x=@";
+  const id = await storeExecution(routes.store, { inputs: { data: [{ name: "a.csv", url }] } });
+  for (const path of ["executions/", `executions/${id}/`]) {
+    const answer = await fetch(`${routes.url}/api/v0/${path}`);
+    const text = await answer.text();
+    assertEquals(answer.status, 200, text);
+    assertStringIncludes(text, "https://********@files.example/a.csv?x=@");
+    assert(!text.includes("s3cret"));
+  }
+});
