@@ -102,6 +102,7 @@ export class Turn {
     const { on_error } = nodeOf(this.#plan, node.name);
     if (on_error === "retry" && node.attempts < ATTEMPTS_MAX && !this.#isEnding) {
       node.status = "created";
+      node.reason = shortened(reason);
     } else this.#fail(node, reason, execution);
   }
 
@@ -115,13 +116,13 @@ export class Turn {
 
   #stopped(node: NodeState, reason: string): void {
     node.status = "stopped";
-    node.reason = reason.slice(0, REASON_LENGTH_MAX);
+    node.reason = shortened(reason);
     this.#endByFailure(node);
   }
 
   #fail(node: NodeState, reason: string, execution?: Execution): void {
     node.status = "error";
-    node.reason = reason.slice(0, REASON_LENGTH_MAX);
+    node.reason = shortened(reason);
     if (execution) this.#apply("node-error", node, execution);
     this.#endByFailure(node);
   }
@@ -136,7 +137,9 @@ export class Turn {
   /** Does what is to be done with a node that has not started; whether that has changed anything. */
   async #consider(node: NodeState): Promise<boolean> {
     if (this.#isEnding) {
-      skip(node, "The pipeline ended before");
+      // One that was to be launched again has failed already.
+      if (node.attempts > 0) node.status = "error";
+      else skip(node, "The pipeline ended before");
       return true;
     }
     const before = nodesBefore(this.#plan, node.name).map((name) => this.#stateOf(name));
@@ -218,6 +221,7 @@ export class Turn {
     node.status = "started";
     node.execution_id = execution.id;
     node.attempts++;
+    delete node.reason;
     this.#executions.set(node.name, execution);
     try {
       // With the record of the pipeline: a node that has launched an execution never does so again.
@@ -306,6 +310,10 @@ export function endPipeline(pipeline: Pipeline, ending: "stopped" | "error", rea
   pipeline.ending = ending;
   pipeline.status = "stopping";
   pipeline.reason = reason;
+}
+
+function shortened(reason: string): string {
+  return reason.slice(0, REASON_LENGTH_MAX);
 }
 
 function skip(node: NodeState, reason: string): void {

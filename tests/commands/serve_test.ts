@@ -78,7 +78,7 @@ Deno.test("the periodic work is registered, runs, and does not keep the service 
   // Makes each cron fire that many milliseconds from its registration.
   const soon = { DENO_CRON_TEST_SCHEDULE_OFFSET: "200", HOOKLAUNCH_ADMIN_TOKEN: TOKEN };
   await using service = hooklaunch(args, soon);
-  await service.expect(/Removed 0 runs, 0 executions, 0 log entries, 0 uploads/);
+  await service.expect(/Removed 0 runs, 0 pipelines, 0 executions, 0 log entries, 0 uploads/);
   service.child.kill("SIGTERM");
   assertEquals((await service.end()).code, 0, service.printed());
 });
