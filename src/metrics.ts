@@ -4,8 +4,9 @@
  * @module
  */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { ExecutionStatus } from "./store/executions.ts";
-import type { RunStatus } from "./store/runs.ts";
+import { type Execution, hasEnded } from "./store/executions.ts";
+import type { Pipeline } from "./store/pipelines.ts";
+import type { Run } from "./store/runs.ts";
 
 /** Seconds, from a commit of a fast disk to a request that waits for a slow one. */
 const LATENCY_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -29,19 +30,19 @@ export interface Gauged {
 export class Metrics {
   readonly #registry = new Registry();
   readonly #launches = this.#add(
-    new Counter({
-      name: "hooklaunch_launches_total",
-      help: "Requests at launch URLs, by what became of them and the condition that refused them",
-      labelNames: ["outcome", "condition"],
+    new Histogram({
+      name: "hooklaunch_launch_seconds",
+      help: "From the arrival of a request at a launch URL to its answer, by the answer's status",
+      labelNames: ["status"],
+      buckets: LATENCY_S,
       registers: [],
     }),
   );
-  readonly #answered = this.#add(
-    new Histogram({
-      name: "hooklaunch_launch_seconds",
-      help: "From a launch's arrival to its answer, by what became of it",
-      labelNames: ["outcome"],
-      buckets: LATENCY_S,
+  readonly #refusals = this.#add(
+    new Counter({
+      name: "hooklaunch_refusals_total",
+      help: "Requests of senders that a condition refused, by the condition",
+      labelNames: ["condition"],
       registers: [],
     }),
   );
@@ -80,6 +81,16 @@ export class Metrics {
     }),
   );
 
+  readonly #pipelines = this.#add(
+    new Histogram({
+      name: "hooklaunch_pipeline_seconds",
+      help: "From a pipeline's launch to its end, by how it ended",
+      labelNames: ["status"],
+      buckets: DURATION_S,
+      registers: [],
+    }),
+  );
+
   constructor(gauged: Gauged) {
     this.#gauge("hooklaunch_backlog", "Accepted runs that have work before them", gauged.backlog);
     this.#gauge(
@@ -96,15 +107,14 @@ export class Metrics {
     this.#gauge("hooklaunch_memory_bytes", "Bytes of the process in memory", gauged.memoryBytes);
   }
 
-  /** Counts a launch: what became of it, and how many milliseconds that took. */
-  launch(outcome: string, duration_ms: number): void {
-    if (outcome !== "refused") this.#launches.inc({ outcome, condition: "" });
-    this.#answered.observe({ outcome }, duration_ms / 1_000);
+  /** Counts a request at a launch URL: how it was answered, after how many milliseconds. */
+  launch(status: number, duration_ms: number): void {
+    this.#launches.observe({ status }, duration_ms / 1_000);
   }
 
-  /** Counts a launch that a condition refused. */
+  /** Counts a request that a condition refused. */
   refused(condition: string): void {
-    this.#launches.inc({ outcome: "refused", condition });
+    this.#refusals.inc({ condition });
   }
 
   /** Counts a commit. */
@@ -114,13 +124,18 @@ export class Metrics {
   }
 
   /** Counts a run that has ended. */
-  run(status: RunStatus, duration_ms: number): void {
-    this.#runs.observe({ status }, duration_ms / 1_000);
+  run({ status, created_at, ended_at = created_at }: Run): void {
+    this.#runs.observe({ status }, secondsBetween(created_at, ended_at));
   }
 
-  /** Counts an execution that has ended. */
-  execution(status: ExecutionStatus, duration_s: number): void {
-    this.#executions.observe({ status }, duration_s);
+  /** Counts an execution, once it has ended. */
+  execution({ status, duration = 0 }: Execution): void {
+    if (hasEnded(status)) this.#executions.observe({ status }, duration);
+  }
+
+  /** Counts a pipeline that has ended. */
+  pipeline({ status, created_at, ended_at = created_at }: Pipeline): void {
+    this.#pipelines.observe({ status }, secondsBetween(created_at, ended_at));
   }
 
   /** All of it in Prometheus' text format, and the content type of that. */
@@ -143,4 +158,8 @@ export class Metrics {
       },
     });
   }
+}
+
+function secondsBetween(start: string, end: string): number {
+  return Math.max(0, Date.parse(end) - Date.parse(start)) / 1_000;
 }

@@ -35,12 +35,14 @@ export async function copyDatabase(source: string, target: string): Promise<void
       database.close();
     }
   } catch (error) {
-    throw new BackupError(`Cannot copy the database ${source}: ${messageOf(error)}`);
+    throw new BackupError(
+      `Cannot copy the database ${source} to ${target}: ${messageOf(error)}`,
+    );
   }
   await Deno.chmod(target, 0o600);
   const problem = problemOf(target);
   if (problem === undefined) return;
-  throw new BackupError(`Cannot back up the database ${source}: it is damaged: ${problem}`);
+  throw new BackupError(`Cannot back up the database ${source}: ${problem}`);
 }
 
 /** Sees to it that a database that was closed is all in its one file, and on disk. */
@@ -55,17 +57,20 @@ export async function settleDatabase(path: string): Promise<void> {
   await file.sync();
 }
 
-/** What is wrong with a database; undefined when nothing is. */
-function problemOf(path: string): string | undefined {
+/** What is wrong with a database that nobody has open; undefined when nothing is. */
+export function problemOf(path: string): string | undefined {
   try {
     const database = new DatabaseSync(path);
     try {
       const [found] = Object.values(database.prepare("PRAGMA quick_check(1)").get() ?? {});
-      return found === "ok" ? undefined : String(found);
+      if (found !== "ok") return `it is damaged: ${found}`;
+      // Any short file is an empty database to SQLite, and Deno KV would make one of its own of that.
+      if (database.prepare("SELECT 1 FROM kv LIMIT 1").get() === undefined) return "it is empty";
+      return undefined;
     } finally {
       database.close();
     }
   } catch (error) {
-    return messageOf(error);
+    return `it is no database of Hooklaunch, or is damaged: ${messageOf(error)}`;
   }
 }

@@ -15,7 +15,7 @@ import { keys } from "../store/keys.ts";
 import { readValue } from "../store/reading.ts";
 import { DATABASE_FILE, LOCK_FILE, lockDataFolder, openStore } from "../store/store.ts";
 import { extractArchive, type ExtractedArchive } from "./archive_reader.ts";
-import { settleDatabase } from "./database.ts";
+import { problemOf, settleDatabase } from "./database.ts";
 import { BackupError } from "./error.ts";
 
 /** What may be in a data folder that counts as empty: the lock, and what a new disk has. */
@@ -83,6 +83,10 @@ async function prepare(folder: string): Promise<string[]> {
   const path = join(folder, DATABASE_FILE);
   if (!await Deno.lstat(path).then(({ isFile }) => isFile, () => false)) {
     throw new BackupError("Cannot restore this backup: it has no database");
+  }
+  const problem = problemOf(path);
+  if (problem !== undefined) {
+    throw new BackupError(`Cannot restore this backup: its database cannot be used: ${problem}`);
   }
   const interrupted: string[] = [];
   try {

@@ -284,14 +284,17 @@ Deno.test("backup of a stopped service", async (t) => {
     assertStringIncludes(new TextDecoder().decode(stderr), `sha256 ${sha256(stdout)}`);
   });
   await t.step("tells what is not there any more", async () => {
-    const path = `executions/${folder.execution}/outputs/payload`;
+    const path = `executions/${folder.execution}/outputs/payload.txt`;
     await Deno.rename(`${data}/${path}`, `${folder.path}/kept`);
     const missing = await backup(`${folder.path}/flawed.tar.gz`);
     await Deno.writeTextFile(`${data}/${path}`, "other bytes");
     const changed = await backup(`${folder.path}/flawed.tar.gz`, "--force");
     await Deno.rename(`${folder.path}/kept`, `${data}/${path}`);
     assertMatch(missing.printed, /Not as it should be: .*outputs are not there any more/);
-    assertMatch(changed.printed, /Not as it should be: .*payload": It is not what its record says/);
+    assertMatch(
+      changed.printed,
+      /Not as it should be: .*payload.txt": It is not what its record says/,
+    );
   });
   await t.step("leaves nothing when it fails", async () => {
     const before = await namesIn(`${folder.path}/backups`);

@@ -1,0 +1,207 @@
+/**
+ * Restoring: all of a backup or nothing. Whatever is refused leaves everything as it was.
+ */
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import fc from "fast-check";
+import { packTar, type ParsedTarEntryWithData, type TarHeader, unpackTar } from "modern-tar";
+import { BackupError } from "../../src/backup/error.ts";
+import { getExecution } from "../../src/store/executions.ts";
+import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
+import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
+import {
+  contentsOf,
+  ENDED,
+  file,
+  gunzip,
+  pack,
+  pathsIn,
+  prepare,
+  SNAPSHOT,
+  STARTED,
+} from "./fixture.ts";
+
+Deno.test("what is restored is what was backed up", async () => {
+  await using prepared = await prepare();
+  const { data, archive, path } = prepared;
+  const restored = await prepared.restore(archive);
+  const expected = await contentsOf(data);
+  const found = await contentsOf(restored);
+  for (const path of Object.keys(expected)) {
+    if (/left\.out|repository|mirror\.git|-(wal|shm)$/.test(path)) delete expected[path];
+  }
+  // It is of the same content, but not the same file; and nobody else's.
+  assertMatch(found[DATABASE_FILE] ?? "", /^600 /);
+  expected[DATABASE_FILE] = found[DATABASE_FILE] ?? "";
+  assertEquals(found, expected);
+  assertEquals(
+    await pathsIn(path).then((all) => all.filter((name) => name.includes("restoring"))),
+    [],
+  );
+  const at = `executions/${ENDED}/outputs/a/b`;
+  const [before, after] = await Promise.all([data, restored].map((to) => Deno.stat(`${to}/${at}`)));
+  assertEquals(Math.trunc(Number(after?.mtime) / 1_000), Math.trunc(Number(before?.mtime) / 1_000));
+  await using store = await openStore(restored);
+  assertEquals((await getExecution(store, ENDED))?.outputs[0]?.path, "a/b");
+  // What runs here is not what ran there.
+  assertEquals((await getExecution(store, STARTED))?.engine_state, { more: 1 });
+});
+
+Deno.test("an archive that was cut off is never restored", async () => {
+  await using prepared = await prepare();
+  const { archive, path } = prepared;
+  const before = await pathsIn(path);
+  await fc.assert(
+    fc.asyncProperty(fc.nat(archive.length - 1), async (length) => {
+      await assertRejects(() => prepared.restore(archive.slice(0, length)), BackupError);
+    }),
+    { numRuns: 40, examples: [[0], [archive.length - 1], [archive.length - 8]] },
+  );
+  assertEquals(await pathsIn(path), before);
+});
+
+Deno.test("an archive with a bit that was flipped is refused, unless the bit means nothing", async () => {
+  await using prepared = await prepare();
+  const { archive, path } = prepared;
+  const before = await pathsIn(path);
+  const expected = await contentsOf(await prepared.restore(archive));
+  let refused = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.nat(archive.length - 1), fc.nat(7), async (at, bit) => {
+      const flipped = archive.slice();
+      flipped[at] = (flipped[at] ?? 0) ^ (1 << bit);
+      try {
+        const restored = await prepared.restore(flipped);
+        // Such as the time in the head of the gzip file, which nobody reads.
+        assertEquals(Object.keys(await contentsOf(restored)), Object.keys(expected));
+        assertEquals(await gunzip(flipped), await gunzip(archive));
+        await Deno.remove(restored, { recursive: true });
+      } catch (error) {
+        assert(error instanceof BackupError, String(error));
+        refused++;
+      }
+    }),
+    { numRuns: 80, examples: [[0, 0], [4, 0], [archive.length - 1, 7]] },
+  );
+  assert(refused > 40, `${refused} were refused`);
+  await Deno.remove(`${path}/restored-0`, { recursive: true });
+  assertEquals(await pathsIn(path), before);
+});
+
+Deno.test("an archive that was changed is refused", async (t) => {
+  await using prepared = await prepare();
+  const { archive, path } = prepared;
+  const entries = (await unpackTar(await gunzip(archive))).slice(0, -1);
+  const at = (name: string) => entries.findIndex(({ header }) => header.name === name);
+  const inEnd = (...more: ParsedTarEntryWithData[]) => entries.toSpliced(-1, 0, ...more);
+  const link = (name: string, linkname: string, type: TarHeader["type"] = "symlink") =>
+    file(name, "", { type: type ?? "symlink", linkname });
+  const before = await pathsIn(path);
+  const header = {
+    archive_format: 1,
+    version: "1",
+    created_at: "2026-01-01T00:00:00Z",
+    has_key: true,
+  };
+  const headed = (changes: object) =>
+    entries.with(0, file("backup.json", JSON.stringify({ ...header, ...changes })));
+
+  const cases: [name: string, entries: ParsedTarEntryWithData[], expected: RegExp][] = [
+    ["an absolute path", inEnd(file("/etc/hooklaunch", "")), /no such file/],
+    ["a path that leads up", inEnd(file("executions/../../up", "")), /no such file/],
+    ["a path that leads up twice", inEnd(file("../up", "")), /no such file/],
+    ["a path within a path", inEnd(file("executions/./a", "")), /no such file/],
+    ["another name", inEnd(file("hooklaunch.kv-wal", "")), /no such file/],
+    ["a folder outside", inEnd(file("../up/", "", { type: "directory" })), /outside/],
+    ["the folder itself", inEnd(file("./", "", { type: "directory" })), /outside/],
+    ["a link among the executions", inEnd(link("executions/a", "b")), /it is a link/],
+    ["a link in place of the database", inEnd(link(DATABASE_FILE, "b")), /it is a link/],
+    ["a link that leads out", inEnd(link(`${SNAPSHOT}/out`, "../../x")), /it is a link/],
+    ["a link that is absolute", inEnd(link(`${SNAPSHOT}/out`, "/etc")), /it is a link/],
+    ["a link in place of a snapshot", inEnd(link(SNAPSHOT, ".")), /it is a link/],
+    [
+      "a file behind a link",
+      inEnd(link(`${SNAPSHOT}/l`, "empty"), file(`${SNAPSHOT}/l/x`, "")),
+      /does not come before/,
+    ],
+    ["a hard link", inEnd(link(`${SNAPSHOT}/hard`, "run.sh", "link")), /it is a link/],
+    ["a device", inEnd(link(`${SNAPSHOT}/null`, "", "character-device")), /character-device/],
+    ["a pipe", inEnd(link(`${SNAPSHOT}/pipe`, "", "fifo")), /fifo/],
+    ["a file twice", inEnd(file("secret.key", "")), /twice/],
+    ["no folder for a file", inEnd(file("executions/none/x", "")), /does not come before/],
+    ["no database", entries.toSpliced(at(DATABASE_FILE), 1), /no database/],
+    [
+      "something that is no database",
+      entries.with(at(DATABASE_FILE), file(DATABASE_FILE, "x")),
+      /no database of Hooklaunch/,
+    ],
+    ["no header", entries.slice(1), /no backup of Hooklaunch/],
+    ["a header of something else", headed({ version: 7 }), /backup.json/],
+    ["a newer format", headed({ archive_format: 2, version: "9.9.9" }), /format 2 of Hooklaunch 9/],
+    ["no list of flaws", entries.slice(0, -1), /no end/],
+    [
+      "a flaw outside",
+      entries.with(-1, file("flaws.json", '[{"path":"..","detail":"","discard":true}]')),
+      /outside/,
+    ],
+    ["more behind the flaws", [...entries, file("projects/files/known_hosts", "")], /behind/],
+  ];
+  for (const [name, changed, expected] of cases) {
+    await t.step(name, async () => {
+      const archive = await pack(changed);
+      const error = await assertRejects(() => prepared.restore(archive), BackupError);
+      assertMatch(error.message, expected);
+      assertEquals(await pathsIn(path), before);
+    });
+  }
+  await t.step("another content than the manifest says", async () => {
+    const changed = new Uint8Array(
+      await packTar(
+        (await unpackTar(await gunzip(archive))).with(
+          at("secret.key"),
+          file("secret.key", "mine\n"),
+        ),
+      ),
+    );
+    const gzip = new Blob([changed]).stream().pipeThrough(new CompressionStream("gzip"));
+    const bytes = await new Response(gzip).bytes();
+    await assertRejects(() => prepared.restore(bytes), BackupError, "manifest");
+    assertEquals(await pathsIn(path), before);
+  });
+  await t.step("but not when it was only packed anew", async () => {
+    await prepared.restore(await pack(entries));
+  });
+});
+
+Deno.test("what was read in part only is left out", async () => {
+  await using prepared = await prepare();
+  const entries = (await unpackTar(await gunzip(prepared.archive))).slice(0, -1);
+  const flaws = [{ path: SNAPSHOT, detail: "It was removed while it was read", discard: true }];
+  const archive = await pack(entries.with(-1, file("flaws.json", JSON.stringify(flaws))));
+  const restored = await prepared.restore(archive);
+  const paths = await pathsIn(restored);
+  assert(paths.includes("projects/files/trees"));
+  assert(!paths.some((path) => path.startsWith(SNAPSHOT)));
+});
+
+for (const [format, isFine] of [[1, true], [FORMAT_VERSION + 1, false]] as const) {
+  Deno.test(`a database of the format ${format} is ${isFine ? "migrated" : "refused"}`, async () => {
+    await using prepared = await prepare();
+    const entries = (await unpackTar(await gunzip(prepared.archive))).slice(0, -1);
+    const at = entries.findIndex(({ header }) => header.name === DATABASE_FILE);
+    const path = `${prepared.path}/${DATABASE_FILE}`;
+    await Deno.writeFile(path, entries[at]?.data ?? new Uint8Array());
+    {
+      using kv = await Deno.openKv(path);
+      await kv.set(keys.format(), format);
+    }
+    const data = await Deno.readFile(path);
+    const changed = { header: { name: DATABASE_FILE, size: data.length, mode: 0o600 }, data };
+    const archive = await pack(entries.with(at, changed));
+    if (!isFine) {
+      await assertRejects(() => prepared.restore(archive), BackupError, "a newer version");
+      return;
+    }
+    await using store = await openStore(await prepared.restore(archive));
+    assertEquals((await store.kv.get(keys.format())).value, FORMAT_VERSION);
+  });
+}

@@ -1,0 +1,93 @@
+/**
+ * `restore` as operators call it, and what becomes of an execution that ran when the backup was made.
+ */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { backUp } from "../../src/backup/backup.ts";
+import { restore } from "../../src/backup/restore.ts";
+import { systemClock } from "../../src/clock.ts";
+import { Service } from "../../src/service.ts";
+import { getExecution } from "../../src/store/executions.ts";
+import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
+import { contentsOf, OPTIONS, pathsIn, prepare } from "../backup/fixture.ts";
+import { endOfExecution, eventually, startService } from "../data.ts";
+import { run } from "./process.ts";
+
+Deno.test("restore as a command", async (t) => {
+  await using prepared = await prepare();
+  const { path } = prepared;
+  const other = `${path}/other`;
+  await Deno.mkdir(other);
+  await Deno.writeTextFile(`${other}/mine`, "");
+  const command = (...args: string[]) => run(["restore", `${path}/backup`, "--data", ...args]);
+
+  await t.step("refuses a folder that has something in it", async () => {
+    const { code, printed } = await command(other);
+    assertEquals(code, 1);
+    assertStringIncludes(printed, "--force");
+    assertEquals((await pathsIn(other)).filter((name) => name !== "lock"), ["mine"]);
+  });
+  await t.step("moves it aside when it is told to", async () => {
+    const { code, printed } = await command(other, "--force");
+    assertEquals(code, 0, printed);
+    const [, aside = ""] = /is in (.*before-restore-[\dTZ-]+) now/.exec(printed) ?? [];
+    assertEquals(await pathsIn(aside), ["mine"]);
+    assertStringIncludes(printed, "Restored ");
+    assert((await pathsIn(other)).includes(DATABASE_FILE));
+  });
+  await t.step("leaves a folder as it was when the backup is damaged, --force or not", async () => {
+    await Deno.writeFile(`${path}/damaged`, prepared.archive.slice(0, -100));
+    const before = await contentsOf(other);
+    const { code, printed } = await run([
+      ...["restore", `${path}/damaged`, "--data", other, "--force"],
+    ]);
+    assertEquals(code, 1);
+    assertStringIncludes(printed, "it is damaged");
+    assertEquals(await contentsOf(other), before);
+  });
+  await t.step("refuses a folder that a service has", async () => {
+    await using _store = await openStore(other);
+    const { code, printed } = await command(other, "--force");
+    assertEquals(code, 1);
+    assertStringIncludes(printed, "another Hooklaunch process is using it");
+  });
+  await t.step("says that there is no such file", async () => {
+    const { code, printed } = await run(["restore", `${path}/none`, "--data", `${path}/new`]);
+    assertEquals(code, 1);
+    assertMatch(printed, /^hooklaunch: Cannot accept the backup/m);
+  });
+});
+
+Deno.test("an execution that ran when the backup was made ends when the service starts", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({ actions: [{ type: "run_execution", step: "slow" }] });
+  const answer = await fetch(url, { method: "POST", body: "x" });
+  await answer.body?.cancel();
+  let id = "";
+  while (id === "") {
+    const { body } = await service.api("GET", "executions/?status=started");
+    id = body.results[0]?.id ?? "";
+  }
+  const [data, target] = [`${service.folder}/data`, `${service.folder}/backup`];
+  await backUp({ data, target, ...OPTIONS });
+  // While the command still runs on this machine: nobody may take it for the restored one.
+  const source = (await Deno.open(target)).readable;
+  const restored = await restore({ data: `${service.folder}/restored`, source, ...OPTIONS });
+  assertEquals(restored.interrupted, [id]);
+  const other = await Service.start(
+    { ...service.service.parts.settings, port: 0, data: `${service.folder}/restored` },
+    { clock: systemClock, env: () => undefined },
+  );
+  try {
+    const ended = await eventually(async () => {
+      const execution = await getExecution(other.parts.store, id);
+      return execution?.status === "started" ? undefined : execution;
+    });
+    assertEquals(ended.status, "error");
+  } finally {
+    await other.close();
+  }
+  const { body: here } = await service.api("GET", `executions/${id}/`);
+  assertEquals(here.status, "started", "the one that it is a copy of goes on");
+  await service.api("POST", `executions/${id}/stop/`);
+  await endOfExecution(service, id);
+});
