@@ -5,6 +5,7 @@
  */
 import { Command } from "commander";
 import { HooklaunchError, InvalidInputError } from "./errors.ts";
+import { refuseAutomaticSpans } from "./telemetry.ts";
 import config from "../deno.json" with { type: "json" };
 
 type Define = (command: Command) => void;
@@ -69,6 +70,17 @@ if (import.meta.main) await main(Deno.args);
 
 /** Runs the command that the arguments name. */
 async function main(args: readonly string[]): Promise<void> {
+  try {
+    refuseAutomaticSpans();
+    await run(args);
+  } catch (error) {
+    if (!(error instanceof HooklaunchError)) throw error;
+    console.error(`hooklaunch: ${explain(error)}`);
+    Deno.exitCode = 1;
+  }
+}
+
+async function run(args: readonly string[]): Promise<void> {
   const program = new Command("hooklaunch")
     .description("A self-hosted webhook trigger service")
     .version(config.version)
@@ -77,13 +89,7 @@ async function main(args: readonly string[]): Promise<void> {
     const command = program.command(name).description(says);
     if (args[0] === name || (args[0] === "help" && args[1] === name)) (await load())(command);
   }
-  try {
-    await program.parseAsync([...args], { from: "user" });
-  } catch (error) {
-    if (!(error instanceof HooklaunchError)) throw error;
-    console.error(`hooklaunch: ${explain(error)}`);
-    Deno.exitCode = 1;
-  }
+  await program.parseAsync([...args], { from: "user" });
 }
 
 /** An error as an operator reads it, one problem a line. */

@@ -91,7 +91,8 @@ export class Metrics {
     }),
   );
 
-  constructor(gauged: Gauged) {
+  /** Begins to show what is looked up. */
+  watch(gauged: Gauged): void {
     this.#gauge("hooklaunch_backlog", "Accepted runs that have work before them", gauged.backlog);
     this.#gauge(
       "hooklaunch_executions_running",
@@ -149,12 +150,12 @@ export class Metrics {
   }
 
   #gauge(name: string, help: string, look: () => number | Promise<number>): void {
-    const gauge = new Gauge({
+    new Gauge({
       name,
       help,
       registers: [this.#registry],
       async collect() {
-        gauge.set(await look());
+        this.set(await look());
       },
     });
   }

@@ -109,8 +109,12 @@ async function serve(options: ServeOptions): Promise<void> {
       }
     },
   );
+  // Who reads that it listens may send a signal at once.
+  const stopped = runUntilStopped(service);
   announce(service, options);
-  await Promise.all([runUntilStopped(service), warnOfLockedSecrets(service.parts)]);
+  await Promise.all([stopped, warnOfLockedSecrets(service.parts)]);
+  // A client that does not read what it asked for would keep the process alive.
+  Deno.exit();
 }
 
 async function warnOfLockedSecrets({ triggers }: Parts): Promise<void> {

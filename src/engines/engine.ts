@@ -29,6 +29,8 @@ export interface Engine {
   log(executionId: string, options?: LogOptions): Promise<LogPage>;
   /** Opens a file that an execution has left in its outputs, or undefined when there is none. */
   output(executionId: string, path: string): Promise<Deno.FsFile | undefined>;
+  /** How many executions run, and how many are known to wait. */
+  readonly load: EngineLoad;
   /**
    * Removes everything that is kept of an ended execution but its record.
    *
@@ -40,6 +42,12 @@ export interface Engine {
    * those that have not are left to themselves and found again at the next start.
    */
   close(deadline_ms: number): Promise<void>;
+}
+
+/** How much an engine has to do. */
+export interface EngineLoad {
+  running: number;
+  waiting: number;
 }
 
 /** Which part of a log to read. */

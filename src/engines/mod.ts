@@ -6,7 +6,7 @@
 import type { Clock } from "../clock.ts";
 import type { Execution } from "../store/executions.ts";
 import type { Store } from "../store/store.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine, EngineLoad } from "./engine.ts";
 import { LocalEngine } from "./local/mod.ts";
 
 /** What engines work with. */
@@ -47,6 +47,14 @@ export class Engines {
   /** Starts all of them. */
   async start(): Promise<void> {
     await Promise.all(this.#all((engine) => engine.start()));
+  }
+
+  /** How much all of them have to do. */
+  get load(): EngineLoad {
+    return this.#all(({ load }) => load).reduce((sum, { running, waiting }) => ({
+      running: sum.running + running,
+      waiting: sum.waiting + waiting,
+    }));
   }
 
   /** Removes everything that is kept of an ended execution but its record, wherever it ran. */

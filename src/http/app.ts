@@ -5,6 +5,7 @@
  */
 import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
+import type { Metrics } from "../metrics.ts";
 import { requireToken } from "./api/auth.ts";
 import { DOCS_HEADERS, docsPage } from "./api/docs.ts";
 import { executionRoutes } from "./api/executions.ts";
@@ -26,12 +27,14 @@ export interface AppParts {
   operator: Operator;
   /** `HOOKLAUNCH_ADMIN_TOKEN`, if set. */
   adminToken: string | undefined;
+  metrics: Pick<Metrics, "text">;
   /** Whether a launch could be accepted now. */
   isReady(): Promise<boolean>;
 }
 
 /** Makes the application. Every path answers with or without a slash at its end, never by redirect. */
-export function createApp({ door, operator, adminToken, isReady }: AppParts): Hono {
+export function createApp(parts: AppParts): Hono {
+  const { door, operator, adminToken, metrics, isReady } = parts;
   const app = new Hono({ strict: false });
 
   app.all("/api/v0/launch/:trigger_id", launchHandler(door));
@@ -50,7 +53,12 @@ export function createApp({ door, operator, adminToken, isReady }: AppParts): Ho
     (context) => context.html(docsPage(operator.baseUrl()), 200, DOCS_HEADERS),
   );
 
-  app.use("/api/v0/*", requireToken(operator.store, adminToken));
+  const token = requireToken(operator.store, adminToken);
+  app.get("/metrics", token, async (context) => {
+    const { body, contentType } = await metrics.text();
+    return context.body(body, 200, { "content-type": contentType });
+  });
+  app.use("/api/v0/*", token);
   app.route("/api/v0/triggers", triggerRoutes(operator));
   app.route("/api/v0/runs", runRoutes(operator));
   app.route("/api/v0/projects", projectRoutes(operator));

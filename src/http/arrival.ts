@@ -89,6 +89,7 @@ export function refuse(
   request: LaunchRequest,
   { index, ...refused }: Omit<Refused, "index"> & { index?: number },
 ): Response {
+  door.metrics.refused(refused.condition);
   if (door.triggerLog.hasRoom(triggerId)) {
     door.triggerLog.add(triggerId, {
       kind: "refused",

@@ -5,6 +5,7 @@
  */
 import type { Context } from "@hono/hono";
 import type { Clock } from "../clock.ts";
+import type { Metrics } from "../metrics.ts";
 import type { Acceptor } from "../runs/accept.ts";
 import type { Worker } from "../runs/worker.ts";
 import type { Store } from "../store/store.ts";
@@ -22,6 +23,7 @@ export interface Door {
   acceptor: Acceptor;
   worker: Worker;
   bodies: BodyReader;
+  metrics: Pick<Metrics, "launch" | "refused">;
   /** The longest body of a launch, in bytes. */
   payloadBytesMax: number;
   peerOf(context: Context): Peer;

@@ -5,8 +5,10 @@
  * @module
  */
 import type { Context } from "@hono/hono";
+import { STATUS_CODE } from "@std/http/status";
 import type { HandshakeAnswer } from "../conditions/handshake.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
+import { UnavailableError } from "../errors.ts";
 import type { Delivery } from "../runs/deliveries.ts";
 import type { PreparedTrigger } from "../trigger/prepare.ts";
 import { arrivalHandler, refuse } from "./arrival.ts";
@@ -16,23 +18,47 @@ const CONTENT_TYPE_LENGTH_MAX = 255;
 
 /** Makes the handler of the launch URL. */
 export function launchHandler(door: Door): (context: Context) => Promise<Response> {
-  return arrivalHandler(door, {
-    route: "/api/v0/launch/{trigger_id}/",
-    methods: ["POST"],
-    bodyBytesMax: door.payloadBytesMax,
-    answersWhileClosing: false,
-    async answer(prepared, request) {
-      const stopped = await atTheDoor(door, prepared, request);
-      if (stopped) return stopped;
-      const delivery = prepared.deliveries?.read(request);
-      if (delivery && "reason" in delivery) {
-        const index = prepared.deliveries?.index ?? 0;
-        const refused = { condition: "deduplication", index, ...delivery };
-        return refuse(door, prepared.trigger.id, request, refused);
-      }
-      return await accept(door, prepared, request, delivery);
-    },
-  });
+  return counted(
+    door,
+    arrivalHandler(door, {
+      route: "/api/v0/launch/{trigger_id}/",
+      methods: ["POST"],
+      bodyBytesMax: door.payloadBytesMax,
+      answersWhileClosing: false,
+      async answer(prepared, request) {
+        const stopped = await atTheDoor(door, prepared, request);
+        if (stopped) return stopped;
+        const delivery = prepared.deliveries?.read(request);
+        if (delivery && "reason" in delivery) {
+          const index = prepared.deliveries?.index ?? 0;
+          const refused = { condition: "deduplication", index, ...delivery };
+          return refuse(door, prepared.trigger.id, request, refused);
+        }
+        return await accept(door, prepared, request, delivery);
+      },
+    }),
+  );
+}
+
+/** Counts how requests are answered, and measures how long that takes. */
+function counted(
+  { metrics, clock }: Door,
+  handle: (context: Context) => Promise<Response>,
+): (context: Context) => Promise<Response> {
+  return async (context) => {
+    const start_ms = clock.steady();
+    let status: number = STATUS_CODE.InternalServerError;
+    try {
+      const answer = await handle(context);
+      status = answer.status;
+      return answer;
+    } catch (error) {
+      if (error instanceof UnavailableError) status = STATUS_CODE.ServiceUnavailable;
+      throw error;
+    } finally {
+      metrics.launch(status, clock.steady() - start_ms);
+    }
+  };
 }
 
 /** Checks a request: undefined lets it in; a refusal, or the answer to a handshake, goes back. */

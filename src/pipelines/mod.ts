@@ -34,6 +34,8 @@ export interface PipelinesParts {
   store: Store;
   clock: Clock;
   engines: Pick<Engines, "of">;
+  /** Told of each pipeline that has ended, once that is on disk. */
+  onEnd?(pipeline: Pipeline): void;
 }
 
 /** All pipelines of a service. */
@@ -128,7 +130,7 @@ export class Pipelines implements PipelineControl {
   }
 
   async #turn(id: string): Promise<void> {
-    const { store, clock, engines } = this.#parts;
+    const { store, clock, engines, onEnd } = this.#parts;
     const [pipeline, plan] = await Promise.all([getPipeline(store, id), getPlan(store, id)]);
     if (pipeline === undefined || plan === undefined || hasPipelineEnded(pipeline.status)) return;
     // A project that was deleted meanwhile leaves no engine to ask for.
@@ -138,6 +140,7 @@ export class Pipelines implements PipelineControl {
     for (const execution of toStop) await engines.of(execution.engine.type).stop(execution.id);
     if (hasPipelineEnded(pipeline.status)) {
       log.info("Pipeline {id} ended: {status}", { id, status: pipeline.status });
+      onEnd?.(pipeline);
     }
   }
 

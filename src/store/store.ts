@@ -115,3 +115,12 @@ async function prepareFormat(kv: Deno.Kv, folder: string, keepFormat: boolean): 
     await migrate(kv, { folder, from: value });
   }
 }
+
+/** The size of a data folder's database on disk, in bytes. */
+export async function databaseBytes(folder: string): Promise<number> {
+  const sizes = ["", "-wal", "-shm"].map(async (ending) => {
+    const info = await Deno.stat(join(folder, DATABASE_FILE + ending)).catch(() => undefined);
+    return info?.size ?? 0;
+  });
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size);
+}

@@ -72,6 +72,30 @@ Deno.test("a stop lets a running execution end, and a request under way be answe
   assertEquals(out, "done\n");
 });
 
+Deno.test("a client that never reads its answer does not keep the service from ending", async () => {
+  const { folder, args } = await configured();
+  await using _folder = folder;
+  await using service = hooklaunch([...args, "--stop-timeout", "1"], { HOOKLAUNCH_ADMIN_TOKEN: TOKEN });
+  const [, port = ""] = await service.expect(/reached as http:\/\/127\.0\.0\.1:(\d+)/);
+  const launch = await fetch(`http://127.0.0.1:${port}/api/v0/launch/${ID}/`, {
+    method: "POST",
+    body: new Uint8Array(8 * 1024 * 1024),
+  });
+  await launch.body?.cancel();
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const runs = await fetch(`http://127.0.0.1:${port}/api/v0/triggers/${ID}/runs/`, { headers });
+  const { results: [{ id }] } = await runs.json();
+  using connection = await Deno.connect({ port: Number(port) });
+  const request = `GET /api/v0/runs/${id}/payload/ HTTP/1.1\r\nhost: x\r\n` +
+    `authorization: Bearer ${TOKEN}\r\n\r\n`;
+  await connection.write(new TextEncoder().encode(request));
+  // The beginning of the answer has come, and the rest of it waits in the service.
+  await connection.read(new Uint8Array(64));
+  service.child.kill("SIGTERM");
+  await service.expect(/Stopped/, 20_000);
+  assertEquals((await service.end()).code, 0, service.printed());
+});
+
 Deno.test("the periodic work is registered, runs, and does not keep the service from stopping", async () => {
   const { folder, args } = await configured();
   await using _folder = folder;
@@ -188,6 +212,29 @@ Deno.test("serve refuses what cannot work, says why, and ends with 1", async (t)
       "/triggers/0/actions: line 12, column 5: Expected at least 1 element",
     );
   });
+});
+
+Deno.test("with another key than before, it says how many triggers cannot be launched, and goes on", async () => {
+  const made = { name: "t", project: "p", actions: [{ type: "run_execution", step: "s" }] };
+  const { folder, args } = await configured([
+    { ...made, conditions: [HMAC_CONDITION] },
+    { ...made, name: "open" },
+  ]);
+  await using _ = folder;
+  const start = (HOOKLAUNCH_SECRET_KEY: string, args: string[]) =>
+    hooklaunch(args, { HOOKLAUNCH_SECRET_KEY });
+  {
+    await using first = start("11".repeat(32), args);
+    await first.expect(/Listening on/);
+    first.child.kill("SIGTERM");
+    assertEquals((await first.end()).code, 0);
+    assert(!first.printed().includes("cannot be decrypted"));
+  }
+  const withoutConfig = args.filter((_, index) => index !== 5 && index !== 6);
+  await using second = start("22".repeat(32), withoutConfig);
+  await second.expect(/1 of 2 triggers refuse every request: .* cannot be decrypted with this key/);
+  second.child.kill("SIGTERM");
+  assertEquals((await second.end()).code, 0);
 });
 
 Deno.test("help says what there is", async () => {

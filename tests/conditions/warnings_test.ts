@@ -189,6 +189,10 @@ const deliveries: { name: string; conditions: Settings[]; field?: unknown }[] = 
     field: { in: "header", name: "X-Id" },
   },
   { name: "zoom, which has none", conditions: [mac({ preset: "zoom" })] },
+  {
+    name: "woocommerce, where events of one second share theirs",
+    conditions: [mac({ preset: "woocommerce" })],
+  },
 ];
 
 for (const { name, conditions, field } of deliveries) {

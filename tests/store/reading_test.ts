@@ -95,11 +95,10 @@ const garbage: { name: string; value: unknown }[] = [
 for (const { name, value } of garbage) {
   Deno.test(`a record that holds ${name} is no run, and hides none`, async () => {
     await using store = await storeInMemory();
-    const [before = "", bad = "", after = ""] = await storePending(store, [
-      pendingOf(),
-      pendingOf(),
-      pendingOf(),
-    ]);
+    const [before = "", bad = "", after = ""] = await storePending(
+      store,
+      [1, 2, 3].map((at) => pendingOf({ time_ms: NOW_MS + at })),
+    );
     await store.kv.set(keys.pending(bad), value);
     const whole = (await Array.fromAsync(listPending(store))).map(({ run }) => run.id);
     assertEquals(whole, [before, after]);
@@ -119,7 +118,7 @@ for (const { name, value } of garbage) {
 Deno.test("an ended run whose record is damaged is cleaned up with its whole payload", async () => {
   await using open = await openTestStore();
   const { store } = open;
-  const pending = pendingOf();
+  const pending = pendingOf({ time_ms: NOW_MS - 1 });
   const { id } = pending.run;
   pending.run.payload = { size: 100, sha256: "" };
   await store.committer.write(acceptWrites(pending, new Uint8Array(100)));

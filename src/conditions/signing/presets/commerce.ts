@@ -51,7 +51,7 @@ export const commerce = {
   },
   shopify: {
     title: "Shopify",
-    source: "https://shopify.dev/docs/apps/build/webhooks/subscribe/https",
+    source: "https://shopify.dev/docs/apps/build/webhooks/verify-deliveries",
     scheme: {
       algorithm: "sha256",
       encoding: "base64",
@@ -68,7 +68,7 @@ export const commerce = {
       algorithm: "sha256",
       encoding: "base64",
       header: "X-WC-Webhook-Signature",
-      delivery_id: { in: "header", name: "X-WC-Webhook-Delivery-ID" },
+      // X-WC-Webhook-Delivery-ID is a hash of the webhook and of the second: two events can have one.
     },
   },
 } as const satisfies Record<string, SigningPreset>;

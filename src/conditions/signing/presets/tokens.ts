@@ -42,6 +42,12 @@ export const tokens = {
       answer: { json: { validationResponse: "{echo}" } },
     },
   },
+  label_studio: {
+    title: "Label Studio",
+    source: "https://labelstud.io/guide/webhooks",
+    note: "The secret is the whole value of the header that the webhook is given",
+    token: { in: "header", name: "Authorization" },
+  },
   v7: {
     title: "V7",
     source: "https://docs.v7labs.com/docs/the-webhook-stage",

@@ -1,0 +1,185 @@
+/**
+ * The parts of a service, put together on its data folder.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { performActions } from "./actions/mod.ts";
+import { AddressRanges } from "./addresses.ts";
+import type { Clock } from "./clock.ts";
+import { Engines } from "./engines/mod.ts";
+import type { Exposure } from "./http/peer.ts";
+import { Metrics } from "./metrics.ts";
+import { Pipelines } from "./pipelines/mod.ts";
+import { Projects } from "./projects/mod.ts";
+import { Acceptor } from "./runs/accept.ts";
+import { Quotas } from "./runs/quotas.ts";
+import { Worker } from "./runs/worker.ts";
+import type { ServiceSettings, Surroundings } from "./settings.ts";
+import type { Run } from "./store/runs.ts";
+import { Space } from "./store/space.ts";
+import { databaseBytes, openStore, type Store } from "./store/store.ts";
+import { createToken, hasTokens } from "./store/tokens.ts";
+import { TriggerLog } from "./store/trigger_log.ts";
+import { TriggerRegistry } from "./trigger/registry.ts";
+import { openSecretBox } from "./trigger/secrets.ts";
+
+const log = getLogger(["hooklaunch"]);
+
+/** The parts of a service. */
+export interface Parts {
+  settings: ServiceSettings;
+  clock: Clock;
+  store: Store;
+  triggers: TriggerRegistry;
+  triggerLog: TriggerLog;
+  projects: Projects;
+  engines: Engines;
+  pipelines: Pipelines;
+  worker: Worker;
+  acceptor: Acceptor;
+  space: Space;
+  metrics: Metrics;
+  exposure: Exposure;
+  env: Surroundings["env"];
+  closing: AbortController;
+  /** A token that was made just now because there was none; show it once. */
+  newToken: string | undefined;
+  baseUrl: string;
+}
+
+/**
+ * Opens the parts of a service on its data folder.
+ *
+ * @throws {ConflictError} when another process has the data folder
+ */
+export async function openParts(
+  settings: ServiceSettings,
+  { clock, env }: Surroundings,
+): Promise<Parts> {
+  const exposure: Exposure = {
+    tls: settings.tls !== undefined,
+    dev: settings.dev,
+    trustedProxies: new AddressRanges(settings.trustedProxies),
+  };
+  const metrics = new Metrics();
+  const store = await openStore(settings.data, {
+    events: { onCommit: (changes, duration_ms) => metrics.commit(changes, duration_ms) },
+  });
+  try {
+    const secrets = await openSecretBox(settings.data, settings.secretKey);
+    const closing = new AbortController();
+    const triggerLog = new TriggerLog(store, clock);
+    const triggers = new TriggerRegistry({
+      store,
+      secrets,
+      context: { clock, env, signal: closing.signal },
+    });
+    const projects = new Projects({ dataFolder: settings.data, clock, env });
+    const engines = new Engines({
+      store,
+      projects,
+      clock,
+      dataFolder: settings.data,
+      executionsMax: settings.executionsMax,
+      onChange(execution) {
+        metrics.execution(execution);
+        pipelines.changed(execution);
+      },
+    });
+    const pipelines = new Pipelines({
+      store,
+      clock,
+      engines,
+      onEnd: (pipeline) => metrics.pipeline(pipeline),
+    });
+    const services = { projects, engines, pipelines, store, clock };
+    const worker = new Worker({
+      store,
+      clock,
+      perform: (waiting, signal) => performActions(waiting, services, signal),
+      onEnd(run) {
+        metrics.run(run);
+        logFailures(triggerLog, run);
+      },
+    });
+    const space = new Space(settings.data);
+    const acceptor = new Acceptor({
+      store,
+      clock,
+      worker,
+      space,
+      quotas: new Quotas(store, clock),
+    });
+    metrics.watch({
+      backlog: () => worker.backlog,
+      executions: () => engines.load,
+      storeBytes: () => databaseBytes(settings.data),
+      memoryBytes: () => Deno.memoryUsage().rss,
+    });
+    const newToken = await firstToken(store, settings, clock);
+    return {
+      settings,
+      clock,
+      store,
+      triggers,
+      triggerLog,
+      projects,
+      engines,
+      pipelines,
+      worker,
+      acceptor,
+      space,
+      metrics,
+      exposure,
+      env,
+      closing,
+      newToken,
+      baseUrl: "",
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** Closes the parts of a service; what is under way may end until the deadline. */
+export async function closeParts(parts: Parts, deadline_ms: number): Promise<void> {
+  const { closing, worker, engines, pipelines, triggerLog, space, store, clock } = parts;
+  closing.abort();
+  const until_ms = clock.steady() + deadline_ms;
+  await worker.close(deadline_ms);
+  await engines.close(Math.max(0, until_ms - clock.steady()));
+  await pipelines.close();
+  await triggerLog.close()
+    .catch((error) => log.error("Cannot write the last of the trigger log: {error}", { error }));
+  await space.close();
+  await store.close();
+}
+
+async function firstToken(
+  store: Store,
+  { adminToken }: ServiceSettings,
+  clock: Clock,
+): Promise<string | undefined> {
+  if (adminToken !== undefined || await hasTokens(store)) return undefined;
+  return await createToken(store, {
+    name: "first",
+    created_at: new Date(clock.now()).toISOString(),
+  });
+}
+
+/** Writes why actions of a run failed into its trigger's log. */
+function logFailures(triggerLog: TriggerLog, run: Run): void {
+  for (const [action_index, { action, error }] of run.actions.entries()) {
+    if (error === undefined) continue;
+    log.warn("Run {run_id}: {action} failed: {error}", { run_id: run.id, action, error });
+    triggerLog.add(run.trigger_id, {
+      kind: "action_failed",
+      run_id: run.id,
+      action,
+      action_index,
+      error,
+    });
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * What a service is told, and what of it cannot be.
+ *
+ * @module
+ */
+import { isAddressRange, isLoopback } from "./addresses.ts";
+import type { Clock } from "./clock.ts";
+import { InvalidInputError } from "./errors.ts";
+
+const ADMIN_TOKEN = /^[\x21-\x7e]{16,512}$/;
+
+/** What a service is told. */
+export interface ServiceSettings {
+  host: string;
+  /** 0 takes any free port. */
+  port: number;
+  /** The data folder. */
+  data: string;
+  /** Certificate chain and private key, both PEM. */
+  tls?: { cert: string; key: string };
+  /** Addresses and CIDR ranges of proxies that are believed. */
+  trustedProxies: readonly string[];
+  /** Accept plain HTTP from loopback addresses. */
+  dev: boolean;
+  /** How the service is reached from outside, such as `https://hooks.example.com`. */
+  publicUrl?: string;
+  payloadBytesMax: number;
+  retention_days: number;
+  /** How many executions run at once. */
+  executionsMax: number;
+  /** How long requests, runs and executions under way may take when the service stops. */
+  stopTimeout_ms: number;
+  /** `HOOKLAUNCH_ADMIN_TOKEN`. */
+  adminToken?: string;
+  /** `HOOKLAUNCH_SECRET_KEY`. */
+  secretKey?: string;
+}
+
+/** What a service takes from its surroundings. */
+export interface Surroundings {
+  clock: Clock;
+  env(name: string): string | undefined;
+}
+
+/**
+ * Checks what a service is told.
+ *
+ * @throws {InvalidInputError} when a setting is not what it must be
+ */
+export function checkSettings(settings: ServiceSettings): void {
+  const { adminToken, host, dev, publicUrl, trustedProxies } = settings;
+  const fail = (what: string, detail: string) => {
+    throw new InvalidInputError(what, [{ pointer: "", detail }]);
+  };
+  if (adminToken !== undefined && !ADMIN_TOKEN.test(adminToken)) {
+    fail(
+      "HOOKLAUNCH_ADMIN_TOKEN",
+      "Expected 16 to 512 letters, digits or punctuation marks without blanks, " +
+        `found ${adminToken.length} characters`,
+    );
+  }
+  if (dev && !isLoopback(host) && host !== "localhost") {
+    fail("--dev", `Expected a loopback address such as 127.0.0.1 as --host, found "${host}"`);
+  }
+  for (const range of trustedProxies) {
+    if (isAddressRange(range)) continue;
+    fail(
+      "--trusted-proxy",
+      `Expected an IP address or a range such as 10.0.0.0/8, found "${range}"`,
+    );
+  }
+  if (publicUrl !== undefined && !/^https?:$/.test(URL.parse(publicUrl)?.protocol ?? "")) {
+    fail("--public-url", `Expected a URL such as https://hooks.example.com, found "${publicUrl}"`);
+  }
+}

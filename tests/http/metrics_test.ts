@@ -1,0 +1,69 @@
+/**
+ * `/metrics`: what the service counts, as Prometheus reads it.
+ *
+ * @module
+ */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { ADMIN_TOKEN, endOfExecution, HMAC_CONDITION, signature, startService } from "../data.ts";
+
+/** The value of a sample, by its name and labels. */
+function sample(text: string, name: string): number | undefined {
+  const line = text.split("\n").find((each) => each.startsWith(`${name} `));
+  return line === undefined ? undefined : Number(line.slice(name.length + 1));
+}
+
+Deno.test("metrics say how launches were answered and how work ended, to operators alone", async () => {
+  await using service = await startService();
+  const launch = await service.trigger({
+    conditions: [HMAC_CONDITION],
+    response: { type: "text", text: "{run_id}" },
+  });
+  const post = (headers: Record<string, string>) =>
+    fetch(launch.url, { method: "POST", body: "a", headers });
+  const runId = await (await post(signature("a"))).text();
+  await (await post(signature("b"))).body?.cancel();
+  await (await post({})).body?.cancel();
+  const info = await fetch(`${launch.url}run/`, {
+    method: "POST",
+    body: `run_id=${runId}&wait=10`,
+    headers: {
+      "content-type": "application/x-www-form-urlencoded",
+      ...signature(`run_id=${runId}&wait=10`),
+    },
+  });
+  const { result: [{ execution_id }] } = await info.json();
+  await endOfExecution(service, execution_id);
+
+  const refused = await fetch(`${service.url}/metrics`);
+  assertEquals(refused.status, 401);
+  await refused.body?.cancel();
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  const answer = await fetch(`${service.url}/metrics`, { headers });
+  assertMatch(answer.headers.get("content-type") ?? "", /^text\/plain; version=0\.0\.4/);
+  const text = await answer.text();
+  const counts = [
+    'hooklaunch_launch_seconds_count{status="200"}',
+    'hooklaunch_launch_seconds_count{status="400"}',
+    'hooklaunch_refusals_total{condition="hmac"}',
+    'hooklaunch_run_seconds_count{status="completed"}',
+    'hooklaunch_execution_seconds_count{status="complete"}',
+    "hooklaunch_backlog",
+    "hooklaunch_executions_running",
+    "hooklaunch_executions_waiting",
+  ].map((name) => [name, sample(text, name)]);
+  assertEquals(counts, [
+    ['hooklaunch_launch_seconds_count{status="200"}', 1],
+    ['hooklaunch_launch_seconds_count{status="400"}', 2],
+    ['hooklaunch_refusals_total{condition="hmac"}', 2],
+    ['hooklaunch_run_seconds_count{status="completed"}', 1],
+    ['hooklaunch_execution_seconds_count{status="complete"}', 1],
+    ["hooklaunch_backlog", 0],
+    ["hooklaunch_executions_running", 0],
+    ["hooklaunch_executions_waiting", 0],
+  ]);
+  assert((sample(text, "hooklaunch_commit_changes_count") ?? 0) > 3);
+  assert((sample(text, "hooklaunch_store_bytes") ?? 0) > 0);
+  assert((sample(text, "hooklaunch_memory_bytes") ?? 0) > 0);
+  // Nothing that a sender chose may become a label: each value costs memory for ever.
+  assert(!text.includes(runId) && !text.includes(execution_id));
+});

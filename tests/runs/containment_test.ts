@@ -1,0 +1,174 @@
+/** What goes wrong with one run stays with that run: others are performed, and its owner can see it. */
+import { assert, assertEquals } from "@std/assert";
+import type { WorkerParts } from "../../src/runs/worker.ts";
+import { keys } from "../../src/store/keys.ts";
+import { getRun, type Run } from "../../src/store/runs.ts";
+import type { Store } from "../../src/store/store.ts";
+import { storeInMemory } from "../store/fixture.ts";
+import { eventually } from "../surroundings.ts";
+import {
+  type Desk,
+  launchOf,
+  neverEnds,
+  openDesk,
+  pendingIds,
+  pendingOf,
+  storePending,
+  TRIGGER_ID,
+} from "./fixture.ts";
+
+/** A worker that is started, and closed at the end of its scope. */
+async function startDesk(
+  store: Store,
+  parts: Partial<WorkerParts>,
+): Promise<Desk & AsyncDisposable> {
+  const desk = openDesk(store, parts);
+  await desk.worker.start();
+  return { ...desk, [Symbol.asyncDispose]: () => desk.worker.close(0) };
+}
+
+async function accept({ acceptor }: Desk): Promise<string> {
+  const answer = await acceptor.accept(launchOf());
+  assert("run" in answer);
+  return answer.run.id;
+}
+
+function untilIdle({ worker }: Desk): Promise<true> {
+  return eventually(() => worker.backlog === 0 ? true : undefined);
+}
+
+const failing: { name: string; perform: WorkerParts["perform"] }[] = [
+  { name: "rejects", perform: () => Promise.reject(new Error("it broke")) },
+  {
+    name: "rejects late",
+    perform: () => new Promise((_, reject) => setTimeout(() => reject(new Error("it broke")), 5)),
+  },
+  {
+    name: "throws",
+    perform: () => {
+      throw new Error("it broke");
+    },
+  },
+];
+
+for (const { name, perform } of failing) {
+  Deno.test(`work that ${name} ends its run as error, and others are performed`, async () => {
+    await using store = await storeInMemory();
+    let failsNow = true;
+    await using desk = await startDesk(store, {
+      perform: (waiting, signal) => failsNow ? perform(waiting, signal) : Promise.resolve([]),
+    });
+    const broken = await accept(desk);
+    await untilIdle(desk);
+    const run = await getRun(store, broken);
+    assertEquals(run?.status, "error");
+    assertEquals(run?.actions, [{ action: "run_execution", error: "it broke" }]);
+    failsNow = false;
+    const whole = await accept(desk);
+    await untilIdle(desk);
+    assertEquals((await getRun(store, whole))?.status, "completed");
+  });
+}
+
+Deno.test("who cannot be told of an end keeps nobody from being told of the next", async () => {
+  await using store = await storeInMemory();
+  const told: string[] = [];
+  await using desk = await startDesk(store, {
+    perform: () => Promise.resolve([]),
+    onEnd: ({ id }) => {
+      told.push(id);
+      throw new Error("not listening");
+    },
+  });
+  const ids = [await accept(desk), await accept(desk)];
+  await untilIdle(desk);
+  assertEquals(told, ids);
+});
+
+Deno.test("work that hangs keeps its own place alone, and its run is there for the next worker", async () => {
+  await using store = await storeInMemory();
+  let hangs = true;
+  const desk = openDesk(store, {
+    concurrency: 2,
+    perform: (waiting, signal) => {
+      if (!hangs) return Promise.resolve([]);
+      hangs = false;
+      return neverEnds(waiting, signal);
+    },
+  });
+  await desk.worker.start();
+  const [stuck, ...others] = [await accept(desk), await accept(desk), await accept(desk)];
+  await eventually(async () => (await pendingIds(store)).length === 1 ? true : undefined);
+  assertEquals(await pendingIds(store), [stuck]);
+  assertEquals(others.length, 2);
+  await desk.worker.close(0);
+  await using next = await startDesk(store, { perform: () => Promise.resolve([]) });
+  await untilIdle(next);
+  assertEquals(await pendingIds(store), []);
+});
+
+Deno.test("what failed while nothing could be stored is done again, what failed otherwise is not", async () => {
+  let isFull = false;
+  await using store = await storeInMemory((_commit, store) =>
+    isFull ? Promise.reject(new TypeError("database or disk is full")) : store()
+  );
+  const seen: { id: string; repeated: boolean }[] = [];
+  await using desk = await startDesk(store, {
+    perform: async ({ run: { id }, repeated }) => {
+      seen.push({ id, repeated });
+      isFull = seen.length === 2;
+      try {
+        await store.committer.write([{ key: ["made", id], value: true }]);
+        return [{ action: "run_execution", created: { execution_id: id } }];
+      } catch (error) {
+        return [{ action: "run_execution", error: String(error) }];
+      }
+    },
+  });
+  const ids = [];
+  for (let turn = 0; turn < 2; turn++) {
+    ids.push(await accept(desk));
+    await untilIdle(desk);
+  }
+  const [first = "", second = ""] = ids;
+  assertEquals(seen, [
+    { id: first, repeated: false },
+    { id: second, repeated: false },
+    { id: second, repeated: true },
+  ]);
+  for (const id of ids) assertEquals((await getRun(store, id))?.status, "completed");
+});
+
+Deno.test("a pending record that is damaged ends as error, its trigger's owner is told, others go on", async () => {
+  await using store = await storeInMemory();
+  await store.kv.set(keys.trigger(TRIGGER_ID), {});
+  const ids = await storePending(store, [1, 2, 3].map((at) => pendingOf({ time_ms: at })));
+  const [, damaged = ""] = ids;
+  await store.kv.set(keys.pending(damaged), { run: "gone" });
+  await store.kv.set(["pending", 17], "not even an id");
+  await store.kv.set(keys.worker("w"), "not a lease");
+  const told: Run[] = [];
+  await using desk = await startDesk(store, {
+    perform: () => Promise.resolve([]),
+    onEnd: (run) => void told.push(run),
+  });
+  await untilIdle(desk);
+  assertEquals(await Array.fromAsync(store.kv.list({ prefix: ["pending"] })), []);
+  const statuses = await Promise.all(ids.map(async (id) => (await getRun(store, id))?.status));
+  assertEquals(statuses, ["completed", "error", "completed"]);
+  const run = told.find(({ id }) => id === damaged);
+  assertEquals(run?.trigger_id, TRIGGER_ID);
+  assert(run?.actions[0]?.error?.includes("damaged"));
+});
+
+Deno.test("a damaged window counts nothing, and counts again from then on", async () => {
+  await using store = await storeInMemory();
+  const quotas = [{ period: 60, quota: 2 }];
+  for (const value of [7, { total: "many", slots: [] }, { total: 1, slots: "x" }]) {
+    await store.kv.set(keys.rate(TRIGGER_ID, 60), value);
+    const { acceptor } = openDesk(store);
+    const answers = [];
+    for (let turn = 0; turn < 3; turn++) answers.push(await acceptor.accept(launchOf({ quotas })));
+    assertEquals(answers.map((answer) => "run" in answer), [true, true, false]);
+  }
+});
