@@ -4,6 +4,8 @@
  * @module
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import dashboard from "../../src/grafana_dashboard.json" with { type: "json" };
+import { Metrics } from "../../src/metrics.ts";
 import { ADMIN_TOKEN, endOfExecution, HMAC_CONDITION, signature, startService } from "../data.ts";
 
 /** The value of a sample, by its name and labels. */
@@ -66,4 +68,15 @@ Deno.test("metrics say how launches were answered and how work ended, to operato
   assert((sample(text, "hooklaunch_memory_bytes") ?? 0) > 0);
   // Nothing that a sender chose may become a label: each value costs memory for ever.
   assert(!text.includes(runId) && !text.includes(execution_id));
+});
+
+Deno.test("the dashboard asks for metrics that there are", async () => {
+  const { body } = await new Metrics().text();
+  const known = new Set(body.match(/^# TYPE (\S+)/gm)?.map((line) => line.split(" ")[2]));
+  const asked = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
+    .flatMap((expr) => expr.match(/hooklaunch_\w+/g) ?? [])
+    .map((name) => name.replace(/_(bucket|count|sum)$/, ""));
+  const watched = ["backlog", "executions_running", "executions_waiting", "store_bytes"];
+  const gauges = [...watched, "memory_bytes"].map((name) => `hooklaunch_${name}`);
+  assertEquals(asked.filter((name) => !known.has(name) && !gauges.includes(name)), []);
 });
