@@ -3,8 +3,9 @@
  *
  * @module
  */
-import { derivedId, idTime, isId } from "../ids.ts";
+import { derivedId, isId } from "../ids.ts";
 import { keys } from "./keys.ts";
+import { listNewest, listOldestEnded, type OldestEnded } from "./lists.ts";
 import type { Change, Write } from "./committer.ts";
 import type { EngineSettings } from "./projects.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
@@ -157,23 +158,17 @@ export async function* openExecutions(
  *
  * @param after look only behind this id; the `last` of the call before
  */
-export async function endedExecutionsMadeBefore(
+export function endedExecutionsMadeBefore(
   store: Store,
   before_ms: number,
-  { after, limit }: { after?: string; limit: number },
-): Promise<{ ended: Execution[]; last: string | undefined; isEnd: boolean }> {
-  const prefix = ["execution"];
-  const selector = after === undefined ? { prefix } : { prefix, start: [...prefix, `${after}\0`] };
-  const ended: Execution[] = [];
-  let last = after;
-  let looked = 0;
-  for await (const { value } of store.kv.list<Execution>(selector, { limit })) {
-    if (idTime(value.id) >= before_ms) return { ended, last, isEnd: true };
-    last = value.id;
-    looked++;
-    if (hasEnded(value.status)) ended.push(value);
-  }
-  return { ended, last, isEnd: looked < limit };
+  page: { after?: string; limit: number },
+): Promise<OldestEnded<Execution>> {
+  return listOldestEnded<Execution, Execution["status"]>(
+    store,
+    "execution",
+    { before_ms, ...page },
+    hasEnded,
+  );
 }
 
 /**
@@ -214,13 +209,8 @@ export function removeExecution(store: Store, id: string): Promise<void> {
  */
 export async function listExecutions(
   store: Store,
-  { before, limit }: { before?: string; limit: number },
+  page: { before?: string; limit: number },
 ): Promise<{ executions: Execution[]; next: string | undefined }> {
-  const prefix = ["execution"];
-  const selector = before === undefined ? { prefix } : { prefix, end: [...prefix, before] };
-  const executions: Execution[] = [];
-  for await (const { value } of store.kv.list<Execution>(selector, { reverse: true, limit })) {
-    executions.push(value);
-  }
-  return { executions, next: executions.length === limit ? executions.at(-1)?.id : undefined };
+  const { records, next } = await listNewest<Execution>(store, "execution", page);
+  return { executions: records, next };
 }

@@ -4,10 +4,10 @@
  *
  * @module
  */
-import { idTime } from "../ids.ts";
 import type { Change, Write } from "./committer.ts";
 import type { InputFile } from "./executions.ts";
 import { keys } from "./keys.ts";
+import { listNewest, listOldestEnded, type OldestEnded } from "./lists.ts";
 import { recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
@@ -195,15 +195,10 @@ export async function openPipelines(store: Store): Promise<string[]> {
  */
 export async function listPipelines(
   store: Store,
-  { before, limit }: { before?: string; limit: number },
+  page: { before?: string; limit: number },
 ): Promise<{ pipelines: Pipeline[]; next: string | undefined }> {
-  const prefix = ["pipeline"];
-  const selector = before === undefined ? { prefix } : { prefix, end: [...prefix, before] };
-  const pipelines: Pipeline[] = [];
-  for await (const { value } of store.kv.list<Pipeline>(selector, { reverse: true, limit })) {
-    pipelines.push(value);
-  }
-  return { pipelines, next: pipelines.length === limit ? pipelines.at(-1)?.id : undefined };
+  const { records, next } = await listNewest<Pipeline>(store, "pipeline", page);
+  return { pipelines: records, next };
 }
 
 /**
@@ -211,21 +206,15 @@ export async function listPipelines(
  *
  * @param after look only behind this id; the `last` of the call before
  */
-export async function endedPipelinesMadeBefore(
+export function endedPipelinesMadeBefore(
   store: Store,
   before_ms: number,
-  { after, limit }: { after?: string; limit: number },
-): Promise<{ ended: Pipeline[]; last: string | undefined; isEnd: boolean }> {
-  const prefix = ["pipeline"];
-  const selector = after === undefined ? { prefix } : { prefix, start: [...prefix, `${after}\0`] };
-  const ended: Pipeline[] = [];
-  let last = after;
-  let looked = 0;
-  for await (const { value } of store.kv.list<Pipeline>(selector, { limit })) {
-    if (idTime(value.id) >= before_ms) return { ended, last, isEnd: true };
-    last = value.id;
-    looked++;
-    if (hasPipelineEnded(value.status)) ended.push(value);
-  }
-  return { ended, last, isEnd: looked < limit };
+  page: { after?: string; limit: number },
+): Promise<OldestEnded<Pipeline>> {
+  return listOldestEnded<Pipeline, Pipeline["status"]>(
+    store,
+    "pipeline",
+    { before_ms, ...page },
+    hasPipelineEnded,
+  );
 }
