@@ -10,6 +10,7 @@ export const OPTIONAL_COMMANDS = {
   busybox: "running steps in containers of an image that is made of it",
   curl: "pasting the demo's curl line into a shell",
   docker: "running steps in containers of docker",
+  mount: "filling a small disk to its last byte",
   openssl: "pasting the demo's curl line into a shell",
   podman: "running steps in containers of podman",
   sshd: "fetching over ssh with a deploy key",
@@ -18,6 +19,8 @@ export const OPTIONAL_COMMANDS = {
 /** How it is seen that a command can be used, where it is not enough that it is there. */
 const CHECKS: Readonly<Record<string, string>> = {
   docker: "docker info",
+  mount: `(d=$(mktemp -d) && { mount -t tmpfs -o size=1m tmpfs "$d" && umount "$d"; code=$?
+    rmdir "$d"; exit $code; })`,
   podman: "podman info",
 };
 

@@ -6,6 +6,35 @@
  */
 import { has, OPTIONAL_COMMANDS } from "./needs.ts";
 
+/**
+ * Makes a storage of podman's for the tests alone, and prints its folder. The settings are those that
+ * podman runs with anywhere, also within a container: no union of file systems, no limits that only an
+ * unconfined root may raise, and no locks that are shared with the user's other storages.
+ */
+const MAKE_STORAGE = `
+command -v podman >/dev/null || exit 0
+folder=$(mktemp -d)
+cat >"$folder/storage.conf" <<END
+[storage]
+driver = "vfs"
+graphroot = "$folder/graph"
+runroot = "$folder/run"
+END
+cat >"$folder/containers.conf" <<END
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
+[engine]
+lock_type = "file"
+static_dir = "$folder/libpod"
+tmp_dir = "$folder/tmp"
+volume_path = "$folder/volumes"
+END
+echo "$folder"
+`;
+const REMOVE_STORAGE = `
+[ -z "$1" ] || { podman system reset --force; rm -rf "$1"; } >/dev/null 2>&1
+`;
+
 if (!has("git")) {
   console.error("The tests need git: install it first, such as with apt-get install git");
   Deno.exit(1);
@@ -14,6 +43,11 @@ const missing = Object.entries(OPTIONAL_COMMANDS)
   // The names are the keys of the object itself.
   .filter(([command]) => !has(command as keyof typeof OPTIONAL_COMMANDS));
 
+const storage = await sh(MAKE_STORAGE);
+const env: Record<string, string> = storage === "" ? {} : {
+  CONTAINERS_CONF: `${storage}/containers.conf`,
+  CONTAINERS_STORAGE_CONF: `${storage}/storage.conf`,
+};
 const { code } = await new Deno.Command(Deno.execPath(), {
   args: [
     "test",
@@ -27,9 +61,23 @@ const { code } = await new Deno.Command(Deno.execPath(), {
     `--allow-run=${Deno.execPath()},git,sh,bash`,
     ...Deno.args.length > 0 ? Deno.args : ["tests/"],
   ],
+  env,
 }).spawn().status;
+await sh(REMOVE_STORAGE, { args: [storage], env });
 
 for (const [command, what] of missing) {
-  console.log(`Left out: ${what}, since ${command} is not installed, or cannot be reached`);
+  console.log(`Left out: ${what}, since ${command} is not installed, or cannot be used`);
 }
 Deno.exit(code);
+
+async function sh(
+  script: string,
+  { args = [], env = {} }: { args?: string[]; env?: Record<string, string> } = {},
+): Promise<string> {
+  const { stdout } = await new Deno.Command("sh", {
+    args: ["-c", script, "sh", ...args],
+    env,
+    stderr: "inherit",
+  }).output();
+  return new TextDecoder().decode(stdout).trim();
+}

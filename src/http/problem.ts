@@ -9,13 +9,17 @@ import {
   ActionError,
   ConflictError,
   InvalidInputError,
-  messageOf,
   NotFoundError,
   type Problem,
   UnavailableError,
 } from "../errors.ts";
 
+/** How often it is logged that requests cannot be taken on: a full disk must not be filled by its log. */
+const UNAVAILABLE_LOG_MS = 1_000;
+
 const log = getLogger(["hooklaunch", "http"]);
+/** When that was logged last, and how many there were since. */
+const turnedAway = { logged_ms: -Infinity, requests: 0 };
 
 /** What an error answer says beside its status. */
 export interface ProblemDetails {
@@ -62,7 +66,7 @@ export function unavailable(retryAfter_s: number): Response {
 /** The answer to a request during which something was thrown. */
 export function problemOfError(error: unknown): Response {
   if (error instanceof UnavailableError) {
-    log.warn("{error}", { error: messageOf(error), code: error.code });
+    logUnavailable(error);
     return unavailable(error.retryAfter_s);
   }
   if (error instanceof InvalidInputError) {
@@ -83,4 +87,14 @@ export function problemOfError(error: unknown): Response {
   }
   log.error("A request failed: {error}", { error });
   return problem(STATUS_CODE.InternalServerError);
+}
+
+function logUnavailable(error: UnavailableError): void {
+  turnedAway.requests++;
+  const now_ms = performance.now();
+  if (now_ms - turnedAway.logged_ms < UNAVAILABLE_LOG_MS) return;
+  const { requests } = turnedAway;
+  log.warn("{error} ({requests} requests)", { error: error.message, code: error.code, requests });
+  turnedAway.logged_ms = now_ms;
+  turnedAway.requests = 0;
 }

@@ -75,7 +75,9 @@ Deno.test("a stop lets a running execution end, and a request under way be answe
 Deno.test("a client that never reads its answer does not keep the service from ending", async () => {
   const { folder, args } = await configured();
   await using _folder = folder;
-  await using service = hooklaunch([...args, "--stop-timeout", "1"], { HOOKLAUNCH_ADMIN_TOKEN: TOKEN });
+  await using service = hooklaunch([...args, "--stop-timeout", "1"], {
+    HOOKLAUNCH_ADMIN_TOKEN: TOKEN,
+  });
   const [, port = ""] = await service.expect(/reached as http:\/\/127\.0\.0\.1:(\d+)/);
   const launch = await fetch(`http://127.0.0.1:${port}/api/v0/launch/${ID}/`, {
     method: "POST",

@@ -6,8 +6,7 @@
 import { systemClock } from "../../src/clock.ts";
 import { LocalEngine } from "../../src/engines/local/mod.ts";
 import { has } from "../needs.ts";
-import { checkoutOfContract, engineContract } from "./contract.ts";
-import { QUICK } from "./fixture.ts";
+import { checkoutOfContract, CONTRACT_SETTINGS, engineContract } from "./contract.ts";
 
 /** A program that runs containers. */
 export type Containers = "docker" | "podman";
@@ -69,7 +68,7 @@ export async function containerContract(program: Containers): Promise<void> {
         ...parts,
         projects: { checkout: checkoutOfContract },
         clock: systemClock,
-        settings: QUICK,
+        settings: CONTRACT_SETTINGS,
       }),
   });
 }

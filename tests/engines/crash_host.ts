@@ -1,17 +1,19 @@
 /**
- * A process that hosts an engine, for tests that kill it. It is given a folder and how many executions to
- * submit, and tells when all of them are stored.
+ * A process that hosts an engine, for tests that kill it. It is given a folder, how many executions to
+ * submit, and what they have in common; it tells when all of them are stored.
  *
  * @module
  */
 import { saveExecution } from "../../src/store/executions.ts";
 import { EngineFixture } from "./fixture.ts";
 
-const [folder = "", count = "0"] = Deno.args;
+const [folder = "", count = "0", fields = "{}"] = Deno.args;
 const fixture = await EngineFixture.make({ concurrency: 3 }, folder);
 const executions = Array.from({ length: Number(count) }, (_, index) =>
   fixture.execution(
-    `echo ${index} >>${folder}/ran; echo begun; sleep 0.0${index % 7}; echo done; exit ${index}`,
+    `[ ! -d ${folder} ] || echo ${index} >>${folder}/ran
+    echo begun; sleep 0.0${index % 7}; echo done; exit ${index}`,
+    JSON.parse(fields),
   ));
 for (const execution of executions) {
   await fixture.store.committer.commit(saveExecution(execution));

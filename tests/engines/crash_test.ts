@@ -7,6 +7,8 @@
 import { assertEquals, assertExists } from "@std/assert";
 import { join } from "node:path";
 import { ConflictError } from "../../src/errors.ts";
+import type { Execution } from "../../src/store/executions.ts";
+import { hasContainers, makeImage } from "./containers.ts";
 import { EngineFixture, textOf, until } from "./fixture.ts";
 
 const PERMISSIONS = [
@@ -16,10 +18,17 @@ const PERMISSIONS = [
   "--allow-env",
   "--allow-net",
 ];
-const COUNT = 12;
+
+/** What the host is to do, and when it is killed. */
+interface Crash {
+  count: number;
+  /** What its executions have in common. */
+  fields: Partial<Execution>;
+  after_ms: number;
+}
 
 /** Starts the host, and kills it some time after it has stored what is to be done. */
-async function killHost(folder: string, after_ms: number): Promise<string[]> {
+async function killHost(folder: string, { count, fields, after_ms }: Crash): Promise<string[]> {
   const host = new Deno.Command(Deno.execPath(), {
     args: [
       "run",
@@ -28,7 +37,8 @@ async function killHost(folder: string, after_ms: number): Promise<string[]> {
       ...PERMISSIONS,
       join(import.meta.dirname ?? "", "crash_host.ts"),
       folder,
-      String(COUNT),
+      String(count),
+      JSON.stringify(fields),
     ],
     cwd: join(import.meta.dirname ?? "", "../.."),
     stdout: "piped",
@@ -64,17 +74,39 @@ async function takeOver(folder: string): Promise<EngineFixture> {
   return fixture;
 }
 
+/** Kills the host, takes over, and sees that each command has printed what it prints once. */
+async function survive(crash: Crash, test: (folder: string) => void = () => {}): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  const ids = await killHost(folder, crash);
+  await using fixture = await takeOver(folder);
+  for (const [index, id] of ids.entries()) {
+    const { exit_code, status, reason } = await fixture.ended(id);
+    assertEquals([exit_code, status], [index, index === 0 ? "complete" : "error"], reason);
+    assertEquals(await fixture.printed(id, "stdout"), ["begun", "done"]);
+  }
+  test(folder);
+}
+
 for (const after_ms of [0, 5, 12, 25, 60, 130]) {
   Deno.test(`crash: killed after ${after_ms} ms, each command runs once`, async () => {
-    const folder = await Deno.makeTempDir();
-    const ids = await killHost(folder, after_ms);
-    await using fixture = await takeOver(folder);
-    for (const [index, id] of ids.entries()) {
-      const { exit_code, status, reason } = await fixture.ended(id);
-      assertEquals([exit_code, status], [index, index === 0 ? "complete" : "error"], reason);
-      assertEquals(await fixture.printed(id, "stdout"), ["begun", "done"]);
-    }
-    const ran = textOf(`${folder}/ran`).trim().split("\n").map(Number).sort((a, b) => a - b);
-    assertEquals(ran, ids.map((_, index) => index));
+    await survive({ count: 12, fields: {}, after_ms }, (folder) => {
+      const ran = textOf(`${folder}/ran`).trim().split("\n").map(Number).sort((a, b) => a - b);
+      assertEquals(ran, Array.from({ length: 12 }, (_, index) => index));
+    });
   });
+}
+
+for (const runner of ["docker", "podman"] as const) {
+  const ignore = !hasContainers(runner);
+  for (const after_ms of [0, 60, 120, 200, 300, 500, 800]) {
+    const name = `crash: killed after ${after_ms} ms, each container of ${runner} runs once`;
+    Deno.test({
+      name,
+      ignore,
+      async fn() {
+        const fields = { engine: { type: "local", runner }, image: await makeImage(runner) };
+        await survive({ count: 5, fields, after_ms });
+      },
+    });
+  }
 }

@@ -5,8 +5,7 @@
  */
 import { systemClock } from "../../src/clock.ts";
 import { LocalEngine } from "../../src/engines/local/mod.ts";
-import { checkoutOfContract, engineContract } from "./contract.ts";
-import { QUICK } from "./fixture.ts";
+import { checkoutOfContract, CONTRACT_SETTINGS, engineContract } from "./contract.ts";
 
 engineContract("processes", {
   fields: { engine: { type: "local", runner: "process" } },
@@ -15,6 +14,6 @@ engineContract("processes", {
       ...parts,
       projects: { checkout: checkoutOfContract },
       clock: systemClock,
-      settings: QUICK,
+      settings: CONTRACT_SETTINGS,
     }),
 });

@@ -41,6 +41,8 @@ Deno.test("run: how commands end", async () => {
 Deno.test("run: a record goes from queued to started to its end", async () => {
   await using fixture = await EngineFixture.make();
   const { id } = await fixture.run("true");
+  // It is told a moment after it is stored.
+  await until(() => fixture.states.length >= 2);
   assertEquals(fixture.states, [`${id} started`, `${id} complete`]);
 });
 

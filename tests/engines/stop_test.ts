@@ -19,6 +19,8 @@ Deno.test("stop: a running one is stopping, then stopped, its grandchildren with
   assertEquals(execution.status, "stopped");
   assertEquals(execution.reason, "Stopped by request");
   assertEquals(execution.exit_code, 143);
+  // It is told a moment after it is stored.
+  await until(() => fixture.states.length >= 3);
   assertEquals(fixture.states, [`${id} started`, `${id} stopping`, `${id} stopped`]);
   const pid = Number(textOf(fixture.path(id, "outputs", "pid")));
   await until(async () => !await lives(pid));

@@ -37,19 +37,6 @@ interface Disk extends AsyncDisposable {
   empty(): Promise<void>;
 }
 
-/** Why there can be no small file system here; undefined when there can. */
-export async function whyNoDisk(): Promise<string | undefined> {
-  const folder = await Deno.makeTempDir();
-  try {
-    await shell(`mount -t tmpfs -o size=1m tmpfs '${folder}' && umount '${folder}'`);
-    return undefined;
-  } catch {
-    return "no file system can be mounted without being root";
-  } finally {
-    await Deno.remove(folder);
-  }
-}
-
 async function mount(path: string): Promise<Disk> {
   await Deno.mkdir(path);
   await shell(`mount -t tmpfs -o size=${DISK_MIB}m tmpfs '${path}'`);
@@ -112,7 +99,8 @@ async function nearlyFull(findings: Findings, served: Served, disk: Disk): Promi
   await eventually(async () => await isReady(served) ? undefined : true, {
     what: "a service that is not ready",
   });
-  const outcome = await new Sender(() => served.port).post(LAUNCH, new Uint8Array(100));
+  using sender = new Sender(() => served.port);
+  const outcome = await sender.post(LAUNCH, new Uint8Array(100));
   checkRefusal(findings, outcome);
   const info = await served.api(`${served.url}${LAUNCH}run/?run_id=${runId}&wait=10`);
   findings.check(info.status === "completed", `A run on a nearly full disk is ${info.status}`);
@@ -133,7 +121,7 @@ async function full({ findings, random, served, disk, kept, full_ms }: {
   const seen = { taken: 0, refused: 0, slowest_ms: 0 };
   let goesOn = true;
   const senders = Array.from({ length: SENDERS }, async () => {
-    const sender = new Sender(() => served.port);
+    using sender = new Sender(() => served.port);
     const drawn = random.fork();
     while (goesOn && !served.hasEnded) {
       const body = drawn.bytes(drawn.chance(0.1) ? 200_000 : drawn.int(2_000));
@@ -149,7 +137,6 @@ async function full({ findings, random, served, disk, kept, full_ms }: {
       }
       await pause(20);
     }
-    sender.close();
   });
   await pause(300 + random.int(500));
   await disk.fill();

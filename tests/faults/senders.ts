@@ -22,15 +22,13 @@ const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
 /** A connection that is opened when it is needed. */
-export class Sender {
+export class Sender implements Disposable {
   #connection: Deno.Conn | undefined;
-  #requests = 0;
-
   constructor(private readonly port: () => number) {}
 
-  /** How many requests this connection has carried, the last one included. */
-  get requestsOnConnection(): number {
-    return this.#requests;
+  /** Opens the connection now, so that this takes no time of a request. */
+  async open(): Promise<void> {
+    this.#connection ??= await this.#connect();
   }
 
   /** Posts a body. */
@@ -41,25 +39,38 @@ export class Sender {
     return await this.exchange(joined(encoder.encode(head), body));
   }
 
-  /** Sends a request as it is, and reads the answer to it. */
-  async exchange(request: Uint8Array): Promise<Outcome> {
+  /**
+   * Sends a request as it is, and reads the answer to it.
+   *
+   * @param options.patience_ms after so long the connection is closed
+   * @param options.isHead whether the answer has no body, whatever its head says
+   */
+  async exchange(
+    request: Uint8Array,
+    { patience_ms = 60_000, isHead = false }: { patience_ms?: number; isHead?: boolean } = {},
+  ): Promise<Outcome> {
+    const timer = setTimeout(() => this.close(), patience_ms);
     try {
-      this.#connection ??= await this.#open();
+      return await this.#exchange(request, isHead);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #exchange(request: Uint8Array, isHead: boolean): Promise<Outcome> {
+    try {
+      this.#connection ??= await this.#connect();
     } catch {
       return "refused";
     }
-    this.#requests++;
     const connection = this.#connection;
-    let answer: Answer | undefined;
-    try {
-      // A refusal may come, and the connection be closed, before all of a body is written.
-      const written = writeAll(connection, request).catch(() => {});
-      answer = await readAnswer(connection);
-      await written;
-    } catch {
-      // Reset, which may happen instead of an end.
+    // A refusal may come, and the connection be closed, before all of a body is written.
+    let isWritten = false;
+    writeAll(connection, request).then(() => isWritten = true, () => {});
+    const answer = await readAnswer(connection, isHead);
+    if (!answer?.isWhole || !isWritten || answer.headers.get("connection") === "close") {
+      this.close();
     }
-    if (!answer?.isWhole || answer.headers.get("connection") === "close") this.close();
     return answer ?? "unanswered";
   }
 
@@ -71,10 +82,13 @@ export class Sender {
       // It is closed already.
     }
     this.#connection = undefined;
-    this.#requests = 0;
   }
 
-  async #open(): Promise<Deno.Conn> {
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  async #connect(): Promise<Deno.Conn> {
     const connection = await Deno.connect({ hostname: "127.0.0.1", port: this.port() });
     connection.setNoDelay(true);
     return connection;
@@ -86,11 +100,14 @@ async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void>
 }
 
 /** Reads one answer; undefined when the connection ends before its first byte. */
-async function readAnswer(connection: Deno.Conn): Promise<Answer | undefined> {
+async function readAnswer(
+  connection: Deno.Conn,
+  isHead: boolean,
+): Promise<Answer | undefined> {
   const buffer = new Uint8Array(64 * 1024);
   let bytes = new Uint8Array();
   for (;;) {
-    const answer = parsed(bytes);
+    const answer = parsed(bytes, isHead);
     if (answer?.isWhole) return answer;
     const count = await connection.read(buffer).catch(() => null);
     if (count === null) {
@@ -101,8 +118,8 @@ async function readAnswer(connection: Deno.Conn): Promise<Answer | undefined> {
   }
 }
 
-function parsed(bytes: Uint8Array): Answer | undefined {
-  const text = decoder.decode(bytes);
+function parsed(bytes: Uint8Array, isHead: boolean): Answer | undefined {
+  const text = decoder.decode(bytes).replace(/^HTTP\/1\.1 100 [^]*?\r\n\r\n/, "");
   const end = text.indexOf("\r\n\r\n");
   if (end < 0) return undefined;
   const [first = "", ...lines] = text.slice(0, end).split("\r\n");
@@ -112,9 +129,10 @@ function parsed(bytes: Uint8Array): Answer | undefined {
   }));
   const body = text.slice(end + 4);
   const length = headers.get("content-length");
-  const isWhole = length === undefined
-    ? headers.get("transfer-encoding") !== "chunked" || body.endsWith("0\r\n\r\n")
-    : encoder.encode(body).length >= Number(length);
+  const isWhole = isHead ||
+    (length === undefined
+      ? headers.get("transfer-encoding") !== "chunked" || body.endsWith("0\r\n\r\n")
+      : encoder.encode(body).length >= Number(length));
   return { status: Number(first.split(" ")[1]), headers, body, isWhole };
 }
 

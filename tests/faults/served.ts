@@ -43,10 +43,23 @@ export interface Served extends AsyncDisposable {
   all(path: string): Promise<any[]>;
 }
 
-/** Starts a service on the folder's configuration, with its data below `data`. */
+/** What a service may be told. */
+export interface ServeOptions {
+  /** The data folder. */
+  data?: string;
+  flags?: readonly string[];
+  /** Is given the process before it has started to listen. */
+  onSpawn?(child: Deno.ChildProcess): void;
+}
+
+/**
+ * Starts a service on the configuration of a folder.
+ *
+ * @throws {Error} when it ends before it listens
+ */
 export async function serve(
   folder: string,
-  { data = `${folder}/data`, flags = [] }: { data?: string; flags?: readonly string[] } = {},
+  { data = `${folder}/data`, flags = [], onSpawn }: ServeOptions = {},
 ): Promise<Served> {
   const serveArguments = ["serve", "--port", "0", "--dev", "--data", data, "--log-format", "text"];
   const config = ["--config", `${folder}/hooklaunch.yaml`];
@@ -57,6 +70,7 @@ export async function serve(
     stdout: "null",
     stderr: "piped",
   }).spawn();
+  onSpawn?.(child);
   let printed = "";
   const reading = (async () => {
     for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
@@ -77,13 +91,6 @@ export async function serve(
     await end();
     throw error;
   });
-  const api = async (path: string) => {
-    const headers = { authorization: `Bearer ${TOKEN}` };
-    const answer = await fetch(path.startsWith("http") ? path : `${url}/api/v0/${path}`, {
-      headers,
-    });
-    return await answer.json();
-  };
   return {
     url,
     port: Number(new URL(url).port),
@@ -99,21 +106,29 @@ export async function serve(
       if (!hasEnded) child.kill(signal);
     },
     end,
-    api,
-    async all(path) {
-      const found = [];
-      for (let next: string | null = path; next !== null;) {
-        const page: { results: unknown[]; next: string | null } = await api(next);
-        found.push(...page.results);
-        next = page.next;
-      }
-      return found;
-    },
+    ...operatorOf(url),
     async [Symbol.asyncDispose]() {
       if (!hasEnded) child.kill("SIGKILL");
       await end();
     },
   };
+}
+
+function operatorOf(url: string): Pick<Served, "api" | "all"> {
+  const api = async (path: string) => {
+    const address = path.startsWith("http") ? path : `${url}/api/v0/${path}`;
+    return await (await fetch(address, { headers: { authorization: `Bearer ${TOKEN}` } })).json();
+  };
+  const all = async (path: string) => {
+    const found = [];
+    for (let next: string | null = path; next !== null;) {
+      const page: { results: unknown[]; next: string | null } = await api(next);
+      found.push(...page.results);
+      next = page.next;
+    }
+    return found;
+  };
+  return { api, all };
 }
 
 /** Runs a line of shell, and answers what it printed. */

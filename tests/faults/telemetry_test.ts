@@ -57,7 +57,7 @@ Deno.test("no trace, log or metric that is exported holds a secret", async () =>
   const token = { type: "static_token", in: "query", name: "key", secrets: [secrets.query] };
   const keys = `https://127.0.0.1:1/keys?key=${secrets.jwks}`;
   const config = {
-    projects: [{ name: "p", repository: `https://user:${secrets.repository}@127.0.0.1:1/p.git` }],
+    projects: [{ name: "p", repository: "https://user:{env:GIT_TOKEN}@127.0.0.1:1/p.git" }],
     triggers: [
       { id: ID, name: "by-query", project: "p", conditions: [token], actions: [action] },
       {
@@ -70,7 +70,11 @@ Deno.test("no trace, log or metric that is exported holds a secret", async () =>
     ],
   };
   await Deno.writeTextFile(`${folder.path}/hooklaunch.yaml`, JSON.stringify(config));
-  const env = { ...collector.env, OTEL_DENO_TRACING: "false", TMPDIR: folder.path };
+  const env = {
+    ...collector.env,
+    OTEL_DENO_TRACING: "false",
+    GIT_TOKEN: secrets.repository,
+  };
   const flags = ["--data", `${folder.path}/data`, "--config", `${folder.path}/hooklaunch.yaml`];
   await using service = hooklaunch(
     ["serve", "--port", "0", "--dev", "--log-level", "debug", ...flags],
@@ -95,10 +99,8 @@ Deno.test("no trace, log or metric that is exported holds a secret", async () =>
   const headers = { authorization: `Bearer ${first}` };
   const listed = await fetch(`${url}/api/v0/triggers/?limit=1`, { headers });
   assertStringIncludes(await listed.text(), ID);
-  await eventually(() => {
-    const run = /actions? .*failed|failed: /.test(service.printed());
-    return run && collector.got.has("/v1/metrics") ? true : undefined;
-  });
+  await service.expect(/fetch_repository failed: /);
+  await eventually(() => collector.got.has("/v1/metrics") ? true : undefined);
   service.child.kill("SIGTERM");
   await service.end();
 

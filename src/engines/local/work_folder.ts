@@ -101,9 +101,8 @@ export class WorkFolder {
   ): Promise<void> {
     await Promise.all([removeTree(this.#temporary), removeTree(this.#replaced)]);
     await this.#make(execution, context, async () => {
-      const log = join(this.#temporary, "control", "log");
-      await Deno.copyFile(this.record("log"), log).catch(ignoreMissing);
-      await appendToLog(log, logBytesMax, line);
+      await Deno.copyFile(this.record("log"), this.preparationLog).catch(ignoreMissing);
+      await appendToLog(this.preparationLog, logBytesMax, line);
     });
     await Deno.rename(this.path, this.#replaced).catch(ignoreMissing);
     await Deno.rename(this.#temporary, this.path);

@@ -12,7 +12,7 @@
  *
  * @module
  */
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { hasShebang } from "../../../projects/command.ts";
 import type { Execution } from "../../../store/executions.ts";
 import { readExitCode } from "../control_files.ts";
@@ -45,6 +45,7 @@ const END_CHECK_MS = 500;
 /** Starting may mean to copy an image, and giving files to another user takes a while for many. */
 const LONG_CALL_MS = 5 * 60_000;
 const REACH_POLL_MS = 1_000;
+const NAME_POLL_MS = 200;
 /** How much longer is waited for an engine when a container may run on it than when none does. */
 const FOLLOW_PATIENCE = 15;
 
@@ -131,7 +132,7 @@ export class ContainerRunner implements Runner {
 
   /** Makes and starts the container, or finds the one that an earlier service has made. */
   async #startOrFind(job: Job): Promise<void> {
-    const { execution, folder, streamBytesMax } = job;
+    const { execution, streamBytesMax } = job;
     const { program } = this.#parts;
     const run = () =>
       this.#call([
@@ -141,27 +142,40 @@ export class ContainerRunner implements Runner {
           streamBytesMax,
         }),
       ], { timeout_ms: LONG_CALL_MS, cwd: controlOf(job) });
-    let answer = await run();
-    if (!answer.isOk && !isNameTaken(answer) && !await this.#hasImage(execution)) {
-      await this.#pull(job);
-      answer = await run();
-    }
-    if (!answer.isOk && isNameTaken(answer)) {
-      const { status } = await this.#state(execution);
-      if (status === "running" || await hasFile(folder.control("started"))) return;
-      if (status === "created") {
-        answer = await this.#call(["start", containerName(execution)], {
-          timeout_ms: LONG_CALL_MS,
-          cwd: controlOf(job),
-        });
+    const end_ms = performance.now() + LONG_CALL_MS;
+    for (let mayPull = true;;) {
+      const answer = await run();
+      if (answer.isOk) return;
+      if (isNameTaken(answer) && performance.now() < end_ms) {
+        if (await this.#startMade(job)) return;
+        await new Promise((resolve) => setTimeout(resolve, NAME_POLL_MS));
+      } else if (mayPull && !await this.#hasImage(execution)) {
+        mayPull = false;
+        await this.#pull(job);
       } else {
-        await this.#remove(execution);
-        answer = await run();
+        throw new ContainersError(`${program.name} cannot start a container: ${answer.message}`);
       }
     }
-    if (!answer.isOk) {
-      throw new ContainersError(`${program.name} cannot start a container: ${answer.message}`);
+  }
+
+  /**
+   * Starts the container that was made by an earlier service.
+   *
+   * @returns whether it is one to be followed; else there is none of this name soon
+   */
+  async #startMade(job: Job): Promise<boolean> {
+    const { execution, folder } = job;
+    const { status } = await this.#state(execution);
+    if (status === "running" || await hasFile(folder.control("started"))) return true;
+    const name = containerName(execution);
+    if (status === "created") {
+      const options = { timeout_ms: LONG_CALL_MS, cwd: controlOf(job) };
+      if ((await this.#call(["start", name], options)).isOk) return true;
     }
+    // Not by force: it may be running by now.
+    if (status !== "absent") await this.#call(["rm", "--volumes", name]);
+    // An absent one is just being made, by a call that has outlived its service.
+    return false;
   }
 
   async #pull({ execution: { image }, signal, tell }: Job): Promise<void> {
@@ -266,8 +280,13 @@ export class ContainerRunner implements Runner {
 
   /** Gives the files of a command that was killed to the service's user. */
   async #handOver(job: Job): Promise<void> {
+    const { path } = job.folder;
     // Root needs nothing to be given.
-    if (await isRoots(job.folder.path)) return;
+    if (await isRoots(path)) return;
+    // What was removed already has to be there to be mounted.
+    for (const part of Object.values(CONTAINER_MOUNTS)) {
+      await Deno.mkdir(join(path, part), { recursive: true, mode: 0o700 });
+    }
     await this.#call(
       [...handOverArguments(this.#parts.program, this.#options(job)), ...handOverScript],
       { timeout_ms: LONG_CALL_MS, cwd: controlOf(job) },

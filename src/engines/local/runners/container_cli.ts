@@ -5,10 +5,13 @@
  * @module
  */
 import { HooklaunchError } from "../../../errors.ts";
-import type { ContainerProgram } from "./container_program.ts";
 
 const CALL_MS = 60_000;
+/** How long a call that is given up may take to end. */
+const KILL_MS = 5_000;
 const MESSAGE_LENGTH_MAX = 500;
+const UNREACHABLE =
+  /(cannot|failed to|unable to) connect to (the docker|podman)|error during connect|permission denied while trying to connect/i;
 /** Of the service's environment, what says where the engine is and how images are fetched. */
 const PASSED_ON = [
   "HOME",
@@ -71,33 +74,45 @@ export interface Answer {
  * @throws {ContainersError} when there is no such program, or it does not answer in time
  */
 export async function callContainers(
-  { name, advice }: ContainerProgram,
+  { name, advice }: { name: string; advice: string },
   args: readonly string[],
   { timeout_ms = CALL_MS, signal, cwd }: CallOptions = {},
 ): Promise<Answer> {
-  const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(), timeout_ms);
-  const signals = signal ? [signal, timeout.signal] : [timeout.signal];
-  const output = await new Deno.Command("sh", {
+  const child = new Deno.Command("sh", {
     args: ["-c", 'exec "$0" "$@"', name, ...args],
     clearEnv: true,
     env: environment(),
     stdin: "null",
     stdout: "piped",
     stderr: "piped",
-    signal: AbortSignal.any(signals),
     ...(cwd === undefined ? {} : { cwd }),
-  }).output().finally(() => clearTimeout(timer));
+  }).spawn();
+  const timers: ReturnType<typeof setTimeout>[] = [];
+  let isLate = false;
+  const end = () => {
+    kill(child, "SIGTERM");
+    timers.push(setTimeout(() => kill(child, "SIGKILL"), KILL_MS));
+  };
+  const beLate = () => {
+    isLate = true;
+    end();
+  };
+  timers.push(setTimeout(beLate, timeout_ms));
+  signal?.addEventListener("abort", end);
+  if (signal?.aborted) end();
+  const output = await child.output().finally(() => {
+    for (const timer of timers) clearTimeout(timer);
+    signal?.removeEventListener("abort", end);
+  });
   signal?.throwIfAborted();
-  if (timeout.signal.aborted) {
-    throw new ContainersError(`${name} did not answer within ${timeout_ms / 1_000} s`);
-  }
+  if (isLate) throw new ContainersError(`${name} did not answer within ${timeout_ms / 1_000} s`);
   const stderr = decoder.decode(output.stderr);
   const message = messageFor(stderr);
   if (!output.success && isUnreachable(stderr)) {
     throw new ContainersUnreachableError(`Cannot reach ${name}: ${message}; ${advice}`);
   }
-  if (output.code === 127 && stderr.startsWith(`${name}: `) && / not found\s*$/.test(stderr)) {
+  // As every shell says it.
+  if (output.code === 127 && stderr.trimEnd().endsWith(`${name}: not found`)) {
     throw new ContainersError(
       `${name} is not installed: install it, or see that it is in the PATH of the service`,
     );
@@ -106,6 +121,14 @@ export async function callContainers(
 }
 
 const decoder = new TextDecoder();
+
+function kill(child: Deno.ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
+  try {
+    child.kill(signal);
+  } catch {
+    // It has just ended.
+  }
+}
 
 function environment(): Record<string, string> {
   const environment: Record<string, string> = { PATH: "/usr/local/bin:/usr/bin:/bin" };
@@ -117,8 +140,7 @@ function environment(): Record<string, string> {
 }
 
 function isUnreachable(stderr: string): boolean {
-  return /(cannot|failed|unable) to connect to (the docker|podman)|cannot connect to (the docker|podman)|error during connect|permission denied while trying to connect/i
-    .test(stderr);
+  return UNREACHABLE.test(stderr);
 }
 
 /** What the program complained of, without warnings, how to call it, and what may be a credential. */

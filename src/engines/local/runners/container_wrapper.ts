@@ -73,9 +73,10 @@ run() {
   { sleep 1; kill -USR1 1; } </dev/null >/dev/null 2>&1 &
 }
 
-# stderr goes through the inner pipe, and stdout past it through the outer one.
+# stderr goes through the inner pipe, and stdout past it through the outer one. Of a shell within
+# brackets nothing is kept that would hold the pipes.
 {
-  { run "$1" 2>&1 >&3 3>&- | capture stderr "$2" 3>&-; } 3>&1 | capture stdout "$2"
+  { (run "$1") 2>&1 >&3 3>&- | capture stderr "$2" 3>&-; } 3>&1 | capture stdout "$2"
 } &
 running=$!
 

@@ -1,0 +1,77 @@
+/**
+ * What the tests of the contract work with.
+ *
+ * @module
+ */
+import { assert } from "@std/assert";
+import { join } from "node:path";
+import type { Engine } from "../../src/engines/engine.ts";
+import { type Execution, hasEnded } from "../../src/store/executions.ts";
+import { type EngineParts, EngineService, until } from "./service.ts";
+
+/** What a contract is tested with. */
+export interface ContractOptions {
+  /** Makes an engine that runs one or more executions at once. */
+  makeEngine(parts: EngineParts & { concurrency: number }): Engine;
+  /** What executions have in common, such as the image. */
+  fields: Partial<Execution>;
+  /** Whether this machine cannot run it. */
+  ignore?: boolean;
+}
+
+/** Settings of a local engine: not to wait for long, nor to be too quick for a busy machine. */
+export const CONTRACT_SETTINGS = { poll_ms: 20, grace_ms: 2_000 };
+
+/** A checkout for the engines: a repository with one file. */
+export async function checkoutOfContract(
+  _project: string,
+  _commit: string,
+  destination: string,
+): Promise<void> {
+  await Deno.mkdir(destination);
+  await Deno.writeTextFile(join(destination, "code.txt"), "the code\n");
+}
+
+/** A service on the engine that is tested. */
+export class ContractService extends EngineService<Engine> {
+  readonly #options: ContractOptions;
+  readonly #concurrency: number;
+
+  constructor(folder: string, options: ContractOptions, concurrency: number) {
+    super(folder);
+    this.#options = options;
+    this.#concurrency = concurrency;
+  }
+
+  protected override makeEngine(parts: EngineParts): Engine {
+    return this.#options.makeEngine({ ...parts, concurrency: this.#concurrency });
+  }
+
+  protected override get fields(): Partial<Execution> {
+    return this.#options.fields;
+  }
+
+  /** Waits until an execution has printed a line. */
+  async said(id: string, line: string): Promise<void> {
+    await until(async () => {
+      const { status, reason } = await this.record(id);
+      if ((await this.printed(id, "stdout")).includes(line)) return true;
+      assert(!hasEnded(status), `It ended without "${line}": ${reason}`);
+      return false;
+    });
+  }
+
+  /** What is in an output; undefined when there is none. */
+  async output(id: string, path: string): Promise<string | undefined> {
+    const file = await this.engine.output(id, path);
+    return file === undefined ? undefined : await new Response(file.readable).text();
+  }
+}
+
+/** One test of the contract. */
+export interface Case {
+  name: string;
+  /** How many executions run at once. Default 2. */
+  concurrency?: number;
+  test(service: ContractService): Promise<void>;
+}

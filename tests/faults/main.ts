@@ -1,0 +1,102 @@
+/**
+ * `deno task faults`: what must hold when things go wrong, at length. Prints what it did and found, and
+ * ends with code 1 when something did not hold. A short form of each part belongs to `deno task test`.
+ *
+ *     deno task faults [--seed NUMBER] [--kills NUMBER] [part …]
+ *
+ * @module
+ */
+import { parseArgs } from "node:util";
+import { has } from "../needs.ts";
+import { clock } from "./clock.ts";
+import { crowd } from "./crowd.ts";
+import { damage } from "./damage.ts";
+import { Findings, Random } from "./findings.ts";
+import { fullDisk } from "./full_disk.ts";
+import { fuzz } from "./fuzz.ts";
+import { kills } from "./kills.ts";
+import { overload } from "./overload.ts";
+
+/** One part of the tests. */
+interface Part {
+  what: string;
+  /** What it needs of the machine. */
+  needs?: Parameters<typeof has>[0];
+  run(findings: Findings, random: Random): Promise<void>;
+}
+
+const { values, positionals } = parseArgs({
+  options: { seed: { type: "string" }, kills: { type: "string", default: "100" } },
+  allowPositionals: true,
+});
+const rounds = Number(values.kills);
+const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
+
+const parts: Readonly<Record<string, Part>> = {
+  sigkill: {
+    what: `SIGKILL at ${rounds} random moments under load`,
+    run: (findings, random) => kills(findings, random, { rounds, signal: "SIGKILL" }),
+  },
+  sigterm: {
+    what: `SIGTERM at ${Math.ceil(rounds / 4)} random moments under load`,
+    run: (findings, random) =>
+      kills(findings, random, { rounds: Math.ceil(rounds / 4), signal: "SIGTERM" }),
+  },
+  disk: {
+    what: "A full disk",
+    needs: "mount",
+    async run(findings, random) {
+      await fullDisk(findings, random, { rounds: 5, full_ms: 3_000 });
+      // Longer than the database waits between two looks at what it could do by itself.
+      await fullDisk(findings, random, { rounds: 1, full_ms: 75_000 });
+    },
+  },
+  clock: {
+    what: "The clock jumps by hours",
+    run: (findings, random) => clock(findings, random, { jumps: 200, restartEvery: 20 }),
+  },
+  damage: { what: "Damaged records", run: (findings, random) => damage(findings, random) },
+  overload: {
+    what: "More launches than can be accepted",
+    run: (findings) => overload(findings, { senders: 5_000, duration_ms: 30_000 }),
+  },
+  crowd: {
+    what: "Idle connections and slow senders",
+    run: (findings) => crowd(findings, { idle: 10_000, slow: 1_000, launches: 500 }),
+  },
+  fuzz: {
+    what: "100,000 drawn requests",
+    run: (findings, random) => fuzz(findings, random, 100_000),
+  },
+};
+
+const unknown = positionals.filter((name) => !(name in parts));
+if (unknown.length > 0 || !Number.isSafeInteger(seed) || !Number.isSafeInteger(rounds)) {
+  console.error(`Usage: deno task faults [--seed NUMBER] [--kills NUMBER] [part …]
+Parts: ${Object.keys(parts).join(", ")}`);
+  Deno.exit(2);
+}
+console.log(`The seed is ${seed}`);
+let violations = 0;
+for (const [name, part] of Object.entries(parts)) {
+  if (positionals.length === 0 || positionals.includes(name)) violations += await runPart(part);
+}
+console.log(violations === 0 ? "Everything held" : `${violations} violations, seed ${seed}`);
+Deno.exit(violations === 0 ? 0 : 1);
+
+async function runPart({ what, needs, run }: Part): Promise<number> {
+  if (needs !== undefined && !has(needs)) {
+    console.log(`${what}: left out, since ${needs} is not installed, or cannot be used`);
+    return 0;
+  }
+  console.log(what);
+  const findings = new Findings(console.log);
+  const began_ms = performance.now();
+  try {
+    await run(findings, new Random(seed));
+  } catch (error) {
+    findings.check(false, error instanceof Error ? error.stack ?? error.message : String(error));
+  }
+  findings.say(`${((performance.now() - began_ms) / 1_000).toFixed(0)} s`);
+  return findings.violations.length;
+}

@@ -1,0 +1,47 @@
+/** The short forms of what `deno task faults` does at length. */
+import { clock } from "./clock.ts";
+import { crowd } from "./crowd.ts";
+import { damage } from "./damage.ts";
+import { Findings, Random } from "./findings.ts";
+import { fuzz } from "./fuzz.ts";
+import { overload } from "./overload.ts";
+
+const parts: { name: string; run(findings: Findings, random: Random): Promise<void> }[] = [
+  {
+    name: "a clock that jumps by hours loses no run and grants no more than a quota",
+    run: (findings, random) => clock(findings, random, { jumps: 16, restartEvery: 12 }),
+  },
+  {
+    name: "damaged records keep nothing else from being done",
+    run: (findings, random) =>
+      damage(findings, random, [
+        "pending",
+        "run",
+        "payload",
+        "rate",
+        "delivery",
+        "upload",
+        "worker",
+      ]),
+  },
+  {
+    name: "more launches than can be accepted are turned away, and what was taken is done",
+    run: (findings) => overload(findings, { senders: 4_600, duration_ms: 3_000 }),
+  },
+  {
+    name: "idle connections and slow senders leave others alone",
+    run: (findings) => crowd(findings, { idle: 1_000, slow: 200, launches: 50 }),
+  },
+  {
+    name: "no drawn request makes the service fail or hang",
+    run: (findings, random) => fuzz(findings, random, 2_000),
+  },
+];
+
+for (const { name, run } of parts) {
+  Deno.test(name, async () => {
+    const findings = new Findings();
+    await run(findings, new Random(1));
+    findings.assertNone();
+  });
+}
