@@ -44,9 +44,13 @@ const missing = Object.entries(OPTIONAL_COMMANDS)
   .filter(([command]) => !has(command as keyof typeof OPTIONAL_COMMANDS));
 
 const storage = await sh(MAKE_STORAGE);
-const env: Record<string, string> = storage === "" ? {} : {
-  CONTAINERS_CONF: `${storage}/containers.conf`,
-  CONTAINERS_STORAGE_CONF: `${storage}/storage.conf`,
+const env: Record<string, string> = {
+  // Many tests wait for processes, so one more than there are processors keeps these busy.
+  DENO_JOBS: String(navigator.hardwareConcurrency + 1),
+  ...storage === "" ? {} : {
+    CONTAINERS_CONF: `${storage}/containers.conf`,
+    CONTAINERS_STORAGE_CONF: `${storage}/storage.conf`,
+  },
 };
 const { code } = await new Deno.Command(Deno.execPath(), {
   args: [

@@ -209,11 +209,8 @@ async function tlsOf(
       detail: "Expected both --tls-cert and --tls-key, found only one of them",
     }]);
   }
-  const [cert, key] = await Promise.all([
-    readText(tlsCert, "the certificate"),
-    readText(tlsKey, "the private key"),
-  ]);
-  return { cert, key };
+  const cert = await readText(tlsCert, "the certificate");
+  return { cert, key: await readText(tlsKey, "the private key") };
 }
 
 async function readText(path: string, what: string): Promise<string> {

@@ -98,14 +98,14 @@ for (const after_ms of [0, 5, 12, 25, 60, 130]) {
 
 for (const runner of ["docker", "podman"] as const) {
   const ignore = !hasContainers(runner);
-  for (const after_ms of [0, 60, 120, 200, 300, 500, 800]) {
+  for (const after_ms of [60, 200, 400, 800]) {
     const name = `crash: killed after ${after_ms} ms, each container of ${runner} runs once`;
     Deno.test({
       name,
       ignore,
       async fn() {
         const fields = { engine: { type: "local", runner }, image: await makeImage(runner) };
-        await survive({ count: 5, fields, after_ms });
+        await survive({ count: 3, fields, after_ms });
       },
     });
   }

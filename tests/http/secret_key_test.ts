@@ -28,7 +28,8 @@ Deno.test("with another key, triggers with stored secrets refuse all, say why, a
   assertEquals(await send(literal.url, "", ""), { status: 400, text: REJECTED });
   assertEquals(await send(literal.url, "run/?run_id=x"), { status: 400, text: REJECTED });
   assertEquals((await send(open.url)).status, 200);
-  assertEquals((await fetch(`${service.url}/readyz`)).status, 200);
+  const ready = await fetch(`${service.url}/readyz`);
+  assertEquals([ready.status, await ready.text()], [200, "ready\n"]);
 
   const path = `triggers/${literal.id}/`;
   const { body: { results } } = await service.api("GET", `${path}log/`);
