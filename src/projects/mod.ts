@@ -36,6 +36,8 @@ export { type Step, stepOf } from "./step.ts";
 
 const FETCH_TIMEOUT_MS = 10 * 60_000;
 const CONFIGS_MAX = 256;
+const REMOVE_ATTEMPTS = 10;
+const REMOVE_PAUSE_MS = 100;
 /** What was left behind half-done is not touched earlier than this. */
 const TEMPORARY_AGE_MIN_MS = 60 * 60_000;
 
@@ -148,9 +150,7 @@ export class Projects {
         if (key.startsWith(`${projectName}/`)) kept.delete(key);
       }
     }
-    await Deno.remove(this.#folderOf(projectName), { recursive: true }).catch((error) => {
-      if (!(error instanceof Deno.errors.NotFound)) throw error;
-    });
+    await removeFolder(this.#folderOf(projectName));
   }
 
   async #resolve(project: Project, reference: string): Promise<ResolvedCommit> {
@@ -272,6 +272,19 @@ export class Projects {
 function originOf({ repository, deploy_key: deployKey }: Project): Origin | undefined {
   if (repository === undefined) return undefined;
   return { repository, ...(deployKey === undefined ? {} : { deploy_key: deployKey }) };
+}
+
+/** Removes a folder; a fetch that is under way may still add to it for a moment. */
+async function removeFolder(path: string): Promise<void> {
+  for (let attempt = 1;; attempt++) {
+    try {
+      return await Deno.remove(path, { recursive: true });
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return;
+      if (attempt === REMOVE_ATTEMPTS) throw error;
+      await new Promise((resolve) => setTimeout(resolve, REMOVE_PAUSE_MS));
+    }
+  }
 }
 
 async function readFile(path: string): Promise<Uint8Array | undefined> {

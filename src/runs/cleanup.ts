@@ -12,6 +12,7 @@ import type { Projects } from "../projects/mod.ts";
 import { findNeeded, type Needed } from "../pipelines/cleanup.ts";
 import { forgetReusable } from "../pipelines/reuse.ts";
 import { endedExecutionsMadeBefore, removeExecution } from "../store/executions.ts";
+import { removeEndedDeliveries } from "./deliveries.ts";
 import { abandonedUploads, removeUpload } from "../store/payloads.ts";
 import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/pipelines.ts";
 import { endedRunsMadeBefore, removeRunWrites } from "../store/runs.ts";
@@ -47,6 +48,7 @@ export interface CleanupReport {
   executions: number;
   log_entries: number;
   uploads: number;
+  deliveries: number;
   /** Rate windows, known deliveries and log entries of triggers that are gone. */
   leftovers: number;
 }
@@ -64,6 +66,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
     executions: 0,
     log_entries: 0,
     uploads: 0,
+    deliveries: 0,
     leftovers: 0,
   };
   const needed = await findNeeded(parts.store);
@@ -78,6 +81,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
       "leftovers of triggers",
       async () => void (report.leftovers = await removeAllLeftovers(parts)),
     ],
+    ["deliveries", async () => void (report.deliveries = await removeEndedDeliveries(parts))],
     ["trees", async () => void await parts.projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS)],
   ];
   for (const [what, step] of steps) {
@@ -89,7 +93,8 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   }
   log.info(
     "Removed {runs} runs, {pipelines} pipelines, {executions} executions, " +
-      "{log_entries} log entries, {uploads} uploads, {leftovers} leftovers of triggers",
+      "{log_entries} log entries, {uploads} uploads, {deliveries} deliveries, " +
+      "{leftovers} leftovers of triggers",
     { ...report },
   );
   return report;

@@ -8,6 +8,7 @@ import { keys } from "./keys.ts";
 import { listNewest, listOldestEnded, type OldestEnded } from "./lists.ts";
 import type { Change, Write } from "./committer.ts";
 import type { EngineSettings } from "./projects.ts";
+import { readValue, scan } from "./reading.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
@@ -26,6 +27,12 @@ export type ExecutionStatus =
 /** Whether an execution with this status has ended. */
 export function hasEnded(status: ExecutionStatus): boolean {
   return status === "stopped" || status === "error" || status === "complete";
+}
+
+const STATUSES = ["created", "queued", "started", "stopping", "stopped", "error", "complete"];
+
+function isStatus(value: unknown): value is ExecutionStatus {
+  return typeof value === "string" && STATUSES.includes(value);
 }
 
 /** A file that an execution finds in one of its inputs, and where it comes from. */
@@ -128,7 +135,8 @@ export function saveExecution(execution: Execution): Change {
 
 /** Reads an execution; undefined when there is none of this id. */
 export async function getExecution(store: Store, id: string): Promise<Execution | undefined> {
-  return (await store.kv.get<Execution>(keys.execution(id))).value ?? undefined;
+  // Only executions are stored under these keys.
+  return (await readValue(store.kv, keys.execution(id)) as Execution | null) ?? undefined;
 }
 
 /** Reads executions, in the order of their ids; those that do not exist are left out. */
@@ -147,10 +155,12 @@ export async function getExecutions(store: Store, ids: readonly string[]): Promi
 export async function* openExecutions(
   store: Store,
 ): AsyncGenerator<{ id: string; status: ExecutionStatus }> {
-  const entries = store.kv.list<ExecutionStatus>({ prefix: ["execution_open"] }, {
-    batchSize: 500,
-  });
-  for await (const { key, value } of entries) yield { id: String(key[1]), status: value };
+  for await (const { key, value } of scan(store.kv, ["execution_open"], { batchSize: 500 })) {
+    const id = String(key[1]);
+    // What is damaged is looked up in the execution's own record.
+    const status = isStatus(value) ? value : (await getExecution(store, id))?.status;
+    if (status !== undefined && !hasEnded(status)) yield { id, status };
+  }
 }
 
 /**

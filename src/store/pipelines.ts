@@ -7,6 +7,7 @@
 import type { Change, Write } from "./committer.ts";
 import type { InputFile } from "./executions.ts";
 import { keys } from "./keys.ts";
+import { readValue, scan } from "./reading.ts";
 import { listNewest, listOldestEnded, type OldestEnded } from "./lists.ts";
 import { recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
@@ -166,7 +167,8 @@ export function removePipelineWrites(id: string): Write[] {
 
 /** Reads a pipeline; undefined when there is none of this id. */
 export async function getPipeline(store: Store, id: string): Promise<Pipeline | undefined> {
-  return (await store.kv.get<Pipeline>(keys.pipeline(id))).value ?? undefined;
+  // Only pipelines are stored under these keys.
+  return (await readValue(store.kv, keys.pipeline(id)) as Pipeline | null) ?? undefined;
 }
 
 /** Reads a pipeline's plan; undefined when there is none of this id. */
@@ -182,7 +184,7 @@ export async function getPlan(store: Store, id: string): Promise<PipelinePlan | 
 /** The ids of the pipelines that have not ended, oldest first. */
 export async function openPipelines(store: Store): Promise<string[]> {
   const ids: string[] = [];
-  for await (const { key } of store.kv.list({ prefix: ["pipeline_open"] })) {
+  for await (const { key } of scan(store.kv, ["pipeline_open"])) {
     ids.push(String(key[1]));
   }
   return ids;

@@ -11,6 +11,7 @@ const PERMISSIONS = [
   "--allow-read",
   "--allow-write",
   "--allow-run=git,sh",
+  "--allow-sys=statfs",
 ];
 
 /** A command that runs. */

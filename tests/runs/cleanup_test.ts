@@ -31,6 +31,7 @@ const NOTHING: CleanupReport = {
   executions: 0,
   log_entries: 0,
   uploads: 0,
+  deliveries: 0,
   leftovers: 0,
 };
 

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Context } from "@hono/hono";
+import { whyBodyIsRefused } from "../../conditions/body_limits.ts";
 import { InvalidInputError, messageOf, UnavailableError } from "../../errors.ts";
 import { BodyReader, type ReadBody } from "../body.ts";
 
@@ -47,6 +48,8 @@ function bytesOf(read: ReadBody): Uint8Array {
 }
 
 function parseJson(bytes: Uint8Array): unknown {
+  const tooMuch = whyBodyIsRefused(bytes, false);
+  if (tooMuch !== undefined) throw invalid(`Cannot read the body: ${tooMuch}`);
   try {
     return JSON.parse(new TextDecoder().decode(bytes));
   } catch (error) {

@@ -24,12 +24,16 @@ export function runRoutes(operator: Operator): Hono {
     .get("/:id", async (context) => context.json(await found(context)))
     .get("/:id/payload", async (context) => {
       const { id, payload } = await found(context);
-      return context.body(ReadableStream.from(readPayload(store, id, payload.size)), 200, {
-        // Never what the sender called it: a browser must not run a payload as a page of ours.
-        "content-type": "application/octet-stream",
-        "content-disposition": `attachment; filename="payload-${id}"`,
-        "content-length": String(payload.size),
-      });
+      return context.body(
+        ReadableStream.from(readPayload(store, id, payload.size, payload.sha256)),
+        200,
+        {
+          // Never what the sender called it: a browser must not run a payload as a page of ours.
+          "content-type": "application/octet-stream",
+          "content-disposition": `attachment; filename="payload-${id}"`,
+          "content-length": String(payload.size),
+        },
+      );
     })
     .post("/:id/replay", async (context) => {
       const replay = await replayRun(operator, await found(context));
@@ -47,7 +51,7 @@ async function replayRun({ store, triggers, acceptor }: Operator, run: Run): Pro
   }
   const body = new Uint8Array(run.payload.size);
   let offset = 0;
-  for await (const chunk of readPayload(store, run.id, run.payload.size)) {
+  for await (const chunk of readPayload(store, run.id, run.payload.size, run.payload.sha256)) {
     body.set(chunk, offset);
     offset += chunk.length;
   }

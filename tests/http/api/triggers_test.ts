@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { ADMIN_TOKEN, endOfRun, startService } from "../../data.ts";
+import { ADMIN_TOKEN, ADMIN_TOKEN, endOfRun, startService } from "../../data.ts";
 import { play, type Scenario } from "../scenario.ts";
 
 const AUTHORIZED = { authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -324,4 +324,15 @@ Deno.test("a failed action is in the trigger log and in the run, with its error"
   const [entry] = body.results;
   assertEquals([entry.kind, entry.run_id, entry.action], ["action_failed", runId, "run_execution"]);
   assertMatch(entry.error, /copy/, "the error lists the steps there are");
+});
+
+Deno.test("a body that is nested too deep is refused as such", async () => {
+  await using service = await startService();
+  const deep = `${"[".repeat(5_000)}${"]".repeat(5_000)}`;
+  const answer = await fetch(`${service.url}/api/v0/triggers/`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+    body: `{"name":"deep","project":"files","response":{"type":"json","json":${deep}}}`,
+  });
+  assertEquals([answer.status, (await answer.text()).includes("nested too deep")], [422, true]);
 });

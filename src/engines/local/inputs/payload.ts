@@ -21,7 +21,7 @@ export async function bringPayload(
 ): Promise<BroughtFile> {
   const { name, path } = folder.place(wanted);
   using target = await Deno.open(path, { createNew: true, write: true });
-  for await (const chunk of readPayload(store, payload_of, size)) {
+  for await (const chunk of readPayload(store, payload_of, size, sha256)) {
     for (let written = 0; written < chunk.length;) {
       written += await target.write(chunk.subarray(written));
     }
