@@ -19,6 +19,9 @@ const PAYLOAD_BYTES_MAX = 256 * MIB;
 const CLEANUP_SCHEDULE = "17 * * * *";
 const SWEEP_SCHEDULE = "* * * * *";
 
+/** How long the process may take to end by itself once everything is closed. */
+const EXIT_MS = 500;
+
 const log = getLogger(["hooklaunch"]);
 
 interface ServeOptions {
@@ -114,7 +117,7 @@ async function serve(options: ServeOptions): Promise<void> {
   announce(service, options);
   await Promise.all([stopped, warnOfLockedSecrets(service.parts)]);
   // A client that does not read what it asked for would keep the process alive.
-  Deno.exit();
+  Deno.unrefTimer(setTimeout(() => Deno.exit(), EXIT_MS));
 }
 
 async function warnOfLockedSecrets({ triggers }: Parts): Promise<void> {

@@ -14,6 +14,9 @@ const PERMISSIONS = [
   "--allow-sys=statfs",
 ];
 
+/** How long a command may take to end once its end is waited for. */
+const END_MS_MAX = 60_000;
+
 /** A command that runs. */
 export interface Running extends AsyncDisposable {
   child: Deno.ChildProcess;
@@ -45,8 +48,16 @@ export function hooklaunch(args: string[], env: Record<string, string> = {}): Ru
   };
   const reading = Promise.all([read(child.stdout), read(child.stderr)]);
   const end = async () => {
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      child.kill("SIGKILL");
+    }, END_MS_MAX);
     await reading;
-    return await child.status;
+    const status = await child.status;
+    clearTimeout(timer);
+    if (isLate) throw new Error(`It did not end by itself:\n${printed}`);
+    return status;
   };
   return {
     child,

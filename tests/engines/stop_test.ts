@@ -126,3 +126,14 @@ Deno.test("limit: one that is silent for too long is stopped, one that prints is
   assertEquals(silent.reason, "Stopped: no output for 0.4 s");
   assertEquals((await talking).status, "complete");
 });
+
+Deno.test("stop: a command that has hardly begun is told, and not killed after waiting", async () => {
+  await using fixture = await EngineFixture.make({ settings: { poll_ms: 20, grace_ms: 60_000 } });
+  for (let delay_ms = 0; delay_ms < 20; delay_ms++) {
+    const id = await fixture.submit("sleep 100");
+    await until(async () => (await fixture.record(id)).status === "started");
+    await new Promise((resolve) => setTimeout(resolve, delay_ms));
+    await fixture.engine.stop(id);
+    assertEquals((await fixture.ended(id)).status, "stopped");
+  }
+});

@@ -12,6 +12,9 @@ import { MARK_IS_TAKEN, wrapperArguments, type WrapperOptions } from "./wrapper.
 
 /** How often the system is asked whether a process that was found again still lives. */
 const LIFE_CHECK_MS = 1_000;
+/** How long a wrapper may take until it comes to its command. */
+const BEGIN_WAIT_MS = 2_000;
+const BEGIN_POLL_MS = 10;
 
 /** Why there is no exit code when nothing else is known. */
 const KILLED =
@@ -46,9 +49,13 @@ export function startLeader(
   let code: number | undefined;
   const over = child.status.then((status) => void (code = status.code));
   return {
-    ...sessionOf(child.pid, leftBehind, KILLED),
+    ...sessionOf(child.pid, leftBehind),
     over,
     isOver: () => Promise.resolve(code !== undefined),
+    async signal(signal) {
+      if (signal === "TERM") await untilBegun(folder, () => code !== undefined);
+      await signalSession(child.pid, signal);
+    },
     get cameSecond() {
       return code === MARK_IS_TAKEN;
     },
@@ -56,11 +63,19 @@ export function startLeader(
   };
 }
 
+/** Waits until a wrapper comes to its command: before that it is deaf to SIGTERM, or has no session. */
+async function untilBegun(folder: WorkFolder, isOver: () => boolean): Promise<void> {
+  for (let waited_ms = 0; waited_ms < BEGIN_WAIT_MS && !isOver(); waited_ms += BEGIN_POLL_MS) {
+    if (await Deno.lstat(folder.control("begun")).then(() => true, () => false)) return;
+    await new Promise((resolve) => setTimeout(resolve, BEGIN_POLL_MS));
+  }
+}
+
 /** Follows a wrapper that another service has started. */
 export function followLeader({ pid, identity }: Mark, leftBehind: LeftBehind): Leader {
   let asked_ms = -Infinity;
   return {
-    ...sessionOf(pid, leftBehind, KILLED),
+    ...sessionOf(pid, leftBehind),
     over: new Promise(() => {}),
     async isOver(isDue) {
       const now_ms = performance.now();
@@ -72,26 +87,29 @@ export function followLeader({ pid, identity }: Mark, leftBehind: LeftBehind): L
 }
 
 /**
- * A wrapper that is known to have ended.
+ * A wrapper that ended with an earlier start of the machine: its id is another process's now, or nobody's.
  *
  * @param lost why it may have left no exit code
  */
-export function endedLeader(pid: number, leftBehind: LeftBehind, lost: string): Leader {
+export function endedLeader(lost: string): Leader {
   return {
-    ...sessionOf(pid, leftBehind, lost),
+    cameSecond: false,
+    signal: () => Promise.resolve(),
+    settle: () => Promise.resolve({ lost }),
+    release: () => {},
     over: Promise.resolve(),
     isOver: () => Promise.resolve(true),
   };
 }
 
 /** What leaders have in common. The wrapper's id is also that of its session. */
-function sessionOf(pid: number, leftBehind: LeftBehind, lost: string) {
+function sessionOf(pid: number, leftBehind: LeftBehind) {
   return {
     cameSecond: false,
     signal: (signal: "TERM" | "KILL") => signalSession(pid, signal),
     settle() {
       leftBehind(pid);
-      return Promise.resolve({ lost });
+      return Promise.resolve({ lost: KILLED });
     },
     release: () => {},
   };

@@ -41,7 +41,7 @@ export async function findAgain(
   }
   const leader = isSame && mark !== undefined
     ? followLeader(mark, leftBehind)
-    : endedLeader(mark?.pid ?? 0, leftBehind, RESTARTED);
+    : endedLeader(RESTARTED);
   return { kind: "started", leader };
 }
 

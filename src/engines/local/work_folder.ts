@@ -217,6 +217,7 @@ export type RecordFile = "log" | "metadata.jsonl";
 
 /** The files of the wrapper's folder. */
 export type ControlFile =
+  | "begun"
   | "command"
   | "exit_code"
   | "oom"

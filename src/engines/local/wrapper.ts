@@ -85,6 +85,8 @@ run() {
   # sees to a trap only after the command that it waits for.
   trap : HUP INT TERM
   (
+    # From here on what is sent to the session ends this shell, or the command that it becomes.
+    : >control/begun
     set -- "$1" "$PWD/control/command"
     cd repository || exit 1
     . ../control/environment

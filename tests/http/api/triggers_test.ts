@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { ADMIN_TOKEN, ADMIN_TOKEN, endOfRun, startService } from "../../data.ts";
+import { ADMIN_TOKEN, endOfRun, startService } from "../../data.ts";
 import { play, type Scenario } from "../scenario.ts";
 
 const AUTHORIZED = { authorization: `Bearer ${ADMIN_TOKEN}` };
