@@ -4,6 +4,7 @@
  * @module
  */
 import { idTime } from "../ids.ts";
+import { type FoundEntry, isUndecodable, logDamage, scan } from "./reading.ts";
 import type { Store } from "./store.ts";
 
 /**
@@ -16,14 +17,50 @@ export async function listNewest<T extends { id: string }>(
   kind: string,
   { before, limit }: { before?: string; limit: number },
 ): Promise<{ records: T[]; next: string | undefined }> {
-  const selector = before === undefined
-    ? { prefix: [kind] }
-    : { prefix: [kind], end: [kind, before] };
-  const records: T[] = [];
-  for await (const { value } of store.kv.list<T>(selector, { reverse: true, limit })) {
-    records.push(value);
+  const entries = await newest(store.kv, kind, { before, limit }).catch(async (error) => {
+    if (!isUndecodable(error)) throw error;
+    return await newestReadable(store.kv, kind, { before, limit });
+  });
+  const last = entries.at(-1);
+  return {
+    records: entries.flatMap((entry) => recordOf<T>(entry) ?? []),
+    next: last && entries.length === limit ? String(last.key[1]) : undefined,
+  };
+}
+
+/** The record of an entry; undefined, and logged, when it is none. */
+export function recordOf<T extends { id: string }>({ key, value }: FoundEntry): T | undefined {
+  // Only records of one kind are stored under these keys, each with its id.
+  if (typeof value === "object" && value !== null && "id" in value) return value as T;
+  logDamage(key);
+  return undefined;
+}
+
+/** Which records of a kind are wanted. */
+interface Page {
+  before: string | undefined;
+  limit: number;
+}
+
+async function newest(kv: Deno.Kv, kind: string, { before, limit }: Page): Promise<FoundEntry[]> {
+  const prefix = [kind];
+  const selector = before === undefined ? { prefix } : { prefix, end: [kind, before] };
+  return await Array.fromAsync(kv.list(selector, { reverse: true, limit }));
+}
+
+/** The same where some cannot be read. All have to be gone through, as the database reads no further. */
+async function newestReadable(
+  kv: Deno.Kv,
+  kind: string,
+  { before, limit }: Page,
+): Promise<FoundEntry[]> {
+  const entries: FoundEntry[] = [];
+  for await (const entry of scan(kv, [kind])) {
+    if (before !== undefined && String(entry.key[1]) >= before) break;
+    entries.push(entry);
+    if (entries.length > limit) entries.shift();
   }
-  return { records, next: records.length === limit ? records.at(-1)?.id : undefined };
+  return entries.reverse();
 }
 
 /** Some of the oldest records of a kind. */
@@ -46,16 +83,16 @@ export async function listOldestEnded<T extends { id: string; status: Status }, 
   { before_ms, after, limit }: { before_ms: number; after?: string; limit: number },
   hasEnded: (status: Status) => boolean,
 ): Promise<OldestEnded<T>> {
-  const prefix = [kind];
-  const selector = after === undefined ? { prefix } : { prefix, start: [kind, `${after}\0`] };
   const ended: T[] = [];
   let last = after;
   let looked = 0;
-  for await (const { value } of store.kv.list<T>(selector, { limit })) {
-    if (idTime(value.id) >= before_ms) return { ended, last, isEnd: true };
-    last = value.id;
-    looked++;
-    if (hasEnded(value.status)) ended.push(value);
+  for await (const entry of scan(store.kv, [kind], { after, batchSize: limit })) {
+    const id = String(entry.key[1]);
+    if (idTime(id) >= before_ms) return { ended, last, isEnd: true };
+    last = id;
+    const record = recordOf<T>(entry);
+    if (record !== undefined && hasEnded(record.status)) ended.push(record);
+    if (++looked === limit) return { ended, last, isEnd: false };
   }
-  return { ended, last, isEnd: looked < limit };
+  return { ended, last, isEnd: true };
 }

@@ -124,6 +124,6 @@ async function fails(kv: Deno.Kv, selector: Deno.KvListSelector): Promise<boolea
 }
 
 /** Deno KV throws a RangeError for a value that is no structured clone. */
-function isUndecodable(error: unknown): boolean {
+export function isUndecodable(error: unknown): boolean {
   return error instanceof RangeError && /deserialize/.test(messageOf(error));
 }

@@ -6,6 +6,8 @@
 import { ConflictError } from "../errors.ts";
 import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
+import { recordOf } from "./lists.ts";
+import { readValue, scan } from "./reading.ts";
 import type { Store } from "./store.ts";
 
 /** A trigger as it is stored: what its owner wrote, literal secrets encrypted. Times are RFC 3339. */
@@ -23,7 +25,8 @@ export async function getStoredTrigger(
   store: Store,
   id: string,
 ): Promise<StoredTrigger | undefined> {
-  return (await store.kv.get<StoredTrigger>(keys.trigger(id))).value ?? undefined;
+  // Only triggers are stored under these keys.
+  return (await readValue(store.kv, keys.trigger(id)) as StoredTrigger | null) ?? undefined;
 }
 
 /** The id of the trigger of this name. */
@@ -69,13 +72,13 @@ export async function listStoredTriggers(
   store: Store,
   { after, limit }: { after?: string; limit: number },
 ): Promise<{ triggers: StoredTrigger[]; next: string | undefined }> {
-  const prefix = ["trigger"];
-  const selector = after === undefined ? { prefix } : { prefix, start: [...prefix, `${after}\0`] };
   const triggers: StoredTrigger[] = [];
-  for await (const { value } of store.kv.list<StoredTrigger>(selector, { limit })) {
-    triggers.push(value);
+  for await (const entry of scan(store.kv, ["trigger"], { after, batchSize: limit })) {
+    const trigger = recordOf<StoredTrigger>(entry);
+    if (trigger) triggers.push(trigger);
+    if (triggers.length === limit) return { triggers, next: String(entry.key[1]) };
   }
-  return { triggers, next: triggers.length === limit ? triggers.at(-1)?.id : undefined };
+  return { triggers, next: undefined };
 }
 
 /** What is kept of a trigger beside its record and its runs: the first parts of the keys. */
