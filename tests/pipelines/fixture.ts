@@ -33,6 +33,8 @@ export interface PlayedEnd {
   reason?: string;
   metadata?: Record<string, unknown>;
   outputs?: readonly string[];
+  /** What stands in the outputs; it tells their hashes apart. */
+  bytes?: string;
 }
 
 /** The hash of a reference, as the tests' project would resolve it. */
@@ -138,8 +140,12 @@ export class PipelineFixture implements AsyncDisposable {
   async finish(executionId: string, end: PlayedEnd = {}): Promise<Execution> {
     const execution = await getExecution(this.store, executionId);
     if (execution === undefined) throw new Error(`There is no execution ${executionId}`);
-    const { status = "complete", outputs = [], ...rest } = end;
-    Object.assign(execution, { status, ...rest, outputs: outputs.map(output) });
+    const { status = "complete", outputs = [], bytes = "", ...rest } = end;
+    Object.assign(execution, {
+      status,
+      ...rest,
+      outputs: outputs.map((path) => output(path, bytes)),
+    });
     await this.store.committer.commit(saveExecution(execution));
     this.#pipelines.changed(execution);
     return execution;
@@ -193,6 +199,6 @@ export function states({ nodes }: Pipeline): string[] {
   return nodes.map(({ name, status }) => `${name} ${status}`);
 }
 
-function output(path: string): OutputFile {
-  return { path, size: path.length, sha256: `hash of ${path}` };
+function output(path: string, bytes: string): OutputFile {
+  return { path, size: 1, sha256: `hash of ${path} ${bytes}` };
 }

@@ -442,4 +442,14 @@ Deno.test("pipeline: what was done before is taken over when the pipeline says s
   await fixture.end(third, "a", { outputs: ["x"] });
   // Its own input has the same bytes as before.
   assertEquals((await fixture.ended(third)).nodes.map(({ reused }) => reused), [undefined, true]);
+
+  const again = { payload: { target: "a.raw", file: { ...payload, sha256: "still others" } } };
+  const fourth = await launch(fixture, body, again);
+  await fixture.end(fourth, "a", { outputs: ["x"], bytes: "new" });
+  // A file of the same name with other bytes is another input.
+  await fixture.end(fourth, "b");
+  assertEquals((await fixture.ended(fourth)).nodes.map(({ reused }) => reused), [
+    undefined,
+    undefined,
+  ]);
 });
