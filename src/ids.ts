@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const RANDOM_BYTES = 10;
@@ -43,7 +43,7 @@ export function newId(time_ms: number): string {
  * @param parts what tells it from the parent's other children
  */
 export function derivedId(parent: string, ...parts: readonly (string | number)[]): string {
-  const digest = createHash("sha256").update(JSON.stringify([parent, ...parts])).digest();
+  const digest = hash("sha256", JSON.stringify([parent, ...parts]), "buffer");
   return assemble(idTime(parent), digest.subarray(0, RANDOM_BYTES));
 }
 

@@ -5,6 +5,7 @@
  */
 import type { Context } from "@hono/hono";
 import { createApp } from "./http/app.ts";
+import { BODY_BYTES_MAX } from "./http/api/input.ts";
 import { BodyReader } from "./http/body.ts";
 import { peerOf } from "./http/peer.ts";
 import { closeParts, openParts, type Parts } from "./parts.ts";
@@ -23,11 +24,17 @@ export class Service {
   readonly url: string;
   readonly #parts: Parts;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #bodies: Bodies;
   #closed: Promise<void> | undefined;
 
-  private constructor(parts: Parts, server: Deno.HttpServer<Deno.NetAddr>, url: string) {
+  private constructor(
+    parts: Parts,
+    { server, bodies }: { server: Deno.HttpServer<Deno.NetAddr>; bodies: Bodies },
+    url: string,
+  ) {
     this.#parts = parts;
     this.#server = server;
+    this.#bodies = bodies;
     this.url = url;
   }
 
@@ -51,10 +58,14 @@ export class Service {
       await parts.pipelines.start();
       await parts.worker.start();
       await parts.space.start();
-      const server = listen(settings, parts);
+      const bodies: Bodies = {
+        senders: new BodyReader(),
+        operators: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
+      };
+      const server = listen(settings, parts, bodies);
       const url = settings.publicUrl?.replace(/\/+$/, "") ?? ownUrl(settings, server.addr.port);
       parts.baseUrl = url;
-      return new Service(parts, server, url);
+      return new Service(parts, { server, bodies }, url);
     } catch (error) {
       await closeParts(parts, 0);
       throw error;
@@ -103,11 +114,19 @@ export class Service {
     const until_ms = clock.steady() + deadline_ms;
     closing.abort();
     await within(deadline_ms, this.#server.shutdown());
+    for (const reader of Object.values(this.#bodies)) reader[Symbol.dispose]();
     await closeParts(this.#parts, Math.max(0, until_ms - clock.steady()));
   }
 }
 
-function listen(settings: ServiceSettings, parts: Parts): Deno.HttpServer<Deno.NetAddr> {
+/** What reads the bodies of requests; each has its own memory, so that senders take none from operators. */
+type Bodies = Record<"senders" | "operators", BodyReader>;
+
+function listen(
+  settings: ServiceSettings,
+  parts: Parts,
+  bodies: Bodies,
+): Deno.HttpServer<Deno.NetAddr> {
   const { store, triggers, triggerLog, projects, engines, pipelines, worker, acceptor, exposure } =
     parts;
   const { closing, clock, metrics } = parts;
@@ -119,7 +138,7 @@ function listen(settings: ServiceSettings, parts: Parts): Deno.HttpServer<Deno.N
       triggerLog,
       acceptor,
       worker,
-      bodies: new BodyReader(),
+      bodies: bodies.senders,
       metrics,
       payloadBytesMax: settings.payloadBytesMax,
       peerOf: (context: Context<{ Bindings: Deno.ServeHandlerInfo<Deno.NetAddr> }>) =>
@@ -136,6 +155,7 @@ function listen(settings: ServiceSettings, parts: Parts): Deno.HttpServer<Deno.N
       engines,
       pipelines,
       clock,
+      bodies: bodies.operators,
       env: parts.env,
       baseUrl: () => parts.baseUrl,
     },

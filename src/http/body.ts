@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { Deadlines } from "./deadlines.ts";
 
 /** How much memory the bodies of all requests under way may take together. */
 const BODIES_BYTES_MAX = 256 * 1024 * 1024;
@@ -18,13 +19,13 @@ export type ReadBody =
 type Hold = (bytes: number) => boolean;
 
 /** Reads bodies, and counts the memory that they take until they are released. */
-export class BodyReader {
+export class BodyReader implements Disposable {
   #held_bytes = 0;
-  readonly #timeout_ms: number;
+  readonly #deadlines: Deadlines;
   readonly #bodies_bytes_max: number;
 
   constructor({ timeout_ms = BODY_TIMEOUT_MS, bodies_bytes_max = BODIES_BYTES_MAX } = {}) {
-    this.#timeout_ms = timeout_ms;
+    this.#deadlines = new Deadlines(timeout_ms);
     this.#bodies_bytes_max = bodies_bytes_max;
   }
 
@@ -60,12 +61,12 @@ export class BodyReader {
     if (request.body === null) return { bytes: new Uint8Array() };
     const reader = request.body.getReader();
     let late = false;
-    const timer = setTimeout(() => {
+    const done = this.#deadlines.begin(() => {
       late = true;
       reader.cancel().catch(() => {
         // The connection is gone already, which is what was wanted.
       });
-    }, this.#timeout_ms);
+    });
     try {
       const read = await readAll(reader, limit_bytes, hold);
       return late ? { failure: "too_slow" } : read;
@@ -73,8 +74,13 @@ export class BodyReader {
       // The sender went away, or broke the rules of chunked bodies.
       return { failure: late ? "too_slow" : "cut_off" };
     } finally {
-      clearTimeout(timer);
+      done();
     }
+  }
+
+  /** Ends; bodies that are being read are not waited for any more. */
+  [Symbol.dispose](): void {
+    this.#deadlines[Symbol.dispose]();
   }
 }
 

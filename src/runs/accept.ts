@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Clock } from "../clock.ts";
 import { UnavailableError } from "../errors.ts";
 import { newId } from "../ids.ts";
@@ -169,7 +169,7 @@ export class Acceptor {
       remote_ip: remoteIp,
       payload: {
         size: body.length,
-        sha256: createHash("sha256").update(body).digest("hex"),
+        sha256: hash("sha256", body),
         ...(contentType === undefined ? {} : { content_type: contentType }),
       },
       actions: [],

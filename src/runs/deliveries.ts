@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Clock } from "../clock.ts";
 import type { Write } from "../store/committer.ts";
 import { keys } from "../store/keys.ts";
@@ -53,8 +53,8 @@ export class Deliveries {
 
   /** Claims a delivery, or answers the run that it has made before. */
   async claim(triggerId: string, delivery: Delivery): Promise<Claim | { repeatOf: string }> {
-    const hash = createHash("sha256").update(delivery.id).digest("hex");
-    const name = `${triggerId}/${hash}`;
+    const idHash = hash("sha256", delivery.id);
+    const name = `${triggerId}/${idHash}`;
     for (;;) {
       const other = this.#underWay.get(name);
       if (other === undefined) break;
@@ -68,7 +68,7 @@ export class Deliveries {
       resolve(runId);
     };
     try {
-      const key = keys.delivery(triggerId, hash);
+      const key = keys.delivery(triggerId, idHash);
       const known = await knownDelivery(this.#store, key);
       if (known !== undefined && known.until_ms > this.#clock.steady()) {
         settle(known.run_id);

@@ -69,19 +69,21 @@ function hold(reader: BodyReader, { request }: Sent, limit_bytes = 100) {
 }
 
 Deno.test("a body comes out as its bytes, however it is cut into chunks", async () => {
+  using reader = new BodyReader();
   const chunks = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 30 });
   await fc.assert(
     fc.asyncProperty(chunks, fc.boolean(), fc.nat(50), async (chunks, isDeclared, more) => {
       const whole = Uint8Array.from(chunks.flatMap((chunk) => [...chunk]));
       const sent = send(chunks, isDeclared ? { length: whole.length } : {});
-      assertEquals(await read(new BodyReader(), sent, whole.length + more), { bytes: whole });
+      assertEquals(await read(reader, sent, whole.length + more), { bytes: whole });
     }),
   );
 });
 
 Deno.test("a request without a body has an empty one", async () => {
   const request = new Request("http://localhost/");
-  const body = await new BodyReader().with(request, 0, (body) => Promise.resolve(body));
+  using reader = new BodyReader();
+  const body = await reader.with(request, 0, (body) => Promise.resolve(body));
   assertEquals(body, { bytes: new Uint8Array() });
 });
 
@@ -138,20 +140,22 @@ const lengths: { name: string; sent: () => Sent; expected: ReadBody; taken: numb
 
 for (const { name, sent, expected, taken } of lengths) {
   Deno.test(`a body ${name}`, async () => {
+    using reader = new BodyReader();
     const body = sent();
-    assertEquals(await read(new BodyReader(), body), expected);
+    assertEquals(await read(reader, body), expected);
     assertEquals(body.taken, taken);
   });
 }
 
 Deno.test("the sender of a body that is too large is hung up on", async () => {
+  using reader = new BodyReader();
   const body = send([bytes(101)], { then: "stall" });
-  assertEquals(await read(new BodyReader(), body), { failure: "too_large" });
+  assertEquals(await read(reader, body), { failure: "too_large" });
   assertEquals(body.isCancelled, true);
 });
 
 Deno.test("a sender that stalls is waited for no longer than the time there is", async () => {
-  const reader = new BodyReader({ timeout_ms: 20, bodies_bytes_max: 100 });
+  using reader = new BodyReader({ timeout_ms: 20, bodies_bytes_max: 100 });
   const started = performance.now();
   const body = send([bytes(60)], { then: "stall", length: 100 });
   assertEquals(await read(reader, body), { failure: "too_slow" });
@@ -161,7 +165,7 @@ Deno.test("a sender that stalls is waited for no longer than the time there is",
 });
 
 Deno.test("a sender that drips is not waited for longer than one that stalls", async () => {
-  const reader = new BodyReader({ timeout_ms: 30 });
+  using reader = new BodyReader({ timeout_ms: 30 });
   let timer: ReturnType<typeof setTimeout> | undefined;
   const drip = new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -178,7 +182,7 @@ Deno.test("a sender that drips is not waited for longer than one that stalls", a
 });
 
 Deno.test("bodies that are held take their memory from others, until they are let go", async () => {
-  const reader = new BodyReader({ bodies_bytes_max: 100 });
+  using reader = new BodyReader({ bodies_bytes_max: 100 });
   const first = hold(reader, send([bytes(60)], { length: 60 }));
   const second = hold(reader, send([bytes(40)]));
   assertEquals(await first.read, { bytes: bytes(60) });
@@ -196,7 +200,7 @@ Deno.test("bodies that are held take their memory from others, until they are le
 });
 
 Deno.test("memory is let go whatever becomes of a body", async () => {
-  const reader = new BodyReader({ bodies_bytes_max: 100, timeout_ms: 10 });
+  using reader = new BodyReader({ bodies_bytes_max: 100, timeout_ms: 10 });
   for (let turn = 0; turn < 3; turn++) {
     await read(reader, send([bytes(80), bytes(80)]));
     await read(reader, send([bytes(80)], { then: "break off" }));
@@ -209,7 +213,7 @@ Deno.test("memory is let go whatever becomes of a body", async () => {
 });
 
 Deno.test("senders that announce much and send nothing take no room from others", async () => {
-  const reader = new BodyReader({ bodies_bytes_max: 16 * KIB, timeout_ms: 50 });
+  using reader = new BodyReader({ bodies_bytes_max: 16 * KIB, timeout_ms: 50 });
   const stalling = Array.from(
     { length: 100 },
     (_, index) =>
@@ -231,7 +235,8 @@ Deno.test("a body in chunks of one byte takes little more memory than its size",
   }, { highWaterMark: 0 });
   const request = new Request("http://localhost/", { method: "POST", body });
   const before_bytes = Deno.memoryUsage().heapUsed;
-  await new BodyReader({ bodies_bytes_max: size }).with(request, size, (body) => {
+  using reader = new BodyReader({ bodies_bytes_max: size });
+  await reader.with(request, size, (body) => {
     // An array for each byte would be more than 64 MiB.
     assertLess(Deno.memoryUsage().heapUsed - before_bytes, 30 * KIB * KIB);
     assert("bytes" in body);

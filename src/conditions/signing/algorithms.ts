@@ -4,9 +4,10 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import { createHmac, type KeyObject, sign, verify } from "node:crypto";
+import { type KeyObject, sign, verify } from "node:crypto";
 import { isAnyOf } from "../secret.ts";
 import { derToRaw, rawToDer } from "./der.ts";
+import { prepareMac } from "./mac.ts";
 import { MAC_BYTES, type MacAlgorithm, type Scheme } from "./scheme.ts";
 
 const ED25519_SIGNATURE_BYTES = 64;
@@ -30,11 +31,10 @@ export function isMac(algorithm: Scheme["algorithm"]): algorithm is MacAlgorithm
 
 /** Matches HMACs. All secrets are tried, so that the time does not tell which one it is. */
 export function macMatcher(algorithm: MacAlgorithm, secrets: readonly Uint8Array[]): Matcher {
+  const macs = secrets.map((secret) => prepareMac(algorithm, secret));
   return (content, signatures) => {
     let found = false;
-    for (const secret of secrets) {
-      found = isAnyOf(computeMac(algorithm, secret, content), signatures) || found;
-    }
+    for (const mac of macs) found = isAnyOf(mac(content), signatures) || found;
     return found;
   };
 }
@@ -54,7 +54,7 @@ export function signatureMatcher(
 
 /** Makes HMACs. */
 export function macMaker(algorithm: MacAlgorithm, secret: Uint8Array): Maker {
-  return (content) => computeMac(algorithm, secret, content);
+  return prepareMac(algorithm, secret);
 }
 
 /** Makes signatures, as they are sent. */
@@ -90,16 +90,6 @@ export function signatureLength(scheme: Scheme): number | undefined {
 
 function isDer({ algorithm, signature_format }: Scheme): boolean {
   return algorithm === "ecdsa_p256" && signature_format === "der";
-}
-
-function computeMac(
-  algorithm: MacAlgorithm,
-  secret: Uint8Array,
-  content: readonly Uint8Array[],
-): Uint8Array {
-  const mac = createHmac(algorithm, secret);
-  for (const piece of content) mac.update(piece);
-  return mac.digest();
 }
 
 /** Ed25519 hashes by itself. */

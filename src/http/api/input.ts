@@ -6,22 +6,21 @@
 import type { Context } from "@hono/hono";
 import { whyBodyIsRefused } from "../../conditions/body_limits.ts";
 import { InvalidInputError, messageOf, UnavailableError } from "../../errors.ts";
-import { BodyReader, type ReadBody } from "../body.ts";
+import type { BodyReader, ReadBody } from "../body.ts";
 
-const BODY_BYTES_MAX = 1024 * 1024;
+/** The longest body that an operator may send. */
+export const BODY_BYTES_MAX = 1024 * 1024;
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 200;
 /** A cursor becomes part of a key, and the database refuses long ones. */
 const CURSOR_LENGTH_MAX = 256;
-
-const bodies = new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX });
 
 /**
  * Reads a JSON body.
  *
  * @throws {InvalidInputError} when it is none, or is longer than 1 MiB
  */
-export async function readJson(context: Context): Promise<unknown> {
+export async function readJson(context: Context, bodies: BodyReader): Promise<unknown> {
   return await bodies.with(
     context.req.raw,
     BODY_BYTES_MAX,
@@ -34,7 +33,10 @@ export async function readJson(context: Context): Promise<unknown> {
  *
  * @throws {InvalidInputError} when it is something else, or is longer than 1 MiB
  */
-export async function readOptionalJson(context: Context): Promise<unknown> {
+export async function readOptionalJson(
+  context: Context,
+  bodies: BodyReader,
+): Promise<unknown> {
   return await bodies.with(context.req.raw, BODY_BYTES_MAX, (read) => {
     const bytes = bytesOf(read);
     return Promise.resolve(bytes.length === 0 ? undefined : parseJson(bytes));

@@ -11,6 +11,7 @@ import type { Acceptor } from "../../runs/accept.ts";
 import type { Store } from "../../store/store.ts";
 import type { TriggerLog } from "../../store/trigger_log.ts";
 import type { TriggerRegistry } from "../../trigger/registry.ts";
+import type { BodyReader } from "../body.ts";
 
 /** The parts of the service that an operator's request meets. */
 export interface Operator {
@@ -22,6 +23,7 @@ export interface Operator {
   engines: Engines;
   pipelines: PipelineControl;
   clock: Clock;
+  bodies: BodyReader;
   /** Reads an environment variable, for secrets written as `{env:NAME}`. */
   env(name: string): string | undefined;
   /** How the service is reached from outside, without a slash at the end. */

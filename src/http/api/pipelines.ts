@@ -48,7 +48,7 @@ export function pipelineRoutes(operator: Operator): Hono {
       const pipeline = await found(context);
       const { node } = parseWith(
         approvalSchema,
-        await readOptionalJson(context) ?? {},
+        await readOptionalJson(context, operator.bodies) ?? {},
         "the approval",
       );
       if (node !== undefined) expectNode(pipeline, node);

@@ -30,7 +30,7 @@ export function projectRoutes(operator: Operator): Hono {
   return new Hono({ strict: false })
     .get("/", async (context) => context.json({ results: await listProjects(store), next: null }))
     .post("/", async (context) => {
-      const project = parseProject(await readJson(context));
+      const project = parseProject(await readJson(context, operator.bodies));
       if (await getProject(store, project.name)) {
         throw new ConflictError(`Cannot create the project: another is named "${project.name}"`);
       }
@@ -42,7 +42,7 @@ export function projectRoutes(operator: Operator): Hono {
     .get("/:name", async (context) => context.json(await found(context)))
     .put("/:name", async (context) => {
       const name = context.req.param("name");
-      const project = parseProject(await readJson(context));
+      const project = parseProject(await readJson(context, operator.bodies));
       if (project.name !== name) {
         throw new InvalidInputError("the project", [{
           pointer: "/name",

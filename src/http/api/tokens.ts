@@ -28,13 +28,13 @@ export const tokenSchema = z.strictObject({
  * @param hasEnvironmentToken whether `HOOKLAUNCH_ADMIN_TOKEN` is set, so that nobody is locked out
  */
 export function tokenRoutes(
-  { store, clock, baseUrl }: Operator,
+  { store, clock, bodies, baseUrl }: Operator,
   hasEnvironmentToken: boolean,
 ): Hono {
   return new Hono({ strict: false })
     .get("/", async (context) => context.json({ results: await listTokens(store), next: null }))
     .post("/", async (context) => {
-      const { name } = parseWith(tokenSchema, await readJson(context), "the token");
+      const { name } = parseWith(tokenSchema, await readJson(context, bodies), "the token");
       const tokens = await listTokens(store);
       if (tokens.length >= TOKENS_MAX) {
         throw new ConflictError(`Cannot make a token: there are ${TOKENS_MAX} already`);

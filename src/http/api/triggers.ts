@@ -39,18 +39,18 @@ export function triggerRoutes(operator: Operator): Hono {
       return pageAnswer(context, baseUrl(), page.triggers.map(show), page.next);
     })
     .post("/", async (context) => {
-      const trigger = show(await triggers.create(await readJson(context)));
+      const trigger = show(await triggers.create(await readJson(context, operator.bodies)));
       return context.json(trigger, STATUS_CODE.Created, {
         location: `${baseUrl()}/api/v0/triggers/${trigger.id}/`,
       });
     })
     .get("/:id", async (context) => context.json(show(await found(context))))
     .put("/:id", async (context) => {
-      const settings = withoutReadOnly(await readJson(context));
+      const settings = withoutReadOnly(await readJson(context, operator.bodies));
       return context.json(show(await triggers.update(context.req.param("id"), () => settings)));
     })
     .patch("/:id", async (context) => {
-      const patch = await readJson(context);
+      const patch = await readJson(context, operator.bodies);
       const patched = await triggers.update(
         context.req.param("id"),
         (current) => mergePatch(settingsOf(current), patch),
@@ -64,14 +64,18 @@ export function triggerRoutes(operator: Operator): Hono {
       return context.body(null, STATUS_CODE.NoContent);
     })
     .post("/:id/test", async (context) => {
-      const result = await testTrigger(operator, context.req.param("id"), await readJson(context));
+      const result = await testTrigger(
+        operator,
+        context.req.param("id"),
+        await readJson(context, operator.bodies),
+      );
       return context.json(result);
     })
     .post("/:id/sign", async (context) => {
       const signed = await signForTrigger(
         operator,
         context.req.param("id"),
-        await readJson(context),
+        await readJson(context, operator.bodies),
       );
       return context.json(signed);
     })

@@ -9,6 +9,7 @@ import { systemClock } from "../../../src/clock.ts";
 import { readEvents, type ServerSentEvent } from "../../../src/commands/server_sent_events.ts";
 import type { Engine, LogLine, LogOptions } from "../../../src/engines/engine.ts";
 import { executionRoutes, type FollowOptions } from "../../../src/http/api/executions.ts";
+import { BodyReader } from "../../../src/http/body.ts";
 import type { Operator } from "../../../src/http/api/operator.ts";
 import { pipelineRoutes } from "../../../src/http/api/pipelines.ts";
 import { problemOfError } from "../../../src/http/problem.ts";
@@ -80,9 +81,11 @@ export async function serveRoutes(
   const store = await storeInMemory();
   const closing = new AbortController();
   const engine = new LogEngine();
+  const bodies = new BodyReader();
   const parts = {
     store,
     clock: systemClock,
+    bodies,
     // These routes read logs of engines, and nothing else.
     engines: { of: () => engine as unknown as Engine },
     pipelines: control,
@@ -107,6 +110,7 @@ export async function serveRoutes(
     async [Symbol.asyncDispose]() {
       closing.abort();
       await server.shutdown();
+      bodies[Symbol.dispose]();
       await store.close();
     },
   };

@@ -1,0 +1,55 @@
+/**
+ * Deadlines of many things that may all take the same time.
+ *
+ * @module
+ */
+
+/**
+ * Calls back when something has taken too long. One timer serves all: a timer for each request would
+ * cost more than reading its body does.
+ */
+export class Deadlines implements Disposable {
+  readonly #time_ms: number;
+  /** In the order in which they were set, which is the order in which they come. */
+  readonly #set = new Set<{ readonly at_ms: number; readonly onLate: () => void }>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** @param time_ms how long things may take */
+  constructor(time_ms: number) {
+    this.#time_ms = time_ms;
+  }
+
+  /**
+   * Sets a deadline for something that begins now.
+   *
+   * @returns takes the deadline back
+   */
+  begin(onLate: () => void): () => void {
+    const deadline = { at_ms: performance.now() + this.#time_ms, onLate };
+    this.#set.add(deadline);
+    this.#timer ??= this.#wake(this.#time_ms);
+    return () => void this.#set.delete(deadline);
+  }
+
+  /** Forgets every deadline. */
+  [Symbol.dispose](): void {
+    this.#set.clear();
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #wake(after_ms: number): ReturnType<typeof setTimeout> {
+    return setTimeout(() => {
+      this.#timer = undefined;
+      const now_ms = performance.now();
+      for (const deadline of this.#set) {
+        if (deadline.at_ms > now_ms) {
+          this.#timer = this.#wake(deadline.at_ms - now_ms);
+          return;
+        }
+        this.#set.delete(deadline);
+        deadline.onLate();
+      }
+    }, after_ms);
+  }
+}
