@@ -4,9 +4,10 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { performActions } from "./actions/mod.ts";
+import { ACTION_TIMEOUT_MS, performActions } from "./actions/mod.ts";
 import { AddressRanges } from "./addresses.ts";
 import type { Clock } from "./clock.ts";
+import { Deadlines } from "./deadlines.ts";
 import { Engines } from "./engines/mod.ts";
 import type { Exposure } from "./http/peer.ts";
 import { Metrics } from "./metrics.ts";
@@ -37,6 +38,8 @@ export interface Parts {
   engines: Engines;
   pipelines: Pipelines;
   worker: Worker;
+  /** Of actions. */
+  deadlines: Deadlines;
   acceptor: Acceptor;
   space: Space;
   metrics: Metrics;
@@ -93,7 +96,8 @@ export async function openParts(
       engines,
       onEnd: (pipeline) => metrics.pipeline(pipeline),
     });
-    const services = { projects, engines, pipelines, store, clock };
+    const deadlines = new Deadlines(ACTION_TIMEOUT_MS);
+    const services = { deadlines, projects, engines, pipelines, store, clock };
     const worker = new Worker({
       store,
       clock,
@@ -128,6 +132,7 @@ export async function openParts(
       engines,
       pipelines,
       worker,
+      deadlines,
       acceptor,
       space,
       metrics,
@@ -145,10 +150,11 @@ export async function openParts(
 
 /** Closes the parts of a service; what is under way may end until the deadline. */
 export async function closeParts(parts: Parts, deadline_ms: number): Promise<void> {
-  const { closing, worker, engines, pipelines, triggerLog, space, store, clock } = parts;
+  const { closing, worker, deadlines, engines, pipelines, triggerLog, space, store, clock } = parts;
   closing.abort();
   const until_ms = clock.steady() + deadline_ms;
   await worker.close(deadline_ms);
+  deadlines[Symbol.dispose]();
   await engines.close(Math.max(0, until_ms - clock.steady()));
   await pipelines.close();
   await triggerLog.close()

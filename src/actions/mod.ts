@@ -4,6 +4,7 @@
  * @module
  */
 import { z } from "zod";
+import type { Deadlines } from "../deadlines.ts";
 import { ActionError, messageOf } from "../errors.ts";
 import type { ResolvedCommit } from "../projects/mod.ts";
 import { getProject } from "../store/projects.ts";
@@ -15,7 +16,8 @@ import { fetchRepository } from "./fetch_repository.ts";
 import { runExecution } from "./run_execution.ts";
 import { runPipeline } from "./run_pipeline.ts";
 
-const ACTION_TIMEOUT_MS = 15 * 60_000;
+/** How long an action may take. */
+export const ACTION_TIMEOUT_MS = 15 * 60_000;
 
 const kinds = [runExecution, runPipeline, copyPipeline, fetchRepository] as const;
 
@@ -28,10 +30,11 @@ export const actionSchema = z.discriminatedUnion("type", [
 ]);
 
 /** What the actions of every run work with. */
-export type ActionServices = Omit<
-  ActionContext,
-  "run" | "place" | "repeated" | "project" | "signal"
->;
+export interface ActionServices
+  extends Omit<ActionContext, "run" | "place" | "repeated" | "project" | "signal"> {
+  /** Of {@linkcode ACTION_TIMEOUT_MS}, or less. */
+  deadlines: Deadlines;
+}
 
 /**
  * Performs the actions of a run in their order; a later one runs even if an earlier one failed.
@@ -94,7 +97,7 @@ async function performOne(
   const kind = kinds.find(({ type }) => type === settings.type) as ActionKind | undefined;
   if (kind === undefined) throw new ActionError(`Cannot perform ${settings.type}: unknown action`);
   return await withDeadline(
-    ACTION_TIMEOUT_MS,
+    services.deadlines,
     stop,
     (signal) => kind.perform(settings, { ...services, ...at, project, signal }),
   );
@@ -105,7 +108,7 @@ async function performOne(
  * waiting for it then: work that ignores the signal cannot hold a place for ever.
  */
 async function withDeadline<T>(
-  deadline_ms: number,
+  deadlines: Deadlines,
   stop: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -117,12 +120,12 @@ async function withDeadline<T>(
     reject(reason);
   };
   const onStop = () => end("The service stopped");
-  const timer = setTimeout(() => end(`Not done after ${deadline_ms / 1_000} s`), deadline_ms);
+  const done = deadlines.begin(() => end(`Not done after ${deadlines.time_ms / 1_000} s`));
   stop.addEventListener("abort", onStop, { once: true });
   try {
     return await Promise.race([work(controller.signal), cutOff]);
   } finally {
-    clearTimeout(timer);
+    done();
     stop.removeEventListener("abort", onStop);
   }
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { Deadlines } from "./deadlines.ts";
+import { Deadlines } from "../deadlines.ts";
 
 /** How much memory the bodies of all requests under way may take together. */
 const BODIES_BYTES_MAX = 256 * 1024 * 1024;

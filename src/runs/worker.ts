@@ -27,15 +27,15 @@ import {
   type WorkerLease,
 } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
-import { Pace } from "./pace.ts";
+import { Crowd } from "./crowd.ts";
 
-/** How many runs are performed at a time. */
-const CONCURRENCY = 32;
-/** So many launches in one window are fast. */
-const FAST_LAUNCHES = 50;
-const PACE_MS = 50;
-/** How many runs are performed at a time while launches come fast, and no run had to wait long. */
-const BUSY_CONCURRENCY = 1;
+/** How many runs are performed at a time. Most of them wait for the same commit. */
+const CONCURRENCY = 128;
+/** From so many launches that are stored at once on, senders wait for each other, and runs hold back. */
+const CROWD = 8;
+const CROWD_WINDOW_MS = 25;
+/** How many runs are performed at a time while launches crowd, and no run had to wait long. */
+const CROWDED_CONCURRENCY = 1;
 /** One more place for so many runs that wait. */
 const BACKLOG_PER_PLACE = 500;
 /** How many runs wait in memory at most; the others wait in the database alone. */
@@ -46,6 +46,8 @@ const BACKLOG_MAX = 100_000;
 const LEASE_MS = 60_000;
 const HEARTBEAT_MS = 20_000;
 const RETRY_MS = 1_000;
+/** How many runs are taken over together. */
+const CLAIMS_SIZE = 100;
 
 const log = getLogger(["hooklaunch", "runs"]);
 
@@ -88,11 +90,15 @@ export class Worker {
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #abort = new AbortController();
   #backlog = 0;
-  readonly #pace = new Pace(PACE_MS, FAST_LAUNCHES);
+  /** How many launches are being stored. */
+  #expected = 0;
+  readonly #crowd = new Crowd(CROWD_WINDOW_MS, CROWD);
   #lookAgain: ReturnType<typeof setTimeout> | undefined;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
+  /** The runs that have ended since the listing began, which may show them still. */
+  readonly #endedMeanwhile = new Set<string>();
   #closing = false;
 
   constructor(parts: WorkerParts) {
@@ -127,16 +133,18 @@ export class Worker {
   /** Announces a run that is about to be accepted for this worker, so that no listing takes it. */
   expect(runId: string): void {
     this.#held.add(runId);
+    this.#crowd.note(++this.#expected, performance.now());
   }
 
   /** Takes back what was announced: the run was not accepted. */
   withdraw(runId: string): void {
+    this.#expected--;
     this.#held.delete(runId);
   }
 
   /** Takes a run that was announced and is accepted now. */
   take(pending: PendingRun): void {
-    this.#pace.count(performance.now());
+    this.#expected--;
     this.#backlog++;
     if (this.#waiting.length >= this.#heldMax) {
       this.#held.delete(pending.run.id);
@@ -157,6 +165,7 @@ export class Worker {
       .catch((error) => log.error("Cannot claim pending runs: {error}", { error }))
       .finally(() => {
         this.#claiming = undefined;
+        this.#endedMeanwhile.clear();
         if (!this.#claimAgain) return;
         this.#claimAgain = false;
         this.claim();
@@ -219,19 +228,19 @@ export class Worker {
       this.#lookAgain ??= setTimeout(() => {
         this.#lookAgain = undefined;
         this.#next();
-      }, PACE_MS);
+      }, CROWD_WINDOW_MS);
     }
     const hasRoom = this.#waiting.length < this.#concurrency;
     if (hasRoom && this.#backlog > this.#held.size) this.claim();
   }
 
   /**
-   * How many runs to perform at a time now. While launches come fast they go first: runs get few places
-   * then, and more the longer their queue has grown.
+   * How many runs to perform at a time now. While launches crowd they go first: runs get few places then,
+   * and more the longer their queue has grown.
    */
   get #places(): number {
-    if (!this.#pace.isFast(performance.now())) return this.#concurrency;
-    const wanted = BUSY_CONCURRENCY + Math.floor(this.#waiting.length / BACKLOG_PER_PLACE);
+    if (!this.#crowd.lasts(performance.now())) return this.#concurrency;
+    const wanted = CROWDED_CONCURRENCY + Math.floor(this.#waiting.length / BACKLOG_PER_PLACE);
     return Math.min(this.#concurrency, wanted);
   }
 
@@ -302,6 +311,7 @@ export class Worker {
   #tell(run: Run): void {
     this.#backlog--;
     this.#held.delete(run.id);
+    if (this.#claiming) this.#endedMeanwhile.add(run.id);
     for (const tell of this.#watchers.get(run.id) ?? []) tell();
     try {
       this.#parts.onEnd?.(run);
@@ -313,25 +323,26 @@ export class Worker {
   async #claimPending(): Promise<void> {
     const { store } = this.#parts;
     const alive = new Map<string, boolean>();
-    for await (const { key, pending: found } of pendingEntries(store)) {
-      if (this.#closing || this.#waiting.length >= this.#heldMax) return;
+    let claims: PendingRun[] = [];
+    for await (const { key, pending } of pendingEntries(store)) {
+      if (this.#closing || this.#waiting.length + claims.length >= this.#heldMax) break;
       const id = String(key[1]);
-      if (this.#held.has(id)) continue;
-      if (found === undefined) {
+      if (this.#held.has(id) || this.#endedMeanwhile.has(id)) continue;
+      if (pending === undefined) {
         await this.#endDamaged(key);
         continue;
       }
-      const { worker } = found;
+      const { worker } = pending;
       if (worker !== this.id) {
         if (!alive.has(worker)) alive.set(worker, await this.#isAlive(worker));
         if (alive.get(worker)) continue;
       }
-      // Listing is slow: it may have ended since.
-      const pending = await getPending(store, id);
-      if (pending === undefined || this.#held.has(id)) continue;
-      this.#held.add(id);
-      await this.#claim({ ...pending, worker: this.id }, worker);
+      claims.push(pending);
+      if (claims.length < CLAIMS_SIZE) continue;
+      await this.#claim(claims);
+      claims = [];
     }
+    await this.#claim(claims);
   }
 
   /** Ends a run of which nobody can tell any more what was to be done. */
@@ -341,17 +352,19 @@ export class Worker {
     if (await this.#storeEnd(run.id, [...endWrites(run), { key }])) this.#tell(run);
   }
 
-  async #claim(pending: PendingRun, before: string): Promise<void> {
-    if (before !== this.id) {
-      const key = keys.pending(pending.run.id);
-      try {
-        await this.#parts.store.committer.write([{ key, value: pending, bytes: 16_384 }]);
-      } catch (error) {
-        this.#held.delete(pending.run.id);
-        throw error;
-      }
+  /** Takes runs over that nobody has in memory. */
+  async #claim(claims: readonly PendingRun[]): Promise<void> {
+    const { committer } = this.#parts.store;
+    const own = claims.map((pending) => ({ ...pending, worker: this.id }));
+    await Promise.all(
+      own.filter((_, index) => claims[index]?.worker !== this.id).map((value) =>
+        committer.write([{ key: keys.pending(value.run.id), value, bytes: 16_384 }])
+      ),
+    );
+    for (const pending of own) {
+      this.#held.add(pending.run.id);
+      this.#waiting.push({ ...pending, repeated: true });
     }
-    this.#waiting.push({ ...pending, repeated: true });
     this.#next();
   }
 

@@ -6,6 +6,7 @@
 import { assertEquals } from "@std/assert";
 import { performActions } from "../../src/actions/mod.ts";
 import { systemClock } from "../../src/clock.ts";
+import { Deadlines } from "../../src/deadlines.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import type { Engines } from "../../src/engines/mod.ts";
 import { readConfigFile } from "../../src/projects/mod.ts";
@@ -22,6 +23,7 @@ const fetch = { type: "fetch_repository" };
 async function commitsOf(project: Project, actions: { type: string }[]): Promise<string[]> {
   await using store = await openTestStore();
   await putProject(store.store, project);
+  using deadlines = new Deadlines(60_000);
   const waiting = pendingOf();
   let resolved = 0;
   const engine: Pick<Engine, "submit"> = { submit: () => {} };
@@ -32,6 +34,7 @@ async function commitsOf(project: Project, actions: { type: string }[]): Promise
     {
       store: store.store,
       clock: systemClock,
+      deadlines,
       engines,
       pipelines: { launch: () => Promise.resolve() },
       projects: {

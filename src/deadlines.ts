@@ -9,14 +9,14 @@
  * cost more than reading its body does.
  */
 export class Deadlines implements Disposable {
-  readonly #time_ms: number;
+  /** How long things may take. */
+  readonly time_ms: number;
   /** In the order in which they were set, which is the order in which they come. */
   readonly #set = new Set<{ readonly at_ms: number; readonly onLate: () => void }>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param time_ms how long things may take */
   constructor(time_ms: number) {
-    this.#time_ms = time_ms;
+    this.time_ms = time_ms;
   }
 
   /**
@@ -25,9 +25,9 @@ export class Deadlines implements Disposable {
    * @returns takes the deadline back
    */
   begin(onLate: () => void): () => void {
-    const deadline = { at_ms: performance.now() + this.#time_ms, onLate };
+    const deadline = { at_ms: performance.now() + this.time_ms, onLate };
     this.#set.add(deadline);
-    this.#timer ??= this.#wake(this.#time_ms);
+    this.#timer ??= this.#wake(this.time_ms);
     return () => void this.#set.delete(deadline);
   }
 
