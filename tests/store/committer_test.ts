@@ -53,7 +53,7 @@ function heldUp() {
   };
 }
 
-Deno.test("changes that wait are stored in one commit", async () => {
+Deno.test("changes that wait are stored together, half of those that are there at a time", async () => {
   const database = heldUp();
   const told: number[] = [];
   await using store = await storeInMemory(database.between, {
@@ -62,14 +62,40 @@ Deno.test("changes that wait are stored in one commit", async () => {
   const names = Array.from({ length: 300 }, (_, index) => `early-${index}`);
   const early = Promise.all(names.map((name) => store.committer.commit(set(name))));
   while (database.commits.length === 0) await Promise.resolve();
-  assertEquals(store.committer.waiting, 0);
+  assertEquals(store.committer.waiting, 150);
   const late = Promise.all(names.map((name) => store.committer.commit(set(`late-${name}`))));
-  assertEquals(store.committer.waiting, 300);
+  assertEquals(store.committer.waiting, 450);
   database.release();
   await Promise.all([early, late]);
-  assertEquals(database.commits.map(({ keys }) => keys.length), [300, 300]);
-  assertEquals(told, [300, 300]);
+  assertEquals(database.commits.map(({ keys }) => keys.length), [150, 300, 150]);
+  assertEquals(told, [150, 300, 150]);
   assertEquals((await contents(store)).size, 600);
+});
+
+Deno.test("senders that wait for their answers are stored in two halves that take turns", async () => {
+  const sizes: number[] = [];
+  await using store = await storeInMemory((commit, store) => {
+    sizes.push(commit.keys.length);
+    return store();
+  });
+  await Promise.all(
+    Array.from({ length: 32 }, async (_, sender) => {
+      for (let turn = 0; turn < 10; turn++) await store.committer.commit(set(`${sender}/${turn}`));
+    }),
+  );
+  assertEquals(sizes, Array(20).fill(16));
+});
+
+Deno.test("few changes are not cut in halves", async () => {
+  const sizes: number[] = [];
+  await using store = await storeInMemory((commit, store) => {
+    sizes.push(commit.keys.length);
+    return store();
+  });
+  await Promise.all(
+    Array.from({ length: 7 }, (_, index) => store.committer.commit(set(`${index}`))),
+  );
+  assertEquals(sizes, [7]);
 });
 
 Deno.test("a change is stored when its promise resolves, and not told of before", async () => {
@@ -181,7 +207,7 @@ const floods: { name: string; writes: Write[][]; commits_max: number }[] = [
     writes: Array.from({ length: 60 }, (_, index) => [
       { key: ["test", index], value: "x".repeat(30 * KIB) },
     ]),
-    commits_max: 61,
+    commits_max: 62,
   },
   {
     name: "300 keys of 1 KiB",
@@ -349,13 +375,13 @@ Deno.test("shared writes take no more room than one", async () => {
     commits.push(commit);
     return store();
   });
-  await Promise.all(Array.from({ length: 900 }, (_, value) =>
+  await Promise.all(Array.from({ length: 1_800 }, (_, value) =>
     store.committer.write([
       { key: ["count"], value, bytes: 4 * KIB, sharedAs: "count" },
       { key: ["own", value] },
     ])));
-  assertEquals(commits.length, 1);
-  assertEquals((await store.kv.get(["count"])).value, 899);
+  assertEquals(commits.map(({ keys }) => keys.length), [901, 901]);
+  assertEquals((await store.kv.get(["count"])).value, 1_799);
 });
 
 Deno.test("each change that is stored is told of, those that are stored alone among them", async () => {
