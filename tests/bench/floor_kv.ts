@@ -1,47 +1,96 @@
 /**
- * The floor of storing: bare atomic operations of Deno KV that hold the records of so many launches
- * each, one after the other, and nothing else.
+ * The floor of storing: bare atomic operations of Deno KV, one after the other, and nothing else.
+ * Small payloads go in with the records of their launches, so many launches to a commit; of larger ones
+ * only the bytes are written, in the service's chunks and as many to a commit as it holds.
  *
- * Arguments: the folder of the database, launches a commit, payload bytes, milliseconds. Prints
- * launches a second.
+ * Arguments: the folder of the database, launches a commit, triggers, payload bytes, milliseconds.
+ * Prints launches a second.
  *
  * @module
  */
+import { hash } from "node:crypto";
 import { join } from "node:path";
 import { newId } from "../../src/ids.ts";
 import { keys } from "../../src/store/keys.ts";
+import { CHUNK_BYTES, chunkCount, needsUpload } from "../../src/store/payloads.ts";
 import { acceptWrites, type Run } from "../../src/store/runs.ts";
+import { payload, triggerId } from "./requests.ts";
 
-const [folder = "", batch = "32", payload_bytes = "1024", duration_ms = "3000"] = Deno.args;
-const kv = await Deno.openKv(join(folder, "floor.kv"));
-const body = crypto.getRandomValues(new Uint8Array(Number(payload_bytes)));
-const triggerId = newId(Date.now());
-const window = { period: 60, total: 1, slots: [[1, 1]] };
+/** What the service puts into one commit at most. An operation of Deno KV holds 800 KiB. */
+const COMMIT_BYTES_MAX = 780 * 1024;
+
+const [folder = ""] = Deno.args;
+const [batch = 32, triggers = 1, payload_bytes = 1_024, duration_ms = 3_000] = Deno.args.slice(1)
+  .map(Number);
+using kv = await Deno.openKv(join(folder, "floor.kv"));
+const body = new TextEncoder().encode(payload(payload_bytes));
+const sha256 = hash("sha256", body);
+const store = needsUpload(body.length) ? storeChunks : storeRecords;
 let launches = 0;
-const end_ms = performance.now() + Number(duration_ms);
-while (performance.now() < end_ms) {
-  const operation = kv.atomic().set(keys.rate(triggerId, 60), window);
-  for (let count = 0; count < Number(batch); count++) {
-    const actions = [{ type: "run_execution", step: "noop" }];
-    const pending = { run: run(), actions, worker: triggerId };
-    for (const { key, value } of acceptWrites(pending, body)) operation.set(key, value);
+const began_ms = performance.now();
+while (performance.now() < began_ms + duration_ms) {
+  await store();
+  launches += batch;
+}
+console.log(launches / ((performance.now() - began_ms) / 1_000));
+
+async function storeRecords(): Promise<void> {
+  const operation = kv.atomic();
+  const actions = [{
+    type: "run_execution",
+    step: "clock",
+    commit: "HEAD",
+    payload_input_name: "body",
+    parameters: {},
+  }];
+  // A window of the rate limit is written once a commit, however many of its launches are in it.
+  for (let index = 0; index < Math.min(batch, triggers); index++) {
+    const slots = [[1_472_000_000, launches], [1_472_000_001, launches], [1_472_000_002, 1]];
+    operation.set(keys.rate(triggerOf(index), 60), { total: launches, slots });
+  }
+  for (let index = 0; index < batch; index++) {
+    const run = runOf(triggerOf(index));
+    for (const { key, value } of acceptWrites({ run, actions, worker: run.id }, body)) {
+      operation.set(key, value);
+    }
   }
   await operation.commit();
-  launches += Number(batch);
 }
-kv.close();
-console.log(launches / (Number(duration_ms) / 1_000));
 
-function run(): Run {
+async function storeChunks(): Promise<void> {
+  let operation = kv.atomic();
+  let bytes = 0;
+  for (let index = 0; index < batch; index++) {
+    const id = newId(Date.now());
+    for (let at = 0; at < chunkCount(body.length); at++) {
+      const chunk = body.subarray(at * CHUNK_BYTES, (at + 1) * CHUNK_BYTES);
+      if (bytes + chunk.length > COMMIT_BYTES_MAX) {
+        await operation.commit();
+        operation = kv.atomic();
+        bytes = 0;
+      }
+      operation.set(keys.payload(id, at), chunk);
+      bytes += chunk.length;
+    }
+  }
+  await operation.commit();
+}
+
+/** Launches go to the triggers in turn. */
+function triggerOf(index: number): string {
+  return triggerId((launches + index) % triggers);
+}
+
+function runOf(trigger_id: string): Run {
   const now_ms = Date.now();
   return {
     id: newId(now_ms),
-    trigger_id: triggerId,
+    trigger_id,
     project: "bench",
     status: "pending",
     created_at: new Date(now_ms).toISOString(),
     remote_ip: "127.0.0.1",
-    payload: { size: body.length, sha256: "0".repeat(64), content_type: "application/json" },
+    payload: { size: body.length, sha256, content_type: "application/json" },
     actions: [],
   };
 }

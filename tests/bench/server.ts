@@ -1,8 +1,9 @@
 /**
  * The service that the benchmark measures, as a process of its own.
  *
- * Arguments: what to run, and a folder. Prints `ready <port>` when it listens; ends when its standard
- * input does.
+ * Arguments: what to run, and its data folder. Prints `ready <port>` when it listens. A line `clean up`
+ * on its standard input begins a cleanup, whose report is printed when it is over; the service ends
+ * when its standard input does.
  *
  * - `service`: the service, on an engine that does nothing and says so at once
  * - `without_storing`: the same, but a launch is accepted without being stored
@@ -16,13 +17,12 @@ import { newId } from "../../src/ids.ts";
 import { Acceptor } from "../../src/runs/accept.ts";
 import { Service } from "../../src/service.ts";
 import { type Execution, saveExecution } from "../../src/store/executions.ts";
-import { applyConfig } from "../../src/config/apply.ts";
-import { parseConfig } from "../../src/config/document.ts";
-import { localTarget } from "../../src/config/local_target.ts";
 import { setUpLogging } from "../../src/commands/logging.ts";
+import { OPERATORS_TOKEN } from "./requests.ts";
 
-const [mode = "service", folder = "."] = Deno.args;
-await setUpLogging({ format: "text", level: "warning" });
+const [mode = "service", data = "."] = Deno.args;
+// That launches are turned away is counted by who sends them.
+await setUpLogging({ format: "text", level: "error" });
 
 if (mode === "without_storing") {
   Acceptor.prototype.accept = function ({ triggerId, project, body, remoteIp }) {
@@ -46,28 +46,38 @@ const service = await Service.start(
   {
     host: "127.0.0.1",
     port: 0,
-    data: `${folder}/data`,
+    data,
     trustedProxies: [],
     dev: true,
     payloadBytesMax: 16 * 1024 * 1024,
     retention_days: 30,
-    executionsMax: 2,
+    executionsMax: navigator.hardwareConcurrency,
     stopTimeout_ms: 1_000,
-    adminToken: "an-operators-token-for-the-benchmark",
+    adminToken: OPERATORS_TOKEN,
   },
   { clock: systemClock, env: () => undefined },
-  async ({ store, triggers }) => {
+  ({ store }) => {
     if (mode === "service") {
       LocalEngine.prototype.submit = function (execution: Execution) {
         const ended: Execution = { ...execution, status: "complete", exit_code: 0 };
         store.committer.commit(saveExecution(ended)).catch((error) => console.error(error));
       };
     }
-    const file = `${folder}/hooklaunch.yaml`;
-    const document = parseConfig(await Deno.readTextFile(file), file);
-    await applyConfig(document, localTarget(store, triggers));
+    return Promise.resolve();
   },
 );
 console.log(`ready ${service.port}`);
-await Deno.stdin.readable.pipeTo(new WritableStream());
+let cleanup: Promise<void> | undefined;
+for await (const text of Deno.stdin.readable.pipeThrough(new TextDecoderStream())) {
+  if (text.includes("clean up")) cleanup ??= cleanUp();
+}
+// A cleanup that is under way ends at the end of its step; the database is closed behind it.
+service.parts.closing.abort();
+await cleanup;
 await service.close();
+
+async function cleanUp(): Promise<void> {
+  const began_ms = performance.now();
+  const report = await service.cleanUp();
+  console.log(JSON.stringify({ ...report, seconds: (performance.now() - began_ms) / 1_000 }));
+}

@@ -1,0 +1,73 @@
+/**
+ * Cleanup of what is past retention, while launches arrive.
+ *
+ * @module
+ */
+import type { Bench, Stock } from "./bench.ts";
+import { pause } from "./measuring.ts";
+import { paced } from "./paced.ts";
+import { launches } from "./requests.ts";
+import { type Server, startService } from "./servers.ts";
+import { atMost } from "./table.ts";
+
+const LAUNCHES_PER_SECOND = 500;
+const WHOLE_MAX_S = 180;
+
+/** Measures launches while cleanup goes on, against launches on the same data before it. */
+export async function measureCleanup(bench: Bench): Promise<void> {
+  await measure(bench, "full", bench.isQuick ? 5 : 30);
+  await measure(bench, "expired", undefined);
+}
+
+/** @param seconds how long cleanup is watched; without it, to its end */
+async function measure(bench: Bench, stock: Stock, seconds: number | undefined): Promise<void> {
+  await using data = await bench.data(stock);
+  await using server = await startService(bench, "service", data.path);
+  const { port } = server;
+  const [request] = launches(1);
+  if (request === undefined) return;
+  const options = { port, request, per_second: LAUNCHES_PER_SECOND };
+  await paced({ ...options, seconds: 1 });
+  const before = await paced({ ...options, seconds: bench.isQuick ? 3 : 15 });
+  await server.tell("clean up");
+  const over = new AbortController();
+  const watching = watch(server, over);
+  const during = await paced({ ...options, seconds: seconds ?? WHOLE_MAX_S, signal: over.signal });
+  over.abort();
+  await watching;
+  // A service that stops ends its cleanup, and tells how far it has come.
+  await server[Symbol.asyncDispose]();
+  const report = reportOf(server);
+  const removed = report === undefined
+    ? "no report"
+    : `${report.runs} runs and ${report.executions} executions removed in ` +
+      `${report.seconds.toFixed(0)} s`;
+  bench.add(atMost(1.5, {
+    what: `p99 of ${LAUNCHES_PER_SECOND} launches/s, ${
+      seconds === undefined
+        ? "in a whole cleanup"
+        : `${seconds} s into the cleanup of ${bench.runs}`
+    }`,
+    value: during.p99_ms,
+    unit: "ms",
+    floor: before.p99_ms,
+    floor_what: "the same without cleanup",
+    detail: `p50 ${during.p50_ms.toFixed(1)} ms against ${before.p50_ms.toFixed(1)} ms, slowest ` +
+      `${during.max_ms.toFixed(0)} ms against ${before.max_ms.toFixed(0)} ms; ${removed}`,
+  }));
+}
+
+/** Aborts when the cleanup is over. */
+async function watch(server: Server, over: AbortController): Promise<void> {
+  while (!over.signal.aborted) {
+    if (reportOf(server) !== undefined) over.abort();
+    else await pause(50);
+  }
+}
+
+function reportOf(
+  server: Server,
+): { runs: number; executions: number; seconds: number } | undefined {
+  const line = server.printed().split("\n").find((text) => text.startsWith("{"));
+  return line === undefined ? undefined : JSON.parse(line);
+}

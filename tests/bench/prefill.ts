@@ -1,0 +1,207 @@
+/**
+ * Fills a data folder with triggers and ended runs, through the store's own functions but in commits as
+ * large as the database takes, so that a million runs need minutes and not an hour.
+ *
+ * @module
+ */
+import { hash } from "node:crypto";
+import { derivedId, newId } from "../../src/ids.ts";
+import { parseProject } from "../../src/projects/project.ts";
+import type { Write } from "../../src/store/committer.ts";
+import { type Execution, executionWrites } from "../../src/store/executions.ts";
+import { keys } from "../../src/store/keys.ts";
+import { putProject } from "../../src/store/projects.ts";
+import { acceptWrites, endWrites, type Run } from "../../src/store/runs.ts";
+import { openStore, type Store } from "../../src/store/store.ts";
+import { openSecretBox, sealSecrets, type SecretBox } from "../../src/trigger/secrets.ts";
+import { triggerSchema } from "../../src/trigger/trigger.ts";
+import { COMMAND, STEP } from "./project.ts";
+import {
+  endedRunOf,
+  payload,
+  SECRET,
+  SENDERS_TOKEN,
+  TOKEN_TRIGGER,
+  triggerId,
+} from "./requests.ts";
+
+/** What a data folder is filled with. */
+export interface Filling {
+  triggers: number;
+  /** Ended runs with one execution each, spread over the triggers; past retention, so that cleanup can remove them. */
+  runs: number;
+}
+
+const PROJECT = "bench";
+/** The small payload of the runs that are there already. */
+const BODY = new TextEncoder().encode(payload(100));
+const DAY_MS = 24 * 60 * 60_000;
+/** When the runs were made. Retention is 30 days. */
+const OLDEST_MS = 300 * DAY_MS;
+const NEWEST_MS = 40 * DAY_MS;
+/** How much is handed to the committer at a time, which fills its commits from it. */
+const AT_ONCE = 2_000;
+
+const ACTION = { type: "run_execution", step: STEP, payload_input_name: "body" };
+
+/** Fills a new data folder. Tells of its progress on standard error where that takes long. */
+export async function fill(
+  path: string,
+  repository: string,
+  { triggers, runs }: Filling,
+): Promise<void> {
+  await using store = await openStore(path);
+  const secrets = await openSecretBox(path, undefined);
+  await putProject(store, parseProject({ name: PROJECT, repository }));
+  const progress = new Progress(triggers + runs);
+  const signed = Array.from({ length: triggers }, (_, index) => triggerId(index));
+  await inBatches(progress, signed, store, (id) => triggerWrites(id, signedConditions(), secrets));
+  await writeEach(store, [await triggerWrites(TOKEN_TRIGGER, tokenConditions(), secrets)]);
+  const now_ms = Date.now();
+  // What the polls ask for is older than all others, so that no listing of the newest finds it.
+  await writeEach(store, [
+    runWrites(endedRunOf(triggerId(0)), triggerId(0), now_ms - OLDEST_MS),
+    runWrites(endedRunOf(TOKEN_TRIGGER), TOKEN_TRIGGER, now_ms - OLDEST_MS),
+  ]);
+  const indexes = Array.from({ length: runs }, (_, index) => index);
+  await inBatches(progress, indexes, store, (index) => {
+    const age_ms = OLDEST_MS + (NEWEST_MS - OLDEST_MS) * index / runs;
+    const made_ms = Math.floor(now_ms - age_ms);
+    return runWrites(newId(made_ms), triggerId(index % triggers), made_ms);
+  });
+  progress.end();
+}
+
+function signedConditions(): unknown[] {
+  const header = { header: "X-Signature", prefix: "sha256=" };
+  return [
+    { type: "hmac", algorithm: "sha256", ...header, secrets: [SECRET] },
+    { type: "payload_filter", expression: 'body.action == "opened"' },
+    { type: "rate_limit", period: 60, quota: 1_000_000 },
+  ];
+}
+
+function tokenConditions(): unknown[] {
+  return [{ type: "static_token", in: "header", name: "X-Token", secrets: [SENDERS_TOKEN] }];
+}
+
+/** The writes that store a trigger as applying a file does. */
+async function triggerWrites(
+  id: string,
+  conditions: unknown[],
+  secrets: SecretBox,
+): Promise<Write[]> {
+  const name = `trigger-${id}`;
+  const response = { type: "text", text: "{run_id}" };
+  const actions = [ACTION];
+  const settings = triggerSchema.parse({
+    name,
+    id,
+    project: PROJECT,
+    conditions,
+    actions,
+    response,
+  });
+  const now = new Date().toISOString();
+  const value = {
+    id,
+    name,
+    created_at: now,
+    updated_at: now,
+    settings: await sealSecrets(settings, secrets, id),
+  };
+  return [{ key: keys.triggerName(name), value: id }, { key: keys.trigger(id), value }];
+}
+
+/** The writes of a run that was accepted, performed and has ended, and of its execution. */
+function runWrites(id: string, trigger_id: string, made_ms: number): Write[] {
+  const created_at = new Date(made_ms).toISOString();
+  const execution_id = derivedId(id, 0, "execution");
+  const sha256 = hash("sha256", BODY);
+  const run: Run = {
+    id,
+    trigger_id,
+    project: PROJECT,
+    status: "completed",
+    created_at,
+    ended_at: created_at,
+    remote_ip: "127.0.0.1",
+    payload: { size: BODY.length, sha256, content_type: "application/json" },
+    actions: [{ action: ACTION.type, created: { execution_step: STEP, execution_id } }],
+  };
+  const execution: Execution = {
+    id: execution_id,
+    run_id: id,
+    trigger_id,
+    project: PROJECT,
+    engine: { type: "local", runner: "process" },
+    commit: "0".repeat(40),
+    step: STEP,
+    title: STEP,
+    image: "none",
+    command: COMMAND,
+    inputs: { body: [{ name: "payload", payload_of: id, size: BODY.length, sha256 }] },
+    parameters: {},
+    environment_variables: {},
+    status: "complete",
+    created_at,
+    started_at: created_at,
+    ended_at: created_at,
+    duration: 0.1,
+    exit_code: 0,
+    metadata: {},
+    outputs: [],
+  };
+  const pending = { run, actions: [ACTION], worker: id };
+  return [...acceptWrites(pending, BODY), ...endWrites(run), ...executionWrites(execution)]
+    // What was written while it was pending is gone when it has ended.
+    .filter(({ key, value }) => value !== undefined && key[0] !== "pending");
+}
+
+async function inBatches<T>(
+  progress: Progress,
+  items: readonly T[],
+  store: Store,
+  writesOf: (item: T) => Write[] | Promise<Write[]>,
+): Promise<void> {
+  // One batch is put together while the one before is written.
+  let writing = Promise.resolve();
+  for (let start = 0; start < items.length; start += AT_ONCE) {
+    const batch = items.slice(start, start + AT_ONCE);
+    const writes = await Promise.all(batch.map(writesOf));
+    await writing;
+    writing = writeEach(store, writes);
+    progress.add(batch.length);
+  }
+  await writing;
+}
+
+async function writeEach(store: Store, all: readonly Write[][]): Promise<void> {
+  await Promise.all(all.map((writes) => store.committer.write(writes)));
+}
+
+/** Says how far it is, where it takes long. */
+class Progress {
+  readonly #total: number;
+  readonly #began_ms = performance.now();
+  #done = 0;
+  #said_ms = performance.now();
+
+  constructor(total: number) {
+    this.#total = total;
+  }
+
+  add(count: number): void {
+    this.#done += count;
+    if (performance.now() - this.#said_ms < 5_000) return;
+    this.#said_ms = performance.now();
+    console.error(`Filling a data folder: ${this.#done} of ${this.#total} records`);
+  }
+
+  end(): void {
+    const seconds = (performance.now() - this.#began_ms) / 1_000;
+    if (seconds > 5) {
+      console.error(`Filled a data folder: ${this.#total} in ${seconds.toFixed(0)} s`);
+    }
+  }
+}

@@ -1,0 +1,26 @@
+/**
+ * The project of the benchmark: one step, whose command looks at the clock and ends.
+ *
+ * @module
+ */
+import { run } from "./measuring.ts";
+
+/** What the step runs: the time, in seconds with a fraction. */
+export const COMMAND = "echo $EPOCHREALTIME";
+/** The name of the step. */
+export const STEP = "clock";
+
+/** Makes the project's repository below a folder, unless it is there; answers where. */
+export async function makeProject(folder: string): Promise<string> {
+  const path = `${folder}/project`;
+  const isThere = await Deno.stat(path).then(() => true, () => false);
+  if (isThere) return path;
+  await Deno.mkdir(path);
+  const step = { name: STEP, image: "none", command: COMMAND, inputs: [{ name: "body" }] };
+  await Deno.writeTextFile(`${path}/valohai.yaml`, JSON.stringify([{ step }]));
+  const author = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"];
+  await run("git", ["init", "--quiet", "--initial-branch=main"], path);
+  await run("git", ["add", "."], path);
+  await run("git", [...author, "commit", "--quiet", "--message", "The step"], path);
+  return path;
+}

@@ -1,0 +1,109 @@
+/**
+ * How long it takes from a launch's acceptance until its command runs: to the command's own first look
+ * at the clock.
+ *
+ * @module
+ */
+import type { Bench, Stock } from "./bench.ts";
+import { quantile } from "./measuring.ts";
+import { paced } from "./paced.ts";
+import { COMMAND } from "./project.ts";
+import { launches, OPERATORS_TOKEN } from "./requests.ts";
+import { settled, startService } from "./servers.ts";
+import { atMostOver } from "./table.ts";
+
+const QUANTILES = [{ name: "p50", share: 0.5, over_ms: 15 }, {
+  name: "p99",
+  share: 0.99,
+  over_ms: 100,
+}];
+const LAUNCHES_PER_SECOND = 100;
+/** How long commands may take to start when the launches are over. */
+const SETTLED_WITHIN_MS = 30_000;
+
+/** Measures the time to the command's start, idle and at 100 launches a second, against a spawn. */
+export async function measureStarts(bench: Bench): Promise<void> {
+  const spawns_ms: number[] = [];
+  for (let count = 0; count < (bench.isQuick ? 50 : 200); count++) {
+    spawns_ms.push(await spawnOnce());
+  }
+  const cases = [
+    { name: "idle", starts_ms: await idleStarts(bench, "empty") },
+    { name: `at ${LAUNCHES_PER_SECOND} launches/s`, starts_ms: await busyStarts(bench) },
+  ];
+  for (const { name, starts_ms } of cases) {
+    const never = starts_ms.filter((time) => time === Infinity).length;
+    for (const { name: quantileName, share, over_ms } of QUANTILES) {
+      bench.add(atMostOver(over_ms, {
+        what: `acceptance to command started, ${name}, ${quantileName}`,
+        value: quantile(starts_ms, share),
+        unit: "ms",
+        floor: quantile(spawns_ms, share),
+        floor_what: `a spawn of bash with the same command, ${quantileName}`,
+        detail: `${starts_ms.length} launches` +
+          (never === 0 ? "" : `, ${never} not started ${SETTLED_WITHIN_MS / 1_000} s later`),
+      }));
+    }
+  }
+}
+
+/** The times to the start of commands that are launched one after the other, in milliseconds. */
+export async function idleStarts(bench: Bench, stock: Stock): Promise<number[]> {
+  await using data = await bench.data(stock);
+  await using server = await startService(bench, "real_engine", data.path);
+  const { port } = server;
+  const [launch] = launches(1);
+  if (launch === undefined) return [];
+  const starts_ms: number[] = [];
+  // The first brings the project's repository.
+  for (let count = -1; count < (bench.isQuick ? 20 : 100); count++) {
+    const { path, headers, body } = launch;
+    const url = `http://127.0.0.1:${port}${path}`;
+    const answer = await fetch(url, { method: "POST", headers, body });
+    const runId = await answer.text();
+    await settled(port, SETTLED_WITHIN_MS);
+    const start_ms = await startOf(port, runId);
+    if (count >= 0) starts_ms.push(start_ms);
+  }
+  return starts_ms;
+}
+
+async function busyStarts(bench: Bench): Promise<number[]> {
+  await using data = await bench.data("empty");
+  await using server = await startService(bench, "real_engine", data.path);
+  const { port } = server;
+  const [request] = launches(1);
+  if (request === undefined) return [];
+  await paced({ port, request, per_second: 1, seconds: 1 });
+  await settled(port, SETTLED_WITHIN_MS);
+  const seconds = bench.isQuick ? 3 : 10;
+  const { answers } = await paced({ port, request, per_second: LAUNCHES_PER_SECOND, seconds });
+  await settled(port, SETTLED_WITHIN_MS);
+  const starts_ms: number[] = [];
+  for (const runId of answers) starts_ms.push(await startOf(port, runId));
+  return starts_ms;
+}
+
+async function spawnOnce(): Promise<number> {
+  const began_ms = Date.now();
+  const { stdout } = await new Deno.Command("bash", { args: ["-c", COMMAND] }).output();
+  return epoch_ms(new TextDecoder().decode(stdout)) - began_ms;
+}
+
+/** From a run's acceptance to its command's look at the clock; infinite where it has not started. */
+async function startOf(port: number, runId: string): Promise<number> {
+  const headers = { authorization: `Bearer ${OPERATORS_TOKEN}` };
+  const read = async (path: string) =>
+    await (await fetch(`http://127.0.0.1:${port}/api/v0/${path}`, { headers })).json();
+  const run = await read(`runs/${runId}`);
+  const execution = run.actions[0]?.created.execution_id;
+  if (execution === undefined) return Infinity;
+  const log = await read(`executions/${execution}/log`);
+  const line = log.results.find(({ stream }: { stream: string }) => stream === "stdout");
+  return line === undefined ? Infinity : epoch_ms(line.message) - Date.parse(run.created_at);
+}
+
+/** Bash's EPOCHREALTIME, seconds with a fraction, in milliseconds. */
+function epoch_ms(text: string): number {
+  return Number(text.trim().replace(",", ".")) * 1_000;
+}
