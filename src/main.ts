@@ -5,7 +5,7 @@
  */
 import { Command } from "commander";
 import { HooklaunchError, InvalidInputError } from "./errors.ts";
-import { refuseAutomaticSpans } from "./telemetry.ts";
+import { refuseAutomaticSpans } from "./telemetry/automatic_spans.ts";
 import config from "../deno.json" with { type: "json" };
 
 type Define = (command: Command) => void;

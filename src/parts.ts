@@ -22,6 +22,7 @@ import { Space } from "./store/space.ts";
 import { databaseBytes, openStore, type Store } from "./store/store.ts";
 import { createToken, hasTokens } from "./store/tokens.ts";
 import { TriggerLog } from "./store/trigger_log.ts";
+import { traceExecution, tracePipeline, traceRuns } from "./telemetry/records.ts";
 import { TriggerRegistry } from "./trigger/registry.ts";
 import { openSecretBox } from "./trigger/secrets.ts";
 
@@ -87,6 +88,7 @@ export async function openParts(
       executionsMax: settings.executionsMax,
       onChange(execution) {
         metrics.execution(execution);
+        traceExecution(execution);
         pipelines.changed(execution);
       },
     });
@@ -94,14 +96,20 @@ export async function openParts(
       store,
       clock,
       engines,
-      onEnd: (pipeline) => metrics.pipeline(pipeline),
+      onEnd(pipeline) {
+        metrics.pipeline(pipeline);
+        tracePipeline(pipeline);
+      },
     });
     const deadlines = new Deadlines(ACTION_TIMEOUT_MS);
     const services = { deadlines, projects, engines, pipelines, store, clock };
     const worker = new Worker({
       store,
       clock,
-      perform: (waiting, signal) => performActions(waiting, services, signal),
+      perform: traceRuns(
+        async (id) => (await triggers.prepared(id))?.trigger.name,
+        (waiting, signal) => performActions(waiting, services, signal),
+      ),
       onEnd(run) {
         metrics.run(run);
         logFailures(triggerLog, run);
@@ -177,9 +185,10 @@ async function firstToken(
 
 /** Writes why actions of a run failed into its trigger's log. */
 function logFailures(triggerLog: TriggerLog, run: Run): void {
+  const { id: run_id, project } = run;
   for (const [action_index, { action, error }] of run.actions.entries()) {
     if (error === undefined) continue;
-    log.warn("Run {run_id}: {action} failed: {error}", { run_id: run.id, action, error });
+    log.warn("Run {run_id}: {action} failed: {error}", { run_id, project, action, error });
     triggerLog.add(run.trigger_id, {
       kind: "action_failed",
       run_id: run.id,

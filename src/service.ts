@@ -11,7 +11,7 @@ import { peerOf } from "./http/peer.ts";
 import { closeParts, openParts, type Parts } from "./parts.ts";
 import { cleanUp, type CleanupReport } from "./runs/cleanup.ts";
 import { checkSettings, type ServiceSettings, type Surroundings } from "./settings.ts";
-import { refuseAutomaticSpans } from "./telemetry.ts";
+import { refuseAutomaticSpans } from "./telemetry/automatic_spans.ts";
 
 export type { Parts } from "./parts.ts";
 export type { ServiceSettings, Surroundings } from "./settings.ts";

@@ -10,6 +10,7 @@ import type { ResolvedCommit } from "../projects/mod.ts";
 import { getProject } from "../store/projects.ts";
 import type { WaitingRun } from "../runs/worker.ts";
 import type { ActionOutcome, ActionSettings, Run } from "../store/runs.ts";
+import { inSpan } from "../telemetry/spans.ts";
 import type { ActionContext, ActionKind } from "./action.ts";
 import { copyPipeline } from "./copy_pipeline.ts";
 import { fetchRepository } from "./fetch_repository.ts";
@@ -51,10 +52,12 @@ export async function performActions(
   for (const [place, settings] of actions.entries()) {
     const outcome: ActionOutcome = { action: settings.type };
     try {
-      const created = await performOne(settings, { run, place, repeated }, {
-        ...services,
-        projects,
-      }, signal);
+      const at = { run, place, repeated };
+      const created = await inSpan(
+        `action ${settings.type}`,
+        {},
+        () => performOne(settings, at, { ...services, projects }, signal),
+      );
       if (created) outcome.created = created;
     } catch (error) {
       outcome.error = messageOf(error).slice(0, 4_096);

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import type { Pipeline, PipelinePlan } from "../store/pipelines.ts";
+import { activeTrace } from "../telemetry/spans.ts";
 import type { ActionContext } from "./action.ts";
 
 /** The input that takes the payload, as `<node>.<input>`. */
@@ -25,6 +26,7 @@ export function newPipeline(
     trigger_id: run.trigger_id,
     project: project.name,
     ...names,
+    ...activeTrace(),
     status: "created",
     created_at: new Date(clock.now()).toISOString(),
     nodes: plan.nodes.map(({ name, step }) => {

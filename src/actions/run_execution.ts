@@ -8,6 +8,7 @@ import { derivedId } from "../ids.ts";
 import { findStep, launchStep } from "../projects/mod.ts";
 import { type Execution, getExecution, saveExecution } from "../store/executions.ts";
 import type { CreatedObject } from "../store/runs.ts";
+import { activeTrace } from "../telemetry/spans.ts";
 import type { ActionContext, ActionKind } from "./action.ts";
 import { payloadFile } from "./payload_file.ts";
 
@@ -59,6 +60,7 @@ async function create(id: string, settings: Settings, context: ActionContext): P
     step: settings.step,
     title: settings.title ?? settings.step,
     ...launch,
+    ...activeTrace(),
     status: "queued",
     created_at: new Date(clock.now()).toISOString(),
     metadata: {},

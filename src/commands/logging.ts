@@ -5,6 +5,7 @@
  */
 import { configure, getConsoleSink, type LogRecord } from "@logtape/logtape";
 import { messageOf } from "../errors.ts";
+import { activeTraceId } from "../telemetry/spans.ts";
 
 /** How log lines are written. */
 export interface LogSettings {
@@ -15,11 +16,13 @@ export interface LogSettings {
 /** Sets up logging for the process. */
 export async function setUpLogging({ format, level }: LogSettings): Promise<void> {
   const formatter = format === "json" ? jsonLine : textLine;
+  // These two write to standard error, the others to standard output. A collector that Deno sends logs
+  // to takes the console's method for their severity, so that errors are told from the rest there.
   const levelMap = {
-    trace: "error",
-    debug: "error",
-    info: "error",
-    warning: "error",
+    trace: "warn",
+    debug: "warn",
+    info: "warn",
+    warning: "warn",
     error: "error",
     fatal: "error",
   } as const;
@@ -44,6 +47,7 @@ function jsonLine(record: LogRecord): string {
     level: record.level,
     logger: record.category.join("."),
     message: messageLine(record),
+    trace_id: activeTraceId(),
     ...record.properties,
   }, (_key, value) => value instanceof Error ? plain(value) : value);
 }

@@ -8,7 +8,8 @@ import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { isId } from "../ids.ts";
-import { requestTracer, type Span } from "../telemetry.ts";
+import { requestTracer } from "../telemetry/requests.ts";
+import type { Span } from "../telemetry/spans.ts";
 import type { PreparedTrigger, Refused } from "../trigger/prepare.ts";
 import type { ReadBody } from "./body.ts";
 import type { Door } from "./door.ts";
@@ -49,7 +50,11 @@ export function arrivalHandler(
     underWay++;
     try {
       if (trace === undefined) return await arrive(door, endpoint, context);
-      return await trace({ method, route }, (span) => arrive(door, endpoint, context, span));
+      const traceparent = context.req.header("traceparent");
+      return await trace(
+        { method, route, traceparent },
+        (span) => arrive(door, endpoint, context, span),
+      );
     } finally {
       underWay--;
     }

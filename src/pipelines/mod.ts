@@ -20,6 +20,7 @@ import {
 } from "../store/pipelines.ts";
 import { getProject } from "../store/projects.ts";
 import type { Store } from "../store/store.ts";
+import { inTrace } from "../telemetry/spans.ts";
 import type { PipelineControl } from "./control.ts";
 import { endPipeline, Turn } from "./turn.ts";
 
@@ -121,8 +122,8 @@ export class Pipelines implements PipelineControl {
       this.#due.delete(id);
       if (!this.#isClosing) await this.#turn(id);
     }).catch((error) => {
-      log.error("Cannot go on with pipeline {id}, trying again: {error}", {
-        id,
+      log.error("Cannot go on with pipeline {pipeline_id}, trying again: {error}", {
+        pipeline_id: id,
         error: messageOf(error),
       });
       this.#retry(id);
@@ -130,16 +131,23 @@ export class Pipelines implements PipelineControl {
   }
 
   async #turn(id: string): Promise<void> {
-    const { store, clock, engines, onEnd } = this.#parts;
+    const { store } = this.#parts;
     const [pipeline, plan] = await Promise.all([getPipeline(store, id), getPlan(store, id)]);
     if (pipeline === undefined || plan === undefined || hasPipelineEnded(pipeline.status)) return;
+    await inTrace(pipeline.traceparent, () => this.#goOn(pipeline, plan));
+  }
+
+  async #goOn(pipeline: Pipeline, plan: PipelinePlan): Promise<void> {
+    const { store, clock, engines, onEnd } = this.#parts;
     // A project that was deleted meanwhile leaves no engine to ask for.
     const engine = (await getProject(store, pipeline.project))?.engine ?? { type: "local" };
     const { launched, toStop } = await new Turn(pipeline, plan, { store, clock, engine }).take();
     for (const execution of launched) engines.of(execution.engine.type).submit(execution);
     for (const execution of toStop) await engines.of(execution.engine.type).stop(execution.id);
     if (hasPipelineEnded(pipeline.status)) {
-      log.info("Pipeline {id} ended: {status}", { id, status: pipeline.status });
+      const { id: pipeline_id, run_id, project, status } = pipeline;
+      const details = { pipeline_id, run_id, project, status };
+      log.info("Pipeline {pipeline_id} ended: {status}", details);
       onEnd?.(pipeline);
     }
   }

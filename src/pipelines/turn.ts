@@ -17,6 +17,7 @@ import {
 } from "../store/pipelines.ts";
 import type { EngineSettings } from "../store/projects.ts";
 import type { Store } from "../store/store.ts";
+import { activeTrace, inSpan } from "../telemetry/spans.ts";
 import { gather } from "./edges.ts";
 import { type Moment, whatFollows } from "./effects.ts";
 import { nodesBefore } from "./order.ts";
@@ -167,7 +168,8 @@ export class Turn {
     }
     if (node.status !== "created") return;
     if (this.#isEnding) return skip(node, "The pipeline ended before");
-    await this.#launch(node, planned, launch);
+    const attributes = { "hooklaunch.node": node.name };
+    await inSpan("node", { attributes }, () => this.#launch(node, planned, launch));
   }
 
   #launchOf(planned: PlannedNode): Launch {
@@ -213,6 +215,7 @@ export class Turn {
       engine,
       title: node.name,
       ...what,
+      ...activeTrace(),
       status: "queued",
       created_at: new Date(clock.now()).toISOString(),
       metadata: {},

@@ -13,6 +13,7 @@ import { needsUpload, removeUpload, uploadPayload } from "../store/payloads.ts";
 import { acceptWrites, type ActionSettings, type PendingRun, type Run } from "../store/runs.ts";
 import type { Space } from "../store/space.ts";
 import type { Store } from "../store/store.ts";
+import { activeTrace } from "../telemetry/spans.ts";
 import { type Claim, Deliveries, type Delivery } from "./deliveries.ts";
 import type { Quota, Quotas } from "./quotas.ts";
 import type { Worker } from "./worker.ts";
@@ -114,7 +115,8 @@ export class Acceptor {
   }
 
   async #acceptRun(run: Run, launch: Launch, claim?: Claim): Promise<Acceptance> {
-    const pending: PendingRun = { run, actions: launch.actions, worker: this.#worker.id };
+    const { actions } = launch;
+    const pending: PendingRun = { run, actions, worker: this.#worker.id, ...activeTrace() };
     this.#worker.expect(run.id);
     let exhausted: Quota | undefined;
     try {

@@ -165,7 +165,8 @@ async function removeExecutions(
         removed++;
       } catch (error) {
         // It is tried again at the next cleanup, and must not keep those behind it from being removed.
-        const details = { execution_id: id, error: messageOf(error) };
+        const { run_id, project } = execution;
+        const details = { execution_id: id, run_id, project, error: messageOf(error) };
         log.error("Cannot remove execution {execution_id}: {error}", details);
       }
     }

@@ -27,6 +27,7 @@ import {
   type WorkerLease,
 } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
+import { inTrace } from "../telemetry/spans.ts";
 import { Crowd } from "./crowd.ts";
 
 /** How many runs are performed at a time. Most of them wait for the same commit. */
@@ -217,7 +218,9 @@ export class Worker {
     while (!this.#closing && this.#performing.size < this.#places) {
       const waiting = this.#waiting.shift();
       if (waiting === undefined) break;
-      const work: Promise<void> = this.#perform(waiting).finally(() => {
+      const { traceparent } = waiting;
+      const performed = inTrace(traceparent, () => this.#perform(waiting));
+      const work: Promise<void> = performed.finally(() => {
         this.#performing.delete(work);
         this.#next();
       });

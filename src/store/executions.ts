@@ -101,6 +101,8 @@ export interface Execution {
   /** The latest value of each metadata key. */
   metadata: Record<string, unknown>;
   outputs: OutputFile[];
+  /** What launched it, in its trace. */
+  traceparent?: string;
   /** What the engine needs to find it again. */
   engine_state?: Record<string, unknown>;
 }

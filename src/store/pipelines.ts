@@ -77,6 +77,8 @@ export interface Pipeline {
   ended_at?: string;
   /** Why it ended as it did, unless it is complete. */
   reason?: string;
+  /** What launched it, in its trace. */
+  traceparent?: string;
   /** In the order of the plan. */
   nodes: NodeState[];
 }

@@ -55,6 +55,8 @@ export interface PendingRun {
   actions: readonly ActionSettings[];
   /** The worker that has it; another may take it when that one's lease has run out. */
   worker: string;
+  /** The launch in its trace. */
+  traceparent?: string;
 }
 
 /** Shows that a worker is alive. */

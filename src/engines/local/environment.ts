@@ -21,12 +21,14 @@ export function baseEnvironment(): Record<string, string> {
 
 /** What the command gets beside it. A step may set anything but what says where things are. */
 export function commandEnvironment(
-  { id, project, pipeline_id, node, environment_variables }: Execution,
+  { id, project, pipeline_id, node, environment_variables, traceparent }: Execution,
   folder: string,
 ): Record<string, string> {
   return {
     HOME: join(folder, "home"),
     TMPDIR: join(folder, "tmp"),
+    // What programs with OpenTelemetry look for, to go on with a trace.
+    ...(traceparent === undefined ? {} : { TRACEPARENT: traceparent }),
     ...environment_variables,
     VH_CONFIG_DIR: join(folder, "config"),
     VH_INPUTS_DIR: join(folder, "inputs"),

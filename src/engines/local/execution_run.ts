@@ -155,19 +155,25 @@ export class ExecutionRun {
   }
 
   async #guard(work: () => Promise<void>): Promise<void> {
-    const { id } = this.#execution;
+    const { id: execution_id, run_id, project } = this.#execution;
+    const details = (error: unknown) => ({
+      execution_id,
+      run_id,
+      project,
+      error: messageOf(error),
+    });
     try {
       await work();
     } catch (error) {
       // One that was stopped or let go while it was being started fails for that.
       if (this.#ending === undefined && !this.#isLetGo) {
-        log.warn("Cannot run execution {id}: {error}", { id, error: messageOf(error) });
+        log.warn("Cannot run execution {execution_id}: {error}", details(error));
       }
       const failed: Ending = { status: "error", reason: `Cannot run: ${messageOf(error)}` };
       const ending = this.#ending ?? failed;
       await this.#end({ ending, exitCode: undefined, at_ms: this.#context.clock.now() })
         .catch((error) => {
-          log.error("Cannot end execution {id}: {error}", { id, error: messageOf(error) });
+          log.error("Cannot end execution {execution_id}: {error}", details(error));
         });
     }
   }

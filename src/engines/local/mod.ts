@@ -16,6 +16,7 @@ import {
   saveExecution,
 } from "../../store/executions.ts";
 import type { Store } from "../../store/store.ts";
+import { inTrace } from "../../telemetry/spans.ts";
 import type { Engine, LogOptions, LogPage } from "../engine.ts";
 import { STOPPED_BY_REQUEST, writeEnd } from "./ending.ts";
 import { RemoteFiles } from "./inputs/mod.ts";
@@ -203,7 +204,7 @@ export class LocalEngine implements Engine {
   #run(execution: Execution, begin: (run: ExecutionRun) => Promise<void>): void {
     this.#take(execution.id);
     const run = new ExecutionRun(execution, this.#context());
-    const over = begin(run).finally(() => {
+    const over = inTrace(execution.traceparent, () => begin(run)).finally(() => {
       this.#runs.delete(execution.id);
       this.#startNext();
     });
@@ -269,10 +270,9 @@ export class LocalEngine implements Engine {
         return true;
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;
-        log.error("Cannot store execution {id}, trying again: {error}", {
-          id: execution.id,
-          error: error.message,
-        });
+        const { id: execution_id, run_id, project } = execution;
+        const details = { execution_id, run_id, project, error: error.message };
+        log.error("Cannot store execution {execution_id}, trying again: {error}", details);
       }
       if (!await this.#pause(RETRY_MS)) return false;
     }

@@ -134,7 +134,9 @@ function followAnswer(
 }
 
 /** An execution as the API shows it: without the credentials in the URLs of its inputs. */
-function show({ engine_state: _state, outputs, inputs, ...execution }: Execution) {
+function show(
+  { engine_state: _state, traceparent: _trace, outputs, inputs, ...execution }: Execution,
+) {
   const shown = Object.entries(inputs).map(([name, files]) => [
     name,
     files.map((file) => "url" in file ? { ...file, url: withoutCredentials(file.url) } : file),

@@ -144,8 +144,8 @@ class LogSource implements UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> {
       // What is read while the service closes fails.
       if (this.#over.signal.aborted) return;
       this.#end();
-      logger.error("Cannot follow the log of execution {id}: {error}", {
-        id: this.#followed.executionId,
+      logger.error("Cannot follow the log of execution {execution_id}: {error}", {
+        execution_id: this.#followed.executionId,
         error: messageOf(error),
       });
       throw error;

@@ -33,16 +33,16 @@ export function pipelineRoutes(operator: Operator): Hono {
   return new Hono({ strict: false })
     .get("/", async (context) => {
       const { records, next } = await listed(operator, context);
-      return pageAnswer(context, baseUrl(), records, next);
+      return pageAnswer(context, baseUrl(), records.map(show), next);
     })
     .get("/:id", async (context) => {
       const pipeline = await found(context);
       const { edges = [], parameters = {} } = await getPlan(store, pipeline.id) ?? {};
-      return context.json({ ...pipeline, edges, parameters });
+      return context.json({ ...show(pipeline), edges, parameters });
     })
     .post("/:id/stop", async (context) => {
       await pipelines.stop((await found(context)).id);
-      return context.json(await found(context), STATUS_CODE.Accepted);
+      return context.json(show(await found(context)), STATUS_CODE.Accepted);
     })
     .post("/:id/approve", async (context) => {
       const pipeline = await found(context);
@@ -55,7 +55,7 @@ export function pipelineRoutes(operator: Operator): Hono {
       if ((await pipelines.approve(pipeline.id, node)).length === 0) {
         throw new ConflictError(whyNothingWaits(await found(context), node));
       }
-      return context.json(await found(context), STATUS_CODE.Accepted);
+      return context.json(show(await found(context)), STATUS_CODE.Accepted);
     });
 }
 
@@ -73,6 +73,11 @@ async function listed({ store }: Operator, context: Context): Promise<Batch<Pipe
       (project === undefined || pipeline.project === project) &&
       (status === undefined || pipeline.status === status),
   });
+}
+
+/** A pipeline as the API shows it. */
+function show({ traceparent: _trace, ...pipeline }: Pipeline) {
+  return pipeline;
 }
 
 function expectNode({ nodes }: Pipeline, name: string): void {

@@ -1,0 +1,28 @@
+/**
+ * The spans that Deno makes by itself. They hold whole URLs, of requests that come in and of those
+ * that go out. A query may carry a token, and the path of a trigger without authentication is all
+ * that it takes to launch it. What such a span holds can be added to but not taken away, so they must
+ * be off.
+ *
+ * @module
+ */
+import { InvalidInputError } from "../errors.ts";
+
+/** Where the API of OpenTelemetry for JavaScript finds what a runtime has registered. */
+const REGISTERED = Symbol.for("opentelemetry.js.api.1");
+
+/**
+ * Refuses to go on while Deno makes spans by itself. It decides so when the process starts, and does
+ * not take it back.
+ *
+ * @throws {InvalidInputError} when it does
+ */
+export function refuseAutomaticSpans(): void {
+  if (!("trace" in Object(Reflect.get(globalThis, REGISTERED)))) return;
+  throw new InvalidInputError("OTEL_DENO_TRACING", [{
+    pointer: "",
+    detail:
+      "Expected false while OTEL_DENO is true: the spans that Deno makes by itself hold whole " +
+      "URLs, and with them the secrets of senders. With false, the spans of Hooklaunch's own are sent",
+  }]);
+}

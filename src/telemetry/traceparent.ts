@@ -1,0 +1,37 @@
+/**
+ * The header `traceparent` of W3C Trace Context, level 1: https://www.w3.org/TR/trace-context-1/
+ *
+ * @module
+ */
+
+/** Names a span, wherever it was made. */
+export interface TraceContext {
+  /** 32 hexadecimal digits, in lower case. */
+  traceId: string;
+  /** 16 of them. */
+  spanId: string;
+  /** 1 when whoever made the span may have recorded it, else 0. */
+  traceFlags: number;
+}
+
+const LENGTH = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".length;
+/** What every version begins with. Digits in upper case and ids of zeros alone are invalid. */
+const BEGINNING =
+  /^([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?=-|$)/;
+const SAMPLED = 0x01;
+
+/** Reads a `traceparent`; undefined when it is not valid, and so means nothing. */
+export function parseTraceparent(text: string): TraceContext | undefined {
+  const [, version, traceId, spanId, flags] = BEGINNING.exec(text) ?? [];
+  if (version === undefined || traceId === undefined || spanId === undefined) return undefined;
+  if (version === "ff") return undefined;
+  // A later version may go on behind the flags, this one may not.
+  if (version === "00" && text.length !== LENGTH) return undefined;
+  // The other flags are for later levels, and say nothing yet.
+  return { traceId, spanId, traceFlags: parseInt(flags ?? "0", 16) & SAMPLED };
+}
+
+/** Writes the `traceparent` that names a span. */
+export function formatTraceparent({ traceId, spanId, traceFlags }: TraceContext): string {
+  return `00-${traceId}-${spanId}-${traceFlags & SAMPLED ? "01" : "00"}`;
+}
