@@ -243,7 +243,7 @@ export class Worker {
    */
   get #places(): number {
     if (!this.#crowd.lasts(performance.now())) return this.#concurrency;
-    const wanted = CROWDED_CONCURRENCY + Math.floor(this.#waiting.length / BACKLOG_PER_PLACE);
+    const wanted = CROWDED_CONCURRENCY + Math.floor(this.#backlog / BACKLOG_PER_PLACE);
     return Math.min(this.#concurrency, wanted);
   }
 
