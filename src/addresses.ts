@@ -10,7 +10,8 @@ import { z } from "zod";
 export function isAddressRange(text: string): boolean {
   const [address = "", prefix, ...rest] = text.split("/");
   const family = isIP(address);
-  if (family === 0 || rest.length > 0) return false;
+  // A zone, as in fe80::1%eth0, is of one machine's own.
+  if (family === 0 || rest.length > 0 || address.includes("%")) return false;
   if (prefix === undefined) return true;
   return /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 6 ? 128 : 32);
 }

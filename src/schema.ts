@@ -8,17 +8,35 @@ import type { z } from "zod";
 import { InvalidInputError, type Problem } from "./errors.ts";
 
 const FOUND_LENGTH_MAX = 80;
+/** How many problems are told of one value. */
+const PROBLEMS_MAX = 100;
+const TOO_MUCH = "Cannot be read: too much of it is wrong";
 
 /**
  * Checks a value against a schema and fills in its defaults.
  *
  * @param what what is being read, for the first words of the error
- * @throws {InvalidInputError} with every problem, each with a pointer into the value
+ * @throws {InvalidInputError} with every problem of the first 100, each with a pointer into the value
  */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
-  const result = schema.safeParse(value, { reportInput: true });
+  const result = checked(schema, value);
+  if (result === undefined) {
+    throw new InvalidInputError(what, [{ pointer: "", detail: TOO_MUCH }]);
+  }
   if (result.success) return result.data;
-  throw new InvalidInputError(what, result.error.issues.flatMap((issue) => problemsOf(issue)));
+  const problems = result.error.issues.slice(0, PROBLEMS_MAX).flatMap(problemsOf);
+  throw new InvalidInputError(what, problems.slice(0, PROBLEMS_MAX));
+}
+
+/** Undefined where there is more wrong than can be told. */
+function checked<T>(schema: z.ZodType<T>, value: unknown): z.ZodSafeParseResult<T> | undefined {
+  try {
+    return schema.safeParse(value, { reportInput: true });
+  } catch (error) {
+    // Issues are handed on as arguments, of which a call takes only so many.
+    if (!(error instanceof RangeError)) throw error;
+    return undefined;
+  }
 }
 
 /** A JSON Pointer (RFC 6901) from the parts of a path. */

@@ -8,23 +8,27 @@
  * @module
  */
 import {
+  type Alias,
   type Document,
   isAlias,
   isMap,
   isScalar,
   isSeq,
-  LineCounter,
   type Node,
   parseDocument,
+  type Scalar,
   visit,
   type YAMLError,
+  type YAMLMap,
 } from "yaml";
 import { InvalidInputError, messageOf, type Problem } from "./errors.ts";
 
 /** The longest text that is read, in bytes. */
 export const YAML_BYTES_MAX = 1024 * 1024;
 /** How often all aliases together may repeat what they point to, against texts that explode. */
-const ALIASES_MAX = 100;
+const REPEATS_MAX = 100;
+/** How many aliases there may be: each is looked for among all anchors. */
+const ALIASES_MAX = 1_000;
 const SYNTAX_PROBLEMS_MAX = 20;
 
 /** A place in a text, both counted from 1. */
@@ -58,13 +62,10 @@ export function parseYaml(text: string, what: string): YamlSource {
     const detail = `Expected at most ${YAML_BYTES_MAX} bytes, found ${text.length} characters`;
     throw new InvalidInputError(what, [problemAt({ line: 1, column: 1 }, "", detail)]);
   }
-  const lines = new LineCounter();
-  const positionAt = (offset: number): Position => {
-    const { line, col } = lines.linePos(offset);
-    return { line: Math.max(1, line), column: Math.max(1, col) };
-  };
-  const { document, value } = read(text, what, lines, positionAt);
-  const locate = (pointer: string) => positionAt(offsetOf(document, pointer));
+  const positionAt = positionsIn(text);
+  const { document, targets, value } = read(text, what, positionAt);
+  const places = new Places(document, targets);
+  const locate = (pointer: string) => positionAt(places.offsetOf(pointer));
   return {
     value,
     locate,
@@ -73,18 +74,35 @@ export function parseYaml(text: string, what: string): YamlSource {
   };
 }
 
+/** Where offsets are. The parser's own counter misses the line breaks behind some errors. */
+function positionsIn(text: string): (offset: number) => Position {
+  const starts = [0];
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) {
+    starts.push(at + 1);
+  }
+  return (offset) => {
+    const place = Math.min(offset, text.length);
+    let line = 0;
+    for (let end = starts.length; end - line > 1;) {
+      const middle = (line + end) >> 1;
+      if ((starts[middle] ?? 0) <= place) line = middle;
+      else end = middle;
+    }
+    return { line: line + 1, column: place - (starts[line] ?? 0) + 1 };
+  };
+}
+
 function read(
   text: string,
   what: string,
-  lineCounter: LineCounter,
   positionAt: (offset: number) => Position,
-): { document: Document; value: unknown } {
+): { document: Document; targets: Targets; value: unknown } {
   try {
     const document = parseDocument(text, {
-      lineCounter,
       version: "1.2",
       schema: "core",
-      uniqueKeys: true,
+      // Looked at below: the parser takes the square of their number.
+      uniqueKeys: false,
       stringKeys: true,
       prettyErrors: false,
       logLevel: "error",
@@ -92,11 +110,12 @@ function read(
     const syntax = [...document.errors, ...document.warnings].map((problem) =>
       problemAt(positionAt(problem.pos[0]), "", syntaxDetail(problem))
     );
-    const problems = [...syntax, ...inexactNumbers(document, positionAt)];
+    const { found, targets } = survey(document, positionAt);
+    const problems = [...syntax, ...found];
     if (problems.length > 0) {
       throw new InvalidInputError(what, problems.slice(0, SYNTAX_PROBLEMS_MAX));
     }
-    return { document, value: document.toJS({ maxAliasCount: ALIASES_MAX }) };
+    return { document, targets, value: document.toJS({ maxAliasCount: REPEATS_MAX }) };
   } catch (error) {
     if (error instanceof InvalidInputError) throw error;
     // Aliases that are unknown or repeat too much, and nesting that is too deep for the stack.
@@ -113,50 +132,107 @@ function syntaxDetail({ code, message }: YAMLError): string {
   return message.replace(/\.$/, "");
 }
 
-/** Numbers that would silently become another number, and those that JSON cannot hold. */
-function inexactNumbers(
+/** What each alias stands for. */
+type Targets = ReadonlyMap<Alias, Node>;
+
+/** Goes through a document once: what is wrong with it beyond its syntax, and what its aliases are. */
+function survey(
   document: Document,
   positionAt: (offset: number) => Position,
-): LocatedProblem[] {
+): { found: LocatedProblem[]; targets: Targets } {
   const found: LocatedProblem[] = [];
+  const anchors = new Map<string, Node>();
+  const targets = new Map<Alias, Node>();
+  let aliases = 0;
+  const tell = (node: Node, detail: string) =>
+    found.push(problemAt(positionAt(node.range?.[0] ?? 0), "", detail));
   visit(document, {
-    Scalar(_key, { value, source, range }) {
-      if (typeof value !== "number" || Number.isSafeInteger(value)) return;
-      const isWhole = /^[-+]?(\d+|0[ox][\da-f]+)$/i.test(source ?? "");
-      if (Number.isFinite(value) && !isWhole) return;
-      const detail = `Expected a number that can be kept as it is, found ${source}: ` +
-        "put it in quotes to make it text";
-      found.push(problemAt(positionAt(range?.[0] ?? 0), "", detail));
+    Node(_key, node) {
+      if (isAlias(node)) {
+        const target = anchors.get(node.source);
+        if (target) targets.set(node, target);
+        aliases += 1;
+        if (aliases === ALIASES_MAX + 1) tell(node, `Expected at most ${ALIASES_MAX} aliases`);
+        return;
+      }
+      if (node.anchor !== undefined) anchors.set(node.anchor, node);
+      if (isMap(node)) {
+        for (const key of repeatedKeys(node)) tell(key, "Map keys must be unique");
+      } else if (isScalar(node) && isInexact(node)) {
+        tell(
+          node,
+          `Expected a number that can be kept as it is, found ${node.source}: ` +
+            "put it in quotes to make it text",
+        );
+      }
     },
   });
-  return found;
+  return { found, targets };
+}
+
+function* repeatedKeys({ items }: YAMLMap): Generator<Scalar> {
+  const names = new Set<string>();
+  for (const { key } of items) {
+    if (!isScalar(key)) continue;
+    if (names.has(String(key.value))) yield key;
+    names.add(String(key.value));
+  }
+}
+
+/** A number that would silently become another number, or that JSON cannot hold. */
+function isInexact({ value, source }: Scalar): boolean {
+  if (typeof value !== "number" || Number.isSafeInteger(value)) return false;
+  return !Number.isFinite(value) || /^[-+]?(\d+|0[ox][\da-f]+)$/i.test(source ?? "");
 }
 
 function problemAt({ line, column }: Position, pointer: string, detail: string): LocatedProblem {
   return { pointer, detail: `line ${line}, column ${column}: ${detail}`, line, column };
 }
 
-/** Walks down as far as the pointer's parts exist. A field is where its key is. */
-function offsetOf(document: Document, pointer: string): number {
-  let node = resolve(document.contents, document);
-  let offset = node?.range?.[0] ?? 0;
-  for (const part of pointer.split("/").slice(1)) {
-    const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (isMap(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === name);
-      if (pair === undefined) return offset;
-      offset = (isScalar(pair.key) ? pair.key.range?.[0] : undefined) ?? offset;
-      node = resolve(pair.value, document);
-    } else if (isSeq(node)) {
-      node = resolve(node.items[Number(name)], document);
-      offset = node?.range?.[0] ?? offset;
-    } else return offset;
-  }
-  return offset;
-}
+/** Where things are in a document. */
+class Places {
+  readonly #document: Document;
+  readonly #targets: Targets;
+  /** The fields of each map that was walked through, by their names. */
+  readonly #fields = new Map<YAMLMap, Map<string, { key: Scalar; value: unknown }>>();
 
-function resolve(node: unknown, document: Document): Node | undefined {
-  if (isAlias(node)) return node.resolve(document);
-  if (isMap(node) || isSeq(node) || isScalar(node)) return node;
-  return undefined;
+  constructor(document: Document, targets: Targets) {
+    this.#document = document;
+    this.#targets = targets;
+  }
+
+  /** Walks down as far as the pointer's parts exist. A field is where its key is. */
+  offsetOf(pointer: string): number {
+    let node = this.#resolve(this.#document.contents);
+    let offset = node?.range?.[0] ?? 0;
+    for (const part of pointer.split("/").slice(1)) {
+      const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+      if (isMap(node)) {
+        const field = this.#fieldsOf(node).get(name);
+        if (field === undefined) return offset;
+        offset = field.key.range?.[0] ?? offset;
+        node = this.#resolve(field.value);
+      } else if (isSeq(node)) {
+        node = this.#resolve(node.items[Number(name)]);
+        offset = node?.range?.[0] ?? offset;
+      } else return offset;
+    }
+    return offset;
+  }
+
+  #fieldsOf(map: YAMLMap): Map<string, { key: Scalar; value: unknown }> {
+    const known = this.#fields.get(map);
+    if (known) return known;
+    const fields = new Map<string, { key: Scalar; value: unknown }>();
+    for (const { key, value } of map.items) {
+      if (isScalar(key)) fields.set(String(key.value), { key, value });
+    }
+    this.#fields.set(map, fields);
+    return fields;
+  }
+
+  #resolve(node: unknown): Node | undefined {
+    if (isAlias(node)) return this.#targets.get(node);
+    return isMap(node) || isSeq(node) || isScalar(node) ? node : undefined;
+  }
 }

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { z } from "zod";
 import { InvalidInputError, type Problem } from "../src/errors.ts";
 import { parseWith, pointer } from "../src/schema.ts";
+import { triggerSchema } from "../src/trigger/trigger.ts";
 
 const conditionSchema = z.discriminatedUnion("type", [
   z.strictObject({
@@ -284,4 +285,23 @@ Deno.test("a pointer leads to the value of its path, whatever the names", () => 
   }));
   assertEquals(pointer(), "");
   assertEquals(pointer("conditions", 0, "a/b"), "/conditions/0/a~1b");
+});
+
+Deno.test("of a value with very much that is wrong a hundred things are told, or that it is too much", () => {
+  const problemsOf = (schema: z.ZodType, value: unknown) =>
+    assertThrows(() => parseWith(schema, value, "it"), InvalidInputError).problems;
+  const many = new Array(200_000).fill(1);
+  const list = problemsOf(z.strictObject({ list: z.array(z.string()) }), { list: many });
+  assertEquals(list.length, 100);
+  assertEquals(list[99], { pointer: "/list/99", detail: "Expected a string, found 1" });
+  const unknown = problemsOf(z.strictObject({}), Object.fromEntries(many.map((_, i) => [i, 1])));
+  assertEquals(unknown.length, 100);
+  const filter = { type: "payload_filter", all: new Array(300_000).fill(1) };
+  const trigger = problemsOf(triggerSchema, {
+    name: "a",
+    project: "p",
+    conditions: [filter],
+    actions: [{ type: "fetch_repository" }],
+  });
+  assertEquals(trigger, [{ pointer: "", detail: "Cannot be read: too much of it is wrong" }]);
 });

@@ -13,6 +13,7 @@ const NAME_CHARACTERS_MAX = 256;
 const ELEMENTS_MAX = 1_000;
 /** A header's name is a token (RFC 9110 section 5.6.2). */
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const NOT_A_HEADER = "Must be the name of a header: letters, digits and !#$%&'*+-.^_`|~";
 /** `~` is written `~0` and `/` is written `~1` (RFC 6901 section 3). */
 const POINTER = /^(\/([^~/]|~[01])*)+$/;
 const ARRAY_INDEX = /^(0|[1-9][0-9]*)$/;
@@ -29,7 +30,7 @@ export interface Field {
 
 /** The schema of a header's name. */
 export const headerNameSchema = z.string().max(NAME_CHARACTERS_MAX).regex(HEADER_NAME, {
-  error: "Must be the name of a header: letters, digits and !#$%&'*+-.^_`|~",
+  error: NOT_A_HEADER,
 });
 
 /** The schema of {@linkcode Field.in}. */
@@ -44,13 +45,16 @@ export const fieldNameSchema = z.string().min(1).max(NAME_CHARACTERS_MAX).descri
 
 /** Refuses, in a schema's `superRefine`, a name that cannot be where `in` says. */
 export function checkField(field: Field, context: z.RefinementCtx): void {
-  const refuse = (message: string) => context.addIssue({ code: "custom", path: ["name"], message });
-  if (field.in === "header" && !HEADER_NAME.test(field.name)) {
-    refuse("Must be the name of a header: letters, digits and !#$%&'*+-.^_`|~");
-  }
-  if (field.in === "body" && field.name.startsWith("/") && !POINTER.test(field.name)) {
-    refuse("Must be a JSON Pointer (RFC 6901): write ~ as ~0 and / as ~1");
-  }
+  const message = whyNotField(field);
+  if (message !== undefined) context.addIssue({ code: "custom", path: ["name"], message });
+}
+
+/** Why a name cannot be where `in` says; undefined where it can. */
+export function whyNotField(field: Field): string | undefined {
+  if (field.in === "header" && !HEADER_NAME.test(field.name)) return NOT_A_HEADER;
+  return field.in === "body" && field.name.startsWith("/") && !POINTER.test(field.name)
+    ? "Must be a JSON Pointer (RFC 6901): write ~ as ~0 and / as ~1"
+    : undefined;
 }
 
 /** What a field is called in a refusal, such as `Header X-Token`. */

@@ -40,7 +40,8 @@ export function parseConfig(text: string, path: string): ConfigDocument {
       return read();
     } catch (error) {
       if (!(error instanceof InvalidInputError)) throw error;
-      problems.push(...error.problems.flatMap((problem) => placed(yaml, at, problem)));
+      // One by one: there may be more problems than a call may have arguments.
+      for (const problem of error.problems) problems.push(...placed(yaml, at, problem));
       return undefined;
     }
   };

@@ -53,9 +53,8 @@ function clientAddress(headers: Headers, proxy: string, exposure: Exposure): str
 
 /** An address without brackets, port or zone; IPv4 that is mapped into IPv6 as IPv4. */
 function plainAddress(text: string): string {
-  let address = text;
-  if (address.startsWith("[")) address = address.slice(1, address.indexOf("]"));
-  else if (/^[\d.]+:\d+$/.test(address)) address = address.slice(0, address.indexOf(":"));
+  let address = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? text;
+  if (/^[\d.]+:\d+$/.test(address)) address = address.slice(0, address.indexOf(":"));
   const zone = address.indexOf("%");
   if (zone >= 0) address = address.slice(0, zone);
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);

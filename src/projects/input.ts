@@ -35,7 +35,7 @@ export const inputSchema = z.strictObject({
   optional: z.boolean().default(false),
   filename: z.string().min(1).optional(),
   "keep-directories": z.custom(
-    (value) => typeof value === "boolean" || ["none", "full", "suffix"].includes(String(value)),
+    (value) => [true, false, "none", "full", "suffix"].some((known) => known === value),
     { error: 'Expected true, false, "none", "full" or "suffix"' },
   ).optional(),
   download: z.enum(["always", "on-demand"]).optional(),

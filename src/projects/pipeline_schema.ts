@@ -41,7 +41,8 @@ export interface PipelineParts {
 export function readParts(value: unknown): PipelineParts {
   const { name, nodes, edges, parameters, "reuse-executions": reuse } = Object(value);
   return {
-    name: String(name),
+    // Of another kind, its schema has refused it.
+    name: typeof name === "string" ? name : "",
     nodes: listOf(nodes).map((node, index) => ({
       name: Object(node).name,
       read: index < NODES_MAX ? readNode(node) : undefined,

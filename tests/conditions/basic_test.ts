@@ -1,8 +1,10 @@
 /** HTTP Basic as a form of static token: the password is the secret, split off at the first colon. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertNotEquals } from "@std/assert";
+import fc from "fast-check";
 import { staticToken } from "../../src/conditions/static_token.ts";
-import { writeBasic } from "../../src/conditions/basic.ts";
-import { checkOnce, json, problemsOf, type RequestParts } from "./fixture.ts";
+import { readBasic, writeBasic } from "../../src/conditions/basic.ts";
+import { mutated, withFlippedBit } from "../arbitraries.ts";
+import { checkOnce, json, problemsOf, request, type RequestParts } from "./fixture.ts";
 
 const named = { basic: { username: "user" }, secrets: ["a:b"] };
 const sent = (credentials: string, scheme = "Basic"): RequestParts => ({
@@ -164,4 +166,28 @@ Deno.test("preset static_token gitlab: the token's header", async () => {
   assertEquals(await checkOnce(staticToken, settings, { headers }), undefined);
   const refusal = await checkOnce(staticToken, settings, {});
   assertEquals(refusal?.reason, "Header X-Gitlab-Token is missing");
+});
+
+Deno.test("basic: what is written is read, and with one character changed it is not", () => {
+  const username = fc.string({ unit: "grapheme" }).filter((text) => !/[:\p{Cc}]/u.test(text));
+  const password = fc.string({ unit: "grapheme" });
+  fc.assert(fc.property(username, password, fc.nat(), (username, password, at) => {
+    const value = writeBasic(username, password);
+    const read = (authorization: string) =>
+      readBasic(request({ headers: { authorization } }), username);
+    assertEquals(read(value), [Uint8Array.from(new TextEncoder().encode(password))]);
+    const bytes = Uint8Array.fromBase64(value.slice(6));
+    const forged = read(`Basic ${withFlippedBit(bytes, at).toBase64()}`);
+    if (!Array.isArray(forged)) return;
+    assertNotEquals(forged[0]?.toHex(), new TextEncoder().encode(password).toHex());
+  }));
+});
+
+Deno.test("basic: any header is credentials or refused", () => {
+  const header = fc.oneof(mutated("Basic dXNlcjpwYXNz", "=", "/", " ", "\t"), fc.string())
+    .map((text) => text.replace(/[^\t\x20-\x7e\x80-\xff]/g, ""));
+  fc.assert(fc.property(header, (authorization) => {
+    const read = readBasic(request({ headers: { authorization } }), undefined);
+    if (!Array.isArray(read)) assertEquals(typeof read.reason, "string");
+  }));
 });

@@ -8,6 +8,9 @@ import {
   readText,
 } from "../../src/conditions/field.ts";
 import { staticToken } from "../../src/conditions/static_token.ts";
+import fc from "fast-check";
+import { pointer } from "../../src/schema.ts";
+import { anyText, mutated, pieces } from "../arbitraries.ts";
 import { form, json, problemsOf, request, type RequestParts } from "./fixture.ts";
 
 const nested = json({ a: { "b/c": ["x", { "m~n": "deep" }] }, "": "empty", "/": "slash", n: 7 });
@@ -237,3 +240,59 @@ for (const { name, field, problems } of names) {
     assertEquals(problemsOf(staticToken, { ...field, secrets: ["s"] }), problems);
   });
 }
+
+/** Every value inside a JSON value, with its path. */
+function* within(value: unknown, path: string[] = []): Generator<[path: string[], value: unknown]> {
+  yield [path, value];
+  if (typeof value !== "object" || value === null) return;
+  for (const [name, inner] of Object.entries(value)) yield* within(inner, [...path, name]);
+}
+
+Deno.test("any value of a JSON body is found by the pointer to it, if it is a text or a number", () => {
+  fc.assert(fc.property(fc.jsonValue(), (value) => {
+    const parts = json(value);
+    for (const [path, inner] of within(JSON.parse(String(parts.body)))) {
+      if (path.length === 0) continue;
+      const found = readField(request(parts), { in: "body", name: pointer(...path) });
+      if (typeof inner === "string" || typeof inner === "number") assertEquals(found, inner);
+      else assertEquals(typeof found, "object");
+    }
+  }));
+});
+
+Deno.test("any form's field that comes once is found by its name, and one that comes twice is not", () => {
+  const name = fc.string({ unit: "grapheme", minLength: 1 }).filter((text) =>
+    !text.startsWith("/")
+  );
+  const fields = fc.array(fc.tuple(fc.oneof(fc.constantFrom("a", "b"), name), fc.string()), {
+    minLength: 1,
+    maxLength: 5,
+  });
+  fc.assert(fc.property(fields, (fields) => {
+    const text = new URLSearchParams(fields).toString();
+    for (const parts of [form(`x=&${text}`), { query: text }]) {
+      for (const [name] of fields) {
+        const values = fields.filter(([other]) => other === name).map(([, value]) => value);
+        const field = { in: parts.query === undefined ? "body" : "query", name } as const;
+        const found = readField(request(parts), field);
+        if (values.length === 1) assertEquals(found, values[0]);
+        else assertEquals(typeof found === "object" && found.reason.includes("ambiguous"), true);
+      }
+    }
+  }));
+});
+
+Deno.test("any name that is taken when it is saved is looked for in any request", () => {
+  const name = fc.oneof(anyText, pieces("/", "~", "~0", "~1", "~2", "a", "0", "-1", "constructor"));
+  const body = fc.oneof(mutated('{"a":[{"b":"c"}],"constructor":1}'), mutated("a=1&%41=2&/=3"));
+  const place = fc.constantFrom("header" as const, "query" as const, "body" as const);
+  fc.assert(
+    fc.property(name, place, body, fc.boolean(), (name, place, body, isForm) => {
+      const settings = { in: place, name, secrets: ["s"] };
+      if (problemsOf(staticToken, settings).length > 0) return;
+      const found = readField(request(isForm ? form(body) : { body }), { in: place, name });
+      if (typeof found === "object") assertEquals(typeof found.reason, "string");
+    }),
+    { numRuns: 500 },
+  );
+});

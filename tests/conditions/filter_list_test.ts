@@ -2,9 +2,11 @@
  * A filter list says what an expression can say, in plain JSON. Its clauses are false of a value that
  * is missing or of another kind, and the log says so.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import fc from "fast-check";
 import { payloadFilter } from "../../src/conditions/payload_filter.ts";
-import { checkOnce, context, form, json, type RequestParts } from "./fixture.ts";
+import { anyText, mutated } from "../arbitraries.ts";
+import { checkOnce, context, form, json, request, type RequestParts } from "./fixture.ts";
 
 type List = Record<string, unknown>;
 
@@ -214,4 +216,64 @@ Deno.test("payload_filter: what a refusal by a list says is cut off", async () =
     expected: `${path.slice(0, 200)}…`,
     found: `${path.slice(0, 200)}…`,
   });
+});
+
+Deno.test("any list that is taken when it is saved can be used, and any other is refused with its place", async () => {
+  const path = fc.oneof(
+    fc.constantFrom("body.a", "body", "raw", "headers.X", "query.q", "body.list.0", "now", "body."),
+    mutated("body.a\\.b.0.c", ".", "\\", "0", "\ud800", "😀", '"'),
+  );
+  const value = fc.oneof(
+    fc.jsonValue({ maxDepth: 1 }),
+    anyText,
+    fc.array(fc.jsonValue({ maxDepth: 0 })),
+  );
+  const op = fc.constantFrom(
+    ..."eq ne lt le gt ge in not_in contains starts_with ends_with matches exists nonsense".split(
+      " ",
+    ),
+  );
+  const clause = fc.record({ path, op, value }, { requiredKeys: [], noNullPrototype: true });
+  const sound = fc.record({
+    path: fc.constantFrom("body.a", "raw", "headers.X", "body.list.0"),
+    op: fc.constantFrom("eq", "ne", "contains"),
+    value: fc.oneof(fc.string(), fc.integer(), fc.constant(null)),
+  }, { noNullPrototype: true });
+  const { group } = fc.letrec<{ group: unknown }>((tie) => ({
+    group: fc.oneof(
+      { depthSize: "small" },
+      clause,
+      fc.record({ all: fc.array(tie("group"), { maxLength: 3 }) }, { noNullPrototype: true }),
+      fc.record({ any: fc.array(tie("group"), { maxLength: 3 }) }, { noNullPrototype: true }),
+      fc.record({ not: tie("group") }, { noNullPrototype: true }),
+      fc.jsonValue({ maxDepth: 1 }),
+    ),
+  }));
+  let taken = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.oneof(sound, group), { minLength: 1, maxLength: 3 }),
+      fc.jsonValue(),
+      async (all, body) => {
+        const settings = { type: "payload_filter", all };
+        const result = payloadFilter.schema.safeParse(settings);
+        if (!result.success) {
+          for (const { path } of result.error.issues) {
+            // The parent is there, even where the field is missing.
+            const parent = path.slice(0, -1).reduce<unknown>(
+              (inner, key) => Object(inner)[key],
+              settings,
+            );
+            assertEquals(parent === undefined, false, path.join("/"));
+          }
+          return;
+        }
+        taken += 1;
+        const refusal = await payloadFilter.prepare(result.data, context())(request(json(body)));
+        if (refusal) assertMatch(refusal.reason, /^Payload filter is false/);
+      },
+    ),
+    { numRuns: 400 },
+  );
+  assertEquals(taken > 20, true, `${taken} were taken`);
 });

@@ -1,5 +1,8 @@
 /** A token passes with the right key, algorithm, times and claims; each thing that is wrong has its reason. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import fc from "fast-check";
+import { decode, encode } from "../../src/conditions/encoding.ts";
+import { mutated, withFlippedBit } from "../arbitraries.ts";
 import { type JWTPayload, SignJWT, UnsecuredJWT } from "@panva/jose";
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { jwt } from "../../src/conditions/jwt.ts";
@@ -588,4 +591,51 @@ Deno.test("jwt settings: defaults are filled in", () => {
     secrets: ["s"],
     leeway: 30,
   });
+});
+
+Deno.test("jwt: a token with any bit turned around is refused", async () => {
+  const tokens = await Promise.all(
+    ["HS256", "ES256", "EdDSA"].map(async (alg) => {
+      const pair = pairs[alg];
+      const key = pair?.privateKey ?? new TextEncoder().encode(SECRET);
+      const settings = pair
+        ? { public_keys: [String(pair.publicKey.export({ format: "pem", type: "spki" }))] }
+        : { secrets: [SECRET] };
+      return {
+        token: await makeToken(claims, key, { alg }),
+        settings: { algorithms: [alg], ...settings },
+      };
+    }),
+  );
+  const part = fc.nat(2);
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...tokens), part, fc.nat(), async (each, part, at) => {
+      const { token, settings } = each;
+      assertEquals(await checkOnce(jwt, settings, bearer(token)), undefined);
+      const parts = token.split(".");
+      const bytes = decode(parts[part] ?? "", "base64url") ?? new Uint8Array();
+      parts[part] = encode(withFlippedBit(bytes, at), "base64url");
+      assert(await checkOnce(jwt, settings, bearer(parts.join("."))));
+    }),
+    { numRuns: 150 },
+  );
+});
+
+Deno.test("jwt: any other text than the token is refused, each with its reason", async () => {
+  const token = await hs256(claims);
+  const unsecured = new UnsecuredJWT(claims).encode();
+  const text = fc.oneof(
+    mutated(token, ".", "=", "A", "eyJ"),
+    mutated(unsecured, "."),
+    fc.string(),
+  ).filter((text) => !text.startsWith(token.slice(0, -1)));
+  await fc.assert(
+    fc.asyncProperty(text, async (text) => {
+      const parts = json({ token: text });
+      const settings = { in: "body", name: "token", prefix: "", algorithms: ["HS256"] };
+      const refusal = await checkOnce(jwt, { ...settings, secrets: [SECRET] }, parts);
+      assertEquals(typeof refusal?.reason, "string");
+    }),
+    { numRuns: 200 },
+  );
 });

@@ -1,5 +1,7 @@
 /** A token lets a request pass only as a whole, at its place, behind its prefix. */
 import { assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { Buffer } from "node:buffer";
 import { staticToken } from "../../src/conditions/static_token.ts";
 import { checkOnce, context, form, json, problemsOf, type RequestParts } from "./fixture.ts";
 
@@ -151,4 +153,36 @@ Deno.test("static_token: unknown fields are refused by name", () => {
   assertEquals(problemsOf(staticToken, { ...inHeader, secert: "x" }), [
     '/: Unrecognized key: "secert"',
   ]);
+});
+
+Deno.test("static_token: the token passes wherever it is, and with one character changed it does not", async () => {
+  const token = fc.string({ unit: fc.constantFrom(..."aAbB01+/=.~ é"), minLength: 1 })
+    .filter((text) => text.trim() === text && !/\s\s/.test(text));
+  const prefix = fc.constantFrom("", "Bearer ", "t=");
+  const place = fc.constantFrom("header", "query", "body");
+  const changes = fc.tuple(fc.nat(), fc.constantFrom("a", "B", "1", ""), fc.nat(1));
+  await fc.assert(
+    fc.asyncProperty(token, prefix, place, changes, async (token, prefix, place, change) => {
+      const settings = { in: place, name: "x", prefix, secrets: ["another", token] };
+      const send = (text: string) =>
+        checkOnce(
+          staticToken,
+          settings,
+          place === "header"
+            ? { headers: { x: Buffer.from(text).toString("latin1") } }
+            : place === "query"
+            ? { query: new URLSearchParams({ x: text }).toString() }
+            : json({ x: text }),
+        );
+      const text = prefix + token;
+      assertEquals(await send(text), undefined);
+      const [at, put, cut] = change;
+      const index = at % text.length;
+      const other = text.slice(0, index) + put + text.slice(index + cut);
+      // The white space around a header's value is none of it.
+      if (other === text || other.trim() !== other) return;
+      assertEquals(await send(other) === undefined, other === `${prefix}another`);
+    }),
+    { numRuns: 300 },
+  );
 });

@@ -7,6 +7,7 @@ import {
   timestamp,
   type TimestampSettings,
 } from "../../src/conditions/timestamp.ts";
+import { mutated } from "../arbitraries.ts";
 import { checkOnce, form, json, NOW_MS, problemsOf, type RequestParts } from "./fixture.ts";
 
 const inHeader = { in: "header", name: "X-Time", format: "unix_s" };
@@ -221,4 +222,45 @@ Deno.test("timestamp: settings are bounded", () => {
     assertEquals(problemsOf(timestamp, { ...inHeader, tolerance }), []);
   }
   assertEquals(problemsOf(timestamp, { ...inHeader, format: "iso8601" }).length, 1);
+});
+
+Deno.test("parseTimestamp reads the same moment with any offset and any fraction", () => {
+  const time = fc.integer({ min: Date.UTC(0, 0, 2), max: Date.UTC(9999, 11, 30) });
+  const offset = fc.tuple(fc.constantFrom("+", "-"), fc.nat(23), fc.nat(59));
+  const digits = fc.stringMatching(/^[0-9]{0,6}$/);
+  fc.assert(fc.property(time, offset, digits, (time_ms, [sign, hours, minutes], digits) => {
+    const two = (number: number) => String(number).padStart(2, "0");
+    const ahead_ms = (hours * 60 + minutes) * 60_000 * (sign === "+" ? 1 : -1);
+    const local = new Date(time_ms + ahead_ms).toISOString().slice(0, -1);
+    if (!/^\d{4}-/.test(local)) return;
+    const text = `${local}${digits}${sign}${two(hours)}:${two(minutes)}`;
+    assertEquals(parseTimestamp(text, "rfc3339"), time_ms, text);
+    assertEquals(parseTimestamp(text.toLowerCase(), "rfc3339"), time_ms, text);
+  }));
+});
+
+Deno.test("timestamp: any text is of the format and near enough, or refused", async () => {
+  const now = formatTimestamp(NOW_MS, "rfc3339");
+  const text = fc.oneof(
+    fc.string(),
+    mutated(now, "0", "9", "-", ":", ".", "Z", "+01:00", "24", "60"),
+    mutated(String(NOW_MS), "0", "9", " ", "e", ".", "-"),
+    mutated(String(NOW_MS / 1000), "0", "9", " ", "e", ".", "-", "٣"),
+  );
+  const format = fc.constantFrom("unix_s" as const, "unix_ms" as const, "rfc3339" as const);
+  const tolerance = fc.integer({ min: 1, max: 86_400 });
+  await fc.assert(
+    fc.asyncProperty(text, format, tolerance, async (text, format, tolerance) => {
+      const settings = { in: "body", name: "t", format, tolerance };
+      const refusal = await checkOnce(timestamp, settings, json({ t: text }));
+      const time_ms = parseTimestamp(text, format);
+      const isNear = time_ms !== undefined && Math.abs(NOW_MS - time_ms) <= tolerance * 1000;
+      assertEquals(refusal === undefined, isNear);
+      if (time_ms === undefined) return;
+      // What is read is what the text says, and nothing that stands in it is passed over.
+      if (format === "rfc3339") assertEquals(time_ms, Math.trunc(Date.parse(text.toUpperCase())));
+      else assertEquals(Number(text) * (format === "unix_s" ? 1000 : 1), time_ms);
+    }),
+    { numRuns: 500 },
+  );
 });

@@ -46,6 +46,15 @@ Deno.test("run: a record goes from queued to started to its end", async () => {
   assertEquals(fixture.states, [`${id} started`, `${id} complete`]);
 });
 
+Deno.test("run: an object nested thousands deep is printed, and does not keep a command from its end", async () => {
+  await using fixture = await EngineFixture.make();
+  const command = `printf '{"a":'; printf '[%.0s' $(seq 7000); printf ']%.0s' $(seq 7000)
+echo '}'; echo '{"b":1}'`;
+  const execution = await fixture.run(command);
+  assertEquals(execution.status, "complete");
+  assertEquals(execution.metadata, { b: 1 });
+});
+
 Deno.test("run: the environment is clean", async () => {
   Deno.env.set("HOOKLAUNCH_TEST_SECRET", "s3cr3t");
   await using fixture = await EngineFixture.make();

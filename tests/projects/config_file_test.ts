@@ -3,9 +3,12 @@
  *
  * @module
  */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
+import fc from "fast-check";
 import { readConfigFile } from "../../src/projects/config_file.ts";
 import { InvalidInputError } from "../../src/errors.ts";
+import type { LocatedProblem } from "../../src/yaml.ts";
+import { anyText, assertInside, mutated } from "../arbitraries.ts";
 
 const everything = `---
 # Every field that a step may have.
@@ -264,3 +267,76 @@ const refused: { name: string; text: string; problems: string[] }[] = [
 for (const { name, text, problems } of refused) {
   Deno.test(`config file: refuses ${name}`, () => assertEquals(problemsOf(text), problems));
 }
+
+const graph = `
+- pipeline:
+    name: both
+    reuse-executions: true
+    parameters:
+      - { name: p, default: [1], targets: [a.parameters.epochs, b.parameter.epochs] }
+    nodes:
+      - name: a
+        type: execution
+        step: train
+        override: { inputs: [{ name: labels, default: x }], command: [echo] }
+        actions: [{ when: node-complete, if: [metadata.x < 1], then: stop-pipeline }]
+      - { name: b, type: execution, step: train, on-error: retry }
+      - { name: t, type: task, task: search }
+    edges:
+      - [a.output.*.txt, b.input.labels]
+      - { source: a.metadata.x, target: b.parameter.epochs }
+- task: { name: search, step: train, type: grid_search, parameters: [] }
+- endpoint: { name: end, image: i, server-command: run, port: 8000 }
+`;
+const file = everything + graph;
+const values = [
+  ..."null true 0 -1 1e99 '' [] {} [1] x 1h".split(" "),
+  ...["{ toString: 1 }", "{ __proto__: 1 }", "[{ toString: 1 }]", "{ name: { valueOf: 1 } }"],
+  ...["[[[[]]]]", "{ type: [] }", '"\\ud800"', "a.b.c", "{ length: 1 }"],
+];
+
+/** Reads a file that may be wrong in any way; what is told of it lies inside of it. */
+function read(text: string): void {
+  try {
+    for (const warning of readConfigFile(text, "valohai.yaml").warnings) {
+      assertInside(text, warning);
+    }
+  } catch (error) {
+    assertInstanceOf(error, InvalidInputError);
+    // Whatever is wrong in a file has a place.
+    for (const problem of error.problems as LocatedProblem[]) assertInside(text, problem);
+  }
+}
+
+Deno.test("any file is read, or refused with places inside of it", () => {
+  readConfigFile(file, "valohai.yaml");
+  fc.assert(fc.property(fc.oneof(mutated(file, ...values), anyText), read), { numRuns: 150 });
+});
+
+Deno.test("a file with a value of another kind in any place is read, or refused", () => {
+  const places = [...file.matchAll(/(?<=: |- )[^\n{},[\]]+(?=[\n,} ])/g)];
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...places),
+      fc.constantFrom(...values),
+      ({ 0: old, index }, put) => read(file.slice(0, index) + put + file.slice(index + old.length)),
+    ),
+    { numRuns: 200 },
+  );
+});
+
+Deno.test("a name or a setting that is an object of any fields is refused as one", () => {
+  const text = `- pipeline: { name: { toString: x }, nodes: [], edges: [] }
+- step:
+    name: a
+    image: b
+    command: c
+    inputs: [{ name: i, keep-directories: { toString: x } }, { name: j, keep-directories: [full] }]
+`;
+  const { problems } = assertThrows(() => readConfigFile(text, "x"), InvalidInputError);
+  assertEquals(problems.map(({ detail }) => detail), [
+    "line 1, column 15: Expected a string, found an object",
+    'line 6, column 25: Expected true, false, "none", "full" or "suffix", found an object',
+    'line 6, column 73: Expected true, false, "none", "full" or "suffix", found a list',
+  ]);
+});

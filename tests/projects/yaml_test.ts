@@ -3,9 +3,19 @@
  *
  * @module
  */
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertInstanceOf,
+  assertLess,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
+import fc from "fast-check";
 import { InvalidInputError } from "../../src/errors.ts";
-import { parseYaml, YAML_BYTES_MAX } from "../../src/yaml.ts";
+import { pointer } from "../../src/schema.ts";
+import { type LocatedProblem, parseYaml, YAML_BYTES_MAX } from "../../src/yaml.ts";
+import { anyText, assertInside, mutated, pieces } from "../arbitraries.ts";
 
 /** The problems of a text that is refused, as lines. */
 function problemsOf(text: string): string[] {
@@ -90,4 +100,139 @@ Deno.test("yaml: aliases that multiply are refused", () => {
 Deno.test("yaml: too long and too deep texts are refused", () => {
   assertStringIncludes(problemsOf("#".repeat(YAML_BYTES_MAX + 1)).join(), "at most 1048576 bytes");
   assertStringIncludes(problemsOf("[".repeat(100_000)).join(), "Nested too deeply");
+});
+
+Deno.test("yaml: tens of thousands of fields are read in a moment, and a repeated one is found", () => {
+  const fields = Array.from({ length: 40_000 }, (_, i) => `k${i}: 1\n`);
+  const start_ms = performance.now();
+  assertEquals(Object.keys(Object(parseYaml(fields.join(""), "x").value)).length, fields.length);
+  assertEquals(problemsOf(`${fields.join("")}k7: 2\n`), [
+    "line 40001, column 1: Map keys must be unique",
+  ]);
+  assertLess(performance.now() - start_ms, 10_000);
+});
+
+Deno.test("yaml: a thousand aliases are taken, and no more", () => {
+  const aliases = (count: number) =>
+    `[${Array.from({ length: count }, (_, i) => `&a${i} ${i}, *a${i}`).join(", ")}]`;
+  assertEquals(Object(parseYaml(aliases(1000), "x").value).length, 2000);
+  assertEquals(problemsOf(aliases(1002)), [
+    "line 1, column 17685: Expected at most 1000 aliases",
+  ]);
+});
+
+const written = `# A document with a bit of everything
+projects: &all
+  - name: "digits \\u00e9"
+    list: [1, 2.5, -0x1f, ~, true, { a: b, 'c''d': e }]
+    text: |-
+      first
+        second
+  - &other
+    folded: >
+      one
+      two
+
+    ? key
+    : *other
+again: *all
+`;
+const signs = [
+  ..."[]{}:,-?&*!|>'\"%@`#~\n\t ",
+  ...[
+    "---\n",
+    "...\n",
+    "&a ",
+    "*a",
+    "!!int ",
+    "<<: ",
+    "- ",
+    "\r\n",
+    "\ufeff",
+    "1e999",
+    "\\UFFFFFFFF",
+  ],
+];
+const deep = fc.tuple(
+  fc.constantFrom("[", "{a: ", "- ", "? ", "a:\n ", "!!seq [", "&a [", '"'),
+  fc.nat(1500),
+).map(([piece, count]) => piece.repeat(count));
+
+Deno.test("yaml: any text is read, or refused with places inside of it", () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(anyText, pieces(...signs, "a", "b"), mutated(written, ...signs)),
+      (text) => {
+        const { value, locate, located } = tried(text) ?? {};
+        if (value === undefined) return;
+        for (
+          const at of ["", "/projects/0/name", "/0/a", "/projects/1/key/folded/x", "/-1", "//"]
+        ) {
+          assertInside(text, locate?.(at) ?? { line: 0, column: 0 });
+        }
+        for (const problem of located?.([{ pointer: "/a", detail: "x" }]) ?? []) {
+          assertInside(text, problem);
+        }
+      },
+    ),
+    { numRuns: 600 },
+  );
+});
+
+Deno.test("yaml: however deep a text is, it is read or refused", () => {
+  fc.assert(fc.property(deep, (text) => void tried(text)), { numRuns: 15 });
+});
+
+/** What is read of a text; undefined when it is refused as it must be. */
+function tried(text: string): ReturnType<typeof parseYaml> | undefined {
+  try {
+    return parseYaml(text, "x");
+  } catch (error) {
+    assertInstanceOf(error, InvalidInputError);
+    assert(error.problems.length > 0);
+    // What is wrong with YAML has a place.
+    for (const problem of error.problems as LocatedProblem[]) assertInside(text, problem);
+    return undefined;
+  }
+}
+
+/** JSON whose numbers stay what they are. */
+const json = fc.jsonValue({ noUnicodeString: false }).filter((value) =>
+  !/(?<![\w."-])-0(?![.\d])/.test(JSON.stringify(value)) && !hasLargeWhole(value)
+);
+
+function hasLargeWhole(value: unknown): boolean {
+  if (typeof value === "object" && value !== null) return Object.values(value).some(hasLargeWhole);
+  return typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value);
+}
+
+Deno.test("yaml: any JSON is read as it is", () => {
+  fc.assert(fc.property(json, (value) => {
+    const text = JSON.stringify(value);
+    assertEquals(parseYaml(text, "x").value, JSON.parse(text));
+    assertEquals(parseYaml(JSON.stringify(value, null, 2), "x").value, JSON.parse(text));
+  }));
+});
+
+Deno.test("yaml: each field is found where its name is, each element where it begins", () => {
+  fc.assert(fc.property(json, (value) => {
+    const text = JSON.stringify(value, null, 2);
+    const { locate } = parseYaml(text, "x");
+    const lines = text.split("\n");
+    const check = (inner: unknown, path: readonly PropertyKey[]) => {
+      const { line, column } = locate(pointer(...path));
+      const found = lines[line - 1]?.slice(column - 1) ?? "";
+      const last = path.at(-1);
+      const expected = typeof last === "string" ? last : inner;
+      const begins = typeof expected === "object" && expected !== null
+        ? JSON.stringify(expected).slice(0, 1)
+        : JSON.stringify(expected);
+      assert(found.startsWith(begins), `${pointer(...path)}: ${found} is not ${begins}`);
+      if (Array.isArray(inner)) inner.forEach((each, i) => check(each, [...path, i]));
+      else if (typeof inner === "object" && inner !== null) {
+        for (const [name, each] of Object.entries(inner)) check(each, [...path, name]);
+      }
+    };
+    check(JSON.parse(text), []);
+  }));
 });

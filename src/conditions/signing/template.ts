@@ -5,6 +5,7 @@
  * @module
  */
 import type { z } from "zod";
+import { whyNotField } from "../field.ts";
 
 const PLACEHOLDER = /\{([^{}]*)\}/;
 
@@ -53,7 +54,13 @@ export function isTemplate(template: string): boolean {
 /** Refuses, in a schema's `superRefine`, a template with a placeholder that there is not. */
 export function checkTemplate(template: string, context: z.RefinementCtx): void {
   const unknown = unknownPlaceholder(template);
-  if (unknown === undefined) return;
+  if (unknown === undefined) {
+    for (const part of parseTemplate(template)) {
+      const message = "kind" in part && part.kind === "named" ? whyNotField(part) : undefined;
+      if (message !== undefined) context.addIssue({ code: "custom", message });
+    }
+    return;
+  }
   const known = [...PLAIN, ...NAMED.map((place) => `${place}:NAME`)];
   const listed = known.map((name) => `{${name}}`).join(", ");
   const message = `Unknown placeholder {${unknown}}: there are ${listed}`;

@@ -8,6 +8,8 @@
 const KEYS_MAX = 500;
 const BYTES_MAX = 16 * 1024;
 const EVENTS_BYTES_MAX = 16 * 1024 * 1024;
+/** To store a value takes stack for each level. */
+const DEPTH_MAX = 64;
 
 /** The metadata of one execution. */
 export class Metadata {
@@ -28,6 +30,10 @@ export class Metadata {
   take(text: string, time: string): string | undefined {
     const event = parseObject(text);
     if (event === undefined) return undefined;
+    if (!isWithin(event, DEPTH_MAX)) {
+      this.isCut = true;
+      return undefined;
+    }
     for (const [key, value] of Object.entries(event)) this.#set(key, value);
     const line = `${JSON.stringify({ _time: time, ...event })}\n`;
     if (this.#eventBytes + line.length > EVENTS_BYTES_MAX) {
@@ -65,4 +71,10 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Whether a value is nested no deeper than so many levels. */
+function isWithin(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return levels > 0 && Object.values(value).every((inner) => isWithin(inner, levels - 1));
 }

@@ -2,6 +2,7 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { derToRaw, rawToDer } from "../../../src/conditions/signing/der.ts";
+import { withFlippedBit } from "../../arbitraries.ts";
 
 Deno.test("derToRaw reads what rawToDer wrote", () => {
   const raw = fc.uint8Array({ minLength: 64, maxLength: 64 });
@@ -9,6 +10,23 @@ Deno.test("derToRaw reads what rawToDer wrote", () => {
   fc.assert(fc.property(fc.oneof(raw, small), (bytes) => {
     assertEquals(derToRaw(rawToDer(bytes)), bytes);
   }));
+});
+
+Deno.test("whatever derToRaw takes is the one form in which rawToDer writes it", () => {
+  const raw = fc.uint8Array({ minLength: 64, maxLength: 64 });
+  const small = raw.map((bytes) => bytes.fill(0, 0, 30).fill(0, 32, 63));
+  const changed = fc.tuple(fc.oneof(raw, small), fc.nat(), fc.uint8Array({ maxLength: 2 }))
+    .map(([bytes, at, more]) => Uint8Array.from([...withFlippedBit(rawToDer(bytes), at), ...more]));
+  const integer = fc.uint8Array({ maxLength: 4 }).map((bytes) => [2, bytes.length, ...bytes]);
+  const made = fc.array(integer, { maxLength: 3 })
+    .map((all) => Uint8Array.from([0x30, all.flat().length, ...all.flat()]));
+  fc.assert(
+    fc.property(fc.oneof(changed, made, fc.uint8Array()), (der) => {
+      const read = derToRaw(der);
+      if (read) assertEquals(rawToDer(read), der);
+    }),
+    { numRuns: 1000 },
+  );
 });
 
 const malformed: { name: string; der: string }[] = [

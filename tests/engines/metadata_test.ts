@@ -1,0 +1,57 @@
+/** What a command prints is metadata when it is an object, and nothing that it prints does harm. */
+import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
+import fc from "fast-check";
+import { Metadata } from "../../src/engines/local/metadata.ts";
+import { anyText, mutated, pieces } from "../arbitraries.ts";
+
+const TIME = "2026-01-01T00:00:00.000Z";
+const names = fc.oneof(fc.constantFrom("a", "b", "_time", "constructor"), fc.string());
+const events = fc.dictionary(names, fc.jsonValue({ maxDepth: 3 }), {
+  noNullPrototype: true,
+}).filter((event) => !Object.hasOwn(event, "__proto__"));
+
+Deno.test("of each key the latest value counts, and each object is an event", () => {
+  fc.assert(fc.property(fc.array(events, { maxLength: 8 }), (all) => {
+    const metadata = new Metadata();
+    const expected: Record<string, unknown> = {};
+    for (const event of all) {
+      const line = metadata.take(` ${JSON.stringify(event)}\r`, TIME) ?? "";
+      const plain = JSON.parse(JSON.stringify(event));
+      assertEquals(JSON.parse(line), { _time: TIME, ...plain });
+      Object.assign(expected, plain);
+    }
+    assertEquals(metadata.latest, expected);
+    assertEquals(metadata.isCut, false);
+  }));
+});
+
+Deno.test("any line is an event or none, and what is kept can be stored", () => {
+  const valid = '{"a": {"b": [1, "x\\\\u0000", null]}, "__proto__": 1, "c": 1e999}';
+  const deep = fc.tuple(fc.constantFrom("[", '{"a":', '[{"":['), fc.nat(8_000))
+    .map(([open, count]) => {
+      const close = [...open].toReversed().map((sign) => ({ "[": "]", "{": "}" })[sign] ?? "");
+      return `{"deep":${open.repeat(count)}1${close.join("").repeat(count)}}`;
+    });
+  const text = fc.oneof(anyText, mutated(valid), pieces("{", "}", '"a"', ":", "1", ",", " "), deep);
+  fc.assert(
+    fc.property(fc.array(text, { maxLength: 5 }), (lines) => {
+      const metadata = new Metadata();
+      for (const line of lines) {
+        const event = metadata.take(line, TIME);
+        assert(event === undefined || event.endsWith("}\n") && !event.slice(0, -1).includes("\n"));
+      }
+      assertLessOrEqual(JSON.stringify(metadata.latest).length, 16 * 1024 + 2);
+      // As the database does, which has no more stack than this.
+      structuredClone(metadata.latest);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+Deno.test("what is nested too deep is left out, and nothing else", () => {
+  const metadata = new Metadata();
+  const nested = (levels: number) => `{"at${levels}":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+  for (const levels of [63, 64, 7000]) metadata.take(nested(levels), TIME);
+  assertEquals(Object.keys(metadata.latest), ["at63"]);
+  assertEquals(metadata.isCut, true);
+});

@@ -1,0 +1,79 @@
+/** Merge patches do what RFC 7396 says, of any JSON. */
+import { assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { mergePatch } from "../../../src/http/api/input.ts";
+
+/** Objects with few names, so that patches meet them; a name that objects have of themselves is one. */
+const { json } = fc.letrec<{ json: unknown }>((tie) => ({
+  json: fc.oneof(
+    { depthSize: "small" },
+    fc.constantFrom<unknown>(null, 1, "a", true, []),
+    fc.array(tie("json"), { maxLength: 2 }),
+    fc.dictionary(fc.constantFrom("a", "b", "constructor", "__proto__", ""), tie("json"), {
+      maxKeys: 4,
+      noNullPrototype: true,
+    }),
+  ),
+}));
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The algorithm of RFC 7396 section 2, word for word, on lists of fields. */
+function byTheRfc(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  let fields = isObject(target) ? Object.entries(target) : [];
+  for (const [name, value] of Object.entries(patch)) {
+    const before = fields.find(([key]) => key === name)?.[1];
+    if (value === null) fields = fields.filter(([key]) => key !== name);
+    else if (fields.some(([key]) => key === name)) {
+      fields = fields.map(([key, old]) => [key, key === name ? byTheRfc(old, value) : old]);
+    } else fields = [...fields, [name, byTheRfc(before, value)]];
+  }
+  return Object.fromEntries(fields);
+}
+
+/** The patch that makes one value of another; there is one unless the other has nulls. */
+function difference(from: unknown, to: unknown): unknown {
+  if (!isObject(from) || !isObject(to)) return to;
+  const gone = Object.keys(from).filter((name) => !Object.hasOwn(to, name))
+    .map((name) => [name, null]);
+  const changed = Object.entries(to).map(([name, value]) => [
+    name,
+    Object.hasOwn(from, name)
+      ? difference(Object.getOwnPropertyDescriptor(from, name)?.value, value)
+      : value,
+  ]);
+  return Object.fromEntries([...gone, ...changed]);
+}
+
+const hasNull = (value: unknown): boolean =>
+  value === null ||
+  (typeof value === "object" && Object.values(value as object).some(hasNull));
+
+const text = (value: unknown) => JSON.stringify(value);
+
+Deno.test("a merge patch does what the RFC says", () => {
+  fc.assert(
+    fc.property(json, json, (target, patch) => {
+      const before = text([target, patch]);
+      assertEquals(text(mergePatch(target, patch)), text(byTheRfc(target, patch)));
+      assertEquals(text([target, patch]), before, "what was given is as it was");
+    }),
+    { numRuns: 500 },
+  );
+});
+
+Deno.test("a merge patch that is applied twice changes nothing the second time", () => {
+  fc.assert(fc.property(json, json, (target, patch) => {
+    const once = mergePatch(target, patch);
+    assertEquals(text(mergePatch(once, patch)), text(once));
+  }));
+});
+
+Deno.test("any value without null can be made of any other by a patch", () => {
+  const target = json.filter((value) => !hasNull(value));
+  fc.assert(fc.property(json, target, (from, to) => {
+    assertEquals(mergePatch(from, difference(from, to)), to);
+  }));
+});

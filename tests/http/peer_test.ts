@@ -1,0 +1,60 @@
+/** Who sends a request: nothing that a sender writes makes it another, whatever it is. */
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { isIP } from "node:net";
+import { AddressRanges } from "../../src/addresses.ts";
+import { peerOf } from "../../src/http/peer.ts";
+import { pieces } from "../arbitraries.ts";
+
+const exposure = { tls: false, dev: false, trustedProxies: new AddressRanges(["10.0.0.0/8"]) };
+const proxy = fc.integer({ min: 0, max: 255 }).map((last) => `10.0.0.${last}`);
+const stranger = fc.oneof(
+  fc.ipV4().filter((address) => !address.startsWith("10.")),
+  fc.integer({ min: 1, max: 0xffff }).map((last) => `2001:db8::${last.toString(16)}`),
+);
+/** A header cannot hold other characters. */
+const header = fc.oneof(
+  fc.string(),
+  pieces("10.0.0.1", "192.0.2.7", ",", " ", "[", "]", "::1", ":80", "%", "https", "::ffff:"),
+);
+const headers = (forwardedFor: string, proto: string) =>
+  new Headers({ "x-forwarded-for": forwardedFor, "x-forwarded-proto": proto });
+
+Deno.test("a stranger is who it is over what it uses, whatever its headers say", () => {
+  fc.assert(fc.property(stranger, header, header, (address, list, proto) => {
+    const found = peerOf(headers(list, proto), address, exposure);
+    assertEquals(found, { ip: address, secure: false });
+  }));
+});
+
+Deno.test("what a client writes before the proxies' own addresses changes nothing", () => {
+  fc.assert(fc.property(
+    header,
+    stranger,
+    fc.array(proxy, { maxLength: 3 }),
+    proxy,
+    (forged, client, hops, nearest) => {
+      const list = [forged, client, ...hops].join(", ");
+      const found = peerOf(headers(list, `${forged}, https`), nearest, exposure);
+      assertEquals(found, { ip: client, secure: true });
+    },
+  ));
+});
+
+Deno.test("whatever a proxy lists, the client has an address", () => {
+  fc.assert(
+    fc.property(header, header, proxy, (list, proto, nearest) => {
+      const { ip } = peerOf(headers(list, proto), nearest, exposure);
+      assert(isIP(ip) !== 0, ip);
+      // It is one of those that stand there, not one that was made of something else.
+      const listed = list.split(",").map((hop) =>
+        hop.trim()
+          .replace(/^\[([^\]]*)\](:\d+)?$|^([\d.]+):\d+$/, "$1$3")
+          .replace(/%.*/, "")
+          .replace(/^::ffff:(?=[\d.]+$)/i, "")
+      );
+      assert(ip === nearest || listed.includes(ip), `${ip} of ${list}`);
+    }),
+    { numRuns: 1_000, examples: [["[::12", "https", "10.0.0.1"], ["[::1]x", "", "10.0.0.1"]] },
+  );
+});
