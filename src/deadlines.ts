@@ -12,23 +12,41 @@ export class Deadlines implements Disposable {
   /** How long things may take. */
   readonly time_ms: number;
   /** In the order in which they were set, which is the order in which they come. */
-  readonly #set = new Set<{ readonly at_ms: number; readonly onLate: () => void }>();
+  readonly #set = new Set<
+    { readonly at_ms: number; readonly onLate: (isHurried: boolean) => void }
+  >();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(time_ms: number) {
     this.time_ms = time_ms;
   }
 
+  /** How many deadlines are set. */
+  get size(): number {
+    return this.#set.size;
+  }
+
   /**
    * Sets a deadline for something that begins now.
    *
+   * @param onLate is told whether it is hurried, and not late
    * @returns takes the deadline back
    */
-  begin(onLate: () => void): () => void {
+  begin(onLate: (isHurried: boolean) => void): () => void {
     const deadline = { at_ms: performance.now() + this.time_ms, onLate };
     this.#set.add(deadline);
     this.#timer ??= this.#wake(this.time_ms);
     return () => void this.#set.delete(deadline);
+  }
+
+  /** Calls back now for what has taken longest; false when nothing has taken so long. */
+  hurry(after_ms: number): boolean {
+    const [oldest] = this.#set;
+    const began_ms = (oldest?.at_ms ?? Infinity) - this.time_ms;
+    if (oldest === undefined || performance.now() - began_ms < after_ms) return false;
+    this.#set.delete(oldest);
+    oldest.onLate(true);
+    return true;
   }
 
   /** Forgets every deadline. */
@@ -48,7 +66,7 @@ export class Deadlines implements Disposable {
           return;
         }
         this.#set.delete(deadline);
-        deadline.onLate();
+        deadline.onLate(false);
       }
     }, after_ms);
   }

@@ -10,6 +10,7 @@ export const OPTIONAL_COMMANDS = {
   busybox: "running steps in containers of an image that is made of it",
   curl: "pasting the demo's curl line into a shell",
   docker: "running steps in containers of docker",
+  h2load: "launching faster than can be accepted (Debian's package nghttp2-client)",
   mount: "filling a small disk to its last byte",
   openssl: "pasting the demo's curl line into a shell",
   podman: "running steps in containers of podman",

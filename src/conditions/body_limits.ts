@@ -55,10 +55,15 @@ function startOf(body: Uint8Array): number {
   return start;
 }
 
+/** Where the string that begins at `start` ends. Long ones are passed over by the runtime's own search. */
 function endOfString(body: Uint8Array, start: number): number {
-  let i = start + 1;
-  while (i < body.length && body[i] !== QUOTE) i += body[i] === BACKSLASH ? 2 : 1;
-  return i;
+  for (let end = body.indexOf(QUOTE, start + 1); end !== -1; end = body.indexOf(QUOTE, end + 1)) {
+    let first = end;
+    while (first > start + 1 && body[first - 1] === BACKSLASH) first -= 1;
+    // A quote behind an odd number of backslashes belongs to the string.
+    if ((end - first) % 2 === 0) return end;
+  }
+  return body.length;
 }
 
 function countBytes(body: Uint8Array, wanted: number): number {

@@ -7,6 +7,8 @@
 import { parseMediaType } from "@std/media-types";
 import { whyBodyIsRefused } from "./body_limits.ts";
 
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
 /** A request on a trigger's URL, its body read to the end. */
 export interface LaunchRequest {
   readonly method: string;
@@ -60,7 +62,7 @@ export function parseBody(body: Uint8Array, contentType: string): ParsedBody {
   if (whyBodyIsRefused(body, isForm)) return { kind: "other" };
   let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(body);
+    text = decoder.decode(body);
   } catch {
     return { kind: "other" };
   }

@@ -11,12 +11,12 @@ import { isId } from "../ids.ts";
 import { requestTracer } from "../telemetry/requests.ts";
 import type { Span } from "../telemetry/spans.ts";
 import type { PreparedTrigger, Refused } from "../trigger/prepare.ts";
-import type { ReadBody } from "./body.ts";
+import { IN_ONE_PIECE_BYTES_MAX, type ReadBody } from "./body.ts";
 import type { Door } from "./door.ts";
 import { requestFacts, toLaunchRequest } from "./launch_request.ts";
 import { methodNotAllowed, problem, rejected, unavailable } from "./problem.ts";
 
-/** How many requests of one kind may be under way at once; further ones are turned away. */
+/** How many requests to one endpoint may be waiting for their answers, once they have arrived. */
 const UNDER_WAY_MAX = 4_096;
 
 /** An endpoint for senders. */
@@ -26,6 +26,8 @@ export interface Endpoint {
   methods: readonly string[];
   /** The longest body, in bytes. */
   bodyBytesMax: number;
+  /** Whether it stores nothing, and so answers while more launches come than can be stored. */
+  readsOnly?: boolean;
   /** Whether it goes on answering while the service stops. */
   answersWhileClosing: boolean;
   /** Answers a request on a trigger that there is. */
@@ -37,34 +39,50 @@ export function arrivalHandler(
   door: Door,
   endpoint: Endpoint,
 ): (context: Context) => Promise<Response> {
-  let underWay = 0;
+  const underWay = { count: 0 };
+  const isFull = () =>
+    underWay.count >= UNDER_WAY_MAX || (!endpoint.readsOnly && door.acceptor.isBusy);
   const trace = requestTracer();
   const { route } = endpoint;
   return async (context) => {
-    const { method } = context.req.raw;
+    const request = context.req.raw;
+    const { method } = request;
     if (!endpoint.methods.includes(method)) {
       return methodNotAllowed(endpoint.methods.join(", "));
     }
-    const isClosed = door.closing.aborted && !endpoint.answersWhileClosing;
-    if (isClosed || underWay >= UNDER_WAY_MAX) return unavailable(1);
-    underWay++;
-    try {
-      if (trace === undefined) return await arrive(door, endpoint, context);
-      const traceparent = context.req.header("traceparent");
-      return await trace(
-        { method, route, traceparent },
-        (span) => arrive(door, endpoint, context, span),
-      );
-    } finally {
-      underWay--;
-    }
+    if (door.closing.aborted && !endpoint.answersWhileClosing) return unavailable(1);
+    if (isFull()) return await turnAway(door, request);
+    const arrival = { door, endpoint, context, isFull, underWay };
+    if (trace === undefined) return await arrive(arrival);
+    const traceparent = context.req.header("traceparent");
+    return await trace({ method, route, traceparent }, (span) => arrive(arrival, span));
   };
 }
 
+/** A request that arrives. */
+interface Arrival {
+  door: Door;
+  endpoint: Endpoint;
+  context: Context;
+  isFull(): boolean;
+  /** The requests that wait for their answers. Those whose bodies are arriving are not among them. */
+  underWay: { count: number };
+}
+
+/**
+ * Turns a request away. A short body is read first: one that is left unread costs the connection, and a
+ * new connection costs several times what reading does.
+ */
+async function turnAway({ bodies }: Door, request: Request): Promise<Response> {
+  return await bodies.with(
+    request,
+    IN_ONE_PIECE_BYTES_MAX,
+    () => Promise.resolve(unavailable(1)),
+  );
+}
+
 async function arrive(
-  door: Door,
-  endpoint: Endpoint,
-  context: Context,
+  { door, endpoint, context, isFull, underWay }: Arrival,
   span?: Span,
 ): Promise<Response> {
   const receivedAt_ms = door.clock.now();
@@ -77,13 +95,21 @@ async function arrive(
   span?.setAttribute("hooklaunch.trigger", prepared.trigger.name);
   return await door.bodies.with(request, endpoint.bodyBytesMax, async (read) => {
     if ("failure" in read) return bodyFailure(read.failure);
-    const sent = toLaunchRequest(request, new URL(request.url), read.bytes, {
-      baseUrl: door.baseUrl(),
-      remoteIp: peer.ip,
-      receivedAt_ms,
-    });
-    const { locked, trigger } = prepared;
-    return locked ? refuse(door, trigger.id, sent, locked) : await endpoint.answer(prepared, sent);
+    // Others may have taken the last place while this one arrived.
+    if (isFull()) return unavailable(1);
+    underWay.count++;
+    try {
+      const sent = toLaunchRequest(request, new URL(request.url), read.bytes, {
+        baseUrl: door.baseUrl(),
+        remoteIp: peer.ip,
+        receivedAt_ms,
+      });
+      const { locked, trigger } = prepared;
+      if (locked) return refuse(door, trigger.id, sent, locked);
+      return await endpoint.answer(prepared, sent);
+    } finally {
+      underWay.count--;
+    }
   });
 }
 

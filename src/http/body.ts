@@ -9,6 +9,16 @@ import { Deadlines } from "../deadlines.ts";
 const BODIES_BYTES_MAX = 256 * 1024 * 1024;
 /** How long a body may take to arrive. */
 const BODY_TIMEOUT_MS = 30_000;
+/** How many bodies may be arriving at once. */
+const ARRIVING_MAX = 1_024;
+/** When there are so many, a body that has taken so long makes room for another one. */
+const SLOW_MS = 100;
+/**
+ * A body of an announced length up to this is read in one piece, which takes memory of that length.
+ * Reading a stream takes 64 KiB twice for each request, however short its body is: the connection keeps
+ * one of them for as long as it lives.
+ */
+export const IN_ONE_PIECE_BYTES_MAX = 16 * 1024;
 
 /** A body, or why there is none. */
 export type ReadBody =
@@ -23,15 +33,27 @@ export class BodyReader implements Disposable {
   #held_bytes = 0;
   readonly #deadlines: Deadlines;
   readonly #bodies_bytes_max: number;
+  readonly #arriving_max: number;
+  readonly #slow_ms: number;
 
-  constructor({ timeout_ms = BODY_TIMEOUT_MS, bodies_bytes_max = BODIES_BYTES_MAX } = {}) {
+  constructor(
+    {
+      timeout_ms = BODY_TIMEOUT_MS,
+      bodies_bytes_max = BODIES_BYTES_MAX,
+      arriving_max = ARRIVING_MAX,
+      slow_ms = SLOW_MS,
+    } = {},
+  ) {
     this.#deadlines = new Deadlines(timeout_ms);
     this.#bodies_bytes_max = bodies_bytes_max;
+    this.#arriving_max = arriving_max;
+    this.#slow_ms = slow_ms;
   }
 
   /**
    * Reads a body and hands it to `use`; its memory counts until `use` has ended. It counts as the body
    * comes and not when it is announced: who announces much and sends nothing takes no room from others.
+   * Nor do slow senders: where too many bodies are arriving, the slowest is given up for the next.
    *
    * @param limit_bytes a longer body is not read on
    */
@@ -43,6 +65,7 @@ export class BodyReader implements Disposable {
     if (!isPlainlySent(request)) return await use({ failure: "cut_off" });
     const length = declaredLength(request);
     if (length !== undefined && length > limit_bytes) return await use({ failure: "too_large" });
+    if (!this.#hasRoom()) return await use({ failure: "no_memory" });
     let held_bytes = 0;
     const hold: Hold = (bytes) => {
       if (this.#held_bytes + bytes > this.#bodies_bytes_max) return false;
@@ -51,28 +74,49 @@ export class BodyReader implements Disposable {
       return true;
     };
     try {
-      return await use(await this.#read(request, limit_bytes, hold));
+      const isShort = length !== undefined && length <= IN_ONE_PIECE_BYTES_MAX;
+      return await use(
+        isShort
+          ? await this.#readInOnePiece(request, limit_bytes, hold)
+          : await this.#readStream(request, limit_bytes, hold),
+      );
     } finally {
       this.#held_bytes -= held_bytes;
     }
   }
 
-  async #read(request: Request, limit_bytes: number, hold: Hold): Promise<ReadBody> {
+  /** Whether another body may arrive. */
+  #hasRoom(): boolean {
+    return this.#deadlines.size < this.#arriving_max || this.#deadlines.hurry(this.#slow_ms);
+  }
+
+  async #readInOnePiece(request: Request, limit_bytes: number, hold: Hold): Promise<ReadBody> {
+    const { promise, resolve } = Promise.withResolvers<ReadBody>();
+    const done = this.#deadlines.begin((isHurried) => resolve(givenUp(isHurried)));
+    request.bytes().then((bytes) => resolve({ bytes }), () => resolve({ failure: "cut_off" }));
+    const read = await promise;
+    done();
+    if ("failure" in read) return read;
+    if (read.bytes.length > limit_bytes) return { failure: "too_large" };
+    return hold(read.bytes.length) ? read : { failure: "no_memory" };
+  }
+
+  async #readStream(request: Request, limit_bytes: number, hold: Hold): Promise<ReadBody> {
     if (request.body === null) return { bytes: new Uint8Array() };
     const reader = request.body.getReader();
-    let late = false;
-    const done = this.#deadlines.begin(() => {
-      late = true;
+    let late: ReadBody | undefined;
+    const done = this.#deadlines.begin((isHurried) => {
+      late = givenUp(isHurried);
       reader.cancel().catch(() => {
         // The connection is gone already, which is what was wanted.
       });
     });
     try {
       const read = await readAll(reader, limit_bytes, hold);
-      return late ? { failure: "too_slow" } : read;
+      return late ?? read;
     } catch {
       // The sender went away, or broke the rules of chunked bodies.
-      return { failure: late ? "too_slow" : "cut_off" };
+      return late ?? { failure: "cut_off" };
     } finally {
       done();
     }
@@ -82,6 +126,11 @@ export class BodyReader implements Disposable {
   [Symbol.dispose](): void {
     this.#deadlines[Symbol.dispose]();
   }
+}
+
+/** What becomes of a body that is waited for no more, at its deadline or since another one needs its place. */
+function givenUp(isHurried: boolean): ReadBody {
+  return { failure: isHurried ? "no_memory" : "too_slow" };
 }
 
 /**

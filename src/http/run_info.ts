@@ -22,6 +22,7 @@ export function runInfoHandler(door: Door): (context: Context) => Promise<Respon
     route: "/api/v0/launch/{trigger_id}/run/",
     methods: ["GET", "POST"],
     bodyBytesMax: BODY_BYTES_MAX,
+    readsOnly: true,
     answersWhileClosing: true,
     async answer(prepared, request) {
       const { id } = prepared.trigger;

@@ -18,6 +18,13 @@ import { type Claim, Deliveries, type Delivery } from "./deliveries.ts";
 import type { Quota, Quotas } from "./quotas.ts";
 import type { Worker } from "./worker.ts";
 
+/**
+ * How many changes may wait for the next commits before launches are turned away. A commit holds some
+ * 250 launches. With twice as many no more are accepted; they all wait longer, and as what waits longer
+ * outlives the quick collections of garbage, they take 70 MiB more.
+ */
+const WAITING_MAX = 512;
+
 /** A launch that has passed every condition but the quotas. */
 export interface Launch {
   triggerId: string;
@@ -65,6 +72,11 @@ export class Acceptor {
     this.#deliveries = new Deliveries(parts.store, parts.clock);
   }
 
+  /** Whether so many launches wait to be stored that a further one would have to wait for too long. */
+  get isBusy(): boolean {
+    return this.#store.committer.waiting >= WAITING_MAX;
+  }
+
   /** The quota that a launch would find used up now; nothing is counted. */
   async exhausted(triggerId: string, quotas: readonly Quota[]): Promise<Quota | undefined> {
     await this.#quotas.load(triggerId, quotas);
@@ -82,6 +94,9 @@ export class Acceptor {
     }
     if (this.#space?.isShort) {
       throw new UnavailableError("Cannot accept a launch: the disk is nearly full", 10);
+    }
+    if (this.isBusy) {
+      throw new UnavailableError("Cannot accept a launch: too many wait to be stored", 1);
     }
     const { triggerId, delivery } = launch;
     if (delivery === undefined) return await this.#acceptOnce(launch);

@@ -57,6 +57,8 @@ export async function crowd(
       }
     }, 500);
     try {
+      // Whether a sender is slow can only be told after a while.
+      await pause(500);
       const beside = await launchMany(findings, served.port, launches);
       const rss_bytes = await served.rss_bytes();
       findings.say(`${idle} idle connections, ${slow} slow senders`);

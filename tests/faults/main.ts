@@ -57,12 +57,14 @@ const parts: Readonly<Record<string, Part>> = {
   },
   damage: { what: "Damaged records", run: (findings, random) => damage(findings, random) },
   overload: {
-    what: "More launches than can be accepted",
-    run: (findings) => overload(findings, { senders: 5_000, duration_ms: 30_000 }),
+    what: "Ten times more launches than can be accepted",
+    needs: "h2load",
+    run: (findings) => overload(findings, { connections: 3_000, duration_s: 60, multiple: 10 }),
   },
   crowd: {
     what: "Idle connections and slow senders",
-    run: (findings) => crowd(findings, { idle: 10_000, slow: 1_000, launches: 500 }),
+    // More slow senders than bodies may be arriving at once.
+    run: (findings) => crowd(findings, { idle: 10_000, slow: 1_500, launches: 500 }),
   },
   fuzz: {
     what: "100,000 drawn requests",

@@ -10,12 +10,13 @@ import { pause } from "./findings.ts";
 import { Sender } from "./senders.ts";
 
 const INTERVAL_MS = 20;
+const NONE = { status: 0, headers: new Map<string, string>() };
 
 /** How long the answers took, in milliseconds. */
 export interface Probed {
   taken: number[];
   refused: number[];
-  /** How many answers were neither 200 nor 503. */
+  /** How many answers were neither 200 nor 503 with Retry-After. */
   others: number;
 }
 
@@ -33,9 +34,9 @@ async function probe(port: number, path: string, duration_ms: number): Promise<P
     const sent_ms = performance.now();
     const outcome = await sender.post(path, new TextEncoder().encode("{}"));
     const took_ms = performance.now() - sent_ms;
-    const status = typeof outcome === "string" ? 0 : outcome.status;
+    const { status, headers } = typeof outcome === "string" ? NONE : outcome;
     if (status === 200) probed.taken.push(took_ms);
-    else if (status === 503) probed.refused.push(took_ms);
+    else if (status === 503 && headers.has("retry-after")) probed.refused.push(took_ms);
     else probed.others++;
     await pause(INTERVAL_MS);
   }
