@@ -22,7 +22,7 @@ const BODY = new TextEncoder().encode(JSON.stringify({ action: "opened", pad: "x
 const FULL_LOAD = { connections: 64, duration_s: 2, body: BODY };
 const ALONE = 20;
 /** How much more memory than full load an overload may take. */
-const MORE_BYTES_MAX = 384 * 1024 * 1024;
+const MORE_BYTES_MAX = 250 * 1024 * 1024;
 /** Generous, as the machine may be busy with other things. */
 const TAKEN_MS_MAX = 10_000;
 const REFUSED_MS_MAX = 5_000;

@@ -9,8 +9,9 @@ import { eventually } from "../surroundings.ts";
 export const TOKEN = "an-operators-token-for-tests";
 
 const MAIN = new URL("../../src/main.ts", import.meta.url).href;
-/** Those of the tasks. */
-const PERMISSIONS = [
+/** The permissions and the memory of the tasks. */
+const FLAGS = [
+  "--v8-flags=--max-semi-space-size=8,--heap-growing-percent=25",
   "--allow-net",
   "--allow-env",
   "--allow-read",
@@ -64,7 +65,7 @@ export async function serve(
   const serveArguments = ["serve", "--port", "0", "--dev", "--data", data, "--log-format", "text"];
   const config = ["--config", `${folder}/hooklaunch.yaml`];
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", ...PERMISSIONS, MAIN, ...serveArguments, ...config, ...flags],
+    args: ["run", "--quiet", ...FLAGS, MAIN, ...serveArguments, ...config, ...flags],
     env: { NO_COLOR: "1", HOOKLAUNCH_ADMIN_TOKEN: TOKEN },
     stdin: "null",
     stdout: "null",
