@@ -119,13 +119,18 @@ export class Acceptor {
     if (!needsUpload(body.length)) return await this.#acceptRun(run, launch, claim);
     const exhausted = this.#quotas.exhausted(triggerId, quotas);
     if (exhausted) return { exhausted };
+    let isAccepted = false;
     try {
       await uploadPayload(this.#store, run.id, body);
-      return await this.#acceptRun(run, launch, claim);
+      const acceptance = await this.#acceptRun(run, launch, claim);
+      isAccepted = "run" in acceptance;
+      return acceptance;
     } finally {
-      await removeUpload(this.#store, run.id).catch(() => {
-        // Cleanup finds by its mark what cannot be removed now.
-      });
+      if (!isAccepted) {
+        await removeUpload(this.#store, run.id).catch(() => {
+          // Cleanup finds by its mark what cannot be removed now.
+        });
+      }
     }
   }
 

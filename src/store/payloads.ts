@@ -15,6 +15,8 @@ import type { Store } from "./store.ts";
 /** The size of a chunk. A value of Deno KV holds 64 KiB. */
 export const CHUNK_BYTES = 60 * 1024;
 const CHUNKS_PER_COMMIT = 8;
+/** Longer payloads are written before the commit that accepts their run. */
+const INLINE_BYTES_MAX = 2 * CHUNK_BYTES;
 
 /** What is known of a payload beside its bytes; part of its run's record. */
 export interface PayloadInfo {
@@ -32,7 +34,7 @@ export class CorruptPayloadError extends Error {
 
 /** Whether a payload of this size must be uploaded before its run can be accepted. */
 export function needsUpload(size: number): boolean {
-  return size > CHUNK_BYTES;
+  return size > INLINE_BYTES_MAX;
 }
 
 /** How many chunks a payload of this size has. */
@@ -42,22 +44,30 @@ export function chunkCount(size: number): number {
 
 /** Writes the chunks of a large payload, under a mark that says that its run is not accepted yet. */
 export async function uploadPayload(store: Store, runId: string, body: Uint8Array): Promise<void> {
-  let writes: Write[] = [{ key: keys.upload(runId), value: true }];
-  for (let index = 0; index < chunkCount(body.length); index++) {
-    writes.push({ key: keys.payload(runId, index), value: chunk(body, index) });
-    if (writes.length >= CHUNKS_PER_COMMIT) {
-      await store.committer.write(writes);
-      writes = [];
-    }
+  const writes = [{ key: keys.upload(runId), value: true }, ...chunkWrites(runId, body)];
+  const stored: Promise<void>[] = [];
+  for (let start = 0; start < writes.length; start += CHUNKS_PER_COMMIT) {
+    // They are stored in this order, so the mark is never behind what it marks.
+    stored.push(store.committer.write(writes.slice(start, start + CHUNKS_PER_COMMIT)));
   }
-  if (writes.length > 0) await store.committer.write(writes);
+  // What is removed after a failure must not be joined by a part that is stored later.
+  for (const part of await Promise.allSettled(stored)) {
+    if (part.status === "rejected") throw part.reason;
+  }
 }
 
 /** The writes that belong into the commit which accepts the run of a payload. */
 export function payloadWrites(runId: string, body: Uint8Array): Write[] {
   if (body.length === 0) return [];
   if (needsUpload(body.length)) return [{ key: keys.upload(runId) }];
-  return [{ key: keys.payload(runId, 0), value: body }];
+  return chunkWrites(runId, body);
+}
+
+function chunkWrites(runId: string, body: Uint8Array): Write[] {
+  return Array.from({ length: chunkCount(body.length) }, (_, index) => ({
+    key: keys.payload(runId, index),
+    value: body.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES),
+  }));
 }
 
 /** The writes that remove a payload. */
@@ -133,8 +143,4 @@ export async function removeUpload(store: Store, runId: string): Promise<void> {
   const writes: Write[] = [];
   for await (const { key } of store.kv.list({ prefix: ["payload", runId] })) writes.push({ key });
   await store.committer.writeInParts([...writes, { key: keys.upload(runId) }]);
-}
-
-function chunk(body: Uint8Array, index: number): Uint8Array {
-  return body.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES);
 }

@@ -12,7 +12,7 @@ import { hash } from "node:crypto";
 import { join } from "node:path";
 import { newId } from "../../src/ids.ts";
 import { keys } from "../../src/store/keys.ts";
-import { CHUNK_BYTES, chunkCount, needsUpload } from "../../src/store/payloads.ts";
+import { CHUNK_BYTES, chunkCount } from "../../src/store/payloads.ts";
 import { acceptWrites, type Run } from "../../src/store/runs.ts";
 import { payload, triggerId } from "./requests.ts";
 
@@ -25,7 +25,7 @@ const [batch = 32, triggers = 1, payload_bytes = 1_024, duration_ms = 3_000] = D
 using kv = await Deno.openKv(join(folder, "floor.kv"));
 const body = new TextEncoder().encode(payload(payload_bytes));
 const sha256 = hash("sha256", body);
-const store = needsUpload(body.length) ? storeChunks : storeRecords;
+const store = chunkCount(body.length) > 1 ? storeChunks : storeRecords;
 let launches = 0;
 const began_ms = performance.now();
 while (performance.now() < began_ms + duration_ms) {
