@@ -29,6 +29,7 @@ import {
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
 import { Crowd } from "./crowd.ts";
+import { Queue } from "./queue.ts";
 
 /** How many runs are performed at a time. Most of them wait for the same commit. */
 const CONCURRENCY = 128;
@@ -38,9 +39,9 @@ const CROWD_WINDOW_MS = 25;
 /** How many runs are performed at a time while launches crowd, and no run had to wait long. */
 const CROWDED_CONCURRENCY = 1;
 /** One more place for so many runs that wait. */
-const BACKLOG_PER_PLACE = 500;
+const BACKLOG_PER_PLACE = 1_000;
 /** How many runs wait in memory at most; the others wait in the database alone. */
-const HELD_MAX = 10_000;
+const HELD_MAX = 50_000;
 /** How many accepted runs may have work before them. */
 const BACKLOG_MAX = 100_000;
 /** How long a worker is taken to be alive after its last sign of life. */
@@ -84,7 +85,7 @@ export class Worker {
   readonly #concurrency: number;
   readonly #heldMax: number;
   readonly #backlogMax: number;
-  readonly #waiting: WaitingRun[] = [];
+  readonly #waiting = new Queue<WaitingRun>();
   /** The runs that are in memory: waiting, or being performed. */
   readonly #held = new Set<string>();
   readonly #performing = new Set<Promise<void>>();
