@@ -25,6 +25,7 @@ export class Service {
   readonly #parts: Parts;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #bodies: Bodies;
+  #cleanup: Promise<CleanupReport> | undefined;
   #closed: Promise<void> | undefined;
 
   private constructor(
@@ -88,17 +89,17 @@ export class Service {
     this.#parts.triggerLog.turn();
   }
 
-  /** Removes what has outlived its retention. Call it now and then. */
+  /** Removes what has outlived its retention. Call it now and then; there is never more than one at a time. */
   cleanUp(): Promise<CleanupReport> {
     const { store, clock, projects, engines, settings, closing } = this.#parts;
-    return cleanUp({
+    return this.#cleanup ??= cleanUp({
       store,
       clock,
       projects,
       engines,
       retention_days: settings.retention_days,
       signal: closing.signal,
-    });
+    }).finally(() => this.#cleanup = undefined);
   }
 
   /**
@@ -115,6 +116,8 @@ export class Service {
     closing.abort();
     await within(deadline_ms, this.#server.shutdown());
     for (const reader of Object.values(this.#bodies)) reader[Symbol.dispose]();
+    // It ends at its next part. Who began it is told when it fails.
+    await this.#cleanup?.catch(() => {});
     await closeParts(this.#parts, Math.max(0, until_ms - clock.steady()));
   }
 }

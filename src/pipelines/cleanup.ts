@@ -3,12 +3,14 @@
  *
  * @module
  */
-import { getExecutions, openExecutions } from "../store/executions.ts";
+import { getExecutions, type InputFile, openExecutions } from "../store/executions.ts";
+import { thenRest } from "../store/in_parts.ts";
 import { getPipeline, getPlan, openPipelines } from "../store/pipelines.ts";
 import type { Store } from "../store/store.ts";
 import { listStoredTriggers } from "../store/triggers.ts";
 
-const PAGE_SIZE = 200;
+/** How many records are read at a time, with a rest after each. */
+const PAGE_SIZE = 32;
 
 /** What must stay however old it is. */
 export interface Needed {
@@ -16,41 +18,77 @@ export interface Needed {
   pipelines: Set<string>;
   /** The ids of runs whose payloads may still become inputs. */
   runs: Set<string>;
+  /** The ids of executions whose outputs may still become inputs. */
+  executions: Set<string>;
   /** `project/commit` of what may still be launched. */
   commits: Set<string>;
 }
 
-/** Finds out what work that is under way, and pipelines that triggers copy, still need. */
-export async function findNeeded(store: Store): Promise<Needed> {
-  const pipelines = new Set([...await openPipelines(store), ...await copiedPipelines(store)]);
-  const needed: Needed = { pipelines, runs: new Set(), commits: new Set() };
-  const open = await Array.fromAsync(openExecutions(store), ({ id }) => id);
-  for (const { project, commit, run_id } of await getExecutions(store, open)) {
-    needed.commits.add(`${project}/${commit}`);
-    needed.runs.add(run_id);
-  }
-  for (const id of pipelines) {
-    const [pipeline, plan] = await Promise.all([getPipeline(store, id), getPlan(store, id)]);
+/**
+ * Finds out what work that is under way, and pipelines that triggers copy, still need.
+ *
+ * @param signal when it is aborted, not all is found
+ */
+export async function findNeeded(store: Store, signal: AbortSignal): Promise<Needed> {
+  const needed: Needed = {
+    pipelines: new Set(),
+    runs: new Set(),
+    executions: new Set(),
+    commits: new Set(),
+  };
+  if (signal.aborted) return needed;
+  await addOpenExecutions(store, needed, signal);
+  for (const id of await openPipelines(store)) needed.pipelines.add(id);
+  for (const id of await copiedPipelines(store, signal)) needed.pipelines.add(id);
+  for (const id of needed.pipelines) {
+    if (signal.aborted) break;
+    const [pipeline, plan] = await thenRest(() =>
+      Promise.all([getPipeline(store, id), getPlan(store, id)])
+    );
     if (pipeline === undefined) continue;
     needed.runs.add(pipeline.run_id);
+    // Some may have been launched by an earlier pipeline.
+    for (const { execution_id } of pipeline.nodes) {
+      if (execution_id !== undefined) needed.executions.add(execution_id);
+    }
     for (const { commit, inputs } of plan?.nodes ?? []) {
       needed.commits.add(`${pipeline.project}/${commit}`);
-      // A copy may have taken over the payload of its source's run.
-      for (const file of Object.values(inputs).flat()) {
-        if ("payload_of" in file) needed.runs.add(file.payload_of);
-      }
+      addInputs(inputs, needed);
     }
   }
   return needed;
 }
 
+/** Adds what executions need that have not ended. There may be very many: they are read some at a time. */
+async function addOpenExecutions(store: Store, needed: Needed, signal: AbortSignal): Promise<void> {
+  const open = await Array.fromAsync(openExecutions(store), ({ id }) => id);
+  for (let start = 0; start < open.length && !signal.aborted; start += PAGE_SIZE) {
+    const ids = open.slice(start, start + PAGE_SIZE);
+    const executions = await thenRest(() => getExecutions(store, ids));
+    for (const { project, commit, run_id, inputs } of executions) {
+      needed.commits.add(`${project}/${commit}`);
+      needed.runs.add(run_id);
+      // What is damaged may have none.
+      addInputs(inputs ?? {}, needed);
+    }
+  }
+}
+
+/** Adds where files come from: a copy may have taken over those of its source. */
+function addInputs(inputs: Record<string, InputFile[]>, needed: Needed): void {
+  for (const file of Object.values(inputs).flat()) {
+    if ("payload_of" in file) needed.runs.add(file.payload_of);
+    if ("output_of" in file) needed.executions.add(file.output_of);
+  }
+}
+
 /** The pipelines that actions of triggers name as their source. */
-async function copiedPipelines(store: Store): Promise<string[]> {
+async function copiedPipelines(store: Store, signal: AbortSignal): Promise<string[]> {
   const found: string[] = [];
   let after: string | undefined;
   do {
     const options = { limit: PAGE_SIZE, ...(after === undefined ? {} : { after }) };
-    const { triggers, next } = await listStoredTriggers(store, options);
+    const { triggers, next } = await thenRest(() => listStoredTriggers(store, options));
     for (const { settings } of triggers) {
       const actions: unknown = Object(settings).actions;
       for (const action of Array.isArray(actions) ? actions : []) {
@@ -59,6 +97,6 @@ async function copiedPipelines(store: Store): Promise<string[]> {
       }
     }
     after = next;
-  } while (after !== undefined);
+  } while (after !== undefined && !signal.aborted);
   return found;
 }

@@ -1,6 +1,6 @@
 /**
  * Cleanup: removes what has outlived its retention, and what was left behind half-done. It works in
- * small steps with pauses between them, so launches never wait for more than one step.
+ * small parts and rests after each, so that launches hardly notice it.
  *
  * @module
  */
@@ -11,17 +11,25 @@ import { messageOf } from "../errors.ts";
 import type { Projects } from "../projects/mod.ts";
 import { findNeeded, type Needed } from "../pipelines/cleanup.ts";
 import { forgetReusable } from "../pipelines/reuse.ts";
-import { endedExecutionsMadeBefore, removeExecution } from "../store/executions.ts";
+import {
+  endedExecutionsMadeBefore,
+  type Execution,
+  removeExecutionWrites,
+} from "../store/executions.ts";
 import { removeEndedDeliveries } from "./deliveries.ts";
+import { removeInParts, thenRest } from "../store/in_parts.ts";
 import { abandonedUploads, removeUpload } from "../store/payloads.ts";
 import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/pipelines.ts";
 import { endedRunsMadeBefore, removeRunWrites } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
-import { loggedTriggers, removeEntriesBefore } from "../store/trigger_log.ts";
+import { loggedTriggers, removeEntriesWrites } from "../store/trigger_log.ts";
 import { getStoredTrigger, removeLeftovers, triggersWithLeftovers } from "../store/triggers.ts";
 
-const STEP_SIZE = 50;
-const PAUSE_MS = 5;
+/** How many records are read at a time. To remove so many runs takes two commits, mostly. */
+const PAGE_SIZE = 64;
+/** How many folders are removed at once. */
+const FORGOTTEN_AT_ONCE = 4;
+const LEFTOVERS_SIZE = 50;
 /** An upload older than this was abandoned: no body may take so long to arrive. */
 const UPLOAD_AGE_MAX_MS = 60 * 60_000;
 /** A repository's tree that no execution has used for so long is removed; it can be made again. */
@@ -56,41 +64,32 @@ export interface CleanupReport {
 /**
  * Removes ended runs with their payloads, ended executions with their folders, and log entries that
  * are past retention; chunks of uploads that were never accepted; what is kept of triggers that are gone;
- * and unused trees of repositories. What fails is logged, and the rest goes on.
+ * and unused trees of repositories. What fails is logged, and the rest goes on. When the service stops it
+ * ends soon, and the next cleanup does what is left.
  */
 export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
+  const { store, signal, projects } = parts;
   const before_ms = parts.clock.now() - parts.retention_days * DAY_MS;
-  const report: CleanupReport = {
-    runs: 0,
-    pipelines: 0,
-    executions: 0,
-    log_entries: 0,
-    uploads: 0,
-    deliveries: 0,
-    leftovers: 0,
-  };
-  const needed = await findNeeded(parts.store);
+  const needed = await findNeeded(store, signal);
   const old: Old = { before_ms, needed };
-  const steps: [what: string, step: () => Promise<void>][] = [
-    ["runs", async () => void (report.runs = await removeRuns(parts, old))],
-    ["pipelines", async () => void (report.pipelines = await removePipelines(parts, old))],
-    ["executions", async () => void (report.executions = await removeExecutions(parts, old))],
-    ["log entries", async () => void (report.log_entries = await removeLogs(parts, before_ms))],
-    ["uploads", async () => void (report.uploads = await removeUploads(parts))],
-    [
-      "leftovers of triggers",
-      async () => void (report.leftovers = await removeAllLeftovers(parts)),
-    ],
-    ["deliveries", async () => void (report.deliveries = await removeEndedDeliveries(parts))],
-    ["trees", async () => void await parts.projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS)],
-  ];
-  for (const [what, step] of steps) {
+  const attempt = async (what: string, remove: () => Promise<number>): Promise<number> => {
     try {
-      await step();
+      return signal.aborted ? 0 : await remove();
     } catch (error) {
       log.error("Cannot clean up {what}: {error}", { what, error: messageOf(error) });
+      return 0;
     }
-  }
+  };
+  const report: CleanupReport = {
+    runs: await attempt("runs", () => removeRuns(parts, old)),
+    pipelines: await attempt("pipelines", () => removePipelines(parts, old)),
+    executions: await attempt("executions", () => removeExecutions(parts, old)),
+    log_entries: await attempt("log entries", () => removeLogs(parts, before_ms)),
+    uploads: await attempt("uploads", () => removeUploads(parts)),
+    leftovers: await attempt("leftovers of triggers", () => removeAllLeftovers(parts)),
+    deliveries: await attempt("deliveries", () => removeEndedDeliveries(parts)),
+  };
+  await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));
   log.info(
     "Removed {runs} runs, {pipelines} pipelines, {executions} executions, " +
       "{log_entries} log entries, {uploads} uploads, {deliveries} deliveries, " +
@@ -106,91 +105,96 @@ interface Old {
   needed: Needed;
 }
 
-async function removeRuns(
-  { store, signal }: CleanupParts,
-  { before_ms, needed }: Old,
-): Promise<number> {
-  let removed = 0;
-  let after: string | undefined;
-  while (!signal.aborted) {
-    const page = { limit: STEP_SIZE, ...(after === undefined ? {} : { after }) };
-    const runs = await endedRunsMadeBefore(store, before_ms, page);
+async function removeRuns(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
+  return await removeInParts<string>(parts, async (after) => {
+    const runs = await endedRunsMadeBefore(parts.store, before_ms, pageBehind(after));
     const unneeded = runs.filter(({ id }) => !needed.runs.has(id));
-    await store.committer.writeInParts(unneeded.flatMap(removeRunWrites));
-    removed += unneeded.length;
-    after = runs.at(-1)?.id;
-    if (runs.length < STEP_SIZE) break;
-    await pause();
-  }
-  return removed;
+    return {
+      writes: unneeded.flatMap(removeRunWrites),
+      count: unneeded.length,
+      next: runs.length < PAGE_SIZE ? undefined : runs.at(-1)?.id,
+    };
+  });
 }
 
-async function removePipelines(
-  { store, signal }: CleanupParts,
-  { before_ms, needed }: Old,
-): Promise<number> {
-  let removed = 0;
-  let after: string | undefined;
-  while (!signal.aborted) {
-    const page = { limit: STEP_SIZE, ...(after === undefined ? {} : { after }) };
-    const { ended, last, isEnd } = await endedPipelinesMadeBefore(store, before_ms, page);
-    const unneeded = ended.filter(({ id }) => !needed.pipelines.has(id));
-    await store.committer.writeInParts(unneeded.flatMap(({ id }) => removePipelineWrites(id)));
-    removed += unneeded.length;
-    after = last;
-    if (isEnd) break;
-    await pause();
-  }
-  return removed;
+async function removePipelines(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
+  return await removeInParts<string>(parts, async (after) => {
+    const page = await endedPipelinesMadeBefore(parts.store, before_ms, pageBehind(after));
+    const unneeded = page.ended.filter(({ id }) => !needed.pipelines.has(id));
+    return {
+      writes: unneeded.flatMap(({ id }) => removePipelineWrites(id)),
+      count: unneeded.length,
+      next: page.isEnd ? undefined : page.last,
+    };
+  });
 }
 
-async function removeExecutions(
-  { store, engines, signal }: CleanupParts,
-  { before_ms, needed }: Old,
-): Promise<number> {
-  let removed = 0;
-  let after: string | undefined;
-  while (!signal.aborted) {
-    const page = { limit: STEP_SIZE, ...(after === undefined ? {} : { after }) };
-    const { ended, last, isEnd } = await endedExecutionsMadeBefore(store, before_ms, page);
-    for (const execution of ended) {
-      const { id, pipeline_id = "" } = execution;
+async function removeExecutions(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
+  return await removeInParts<string>(parts, async (after) => {
+    const page = await endedExecutionsMadeBefore(parts.store, before_ms, pageBehind(after));
+    const unneeded = page.ended.filter(({ id, pipeline_id = "" }) =>
       // What it left behind may be an input of nodes that have not started.
-      if (needed.pipelines.has(pipeline_id)) continue;
+      !needed.pipelines.has(pipeline_id) && !needed.executions.has(id)
+    );
+    // The folder first: a record without a folder can be removed again, a folder without a record not.
+    const forgotten = await forgetAll(parts, unneeded);
+    return {
+      writes: forgotten.flatMap(({ id }) => removeExecutionWrites(id)),
+      count: forgotten.length,
+      next: page.isEnd ? undefined : page.last,
+    };
+  });
+}
+
+/** Removes everything that is kept of executions but their records; answers those where that went well. */
+async function forgetAll(
+  { store, engines, signal }: CleanupParts,
+  executions: readonly Execution[],
+): Promise<Execution[]> {
+  const forgotten: Execution[] = [];
+  const left = executions.values();
+  const forgetOneByOne = async () => {
+    for (const execution of left) {
+      if (signal.aborted) return;
       try {
-        // The folder first: a record without a folder can be removed again, a folder without a record not.
-        await engines.forget(id);
+        // Before its files go: no pipeline must take it any more.
         await forgetReusable(store, execution);
-        await removeExecution(store, id);
-        removed++;
+        await engines.forget(execution.id);
+        forgotten.push(execution);
       } catch (error) {
         // It is tried again at the next cleanup, and must not keep those behind it from being removed.
-        const { run_id, project } = execution;
-        const details = { execution_id: id, run_id, project, error: messageOf(error) };
+        const { id: execution_id, run_id, project } = execution;
+        const details = { execution_id, run_id, project, error: messageOf(error) };
         log.error("Cannot remove execution {execution_id}: {error}", details);
       }
     }
-    after = last;
-    if (isEnd) break;
-    await pause();
-  }
-  return removed;
+  };
+  await Promise.all(Array.from({ length: FORGOTTEN_AT_ONCE }, forgetOneByOne));
+  return forgotten;
 }
 
-async function removeLogs({ store, signal }: CleanupParts, before_ms: number): Promise<number> {
+async function removeLogs(parts: CleanupParts, before_ms: number): Promise<number> {
+  const { store, signal } = parts;
   let removed = 0;
   for await (const triggerId of loggedTriggers(store)) {
     if (signal.aborted) break;
-    removed += await removeEntriesBefore(store, triggerId, before_ms);
-    await pause();
+    removed += await removeInParts<true>(parts, async () => {
+      const writes = await removeEntriesWrites(store, triggerId, { before_ms, limit: PAGE_SIZE });
+      // What was found is removed then, so the next page begins where this one did.
+      return { writes, count: writes.length, next: writes.length < PAGE_SIZE ? undefined : true };
+    });
   }
   return removed;
 }
 
-async function removeUploads({ store, clock }: CleanupParts): Promise<number> {
-  const abandoned = await abandonedUploads(store, clock.now() - UPLOAD_AGE_MAX_MS);
-  for (const runId of abandoned) await removeUpload(store, runId);
-  return abandoned.length;
+async function removeUploads({ store, clock, signal }: CleanupParts): Promise<number> {
+  let removed = 0;
+  for (const runId of await abandonedUploads(store, clock.now() - UPLOAD_AGE_MAX_MS)) {
+    if (signal.aborted) break;
+    await thenRest(() => removeUpload(store, runId));
+    removed++;
+  }
+  return removed;
 }
 
 async function removeAllLeftovers({ store, signal }: CleanupParts): Promise<number> {
@@ -198,16 +202,15 @@ async function removeAllLeftovers({ store, signal }: CleanupParts): Promise<numb
   for await (const triggerId of triggersWithLeftovers(store)) {
     if (signal.aborted) break;
     if (await getStoredTrigger(store, triggerId)) continue;
-    let step = STEP_SIZE;
-    while (!signal.aborted && step === STEP_SIZE) {
-      step = await removeLeftovers(store, triggerId, STEP_SIZE);
+    let step = LEFTOVERS_SIZE;
+    while (!signal.aborted && step === LEFTOVERS_SIZE) {
+      step = await thenRest(() => removeLeftovers(store, triggerId, LEFTOVERS_SIZE));
       removed += step;
-      await pause();
     }
   }
   return removed;
 }
 
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+function pageBehind(after: string | undefined): { after?: string; limit: number } {
+  return { limit: PAGE_SIZE, ...(after === undefined ? {} : { after }) };
 }

@@ -9,13 +9,13 @@
 import { hash } from "node:crypto";
 import type { Clock } from "../clock.ts";
 import type { Write } from "../store/committer.ts";
+import { removeInParts } from "../store/in_parts.ts";
 import { keys } from "../store/keys.ts";
 import { logDamage, readValue } from "../store/reading.ts";
 import type { Store } from "../store/store.ts";
 
-/** How many deliveries are looked at in one step, and how long others are let in between two. */
-const STEP_SIZE = 500;
-const PAUSE_MS = 5;
+/** How many deliveries are read at a time. */
+const PAGE_SIZE = 200;
 
 /** What tells one delivery from another. */
 export interface Delivery {
@@ -89,8 +89,7 @@ export class Deliveries {
 }
 
 /**
- * Removes the deliveries whose window is over, in small steps with pauses between them, so launches
- * never wait for more than one step.
+ * Removes the deliveries whose window is over, in small parts.
  *
  * @returns how many there were
  */
@@ -98,22 +97,19 @@ export async function removeEndedDeliveries(
   { store, clock, signal }: { store: Store; clock: Clock; signal: AbortSignal },
 ): Promise<number> {
   const prefix = ["delivery"];
-  let last: Deno.KvKey | undefined;
-  let removed = 0;
-  while (!signal.aborted) {
+  return await removeInParts<Deno.KvKey>({ store, signal }, async (last) => {
     // No key has `true` where another one ends.
     const selector = last === undefined ? { prefix } : { prefix, start: [...last, true] };
-    const options = { limit: STEP_SIZE, batchSize: STEP_SIZE };
+    const options = { limit: PAGE_SIZE, batchSize: PAGE_SIZE };
     const page = await Array.fromAsync(store.kv.list<unknown>(selector, options));
     const now_ms = clock.steady();
     const ended = page.filter(({ value }) => !isKnown(value) || value.until_ms <= now_ms);
-    await store.committer.writeInParts(ended.map(({ key }) => ({ key })));
-    removed += ended.length;
-    last = page.at(-1)?.key;
-    if (page.length < STEP_SIZE) break;
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-  }
-  return removed;
+    return {
+      writes: ended.map(({ key }) => ({ key })),
+      count: ended.length,
+      next: page.length < PAGE_SIZE ? undefined : page.at(-1)?.key,
+    };
+  });
 }
 
 async function knownDelivery(store: Store, key: Deno.KvKey): Promise<KnownDelivery | undefined> {

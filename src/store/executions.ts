@@ -209,9 +209,9 @@ export async function findDatum(
   return undefined;
 }
 
-/** Removes the record of an ended execution. */
-export function removeExecution(store: Store, id: string): Promise<void> {
-  return store.committer.write([{ key: keys.execution(id) }]);
+/** The writes that remove the record of an ended execution. */
+export function removeExecutionWrites(id: string): Write[] {
+  return [{ key: keys.execution(id) }];
 }
 
 /**

@@ -245,8 +245,10 @@ export async function endedRunsMadeBefore(
   const found: Run[] = [];
   for await (const { key, value } of scan(store.kv, ["run"], { after, batchSize: limit })) {
     const id = String(key[1]);
-    if (idTime(id) >= before_ms || found.length >= limit) break;
+    if (idTime(id) >= before_ms) break;
     found.push(wholeRun(value, key) ?? await damagedRun(store, id));
+    // Before the next is asked for, which would read another batch.
+    if (found.length === limit) break;
   }
   return found;
 }

@@ -195,12 +195,28 @@ export async function removeEntriesBefore(
   triggerId: string,
   before_ms: number | undefined,
 ): Promise<number> {
+  const writes = await removeEntriesWrites(store, triggerId, { before_ms });
+  await store.committer.writeInParts(writes);
+  return writes.length;
+}
+
+/** Which entries of a trigger's log. */
+export interface OldEntries {
+  /** Those that were made before this time; all when it is undefined. */
+  before_ms: number | undefined;
+  /** The oldest of them, so many at most. */
+  limit?: number;
+}
+
+/** The writes that remove entries of a trigger's log. */
+export async function removeEntriesWrites(
+  store: Store,
+  triggerId: string,
+  { before_ms, ...options }: OldEntries,
+): Promise<Write[]> {
   const prefix = ["trigger_log", triggerId];
   const selector = before_ms === undefined
     ? { prefix }
     : { prefix, end: [...prefix, lowestId(before_ms)] };
-  const writes: Write[] = [];
-  for await (const { key } of store.kv.list(selector)) writes.push({ key });
-  await store.committer.writeInParts(writes);
-  return writes.length;
+  return await Array.fromAsync(store.kv.list(selector, options), ({ key }) => ({ key }));
 }

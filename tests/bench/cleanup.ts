@@ -5,7 +5,7 @@
  */
 import type { Bench, Stock } from "./bench.ts";
 import { pause } from "./measuring.ts";
-import { paced } from "./paced.ts";
+import { type Paced, paced } from "./paced.ts";
 import { launches } from "./requests.ts";
 import { type Server, startService } from "./servers.ts";
 import { atMost } from "./table.ts";
@@ -13,31 +13,20 @@ import { atMost } from "./table.ts";
 const LAUNCHES_PER_SECOND = 500;
 const WHOLE_MAX_S = 180;
 
-/** Measures launches while cleanup goes on, against launches on the same data before it. */
+/** Measures launches while cleanup goes on, against launches of a service of the same age without it. */
 export async function measureCleanup(bench: Bench): Promise<void> {
-  await measure(bench, "full", bench.isQuick ? 5 : 30);
+  await measure(bench, "full", bench.isQuick ? 8 : 30);
   await measure(bench, "expired", undefined);
 }
 
 /** @param seconds how long cleanup is watched; without it, to its end */
 async function measure(bench: Bench, stock: Stock, seconds: number | undefined): Promise<void> {
-  await using data = await bench.data(stock);
-  await using server = await startService(bench, "service", data.path);
-  const { port } = server;
-  const [request] = launches(1);
-  if (request === undefined) return;
-  const options = { port, request, per_second: LAUNCHES_PER_SECOND };
-  await paced({ ...options, seconds: 1 });
-  const before = await paced({ ...options, seconds: bench.isQuick ? 3 : 15 });
-  await server.tell("clean up");
-  const over = new AbortController();
-  const watching = watch(server, over);
-  const during = await paced({ ...options, seconds: seconds ?? WHOLE_MAX_S, signal: over.signal });
-  over.abort();
-  await watching;
-  // A service that stops ends its cleanup, and tells how far it has come.
-  await server[Symbol.asyncDispose]();
-  const report = reportOf(server);
+  const during = await launchWhile(bench, stock, {
+    cleansUp: true,
+    seconds: seconds ?? WHOLE_MAX_S,
+  });
+  const without = await launchWhile(bench, stock, { cleansUp: false, seconds: during.seconds });
+  const { report } = during;
   const removed = report === undefined
     ? "no report"
     : `${report.runs} runs and ${report.executions} executions removed in ` +
@@ -50,11 +39,36 @@ async function measure(bench: Bench, stock: Stock, seconds: number | undefined):
     }`,
     value: during.p99_ms,
     unit: "ms",
-    floor: before.p99_ms,
+    floor: without.p99_ms,
     floor_what: "the same without cleanup",
-    detail: `p50 ${during.p50_ms.toFixed(1)} ms against ${before.p50_ms.toFixed(1)} ms, slowest ` +
-      `${during.max_ms.toFixed(0)} ms against ${before.max_ms.toFixed(0)} ms; ${removed}`,
+    detail: `p50 ${during.p50_ms.toFixed(1)} ms against ${without.p50_ms.toFixed(1)} ms, slowest ` +
+      `${during.max_ms.toFixed(0)} ms against ${without.max_ms.toFixed(0)} ms; ${removed}`,
   }));
+}
+
+/** Launches on new data, while a cleanup goes on or not. */
+async function launchWhile(
+  bench: Bench,
+  stock: Stock,
+  { cleansUp, seconds }: { cleansUp: boolean; seconds: number },
+): Promise<Paced & { seconds: number; report: Report | undefined }> {
+  await using data = await bench.data(stock);
+  await using server = await startService(bench, "service", data.path);
+  const [request] = launches(1);
+  if (request === undefined) throw new Error("There is no launch");
+  const options = { port: server.port, request, per_second: LAUNCHES_PER_SECOND };
+  await paced({ ...options, seconds: bench.isQuick ? 3 : 10 });
+  if (cleansUp) await server.tell("clean up");
+  const over = new AbortController();
+  const watching = watch(server, over);
+  const began_ms = performance.now();
+  const launched = await paced({ ...options, seconds, signal: over.signal });
+  const took_s = (performance.now() - began_ms) / 1_000;
+  over.abort();
+  await watching;
+  // A service that stops ends its cleanup, and tells how far it has come.
+  await server[Symbol.asyncDispose]();
+  return { ...launched, seconds: took_s, report: reportOf(server) };
 }
 
 /** Aborts when the cleanup is over. */
@@ -65,9 +79,14 @@ async function watch(server: Server, over: AbortController): Promise<void> {
   }
 }
 
-function reportOf(
-  server: Server,
-): { runs: number; executions: number; seconds: number } | undefined {
+/** What a cleanup says at its end. */
+interface Report {
+  runs: number;
+  executions: number;
+  seconds: number;
+}
+
+function reportOf(server: Server): Report | undefined {
   const line = server.printed().split("\n").find((text) => text.startsWith("{"));
   return line === undefined ? undefined : JSON.parse(line);
 }

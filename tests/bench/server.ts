@@ -71,10 +71,8 @@ let cleanup: Promise<void> | undefined;
 for await (const text of Deno.stdin.readable.pipeThrough(new TextDecoderStream())) {
   if (text.includes("clean up")) cleanup ??= cleanUp();
 }
-// A cleanup that is under way ends at the end of its step; the database is closed behind it.
-service.parts.closing.abort();
-await cleanup;
 await service.close();
+await cleanup;
 
 async function cleanUp(): Promise<void> {
   const began_ms = performance.now();

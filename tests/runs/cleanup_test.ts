@@ -2,7 +2,7 @@
  * Cleanup: what has outlived its retention goes with everything that belongs to it, and nothing else
  * goes, whatever part of it fails.
  */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { newId } from "../../src/ids.ts";
 import { reusableWrite } from "../../src/pipelines/reuse.ts";
 import { cleanUp, type CleanupParts, type CleanupReport } from "../../src/runs/cleanup.ts";
@@ -17,6 +17,7 @@ import {
   getStoredTrigger,
   putStoredTrigger,
 } from "../../src/store/triggers.ts";
+import { startService } from "../data.ts";
 import { contents, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { TestClock } from "../surroundings.ts";
 import { executionOf, launchOf, openDesk, TRIGGER_ID } from "./fixture.ts";
@@ -360,4 +361,108 @@ Deno.test("a cleanup that the service's stop interrupts ends soon, and the next 
   assertEquals(removed < 120, true, `${removed} were removed`);
   assertEquals((await cleanUpAt(store, clock)).report.runs, 120 - removed);
   assertEquals(await contents(store), new Map());
+});
+
+Deno.test("executions go many in one commit, and few folders are removed at once", async () => {
+  const commits: number[] = [];
+  await using store = await storeInMemory(({ keys }, store) => {
+    commits.push(keys.length);
+    return store();
+  });
+  const clock = new TestClock();
+  const all = Array.from({ length: 100 }, () => executionAt(clock.time_ms, "complete"));
+  for (const execution of all) await store.committer.commit(saveExecution(execution));
+  commits.length = 0;
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  let atOnce = 0;
+  let most = 0;
+  const engines = {
+    async forget() {
+      most = Math.max(most, ++atOnce);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      atOnce--;
+    },
+  };
+  assertEquals((await cleanUpAt(store, clock, { engines })).report.executions, 100);
+  assertEquals(await contents(store), new Map());
+  assert(most > 1 && most <= 4, `${most} folders were removed at once`);
+  assert(commits.length <= 5, `100 executions were removed in ${commits.length} commits`);
+});
+
+Deno.test("what open pipelines and executions take from old executions stays", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const save = async (parts: Partial<Execution>) => {
+    const execution = executionOf({ id: newId(clock.time_ms), status: "complete", ...parts });
+    await store.committer.commit(saveExecution(execution));
+    return execution.id;
+  };
+  const old = () => save({ pipeline_id: newId(clock.time_ms) });
+  const taken = await old();
+  const input = await old();
+  const ofOpen = await old();
+  await old();
+  const payload = await makeRun(store, clock);
+  const fileOf = (id: string) => ({ name: "f", output_of: id, path: "f", size: 1, sha256: "" });
+  const node = { name: "a", status: "complete", execution_id: taken, reused: true } as const;
+  await store.committer.write(createPipelineWrites({
+    id: newId(clock.time_ms),
+    run_id: newId(clock.time_ms),
+    trigger_id: TRIGGER_ID,
+    project: "files",
+    commit: "c0ffee",
+    name: "p",
+    title: "p",
+    status: "started",
+    created_at: "",
+    nodes: [{ ...node, step: "s", attempts: 0 }],
+  }, {
+    nodes: [{
+      name: "b",
+      commit: "c0ffee",
+      step: {},
+      parameters: {},
+      inputs: { data: [fileOf(input)] },
+      actions: [],
+      on_error: "stop-all",
+      edge_merge_mode: "replace",
+    }],
+    edges: [],
+    reuse_executions: true,
+    parameters: {},
+  }));
+  const ofRun = { name: "p", payload_of: payload.id, size: 5 };
+  const open = await save({ status: "queued", inputs: { data: [fileOf(ofOpen), ofRun] } });
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, executions: 1 });
+  assertEquals((await storedUnder(store, "execution")).sort(), [taken, input, ofOpen, open].sort());
+});
+
+Deno.test("a service that stops ends its cleanup before it closes the database", async () => {
+  const clock = new TestClock();
+  await using test = await startService({ clock });
+  const { service } = test;
+  const { store, engines } = service.parts;
+  const all = Array.from({ length: 100 }, () => executionAt(clock.time_ms, "complete"));
+  await Promise.all(all.map((execution) => store.committer.commit(saveExecution(execution))));
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  engines.forget = async () => {
+    begin();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  };
+  let report: CleanupReport | undefined;
+  const cleanup = service.cleanUp().then((made) => report = made);
+  await begun;
+  await service.close();
+  assertEquals(report === undefined, false, "the cleanup was still going on");
+  await cleanup;
+  const removed = report?.executions ?? 0;
+  assert(removed > 0 && removed < 100, `${removed} were removed`);
+  assertEquals(await service.cleanUp(), NOTHING);
+  await test.restart();
+  assertEquals(
+    await storedUnder(test.service.parts.store, "execution"),
+    all.slice(removed).map(({ id }) => id),
+  );
 });

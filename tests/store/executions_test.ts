@@ -10,7 +10,7 @@ import {
   hasEnded,
   listExecutions,
   openExecutions,
-  removeExecution,
+  removeExecutionWrites,
   saveExecution,
 } from "../../src/store/executions.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -37,7 +37,7 @@ Deno.test("an execution is open until it has ended, and its record is what was s
     assertEquals(open, hasEnded(status) ? [] : [{ id, status }]);
     assertEquals(hasEnded(status), ENDED.includes(status));
   }
-  await removeExecution(store, id);
+  await store.committer.write(removeExecutionWrites(id));
   assertEquals(await getExecution(store, id), undefined);
 });
 

@@ -1,0 +1,70 @@
+/**
+ * Going through what is stored in the background, and removing some of it, without being noticed: part
+ * by part, with a rest after each.
+ *
+ * @module
+ */
+import type { Write } from "./committer.ts";
+import type { Store } from "./store.ts";
+
+/** How many writes go into one commit. Launches wait for as long as it takes, a millisecond or two. */
+const WRITES_MAX = 100;
+/**
+ * How long the rest after a part is, in times of what the part took: the database has one thread, and
+ * this much of its time belongs to launches. Under load a part takes longer, and so does the rest.
+ */
+const REST_RATIO = 10;
+/** With more rest than this, what has to be removed could come faster than it goes. */
+const REST_MAX_MS = 20;
+
+/** Some of what is gone through. */
+export interface Page<Place> {
+  /** What removes those of it that are to go. They are not stored together. */
+  writes: readonly Write[];
+  /** How many those are. */
+  count: number;
+  /** Where the next page begins; undefined when this is the last. */
+  next: Place | undefined;
+}
+
+/** What is needed for going through what is stored. */
+export interface InPartsOptions {
+  store: Store;
+  /** Aborted when the service stops: nothing is begun after it. */
+  signal: AbortSignal;
+}
+
+/**
+ * Goes through pages, and removes what each of them says. The next one is read when that is done, so there
+ * is never more than one in memory.
+ *
+ * @param read reads the page behind a place, or the first
+ * @returns how many were removed
+ */
+export async function removeInParts<Place>(
+  { store, signal }: InPartsOptions,
+  read: (after: Place | undefined) => Promise<Page<Place>>,
+): Promise<number> {
+  let removed = 0;
+  let after: Place | undefined;
+  while (!signal.aborted) {
+    const { writes, count, next } = await thenRest(() => read(after));
+    for (let start = 0; start < writes.length; start += WRITES_MAX) {
+      if (start > 0 && signal.aborted) return removed;
+      await thenRest(() => store.committer.write(writes.slice(start, start + WRITES_MAX)));
+    }
+    removed += count;
+    if (next === undefined) break;
+    after = next;
+  }
+  return removed;
+}
+
+/** Does a part of the work, and rests. */
+export async function thenRest<T>(work: () => Promise<T>): Promise<T> {
+  const began_ms = performance.now();
+  const result = await work();
+  const rest_ms = Math.min(REST_MAX_MS, REST_RATIO * (performance.now() - began_ms));
+  await new Promise((resolve) => setTimeout(resolve, rest_ms));
+  return result;
+}
