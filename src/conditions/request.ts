@@ -7,7 +7,7 @@
 import { parseMediaType } from "@std/media-types";
 import { whyBodyIsRefused } from "./body_limits.ts";
 
-const decoder = new TextDecoder("utf-8", { fatal: true });
+const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** A request on a trigger's URL, its body read to the end. */
 export interface LaunchRequest {
@@ -62,7 +62,7 @@ export function parseBody(body: Uint8Array, contentType: string): ParsedBody {
   if (whyBodyIsRefused(body, isForm)) return { kind: "other" };
   let text: string;
   try {
-    text = decoder.decode(body);
+    text = utf8.decode(body);
   } catch {
     return { kind: "other" };
   }

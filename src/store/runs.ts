@@ -107,23 +107,13 @@ export function removeRunWrites(run: Run): Write[] {
 
 /** Reads a run, pending or ended; undefined when there is none of this id, or none that is whole. */
 export async function getRun(store: Store, id: string): Promise<Run | undefined> {
-  const [ended, pending] = await readBoth(store, id);
+  const ended = await store.reads.read(keys.run(id));
   if (ended !== null) return wholeRun(ended, keys.run(id));
-  return pending === null ? undefined : wholePending(pending, keys.pending(id))?.run;
-}
-
-/** Both in one look: a run that ends between two looks would be in neither. */
-async function readBoth(store: Store, id: string): Promise<[ended: unknown, pending: unknown]> {
-  try {
-    const [ended, pending] = await store.kv.getMany<[unknown, unknown]>([
-      keys.run(id),
-      keys.pending(id),
-    ]);
-    return [ended.value, pending.value];
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    return [await readValue(store.kv, keys.run(id)), await readValue(store.kv, keys.pending(id))];
-  }
+  const pending = await store.reads.read(keys.pending(id));
+  if (pending !== null) return wholePending(pending, keys.pending(id))?.run;
+  // It may have ended between the two looks: at any time it is in one place, and never pending again.
+  const endedSince = await store.reads.read(keys.run(id));
+  return endedSince === null ? undefined : wholeRun(endedSince, keys.run(id));
 }
 
 /** Reads a run that has not ended; undefined when it has, or never was, or is damaged. */

@@ -8,6 +8,7 @@ import { ConflictError } from "../errors.ts";
 import { Committer, type CommitterEvents } from "./committer.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import { migrate } from "./migrations.ts";
+import { Reads } from "./reads.ts";
 
 /** The name of the database file in the data folder. */
 export const DATABASE_FILE = "hooklaunch.kv";
@@ -21,6 +22,8 @@ const LOCK_RETRY_MS = 20;
 export interface Store extends AsyncDisposable {
   readonly kv: Deno.Kv;
   readonly committer: Committer;
+  /** Reads single values, those together that are asked for at the same time. */
+  readonly reads: Reads;
   /** Whether the database answers. */
   probe(): Promise<boolean>;
   /** Waits for what is being written, then closes the database and frees the data folder. */
@@ -60,11 +63,15 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
 }
 
 class OpenStore implements Store {
+  readonly reads: Reads;
+
   constructor(
     readonly kv: Deno.Kv,
     readonly committer: Committer,
     private readonly release: () => void,
-  ) {}
+  ) {
+    this.reads = new Reads(kv);
+  }
 
   async probe(): Promise<boolean> {
     return (await this.kv.get(keys.format())).value === FORMAT_VERSION;

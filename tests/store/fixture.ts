@@ -5,6 +5,7 @@
  * @module
  */
 import { Committer, type CommitterEvents } from "../../src/store/committer.ts";
+import { Reads } from "../../src/store/reads.ts";
 import { openStore, type OpenStoreOptions, type Store } from "../../src/store/store.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
@@ -62,7 +63,14 @@ export async function storeInMemory(
     await committer.drain();
     kv.close();
   };
-  return { kv, committer, probe: () => Promise.resolve(true), close, [Symbol.asyncDispose]: close };
+  return {
+    kv,
+    committer,
+    reads: new Reads(kv),
+    probe: () => Promise.resolve(true),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 /** A database whose atomic operations pass a function of the test. */

@@ -26,31 +26,35 @@ export interface Candidates {
   timestamp: string | undefined;
 }
 
-/** Reads the signatures, of which any one may match. */
-export function readCandidates(scheme: Scheme, request: LaunchRequest): Candidates | Refusal {
+/** Makes what reads the signatures of a request, of which any one may match. */
+export function candidatesReader(
+  scheme: Scheme,
+): (request: LaunchRequest) => Candidates | Refusal {
   const fields = signatureFields(scheme);
   const place = fields.map(describeField).join(" or ");
-  const texts = fields.map((field) => readText(request, field));
-  const present = texts.filter((text) => typeof text === "string");
-  if (present.length === 0) {
-    const [first] = texts;
-    return fields.length === 1 && typeof first === "object" ? first : {
-      reason: `${place} is missing`,
-    };
-  }
-  const items = present.flatMap((text) => split(text, scheme.list_separator));
-  const candidates = namedItems(items, scheme.field, scheme);
   const max = isMac(scheme.algorithm) ? MAC_CANDIDATES_MAX : SIGNATURE_CANDIDATES_MAX;
-  if (items.length > ITEMS_MAX || candidates.length > max) {
-    return {
-      reason: `${place} holds too many signatures`,
-      found: `${candidates.length} of ${items.length} items`,
-    };
-  }
-  const signatures = decodeAll(candidates, scheme, place);
-  if (!Array.isArray(signatures)) return signatures;
-  const timestamp = readTimestampItem(items, scheme, place);
-  return typeof timestamp === "object" ? timestamp : { signatures, timestamp };
+  return (request) => {
+    const texts = fields.map((field) => readText(request, field));
+    const present = texts.filter((text) => typeof text === "string");
+    if (present.length === 0) {
+      const [first] = texts;
+      return fields.length === 1 && typeof first === "object" ? first : {
+        reason: `${place} is missing`,
+      };
+    }
+    const items = present.flatMap((text) => split(text, scheme.list_separator));
+    const candidates = namedItems(items, scheme.field, scheme);
+    if (items.length > ITEMS_MAX || candidates.length > max) {
+      return {
+        reason: `${place} holds too many signatures`,
+        found: `${candidates.length} of ${items.length} items`,
+      };
+    }
+    const signatures = decodeAll(candidates, scheme, place);
+    if (!Array.isArray(signatures)) return signatures;
+    const timestamp = readTimestampItem(items, scheme, place);
+    return typeof timestamp === "object" ? timestamp : { signatures, timestamp };
+  };
 }
 
 /** What a signature of the scheme looks like, without one that would pass. */

@@ -8,7 +8,7 @@ import { bytesOf, describeField, type Field, readField } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
 import { checkFreshness } from "../timestamp.ts";
 import type { Matcher } from "./algorithms.ts";
-import { describeSignature, readCandidates } from "./candidates.ts";
+import { candidatesReader, describeSignature } from "./candidates.ts";
 import { contentOf, publicUrl } from "./content.ts";
 import { type Scheme, signatureFields, signedContents } from "./scheme.ts";
 import { isPlain, parseTemplate } from "./template.ts";
@@ -28,11 +28,12 @@ export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
   const signsTimestamp = templates.flat().some((part) => isPlain(part, "timestamp"));
   const signsId = templates.flat().some((part) => isPlain(part, "id"));
   const place = signatureFields(scheme).map(describeField).join(" or ");
+  const readCandidates = candidatesReader(scheme);
   const expected = describeSignature(scheme);
   const wrong: Refusal = { reason: `${place} holds a wrong signature${parts.hint}`, expected };
 
   return (request) => {
-    const candidates = readCandidates(scheme, request);
+    const candidates = readCandidates(request);
     if ("reason" in candidates) return { ...candidates, expected };
     const time = readTime(scheme, candidates.timestamp, request) ??
       (signsTimestamp ? readBytes(request, parts.siblingTimestamp) : new Uint8Array());

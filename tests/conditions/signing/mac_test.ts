@@ -72,7 +72,7 @@ Deno.test("HMACs of any key and content are those of another implementation", ()
   }));
 });
 
-Deno.test("HMACs of contents around the size that is hashed at one go are right", () => {
+Deno.test("HMACs of long contents are right", () => {
   const mac = prepareMac("sha256", encoder.encode("secret"));
   for (const size of [64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 1024 * 1024]) {
     const body = filled(7, size);
