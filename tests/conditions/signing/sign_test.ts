@@ -10,7 +10,7 @@ import { decode, encode, type Encoding } from "../../../src/conditions/encoding.
 import { hmac } from "../../../src/conditions/hmac.ts";
 import { signRequest } from "../../../src/conditions/sign_request.ts";
 import { signature } from "../../../src/conditions/signature.ts";
-import { readCandidates, writeSignatures } from "../../../src/conditions/signing/candidates.ts";
+import { candidatesReader, writeSignatures } from "../../../src/conditions/signing/candidates.ts";
 import { resolveScheme } from "../../../src/conditions/signing/scheme.ts";
 import { formatTimestamp } from "../../../src/conditions/timestamp.ts";
 import { anyText, mutated, pieces, withFlippedBit } from "../../arbitraries.ts";
@@ -199,7 +199,7 @@ Deno.test("signatures that are written are read, each and in their order", () =>
       ...list,
     });
     const text = writeSignatures(all, scheme, "");
-    const read = readCandidates(scheme, request({ headers: { "x-s": text } }));
+    const read = candidatesReader(scheme)(request({ headers: { "x-s": text } }));
     const expected = scheme.list_separator === undefined ? all.slice(0, 1) : all;
     assertEquals(
       "signatures" in read && read.signatures.map((bytes) => bytes.toHex()),
@@ -222,7 +222,7 @@ Deno.test("any text where a signature should be is read or refused, and tells no
         ...rest,
         ...list,
       });
-      const read = readCandidates(scheme, request({ headers: { "x-s": value } }));
+      const read = candidatesReader(scheme)(request({ headers: { "x-s": value } }));
       if ("reason" in read) return;
       assert(read.signatures.length > 0 && read.signatures.length <= 16);
       assert(read.signatures.every(({ length }) => length === 32));
