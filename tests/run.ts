@@ -63,7 +63,7 @@ const { code } = await new Deno.Command(Deno.execPath(), {
     "--allow-env",
     "--allow-net=127.0.0.1,localhost,[::1],0.0.0.0",
     "--allow-sys=statfs",
-    `--allow-run=${Deno.execPath()},git,sh,bash`,
+    `--allow-run=${Deno.execPath()},git,sh,setsid,bash`,
     ...Deno.args.length > 0 ? Deno.args : ["tests/"],
   ],
   env,

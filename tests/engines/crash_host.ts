@@ -20,3 +20,5 @@ for (const execution of executions) {
 }
 console.log(JSON.stringify(executions.map(({ id }) => id)));
 for (const execution of executions) fixture.engine.submit(execution);
+// It ends by being killed, however fast its work is done.
+setInterval(() => {}, 60_000);

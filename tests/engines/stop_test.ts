@@ -10,7 +10,7 @@ import { EngineFixture, lives, textOf, until } from "./fixture.ts";
 Deno.test("stop: a running one is stopping, then stopped, its grandchildren with it", async () => {
   await using fixture = await EngineFixture.make();
   const id = await fixture.submit(
-    "sh -c 'sleep 100 & echo $! >$VH_OUTPUTS_DIR/pid; wait' & echo begun; wait",
+    "echo begun; sh -c 'sleep 100 & echo $! >$VH_OUTPUTS_DIR/pid; wait' & wait",
   );
   await until(() => textOf(fixture.path(id, "outputs", "pid")) !== "");
   assertEquals(await fixture.engine.stop(id), true);

@@ -8,7 +8,7 @@ import { openCaptured } from "./control_files.ts";
 import { LINE_BYTES_MAX, LineReader } from "./line_reader.ts";
 import { LogWriter, type StoredLine } from "./log_file.ts";
 import { Metadata } from "./metadata.ts";
-import type { WorkFolder } from "./work_folder.ts";
+import { isThere, type WorkFolder } from "./work_folder.ts";
 
 const BUFFER_BYTES = 64 * 1024;
 const STREAMS = ["stdout", "stderr"] as const;
@@ -78,6 +78,7 @@ export class Capture implements Disposable {
         if (bytes === 0) break;
         found = true;
         await this.#store(lines.map((line) => this.#stored(stream, line)));
+        if (bytes < this.#buffer.length) break;
       }
       await this.#tellIfCut(stream);
     }
@@ -139,11 +140,7 @@ export class Capture implements Disposable {
 
   async #tellIfCut(stream: Stream): Promise<void> {
     if (this.#cut.has(stream)) return;
-    const isCut = await Deno.lstat(this.#folder.control(`${stream}.cut`)).then(
-      () => true,
-      () => false,
-    );
-    if (!isCut) return;
+    if (!isThere(this.#folder.control(`${stream}.cut`))) return;
     this.#cut.add(stream);
     await this.tell(`Too much was printed to ${stream}: what comes from here on is left out`);
   }

@@ -13,14 +13,16 @@ export interface Mark {
   pid: number;
   /** What tells the process from a later one of its id; empty when it did not come to write it. */
   identity: string;
+  /** Whether the wrapper has come to its command. */
+  hasBegun: boolean;
 }
 
 /** Reads the mark; undefined when no wrapper has taken it. */
 export async function readMark(folder: WorkFolder): Promise<Mark | undefined> {
   const text = await readSmall(folder, "started");
   if (text === undefined) return undefined;
-  const [, pid = "0", identity = ""] = text.match(/^(\d+) (.*)\n/) ?? [];
-  return { pid: Number(pid), identity };
+  const [, pid = "0", identity = "", begun] = text.match(/^(\d+) (.*)\n(begun\n)?/) ?? [];
+  return { pid: Number(pid), identity, hasBegun: begun !== undefined };
 }
 
 /** Reads the exit code that a wrapper has left; undefined when there is none. */
@@ -29,7 +31,7 @@ export async function readExitCode(
 ): Promise<{ code: number; at_ms: number } | undefined> {
   const code = (await readSmall(folder, "exit_code"))?.match(/^(\d+)\n$/)?.[1];
   if (code === undefined) return undefined;
-  const { mtime } = await Deno.lstat(folder.control("exit_code"));
+  const { mtime } = Deno.lstatSync(folder.control("exit_code"));
   return { code: Number(code), at_ms: mtime?.getTime() ?? 0 };
 }
 

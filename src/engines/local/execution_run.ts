@@ -60,6 +60,8 @@ export interface RunContext extends PrepareContext {
   runnerOf(execution: Execution): Runner;
   /** Stores the record as it is. False when the service stops before that can be done. */
   save(execution: Execution): Promise<boolean>;
+  /** Told when its command is over, and only its end is to be stored. */
+  onCommandOver?(): void;
 }
 
 /** The life of one execution. */
@@ -186,7 +188,7 @@ export class ExecutionRun {
     // Its time begins now, as nothing of it has run.
     this.#execution.started_at = new Date(this.#context.clock.now()).toISOString();
     if (!await this.#context.save(this.#execution)) return;
-    if (!await this.#folder.exists()) await this.#prepare({ isAgain: true });
+    if (!this.#folder.exists()) await this.#prepare({ isAgain: true });
     await this.#launch();
   }
 
@@ -275,7 +277,7 @@ export class ExecutionRun {
     using capture = await Capture.open(this.#folder, clock, settings.logBytesMax);
     const silence_ms = isFound ? await this.#folder.silence_ms(clock.now()) : 0;
     const limits = new Limits(this.#execution, clock, silence_ms);
-    const watch = this.#watch = this.#newWatch({ leader, capture, limits, disk });
+    const watch = this.#watch = this.#newWatch({ leader, capture, limits, disk, isFound });
     if (this.#ending) await watch.end();
     if (this.#isLetGo) watch.letGo();
     if (!await watch.untilOver() || leader.cameSecond) return;
@@ -285,6 +287,7 @@ export class ExecutionRun {
     const { cause, lost } = await leader.settle(exit?.code);
     const reason = cause ?? (exit === undefined ? lost : undefined);
     if (exit === undefined && cause === undefined && this.#mayRunAgain) return lost;
+    this.#context.onCommandOver?.();
     const ending: Ending | undefined = reason === undefined
       ? undefined
       : { status: "error", reason };
@@ -344,7 +347,7 @@ export class ExecutionRun {
     });
   }
 
-  #newWatch(parts: Pick<WatchParts, "leader" | "capture" | "limits" | "disk">): Watch {
+  #newWatch(parts: Pick<WatchParts, "leader" | "isFound" | "capture" | "limits" | "disk">): Watch {
     const { clock, settings, save } = this.#context;
     return new Watch({
       ...parts,

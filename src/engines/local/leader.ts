@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Mark } from "./control_files.ts";
+import { type Mark, readMark } from "./control_files.ts";
 import { baseEnvironment } from "./environment.ts";
 import { isAlive, signalSession } from "./processes.ts";
 import type { Leader } from "./runners/runner.ts";
@@ -27,18 +27,18 @@ export type LeftBehind = (session: number) => void;
  * Starts the wrapper in a prepared work folder, in a session of its own: what is sent to the service's
  * process group does not reach it.
  *
- * @param setsid the program that begins a session, where there is one
+ * @param beginSession as the machine has it
  */
 export function startLeader(
   folder: WorkFolder,
   options: WrapperOptions,
-  { setsid, leftBehind }: { setsid: string | undefined; leftBehind: LeftBehind },
+  { beginSession, leftBehind }: { beginSession: readonly string[]; leftBehind: LeftBehind },
 ): Leader {
-  const wrapper = wrapperArguments(options);
-  const child = new Deno.Command("sh", {
-    // `detached` makes Deno fork, which stops the service the longer the more memory it has.
-    args: setsid === undefined ? wrapper : ["-c", 'exec "$@"', "sh", setsid, "sh", ...wrapper],
-    detached: setsid === undefined,
+  const [program = "sh", ...args] = [...beginSession, "sh", ...wrapperArguments(options)];
+  const child = new Deno.Command(program, {
+    args,
+    // It makes Deno fork, which stops the service the longer the more memory it has.
+    detached: beginSession.length === 0,
     cwd: folder.path,
     clearEnv: true,
     env: baseEnvironment(),
@@ -66,7 +66,7 @@ export function startLeader(
 /** Waits until a wrapper comes to its command: before that it is deaf to SIGTERM, or has no session. */
 async function untilBegun(folder: WorkFolder, isOver: () => boolean): Promise<void> {
   for (let waited_ms = 0; waited_ms < BEGIN_WAIT_MS && !isOver(); waited_ms += BEGIN_POLL_MS) {
-    if (await Deno.lstat(folder.control("begun")).then(() => true, () => false)) return;
+    if ((await readMark(folder))?.hasBegun) return;
     await new Promise((resolve) => setTimeout(resolve, BEGIN_POLL_MS));
   }
 }

@@ -42,7 +42,8 @@ export class LineReader {
   /**
    * Reads what is there now, as much as fits the buffer.
    *
-   * @returns the lines that came to their ends, and how many bytes were read: 0 at the file's end
+   * @returns the lines that came to their ends, and how many bytes were read: less than the buffer holds
+   * at the file's end
    */
   async read(buffer: Uint8Array): Promise<{ lines: Line[]; bytes: number }> {
     this.#file ??= await this.#openAtEnd();
@@ -88,7 +89,7 @@ export class LineReader {
 
   async #openAtEnd(): Promise<Deno.FsFile | undefined> {
     const file = await this.#open();
-    await file?.seek(this.#end, Deno.SeekMode.Start);
+    file?.seekSync(this.#end, Deno.SeekMode.Start);
     return file;
   }
 }

@@ -45,12 +45,13 @@ export class LogWriter {
   ): Promise<LogWriter> {
     const file = await Deno.open(path, { read: true, write: true, create: true, mode: 0o600 });
     try {
-      const bytes = await readLines(file, 0, Infinity, (line) => {
+      const isNew = file.statSync().size === 0;
+      const bytes = isNew ? 0 : await readLines(file, 0, Infinity, (line) => {
         onLine(line);
         return true;
       });
-      await file.truncate(bytes);
-      await file.seek(bytes, Deno.SeekMode.Start);
+      file.truncateSync(bytes);
+      file.seekSync(bytes, Deno.SeekMode.Start);
       return new LogWriter(file, bytes, bytesMax);
     } catch (error) {
       file.close();

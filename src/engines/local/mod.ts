@@ -71,6 +71,8 @@ export class LocalEngine implements Engine {
   readonly #concurrency: number;
   readonly #waiting: Waiting;
   readonly #runs = new Map<string, { run: ExecutionRun; over: Promise<void> }>();
+  /** Those whose commands run or are about to. */
+  readonly #places = new Set<string>();
   readonly #taken = new Set<string>();
   readonly #leftovers = new Leftovers();
   #leftoverContainers: Promise<void> = Promise.resolve();
@@ -88,7 +90,7 @@ export class LocalEngine implements Engine {
     this.#remote = new RemoteFiles({ folder, clock: options.clock });
   }
 
-  /** How many executions run, and how many of those that wait are in memory. */
+  /** How many executions run or are ending, and how many of those that wait are in memory. */
   get load(): { running: number; waiting: number } {
     return { running: this.#runs.size, waiting: this.#waiting.size };
   }
@@ -135,7 +137,7 @@ export class LocalEngine implements Engine {
   }
 
   async log(executionId: string, options?: LogOptions): Promise<LogPage> {
-    return await readLog(await this.#folderOf(executionId).log(), options);
+    return await readLog(this.#folderOf(executionId).log(), options);
   }
 
   output(executionId: string, path: string): Promise<Deno.FsFile | undefined> {
@@ -150,7 +152,7 @@ export class LocalEngine implements Engine {
     await running?.over;
     const folder = this.#folderOf(executionId);
     await folder.remove();
-    if (!await folder.exists()) return;
+    if (!folder.exists()) return;
     // Parts of it are not the service's user's, because nobody could give them back at the end.
     const execution = await getExecution(this.#options.store, executionId);
     if (execution) await new ExecutionRun(execution, this.#context()).clear();
@@ -180,7 +182,7 @@ export class LocalEngine implements Engine {
 
   #startNext(): void {
     if (this.#machine === undefined || this.#closing.signal.aborted) return;
-    while (this.#runs.size < this.#concurrency) {
+    while (this.#places.size < this.#concurrency) {
       const execution = this.#waiting.take();
       if (execution === undefined) break;
       this.#run(execution, (run) => run.start());
@@ -202,13 +204,22 @@ export class LocalEngine implements Engine {
   }
 
   #run(execution: Execution, begin: (run: ExecutionRun) => Promise<void>): void {
-    this.#take(execution.id);
-    const run = new ExecutionRun(execution, this.#context());
-    const over = inTrace(execution.traceparent, () => begin(run)).finally(() => {
-      this.#runs.delete(execution.id);
-      this.#startNext();
+    const { id, traceparent } = execution;
+    this.#take(id);
+    this.#places.add(id);
+    // The next one need not wait until the end of this one is stored.
+    const onCommandOver = () => this.#leavePlace(id);
+    const run = new ExecutionRun(execution, { ...this.#context(), onCommandOver });
+    const over = inTrace(traceparent, () => begin(run)).finally(() => {
+      this.#runs.delete(id);
+      this.#leavePlace(id);
     });
-    this.#runs.set(execution.id, { run, over });
+    this.#runs.set(id, { run, over });
+  }
+
+  #leavePlace(executionId: string): void {
+    this.#places.delete(executionId);
+    this.#startNext();
   }
 
   #context(): RunContext {
@@ -216,7 +227,7 @@ export class LocalEngine implements Engine {
     const settings = { ...SETTINGS, ...this.#options.settings };
     const root = this.#root;
     // Nothing runs before `start` has looked at the machine.
-    const machine = this.#machine ?? { bootId: "", shell: "/bin/sh", setsid: undefined };
+    const machine = this.#machine ?? { bootId: "", shell: "/bin/sh", beginSession: [] };
     const leftBehind = (session: number) => this.#leftovers.add(session);
     return {
       store,

@@ -53,8 +53,7 @@ export async function openOutput(folder: string, path: string): Promise<Deno.FsF
 async function findFiles(folder: string): Promise<{ paths: string[]; isCut: boolean }> {
   const paths: string[] = [];
   // The command may have put a link in the folder's place.
-  const isFolder = await Deno.lstat(folder).then((info) => info.isDirectory, () => false);
-  const folders = isFolder ? [""] : [];
+  const folders = isFolder(folder) ? [""] : [];
   let entries = 0;
   for (let at = folders.pop(); at !== undefined; at = folders.pop()) {
     try {
@@ -69,6 +68,14 @@ async function findFiles(folder: string): Promise<{ paths: string[]; isCut: bool
     }
   }
   return { paths, isCut: false };
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return Deno.lstatSync(path).isDirectory;
+  } catch {
+    return false;
+  }
 }
 
 async function describe(folder: string, path: string): Promise<OutputFile | undefined> {

@@ -12,8 +12,8 @@ export interface Machine {
   bootId: string;
   /** The shell that runs commands: bash where there is one. */
   shell: string;
-  /** The program that begins a session, where there is one. */
-  setsid: string | undefined;
+  /** The words before a command line that have it begin a session; none where no program does that. */
+  beginSession: readonly string[];
 }
 
 const decoder = new TextDecoder();
@@ -53,9 +53,15 @@ export async function lookAtMachine(): Promise<Machine> {
   const [shell, setsid, ...boot] = (await sh(MACHINE)).split("\n");
   return {
     shell: shell || "/bin/sh",
-    setsid: setsid || undefined,
+    beginSession: setsid ? sessionWords(setsid) : [],
     bootId: boot.join(" ").trim(),
   };
+}
+
+/** Where the service may start `sh` and not the program itself, a shell becomes it, which takes longer. */
+function sessionWords(setsid: string): string[] {
+  const { state } = Deno.permissions.querySync({ name: "run", command: setsid });
+  return state === "granted" ? [setsid] : ["sh", "-c", 'exec "$@"', "sh", setsid];
 }
 
 /**

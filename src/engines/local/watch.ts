@@ -19,6 +19,8 @@ const METADATA_MS = 5_000;
 /** What watching takes. */
 export interface WatchParts {
   leader: Leader;
+  /** Whether it may have run for some time. */
+  isFound: boolean;
   folder: WorkFolder;
   capture: Capture;
   limits: Limits;
@@ -59,8 +61,10 @@ export class Watch {
 
   /** Resolves when the command has ended, to true; or when it is let go, to false. */
   async untilOver(): Promise<boolean> {
-    const { leader, folder, capture, limits, disk, clock, grace_ms } = this.#parts;
+    const { leader, isFound, folder, capture, limits, disk, clock, grace_ms } = this.#parts;
     let hasEnded = false;
+    // There is nothing to see yet of a command that has just been started.
+    if (!isFound) await this.#pause();
     while (!await leader.isOver(hasEnded || this.#kill_ms < Infinity)) {
       if (this.#isLetGo) {
         leader.release();

@@ -86,7 +86,7 @@ run() {
   trap : HUP INT TERM
   (
     # From here on what is sent to the session ends this shell, or the command that it becomes.
-    : >control/begun
+    echo begun 2>/dev/null >>control/started
     set -- "$1" "$PWD/control/command"
     cd repository || exit 1
     . ../control/environment

@@ -59,7 +59,7 @@ export async function writeInputs(
   const brought = new Map<string, BroughtFile[]>();
   for (const [input, files] of Object.entries(execution.inputs)) {
     const path = join(folder, input);
-    await Deno.mkdir(path, { mode: 0o700 });
+    Deno.mkdirSync(path, { mode: 0o700 });
     const target = new InputFolder(path);
     const there: BroughtFile[] = [];
     brought.set(input, there);

@@ -20,10 +20,10 @@ export async function bringPayload(
   store: Store,
 ): Promise<BroughtFile> {
   const { name, path } = folder.place(wanted);
-  using target = await Deno.open(path, { createNew: true, write: true });
+  using target = Deno.openSync(path, { createNew: true, write: true });
   for await (const chunk of readPayload(store, payload_of, size, sha256)) {
     for (let written = 0; written < chunk.length;) {
-      written += await target.write(chunk.subarray(written));
+      written += target.writeSync(chunk.subarray(written));
     }
   }
   return { name, size, ...(sha256 === undefined ? {} : { sha256 }) };

@@ -22,9 +22,9 @@ export class ProcessRunner implements Runner {
   }
 
   start({ execution, folder, streamBytesMax }: Job): Promise<Leader> {
-    const { machine: { shell, setsid }, leftBehind } = this.#parts;
+    const { machine: { shell, beginSession }, leftBehind } = this.#parts;
     const options = { shell: hasShebang(execution.command) ? "" : shell, streamBytesMax };
-    return Promise.resolve(startLeader(folder, options, { setsid, leftBehind }));
+    return Promise.resolve(startLeader(folder, options, { beginSession, leftBehind }));
   }
 
   find({ execution, folder }: Job): Promise<Found> {
