@@ -10,7 +10,7 @@ const PERMISSIONS = [
   "--allow-env",
   "--allow-read",
   "--allow-write",
-  "--allow-run=git,sh",
+  "--allow-run=git,sh,setsid",
   "--allow-sys=statfs",
 ];
 

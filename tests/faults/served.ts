@@ -16,7 +16,7 @@ const FLAGS = [
   "--allow-env",
   "--allow-read",
   "--allow-write",
-  "--allow-run=git,sh",
+  "--allow-run=git,sh,setsid",
   "--allow-sys=statfs",
 ];
 const PRINTED_MAX = 256 * 1024;
