@@ -39,7 +39,7 @@ const CROWD_WINDOW_MS = 25;
 /** How many runs are performed at a time while launches crowd, and no run had to wait long. */
 const CROWDED_CONCURRENCY = 1;
 /** One more place for so many runs that wait. */
-const BACKLOG_PER_PLACE = 1_000;
+const BACKLOG_PER_PLACE = 500;
 /** How many runs wait in memory at most; the others wait in the database alone. */
 const HELD_MAX = 50_000;
 /** How many accepted runs may have work before them. */
