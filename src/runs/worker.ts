@@ -36,10 +36,12 @@ const CONCURRENCY = 128;
 /** From so many launches that are stored at once on, senders wait for each other, and runs hold back. */
 const CROWD = 8;
 const CROWD_WINDOW_MS = 25;
-/** How many runs are performed at a time while launches crowd, and no run had to wait long. */
+/** How many runs are performed at a time while launches crowd. */
 const CROWDED_CONCURRENCY = 1;
-/** One more place for so many runs that wait. */
-const BACKLOG_PER_PLACE = 500;
+/** So many runs may wait for a crowd to leave: what a burst of some seconds brings. */
+const BURST = 20_000;
+/** One more place for so many that wait beyond that: without it they would never catch up. */
+const BACKLOG_PER_PLACE = 250;
 /** How many runs wait in memory at most; the others wait in the database alone. */
 const HELD_MAX = 50_000;
 /** How many accepted runs may have work before them. */
@@ -240,12 +242,12 @@ export class Worker {
 
   /**
    * How many runs to perform at a time now. While launches crowd they go first: runs get few places then,
-   * and more the longer their queue has grown.
+   * and more when their queue has grown long.
    */
   get #places(): number {
     if (!this.#crowd.lasts(performance.now())) return this.#concurrency;
-    const wanted = CROWDED_CONCURRENCY + Math.floor(this.#backlog / BACKLOG_PER_PLACE);
-    return Math.min(this.#concurrency, wanted);
+    const more = Math.max(0, this.#backlog - BURST) / BACKLOG_PER_PLACE;
+    return Math.min(this.#concurrency, CROWDED_CONCURRENCY + Math.floor(more));
   }
 
   /** Performs a run and stores its end. Never rejects. */
