@@ -1,8 +1,15 @@
 /**
- * Whether launches crowd.
+ * Whether launches crowd, and what is left for runs then.
  *
  * @module
  */
+
+/** How many runs are performed at a time while launches crowd. */
+const CROWDED_CONCURRENCY = 1;
+/** So many runs may wait for a crowd to leave: what a burst of some seconds brings. */
+const BURST = 20_000;
+/** One more place for so many that wait beyond that: without it they would never catch up. */
+const BACKLOG_PER_PLACE = 250;
 
 /** Tells a crowd that lasts from a burst: so many were there at once, in each of the last two windows. */
 export class Crowd {
@@ -38,4 +45,9 @@ export class Crowd {
     this.#most = windows === 1 ? [0, now, before] : [0, 0, windows === 2 ? now : 0];
     this.#start_ms = windows > 2 ? now_ms : this.#start_ms + windows * this.#window_ms;
   }
+}
+
+/** How many runs to perform at a time while launches crowd and so many runs wait. */
+export function crowdedPlaces(backlog: number): number {
+  return CROWDED_CONCURRENCY + Math.floor(Math.max(0, backlog - BURST) / BACKLOG_PER_PLACE);
 }

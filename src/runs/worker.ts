@@ -14,7 +14,7 @@ import { messageOf } from "../errors.ts";
 import { newId } from "../ids.ts";
 import type { Write } from "../store/committer.ts";
 import { keys } from "../store/keys.ts";
-import { readValue, scan } from "../store/reading.ts";
+import { scan } from "../store/reading.ts";
 import {
   type ActionOutcome,
   damagedRun,
@@ -24,11 +24,11 @@ import {
   type PendingRun,
   type Run,
   type RunStatus,
-  type WorkerLease,
 } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
-import { Crowd } from "./crowd.ts";
+import { Crowd, crowdedPlaces } from "./crowd.ts";
+import { Lease } from "./lease.ts";
 import { Queue } from "./queue.ts";
 
 /** How many runs are performed at a time. Most of them wait for the same commit. */
@@ -36,19 +36,10 @@ const CONCURRENCY = 128;
 /** From so many launches that are stored at once on, senders wait for each other, and runs hold back. */
 const CROWD = 8;
 const CROWD_WINDOW_MS = 25;
-/** How many runs are performed at a time while launches crowd. */
-const CROWDED_CONCURRENCY = 1;
-/** So many runs may wait for a crowd to leave: what a burst of some seconds brings. */
-const BURST = 20_000;
-/** One more place for so many that wait beyond that: without it they would never catch up. */
-const BACKLOG_PER_PLACE = 250;
 /** How many runs wait in memory at most; the others wait in the database alone. */
 const HELD_MAX = 50_000;
 /** How many accepted runs may have work before them. */
 const BACKLOG_MAX = 100_000;
-/** How long a worker is taken to be alive after its last sign of life. */
-const LEASE_MS = 60_000;
-const HEARTBEAT_MS = 20_000;
 const RETRY_MS = 1_000;
 /** How many runs are taken over together. */
 const CLAIMS_SIZE = 100;
@@ -98,7 +89,7 @@ export class Worker {
   #expected = 0;
   readonly #crowd = new Crowd(CROWD_WINDOW_MS, CROWD);
   #lookAgain: ReturnType<typeof setTimeout> | undefined;
-  #heartbeat: ReturnType<typeof setInterval> | undefined;
+  readonly #lease: Lease;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
   /** The runs that have ended since the listing began, which may show them still. */
@@ -111,6 +102,7 @@ export class Worker {
     this.#heldMax = parts.heldMax ?? HELD_MAX;
     this.#backlogMax = parts.backlogMax ?? BACKLOG_MAX;
     this.id = newId(parts.clock.now());
+    this.#lease = new Lease(this.id, parts);
   }
 
   /** How many runs have work before them, in memory or in the database. */
@@ -128,9 +120,7 @@ export class Worker {
    */
   async start(): Promise<void> {
     for await (const _ of scan(this.#parts.store.kv, ["pending"])) this.#backlog++;
-    await this.#removeLeases();
-    await this.#showAlive();
-    this.#heartbeat = setInterval(() => void this.#showAlive(), HEARTBEAT_MS);
+    await this.#lease.take();
     this.claim();
   }
 
@@ -206,7 +196,7 @@ export class Worker {
    */
   async close(deadline_ms: number): Promise<void> {
     this.#closing = true;
-    clearInterval(this.#heartbeat);
+    this.#lease.letGo();
     clearTimeout(this.#lookAgain);
     await this.#claiming;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -246,8 +236,7 @@ export class Worker {
    */
   get #places(): number {
     if (!this.#crowd.lasts(performance.now())) return this.#concurrency;
-    const more = Math.max(0, this.#backlog - BURST) / BACKLOG_PER_PLACE;
-    return Math.min(this.#concurrency, CROWDED_CONCURRENCY + Math.floor(more));
+    return Math.min(this.#concurrency, crowdedPlaces(this.#backlog));
   }
 
   /** Performs a run and stores its end. Never rejects. */
@@ -340,7 +329,7 @@ export class Worker {
       }
       const { worker } = pending;
       if (worker !== this.id) {
-        if (!alive.has(worker)) alive.set(worker, await this.#isAlive(worker));
+        if (!alive.has(worker)) alive.set(worker, await this.#lease.isAlive(worker));
         if (alive.get(worker)) continue;
       }
       claims.push(pending);
@@ -373,32 +362,6 @@ export class Worker {
     }
     this.#next();
   }
-
-  async #isAlive(workerId: string): Promise<boolean> {
-    const lease = await readValue(this.#parts.store.kv, keys.worker(workerId));
-    return isLease(lease) && lease.until_ms > this.#parts.clock.now();
-  }
-
-  /** The data folder is this process's alone, so whoever left a lease here is gone. */
-  async #removeLeases(): Promise<void> {
-    const { kv, committer } = this.#parts.store;
-    const leases: Write[] = [];
-    for await (const { key } of scan(kv, ["worker"])) leases.push({ key });
-    // On a full disk they stay, and what they hold is taken over when they have run out.
-    await committer.write(leases)
-      .catch((error) => log.error("Cannot remove the leases: {error}", { error }));
-  }
-
-  async #showAlive(): Promise<void> {
-    const value: WorkerLease = { until_ms: this.#parts.clock.now() + LEASE_MS };
-    await this.#parts.store.committer.write([{ key: keys.worker(this.id), value }])
-      .catch((error) => log.error("Cannot renew the lease: {error}", { error }));
-  }
-}
-
-function isLease(value: unknown): value is WorkerLease {
-  return typeof value === "object" && value !== null && "until_ms" in value &&
-    typeof value.until_ms === "number";
 }
 
 function pause(time_ms: number): Promise<void> {

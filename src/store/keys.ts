@@ -25,7 +25,7 @@ export const keys = {
   triggerName: (name: string): Deno.KvKey => ["trigger_name", name],
   /** `RateWindow` of one period, in seconds. */
   rate: (triggerId: string, period_s: number): Deno.KvKey => ["rate", triggerId, period_s],
-  /** `KnownDelivery`, by the SHA-256 of the sender's id; it expires. */
+  /** `KnownDelivery`, by the SHA-256 of the sender's id; cleanup removes it when its window is over. */
   delivery: (triggerId: string, hash: string): Deno.KvKey => ["delivery", triggerId, hash],
   /** `Run`, once it has ended. */
   run: (id: string): Deno.KvKey => ["run", id],

@@ -1,5 +1,5 @@
-import { assertEquals } from "@std/assert";
-import { Crowd } from "../../src/runs/crowd.ts";
+import { assertEquals, assertGreaterOrEqual } from "@std/assert";
+import { Crowd, crowdedPlaces } from "../../src/runs/crowd.ts";
 
 Deno.test("a crowd is so many at once, window after window", () => {
   const crowd = new Crowd(20, 8);
@@ -34,4 +34,12 @@ Deno.test("few at once are no crowd, however fast they come", () => {
     crowd.note(7, now_ms);
     assertEquals(crowd.lasts(now_ms), false);
   }
+});
+
+Deno.test("a burst leaves runs one place, and those of launches without end all of them at last", () => {
+  for (const backlog of [0, 1, 10_000, 20_000, 20_249]) assertEquals(crowdedPlaces(backlog), 1);
+  assertEquals(crowdedPlaces(20_250), 2);
+  assertEquals(crowdedPlaces(30_000), 41);
+  // Well before launches are turned away for all that waits.
+  assertGreaterOrEqual(crowdedPlaces(60_000), 128);
 });
