@@ -143,6 +143,19 @@ Deno.test("an upload that was cut off in the middle is found and removed", async
   assertEquals(await contents(store), new Map());
 });
 
+Deno.test("what is removed of a failed upload is not joined by a part that is stored later", async () => {
+  let commits = 0;
+  await using store = await storeInMemory(async (_commit, store) => {
+    if (++commits === 2) throw new TypeError("disk is full");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    return await store();
+  });
+  const runId = newId(NOW_MS);
+  await assertRejects(() => uploadPayload(store, runId, bytesOf(30 * CHUNK_BYTES)));
+  await removeUpload(store, runId);
+  assertEquals(await contents(store), new Map());
+});
+
 Deno.test("the payload of an accepted run is no upload: it is not removed as one", async () => {
   await using store = await storeInMemory();
   const runId = newId(NOW_MS);
