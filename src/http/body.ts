@@ -20,12 +20,20 @@ const SLOW_MS = 100;
  */
 export const IN_ONE_PIECE_BYTES_MAX = 16 * 1024;
 
+/** The room that is there for the first bytes of a body in a stream; it counts as they come. */
+const FIRST_BYTES_MAX = 4 * 1024;
+/**
+ * Room behind what a body may take. By it is seen that one is too long; and Deno 2.9 reads the line of
+ * a chunk's length into the same buffer, and waits for ever where this is too short for it.
+ */
+const SPARE_BYTES = 1024;
+
 /** A body, or why there is none. */
 export type ReadBody =
   | { bytes: Uint8Array<ArrayBuffer> }
   | { failure: "too_large" | "too_slow" | "cut_off" | "no_memory" };
 
-/** Takes memory for so many bytes; false when there is none left. */
+/** Makes so many bytes of memory a body's own, in place of what was; false when there are not so many. */
 type Hold = (bytes: number) => boolean;
 
 /** Reads bodies, and counts the memory that they take until they are released. */
@@ -68,9 +76,10 @@ export class BodyReader implements Disposable {
     if (!this.#hasRoom()) return await use({ failure: "no_memory" });
     let held_bytes = 0;
     const hold: Hold = (bytes) => {
-      if (this.#held_bytes + bytes > this.#bodies_bytes_max) return false;
-      this.#held_bytes += bytes;
-      held_bytes += bytes;
+      const others_bytes = this.#held_bytes - held_bytes;
+      if (others_bytes + bytes > this.#bodies_bytes_max) return false;
+      this.#held_bytes = others_bytes + bytes;
+      held_bytes = bytes;
       return true;
     };
     try {
@@ -78,7 +87,7 @@ export class BodyReader implements Disposable {
       return await use(
         isShort
           ? await this.#readInOnePiece(request, limit_bytes, hold)
-          : await this.#readStream(request, limit_bytes, hold),
+          : await this.#readStream(request, length ?? Infinity, limit_bytes, hold),
       );
     } finally {
       this.#held_bytes -= held_bytes;
@@ -101,9 +110,15 @@ export class BodyReader implements Disposable {
     return hold(read.bytes.length) ? read : { failure: "no_memory" };
   }
 
-  async #readStream(request: Request, limit_bytes: number, hold: Hold): Promise<ReadBody> {
+  async #readStream(
+    request: Request,
+    length: number,
+    limit_bytes: number,
+    hold: Hold,
+  ): Promise<ReadBody> {
     if (request.body === null) return { bytes: new Uint8Array() };
-    const reader = request.body.getReader();
+    const reader = bufferReader(request.body);
+    if (reader === undefined) return await this.#readInOnePiece(request, limit_bytes, hold);
     let late: ReadBody | undefined;
     const done = this.#deadlines.begin((isHurried) => {
       late = givenUp(isHurried);
@@ -112,7 +127,7 @@ export class BodyReader implements Disposable {
       });
     });
     try {
-      const read = await readAll(reader, limit_bytes, hold);
+      const read = await readAll(reader, length, limit_bytes, hold);
       return late ?? read;
     } catch {
       // The sender went away, or broke the rules of chunked bodies.
@@ -134,35 +149,53 @@ function givenUp(isHurried: boolean): ReadBody {
 }
 
 /**
- * Reads to the end, unless there is more than the limit or no memory for it. The bytes go into one
- * buffer that grows: a body may come in chunks of one byte, and an array for each of them would take a
- * hundred times its size.
+ * Reads to the end, unless there is more than the limit or no memory for it. The bytes come straight
+ * into one buffer that grows with them: what a sender announces takes no memory, nor do many chunks of
+ * one byte more than twice theirs.
+ *
+ * @param length the length that was declared
  */
 async function readAll(
-  reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>,
+  reader: ReadableStreamBYOBReader,
+  length: number,
   limit_bytes: number,
   hold: Hold,
 ): Promise<ReadBody> {
+  const most = Math.min(length, limit_bytes);
   let buffer = new Uint8Array();
+  let room = -1;
   let size = 0;
   for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return { bytes: buffer.subarray(0, size) };
-    const end = size + value.length;
-    if (end > limit_bytes) return await giveUp(reader, "too_large");
-    if (end > buffer.length) {
-      const larger = new Uint8Array(Math.min(limit_bytes, Math.max(end, 2 * buffer.length)));
-      if (!hold(larger.length - buffer.length)) return await giveUp(reader, "no_memory");
-      larger.set(buffer);
+    if (size > room) {
+      room = Math.min(most, Math.max(FIRST_BYTES_MAX, 2 * size));
+      if (size > 0 && !hold(room)) return await giveUp(reader, "no_memory");
+      const larger = new Uint8Array(room + SPARE_BYTES);
+      larger.set(buffer.subarray(0, size));
       buffer = larger;
     }
-    buffer.set(value, size);
-    size = end;
+    const { done, value } = await reader.read(buffer.subarray(size));
+    if (value === undefined) return { failure: "cut_off" };
+    buffer = new Uint8Array(value.buffer);
+    size += value.length;
+    if (size > limit_bytes) return await giveUp(reader, "too_large");
+    if (size <= FIRST_BYTES_MAX && !hold(size)) return await giveUp(reader, "no_memory");
+    if (done) return { bytes: buffer.subarray(0, size) };
+  }
+}
+
+/** A reader into buffers of one's own; none of a body that has come in whole and lies in memory. */
+function bufferReader(body: ReadableStream<Uint8Array>): ReadableStreamBYOBReader | undefined {
+  try {
+    return body.getReader({ mode: "byob" });
+  } catch (error) {
+    // So it says of which kind a stream is; nothing else tells it.
+    if (error instanceof TypeError) return undefined;
+    throw error;
   }
 }
 
 async function giveUp(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
+  reader: ReadableStreamBYOBReader,
   failure: "too_large" | "no_memory",
 ): Promise<ReadBody> {
   await reader.cancel();

@@ -23,13 +23,15 @@ function send(
   { then = "end", length }: { then?: "end" | "break off" | "stall"; length?: number } = {},
 ): Sent {
   const sent: Sent = { request: new Request("http://localhost/"), taken: 0, isCancelled: false };
-  const body = new ReadableStream<Uint8Array>({
+  const body = new ReadableStream({
+    type: "bytes",
     pull(controller) {
       const chunk = chunks[sent.taken];
       if (chunk) {
         sent.taken++;
-        controller.enqueue(chunk);
-      } else if (then === "end") controller.close();
+        // What is given to the stream is gone for the giver.
+        controller.enqueue(chunk.slice());
+      } else if (then === "end") end(controller);
       else if (then === "break off") controller.error(new TypeError("connection reset"));
       else return new Promise(() => {});
     },
@@ -40,6 +42,12 @@ function send(
   const headers = new Headers(length === undefined ? {} : { "content-length": String(length) });
   sent.request = new Request("http://localhost/", { method: "POST", body, headers });
   return sent;
+}
+
+/** Ends a stream, and with it the read that waits for more of it. */
+function end(controller: ReadableByteStreamController) {
+  controller.close();
+  controller.byobRequest?.respond(0);
 }
 
 function bytes(size: number, value = 1): Uint8Array<ArrayBuffer> {
@@ -168,7 +176,8 @@ Deno.test("a sender that stalls is waited for no longer than the time there is",
 Deno.test("a sender that drips is not waited for longer than one that stalls", async () => {
   using reader = new BodyReader({ timeout_ms: 30 });
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const drip = new ReadableStream<Uint8Array>({
+  const drip = new ReadableStream({
+    type: "bytes",
     async pull(controller) {
       await new Promise((resolve) => timer = setTimeout(resolve, 5));
       controller.enqueue(bytes(1));
@@ -241,10 +250,11 @@ Deno.test("where too many bodies are arriving, the slowest makes room for the ne
 Deno.test("a body in chunks of one byte takes little more memory than its size", async () => {
   const size = 256 * KIB;
   let sent = 0;
-  const body = new ReadableStream<Uint8Array>({
+  const body = new ReadableStream({
+    type: "bytes",
     pull(controller) {
       if (sent++ < size) controller.enqueue(bytes(1, 7));
-      else controller.close();
+      else end(controller);
     },
   }, { highWaterMark: 0 });
   const request = new Request("http://localhost/", { method: "POST", body });
