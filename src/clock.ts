@@ -15,8 +15,10 @@ export interface Clock {
   steady(): number;
 }
 
+const origin_ms = performance.timeOrigin;
+
 /** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
-  steady: () => performance.timeOrigin + performance.now(),
+  steady: () => origin_ms + performance.now(),
 };

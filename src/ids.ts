@@ -43,8 +43,8 @@ export function newId(time_ms: number): string {
  * @param parts what tells it from the parent's other children
  */
 export function derivedId(parent: string, ...parts: readonly (string | number)[]): string {
-  const digest = hash("sha256", JSON.stringify([parent, ...parts]), "buffer");
-  return assemble(idTime(parent), digest.subarray(0, RANDOM_BYTES));
+  const digest = hash("sha256", JSON.stringify([parent, ...parts]));
+  return assemble(idTime(parent), Uint8Array.fromHex(digest.slice(0, 2 * RANDOM_BYTES)));
 }
 
 /** The time that an id carries, in milliseconds since the epoch. */

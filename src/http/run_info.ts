@@ -42,7 +42,9 @@ async function answer(door: Door, triggerId: string, request: LaunchRequest): Pr
   const wait_s = waitOf(request);
   const runId = field(request, "run_id");
   if (wait_s === undefined || runId === undefined) return rejected();
-  let run = isId(runId) ? await getRun(door.store, runId) : undefined;
+  let run = isId(runId)
+    ? door.worker.pendingRun(runId) ?? await getRun(door.store, runId)
+    : undefined;
   if (run?.trigger_id !== triggerId) return problem(STATUS_CODE.NotFound);
   if (run.status === "pending" && wait_s > 0) {
     run = await waitForEnd(door, run, wait_s);

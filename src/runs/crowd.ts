@@ -7,9 +7,9 @@
 /** How many runs are performed at a time while launches crowd. */
 const CROWDED_CONCURRENCY = 1;
 /** So many runs may wait for a crowd to leave: what a burst of some seconds brings. */
-const BURST = 20_000;
+const BURST = 30_000;
 /** One more place for so many that wait beyond that: without it they would never catch up. */
-const BACKLOG_PER_PLACE = 250;
+const BACKLOG_PER_PLACE = 200;
 
 /** Tells a crowd that lasts from a burst: so many were there at once, in each of the last two windows. */
 export class Crowd {

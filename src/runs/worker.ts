@@ -79,8 +79,8 @@ export class Worker {
   readonly #heldMax: number;
   readonly #backlogMax: number;
   readonly #waiting = new Queue<WaitingRun>();
-  /** The runs that are in memory: waiting, or being performed. */
-  readonly #held = new Set<string>();
+  /** The runs that are in memory: announced, waiting, or being performed. */
+  readonly #held = new Map<string, Run | undefined>();
   readonly #performing = new Set<Promise<void>>();
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #abort = new AbortController();
@@ -126,7 +126,7 @@ export class Worker {
 
   /** Announces a run that is about to be accepted for this worker, so that no listing takes it. */
   expect(runId: string): void {
-    this.#held.add(runId);
+    this.#held.set(runId, undefined);
     this.#crowd.note(++this.#expected, performance.now());
   }
 
@@ -144,8 +144,14 @@ export class Worker {
       this.#held.delete(pending.run.id);
       return;
     }
+    this.#held.set(pending.run.id, pending.run);
     this.#waiting.push({ ...pending, repeated: false });
     this.#next();
+  }
+
+  /** A run that has not ended, if it is in memory. */
+  pendingRun(runId: string): Run | undefined {
+    return this.#held.get(runId);
   }
 
   /** Looks for pending runs that nobody has in memory. Returns at once. */
@@ -357,7 +363,7 @@ export class Worker {
       ),
     );
     for (const pending of own) {
-      this.#held.add(pending.run.id);
+      this.#held.set(pending.run.id, pending.run);
       this.#waiting.push({ ...pending, repeated: true });
     }
     this.#next();

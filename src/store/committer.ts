@@ -65,6 +65,8 @@ interface Prepared extends Waiting {
 export interface CommitterEvents {
   /** A batch was stored: how many changes it held and how long it took. */
   onCommit?(changes: number, duration_ms: number): void;
+  /** A key is about to be written: reads from now on see it as it will be, unless that fails. */
+  onWrite?(key: Deno.KvKey): void;
 }
 
 /** Stores changes in batches, in the order in which they come. */
@@ -241,21 +243,22 @@ export class Committer {
     for (const { list } of batch) {
       for (const write of list) {
         if (write.sharedAs === undefined) {
-          apply(operation, write);
+          this.#apply(operation, write);
           count++;
         } else shared.set(write.sharedAs, write);
       }
     }
-    for (const write of shared.values()) apply(operation, write);
+    for (const write of shared.values()) this.#apply(operation, write);
     if (count + shared.size === 0) return;
     const result = await operation.commit();
     if (!result.ok) throw new Error("Cannot store: the commit was refused without a check");
   }
-}
 
-function apply(operation: Deno.AtomicOperation, { key, value }: Write): void {
-  if (value === undefined) operation.delete(key);
-  else operation.set(key, value);
+  #apply(operation: Deno.AtomicOperation, { key, value }: Write): void {
+    this.#events.onWrite?.(key);
+    if (value === undefined) operation.delete(key);
+    else operation.set(key, value);
+  }
 }
 
 function sizeOf(
@@ -265,17 +268,25 @@ function sizeOf(
   let mutations = 0;
   let bytes = 0;
   let keyBytes = 0;
-  for (const { key, value, bytes: stated, sharedAs } of list) {
-    if (sharedAs !== undefined && shared.has(sharedAs)) continue;
-    let size = 0;
-    for (const part of key) size += (typeof part === "string" ? part.length : 9) + 2;
+  for (const write of list) {
+    if (write.sharedAs !== undefined && shared.has(write.sharedAs)) continue;
+    const size = keySize(write.key);
     mutations++;
     keyBytes += size;
-    bytes += size * 2;
-    if (value instanceof Uint8Array) bytes += value.length;
-    else if (value !== undefined) bytes += stated ?? VALUE_BYTES_DEFAULT;
+    bytes += size * 2 + valueSize(write);
   }
   return { mutations, bytes, keyBytes };
+}
+
+function keySize(key: Deno.KvKey): number {
+  let size = 0;
+  for (const part of key) size += (typeof part === "string" ? part.length : 9) + 2;
+  return size;
+}
+
+function valueSize({ value, bytes }: Write): number {
+  if (value === undefined) return 0;
+  return value instanceof Uint8Array ? value.length : bytes ?? VALUE_BYTES_DEFAULT;
 }
 
 /** Deno KV throws a TypeError for a value or a key over its limits, and tells them apart by text alone. */

@@ -65,12 +65,15 @@ export interface WorkerLease {
   until_ms: number;
 }
 
+/** The value of a key that only has to be there; bytes are stored as they are. */
+const LISTED = new Uint8Array();
+
 /** The writes that accept a run. The pending run comes last: with it the run exists. */
 export function acceptWrites(pending: PendingRun, body: Uint8Array): Write[] {
   const { run, actions } = pending;
   return [
     ...payloadWrites(run.id, body),
-    { key: keys.triggerRun(run.trigger_id, run.id), value: true, bytes: 16 },
+    { key: keys.triggerRun(run.trigger_id, run.id), value: LISTED },
     { key: keys.pending(run.id), value: pending, bytes: 2_048 + 1_024 * actions.length },
   ];
 }
@@ -107,13 +110,20 @@ export function removeRunWrites(run: Run): Write[] {
 
 /** Reads a run, pending or ended; undefined when there is none of this id, or none that is whole. */
 export async function getRun(store: Store, id: string): Promise<Run | undefined> {
-  const ended = await store.reads.read(keys.run(id));
-  if (ended !== null) return wholeRun(ended, keys.run(id));
+  const ended = await getEnded(store, id);
+  if (ended !== null) return ended;
   const pending = await store.reads.read(keys.pending(id));
   if (pending !== null) return wholePending(pending, keys.pending(id))?.run;
   // It may have ended between the two looks: at any time it is in one place, and never pending again.
-  const endedSince = await store.reads.read(keys.run(id));
-  return endedSince === null ? undefined : wholeRun(endedSince, keys.run(id));
+  return await getEnded(store, id) ?? undefined;
+}
+
+/** Reads an ended run; null when there is none, undefined when it is damaged. */
+function getEnded(store: Store, id: string): Promise<Run | null | undefined> {
+  return store.endedRuns.get(id, async () => {
+    const value = await store.reads.read(keys.run(id));
+    return value === null ? null : wholeRun(value, keys.run(id));
+  });
 }
 
 /** Reads a run that has not ended; undefined when it has, or never was, or is damaged. */

@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import { ConflictError } from "../errors.ts";
 import { Committer, type CommitterEvents } from "./committer.ts";
+import { EndedRuns } from "./ended_runs.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import { migrate } from "./migrations.ts";
 import { Reads } from "./reads.ts";
@@ -24,6 +25,7 @@ export interface Store extends AsyncDisposable {
   readonly committer: Committer;
   /** Reads single values, those together that are asked for at the same time. */
   readonly reads: Reads;
+  readonly endedRuns: EndedRuns;
   /** Whether the database answers. */
   probe(): Promise<boolean>;
   /** Waits for what is being written, then closes the database and frees the data folder. */
@@ -59,18 +61,24 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
     lock.close();
     throw error;
   }
-  return new OpenStore(kv, new Committer(kv, options.events), () => lock.close());
+  return new OpenStore(kv, options.events, () => lock.close());
 }
 
 class OpenStore implements Store {
   readonly reads: Reads;
+  readonly endedRuns = new EndedRuns();
+  readonly committer: Committer;
 
   constructor(
     readonly kv: Deno.Kv,
-    readonly committer: Committer,
+    events: CommitterEvents | undefined,
     private readonly release: () => void,
   ) {
     this.reads = new Reads(kv);
+    this.committer = new Committer(kv, {
+      ...events,
+      onWrite: (key) => this.endedRuns.written(key),
+    });
   }
 
   async probe(): Promise<boolean> {

@@ -5,6 +5,7 @@
  * @module
  */
 import { Committer, type CommitterEvents } from "../../src/store/committer.ts";
+import { EndedRuns } from "../../src/store/ended_runs.ts";
 import { Reads } from "../../src/store/reads.ts";
 import { openStore, type OpenStoreOptions, type Store } from "../../src/store/store.ts";
 import { temporaryFolder } from "../surroundings.ts";
@@ -58,7 +59,9 @@ export async function storeInMemory(
   events: CommitterEvents = {},
 ): Promise<Store> {
   const kv = watchedKv(await Deno.openKv(":memory:"), between);
-  const committer = new Committer(kv, events);
+  const endedRuns = new EndedRuns();
+  const onWrite = (key: Deno.KvKey) => endedRuns.written(key);
+  const committer = new Committer(kv, { ...events, onWrite });
   const close = async () => {
     await committer.drain();
     kv.close();
@@ -67,6 +70,7 @@ export async function storeInMemory(
     kv,
     committer,
     reads: new Reads(kv),
+    endedRuns,
     probe: () => Promise.resolve(true),
     close,
     [Symbol.asyncDispose]: close,

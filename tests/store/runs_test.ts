@@ -9,6 +9,7 @@ import {
   getRun,
   listPending,
   listTriggerRuns,
+  removeRunWrites,
   type Run,
 } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -119,3 +120,51 @@ Deno.test("pending runs are listed from the oldest", async () => {
   const listed = (await Array.fromAsync(listPending(store))).map(({ run }) => run.id);
   assertEquals(listed, made.toSorted());
 });
+
+Deno.test("an ended run is read from the database once, and no more when it is removed", async () => {
+  await using store = await storeInMemory();
+  const reads = countReads(store);
+  const run = await makeRun(store);
+  for (let poll = 0; poll < 3; poll++) assertEquals(await getRun(store, run.id), run);
+  assertEquals(reads.count, 1);
+
+  const changed: Run = { ...run, status: "error" };
+  await store.committer.write(endWrites(changed));
+  assertEquals(await getRun(store, run.id), changed);
+  await store.committer.write(removeRunWrites(changed));
+  assertEquals(await getRun(store, run.id), undefined);
+});
+
+Deno.test("a look that crosses with the removal of a run does not keep it", async () => {
+  await using store = await storeInMemory();
+  for (let turn = 0; turn < 50; turn++) {
+    const run = await makeRun(store);
+    const look = getRun(store, run.id);
+    const removal = store.committer.write(removeRunWrites(run));
+    const looks = [getRun(store, run.id), getRun(store, run.id)];
+    await Promise.all([look, removal, ...looks]);
+    assertEquals(await getRun(store, run.id), undefined);
+  }
+});
+
+Deno.test("of many ended runs the latest are kept in memory, not all", async () => {
+  await using store = await storeInMemory();
+  const runs = await Promise.all(Array.from({ length: 600 }, () => makeRun(store)));
+  for (const { id } of runs) await getRun(store, id);
+  const reads = countReads(store);
+  for (const run of runs.slice(-500)) assertEquals(await getRun(store, run.id), run);
+  assertEquals(reads.count, 0);
+  for (const run of runs.slice(0, 100)) assertEquals(await getRun(store, run.id), run);
+  assertEquals(reads.count, 100);
+});
+
+/** Counts how often single values are read from now on. */
+function countReads({ reads }: Store): { count: number } {
+  const counted = { count: 0 };
+  const read = reads.read.bind(reads);
+  reads.read = (key) => {
+    counted.count++;
+    return read(key);
+  };
+  return counted;
+}
