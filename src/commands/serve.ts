@@ -122,12 +122,12 @@ async function serve(options: ServeOptions): Promise<void> {
 
 async function warnOfLockedSecrets({ triggers }: Parts): Promise<void> {
   try {
-    const { locked, total } = await triggers.countLocked();
-    if (locked === 0) return;
+    const counted = await triggers.countLocked();
+    if (counted === "none" || counted.locked === 0) return;
     log.warn(
       "{locked} of {total} triggers refuse every request: their secrets cannot be decrypted with " +
         "this key. Start with the key that they were stored with, or give them anew",
-      { locked, total },
+      { ...counted },
     );
   } catch (error) {
     log.error("Cannot look through the triggers' secrets: {error}", { error });

@@ -15,6 +15,8 @@ export const FORMAT_VERSION = 2;
 export const keys = {
   /** Number: {@linkcode FORMAT_VERSION}. */
   format: (): Deno.KvKey => ["meta", "format"],
+  /** `SecretBox.fingerprint` of the keys that no trigger was locked with when all were last looked at. */
+  noneLocked: (): Deno.KvKey => ["meta", "none_locked"],
   /** `AdminToken`, by the SHA-256 of the token. */
   token: (hash: string): Deno.KvKey => ["token", hash],
   /** `Project`. */
@@ -29,7 +31,7 @@ export const keys = {
   delivery: (triggerId: string, hash: string): Deno.KvKey => ["delivery", triggerId, hash],
   /** `Run`, once it has ended. */
   run: (id: string): Deno.KvKey => ["run", id],
-  /** True, for each run of a trigger. */
+  /** Something, for each run of a trigger. */
   triggerRun: (triggerId: string, runId: string): Deno.KvKey => ["trigger_run", triggerId, runId],
   /** `PendingRun`: a run until it has ended. */
   pending: (runId: string): Deno.KvKey => ["pending", runId],

@@ -9,7 +9,9 @@ import type { ConditionEnvironment } from "../conditions/condition.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { parseWith } from "../schema.ts";
+import { keys } from "../store/keys.ts";
 import { getProject } from "../store/projects.ts";
+import { readValue } from "../store/reading.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../store/record.ts";
 import type { Store } from "../store/store.ts";
 import {
@@ -72,7 +74,7 @@ export class TriggerRegistry {
   /** A trigger as the API shows it, secrets masked; undefined when there is none of this id. */
   async get(id: string): Promise<Trigger | undefined> {
     const stored = await getStoredTrigger(this.#parts.store, id);
-    return stored && await maskSecrets(triggerOf(stored));
+    return stored && maskSecrets(triggerOf(stored));
   }
 
   /** One page of triggers as the API shows them, oldest first. */
@@ -80,8 +82,7 @@ export class TriggerRegistry {
     page: { after?: string; limit: number },
   ): Promise<{ triggers: Trigger[]; next: string | undefined }> {
     const { triggers, next } = await listStoredTriggers(this.#parts.store, page);
-    const shown = await Promise.all(triggers.map((stored) => maskSecrets(triggerOf(stored))));
-    return { triggers: shown, next };
+    return { triggers: triggers.map((stored) => maskSecrets(triggerOf(stored))), next };
   }
 
   /**
@@ -114,10 +115,10 @@ export class TriggerRegistry {
   update(id: string, change: (current: Trigger) => unknown): Promise<Trigger> {
     return this.#change(async () => {
       const stored = await this.#stored(id);
-      const opened = await openWhatOpens(triggerOf(stored), this.#parts.secrets, id);
+      const opened = openWhatOpens(triggerOf(stored), this.#parts.secrets, id);
       const { value: current } = opened;
-      const settings = await this.#check(change(await maskSecrets(current)), opened);
-      if (isSame(settings, current)) return await maskSecrets(current);
+      const settings = await this.#check(change(maskSecrets(current)), opened);
+      if (isSame(settings, current)) return maskSecrets(current);
       const updated_at = new Date(this.#parts.context.clock.now()).toISOString();
       return await this.#put({ ...settings, id, created_at: stored.created_at, updated_at });
     }, id);
@@ -130,17 +131,24 @@ export class TriggerRegistry {
     }, id);
   }
 
-  /** Counts the triggers, and those among them with secrets that cannot be decrypted with this key. */
-  async countLocked(): Promise<{ locked: number; total: number }> {
-    const { secrets, context } = this.#parts;
+  /**
+   * Counts the triggers, and those among them with secrets that cannot be decrypted with this key. Where
+   * none was locked at an earlier look with the same keys, none is now, and all are not looked at again.
+   */
+  async countLocked(): Promise<{ locked: number; total: number } | "none"> {
+    const { store, secrets, context } = this.#parts;
+    const noneLockedWith = await readValue(store.kv, keys.noneLocked());
+    if (noneLockedWith === secrets.fingerprint) return "none";
     let locked = 0;
     let total = 0;
     for await (const stored of this.#all()) {
-      if (context.signal.aborted) break;
-      const opened = await openWhatOpens(stored.settings, secrets, stored.id);
+      if (context.signal.aborted) return { locked, total };
+      const opened = openWhatOpens(stored.settings, secrets, stored.id);
       if (opened.locked.length > 0) locked++;
       total++;
     }
+    const key = keys.noneLocked();
+    await store.committer.write([locked > 0 ? { key } : { key, value: secrets.fingerprint }]);
     return { locked, total };
   }
 
@@ -154,8 +162,8 @@ export class TriggerRegistry {
     const { store, secrets } = this.#parts;
     let count = 0;
     for await (const stored of this.#all()) {
-      const settings = await openSecrets(stored.settings, secrets, stored.id);
-      const sealed = await sealSecrets(settings, secrets, stored.id);
+      const settings = openSecrets(stored.settings, secrets, stored.id);
+      const sealed = sealSecrets(settings, secrets, stored.id);
       await putStoredTrigger(store, { ...stored, settings: sealed });
       count++;
     }
@@ -177,7 +185,7 @@ export class TriggerRegistry {
     const { store, secrets, context } = this.#parts;
     const stored = await getStoredTrigger(store, id);
     if (stored === undefined) return undefined;
-    const { value: trigger, locked } = await openWhatOpens(triggerOf(stored), secrets, id);
+    const { value: trigger, locked } = openWhatOpens(triggerOf(stored), secrets, id);
     const prepared = prepareTrigger(trigger, context, locked);
     if (version === this.#version) {
       this.#prepared.set(id, prepared);
@@ -198,7 +206,7 @@ export class TriggerRegistry {
           `Expected "${current.value.id}", found "${parsed.id}": a trigger keeps its id for ever`,
       }]);
     }
-    const settings = await unmaskSecrets(parsed, current, "the trigger");
+    const settings = unmaskSecrets(parsed, current, "the trigger");
     reviewTrigger(settings, "the trigger");
     if (!await getProject(this.#parts.store, settings.project)) {
       throw new InvalidInputError("the trigger", [{
@@ -212,7 +220,7 @@ export class TriggerRegistry {
   async #put(trigger: Trigger): Promise<Trigger> {
     const { store, secrets } = this.#parts;
     const { id, name, created_at, updated_at } = trigger;
-    const settings = await sealSecrets(settingsOf(trigger), secrets, id);
+    const settings = sealSecrets(settingsOf(trigger), secrets, id);
     const record = { id, name, created_at, updated_at, settings };
     const bytes = recordBytes(record);
     if (bytes > RECORD_BYTES_MAX) {
@@ -222,7 +230,7 @@ export class TriggerRegistry {
       }]);
     }
     await putStoredTrigger(store, record);
-    return await maskSecrets(trigger);
+    return maskSecrets(trigger);
   }
 
   async #stored(id: string): Promise<StoredTrigger> {

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 import { HooklaunchError, InvalidInputError, type Problem } from "../errors.ts";
 import { pointer } from "../schema.ts";
 import { readSecretKeys } from "./secret_key.ts";
@@ -12,8 +13,11 @@ import { readSecretKeys } from "./secret_key.ts";
 /** What the API shows in place of a stored secret. Writing it back keeps what is stored. */
 export const SECRET_MASK = "********";
 
+const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
-const CIPHERTEXT_PREFIX = "aes-256-gcm:";
+const TAG_BYTES = 16;
+const CIPHERTEXT_PREFIX = `${CIPHER}:`;
+const encoder = new TextEncoder();
 const ENV_REFERENCE = /^\{env:[^}]*\}$/;
 
 /** A stored secret cannot be decrypted: the key is another one, or what is stored was changed or moved. */
@@ -23,10 +27,12 @@ export class LockedSecretError extends HooklaunchError {
 
 /** Encrypts and decrypts secrets with AES-256-GCM (NIST SP 800-38D). */
 export interface SecretBox {
+  /** Tells its keys from others, and nothing else of them. */
+  readonly fingerprint: string;
   /** @param owner the id of what the secret belongs to; it decrypts for this owner alone */
-  seal(secret: string, owner: string): Promise<string>;
+  seal(secret: string, owner: string): string;
   /** @throws {LockedSecretError} when the key is another one, or the text was changed or moved */
-  open(sealed: string, owner: string): Promise<string>;
+  open(sealed: string, owner: string): string;
 }
 
 /**
@@ -40,25 +46,16 @@ export async function openSecretBox(
   folder: string,
   fromEnvironment: string | undefined,
 ): Promise<SecretBox> {
-  const raw = await readSecretKeys(folder, fromEnvironment);
-  const [current, ...previous] = await Promise.all(raw.map(importKey));
+  const all = await readSecretKeys(folder, fromEnvironment);
+  const [current, ...previous] = all;
   if (current === undefined) throw new RangeError("Cannot encrypt without a key");
   return {
-    async seal(secret, owner) {
-      const iv = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
-      const sealed = new Uint8Array(
-        await crypto.subtle.encrypt(
-          { name: "AES-GCM", iv, additionalData: new TextEncoder().encode(owner) },
-          current,
-          new TextEncoder().encode(secret),
-        ),
-      );
-      return CIPHERTEXT_PREFIX + new Uint8Array([...iv, ...sealed]).toBase64();
-    },
-    async open(sealed, owner) {
+    fingerprint: all.map(fingerprintOf).join(" "),
+    seal: (secret, owner) => encrypt(secret, owner, current),
+    open(sealed, owner) {
       // While a key is being changed, some secrets are still under the one before.
       for (const key of [current, ...previous]) {
-        const plain = await decrypt(sealed, owner, key);
+        const plain = decrypt(sealed, owner, key);
         if (plain !== undefined) return plain;
       }
       throw new LockedSecretError("Cannot decrypt a secret: was it stored with another key?");
@@ -66,35 +63,41 @@ export async function openSecretBox(
   };
 }
 
-function importKey(raw: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
-  return crypto.subtle.importKey("raw", raw, "AES-GCM", false, ["encrypt", "decrypt"]);
+function fingerprintOf(key: Uint8Array): string {
+  return createHmac("sha256", key).update("fingerprint of a secret key").digest("hex");
+}
+
+function encrypt(secret: string, owner: string, key: Uint8Array): string {
+  const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
+  const cipher = createCipheriv(CIPHER, key, nonce).setAAD(encoder.encode(owner));
+  const sealed = [nonce, cipher.update(secret, "utf8"), cipher.final(), cipher.getAuthTag()];
+  return CIPHERTEXT_PREFIX + Uint8Array.from(sealed.flatMap((part) => [...part])).toBase64();
 }
 
 /** Undefined when the key is another one, or the text was changed or moved. */
-async function decrypt(sealed: string, owner: string, key: CryptoKey): Promise<string | undefined> {
+function decrypt(sealed: string, owner: string, key: Uint8Array): string | undefined {
   try {
     const bytes = Uint8Array.fromBase64(sealed.slice(CIPHERTEXT_PREFIX.length));
-    const iv = bytes.subarray(0, NONCE_BYTES);
-    const parameters = { name: "AES-GCM", iv, additionalData: new TextEncoder().encode(owner) };
-    const plain = await crypto.subtle.decrypt(parameters, key, bytes.subarray(NONCE_BYTES));
-    return new TextDecoder().decode(plain);
+    const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), {
+      authTagLength: TAG_BYTES,
+    });
+    decipher.setAAD(encoder.encode(owner)).setAuthTag(bytes.subarray(-TAG_BYTES));
+    const text = bytes.subarray(NONCE_BYTES, -TAG_BYTES);
+    return decipher.update(text, undefined, "utf8") + decipher.final("utf8");
   } catch {
-    // WebCrypto says no more than that the tag does not fit.
+    // It says no more than that the tag does not fit.
     return undefined;
   }
 }
 
 /** Changes every secret in a value by a function that gets the secret and the pointer to it. */
-export async function mapSecrets<T>(
-  value: T,
-  change: (secret: string, at: string) => Promise<string> | string,
-): Promise<T> {
+export function mapSecrets<T>(value: T, change: (secret: string, at: string) => string): T {
   // The shape stays as it is: only strings are replaced by strings.
-  return await walk(value, "", false, change) as T;
+  return walk(value, "", false, change) as T;
 }
 
 /** Encrypts the literal secrets of a value. */
-export function sealSecrets<T>(value: T, box: SecretBox, owner: string): Promise<T> {
+export function sealSecrets<T>(value: T, box: SecretBox, owner: string): T {
   return mapSecrets(value, (secret) => isReference(secret) ? secret : box.seal(secret, owner));
 }
 
@@ -103,7 +106,7 @@ export function sealSecrets<T>(value: T, box: SecretBox, owner: string): Promise
  *
  * @throws {LockedSecretError} when one of them cannot be decrypted
  */
-export function openSecrets<T>(value: T, box: SecretBox, owner: string): Promise<T> {
+export function openSecrets<T>(value: T, box: SecretBox, owner: string): T {
   return mapSecrets(value, (secret) => isReference(secret) ? secret : box.open(secret, owner));
 }
 
@@ -116,16 +119,12 @@ export interface Opened<T> {
 }
 
 /** Decrypts what can be decrypted of what {@linkcode sealSecrets} encrypted. */
-export async function openWhatOpens<T>(
-  value: T,
-  box: SecretBox,
-  owner: string,
-): Promise<Opened<T>> {
+export function openWhatOpens<T>(value: T, box: SecretBox, owner: string): Opened<T> {
   const locked: string[] = [];
-  const opened = await mapSecrets(value, async (secret, at) => {
+  const opened = mapSecrets(value, (secret, at) => {
     if (isReference(secret)) return secret;
     try {
-      return await box.open(secret, owner);
+      return box.open(secret, owner);
     } catch (error) {
       if (!(error instanceof LockedSecretError)) throw error;
       locked.push(at);
@@ -136,7 +135,7 @@ export async function openWhatOpens<T>(
 }
 
 /** Puts the mask in place of the literal secrets of a value. */
-export function maskSecrets<T>(value: T): Promise<T> {
+export function maskSecrets<T>(value: T): T {
   return mapSecrets(value, (secret) => isReference(secret) ? secret : SECRET_MASK);
 }
 
@@ -148,14 +147,14 @@ export function maskSecrets<T>(value: T): Promise<T> {
  * @param stored the value that is stored, its secrets in clear; undefined when there is none
  * @throws {InvalidInputError} where the mask stands for nothing, or for a secret that is locked
  */
-export async function unmaskSecrets<T>(
+export function unmaskSecrets<T>(
   value: T,
   stored: Opened<unknown> | undefined,
   what: string,
-): Promise<T> {
+): T {
   const bySettings = new Map<string, StoredSecret>();
   const byPlace = new Map<string, StoredSecret>();
-  await mapSecrets(stored?.value, (secret, at) => {
+  mapSecrets(stored?.value, (secret, at) => {
     const { settings, type } = holderOf(stored?.value, at);
     const known = { secret, isLocked: stored?.locked.includes(at) ?? false };
     bySettings.set(`${settings} ${at.slice(at.lastIndexOf("/secrets/"))}`, known);
@@ -163,7 +162,7 @@ export async function unmaskSecrets<T>(
     return secret;
   });
   const problems: Problem[] = [];
-  const unmasked = await mapSecrets(value, (secret, at) => {
+  const unmasked = mapSecrets(value, (secret, at) => {
     if (secret !== SECRET_MASK) return secret;
     const { settings, type } = holderOf(value, at);
     const kept = bySettings.get(`${settings} ${at.slice(at.lastIndexOf("/secrets/"))}`) ??
@@ -199,24 +198,20 @@ function holderOf(value: unknown, at: string): { settings: string; type: string 
   return { settings: JSON.stringify(settings), type: String(others.type) };
 }
 
-async function walk(
+function walk(
   value: unknown,
   at: string,
   secret: boolean,
-  change: (secret: string, at: string) => Promise<string> | string,
-): Promise<unknown> {
-  if (typeof value === "string") return secret ? await change(value, at) : value;
+  change: (secret: string, at: string) => string,
+): unknown {
+  if (typeof value === "string") return secret ? change(value, at) : value;
   if (Array.isArray(value)) {
-    return await Promise.all(
-      value.map((element, index) => walk(element, at + pointer(index), secret, change)),
-    );
+    return value.map((element, index) => walk(element, at + pointer(index), secret, change));
   }
   if (typeof value !== "object" || value === null) return value;
-  const entries = await Promise.all(
-    Object.entries(value).map(async ([name, inner]) =>
-      // An element of the list may be the secret itself, or say beside it when it ends.
-      [name, await walk(inner, at + pointer(name), isSecretField(name, secret), change)] as const
-    ),
+  const entries = Object.entries(value).map(([name, inner]) =>
+    // An element of the list may be the secret itself, or say beside it when it ends.
+    [name, walk(inner, at + pointer(name), isSecretField(name, secret), change)] as const
   );
   return Object.fromEntries(entries);
 }

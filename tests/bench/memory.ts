@@ -43,7 +43,13 @@ export async function measureMemory(bench: Bench): Promise<void> {
 
 async function idleMib(bench: Bench, stock: Stock): Promise<number> {
   await using data = await bench.data(stock);
-  await using server = spawnServe(bench, data.path);
+  // The first start with a key looks through the secrets of all triggers, those after it do not.
+  await idleMibOf(bench, data.path);
+  return await idleMibOf(bench, data.path);
+}
+
+async function idleMibOf(bench: Bench, data: string): Promise<number> {
+  await using server = spawnServe(bench, data);
   const { port } = server;
   while (!await fetch(`http://127.0.0.1:${port}/healthz`).then((r) => r.text(), () => undefined)) {
     await pause(50);

@@ -22,6 +22,9 @@ export interface Server extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
+const START = config.tasks.start.command.split(" ");
+/** What the service is told of its memory, wherever it runs. */
+const V8_FLAGS = START.filter((word) => word.startsWith("--v8-flags="));
 const ROOT = new URL("../../", import.meta.url).pathname;
 const STOP_WITHIN_MS = 20_000;
 const START_WITHIN_MS = 60_000;
@@ -44,10 +47,9 @@ export function startFloor(
 /** Starts the command `serve` on a data folder, as `deno task start` does. It may not listen yet. */
 export function spawnServe(bench: Bench, data: string): Server {
   const port = freePort();
-  const words = config.tasks.start.command.split(" ");
   const isVariable = (word: string) => /^[A-Z_]+=/.test(word);
-  const [command = "deno", ...args] = words.filter((word) => !isVariable(word));
-  const variables = words.filter(isVariable).map((word) => word.split("=", 2));
+  const [command = "deno", ...args] = START.filter((word) => !isVariable(word));
+  const variables = START.filter(isVariable).map((word) => word.split("=", 2));
   // The hourly cleanup, should it come just now, is to find nothing.
   const kept = ["--retention-days", "3650"];
   const flags = ["--dev", "--port", String(port), "--data", data, "--log-level", "error", ...kept];
@@ -120,7 +122,7 @@ export async function settled(port: number, within_ms: number): Promise<boolean>
 
 async function startScript(bench: Bench, name: string, args: string[]): Promise<Server> {
   const child = bench.spawn(Deno.execPath(), {
-    args: ["run", "--allow-all", new URL(name, import.meta.url).href, ...args],
+    args: ["run", ...V8_FLAGS, "--allow-all", new URL(name, import.meta.url).href, ...args],
     stdin: "piped",
     stdout: "piped",
   });

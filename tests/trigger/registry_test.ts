@@ -349,21 +349,21 @@ Deno.test("what launches see is the trigger as it was last changed", async () =>
 
 Deno.test("a launch that looks while a trigger changes does not keep the old one for the next", async () => {
   await using store = await storeInMemory();
-  const gate = Promise.withResolvers<void>();
-  const box = await openSecretBox("/nowhere", KEY);
-  let opened = 0;
-  const secrets: SecretBox = {
-    seal: (secret, owner) => box.seal(secret, owner),
-    async open(sealed, owner) {
-      if (opened++ === 0) await gate.promise;
-      return await box.open(sealed, owner);
-    },
-  };
-  const triggers = await openRegistry(store, { secrets });
+  const triggers = await openRegistry(store);
   await triggers.create(written({ id: ID, conditions: [TOKEN] }));
   // This launch has read the trigger, and is slow to make it ready.
+  const gate = Promise.withResolvers<void>();
+  const { promise: hasRead, resolve: read } = Promise.withResolvers<void>();
+  const get = store.kv.get.bind(store.kv);
+  store.kv.get = async <T>(key: Deno.KvKey) => {
+    const entry = await get<T>(key);
+    store.kv.get = get;
+    read();
+    await gate.promise;
+    return entry;
+  };
   const slow = preparedSecrets(triggers, ID);
-  while (opened === 0) await new Promise((resolve) => setTimeout(resolve, 0));
+  await hasRead;
   await edit(triggers, ID, { conditions: [{ ...TOKEN, secrets: ["new"] }] });
   gate.resolve();
   assertEquals(await slow, [SECRET]);
@@ -438,6 +438,29 @@ Deno.test("new secrets unlock a trigger, masks of the lost ones do not", async (
   assertEquals((await triggers.prepared(id))?.locked, undefined);
   assertEquals(await preparedSecrets(triggers, id), ["new", "{env:NEW}"]);
   assertEquals(await triggers.countLocked(), { locked: 0, total: 2 });
+});
+
+Deno.test("all triggers are looked at once for each set of keys, and each time while one is locked", async () => {
+  await using store = await storeInMemory();
+  const key = await openSecretBox("/nowhere", KEY);
+  const other = await openSecretBox("/nowhere", OTHER);
+  const both = await openSecretBox("/nowhere", `${OTHER},${KEY}`);
+  const count = async (secrets: SecretBox) =>
+    await (await openRegistry(store, { secrets })).countLocked();
+  const { id } = await (await openRegistry(store)).create(written({ conditions: [TOKEN] }));
+
+  assertEquals(await count(key), { locked: 0, total: 1 });
+  assertEquals(await count(key), "none");
+  for (let start = 0; start < 2; start++) assertEquals(await count(other), { locked: 1, total: 1 });
+  assertEquals(await count(both), { locked: 0, total: 1 });
+  assertEquals(await count(both), "none");
+
+  // What is stored with another key meanwhile is found with the first.
+  assertEquals(await count(key), { locked: 0, total: 1 });
+  const renewed = await openRegistry(store, { secrets: other });
+  assertEquals(await renewed.countLocked(), { locked: 1, total: 1 });
+  await edit(renewed, id, { conditions: [{ ...TOKEN, secrets: ["new"] }] });
+  assertEquals(await count(key), { locked: 1, total: 1 });
 });
 
 Deno.test("the key cannot be changed while a secret is locked, and nothing is lost by trying", async () => {
