@@ -21,7 +21,9 @@ const SLOW_MS = 100;
 export const IN_ONE_PIECE_BYTES_MAX = 16 * 1024;
 
 /** The room that is there for the first bytes of a body in a stream; it counts as they come. */
-const FIRST_BYTES_MAX = 4 * 1024;
+const FIRST_BYTES_MAX = 16 * 1024;
+/** So many times larger is the room for what comes behind that. */
+const GROWTH = 4;
 /**
  * Room behind what a body may take. By it is seen that one is too long; and Deno 2.9 reads the line of
  * a chunk's length into the same buffer, and waits for ever where this is too short for it.
@@ -151,7 +153,7 @@ function givenUp(isHurried: boolean): ReadBody {
 /**
  * Reads to the end, unless there is more than the limit or no memory for it. The bytes come straight
  * into one buffer that grows with them: what a sender announces takes no memory, nor do many chunks of
- * one byte more than twice theirs.
+ * one byte more than four times theirs.
  *
  * @param length the length that was declared
  */
@@ -167,7 +169,7 @@ async function readAll(
   let size = 0;
   for (;;) {
     if (size > room) {
-      room = Math.min(most, Math.max(FIRST_BYTES_MAX, 2 * size));
+      room = Math.min(most, Math.max(FIRST_BYTES_MAX, GROWTH * size));
       if (size > 0 && !hold(room)) return await giveUp(reader, "no_memory");
       const larger = new Uint8Array(room + SPARE_BYTES);
       larger.set(buffer.subarray(0, size));
