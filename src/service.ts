@@ -17,6 +17,8 @@ export type { Parts } from "./parts.ts";
 export type { ServiceSettings, Surroundings } from "./settings.ts";
 
 const READY_TIMEOUT_MS = 1_000;
+/** How many new connections wait in the kernel. The start of one more is lost, and tried again after a second. */
+const CONNECTIONS_WAITING_MAX = 4_096;
 
 /** A service that runs. */
 export class Service {
@@ -166,7 +168,8 @@ function listen(
     metrics,
     isReady: () => isReady(parts),
   });
-  const options = { hostname: settings.host, port: settings.port, onListen() {} };
+  const { host: hostname, port } = settings;
+  const options = { hostname, port, tcpBacklog: CONNECTIONS_WAITING_MAX, onListen() {} };
   const handler: Deno.ServeHandler<Deno.NetAddr> = (request, info) => app.fetch(request, info);
   return settings.tls
     ? Deno.serve({ ...options, ...settings.tls }, handler)

@@ -5,6 +5,11 @@
  */
 import { temporaryFolder } from "../surroundings.ts";
 
+/** What h2load says when it sends nothing more. */
+const STOPPED = "Stopped all clients";
+/** How long it may take then. */
+const END_WITHIN_MS = 5_000;
+
 /** What is sent, and for how long. */
 export interface LoadSettings {
   /** Each sends the next launch as soon as it has the answer to the one before. */
@@ -32,23 +37,23 @@ export async function load(
   const data = `${folder.path}/body`;
   const log = `${folder.path}/log`;
   await Deno.writeFile(data, body);
-  const { success, stdout, stderr } = await new Deno.Command("sh", {
-    args: [
-      "-c",
-      'exec h2load "$@"',
-      "h2load",
-      "--h1",
-      "--threads=1",
-      `--clients=${connections}`,
-      `--duration=${duration_s}`,
-      `--data=${data}`,
-      `--log-file=${log}`,
-      url,
-    ],
-  }).output();
-  const decoder = new TextDecoder();
-  const printed = decoder.decode(stdout);
-  if (!success) throw new Error(`h2load failed:\n${printed}${decoder.decode(stderr)}`);
+  const printed = await printedBy(
+    new Deno.Command("sh", {
+      args: [
+        "-c",
+        'exec h2load "$@" 2>&1',
+        "h2load",
+        "--h1",
+        "--threads=1",
+        `--clients=${connections}`,
+        `--duration=${duration_s}`,
+        `--data=${data}`,
+        `--log-file=${log}`,
+        url,
+      ],
+      stdout: "piped",
+    }).spawn(),
+  );
   const loaded: Loaded = { taken: [], refused: [], others: new Map() };
   await readLog(log, loaded);
   for (const kind of ["errored", "timeout"]) {
@@ -56,6 +61,25 @@ export async function load(
     if (count > 0) loaded.others.set(kind, count);
   }
   return loaded;
+}
+
+/**
+ * What h2load prints. A connection that comes about after its time is never ended by it, and it waits for
+ * that one for ever: then it is ended. What was answered is in its log already.
+ *
+ * @throws {Error} when it fails
+ */
+async function printedBy(child: Deno.ChildProcess): Promise<string> {
+  let printed = "";
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
+    printed += text;
+    if (printed.includes(STOPPED)) timer ??= setTimeout(() => child.kill("SIGKILL"), END_WITHIN_MS);
+  }
+  const { success } = await child.status;
+  clearTimeout(timer);
+  if (!success && !printed.includes(STOPPED)) throw new Error(`h2load failed:\n${printed}`);
+  return printed;
 }
 
 /** Reads lines of three fields: the moment of the request, the status, microseconds to the answer. */
