@@ -155,12 +155,12 @@ const cases: Case[] = [
       const secret = join(fixture.folder, "secret");
       await Deno.writeTextFile(secret, "s3cr3t\n");
       await Deno.writeTextFile(join(fixture.folder, "7"), "7\n");
-      const { id, status } = await fixture.run(
+      const { id, status, reason } = await fixture.run(
         `cd /valohai/control; rm stdout stderr; ln -s ${secret} stderr; ln -s /dev/zero stdout
-         ln -s ${fixture.folder}/7 exit_code; ln -s ${secret} log; sleep 1; rm exit_code; exit 0`,
+         ln -s ${fixture.folder}/7 exit_code; ln -sf ${secret} log; sleep 1; rm exit_code; exit 0`,
         fields,
       );
-      assertEquals(status, "complete");
+      assertEquals([status, reason], ["complete", undefined]);
       const { lines } = await fixture.engine.log(id);
       assertEquals(lines, []);
       assertEquals(textOf(secret), "s3cr3t\n");
