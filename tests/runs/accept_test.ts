@@ -33,7 +33,8 @@ for (const body of [new Uint8Array(), new TextEncoder().encode("hello"), LARGE])
     await using open = await openTestStore();
     const clock = new TestClock(Date.UTC(2026, 0, 2, 3, 4, 5));
     const actions = [{ type: "run_execution", step: "train" }, { type: "fetch_repository" }];
-    const { acceptor, worker } = openDesk(open.store, { clock });
+    await using desk = openDesk(open.store, { clock });
+    const { acceptor, worker } = desk;
     const run = runOf(
       await acceptor.accept(launchOf({ body, actions, contentType: "text/plain" })),
     );
@@ -66,7 +67,8 @@ for (const body of [new Uint8Array(), new TextEncoder().encode("hello"), LARGE])
 
 Deno.test("a launch without a content type has none, and a replay names what it repeats", async () => {
   await using store = await storeInMemory();
-  const { acceptor } = openDesk(store);
+  await using desk = openDesk(store);
+  const { acceptor } = desk;
   const first = runOf(await acceptor.accept(launchOf()));
   assertEquals(Object.hasOwn(first.payload, "content_type"), false);
   assertEquals(Object.hasOwn(first, "replay_of"), false);
@@ -80,7 +82,8 @@ Deno.test("launches that come together are stored together, each as a run of its
     commits++;
     return store();
   });
-  const { acceptor } = openDesk(store);
+  await using desk = openDesk(store);
+  const { acceptor } = desk;
   const launches = Array.from({ length: 500 }, (_, index) => launchOf({ remoteIp: String(index) }));
   const runs = (await Promise.all(launches.map((launch) => acceptor.accept(launch)))).map(runOf);
   assertLess(commits, 20);
@@ -91,7 +94,8 @@ Deno.test("launches that come together are stored together, each as a run of its
 
 Deno.test("a large payload that a quota refuses leaves nothing behind", async () => {
   await using store = await storeInMemory();
-  const { acceptor } = openDesk(store);
+  await using desk = openDesk(store);
+  const { acceptor } = desk;
   const launch = launchOf({ body: LARGE, quotas: [{ period: 60, quota: 1 }] });
   // All three are uploaded before the quota is counted: at first each of them could be the one.
   const answers = await Promise.all([1, 2, 3].map(() => acceptor.accept(launch)));
@@ -108,7 +112,8 @@ Deno.test("a large payload is not even written when a quota is used up already",
     commits++;
     return store();
   });
-  const { acceptor } = openDesk(store);
+  await using desk = openDesk(store);
+  const { acceptor } = desk;
   const quotas = [{ period: 60, quota: 1 }];
   await acceptor.accept(launchOf({ quotas }));
   commits = 0;
@@ -133,7 +138,8 @@ for (const { name, body, failing } of failures) {
     await using store = await storeInMemory((_commit, store) =>
       failing(++commit) ? Promise.reject(new TypeError("disk is full")) : store()
     );
-    const { acceptor, worker } = openDesk(store);
+    await using desk = openDesk(store);
+    const { acceptor, worker } = desk;
     const error = await assertRejects(
       () => acceptor.accept(launchOf({ body, quotas: [{ period: 60, quota: 1 }] })),
       UnavailableError,
@@ -152,13 +158,14 @@ Deno.test("an acceptance that is stored although the database reports a failure 
     return result;
   });
   const performed: string[] = [];
-  const { acceptor, worker } = openDesk(store, {
+  await using desk = openDesk(store, {
     perform: async ({ run }) => {
       assertEquals(await payloadOf(store, run), LARGE);
       performed.push(run.id);
       return [];
     },
   });
+  const { acceptor, worker } = desk;
   await assertRejects(() => acceptor.accept(launchOf({ body: LARGE })), UnavailableError);
   const [id = ""] = await storedUnder(store, "pending");
   worker.claim();
@@ -170,10 +177,11 @@ Deno.test("an acceptance that is stored although the database reports a failure 
 Deno.test("when so many runs are pending that no more fit, a launch is turned away", async () => {
   await using store = await storeInMemory();
   const ends = Promise.withResolvers<void>();
-  const { acceptor, worker } = openDesk(store, {
+  await using desk = openDesk(store, {
     backlogMax: 3,
     perform: () => ends.promise.then(() => []),
   });
+  const { acceptor, worker } = desk;
   for (let turn = 0; turn < 3; turn++) {
     assertEquals(worker.isFull, false);
     await acceptor.accept(launchOf());
@@ -193,7 +201,8 @@ Deno.test("while the disk is nearly full a launch is turned away, and uses up no
   await using store = await storeInMemory();
   const space = { isShort: true };
   const clock = new TestClock();
-  const { worker } = openDesk(store, { clock });
+  await using desk = openDesk(store, { clock });
+  const { worker } = desk;
   const acceptor = new Acceptor({
     store,
     clock,

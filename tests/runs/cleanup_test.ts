@@ -77,7 +77,8 @@ async function makeRun(
   clock: TestClock,
   { size = 5, ends = true }: { size?: number; ends?: boolean } = {},
 ): Promise<Run> {
-  const { acceptor } = openDesk(store, { clock });
+  await using desk = openDesk(store, { clock });
+  const { acceptor } = desk;
   const answer = await acceptor.accept(launchOf({ body: new Uint8Array(size).fill(7) }));
   if (!("run" in answer)) throw new Error("The launch was refused");
   if (ends) await store.committer.write(endWrites({ ...answer.run, status: "completed" }));
@@ -278,7 +279,8 @@ Deno.test("what is kept of a trigger goes after the trigger, in small steps, and
   const clock = new TestClock();
   const [stays = "", goes = "", ...others] = await makeTriggers(store, clock, 5);
   const triggerLog = new TriggerLog(store, clock);
-  const { acceptor } = openDesk(store, { clock });
+  await using desk = openDesk(store, { clock });
+  const { acceptor } = desk;
   const quotas = [{ period: 60, quota: 1_000 }, { period: 31_536_000, quota: 1_000 }];
   for (const triggerId of [stays, goes]) {
     for (let index = 0; index < 60; index++) {

@@ -3,7 +3,6 @@ import { assert, assertEquals } from "@std/assert";
 import type { WorkerParts } from "../../src/runs/worker.ts";
 import { keys } from "../../src/store/keys.ts";
 import { getRun, type Run } from "../../src/store/runs.ts";
-import type { Store } from "../../src/store/store.ts";
 import { storeInMemory } from "../store/fixture.ts";
 import { eventually } from "../surroundings.ts";
 import {
@@ -13,19 +12,10 @@ import {
   openDesk,
   pendingIds,
   pendingOf,
+  startDesk,
   storePending,
   TRIGGER_ID,
 } from "./fixture.ts";
-
-/** A worker that is started, and closed at the end of its scope. */
-async function startDesk(
-  store: Store,
-  parts: Partial<WorkerParts>,
-): Promise<Desk & AsyncDisposable> {
-  const desk = openDesk(store, parts);
-  await desk.worker.start();
-  return { ...desk, [Symbol.asyncDispose]: () => desk.worker.close(0) };
-}
 
 async function accept({ acceptor }: Desk): Promise<string> {
   const answer = await acceptor.accept(launchOf());
@@ -166,7 +156,8 @@ Deno.test("a damaged window counts nothing, and counts again from then on", asyn
   const quotas = [{ period: 60, quota: 2 }];
   for (const value of [7, { total: "many", slots: [] }, { total: 1, slots: "x" }]) {
     await store.kv.set(keys.rate(TRIGGER_ID, 60), value);
-    const { acceptor } = openDesk(store);
+    await using desk = openDesk(store);
+    const { acceptor } = desk;
     const answers = [];
     for (let turn = 0; turn < 3; turn++) answers.push(await acceptor.accept(launchOf({ quotas })));
     assertEquals(answers.map((answer) => "run" in answer), [true, true, false]);

@@ -33,16 +33,13 @@ export function launchOf(parts: Partial<Launch> = {}): Launch {
 /** Takes a run on and never ends it. */
 export const neverEnds: Perform = () => new Promise(() => {});
 
-/** A worker and the acceptor that feeds it. */
-export interface Desk {
+/** A worker and the acceptor that feeds it. The worker is closed at the end of its scope. */
+export interface Desk extends AsyncDisposable {
   acceptor: Acceptor;
   worker: Worker;
 }
 
-/**
- * Puts an acceptor and a worker on a store, as the service does. They need no closing unless the worker
- * is started.
- */
+/** Puts an acceptor and a worker on a store, as the service does. The worker is not started. */
 export function openDesk(store: Store, parts: Partial<WorkerParts> = {}): Desk {
   const clock = parts.clock ?? new TestClock();
   const worker = new Worker({
@@ -53,7 +50,14 @@ export function openDesk(store: Store, parts: Partial<WorkerParts> = {}): Desk {
   });
   const quotas = new Quotas(store, clock);
   const acceptor: Acceptor = new Acceptor({ store, clock, worker, quotas });
-  return { acceptor, worker };
+  return { acceptor, worker, [Symbol.asyncDispose]: () => worker.close(0) };
+}
+
+/** Puts an acceptor and a worker on a store, and starts the worker. */
+export async function startDesk(store: Store, parts: Partial<WorkerParts> = {}): Promise<Desk> {
+  const desk = openDesk(store, parts);
+  await desk.worker.start();
+  return desk;
 }
 
 /** A run as a worker of another life has accepted it. */

@@ -63,6 +63,7 @@ Deno.test("no span holds more than a quota, and nothing is refused without need,
         if (restart !== "none") {
           // A launch that is under way when the store closes is accepted or not, and told which.
           const cutOff = restart === "busy" ? accept().catch(() => undefined) : undefined;
+          await desk.worker.close(0);
           desk = openDesk(await open.reopen(), { clock });
           const answer = await cutOff;
           if (answer && "run" in answer) accepted_ms.push(clock.time_ms);
@@ -77,6 +78,7 @@ Deno.test("no span holds more than a quota, and nothing is refused without need,
           );
         }
       }
+      await desk.worker.close(0);
       for (const { period, quota } of quotas) {
         assertLessOrEqual(mostWithin(period * 1_000, accepted_ms), quota);
       }
@@ -88,7 +90,8 @@ Deno.test("no span holds more than a quota, and nothing is refused without need,
 
 Deno.test("a burst takes the quota and not one more, and says which one is used up", async () => {
   await using store = await storeInMemory();
-  const { acceptor } = openDesk(store);
+  await using desk = openDesk(store);
+  const { acceptor } = desk;
   const quotas = [{ period: 60, quota: 100 }, { period: 3_600, quota: 7 }];
   const answers = await Promise.all(
     Array.from({ length: 50 }, () => acceptor.accept(launchOf({ quotas }))),
@@ -99,7 +102,8 @@ Deno.test("a burst takes the quota and not one more, and says which one is used 
 
 Deno.test("the quotas of one trigger are not those of another", async () => {
   await using store = await storeInMemory();
-  const { acceptor } = openDesk(store);
+  await using desk = openDesk(store);
+  const { acceptor } = desk;
   const quotas = [{ period: 60, quota: 1 }];
   for (const triggerId of [TRIGGER_ID, TRIGGER_ID.replace("0190", "0191")]) {
     assert("run" in await acceptor.accept(launchOf({ quotas, triggerId })), triggerId);
@@ -110,7 +114,8 @@ Deno.test("the quotas of one trigger are not those of another", async () => {
 Deno.test("a launch that one quota refuses uses up nothing of another", async () => {
   await using store = await storeInMemory();
   const clock = new TestClock();
-  const { acceptor } = openDesk(store, { clock });
+  await using desk = openDesk(store, { clock });
+  const { acceptor } = desk;
   for (
     const quotas of [
       [{ period: 3_600, quota: 3 }, { period: 10, quota: 1 }],
@@ -136,7 +141,8 @@ Deno.test("a launch that could not be stored gives back what it used", async () 
   await using store = await storeInMemory((_commit, store) =>
     isBroken ? Promise.reject(new TypeError("disk is full")) : store()
   );
-  const { acceptor } = openDesk(store);
+  await using desk = openDesk(store);
+  const { acceptor } = desk;
   const quotas = [{ period: 60, quota: 2 }, { period: 3_600, quota: 3 }];
   const accept = () => acceptor.accept(launchOf({ quotas }));
   for (let turn = 0; turn < 3; turn++) {
@@ -169,7 +175,8 @@ Deno.test("after a restart at which the clock was set back, capacity still comes
   for (let turn = 0; turn < 2; turn++) await before.acceptor.accept(launchOf({ quotas }));
 
   clock.time_ms -= 24 * 3_600_000;
-  const { acceptor } = openDesk(await open.reopen(), { clock });
+  await using desk = openDesk(await open.reopen(), { clock });
+  const { acceptor } = desk;
   const accept = async () => "run" in await acceptor.accept(launchOf({ quotas }));
   assertEquals(await accept(), false);
   clock.time_ms += 59_000;
@@ -181,7 +188,8 @@ Deno.test("after a restart at which the clock was set back, capacity still comes
 Deno.test("a wall clock that jumps while the service runs gives nothing back, and takes nothing", async () => {
   await using store = await storeInMemory();
   const clock = new TestClock();
-  const { acceptor } = openDesk(store, { clock });
+  await using desk = openDesk(store, { clock });
+  const { acceptor } = desk;
   const quotas = [{ period: 60, quota: 1 }];
   const accept = async () => "run" in await acceptor.accept(launchOf({ quotas }));
   assertEquals(await accept(), true);

@@ -3,7 +3,7 @@
  * more runs than it keeps in memory, after another worker's death, and while it stops.
  */
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
-import { type Perform, statusOf, Worker, type WorkerParts } from "../../src/runs/worker.ts";
+import { type Perform, statusOf, Worker } from "../../src/runs/worker.ts";
 import { keys } from "../../src/store/keys.ts";
 import {
   type ActionOutcome,
@@ -22,18 +22,9 @@ import {
   openDesk,
   pendingIds,
   pendingOf,
+  startDesk,
   storePending,
 } from "./fixture.ts";
-
-/** A worker that is started, and closed at the end of its scope. */
-async function startDesk(
-  store: Store,
-  parts: Partial<WorkerParts> = {},
-): Promise<Desk & AsyncDisposable> {
-  const desk = openDesk(store, parts);
-  await desk.worker.start();
-  return { ...desk, [Symbol.asyncDispose]: () => desk.worker.close(0) };
-}
 
 /** Performs runs, and counts how often each is performed and how many are at a time. */
 class Counter {
@@ -221,7 +212,7 @@ Deno.test("a run that is taken over may have been begun before, a new one not", 
 Deno.test("a worker that vanished in the middle leaves its runs to the next one", async () => {
   await using open = await openTestStore();
   // Four are being performed when it vanishes, the others wait.
-  const first = openDesk(open.store, { concurrency: 4 });
+  await using first = openDesk(open.store, { concurrency: 4 });
   const ids = await Promise.all(Array.from({ length: 20 }, () => accept(first)));
   const counted = new Counter();
   const store = await open.reopen();
