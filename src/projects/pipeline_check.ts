@@ -22,14 +22,14 @@ export interface Declared {
 /** What is wrong with a pipeline, with pointers relative to it. */
 export function pipelineProblems(parts: PipelineParts, declared: Declared): Problem[] {
   const problems: Problem[] = [];
-  const names = new Set<unknown>();
+  const names = new Set<string>();
   for (const [index, { name, read }] of parts.nodes.entries()) {
     const at = pointer("nodes", index);
     if (typeof name === "string" && names.has(name)) {
       const detail = `Expected a name of its own, found that of another node, "${name}"`;
       problems.push({ pointer: `${at}/name`, detail });
     }
-    names.add(name);
+    if (typeof name === "string") names.add(name);
     if (read) problems.push(...prefixed(at, nodeProblems(read, declared)));
   }
   return [...problems, ...edgeProblems(parts, names), ...parameterProblems(parts, names, declared)];
@@ -63,7 +63,7 @@ function nodeProblems(read: ReadNode, declared: Declared): Problem[] {
   return step ? prefixed("/override", overrideProblems(step, node.override)) : [];
 }
 
-function edgeProblems({ edges }: PipelineParts, nodes: ReadonlySet<unknown>): Problem[] {
+function edgeProblems({ edges }: PipelineParts, nodes: ReadonlySet<string>): Problem[] {
   return edges.flatMap((read, index) => {
     if (read === undefined) return [];
     const { edge, places } = read;
@@ -75,7 +75,7 @@ function edgeProblems({ edges }: PipelineParts, nodes: ReadonlySet<unknown>): Pr
 
 function parameterProblems(
   { nodes, parameters }: PipelineParts,
-  names: ReadonlySet<unknown>,
+  names: ReadonlySet<string>,
   declared: Declared,
 ): Problem[] {
   const byName = new Map(nodes.map(({ name, read }) => [name, read]));
@@ -95,7 +95,7 @@ function missing(
   at: string,
   what: string,
   name: string,
-  known: ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>,
+  known: ReadonlyMap<string, unknown> | ReadonlySet<string>,
 ): Problem {
   const detail = `Expected the name of a ${what}, found "${name}"; there is ` +
     shownNames(known);

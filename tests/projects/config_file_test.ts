@@ -314,15 +314,11 @@ Deno.test("any file is read, or refused with places inside of it", () => {
 });
 
 Deno.test("a file with a value of another kind in any place is read, or refused", () => {
-  const places = [...file.matchAll(/(?<=: |- )[^\n{},[\]]+(?=[\n,} ])/g)];
-  fc.assert(
-    fc.property(
-      fc.constantFrom(...places),
-      fc.constantFrom(...values),
-      ({ 0: old, index }, put) => read(file.slice(0, index) + put + file.slice(index + old.length)),
-    ),
-    { numRuns: 200 },
-  );
+  for (const { 0: old, index } of file.matchAll(/(?<=: |- )[^\n{},[\]]+(?=[\n,} ])/g)) {
+    for (const put of values) {
+      read(file.slice(0, index) + put + file.slice(index + old.length));
+    }
+  }
 });
 
 Deno.test("a name or a setting that is an object of any fields is refused as one", () => {
