@@ -13,11 +13,7 @@ const BODY_TIMEOUT_MS = 30_000;
 const ARRIVING_MAX = 1_024;
 /** When there are so many, a body that has taken so long makes room for another one. */
 const SLOW_MS = 100;
-/**
- * A body of an announced length up to this is read in one piece, which takes memory of that length.
- * Reading a stream takes 64 KiB twice for each request, however short its body is: the connection keeps
- * one of them for as long as it lives.
- */
+/** A body of an announced length up to this is read in one piece, which costs less than a stream. */
 export const IN_ONE_PIECE_BYTES_MAX = 16 * 1024;
 
 /** The room that is there for the first bytes of a body in a stream; it counts as they come. */

@@ -135,6 +135,19 @@ Deno.test("an ended run is read from the database once, and no more when it is r
   assertEquals(await getRun(store, run.id), undefined);
 });
 
+Deno.test("who asks for the same ended run at the same time is answered by one read", async () => {
+  await using store = await storeInMemory();
+  const reads = countReads(store);
+  const run = await makeRun(store);
+  const looks = Array.from({ length: 50 }, () => getRun(store, run.id));
+  // Others end meanwhile.
+  const others = Array.from({ length: 5 }, () => makeRun(store));
+  for (const found of await Promise.all(looks)) assertEquals(found, run);
+  await Promise.all(others);
+  assertEquals(await getRun(store, run.id), run);
+  assertEquals(reads.count, 1);
+});
+
 Deno.test("a look that crosses with the removal of a run does not keep it", async () => {
   await using store = await storeInMemory();
   for (let turn = 0; turn < 50; turn++) {
