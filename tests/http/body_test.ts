@@ -209,6 +209,18 @@ Deno.test("bodies that are held take their memory from others, until they are le
   assertEquals(await read(reader, send([bytes(100)])), { bytes: bytes(100) });
 });
 
+Deno.test("longer bodies take the memory of the buffer that they are read into", async () => {
+  using reader = new BodyReader({ bodies_bytes_max: 100 * KIB });
+  const first = hold(reader, send([bytes(60 * KIB)], { length: 60 * KIB }), 60 * KIB);
+  assertEquals(await first.read, { bytes: bytes(60 * KIB) });
+  const second = send([bytes(20 * KIB), bytes(30 * KIB)], { length: 50 * KIB });
+  assertEquals(await read(reader, second, 60 * KIB), { failure: "no_memory" });
+  assertEquals([second.taken, second.isCancelled], [1, true]);
+  await first.release();
+  const third = send([bytes(20 * KIB), bytes(30 * KIB)], { length: 50 * KIB });
+  assertEquals(await read(reader, third, 60 * KIB), { bytes: bytes(50 * KIB) });
+});
+
 Deno.test("memory is let go whatever becomes of a body", async () => {
   using reader = new BodyReader({ bodies_bytes_max: 100, timeout_ms: 10 });
   for (let turn = 0; turn < 3; turn++) {

@@ -268,6 +268,23 @@ Deno.test("a chunked body is counted while it is read, and not read on over the 
   assert(endless.chunks < 10_000, `the service took ${endless.chunks} chunks of 10,000 bytes`);
 });
 
+Deno.test("a chunked body that comes in one piece with its head is taken, or is too large", async () => {
+  await using service = await startService({ settings: { payloadBytesMax: 10 } });
+  const { url } = await service.trigger();
+  for (const [body, expected] of [["0123456789", 200], ["0123456789x", 413]] as const) {
+    using connection = await Deno.connect({ hostname: "127.0.0.1", port: service.service.port });
+    const head = `POST ${new URL(url).pathname} HTTP/1.1\r\nHost: localhost\r\n`;
+    const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+    await connection.write(
+      new TextEncoder().encode(`${head}Transfer-Encoding: chunked\r\n\r\n${chunks}`),
+    );
+    const buffer = new Uint8Array(4_096);
+    const count = await connection.read(buffer);
+    const answer = new TextDecoder().decode(buffer.subarray(0, count ?? 0));
+    assertEquals(Number(answer.slice("HTTP/1.1 ".length).slice(0, 3)), expected);
+  }
+});
+
 /** Sends chunks of 10,000 bytes until they are all sent or an answer has come. */
 async function sendChunked(port: number, path: string, chunks_max: number) {
   using connection = await Deno.connect({ hostname: "127.0.0.1", port });
