@@ -15,8 +15,8 @@ import { BackupError } from "./error.ts";
 
 /** How long to wait for whoever is just recovering the file after a crash. */
 const BUSY_MS = 10_000;
-/** How many pages of 4 KiB are copied at a time. */
-const PAGES = 2_048;
+/** How many pages are copied at a time. */
+const PAGES = 512;
 
 /**
  * Copies a database to a new file.

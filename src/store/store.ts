@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import { ConflictError } from "../errors.ts";
 import { Committer, type CommitterEvents } from "./committer.ts";
+import { makeDatabaseFile } from "./database_file.ts";
 import { EndedRuns } from "./ended_runs.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import { migrate } from "./migrations.ts";
@@ -54,7 +55,9 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
   const lock = await lockDataFolder(folder);
   let kv: Deno.Kv | undefined;
   try {
-    kv = await Deno.openKv(join(folder, DATABASE_FILE));
+    const path = join(folder, DATABASE_FILE);
+    await makeDatabaseFile(path);
+    kv = await Deno.openKv(path);
     await prepareFormat(kv, folder, options.keepFormat ?? false);
   } catch (error) {
     kv?.close();

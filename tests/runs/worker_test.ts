@@ -112,6 +112,29 @@ Deno.test("more runs than are kept in memory are all performed, each once", asyn
   await untilIdle(desk);
 });
 
+Deno.test("runs that memory has no room for keep their place, before those that come later", async () => {
+  await using store = await storeInMemory();
+  const seen: { id: string; repeated: boolean }[] = [];
+  const { promise: open, resolve } = Promise.withResolvers<void>();
+  await using desk = await startDesk(store, {
+    concurrency: 1,
+    heldMax: 5,
+    perform: async ({ run: { id }, repeated }) => {
+      seen.push({ id, repeated });
+      await open;
+      return [ok()];
+    },
+  });
+  const accepted = [];
+  for (let count = 0; count < 40; count++) accepted.push(await accept(desk));
+  resolve();
+  // Others go on coming while those are taken from the database.
+  for (let count = 0; count < 40; count++) accepted.push(await accept(desk));
+  await untilNothingIsPending(store);
+  assertEquals(seen, accepted.map((id) => ({ id, repeated: false })));
+  await untilIdle(desk);
+});
+
 Deno.test("refused launches take no place of those that wait for memory", async () => {
   await using store = await storeInMemory();
   const counted = new Counter(() => pause(1));

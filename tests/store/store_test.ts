@@ -47,6 +47,21 @@ Deno.test("a folder that a process has open is refused to another, and left as i
   assertEquals((await open.store.kv.get(["test", "writer"])).value, "this process");
 });
 
+Deno.test("a new database has large pages, and one that is there keeps its own", async () => {
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, DATABASE_FILE);
+  const open = async () => {
+    await using store = await openStore(folder.path);
+    await store.committer.write([{ key: ["test", "a"], value: 1 }]);
+    // https://www.sqlite.org/fileformat.html, 1.3.2
+    return new DataView((await Deno.readFile(path)).buffer).getUint16(16);
+  };
+  assertEquals(await open(), 16_384);
+  for (const file of Deno.readDirSync(folder.path)) Deno.removeSync(join(folder.path, file.name));
+  (await Deno.openKv(path)).close();
+  assertEquals(await open(), 4_096);
+});
+
 Deno.test("a folder is refused to a second store in the same process", async () => {
   await using open = await openTestStore();
   await assertRejects(() => openStore(open.folder), ConflictError, open.folder);
