@@ -24,14 +24,17 @@ const latest = { time_ms: -1, count: 0 };
  * @param time_ms the time it carries, in milliseconds since the epoch
  */
 export function newId(time_ms: number): string {
-  const random = crypto.getRandomValues(new Uint8Array(RANDOM_BYTES));
-  const view = new DataView(random.buffer);
   const time = Math.floor(time_ms);
+  // What is random in it stands behind its version, as in an id of version 4.
+  const random = crypto.randomUUID();
   // A counter that begins in the lower half has room for 2,048 more before it wraps.
-  latest.count = time === latest.time_ms ? (latest.count + 1) & 0xfff : view.getUint16(0) & 0x7ff;
+  latest.count = time === latest.time_ms
+    ? (latest.count + 1) & 0xfff
+    : Number.parseInt(random.slice(15, 18), 16) & 0x7ff;
   latest.time_ms = time;
-  view.setUint16(0, latest.count);
-  return assemble(time, random);
+  const hex = time.toString(16).padStart(12, "0");
+  const count = latest.count.toString(16).padStart(3, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7${count}-${random.slice(19)}`;
 }
 
 /**

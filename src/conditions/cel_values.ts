@@ -34,20 +34,22 @@ const readers: Record<keyof typeof filterVariables, Reader> = {
   now: ({ receivedAt_ms }) => toTimestamp(new Date(receivedAt_ms).toISOString()),
 };
 
-/** The values of the variables that an expression reads. */
-export function bind(request: LaunchRequest, variables: ReadonlySet<string>): Bindings {
-  // Without a prototype, since the evaluator looks names up as they are written.
-  const bindings: Bindings = Object.create(null);
-  for (const [name, read] of Object.entries(readers)) {
-    if (!variables.has(name)) continue;
-    let value: CelInput | undefined;
-    const get = () => {
-      tick();
-      return value ??= read(request);
-    };
-    Object.defineProperty(bindings, name, { get });
-  }
-  return bindings;
+/** Makes what gives an expression the values of the variables that it reads. */
+export function binder(variables: ReadonlySet<string>): (request: LaunchRequest) => Bindings {
+  const read = Object.entries(readers).filter(([name]) => variables.has(name));
+  return (request) => {
+    // Without a prototype, since the evaluator looks names up as they are written.
+    const bindings: Bindings = Object.create(null);
+    for (const [name, reader] of read) {
+      let value: CelInput | undefined;
+      const get = () => {
+        tick();
+        return value ??= reader(request);
+      };
+      Object.defineProperty(bindings, name, { get });
+    }
+    return bindings;
+  };
 }
 
 function readBody(request: LaunchRequest): CelInput {

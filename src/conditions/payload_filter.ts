@@ -7,14 +7,12 @@
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
 import { compile, type Expression } from "./cel.ts";
-import { whyBodyIsRefused } from "./body_limits.ts";
 import { sharingTime } from "./cel_meter.ts";
 import { explain } from "./cel_reason.ts";
-import { bind, filterVariables } from "./cel_values.ts";
+import { binder, filterVariables } from "./cel_values.ts";
 import type { Check, CheckedKind, ConditionContext } from "./condition.ts";
 import { checkList, groupNames, listShape } from "./filter_list.ts";
 import { compileList } from "./filter_list_compile.ts";
-import { isFormType } from "./request.ts";
 import { settingsObject } from "./settings.ts";
 
 const FORMS = ["expression", ...groupNames] as const;
@@ -64,16 +62,17 @@ function prepare(settings: PayloadFilterSettings, context: ConditionContext): Ch
     return () => refusal;
   }
   const { clauses, variables } = expression;
+  const bind = binder(variables);
   return (request) => {
     if (variables.has("body")) {
-      const isForm = isFormType(request.headers.get("content-type") ?? "");
-      const why = whyBodyIsRefused(request.body, isForm);
-      if (why !== undefined) return { reason: `Payload filter cannot read the body: ${why}` };
-      // Reading it is bounded by what was just seen, and is not the expression's time.
-      request.parsedBody();
+      // Reading it is bounded by what it refuses, and is not the expression's time.
+      const body = request.parsedBody();
+      if (body.kind === "other" && body.refused !== undefined) {
+        return { reason: `Payload filter cannot read the body: ${body.refused}` };
+      }
     }
     return sharingTime(request, context.clock, (meter) => {
-      const bindings = bind(request, variables);
+      const bindings = bind(request);
       for (const clause of clauses) {
         const value = clause.evaluate(bindings, meter);
         if (value === true) continue;

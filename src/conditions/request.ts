@@ -28,11 +28,11 @@ export interface LaunchRequest {
   parsedBody(): ParsedBody;
 }
 
-/** A body read as JSON, or as a form, or as neither. */
+/** A body read as JSON, or as a form, or as neither; `refused` says why it was not looked at. */
 export type ParsedBody =
   | { kind: "json"; value: unknown }
   | { kind: "form"; fields: ReadonlyMap<string, readonly string[]> }
-  | { kind: "other" };
+  | { kind: "other"; refused?: string };
 
 /** The parts of a {@linkcode LaunchRequest} that cannot be derived. */
 export interface LaunchRequestParts extends Omit<LaunchRequest, "parsedBody" | "url"> {
@@ -59,7 +59,8 @@ export function launchRequest(parts: LaunchRequestParts): LaunchRequest {
 export function parseBody(body: Uint8Array, contentType: string): ParsedBody {
   if (body.length === 0) return { kind: "other" };
   const isForm = isFormType(contentType);
-  if (whyBodyIsRefused(body, isForm)) return { kind: "other" };
+  const refused = whyBodyIsRefused(body, isForm);
+  if (refused !== undefined) return { kind: "other", refused };
   let text: string;
   try {
     text = utf8.decode(body);
@@ -89,7 +90,8 @@ function urlOf({ headers, path, query }: LaunchRequestParts): string {
 
 /** Whether a Content-Type header says that a body is a form. */
 export function isFormType(contentType: string): boolean {
-  return mediaType(contentType) === "application/x-www-form-urlencoded";
+  return contentType !== "application/json" &&
+    mediaType(contentType) === "application/x-www-form-urlencoded";
 }
 
 /** The media type of a Content-Type header without its parameters; empty when there is none. */

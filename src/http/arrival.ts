@@ -99,7 +99,7 @@ async function arrive(
     if (isFull()) return unavailable(1);
     underWay.count++;
     try {
-      const sent = toLaunchRequest(request, new URL(request.url), read.bytes, {
+      const sent = toLaunchRequest(request, read.bytes, {
         baseUrl: door.baseUrl(),
         remoteIp: peer.ip,
         receivedAt_ms,

@@ -4,7 +4,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { type LaunchRequest, launchRequest } from "../conditions/request.ts";
+import { type LaunchRequest, parseBody, type ParsedBody } from "../conditions/request.ts";
 import type { RequestFacts } from "../store/trigger_log.ts";
 
 /** Headers whose values the trigger log shows: none of them carries a credential. */
@@ -29,27 +29,63 @@ const HEADER_NAME_LENGTH_MAX = 100;
 const HEADER_VALUE_LENGTH_MAX = 200;
 const HEADERS_SHOWN_MAX = 64;
 
+/** What is known of a request beside what it says itself. */
+export interface ArrivalFacts {
+  baseUrl: string;
+  remoteIp: string;
+  receivedAt_ms: number;
+}
+
 /** Makes a {@linkcode LaunchRequest} from a request whose body has been read. */
 export function toLaunchRequest(
   request: Request,
-  url: URL,
   body: Uint8Array,
-  { baseUrl, remoteIp, receivedAt_ms }: {
-    baseUrl: string;
-    remoteIp: string;
-    receivedAt_ms: number;
-  },
+  facts: ArrivalFacts,
 ): LaunchRequest {
-  return launchRequest({
-    method: request.method,
-    path: url.pathname,
-    url: baseUrl + url.pathname + url.search,
-    query: url.searchParams,
-    headers: request.headers,
-    body,
-    remoteIp,
-    receivedAt_ms,
-  });
+  return new ArrivedRequest(request, body, facts);
+}
+
+/** Its URL is read when it is first asked for, as the body is: most conditions look at neither. */
+class ArrivedRequest implements LaunchRequest {
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+  readonly remoteIp: string;
+  readonly receivedAt_ms: number;
+  readonly #request: Request;
+  readonly #baseUrl: string;
+  #url: URL | undefined;
+  #parsedBody: ParsedBody | undefined;
+
+  constructor(request: Request, body: Uint8Array, facts: ArrivalFacts) {
+    this.method = request.method;
+    this.headers = request.headers;
+    this.body = body;
+    this.remoteIp = facts.remoteIp;
+    this.receivedAt_ms = facts.receivedAt_ms;
+    this.#request = request;
+    this.#baseUrl = facts.baseUrl;
+  }
+
+  get path(): string {
+    return this.#sentUrl.pathname;
+  }
+
+  get query(): URLSearchParams {
+    return this.#sentUrl.searchParams;
+  }
+
+  get url(): string {
+    return this.#baseUrl + this.path + this.#sentUrl.search;
+  }
+
+  parsedBody(): ParsedBody {
+    return this.#parsedBody ??= parseBody(this.body, this.headers.get("content-type") ?? "");
+  }
+
+  get #sentUrl(): URL {
+    return this.#url ??= new URL(this.#request.url);
+  }
 }
 
 /** What the trigger log tells of a request. Credentials are not among it. */

@@ -54,7 +54,8 @@ export function signatureMatcher(
 
 /** Makes HMACs. */
 export function macMaker(algorithm: MacAlgorithm, secret: Uint8Array): Maker {
-  return prepareMac(algorithm, secret);
+  const mac = prepareMac(algorithm, secret);
+  return (content) => mac(content).slice();
 }
 
 /** Makes signatures, as they are sent. */

@@ -9,9 +9,11 @@ import type { LaunchRequest } from "../request.ts";
 import { checkFreshness } from "../timestamp.ts";
 import type { Matcher } from "./algorithms.ts";
 import { candidatesReader, describeSignature } from "./candidates.ts";
-import { contentOf, publicUrl } from "./content.ts";
+import { type ContentFacts, contentOf, publicUrl } from "./content.ts";
 import { type Scheme, signatureFields, signedContents } from "./scheme.ts";
 import { isPlain, parseTemplate } from "./template.ts";
+
+const NO_BYTES = new Uint8Array();
 
 /** What a verifier works with beside its scheme. */
 export interface VerifierParts {
@@ -36,11 +38,18 @@ export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
     const candidates = readCandidates(request);
     if ("reason" in candidates) return { ...candidates, expected };
     const time = readTime(scheme, candidates.timestamp, request) ??
-      (signsTimestamp ? readBytes(request, parts.siblingTimestamp) : new Uint8Array());
+      (signsTimestamp ? readBytes(request, parts.siblingTimestamp) : NO_BYTES);
     if (!(time instanceof Uint8Array)) return time;
-    const id = signsId ? readBytes(request, scheme.id) : new Uint8Array();
+    const id = signsId ? readBytes(request, scheme.id) : NO_BYTES;
     if (!(id instanceof Uint8Array)) return id;
-    const facts = { timestamp: time, id, url: publicUrl(scheme, request) };
+    const facts: ContentFacts = {
+      timestamp: time,
+      id,
+      // Few schemes sign it.
+      get url() {
+        return publicUrl(scheme, request);
+      },
+    };
     let refusal: Refusal | undefined;
     for (const template of templates) {
       const content = contentOf(template, request, facts);
@@ -70,7 +79,7 @@ function readTime(
 }
 
 function readBytes(request: LaunchRequest, field: Field | undefined): Uint8Array | Refusal {
-  if (field === undefined) return new Uint8Array();
+  if (field === undefined) return NO_BYTES;
   const value = readField(request, field);
   return typeof value === "object" ? value : bytesOf(field, String(value));
 }
