@@ -10,7 +10,13 @@ import type { Clock } from "../clock.ts";
 import { UnavailableError } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { needsUpload, removeUpload, uploadPayload } from "../store/payloads.ts";
-import { acceptWrites, type ActionSettings, type PendingRun, type Run } from "../store/runs.ts";
+import {
+  acceptWrites,
+  type ActionSettings,
+  newPending,
+  type PendingRun,
+  type Run,
+} from "../store/runs.ts";
 import type { Space } from "../store/space.ts";
 import type { Store } from "../store/store.ts";
 import { activeTrace } from "../telemetry/spans.ts";
@@ -135,8 +141,8 @@ export class Acceptor {
   }
 
   async #acceptRun(run: Run, launch: Launch, claim?: Claim): Promise<Acceptance> {
-    const { actions } = launch;
-    const pending: PendingRun = { run, actions, worker: this.#worker.id, ...activeTrace() };
+    const { actions, body } = launch;
+    const pending = newPending({ run, actions, worker: this.#worker.id, ...activeTrace() }, body);
     this.#worker.expect(run.id);
     let exhausted: Quota | undefined;
     try {

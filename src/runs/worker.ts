@@ -253,7 +253,7 @@ export class Worker {
     const actions = await this.#outcomes(waiting);
     // What was cut off by the stop is not an outcome: the run stays pending and is done again.
     if (actions === undefined || this.#abort.signal.aborted) return;
-    await this.#end({ ...waiting.run, status: statusOf(actions), actions });
+    await this.#end({ ...waiting.run, status: statusOf(actions), actions }, waiting.body);
   }
 
   /**
@@ -287,9 +287,9 @@ export class Worker {
   }
 
   /** Stores the end of a run and tells of it. */
-  async #end(run: Run): Promise<void> {
+  async #end(run: Run, body: Uint8Array | undefined): Promise<void> {
     const ended = this.#ended(run);
-    while (!await this.#storeEnd(run.id, endWrites(ended))) {
+    while (!await this.#storeEnd(run.id, endWrites(ended, body))) {
       if (this.#abort.signal.aborted) return;
       await pause(RETRY_MS);
     }

@@ -9,7 +9,7 @@
  * The format of what is stored. What an earlier version has stored is brought up to it when it is opened,
  * by `migrations.ts`; a newer format is refused.
  */
-export const FORMAT_VERSION = 2;
+export const FORMAT_VERSION = 3;
 
 /** The keys, by what they hold. */
 export const keys = {
@@ -29,7 +29,7 @@ export const keys = {
   rate: (triggerId: string, period_s: number): Deno.KvKey => ["rate", triggerId, period_s],
   /** `KnownDelivery`, by the SHA-256 of the sender's id; cleanup removes it when its window is over. */
   delivery: (triggerId: string, hash: string): Deno.KvKey => ["delivery", triggerId, hash],
-  /** `Run`, once it has ended. */
+  /** `EndedRun`. */
   run: (id: string): Deno.KvKey => ["run", id],
   /** Something, for each run of a trigger. */
   triggerRun: (triggerId: string, runId: string): Deno.KvKey => ["trigger_run", triggerId, runId],
@@ -37,7 +37,7 @@ export const keys = {
   pending: (runId: string): Deno.KvKey => ["pending", runId],
   /** `WorkerLease`. */
   worker: (workerId: string): Deno.KvKey => ["worker", workerId],
-  /** Bytes: one chunk of a payload. */
+  /** Bytes: one chunk of a payload that does not lie in its run's record. */
   payload: (runId: string, index: number): Deno.KvKey => ["payload", runId, index],
   /** True, while the chunks of a payload are written whose run is not accepted yet. */
   upload: (runId: string): Deno.KvKey => ["upload", runId],

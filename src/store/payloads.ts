@@ -1,7 +1,8 @@
 /**
- * Payloads: the bytes of accepted requests. A small one is written in the commit that accepts its
- * run; a larger one is written in chunks before that commit, which then makes it visible. Chunks
- * whose run was never accepted are found by their upload mark and swept.
+ * Payloads: the bytes of accepted requests. A small one lies in the record of its run, a larger one in
+ * chunks of its own. Where there are many of these, they are written before the commit that accepts the
+ * run, which then makes them visible. Chunks whose run was never accepted are found by their upload mark
+ * and swept.
  *
  * @module
  */
@@ -15,6 +16,8 @@ import type { Store } from "./store.ts";
 /** The size of a chunk. A value of Deno KV holds 64 KiB. */
 export const CHUNK_BYTES = 60 * 1024;
 const CHUNKS_PER_COMMIT = 8;
+/** Longer payloads have chunks. Whoever reads or lists runs reads what lies in their records along. */
+const IN_RECORD_BYTES_MAX = 4 * 1024;
 /** Longer payloads are written before the commit that accepts their run. */
 const INLINE_BYTES_MAX = 2 * CHUNK_BYTES;
 
@@ -30,6 +33,13 @@ export interface PayloadInfo {
 /** A payload as stored does not hold the bytes that were accepted. */
 export class CorruptPayloadError extends Error {
   override readonly name = "CorruptPayloadError";
+}
+
+/** A payload as its run's record is to hold it; undefined where it is to have chunks. */
+export function bodyForRecord(body: Uint8Array): Uint8Array | undefined {
+  if (body.length === 0 || body.length > IN_RECORD_BYTES_MAX) return undefined;
+  // All that a view looks at a part of would be stored.
+  return body.length === body.buffer.byteLength ? body : body.slice();
 }
 
 /** Whether a payload of this size must be uploaded before its run can be accepted. */
@@ -56,7 +66,7 @@ export async function uploadPayload(store: Store, runId: string, body: Uint8Arra
   }
 }
 
-/** The writes that belong into the commit which accepts the run of a payload. */
+/** The writes that belong into the commit which accepts the run of a payload that has chunks. */
 export function payloadWrites(runId: string, body: Uint8Array): Write[] {
   if (body.length === 0) return [];
   if (needsUpload(body.length)) return [{ key: keys.upload(runId) }];
@@ -79,7 +89,7 @@ export function removePayloadWrites(runId: string, size: number): Write[] {
 }
 
 /**
- * Reads a payload chunk by chunk.
+ * Reads a payload, chunk by chunk if it has any.
  *
  * @param sha256 what the bytes must hash to, in hex; the last chunk comes only when they do
  * @throws {CorruptPayloadError} when a chunk is missing or has a wrong size, or the bytes are others
@@ -93,7 +103,7 @@ export async function* readPayload(
   const hash = createHash("sha256");
   const chunks = chunkCount(size);
   for (let index = 0; index < chunks; index++) {
-    const value = await readValue(store.kv, keys.payload(runId, index));
+    const value = await readChunk(store, runId, { index, isOnly: chunks === 1 });
     const expected = Math.min(CHUNK_BYTES, size - index * CHUNK_BYTES);
     if (!isBytes(value) || value.length !== expected) {
       throw new CorruptPayloadError(
@@ -113,7 +123,28 @@ export async function* readPayload(
   }
 }
 
-/** How many bytes are stored of a payload whose run does not tell its size. */
+async function readChunk(
+  store: Store,
+  runId: string,
+  { index, isOnly }: { index: number; isOnly: boolean },
+): Promise<unknown> {
+  const inRecord = isOnly ? await readFromRecord(store, runId) : undefined;
+  return inRecord ?? await readValue(store.kv, keys.payload(runId, index));
+}
+
+/** The payload that lies in its run's record, if one does. */
+async function readFromRecord(store: Store, runId: string): Promise<unknown> {
+  const ended = keys.run(runId);
+  // It may have ended between the first two looks.
+  for (const key of [ended, keys.pending(runId), ended]) {
+    const record = await readValue(store.kv, key);
+    if (typeof record !== "object" || record === null) continue;
+    return "body" in record ? record.body : undefined;
+  }
+  return undefined;
+}
+
+/** How many bytes the chunks of a payload take whose run does not tell its size. */
 export async function storedSize(store: Store, runId: string): Promise<number> {
   let index = 0;
   while (await readValue(store.kv, keys.payload(runId, index)) !== null) index++;

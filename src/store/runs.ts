@@ -6,8 +6,15 @@
 import { idTime } from "../ids.ts";
 import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
-import { type PayloadInfo, payloadWrites, removePayloadWrites, storedSize } from "./payloads.ts";
+import {
+  bodyForRecord,
+  type PayloadInfo,
+  payloadWrites,
+  removePayloadWrites,
+  storedSize,
+} from "./payloads.ts";
 import { logDamage, readValue, scan } from "./reading.ts";
+import { recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
 /** How far a run is. All but the first are ends. */
@@ -57,6 +64,14 @@ export interface PendingRun {
   worker: string;
   /** The launch in its trace. */
   traceparent?: string;
+  /** The payload, where it lies in the record of the run. */
+  body?: Uint8Array;
+}
+
+/** A run that has ended, as it is stored. */
+export interface EndedRun extends Run {
+  /** The payload, where it lies in the record of the run. */
+  body?: Uint8Array;
 }
 
 /** Shows that a worker is alive. */
@@ -68,13 +83,28 @@ export interface WorkerLease {
 /** The value of a key that only has to be there; bytes are stored as they are. */
 const LISTED = new Uint8Array();
 
+/** How much of a run's record its actions may take if a payload is to lie in it, too. */
+const ACTIONS_BYTES_MAX = 32 * 1024;
+/** The stored sizes of actions, which are the same for all runs of a trigger. */
+const actionsBytes = new WeakMap<readonly ActionSettings[], number>();
+
+/** A run that is about to be accepted, with its payload where there is room for it. */
+export function newPending(parts: Omit<PendingRun, "body">, body: Uint8Array): PendingRun {
+  const { actions } = parts;
+  let bytes = actionsBytes.get(actions);
+  if (bytes === undefined) actionsBytes.set(actions, bytes = recordBytes(actions));
+  const kept = bytes > ACTIONS_BYTES_MAX ? undefined : bodyForRecord(body);
+  return kept === undefined ? parts : { ...parts, body: kept };
+}
+
 /** The writes that accept a run. The pending run comes last: with it the run exists. */
-export function acceptWrites(pending: PendingRun, body: Uint8Array): Write[] {
-  const { run, actions } = pending;
+export function acceptWrites(pending: PendingRun, payload: Uint8Array): Write[] {
+  const { run, actions, body } = pending;
+  const bytes = 2_048 + 1_024 * actions.length + (body?.length ?? 0);
   return [
-    ...payloadWrites(run.id, body),
+    ...body === undefined ? payloadWrites(run.id, payload) : [],
     { key: keys.triggerRun(run.trigger_id, run.id), value: LISTED },
-    { key: keys.pending(run.id), value: pending, bytes: 2_048 + 1_024 * actions.length },
+    { key: keys.pending(run.id), value: pending, bytes },
   ];
 }
 
@@ -84,17 +114,22 @@ export function acceptWrites(pending: PendingRun, body: Uint8Array): Write[] {
  */
 const ERRORS_LENGTH_MAX = 24 * 1024;
 
-/** The writes that end a run. Very long errors of many actions are cut short. */
-export function endWrites(run: Run): Write[] {
+/**
+ * The writes that end a run. Very long errors of many actions are cut short.
+ *
+ * @param body the payload, where it lies in the record of the run
+ */
+export function endWrites(run: Run, body?: Uint8Array): Write[] {
   const length_max = Math.floor(ERRORS_LENGTH_MAX / Math.max(1, run.actions.length));
   const actions = run.actions.map((outcome): ActionOutcome =>
     outcome.error === undefined
       ? outcome
       : { ...outcome, error: outcome.error.slice(0, length_max) }
   );
-  const bytes = 1_024 + 2 * JSON.stringify(actions).length;
+  const value: EndedRun = { ...run, actions, ...(body === undefined ? {} : { body }) };
+  const bytes = 1_024 + 2 * JSON.stringify(actions).length + (body?.length ?? 0);
   return [
-    { key: keys.run(run.id), value: { ...run, actions }, bytes },
+    { key: keys.run(run.id), value, bytes },
     { key: keys.pending(run.id) },
   ];
 }
@@ -177,9 +212,13 @@ async function triggerOf(store: Store, runId: string): Promise<string | undefine
 
 /** The value as a run, if it is one; otherwise the log says so. */
 function wholeRun(value: unknown, key: Deno.KvKey): Run | undefined {
-  if (isRun(value)) return value;
+  if (isRun(value)) return withoutBody(value);
   logDamage(key);
   return undefined;
+}
+
+function withoutBody({ body: _body, ...run }: EndedRun): Run {
+  return run;
 }
 
 function wholePending(value: unknown, key: Deno.KvKey): PendingRun | undefined {
@@ -196,7 +235,7 @@ function isPending(value: unknown): value is PendingRun {
 }
 
 /** Looks at what the code relies on: who writes these records is this file alone. */
-function isRun(value: unknown): value is Run {
+function isRun(value: unknown): value is EndedRun {
   if (!isObject(value) || !isObject(value.payload) || !Array.isArray(value.actions)) return false;
   const { id, trigger_id, project, status, created_at, payload } = value;
   return [id, trigger_id, project, status, created_at, payload.sha256].every((text) =>

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { newId } from "../../src/ids.ts";
 import { keys } from "../../src/store/keys.ts";
 import { CHUNK_BYTES, chunkCount } from "../../src/store/payloads.ts";
-import { acceptWrites, type Run } from "../../src/store/runs.ts";
+import { acceptWrites, newPending, type Run } from "../../src/store/runs.ts";
 import { payload, triggerId } from "./requests.ts";
 
 /** What the service puts into one commit at most. An operation of Deno KV holds 800 KiB. */
@@ -50,7 +50,8 @@ async function storeRecords(): Promise<void> {
   }
   for (let index = 0; index < batch; index++) {
     const run = runOf(triggerOf(index));
-    for (const { key, value } of acceptWrites({ run, actions, worker: run.id }, body)) {
+    const pending = newPending({ run, actions, worker: run.id }, body);
+    for (const { key, value } of acceptWrites(pending, body)) {
       operation.set(key, value);
     }
   }

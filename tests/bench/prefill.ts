@@ -11,7 +11,7 @@ import type { Write } from "../../src/store/committer.ts";
 import { type Execution, executionWrites } from "../../src/store/executions.ts";
 import { keys } from "../../src/store/keys.ts";
 import { putProject } from "../../src/store/projects.ts";
-import { acceptWrites, endWrites, type Run } from "../../src/store/runs.ts";
+import { acceptWrites, endWrites, newPending, type Run } from "../../src/store/runs.ts";
 import { openStore, type Store } from "../../src/store/store.ts";
 import { openSecretBox, sealSecrets, type SecretBox } from "../../src/trigger/secrets.ts";
 import { triggerSchema } from "../../src/trigger/trigger.ts";
@@ -152,8 +152,9 @@ function runWrites(id: string, trigger_id: string, made_ms: number): Write[] {
     metadata: {},
     outputs: [],
   };
-  const pending = { run, actions: [ACTION], worker: id };
-  return [...acceptWrites(pending, BODY), ...endWrites(run), ...executionWrites(execution)]
+  const pending = newPending({ run, actions: [ACTION], worker: id }, BODY);
+  const { body } = pending;
+  return [...acceptWrites(pending, BODY), ...endWrites(run, body), ...executionWrites(execution)]
     // What was written while it was pending is gone when it has ended.
     .filter(({ key, value }) => value !== undefined && key[0] !== "pending");
 }

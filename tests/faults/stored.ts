@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { abandonedUploads, chunkCount, removeUpload } from "../../src/store/payloads.ts";
-import type { PendingRun, Run } from "../../src/store/runs.ts";
+import type { EndedRun, PendingRun, Run } from "../../src/store/runs.ts";
 import { openStore, type Store } from "../../src/store/store.ts";
 import type { Findings } from "./findings.ts";
 
@@ -23,16 +23,19 @@ export async function checkStored(data: string, findings: Findings): Promise<Map
     await removeUpload(store, id);
   }
   const runs = new Map<string, Run>();
-  for await (const { key, value } of store.kv.list<Run>({ prefix: ["run"] })) {
+  const bodies = new Map<string, Uint8Array | undefined>();
+  for await (const { key, value } of store.kv.list<EndedRun>({ prefix: ["run"] })) {
     runs.set(String(key[1]), value);
+    bodies.set(String(key[1]), value.body);
   }
   for await (const { key, value } of store.kv.list<PendingRun>({ prefix: ["pending"] })) {
     const id = String(key[1]);
     findings.check(!runs.has(id), `Run ${id} has ended and is pending`);
     runs.set(id, value.run);
+    bodies.set(id, value.body);
   }
   await checkLists(store, runs, findings);
-  await checkPayloads(store, runs, findings);
+  await checkPayloads(store, runs, bodies, findings);
   await checkQuotas(store, runs, findings);
   return runs;
 }
@@ -54,6 +57,7 @@ async function checkLists(
 async function checkPayloads(
   { kv }: Store,
   runs: ReadonlyMap<string, Run>,
+  bodies: ReadonlyMap<string, Uint8Array | undefined>,
   findings: Findings,
 ): Promise<void> {
   const stored = new Map<string, { bytes: number; chunks: number }>();
@@ -65,8 +69,14 @@ async function checkPayloads(
   }
   for (const [id, { payload: { size } }] of runs) {
     const { bytes, chunks } = stored.get(id) ?? { bytes: 0, chunks: 0 };
-    const isWhole = bytes === size && chunks === chunkCount(size);
-    findings.check(isWhole, `Run ${id} has ${bytes} bytes in ${chunks} chunks, not ${size}`);
+    const inRecord = bodies.get(id)?.length;
+    const isWhole = inRecord === undefined
+      ? bytes === size && chunks === chunkCount(size)
+      : inRecord === size && chunks === 0;
+    findings.check(
+      isWhole,
+      `Run ${id} has ${bytes} bytes in ${chunks} chunks and ${inRecord} in its record, not ${size}`,
+    );
   }
 }
 

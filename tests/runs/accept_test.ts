@@ -13,7 +13,7 @@ import { getPending, getRun, listTriggerRuns, type Run } from "../../src/store/r
 import type { Store } from "../../src/store/store.ts";
 import { contents, openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
-import { launchOf, openDesk, TRIGGER_ID } from "./fixture.ts";
+import { launchOf, openDesk, startDesk, TRIGGER_ID } from "./fixture.ts";
 
 const LARGE = new Uint8Array(3 * CHUNK_BYTES + 7).fill(42);
 
@@ -28,7 +28,12 @@ async function payloadOf(store: Store, { id, payload }: Run): Promise<Uint8Array
   );
 }
 
-for (const body of [new Uint8Array(), new TextEncoder().encode("hello"), LARGE]) {
+/** The longest payload that lies in its run's record, and the next one. */
+const [LAST, NEXT] = [new Uint8Array(4_096).fill(7), new Uint8Array(4_097).fill(7)];
+/** A payload in a buffer that holds more. */
+const PART = new Uint8Array(70_000).fill(7).subarray(10, 20);
+
+for (const body of [new Uint8Array(), new TextEncoder().encode("hello"), PART, LAST, NEXT, LARGE]) {
   Deno.test(`an accepted launch of ${body.length} bytes is stored whole when the sender is told`, async () => {
     await using open = await openTestStore();
     const clock = new TestClock(Date.UTC(2026, 0, 2, 3, 4, 5));
@@ -56,7 +61,10 @@ for (const body of [new Uint8Array(), new TextEncoder().encode("hello"), LARGE])
     };
     assertEquals(run, expected);
     assertEquals(await getRun(store, run.id), expected);
-    assertEquals(await getPending(store, run.id), { run: expected, actions, worker: worker.id });
+    const stored = await getPending(store, run.id);
+    const inRecord = body.length > 0 && body.length <= 4_096 ? { body: body.slice() } : {};
+    assertEquals(stored, { run: expected, actions, worker: worker.id, ...inRecord });
+    assertEquals(stored?.body?.buffer.byteLength, inRecord.body?.length);
     const page = await listTriggerRuns(store, TRIGGER_ID, { limit: 10 });
     assertEquals(page.runs, [expected]);
     assertEquals(await payloadOf(store, run), body);
@@ -64,6 +72,26 @@ for (const body of [new Uint8Array(), new TextEncoder().encode("hello"), LARGE])
     assertEquals(await storedUnder(store, "upload"), []);
   });
 }
+
+Deno.test("the payload of a run is as it came when the run has ended, wherever it is stored", async () => {
+  await using store = await storeInMemory();
+  await using desk = await startDesk(store, { perform: () => Promise.resolve([]) });
+  // With large actions there is no room for it in the record.
+  const large = [{ type: "run_execution", step: "x".repeat(40_000) }];
+  for (const body of [PART, LAST, NEXT, LARGE]) {
+    for (const actions of [[{ type: "run_execution" }], large]) {
+      const run = runOf(await desk.acceptor.accept(launchOf({ body, actions })));
+      assertEquals(await payloadOf(store, run), body, "pending");
+      assert(await desk.worker.ended(run.id, AbortSignal.timeout(5_000)));
+      assertEquals(await getRun(store, run.id), {
+        ...run,
+        status: "completed",
+        ended_at: run.created_at,
+      });
+      assertEquals(await payloadOf(store, run), body, "ended");
+    }
+  }
+});
 
 Deno.test("a launch without a content type has none, and a replay names what it repeats", async () => {
   await using store = await storeInMemory();

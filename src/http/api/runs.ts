@@ -24,8 +24,11 @@ export function runRoutes(operator: Operator): Hono {
     .get("/:id", async (context) => context.json(await found(context)))
     .get("/:id/payload", async (context) => {
       const { id, payload } = await found(context);
+      const chunks = readPayload(store, id, payload.size, payload.sha256);
+      // When this cannot be read, there is still an answer that says so.
+      const first = await chunks.next();
       return context.body(
-        ReadableStream.from(readPayload(store, id, payload.size, payload.sha256)),
+        ReadableStream.from(goingOn(first, chunks)),
         200,
         {
           // Never what the sender called it: a browser must not run a payload as a page of ours.
@@ -41,6 +44,12 @@ export function runRoutes(operator: Operator): Hono {
         location: `${operator.baseUrl()}/api/v0/runs/${replay.id}/`,
       });
     });
+}
+
+async function* goingOn<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): AsyncGenerator<T> {
+  if (first.done) return;
+  yield first.value;
+  yield* rest;
 }
 
 /** Launches the payload of a run again, with the trigger's actions and quotas of today. */
