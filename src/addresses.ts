@@ -4,7 +4,6 @@
  * @module
  */
 import { BlockList, isIP } from "node:net";
-import { z } from "zod";
 
 /** Whether a text is an address such as `192.0.2.7`, or a range such as `10.0.0.0/8` or `fd00::/8`. */
 export function isAddressRange(text: string): boolean {
@@ -15,11 +14,6 @@ export function isAddressRange(text: string): boolean {
   if (prefix === undefined) return true;
   return /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 6 ? 128 : 32);
 }
-
-/** The schema of an address or a range (RFC 4632 section 3.1, RFC 4291 section 2.3). */
-export const addressRangeSchema = z.string().refine(isAddressRange, {
-  error: "Expected an IP address or a range such as 10.0.0.0/8",
-});
 
 /** A set of IP addresses. */
 export class AddressRanges {

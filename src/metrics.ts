@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, Registry } from "./prometheus.ts";
 import { type Execution, hasEnded } from "./store/executions.ts";
 import type { Pipeline } from "./store/pipelines.ts";
 import type { Run } from "./store/runs.ts";

@@ -4,15 +4,14 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { ACTION_TIMEOUT_MS, performActions } from "./actions/mod.ts";
 import { AddressRanges } from "./addresses.ts";
 import type { Clock } from "./clock.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Engines } from "./engines/mod.ts";
 import type { Exposure } from "./http/peer.ts";
 import { Metrics } from "./metrics.ts";
-import { Pipelines } from "./pipelines/mod.ts";
-import { Projects } from "./projects/mod.ts";
+import { Pipelines } from "./pipelines/pipelines.ts";
+import { Projects } from "./projects/projects.ts";
 import { Acceptor } from "./runs/accept.ts";
 import { Quotas } from "./runs/quotas.ts";
 import { Worker } from "./runs/worker.ts";
@@ -25,6 +24,9 @@ import { TriggerLog } from "./store/trigger_log.ts";
 import { traceExecution, tracePipeline, traceRuns } from "./telemetry/records.ts";
 import { TriggerRegistry } from "./trigger/registry.ts";
 import { openSecretBox } from "./trigger/secrets.ts";
+
+/** How long an action may take. */
+const ACTION_TIMEOUT_MS = 15 * 60_000;
 
 const log = getLogger(["hooklaunch"]);
 
@@ -108,7 +110,10 @@ export async function openParts(
       clock,
       perform: traceRuns(
         async (id) => (await triggers.prepared(id))?.trigger.name,
-        (waiting, signal) => performActions(waiting, services, signal),
+        async (waiting, signal) => {
+          const { performActions } = await import("./actions/mod.ts");
+          return await performActions(waiting, services, signal);
+        },
       ),
       onEnd(run) {
         metrics.run(run);

@@ -17,9 +17,6 @@ import { fetchRepository } from "./fetch_repository.ts";
 import { runExecution } from "./run_execution.ts";
 import { runPipeline } from "./run_pipeline.ts";
 
-/** How long an action may take. */
-export const ACTION_TIMEOUT_MS = 15 * 60_000;
-
 const kinds = [runExecution, runPipeline, copyPipeline, fetchRepository] as const;
 
 /** The settings of an action of any kind. */
@@ -33,7 +30,7 @@ export const actionSchema = z.discriminatedUnion("type", [
 /** What the actions of every run work with. */
 export interface ActionServices
   extends Omit<ActionContext, "run" | "place" | "repeated" | "project" | "signal"> {
-  /** Of {@linkcode ACTION_TIMEOUT_MS}, or less. */
+  /** Of the time that an action may take. */
   deadlines: Deadlines;
 }
 

@@ -6,9 +6,7 @@
 import type { Command } from "commander";
 import { getLogger } from "@logtape/logtape";
 import { systemClock } from "../clock.ts";
-import { type Applied, applyConfig } from "../config/apply.ts";
-import { parseConfig } from "../config/document.ts";
-import { localTarget } from "../config/local_target.ts";
+import type { Applied } from "../config/apply.ts";
 import { InvalidInputError, messageOf } from "../errors.ts";
 import { type Parts, Service, type ServiceSettings } from "../service.ts";
 import { setUpLogging } from "./logging.ts";
@@ -166,8 +164,9 @@ function startPeriodicWork(service: Service, signal: AbortSignal): void {
 
 /** Applies a configuration file to the database of a service that is starting. */
 export async function applyFile(path: string, parts: Parts): Promise<Applied[]> {
-  const document = parseConfig(await readText(path, "the configuration file"), path);
-  return await applyConfig(document, localTarget(parts.store, parts.triggers));
+  const { applyText } = await import("../config/apply_text.ts");
+  const text = await readText(path, "the configuration file");
+  return await applyText(text, path, parts);
 }
 
 async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {

@@ -1,6 +1,6 @@
 /**
  * What a condition is: a schema for its settings, and a check of one request. A kind of condition is
- * one file in this folder and one line in `mod.ts`.
+ * one file in this folder and one line in `mod.ts` and in `prepare.ts`.
  *
  * @module
  */

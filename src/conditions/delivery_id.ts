@@ -5,9 +5,9 @@
  */
 import type { ConditionSettings } from "./condition.ts";
 import type { Field } from "./field.ts";
+import { signingScheme } from "./signing_scheme.ts";
 import { staticToken, type StaticTokenSettings } from "./static_token.ts";
 import { tokenPresets } from "./signing/presets/mod.ts";
-import { signingScheme } from "./warnings.ts";
 
 /**
  * What is the same when a delivery is repeated: what the first of the conditions that knows says.

@@ -14,9 +14,9 @@ import {
   refuseWithoutSecrets,
   resolveSecrets,
   type Secrets,
-  secretsSchema,
   secretText,
 } from "./secret.ts";
+import { secretsSchema } from "./secret_schema.ts";
 import { settingsObject } from "./settings.ts";
 import { isMac, macMaker, macMatcher } from "./signing/algorithms.ts";
 import { writeSignatures } from "./signing/candidates.ts";

@@ -4,11 +4,16 @@
  * @module
  */
 import { z } from "zod";
-import { AddressRanges, addressRangeSchema } from "../addresses.ts";
+import { AddressRanges, isAddressRange } from "../addresses.ts";
 import type { CheckedKind } from "./condition.ts";
 import { settingsObject } from "./settings.ts";
 
 const RANGES_MAX = 1_000;
+
+/** An address or a range (RFC 4632 section 3.1, RFC 4291 section 2.3). */
+const addressRangeSchema = z.string().refine(isAddressRange, {
+  error: "Expected an IP address or a range such as 10.0.0.0/8",
+});
 
 const schema = settingsObject({
   type: z.literal("ip_allowlist"),

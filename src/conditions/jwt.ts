@@ -17,7 +17,8 @@ import { isJwksUrl } from "./jwks.ts";
 import { keyFinder, readTokenHeader } from "./jwt_keys.ts";
 import { verifyToken, WRONG_SIGNATURE } from "./jwt_verify.ts";
 import { fits, isSymmetric, JWT_ALGORITHMS, readPublicKey } from "./public_key.ts";
-import { describeMissing, resolveSecrets, secretsSchema } from "./secret.ts";
+import { describeMissing, resolveSecrets } from "./secret.ts";
+import { secretsSchema } from "./secret_schema.ts";
 import { settingsObject } from "./settings.ts";
 
 const textOrTextsSchema = z.union([

@@ -1,18 +1,11 @@
 /**
- * A condition that a trigger launches no more than so often, and the sliding window that counts.
- *
- * The window counts launches by slots of a fiftieth of the period. A launch counts until a whole
- * period has gone by since the end of its slot. So no span of `period` seconds, wherever it begins,
- * holds more than `quota` launches, and what a launch used comes back no later than 1.02 periods
- * after it.
+ * A condition that a trigger launches no more than so often.
  *
  * @module
  */
 import { z } from "zod";
 import type { QuotaKind } from "./condition.ts";
 import { settingsObject } from "./settings.ts";
-
-const SLOTS_PER_PERIOD = 50;
 
 const schema = settingsObject({
   type: z.literal("rate_limit"),
@@ -23,116 +16,9 @@ const schema = settingsObject({
 /** The settings of a rate limit. */
 export type RateLimitSettings = z.infer<typeof schema>;
 
-/** A limit on accepted launches. It is decided when a run is accepted, by {@linkcode admit}. */
+/** A limit on accepted launches. It is decided when a run is accepted, by the window of `rate_window.ts`. */
 export const rateLimit = {
   type: "rate_limit",
   stage: "quota",
   schema,
 } satisfies QuotaKind<RateLimitSettings>;
-
-/** How many launches a span of time may hold. */
-export interface RateLimit {
-  /** The length of the span, in seconds. */
-  period: number;
-  quota: number;
-}
-
-/** The launches of one period that still count; it can be stored as it is. */
-export interface RateWindow {
-  /** The sum of all counts. */
-  readonly total: number;
-  /** Slots that hold launches, in ascending order of their index: at most 51. */
-  readonly slots: readonly RateSlot[];
-}
-
-/** The slot from `index` to `index + 1` fiftieths of the period since the epoch, and its launches. */
-export type RateSlot = readonly [index: number, count: number];
-
-/** A window without launches. */
-export const emptyWindow: RateWindow = { total: 0, slots: [] };
-
-/**
- * Counts one launch, if the limit has room for it.
- *
- * @param window what was counted so far in the same period; undefined for nothing
- * @param now_ms milliseconds since the epoch
- * @returns the window with this launch in it, or undefined when the quota is used up
- */
-export function admit(
-  window: RateWindow | undefined,
-  limit: RateLimit,
-  now_ms: number,
-): RateWindow | undefined {
-  const { slots, total } = settle(window, limit.period, now_ms);
-  if (total >= limit.quota) return undefined;
-  const current = slotAt(now_ms, limit.period);
-  const newest = slots.at(-1);
-  return {
-    total: total + 1,
-    slots: newest?.[0] === current
-      ? slots.with(-1, [current, newest[1] + 1])
-      : [...slots, [current, 1]],
-  };
-}
-
-/**
- * When a launch will be admitted again, in milliseconds since the epoch: `now_ms` when there is room.
- */
-export function retryAt(
-  window: RateWindow | undefined,
-  limit: RateLimit,
-  now_ms: number,
-): number {
-  const { slots, total } = settle(window, limit.period, now_ms);
-  let left = total;
-  let retry_ms = now_ms;
-  for (const [index, count] of slots) {
-    if (left < limit.quota) break;
-    left -= count;
-    retry_ms = (index + SLOTS_PER_PERIOD + 1) * slotWidth_ms(limit.period);
-  }
-  return retry_ms;
-}
-
-/**
- * Brings a window to the present: it forgets what no longer counts, and launches that lie in the
- * future count as if they were made now. They lie there when the clock was set back since, or when
- * another machine's clock is ahead. That keeps the quota, and what they used comes back within 1.02
- * periods from now, as long as the settled window takes the place of the old one: whoever reads a
- * window from a store should settle it and keep that, even when the launch is then refused.
- *
- * @param period the length of the span, in seconds
- * @param now_ms milliseconds since the epoch
- * @returns the same object when nothing changes
- */
-export function settle(
-  window: RateWindow | undefined,
-  period: number,
-  now_ms: number,
-): RateWindow {
-  if (window === undefined) return emptyWindow;
-  const current = slotAt(now_ms, period);
-  const oldest = window.slots[0]?.[0] ?? current;
-  const newest = window.slots.at(-1)?.[0] ?? current;
-  if (current - SLOTS_PER_PERIOD <= oldest && newest <= current) return window;
-
-  const present = window.slots.filter(([index]) =>
-    current - SLOTS_PER_PERIOD <= index && index < current
-  );
-  const now = countOf(window.slots.filter(([index]) => index >= current));
-  const slots = now > 0 ? [...present, [current, now] as const] : present;
-  return { total: countOf(slots), slots };
-}
-
-function countOf(slots: readonly RateSlot[]): number {
-  return slots.reduce((sum, [, count]) => sum + count, 0);
-}
-
-function slotAt(time_ms: number, period: number): number {
-  return Math.floor(time_ms / slotWidth_ms(period));
-}
-
-/** 20 times a whole number of seconds is a whole number of milliseconds: nothing is rounded. */
-function slotWidth_ms(period: number): number {
-  return period * 1000 / SLOTS_PER_PERIOD;
-}

@@ -6,28 +6,10 @@
  */
 import { createHash } from "node:crypto";
 import { timingSafeEqual } from "@std/crypto/timing-safe-equal";
-import { z } from "zod";
 import type { Refusal } from "./condition.ts";
 
-const SECRET_CHARACTERS_MAX = 4096;
-const SECRETS_MAX = 16;
-const VARIABLE = /^\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;
-
-const secretSchema = z.string().min(1, { error: "Must not be empty" }).max(SECRET_CHARACTERS_MAX)
-  .refine((text) => VARIABLE.test(text) || !text.includes("{env:"), {
-    error: "Must be a literal, or {env:NAME} and nothing else",
-  });
-
-/** The schema of a condition's `secrets`: any one may match, so that they can be changed in turn. */
-export const secretsSchema = z.array(z.union([
-  secretSchema,
-  z.strictObject({
-    secret: secretSchema,
-    until: z.iso.datetime({ offset: true }).describe("From then on it matches nothing (RFC 3339)"),
-  }),
-])).min(1).max(SECRETS_MAX).describe(
-  "Secrets of which any one may match, each a literal or {env:NAME}, with or without an end date",
-);
+/** A secret that is in an environment variable. */
+export const VARIABLE = /^\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;
 
 /** A secret as settings have it: a literal or `{env:NAME}`, with or without an end date. */
 export type SecretSetting = string | { readonly secret: string; readonly until: string };

@@ -17,13 +17,8 @@ import {
   readText,
 } from "./field.ts";
 import type { LaunchRequest } from "./request.ts";
-import {
-  describeMissing,
-  isSecret,
-  refuseWithoutSecrets,
-  resolveSecrets,
-  secretsSchema,
-} from "./secret.ts";
+import { describeMissing, isSecret, refuseWithoutSecrets, resolveSecrets } from "./secret.ts";
+import { secretsSchema } from "./secret_schema.ts";
 import { settingsObject } from "./settings.ts";
 import { tokenPresets } from "./signing/presets/mod.ts";
 

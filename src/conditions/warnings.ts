@@ -9,8 +9,6 @@ import { compile } from "./cel.ts";
 import { filterVariables } from "./cel_values.ts";
 import type { ConditionSettings } from "./condition.ts";
 import { type Field, pathOf } from "./field.ts";
-import { hmac, hmacScheme, type HmacSettings } from "./hmac.ts";
-import { signature, signatureScheme, type SignatureSettings } from "./signature.ts";
 import { type Scheme, signedContents, type TimestampSource } from "./signing/scheme.ts";
 import {
   coversBody,
@@ -20,6 +18,7 @@ import {
   parseTemplate,
   type TemplatePart,
 } from "./signing/template.ts";
+import { signingScheme } from "./signing_scheme.ts";
 import { isTimestamp } from "./timestamp.ts";
 
 /**
@@ -37,14 +36,6 @@ export function conditionWarnings(conditions: readonly ConditionSettings[]): Pro
       : [...warnOfTimestamp(settings, signing), ...warnOfFilter(settings, signing)];
     return warnings.map(({ pointer, detail }) => ({ pointer: `/${index}${pointer}`, detail }));
   });
-}
-
-/** The scheme of a condition that a request is signed; undefined for any other. */
-export function signingScheme(settings: ConditionSettings): Scheme | undefined {
-  // The type of a condition says what its settings are.
-  if (settings.type === hmac.type) return hmacScheme(settings as HmacSettings);
-  if (settings.type === signature.type) return signatureScheme(settings as SignatureSettings);
-  return undefined;
 }
 
 function warnOfScheme(scheme: Scheme): Problem[] {

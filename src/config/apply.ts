@@ -6,7 +6,7 @@
  */
 import { InvalidInputError, type Problem } from "../errors.ts";
 import type { Project } from "../store/projects.ts";
-import { triggerWarnings } from "../trigger/prepare.ts";
+import { triggerWarnings } from "../trigger/review.ts";
 import type { Trigger, TriggerSettings } from "../trigger/trigger.ts";
 import type { ConfigDocument } from "./document.ts";
 

@@ -9,7 +9,7 @@ import { InvalidInputError, type Problem } from "../errors.ts";
 import { parseProject } from "../projects/project.ts";
 import { parseWith, pointer } from "../schema.ts";
 import type { Project } from "../store/projects.ts";
-import { reviewTrigger } from "../trigger/prepare.ts";
+import { reviewTrigger } from "../trigger/review.ts";
 import { triggerSchema, type TriggerSettings } from "../trigger/trigger.ts";
 import { parseYaml, type YamlSource } from "../yaml.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Every route of the service, on one page.
+ * Every route of the service; what only operators ask for is loaded when one does.
  *
  * @module
  */
@@ -7,15 +7,8 @@ import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import type { Metrics } from "../metrics.ts";
 import { requireToken } from "./api/auth.ts";
-import { DOCS_HEADERS, docsPage } from "./api/docs.ts";
-import { executionRoutes } from "./api/executions.ts";
-import { openApiDocument } from "./api/openapi.ts";
+import type { ApiOptions } from "./api/mod.ts";
 import type { Operator } from "./api/operator.ts";
-import { pipelineRoutes } from "./api/pipelines.ts";
-import { projectRoutes } from "./api/projects.ts";
-import { runRoutes } from "./api/runs.ts";
-import { tokenRoutes } from "./api/tokens.ts";
-import { triggerRoutes } from "./api/triggers.ts";
 import type { Door } from "./door.ts";
 import { launchHandler } from "./launch.ts";
 import { problem, problemOfError, unavailable } from "./problem.ts";
@@ -47,25 +40,38 @@ export function createApp(parts: AppParts): Hono {
   });
   app.all("/api/v0/launch/*", () => problem(STATUS_CODE.NotFound));
   app.get("/readyz", async (context) => await isReady() ? context.text("ready\n") : unavailable(5));
-  app.get("/api/v0/openapi.json", (context) => context.json(openApiDocument(operator.baseUrl())));
-  app.get(
-    "/api/v0/docs",
-    (context) => context.html(docsPage(operator.baseUrl()), 200, DOCS_HEADERS),
-  );
+  app.get("/api/v0/openapi.json", async (context) => {
+    const { openApiDocument } = await import("./api/openapi.ts");
+    return context.json(openApiDocument(operator.baseUrl()));
+  });
+  app.get("/api/v0/docs", async (context) => {
+    const { DOCS_HEADERS, docsPage } = await import("./api/docs.ts");
+    return context.html(docsPage(operator.baseUrl()), 200, DOCS_HEADERS);
+  });
 
   const token = requireToken(operator.store, adminToken);
   app.get("/metrics", token, async (context) => {
     const { body, contentType } = await metrics.text();
     return context.body(body, 200, { "content-type": contentType });
   });
-  app.use("/api/v0/*", token);
-  app.route("/api/v0/triggers", triggerRoutes(operator));
-  app.route("/api/v0/runs", runRoutes(operator));
-  app.route("/api/v0/projects", projectRoutes(operator));
-  app.route("/api/v0/executions", executionRoutes(operator, { closing: door.closing }));
-  app.route("/api/v0/pipelines", pipelineRoutes(operator));
-  app.route("/api/v0/tokens", tokenRoutes(operator, adminToken !== undefined));
+  const options = { closing: door.closing, hasEnvironmentToken: adminToken !== undefined };
+  let api: Promise<Hono> | undefined;
+  app.all("/api/v0/*", token, async (context) => {
+    api ??= loadApi(operator, options);
+    return (await api).fetch(context.req.raw, context.env);
+  });
 
+  return answeringErrors(app);
+}
+
+async function loadApi(operator: Operator, options: ApiOptions): Promise<Hono> {
+  const { operatorRoutes } = await import("./api/mod.ts");
+  return answeringErrors(
+    new Hono({ strict: false }).route("/api/v0", operatorRoutes(operator, options)),
+  );
+}
+
+function answeringErrors(app: Hono): Hono {
   app.notFound(() => problem(STATUS_CODE.NotFound));
   app.onError((error: Error, _context: Context) => problemOfError(error));
   return app;

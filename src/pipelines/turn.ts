@@ -20,6 +20,7 @@ import type { Store } from "../store/store.ts";
 import { activeTrace, inSpan } from "../telemetry/spans.ts";
 import { gather } from "./edges.ts";
 import { type Moment, whatFollows } from "./effects.ts";
+import { endPipeline } from "./ending.ts";
 import { nodesBefore } from "./order.ts";
 import { nodeOf } from "./plan.ts";
 import { findReusable, reusableWrite } from "./reuse.ts";
@@ -305,14 +306,6 @@ export class Turn {
     const writes = [...more, ...pipelineWrites(structuredClone(this.#pipeline))];
     return this.#tools.store.committer.write(writes);
   }
-}
-
-/** Decides how a pipeline ends, unless that is decided. What runs of it is stopped then. */
-export function endPipeline(pipeline: Pipeline, ending: "stopped" | "error", reason: string): void {
-  if (pipeline.ending !== undefined) return;
-  pipeline.ending = ending;
-  pipeline.status = "stopping";
-  pipeline.reason = reason;
 }
 
 function shortened(reason: string): string {

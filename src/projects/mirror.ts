@@ -6,7 +6,6 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { dirname, join } from "node:path";
-import { z } from "zod";
 import { ActionError, messageOf } from "../errors.ts";
 import {
   answers,
@@ -27,11 +26,6 @@ const HEADER_BYTES_MAX = 1024;
 /** Beside the mirror: where it is of, for when it is gone or damaged. */
 const ORIGIN_FILE = "origin.json";
 const KNOWN_HOSTS_FILE = "known_hosts";
-
-const originSchema = z.object({
-  repository: z.string(),
-  deploy_key: z.string().exactOptional(),
-});
 
 const log = getLogger(["hooklaunch", "projects"]);
 
@@ -247,7 +241,10 @@ export class Mirror {
 
 async function readOrigin(path: string): Promise<Origin | undefined> {
   try {
-    return originSchema.parse(JSON.parse(await Deno.readTextFile(path)));
+    const { repository, deploy_key: deployKey } = JSON.parse(await Deno.readTextFile(path));
+    if (typeof repository !== "string") return undefined;
+    if (deployKey === undefined) return { repository };
+    return typeof deployKey === "string" ? { repository, deploy_key: deployKey } : undefined;
   } catch {
     // Without it a mirror is not made anew until somebody says again where it is of.
     return undefined;

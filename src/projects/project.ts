@@ -8,7 +8,7 @@ import { z } from "zod";
 import { engineSettingsSchema } from "../engines/settings.ts";
 import { parseWith } from "../schema.ts";
 import type { Project } from "../store/projects.ts";
-import { nameSchema } from "./name.ts";
+import { nameSchema } from "./name_schema.ts";
 import { addressProblem, isSshAddress, shownAddress } from "./remote.ts";
 
 const ADDRESS_LENGTH_MAX = 2_048;

@@ -6,7 +6,7 @@
  * @module
  */
 import type { Clock } from "../clock.ts";
-import { admit, type RateWindow, settle } from "../conditions/rate_limit.ts";
+import { admit, type RateWindow, settle } from "../conditions/rate_window.ts";
 import type { Write } from "../store/committer.ts";
 import { keys } from "../store/keys.ts";
 import { logDamage, readValue } from "../store/reading.ts";

@@ -6,17 +6,14 @@
 import type { Check, ConditionEnvironment, Refusal, Stage } from "../conditions/condition.ts";
 import { type DeliveryReader, deliveryReader } from "../conditions/deduplication.ts";
 import { type Handshakes, prepareHandshakes } from "../conditions/handshake.ts";
-import { type Condition, prepareConditions, reviewConditions } from "../conditions/mod.ts";
+import type { Condition } from "../conditions/mod.ts";
+import { prepareConditions } from "../conditions/prepare.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { secretEnd_ms, type SecretSetting } from "../conditions/secret.ts";
-import { conditionWarnings } from "../conditions/warnings.ts";
-import { InvalidInputError, messageOf, type Problem } from "../errors.ts";
+import { messageOf } from "../errors.ts";
 import { type Quota, smallestByPeriod } from "../runs/quotas.ts";
 import { prepareResponse, type Responder } from "./response.ts";
-import type { Trigger, TriggerSettings } from "./trigger.ts";
-
-/** The types of condition that prove who the sender is. */
-const AUTHENTICATING: readonly string[] = ["static_token", "hmac", "signature", "jwt"];
+import type { Trigger } from "./trigger.ts";
 
 /** A condition that did not pass, and why. */
 export interface Refused extends Refusal {
@@ -62,14 +59,14 @@ export interface Verdict extends Partial<Refusal> {
  *
  * @param lockedSecrets pointers to those of its secrets that cannot be decrypted
  */
-export function prepareTrigger(
+export async function prepareTrigger(
   trigger: Trigger,
   environment: ConditionEnvironment,
   lockedSecrets: readonly string[] = [],
-): PreparedTrigger {
+): Promise<PreparedTrigger> {
   const now_ms = environment.clock.now();
   const live = trigger.conditions.map((condition) => withoutEnded(condition, now_ms));
-  const checks = prepareConditions(live, environment);
+  const checks = await prepareConditions(live, environment);
   const locked = lockOf(lockedSecrets);
   return {
     trigger,
@@ -117,31 +114,6 @@ function withoutEnded(condition: Condition, now_ms: number): Condition {
 
 function secretsOf(condition: Condition): readonly SecretSetting[] {
   return "secrets" in condition ? condition.secrets ?? [] : [];
-}
-
-/**
- * Looks at a trigger's conditions together.
- *
- * @throws {InvalidInputError} when they cannot work with each other
- */
-export function reviewTrigger(settings: TriggerSettings, what: string): void {
-  const problems = reviewConditions(settings.conditions);
-  if (problems.length === 0) return;
-  throw new InvalidInputError(
-    what,
-    problems.map(({ pointer, detail }) => ({ pointer: `/conditions${pointer}`, detail })),
-  );
-}
-
-/** What a trigger's owner should know of its conditions, though they can work. */
-export function triggerWarnings({ conditions }: Pick<TriggerSettings, "conditions">): Problem[] {
-  const warnings = conditionWarnings(conditions).map(({ pointer, detail }) => ({
-    pointer: `/conditions${pointer}`,
-    detail,
-  }));
-  if (conditions.some(({ type }) => AUTHENTICATING.includes(type))) return warnings;
-  const detail = "Nothing proves who the sender is: whoever knows the URL can launch";
-  return [...warnings, { pointer: "/conditions", detail }];
 }
 
 async function checkOne(check: Check, request: LaunchRequest): Promise<Refusal | undefined> {

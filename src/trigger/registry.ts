@@ -9,6 +9,7 @@ import type { ConditionEnvironment } from "../conditions/condition.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { parseWith } from "../schema.ts";
+import { thenRest } from "../store/in_parts.ts";
 import { keys } from "../store/keys.ts";
 import { getProject } from "../store/projects.ts";
 import { readValue } from "../store/reading.ts";
@@ -21,7 +22,7 @@ import {
   putStoredTrigger,
   type StoredTrigger,
 } from "../store/triggers.ts";
-import { type PreparedTrigger, prepareTrigger, reviewTrigger } from "./prepare.ts";
+import type { PreparedTrigger } from "./prepare.ts";
 import {
   maskSecrets,
   type Opened,
@@ -31,7 +32,7 @@ import {
   type SecretBox,
   unmaskSecrets,
 } from "./secrets.ts";
-import { type Trigger, triggerSchema, type TriggerSettings } from "./trigger.ts";
+import type { Trigger, TriggerSettings } from "./trigger.ts";
 
 /** How many prepared triggers are kept in memory; the longest unused goes first. */
 const PREPARED_MAX = 20_000;
@@ -44,6 +45,9 @@ export interface RegistryParts {
   secrets: SecretBox;
   context: ConditionEnvironment;
 }
+
+/** How a page is read. */
+type Read = <T>(page: () => Promise<T>) => Promise<T>;
 
 /** The triggers of a database. */
 export class TriggerRegistry {
@@ -134,6 +138,7 @@ export class TriggerRegistry {
   /**
    * Counts the triggers, and those among them with secrets that cannot be decrypted with this key. Where
    * none was locked at an earlier look with the same keys, none is now, and all are not looked at again.
+   * It rests after each page: launches come first.
    */
   async countLocked(): Promise<{ locked: number; total: number } | "none"> {
     const { store, secrets, context } = this.#parts;
@@ -141,7 +146,7 @@ export class TriggerRegistry {
     if (noneLockedWith === secrets.fingerprint) return "none";
     let locked = 0;
     let total = 0;
-    for await (const stored of this.#all()) {
+    for await (const stored of this.#all(thenRest)) {
       if (context.signal.aborted) return { locked, total };
       const opened = openWhatOpens(stored.settings, secrets, stored.id);
       if (opened.locked.length > 0) locked++;
@@ -170,11 +175,11 @@ export class TriggerRegistry {
     return count;
   }
 
-  async *#all(): AsyncGenerator<StoredTrigger> {
+  async *#all(read: Read = (page) => page()): AsyncGenerator<StoredTrigger> {
     let after: string | undefined;
     do {
       const page = { limit: PAGE_SIZE, ...(after === undefined ? {} : { after }) };
-      const { triggers, next } = await listStoredTriggers(this.#parts.store, page);
+      const { triggers, next } = await read(() => listStoredTriggers(this.#parts.store, page));
       yield* triggers;
       after = next;
     } while (after !== undefined);
@@ -186,7 +191,8 @@ export class TriggerRegistry {
     const stored = await getStoredTrigger(store, id);
     if (stored === undefined) return undefined;
     const { value: trigger, locked } = openWhatOpens(triggerOf(stored), secrets, id);
-    const prepared = prepareTrigger(trigger, context, locked);
+    const { prepareTrigger } = await import("./prepare.ts");
+    const prepared = await prepareTrigger(trigger, context, locked);
     if (version === this.#version) {
       this.#prepared.set(id, prepared);
       if (this.#prepared.size > PREPARED_MAX) {
@@ -198,6 +204,7 @@ export class TriggerRegistry {
   }
 
   async #check(value: unknown, current: Opened<Trigger> | undefined): Promise<TriggerSettings> {
+    const { triggerSchema } = await import("./trigger.ts");
     const parsed = parseWith(triggerSchema, value, "the trigger");
     if (current && parsed.id !== undefined && parsed.id !== current.value.id) {
       throw new InvalidInputError("the trigger", [{
@@ -207,6 +214,7 @@ export class TriggerRegistry {
       }]);
     }
     const settings = unmaskSecrets(parsed, current, "the trigger");
+    const { reviewTrigger } = await import("./review.ts");
     reviewTrigger(settings, "the trigger");
     if (!await getProject(this.#parts.store, settings.project)) {
       throw new InvalidInputError("the trigger", [{

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { actionSchema } from "../actions/mod.ts";
 import { conditionSchema } from "../conditions/mod.ts";
 import { isId } from "../ids.ts";
-import { nameSchema } from "../projects/name.ts";
+import { nameSchema } from "../projects/name_schema.ts";
 import { responseSchema } from "./response.ts";
 
 const CONDITIONS_MAX = 32;

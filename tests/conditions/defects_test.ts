@@ -3,7 +3,8 @@ import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert"
 import { createHmac } from "node:crypto";
 import { z } from "zod";
 import { hmac } from "../../src/conditions/hmac.ts";
-import { conditionSchema, credentialFields, prepareConditions } from "../../src/conditions/mod.ts";
+import { conditionSchema } from "../../src/conditions/mod.ts";
+import { credentialFields, prepareConditions } from "../../src/conditions/prepare.ts";
 import { prepareHandshakes } from "../../src/conditions/handshake.ts";
 import { signature } from "../../src/conditions/signature.ts";
 import { staticToken } from "../../src/conditions/static_token.ts";
@@ -193,14 +194,16 @@ Deno.test("defect 17: an ECDSA signature in DER is converted, and malformed DER 
   }
 });
 
-Deno.test("defect 20: a secret in the query is a credential that logs must not show", () => {
+Deno.test("defect 20: a secret in the query is a credential that logs must not show", async () => {
   const conditions = parse([
     { type: "static_token", preset: "azure_event_grid", secrets: ["s"] },
     { type: "hmac", preset: "mailgun", secrets: ["s"] },
     { type: "hmac", preset: "box", secrets: ["s"] },
     { type: "static_token", preset: "microsoft_graph", secrets: ["s"] },
   ]);
-  const fields = credentialFields(conditions).map(({ in: place, name }) => `${place} ${name}`);
+  const fields = (await credentialFields(conditions)).map(({ in: place, name }) =>
+    `${place} ${name}`
+  );
   assertEquals(fields.slice(3), [
     "query code",
     "body /signature/signature",
@@ -224,9 +227,10 @@ Deno.test("defect 21: the names of a prototype are no keys", async () => {
   }
 });
 
-Deno.test("a preset's check comes in the stage of authentication, its time included", () => {
+Deno.test("a preset's check comes in the stage of authentication, its time included", async () => {
   const conditions = parse([{ type: "hmac", ...slack }]);
-  assertEquals(prepareConditions(conditions, context()).map(({ stage }) => stage), [
+  const prepared = await prepareConditions(conditions, context());
+  assertEquals(prepared.map(({ stage }) => stage), [
     "authentication",
   ]);
 });

@@ -5,7 +5,8 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { createHmac, generateKeyPairSync } from "node:crypto";
 import { type HandshakeAnswer, prepareHandshakes } from "../../src/conditions/handshake.ts";
-import { type Condition, conditionSchema, prepareConditions } from "../../src/conditions/mod.ts";
+import { type Condition, conditionSchema } from "../../src/conditions/mod.ts";
+import { prepareConditions } from "../../src/conditions/prepare.ts";
 import { signRequest } from "../../src/conditions/sign_request.ts";
 import { context, json, NOW_MS, request, type RequestParts } from "./fixture.ts";
 
@@ -19,7 +20,7 @@ async function knock(
   const asked = request(parts);
   const unverified = handshakes.unverified(asked);
   if (unverified) return unverified;
-  for (const { check } of prepareConditions(conditions, surroundings)) {
+  for (const { check } of await prepareConditions(conditions, surroundings)) {
     const refusal = await check(asked);
     if (refusal) return refusal.reason;
   }

@@ -1,14 +1,13 @@
 /** The list of kinds: one schema for all, checks in their order, and what must not be logged. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import { z } from "zod";
 import {
   type Condition,
   conditionKinds,
   conditionSchema,
-  credentialFields,
-  prepareConditions,
   reviewConditions,
 } from "../../src/conditions/mod.ts";
+import { credentialFields, prepareConditions } from "../../src/conditions/prepare.ts";
 import { sign } from "../../src/conditions/hmac.ts";
 import { context, request } from "./fixture.ts";
 
@@ -97,8 +96,8 @@ Deno.test("conditionSchema can be written as JSON Schema", () => {
   assertEquals(oneOf.length, conditionKinds.length);
 });
 
-Deno.test("prepareConditions orders checks by stage, then as they are written, without quotas", () => {
-  const prepared = prepareConditions(parse(example), context());
+Deno.test("prepareConditions orders checks by stage, then as they are written, without quotas", async () => {
+  const prepared = await prepareConditions(parse(example), context());
   assertEquals(prepared.map(({ index, type, stage }) => [index, type, stage]), [
     [3, "static_token", "authentication"],
     [4, "hmac", "authentication"],
@@ -118,7 +117,7 @@ Deno.test("prepareConditions hands each check its siblings and the environment",
     }
   }
   const conditions = parse(example.filter(({ type }) => type !== "jwt"));
-  const prepared = prepareConditions(conditions, new Environment());
+  const prepared = await prepareConditions(conditions, new Environment());
   const hmac = conditions.find((condition) => condition.type === "hmac");
   const body = new TextEncoder().encode('{"action":"closed"}');
   const accepted = request({
@@ -140,7 +139,7 @@ Deno.test("prepareConditions hides the credentials of siblings from a filter's r
     { type: "payload_filter", expression: "body.token == 'x'" },
   ]);
   const refusals = [];
-  for (const { check } of prepareConditions(conditions, context())) {
+  for (const { check } of await prepareConditions(conditions, context())) {
     refusals.push(await check(request({ body: '{"token":"s3cret"}' })));
   }
   assertEquals(refusals.map((refusal) => refusal?.found), [undefined, "body.token is not shown"]);
@@ -152,17 +151,19 @@ Deno.test("reviewConditions points into the list", () => {
   assertEquals(reviewConditions(alone).map(({ pointer }) => pointer), ["/3/signed_content"]);
 });
 
-Deno.test("credentialFields names where credentials are, whatever the conditions", () => {
-  assertEquals(credentialFields([]).map(({ name }) => name), [
+Deno.test("credentialFields names where credentials are, whatever the conditions", async () => {
+  assertEquals((await credentialFields([])).map(({ name }) => name), [
     "authorization",
     "cookie",
     "proxy-authorization",
   ]);
-  const fields = credentialFields(parse(example)).map((field) => `${field.in} ${field.name}`);
+  const fields = (await credentialFields(parse(example))).map((field) =>
+    `${field.in} ${field.name}`
+  );
   assertEquals(fields.slice(3), ["header X-Token", "header X-Signature", "header Authorization"]);
 });
 
-Deno.test("a condition of no kind cannot be prepared", () => {
+Deno.test("a condition of no kind cannot be prepared", async () => {
   const unknown = { type: "ip_range" } as unknown as Condition;
-  assertThrows(() => prepareConditions([unknown], context()), TypeError, "ip_range");
+  await assertRejects(() => prepareConditions([unknown], context()), TypeError, "ip_range");
 });

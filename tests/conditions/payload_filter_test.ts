@@ -5,7 +5,8 @@
 import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
 import fc from "fast-check";
 import { z } from "zod";
-import { conditionSchema, prepareConditions } from "../../src/conditions/mod.ts";
+import { conditionSchema } from "../../src/conditions/mod.ts";
+import { prepareConditions } from "../../src/conditions/prepare.ts";
 import { payloadFilter } from "../../src/conditions/payload_filter.ts";
 import type { Field } from "../../src/conditions/field.ts";
 import {
@@ -321,7 +322,7 @@ Deno.test("payload_filter: several filters must all hold, and the first that doe
     { type: "payload_filter", all: [{ path: "body.count", op: "ge", value: 5 }] },
     { type: "payload_filter", not: { path: "body.draft", op: "eq", value: true } },
   ];
-  const prepared = prepareConditions(z.array(conditionSchema).parse(filters), context());
+  const prepared = await prepareConditions(z.array(conditionSchema).parse(filters), context());
   const refusals = async (parts: RequestParts) => {
     const found = await Promise.all(prepared.map(({ check }) => check(request(parts))));
     return found.map((refusal) => refusal?.found);

@@ -5,15 +5,15 @@
  */
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import fc from "fast-check";
+import { rateLimit } from "../../src/conditions/rate_limit.ts";
 import {
   admit,
   emptyWindow,
   type RateLimit,
-  rateLimit,
   type RateWindow,
   retryAt,
   settle,
-} from "../../src/conditions/rate_limit.ts";
+} from "../../src/conditions/rate_window.ts";
 
 const START_MS = 1_700_000_000_000;
 const SLOTS_MAX = 51;

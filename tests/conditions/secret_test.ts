@@ -6,8 +6,8 @@ import {
   isSecret,
   refuseWithoutSecrets,
   resolveSecrets,
-  secretsSchema,
 } from "../../src/conditions/secret.ts";
+import { secretsSchema } from "../../src/conditions/secret_schema.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const env = (name: string) => ({ SET: "from the environment", EMPTY: "" })[name];

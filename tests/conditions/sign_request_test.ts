@@ -2,7 +2,8 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { generateKeyPairSync } from "node:crypto";
 import { z } from "zod";
-import { conditionSchema, prepareConditions } from "../../src/conditions/mod.ts";
+import { conditionSchema } from "../../src/conditions/mod.ts";
+import { prepareConditions } from "../../src/conditions/prepare.ts";
 import { launchRequest } from "../../src/conditions/request.ts";
 import { signRequest, type UnsignedRequest } from "../../src/conditions/sign_request.ts";
 import { context, NOW_MS } from "./fixture.ts";
@@ -151,7 +152,7 @@ for (const { name, conditions, ...parts } of passing) {
       remoteIp: "192.0.2.7",
       receivedAt_ms: NOW_MS,
     });
-    for (const { check, index } of prepareConditions(settings, context({ env }))) {
+    for (const { check, index } of await prepareConditions(settings, context({ env }))) {
       assertEquals(await check(request), undefined, `condition ${index}`);
     }
     const told = JSON.stringify(sent.notes);

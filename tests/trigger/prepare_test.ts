@@ -3,7 +3,8 @@ import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import type { Stage } from "../../src/conditions/condition.ts";
 import { InvalidInputError } from "../../src/errors.ts";
 import { parseWith } from "../../src/schema.ts";
-import { type PreparedTrigger, prepareTrigger, reviewTrigger } from "../../src/trigger/prepare.ts";
+import { type PreparedTrigger, prepareTrigger } from "../../src/trigger/prepare.ts";
+import { reviewTrigger } from "../../src/trigger/review.ts";
 import { triggerSchema, type TriggerSettings } from "../../src/trigger/trigger.ts";
 import { json, NOW_MS, request, type RequestParts } from "../conditions/fixture.ts";
 import { TestClock } from "../surroundings.ts";
@@ -24,7 +25,7 @@ function settingsOf(parts: Record<string, unknown>): TriggerSettings {
   return parseWith(triggerSchema, { name: "t", project: "p", actions, ...parts }, "the trigger");
 }
 
-function prepared(parts: Record<string, unknown>): PreparedTrigger {
+function prepared(parts: Record<string, unknown>): Promise<PreparedTrigger> {
   const times = { created_at: "", updated_at: "" };
   const trigger = { ...settingsOf(parts), id: "0190fe82-c984-7f66-8302-69874914e1c9", ...times };
   return prepareTrigger(trigger, {
@@ -61,14 +62,14 @@ const cases: { name: string; parts: RequestParts; refusedBy?: [string, index: nu
 for (const { name, parts, refusedBy } of cases) {
   Deno.test(`${name} meets ${refusedBy?.[0] ?? "no refusal"}, and its place in the trigger is told`, async () => {
     const limit = { type: "rate_limit", period: 60, quota: 1 };
-    const trigger = prepared({ conditions: [FILTER, limit, TIMESTAMP, TOKEN] });
+    const trigger = await prepared({ conditions: [FILTER, limit, TIMESTAMP, TOKEN] });
     const refused = await trigger.check(request(parts), DOOR);
     assertEquals(refused && [refused.condition, refused.index], refusedBy);
   });
 }
 
 Deno.test("only the stages that are asked for are checked", async () => {
-  const trigger = prepared({ conditions: [FILTER, TIMESTAMP, TOKEN] });
+  const trigger = await prepared({ conditions: [FILTER, TIMESTAMP, TOKEN] });
   const stale = request(sent({ time_s: 1, action: "x" }));
   assertEquals(await trigger.check(stale, ["authentication"]), undefined);
   assertEquals((await trigger.check(stale, ["authentication", "timestamp"]))?.index, 1);
@@ -76,7 +77,7 @@ Deno.test("only the stages that are asked for are checked", async () => {
 });
 
 Deno.test("a check that breaks refuses, and says why", async () => {
-  const trigger = prepared({ conditions: [{ ...TOKEN, in: "body", name: "token" }] });
+  const trigger = await prepared({ conditions: [{ ...TOKEN, in: "body", name: "token" }] });
   const broken = {
     ...request(),
     parsedBody: () => {
@@ -89,29 +90,29 @@ Deno.test("a check that breaks refuses, and says why", async () => {
 });
 
 Deno.test("a trigger without conditions lets everything pass", async () => {
-  const trigger = prepared({});
+  const trigger = await prepared({});
   assertEquals(await trigger.check(request(), DOOR), undefined);
   assertEquals(trigger.quotas, []);
   assertEquals(trigger.answersGet, true);
   assertEquals(trigger.respond("id").body, '{"status":"accepted"}');
 });
 
-Deno.test("the quotas of a trigger are its rate limits, of each period the smallest", () => {
+Deno.test("the quotas of a trigger are its rate limits, of each period the smallest", async () => {
   const limits = [[60, 9], [3_600, 5], [60, 2]].map(([period, quota]) => ({
     type: "rate_limit",
     period,
     quota,
   }));
-  assertEquals(prepared({ conditions: [TOKEN, ...limits] }).quotas, [
+  assertEquals((await prepared({ conditions: [TOKEN, ...limits] })).quotas, [
     { period: 60, quota: 2 },
     { period: 3_600, quota: 5 },
   ]);
 });
 
-Deno.test("a trigger whose requests are signed does not answer GET", () => {
+Deno.test("a trigger whose requests are signed does not answer GET", async () => {
   const hmac = { type: "hmac", algorithm: "sha256", header: "X-Signature", secrets: ["s"] };
-  assertEquals(prepared({ conditions: [TOKEN, hmac] }).answersGet, false);
-  assertEquals(prepared({ conditions: [TOKEN, TIMESTAMP] }).answersGet, true);
+  assertEquals((await prepared({ conditions: [TOKEN, hmac] })).answersGet, false);
+  assertEquals((await prepared({ conditions: [TOKEN, TIMESTAMP] })).answersGet, true);
 });
 
 Deno.test("conditions that cannot work with each other are told with their places in the trigger", () => {

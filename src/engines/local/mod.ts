@@ -19,14 +19,13 @@ import type { Store } from "../../store/store.ts";
 import { inTrace } from "../../telemetry/spans.ts";
 import type { Engine, LogOptions, LogPage } from "../engine.ts";
 import { STOPPED_BY_REQUEST, writeEnd } from "./ending.ts";
-import { RemoteFiles } from "./inputs/mod.ts";
-import { ExecutionRun, type RunContext, type RunSettings } from "./execution_run.ts";
+import type { ExecutionRun, RunContext, RunSettings } from "./execution_run.ts";
+import type { RemoteFiles } from "./inputs/mod.ts";
 import { Leftovers } from "./leftovers.ts";
 import { readLog } from "./log_file.ts";
 import { openOutput } from "./outputs.ts";
 import { lookAtMachine, type Machine } from "./processes.ts";
 import { removeLeftoverContainers } from "./runners/container_leftovers.ts";
-import { runnerOf } from "./runners/mod.ts";
 import { Waiting } from "./waiting.ts";
 import { WorkFolder } from "./work_folder.ts";
 
@@ -70,14 +69,14 @@ export class LocalEngine implements Engine {
   readonly #root: string;
   readonly #concurrency: number;
   readonly #waiting: Waiting;
-  readonly #runs = new Map<string, { run: ExecutionRun; over: Promise<void> }>();
+  readonly #runs = new Map<string, { run: Promise<ExecutionRun>; over: Promise<void> }>();
   /** Those whose commands run or are about to. */
   readonly #places = new Set<string>();
   readonly #taken = new Set<string>();
   readonly #leftovers = new Leftovers();
   #leftoverContainers: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
-  readonly #remote: RemoteFiles;
+  #remote: RemoteFiles | undefined;
   #machine: Machine | undefined;
   #refill: Promise<void> | undefined;
 
@@ -86,8 +85,6 @@ export class LocalEngine implements Engine {
     this.#root = resolve(join(options.dataFolder, "executions"));
     this.#concurrency = Math.max(1, options.concurrency ?? navigator.hardwareConcurrency);
     this.#waiting = new Waiting(options.waitingMax ?? WAITING_MAX);
-    const folder = resolve(join(options.dataFolder, "input_cache"));
-    this.#remote = new RemoteFiles({ folder, clock: options.clock });
   }
 
   /** How many executions run or are ending, and how many of those that wait are in memory. */
@@ -121,7 +118,7 @@ export class LocalEngine implements Engine {
 
   async stop(executionId: string): Promise<boolean> {
     const running = this.#runs.get(executionId);
-    if (running) return await running.run.stop(STOPPED_BY_REQUEST);
+    if (running) return await (await running.run).stop(STOPPED_BY_REQUEST);
     if (this.#taken.has(executionId)) return false;
     // From here on nobody starts it.
     this.#take(executionId);
@@ -146,7 +143,7 @@ export class LocalEngine implements Engine {
 
   async forget(executionId: string): Promise<void> {
     const running = this.#runs.get(executionId);
-    if (running?.run.hasEnded === false || this.#waiting.has(executionId)) {
+    if ((await running?.run)?.hasEnded === false || this.#waiting.has(executionId)) {
       throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
     }
     await running?.over;
@@ -155,7 +152,7 @@ export class LocalEngine implements Engine {
     if (!folder.exists()) return;
     // Parts of it are not the service's user's, because nobody could give them back at the end.
     const execution = await getExecution(this.#options.store, executionId);
-    if (execution) await new ExecutionRun(execution, this.#context()).clear();
+    if (execution) await (await this.#newRun(execution)).clear();
     await folder.remove();
   }
 
@@ -163,16 +160,16 @@ export class LocalEngine implements Engine {
     this.#closing.abort();
     const runs = [...this.#runs.values()];
     const over = Promise.all(runs.map((each) => each.over));
-    for (const { run } of runs) run.leaveInputs();
+    for (const { run } of runs) (await run).leaveInputs();
     await within(deadline_ms, over);
-    for (const { run } of runs) run.letGo();
+    for (const { run } of runs) (await run).letGo();
     // What is being prepared may still take long; it is not started any more.
     await within(LET_GO_MS, over);
     await Promise.all([
       this.#refill,
       this.#leftovers.close(),
       this.#leftoverContainers,
-      this.#remote.close(),
+      this.#remote?.close(),
     ]);
   }
 
@@ -209,8 +206,8 @@ export class LocalEngine implements Engine {
     this.#places.add(id);
     // The next one need not wait until the end of this one is stored.
     const onCommandOver = () => this.#leavePlace(id);
-    const run = new ExecutionRun(execution, { ...this.#context(), onCommandOver });
-    const over = inTrace(traceparent, () => begin(run)).finally(() => {
+    const run = this.#newRun(execution, onCommandOver);
+    const over = inTrace(traceparent, async () => await begin(await run)).finally(() => {
       this.#runs.delete(id);
       this.#leavePlace(id);
     });
@@ -222,13 +219,24 @@ export class LocalEngine implements Engine {
     this.#startNext();
   }
 
-  #context(): RunContext {
-    const { store, clock, projects } = this.#options;
+  async #newRun(execution: Execution, onCommandOver?: () => void): Promise<ExecutionRun> {
+    const running = await import("./running.ts");
+    const context = this.#context(running);
+    return new running.ExecutionRun(execution, {
+      ...context,
+      ...(onCommandOver && { onCommandOver }),
+    });
+  }
+
+  #context({ RemoteFiles, runnerOf }: typeof import("./running.ts")): RunContext {
+    const { store, clock, projects, dataFolder } = this.#options;
     const settings = { ...SETTINGS, ...this.#options.settings };
     const root = this.#root;
     // Nothing runs before `start` has looked at the machine.
     const machine = this.#machine ?? { bootId: "", shell: "/bin/sh", beginSession: [] };
     const leftBehind = (session: number) => this.#leftovers.add(session);
+    const folder = resolve(join(dataFolder, "input_cache"));
+    this.#remote ??= new RemoteFiles({ folder, clock });
     return {
       store,
       clock,

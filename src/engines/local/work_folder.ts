@@ -6,9 +6,8 @@
 import { dirname, join } from "node:path";
 import type { Execution } from "../../store/executions.ts";
 import { quote } from "../../projects/command.ts";
-import { configFiles, inputConfigFiles } from "./config_files.ts";
 import { commandEnvironment } from "./environment.ts";
-import { type InputContext, writeInputs } from "./inputs/mod.ts";
+import type { InputContext } from "./inputs/mod.ts";
 import { type Layout, PROCESS_LAYOUT } from "./layout.ts";
 import { appendToLog, type StoredLine } from "./log_file.ts";
 import { removeByForce } from "./processes.ts";
@@ -125,7 +124,11 @@ export class WorkFolder {
   ): Promise<void> {
     const making = this.#temporary;
     try {
+      // Only what runs executions needs them; what reads their logs and outputs does not.
+      const { configFiles, inputConfigFiles } = await import("./config_files.ts");
+      const { writeInputs } = await import("./inputs/mod.ts");
       this.#makeFixedParts(execution);
+      this.#writeConfig(configFiles(execution, { runner: this.#layout.runner }));
       if (keep) await keep();
       // All of it is over, failed or not, before anything is removed.
       const [code, inputs] = await Promise.allSettled([
@@ -157,12 +160,11 @@ export class WorkFolder {
   #makeFixedParts(execution: Execution): void {
     const making = this.#temporary;
     Deno.mkdirSync(making, { recursive: true, mode: 0o700 });
-    const { wrapperFolder, runner } = this.#layout;
+    const { wrapperFolder } = this.#layout;
     for (const name of ["config", "control", "home", "inputs", "outputs", "tmp"]) {
       Deno.mkdirSync(join(making, name), { mode: 0o700 });
     }
     if (wrapperFolder !== "control") Deno.mkdirSync(join(making, wrapperFolder), { mode: 0o700 });
-    this.#writeConfig(configFiles(execution, { runner }));
     for (const [name, text] of this.#controlFiles(execution)) {
       const mode = name === "command" ? 0o700 : 0o600;
       Deno.writeTextFileSync(join(making, wrapperFolder, name), text, { mode });

@@ -7,7 +7,7 @@
 import type { Context } from "@hono/hono";
 import { z } from "zod";
 import { isId } from "../../ids.ts";
-import { nameSchema } from "../../projects/name.ts";
+import { nameSchema } from "../../projects/name_schema.ts";
 import { parseWith } from "../../schema.ts";
 import type { ExecutionStatus } from "../../store/executions.ts";
 import type { PipelineStatus } from "../../store/pipelines.ts";

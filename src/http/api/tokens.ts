@@ -7,7 +7,7 @@ import { Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError, NotFoundError } from "../../errors.ts";
-import { nameSchema } from "../../projects/name.ts";
+import { nameSchema } from "../../projects/name_schema.ts";
 import { parseWith } from "../../schema.ts";
 import { createToken, listTokens, removeToken, tokenId } from "../../store/tokens.ts";
 import { tokenOf } from "./auth.ts";

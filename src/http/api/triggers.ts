@@ -8,7 +8,7 @@ import { STATUS_CODE } from "@std/http/status";
 import { NotFoundError } from "../../errors.ts";
 import { listTriggerRuns } from "../../store/runs.ts";
 import { removeTriggerLog } from "../../store/trigger_log.ts";
-import { triggerWarnings } from "../../trigger/prepare.ts";
+import { triggerWarnings } from "../../trigger/review.ts";
 import { settingsOf } from "../../trigger/registry.ts";
 import type { Trigger } from "../../trigger/trigger.ts";
 import { mergePatch, pageAnswer, pageOf, readJson } from "./input.ts";

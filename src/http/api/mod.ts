@@ -1,0 +1,35 @@
+/**
+ * The operators' endpoints, below `/api/v0`.
+ *
+ * @module
+ */
+import { Hono } from "@hono/hono";
+import { executionRoutes } from "./executions.ts";
+import type { Operator } from "./operator.ts";
+import { pipelineRoutes } from "./pipelines.ts";
+import { projectRoutes } from "./projects.ts";
+import { runRoutes } from "./runs.ts";
+import { tokenRoutes } from "./tokens.ts";
+import { triggerRoutes } from "./triggers.ts";
+
+/** What the endpoints are told. */
+export interface ApiOptions {
+  /** Aborted when the service begins to stop: ends what is being followed. */
+  closing: AbortSignal;
+  /** Whether `HOOKLAUNCH_ADMIN_TOKEN` is set. */
+  hasEnvironmentToken: boolean;
+}
+
+/** The routes that need an operator's token. */
+export function operatorRoutes(
+  operator: Operator,
+  { closing, hasEnvironmentToken }: ApiOptions,
+): Hono {
+  return new Hono({ strict: false })
+    .route("/triggers", triggerRoutes(operator))
+    .route("/runs", runRoutes(operator))
+    .route("/projects", projectRoutes(operator))
+    .route("/executions", executionRoutes(operator, { closing }))
+    .route("/pipelines", pipelineRoutes(operator))
+    .route("/tokens", tokenRoutes(operator, hasEnvironmentToken));
+}

@@ -1,0 +1,173 @@
+/**
+ * Pipelines that are under way: each takes a turn when something of it has changed.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import type { Clock } from "../clock.ts";
+import type { Engines } from "../engines/mod.ts";
+import { messageOf } from "../errors.ts";
+import { type Execution, hasEnded } from "../store/executions.ts";
+import {
+  createPipelineWrites,
+  getPipeline,
+  getPlan,
+  hasPipelineEnded,
+  openPipelines,
+  type Pipeline,
+  type PipelinePlan,
+  savePipeline,
+} from "../store/pipelines.ts";
+import { getProject } from "../store/projects.ts";
+import type { Store } from "../store/store.ts";
+import { inTrace } from "../telemetry/spans.ts";
+import type { PipelineControl } from "./control.ts";
+import { endPipeline } from "./ending.ts";
+
+const RETRY_MS = 1_000;
+
+const log = getLogger(["hooklaunch", "pipelines"]);
+
+/** What pipelines work with. */
+export interface PipelinesParts {
+  store: Store;
+  clock: Clock;
+  engines: Pick<Engines, "of">;
+  /** Told of each pipeline that has ended, once that is on disk. */
+  onEnd?(pipeline: Pipeline): void;
+}
+
+/** All pipelines of a service. */
+export class Pipelines implements PipelineControl {
+  readonly #parts: PipelinesParts;
+  /** The last piece of work of each pipeline that has some: they come one after another. */
+  readonly #work = new Map<string, Promise<unknown>>();
+  /** Pipelines that have a turn before them, which will see whatever has changed until it begins. */
+  readonly #due = new Set<string>();
+  readonly #retries = new Set<ReturnType<typeof setTimeout>>();
+  #isClosing = false;
+
+  constructor(parts: PipelinesParts) {
+    this.#parts = parts;
+  }
+
+  /** Goes on with the pipelines that an earlier service has left. */
+  async start(): Promise<void> {
+    for (const id of await openPipelines(this.#parts.store)) this.#touch(id);
+  }
+
+  /**
+   * Makes a pipeline, which begins at once. It is on disk when this resolves.
+   *
+   * @throws {RangeError} when it is too large to be stored
+   */
+  async launch(pipeline: Pipeline, plan: PipelinePlan): Promise<void> {
+    await this.#parts.store.committer.write(createPipelineWrites(pipeline, plan));
+    this.#touch(pipeline.id);
+  }
+
+  /** Takes note of a change of an execution. */
+  changed({ pipeline_id, status }: Execution): void {
+    if (pipeline_id !== undefined && hasEnded(status)) this.#touch(pipeline_id);
+  }
+
+  stop(pipelineId: string): Promise<boolean> {
+    return this.#change(pipelineId, (pipeline) => {
+      endPipeline(pipeline, "stopped", "Stopped by request");
+      return true;
+    }, false);
+  }
+
+  approve(pipelineId: string, node?: string): Promise<string[]> {
+    return this.#change(pipelineId, (pipeline) => {
+      const approved = pipeline.nodes.filter(({ name, status }) =>
+        status === "awaiting_approval" && (node === undefined || name === node)
+      );
+      for (const each of approved) {
+        each.status = each.approval?.when === "node-complete" ? "complete" : "created";
+        const approved_at = new Date(this.#parts.clock.now()).toISOString();
+        each.approval = { when: "node-starting", ...each.approval, approved_at };
+      }
+      return approved.map(({ name }) => name);
+    }, []);
+  }
+
+  /** Begins nothing more, and waits for the turns that are under way. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    for (const timer of this.#retries) clearTimeout(timer);
+    await Promise.all(this.#work.values());
+  }
+
+  /** Changes the record of a pipeline that has not ended, and gives it a turn. */
+  #change<T>(id: string, change: (pipeline: Pipeline) => T, otherwise: T): Promise<T> {
+    const { store } = this.#parts;
+    return this.#queue(id, async () => {
+      const pipeline = await getPipeline(store, id);
+      if (pipeline === undefined || hasPipelineEnded(pipeline.status)) return otherwise;
+      const result = change(pipeline);
+      await store.committer.commit(savePipeline(pipeline));
+      this.#touch(id);
+      return result;
+    });
+  }
+
+  /** Gives a pipeline a turn soon. */
+  #touch(id: string): void {
+    if (this.#isClosing || this.#due.has(id)) return;
+    this.#due.add(id);
+    this.#queue(id, async () => {
+      this.#due.delete(id);
+      if (!this.#isClosing) await this.#turn(id);
+    }).catch((error) => {
+      log.error("Cannot go on with pipeline {pipeline_id}, trying again: {error}", {
+        pipeline_id: id,
+        error: messageOf(error),
+      });
+      this.#retry(id);
+    });
+  }
+
+  async #turn(id: string): Promise<void> {
+    const { store } = this.#parts;
+    const [pipeline, plan] = await Promise.all([getPipeline(store, id), getPlan(store, id)]);
+    if (pipeline === undefined || plan === undefined || hasPipelineEnded(pipeline.status)) return;
+    await inTrace(pipeline.traceparent, () => this.#goOn(pipeline, plan));
+  }
+
+  async #goOn(pipeline: Pipeline, plan: PipelinePlan): Promise<void> {
+    const { store, clock, engines, onEnd } = this.#parts;
+    // A project that was deleted meanwhile leaves no engine to ask for.
+    const engine = (await getProject(store, pipeline.project))?.engine ?? { type: "local" };
+    const { Turn } = await import("./turn.ts");
+    const { launched, toStop } = await new Turn(pipeline, plan, { store, clock, engine }).take();
+    for (const execution of launched) engines.of(execution.engine.type).submit(execution);
+    for (const execution of toStop) await engines.of(execution.engine.type).stop(execution.id);
+    if (hasPipelineEnded(pipeline.status)) {
+      const { id: pipeline_id, run_id, project, status } = pipeline;
+      const details = { pipeline_id, run_id, project, status };
+      log.info("Pipeline {pipeline_id} ended: {status}", details);
+      onEnd?.(pipeline);
+    }
+  }
+
+  /** Does a piece of work of a pipeline after those that came before. */
+  #queue<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#work.get(id) ?? Promise.resolve();
+    const result = before.then(work);
+    const over = result.catch(() => {}).finally(() => {
+      if (this.#work.get(id) === over) this.#work.delete(id);
+    });
+    this.#work.set(id, over);
+    return result;
+  }
+
+  #retry(id: string): void {
+    if (this.#isClosing) return;
+    const timer = setTimeout(() => {
+      this.#retries.delete(timer);
+      this.#touch(id);
+    }, RETRY_MS);
+    this.#retries.add(timer);
+  }
+}

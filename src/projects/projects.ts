@@ -1,0 +1,299 @@
+/**
+ * The code of projects, from a git repository or a plain folder.
+ *
+ * @module
+ */
+import { isAbsolute, join, normalize, resolve } from "node:path";
+import type { Clock } from "../clock.ts";
+import { ActionError } from "../errors.ts";
+import type { Project } from "../store/projects.ts";
+import type { ProjectConfig } from "./config_file.ts";
+import { EXPECTED_NAME, NAME } from "./name.ts";
+import { OneAtATime } from "./one_at_a_time.ts";
+import type { Origin } from "./remote.ts";
+import { Repository } from "./repository.ts";
+import { type SnapshotLimits, Snapshots } from "./snapshot.ts";
+import { TreeCache } from "./tree_cache.ts";
+
+const FETCH_TIMEOUT_MS = 10 * 60_000;
+/** How long a project configuration file may be. */
+const CONFIG_BYTES_MAX = 1024 * 1024;
+const CONFIGS_MAX = 256;
+const REMOVE_ATTEMPTS = 10;
+const REMOVE_PAUSE_MS = 100;
+/** What was left behind half-done is not touched earlier than this. */
+const TEMPORARY_AGE_MIN_MS = 60 * 60_000;
+
+/** What {@linkcode Projects} is told. */
+export interface ProjectsOptions {
+  /** The service's data folder; projects are in `projects/<name>/` below it. */
+  dataFolder: string;
+  clock: Clock;
+  /** Reads an environment variable, for credentials of repositories. By default of this process. */
+  env?(name: string): string | undefined;
+  /** How long fetching a repository may take. Default 10 minutes. */
+  fetchTimeout_ms?: number;
+  snapshotLimits?: SnapshotLimits;
+}
+
+/** One state of a project's code. */
+export interface ResolvedCommit {
+  /** A commit's full hash, or `~` and a hash for the snapshot of a plain folder. */
+  commit: string;
+  config: ProjectConfig;
+}
+
+/** What was fetched. */
+export interface FetchResult {
+  /** The full hash that each branch is at; empty for a plain folder. */
+  branches: Record<string, string>;
+}
+
+/** The code of all projects. */
+export class Projects {
+  readonly #options: ProjectsOptions;
+  readonly #repositories = new Map<string, Repository>();
+  readonly #snapshots = new Map<string, OneAtATime<string>>();
+  readonly #trees = new Map<string, TreeCache>();
+  /** Project configuration files that were read, the latest used last. */
+  readonly #configs = new Map<string, Promise<ProjectConfig>>();
+
+  constructor(options: ProjectsOptions) {
+    // git runs in other folders than the service.
+    this.#options = { ...options, dataFolder: resolve(options.dataFolder) };
+  }
+
+  /**
+   * The commit that a reference stands for now, and its project configuration file. For a repository
+   * "now" is when it was last fetched, and nothing is run when this was asked since; for a plain
+   * folder it is this moment, and the commit keeps what the folder holds.
+   *
+   * @param reference a branch, a tag, a full or abbreviated hash, or `HEAD`; no matter for a folder
+   * @throws {ActionError} when the code cannot be had, with a message free of credentials
+   * @throws {InvalidInputError} when the project configuration file is not what it must be
+   */
+  resolve(project: Project, reference: string, signal?: AbortSignal): Promise<ResolvedCommit> {
+    return unlessAborted(this.#resolve(project, reference), signal);
+  }
+
+  /**
+   * Fetches a project's repository: what arrived there before this call is found by `resolve` after
+   * it. Aborting the signal gives up waiting; a fetch that others wait for goes on.
+   *
+   * @throws {ActionError} when it cannot be fetched, with a message free of credentials
+   */
+  fetch(project: Project, signal?: AbortSignal): Promise<FetchResult> {
+    return unlessAborted(this.#fetch(project), signal);
+  }
+
+  /**
+   * Writes the files of a commit into a new folder, a private copy.
+   *
+   * @param commit as {@linkcode resolve} has answered it
+   * @throws {ActionError} when they cannot be had
+   */
+  async checkout(projectName: string, commit: string, destination: string): Promise<void> {
+    const trees = this.#treesOf(projectName);
+    await trees.ensure(commit, async (folder) => {
+      if (!/^[0-9a-f]{40,64}$/.test(commit)) {
+        throw new ActionError(
+          `Cannot check out ${commit} of project "${projectName}": the snapshot is not kept any more`,
+        );
+      }
+      await this.#repositoryOf(projectName).extract(commit, folder);
+    });
+    await trees.copy(commit, destination);
+  }
+
+  /**
+   * Removes kept trees that were not used for some time. A repository's can be made again, a folder's
+   * snapshot cannot.
+   *
+   * @param inUse `<project>/<commit>` of those that must stay
+   * @returns how many were removed
+   */
+  async pruneTrees(inUse: ReadonlySet<string>, olderThan_ms: number): Promise<number> {
+    let removed = 0;
+    const folder = join(this.#options.dataFolder, "projects");
+    for (const { name } of await Array.fromAsync(Deno.readDir(folder)).catch(() => [])) {
+      if (!NAME.test(name)) continue;
+      const isInUse = (commit: string) => inUse.has(`${name}/${commit}`);
+      removed += await this.#treesOf(name).prune(isInUse, olderThan_ms);
+      await this.#removeTemporary(join(folder, name), olderThan_ms);
+    }
+    return removed;
+  }
+
+  /** Removes all that is kept of a project's code. */
+  async forget(projectName: string): Promise<void> {
+    this.#repositories.delete(projectName);
+    this.#trees.delete(projectName);
+    for (const kept of [this.#configs, this.#snapshots]) {
+      for (const key of kept.keys()) {
+        if (key.startsWith(`${projectName}/`)) kept.delete(key);
+      }
+    }
+    await removeFolder(this.#folderOf(projectName));
+  }
+
+  async #resolve(project: Project, reference: string): Promise<ResolvedCommit> {
+    const commit = await this.#commitOf(project, reference);
+    try {
+      return { commit, config: await this.#configOf(project, commit) };
+    } catch (error) {
+      // A mirror that had to be made anew may have the reference at another commit.
+      const now = originOf(project) ? await this.#commitOf(project, reference) : commit;
+      if (now === commit) throw error;
+      return { commit: now, config: await this.#configOf(project, now) };
+    }
+  }
+
+  #commitOf(project: Project, reference: string): Promise<string> {
+    const origin = originOf(project);
+    return origin === undefined
+      ? this.#snapshotOf(project)
+      : this.#repositoryOf(project.name).resolve(origin, reference);
+  }
+
+  async #configOf(project: Project, commit: string): Promise<ProjectConfig> {
+    const key = `${project.name}/${commit}/${project.config_file}`;
+    const config = this.#configs.get(key) ?? this.#readConfig(project, commit);
+    this.#configs.delete(key);
+    this.#configs.set(key, config);
+    for (const oldest of this.#configs.keys()) {
+      if (this.#configs.size <= CONFIGS_MAX) break;
+      this.#configs.delete(oldest);
+    }
+    try {
+      return await config;
+    } catch (error) {
+      this.#configs.delete(key);
+      throw error;
+    }
+  }
+
+  async #fetch(project: Project): Promise<FetchResult> {
+    const origin = originOf(project);
+    if (origin === undefined) {
+      await this.#snapshotOf(project);
+      return { branches: {} };
+    }
+    return { branches: await this.#repositoryOf(project.name).fetch(origin) };
+  }
+
+  async #readConfig(project: Project, commit: string): Promise<ProjectConfig> {
+    const path = normalize(project.config_file);
+    if (isAbsolute(path) || /^\.\.(\/|$)|[\r\n\0]/.test(path)) {
+      throw new ActionError(
+        `Cannot read ${path} of project "${project.name}": it is outside of it`,
+      );
+    }
+    const bytes = project.repository === undefined
+      ? await readFile(join(this.#treesOf(project.name).pathOf(commit), path))
+      : await this.#repositoryOf(project.name).read(commit, path, CONFIG_BYTES_MAX);
+    if (bytes === undefined) {
+      throw new ActionError(
+        `Cannot read ${path} of project "${project.name}": commit ${commit} has no such file`,
+      );
+    }
+    const { readConfigFile } = await import("./config_file.ts");
+    return readConfigFile(new TextDecoder().decode(bytes), path);
+  }
+
+  #snapshotOf({ name, directory = "" }: Project): Promise<string> {
+    if (!isAbsolute(directory)) {
+      throw new ActionError(
+        `Cannot use the folder ${JSON.stringify(directory)} of project "${name}": ` +
+          "expected an absolute path",
+      );
+    }
+    const key = `${name}/${directory}`;
+    const snapshots = this.#snapshots.get(key) ?? this.#newSnapshots(name, directory);
+    this.#snapshots.set(key, snapshots);
+    return snapshots.run();
+  }
+
+  #newSnapshots(name: string, directory: string): OneAtATime<string> {
+    const { dataFolder, snapshotLimits: limits = {} } = this.#options;
+    const snapshots = new Snapshots({ directory, trees: this.#treesOf(name), dataFolder, limits });
+    return new OneAtATime(() => snapshots.take());
+  }
+
+  #repositoryOf(name: string): Repository {
+    const { env = (name: string) => Deno.env.get(name), fetchTimeout_ms = FETCH_TIMEOUT_MS } =
+      this.#options;
+    const folder = join(this.#folderOf(name), "mirror.git");
+    const repository = this.#repositories.get(name) ??
+      new Repository({ projectName: name, folder, fetchTimeout_ms, env });
+    this.#repositories.set(name, repository);
+    return repository;
+  }
+
+  #treesOf(name: string): TreeCache {
+    const trees = this.#trees.get(name) ??
+      new TreeCache(join(this.#folderOf(name), "trees"), this.#options.clock);
+    this.#trees.set(name, trees);
+    return trees;
+  }
+
+  #folderOf(name: string): string {
+    // Names are checked where they come in; a path must not depend on that.
+    if (!NAME.test(name)) throw new TypeError(EXPECTED_NAME);
+    return join(this.#options.dataFolder, "projects", name);
+  }
+
+  async #removeTemporary(folder: string, olderThan_ms: number): Promise<void> {
+    const age_ms = Math.max(olderThan_ms, TEMPORARY_AGE_MIN_MS);
+    for await (const { name } of Deno.readDir(folder)) {
+      if (!name.startsWith("tmp-")) continue;
+      const { mtime } = await Deno.lstat(join(folder, name));
+      if (this.#options.clock.now() - (mtime?.getTime() ?? 0) < age_ms) continue;
+      await Deno.remove(join(folder, name), { recursive: true });
+    }
+  }
+}
+
+/** Where a project's repository is; undefined for a plain folder. */
+function originOf({ repository, deploy_key: deployKey }: Project): Origin | undefined {
+  if (repository === undefined) return undefined;
+  return { repository, ...(deployKey === undefined ? {} : { deploy_key: deployKey }) };
+}
+
+/** Removes a folder; a fetch that is under way may still add to it for a moment. */
+async function removeFolder(path: string): Promise<void> {
+  for (let attempt = 1;; attempt++) {
+    try {
+      return await Deno.remove(path, { recursive: true });
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return;
+      if (attempt === REMOVE_ATTEMPTS) throw error;
+      await new Promise((resolve) => setTimeout(resolve, REMOVE_PAUSE_MS));
+    }
+  }
+}
+
+async function readFile(path: string): Promise<Uint8Array | undefined> {
+  try {
+    const { size } = await Deno.stat(path);
+    if (size > CONFIG_BYTES_MAX) {
+      throw new ActionError(`Cannot read ${path}: it is larger than it may be`);
+    }
+    return await Deno.readFile(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return await work;
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}

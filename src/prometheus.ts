@@ -1,0 +1,24 @@
+/**
+ * The parts of prom-client that are used here, each from its own file: the package as a whole loads
+ * what gathers metrics of Node.js and of clusters, too.
+ *
+ * @module
+ */
+import type * as client from "prom-client";
+import counter from "prom-client/lib/counter.js";
+import gauge from "prom-client/lib/gauge.js";
+import histogram from "prom-client/lib/histogram.js";
+import registry from "prom-client/lib/registry.js";
+
+/** A number that only rises. */
+export const Counter: typeof client.Counter = counter;
+/** A number that rises and falls. */
+export const Gauge: typeof client.Gauge = gauge;
+/** A counter. */
+export type Counter = client.Counter;
+/** Numbers by how large they are. */
+export const Histogram: typeof client.Histogram = histogram;
+/** A histogram. */
+export type Histogram = client.Histogram;
+/** What makes the text of metrics. */
+export const Registry: typeof client.Registry = registry;

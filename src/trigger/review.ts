@@ -1,0 +1,37 @@
+/**
+ * A look at a trigger's conditions together, when it is saved and when it is shown.
+ *
+ * @module
+ */
+import { reviewConditions } from "../conditions/mod.ts";
+import { conditionWarnings } from "../conditions/warnings.ts";
+import { InvalidInputError, type Problem } from "../errors.ts";
+import type { TriggerSettings } from "./trigger.ts";
+
+/** The types of condition that prove who the sender is. */
+const AUTHENTICATING: readonly string[] = ["static_token", "hmac", "signature", "jwt"];
+
+/**
+ * Looks at a trigger's conditions together.
+ *
+ * @throws {InvalidInputError} when they cannot work with each other
+ */
+export function reviewTrigger(settings: TriggerSettings, what: string): void {
+  const problems = reviewConditions(settings.conditions);
+  if (problems.length === 0) return;
+  throw new InvalidInputError(
+    what,
+    problems.map(({ pointer, detail }) => ({ pointer: `/conditions${pointer}`, detail })),
+  );
+}
+
+/** What a trigger's owner should know of its conditions, though they can work. */
+export function triggerWarnings({ conditions }: Pick<TriggerSettings, "conditions">): Problem[] {
+  const warnings = conditionWarnings(conditions).map(({ pointer, detail }) => ({
+    pointer: `/conditions${pointer}`,
+    detail,
+  }));
+  if (conditions.some(({ type }) => AUTHENTICATING.includes(type))) return warnings;
+  const detail = "Nothing proves who the sender is: whoever knows the URL can launch";
+  return [...warnings, { pointer: "/conditions", detail }];
+}

@@ -1,0 +1,50 @@
+/** What is not needed is not loaded: each library costs memory as long as the service runs, and time at each start. */
+import { assert, assertEquals } from "@std/assert";
+
+const ROOT = new URL("../../", import.meta.url);
+
+/** A part of what `deno info --json` tells. */
+interface Info {
+  modules: {
+    specifier: string;
+    dependencies?: { specifier: string; isDynamic?: boolean; code?: { specifier: string } }[];
+  }[];
+}
+
+/** What some files import of libraries, they themselves or what they import; not what they may load later. */
+async function librariesOf(...paths: string[]): Promise<Set<string>> {
+  const libraries = new Set<string>();
+  const [entry = "", ...others] = paths.map((path) => new URL(path, ROOT).href);
+  const { code, stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json", entry],
+    cwd: ROOT,
+    stderr: "inherit",
+  }).output();
+  assertEquals(code, 0);
+  const { modules }: Info = JSON.parse(new TextDecoder().decode(stdout));
+  const dependencies = new Map(modules.map((each) => [each.specifier, each.dependencies ?? []]));
+  const files = new Set([entry, ...others]);
+  for (const file of files) {
+    for (const { specifier, isDynamic, code } of dependencies.get(file) ?? []) {
+      if (isDynamic || code === undefined) continue;
+      if (code.specifier.startsWith("file:")) files.add(code.specifier);
+      else libraries.add(specifier);
+    }
+  }
+  assert([...files].every((file) => dependencies.has(file)));
+  return libraries;
+}
+
+Deno.test("a service that has nothing to do has loaded no library to read settings with", async () => {
+  const libraries = await librariesOf("src/main.ts", "src/commands/serve.ts");
+  assert(libraries.has("@hono/hono"));
+  for (const name of ["zod", "yaml", "@bufbuild/cel", "@panva/jose", "modern-tar"]) {
+    assert(!libraries.has(name), name);
+  }
+});
+
+Deno.test("a trigger without filters and JWTs loads no library for them", async () => {
+  const signed = await librariesOf("src/trigger/prepare.ts", "src/conditions/hmac.ts");
+  assert(signed.has("node:crypto"));
+  for (const name of ["yaml", "@bufbuild/cel", "@panva/jose"]) assert(!signed.has(name), name);
+});
