@@ -35,6 +35,23 @@ const REMOVE_STORAGE = `
 [ -z "$1" ] || { podman system reset --force; rm -rf "$1"; } >/dev/null 2>&1
 `;
 
+/**
+ * The modules of `tests/together` in the order in which they begin. The first two mostly wait for
+ * containers, so all others run beside them.
+ */
+const TOGETHER = [
+  "contracts",
+  "containers",
+  "commands",
+  "faults",
+  "conditions",
+  "engines",
+  "store",
+  "runs",
+  "http",
+  "projects",
+];
+
 if (!has("git")) {
   console.error("The tests need git: install it first, such as with apt-get install git");
   Deno.exit(1);
@@ -45,8 +62,8 @@ const missing = Object.entries(OPTIONAL_COMMANDS)
 
 const storage = await sh(MAKE_STORAGE);
 const env: Record<string, string> = {
-  // Many tests wait for processes, so one more than there are processors keeps these busy.
-  DENO_JOBS: String(navigator.hardwareConcurrency + 1),
+  // Many tests wait for processes or containers, so two more than there are processors keep these busy.
+  DENO_JOBS: String(navigator.hardwareConcurrency + 2),
   ...storage === "" ? {} : {
     CONTAINERS_CONF: `${storage}/containers.conf`,
     CONTAINERS_STORAGE_CONF: `${storage}/storage.conf`,
@@ -64,7 +81,7 @@ const { code } = await new Deno.Command(Deno.execPath(), {
     "--allow-net=127.0.0.1,localhost,[::1],0.0.0.0",
     "--allow-sys=statfs",
     `--allow-run=${Deno.execPath()},git,sh,setsid,bash`,
-    ...Deno.args.length > 0 ? Deno.args : ["tests/"],
+    ...Deno.args.length > 0 ? Deno.args : everyTest(),
   ],
   env,
 }).spawn().status;
@@ -74,6 +91,29 @@ for (const [command, what] of missing) {
   console.log(`Left out: ${what}, since ${command} is not installed, or cannot be used`);
 }
 Deno.exit(code);
+
+/**
+ * The modules of all tests. Most files take longer to load what they test than to test it, so those that
+ * a module of `tests/together` imports run as one; any other runs by itself.
+ */
+function everyTest(): string[] {
+  const together = TOGETHER.map((name) => `tests/together/${name}.ts`);
+  const imported = new Set(
+    together.flatMap((path) =>
+      [...Deno.readTextFileSync(path).matchAll(/^import "\.\.\/(.+)";$/gm)]
+        .map(([, file]) => `tests/${file}`)
+    ),
+  );
+  return [...together, ...filesIn("tests").filter((path) => !imported.has(path)).sort()];
+}
+
+function filesIn(folder: string): string[] {
+  return [...Deno.readDirSync(folder)].flatMap(({ name, isDirectory }) => {
+    const path = `${folder}/${name}`;
+    if (isDirectory) return filesIn(path);
+    return name.endsWith("_test.ts") ? [path] : [];
+  });
+}
 
 async function sh(
   script: string,

@@ -6,10 +6,10 @@
 
 /** How many runs are performed at a time while launches crowd. */
 const CROWDED_CONCURRENCY = 1;
-/** So many runs may wait for a crowd to leave: what a burst of some seconds brings. */
-const BURST = 30_000;
+/** So many runs may wait for a crowd to leave: what a burst of some seconds brings. They wait on disk. */
+const BURST = 50_000;
 /** One more place for so many that wait beyond that: without it they would never catch up. */
-const BACKLOG_PER_PLACE = 200;
+const BACKLOG_PER_PLACE = 75;
 
 /** Tells a crowd that lasts from a burst: so many were there at once, in each of the last two windows. */
 export class Crowd {

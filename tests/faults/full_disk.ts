@@ -56,7 +56,8 @@ async function mount(path: string): Promise<Disk> {
       await shell(`rm -f '${filler}' '${filler}.rest'`);
     },
     async [Symbol.asyncDispose]() {
-      await shell(`umount '${path}'`);
+      // The database that was just closed, or a command that is just ending, may hold it for a moment.
+      await shell(`for i in $(seq 100); do umount '${path}' && exit; sleep 0.1; done; exit 1`);
     },
   };
 }

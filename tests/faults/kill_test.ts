@@ -5,7 +5,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { createHash } from "node:crypto";
-import { eventually, temporaryFolder } from "../data.ts";
+import { eventually, temporaryFolder } from "../surroundings.ts";
 import { hooklaunch, type Running } from "../commands/process.ts";
 
 const ID = "01900000-0000-7000-8000-000000000001";

@@ -37,9 +37,9 @@ Deno.test("few at once are no crowd, however fast they come", () => {
 });
 
 Deno.test("a burst leaves runs one place, and those of launches without end all of them at last", () => {
-  for (const backlog of [0, 1, 10_000, 30_000, 30_199]) assertEquals(crowdedPlaces(backlog), 1);
-  assertEquals(crowdedPlaces(30_200), 2);
-  assertEquals(crowdedPlaces(40_000), 51);
+  for (const backlog of [0, 1, 10_000, 50_000, 50_074]) assertEquals(crowdedPlaces(backlog), 1);
+  assertEquals(crowdedPlaces(50_075), 2);
+  assertEquals(crowdedPlaces(53_750), 51);
   // Well before launches are turned away for all that waits.
   assertGreaterOrEqual(crowdedPlaces(60_000), 128);
 });

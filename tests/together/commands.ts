@@ -1,0 +1,17 @@
+/**
+ * Tests of the command line, but those that take longest.
+ *
+ * @module
+ */
+import "../commands/apply_test.ts";
+import "../commands/demo_test.ts";
+import "../commands/pipeline_test.ts";
+import "../commands/project_test.ts";
+import "../commands/restore_test.ts";
+import "../commands/run_test.ts";
+import "../commands/secret_key_test.ts";
+import "../commands/send_test.ts";
+import "../commands/server_sent_events_test.ts";
+import "../commands/terminal_test.ts";
+import "../commands/token_test.ts";
+import "../commands/trigger_test.ts";

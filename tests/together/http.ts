@@ -1,0 +1,25 @@
+/**
+ * Tests of HTTP, but those of containers.
+ *
+ * @module
+ */
+import "../http/body_test.ts";
+import "../http/deduplication_test.ts";
+import "../http/handshake_test.ts";
+import "../http/https_test.ts";
+import "../http/ip_allowlist_test.ts";
+import "../http/launch_test.ts";
+import "../http/metrics_test.ts";
+import "../http/payload_test.ts";
+import "../http/peer_test.ts";
+import "../http/pipeline_test.ts";
+import "../http/run_info_test.ts";
+import "../http/secret_key_test.ts";
+import "../http/api/executions_test.ts";
+import "../http/api/input_test.ts";
+import "../http/api/log_stream_test.ts";
+import "../http/api/openapi_test.ts";
+import "../http/api/pipelines_test.ts";
+import "../http/api/projects_test.ts";
+import "../http/api/tokens_test.ts";
+import "../http/api/triggers_test.ts";
