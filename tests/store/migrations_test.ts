@@ -1,13 +1,17 @@
 /**
  * What an earlier version has stored is brought up to the present format: all of it, at whatever moment it
- * was cut off before, and nothing else is changed. The folders of format 1 are written here by hand.
+ * was cut off before, and nothing else is changed. The folders of earlier formats are written here by hand.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { derivedId, newId } from "../../src/ids.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { migrate, MIGRATIONS } from "../../src/store/migrations.ts";
+import { readPayload } from "../../src/store/payloads.ts";
+import { listTriggerRuns } from "../../src/store/runs.ts";
 import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
+import { pendingOf, startDesk, TRIGGER_ID } from "../runs/fixture.ts";
 import { temporaryFolder } from "../surroundings.ts";
 import { watchedKv } from "./fixture.ts";
 
@@ -120,6 +124,33 @@ Deno.test("format 1: an engine that is there already stays", async () => {
   }
   await using store = await openStore(folder.path);
   assertEquals((await store.kv.get<unknown>(keys.execution(execution.id))).value, stored);
+});
+
+Deno.test("format 2: payloads and pending runs stay as they are, and are read and performed", async () => {
+  await using folder = await temporaryFolder();
+  const [ended, pending] = [pendingOf().run, pendingOf().run];
+  const body = new TextEncoder().encode("hello");
+  const payload = { size: body.length, sha256: createHash("sha256").update(body).digest("hex") };
+  {
+    using kv = await Deno.openKv(join(folder.path, DATABASE_FILE));
+    await kv.set(keys.format(), 2);
+    for (const { id } of [ended, pending]) {
+      await kv.set(keys.triggerRun(TRIGGER_ID, id), true);
+      await kv.set(keys.payload(id, 0), body);
+    }
+    await kv.set(keys.run(ended.id), { ...ended, payload, status: "completed" });
+    await kv.set(keys.pending(pending.id), { ...pendingOf(), run: { ...pending, payload } });
+  }
+  await using store = await openStore(folder.path);
+  await using desk = await startDesk(store, { perform: () => Promise.resolve([]) });
+  assert(await desk.worker.ended(pending.id, AbortSignal.timeout(5_000)));
+  const { runs } = await listTriggerRuns(store, TRIGGER_ID, { limit: 10 });
+  assertEquals(runs.map(({ status }) => status), ["completed", "completed"]);
+  for (const { id } of runs) {
+    const chunks = await Array.fromAsync(readPayload(store, id, payload.size, payload.sha256));
+    assertEquals(chunks, [body]);
+  }
+  assertEquals((await store.kv.get(keys.format())).value, FORMAT_VERSION);
 });
 
 Deno.test("a migration that is cut off at any commit is gone on with at the next start", async () => {
