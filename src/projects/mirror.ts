@@ -6,7 +6,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { dirname, join } from "node:path";
-import { ActionError, messageOf } from "../errors.ts";
+import { ActionError, ConflictError, messageOf } from "../errors.ts";
 import {
   answers,
   cloneMirror,
@@ -59,6 +59,7 @@ export class Mirror {
    * Says where the repository is.
    *
    * @throws {ActionError} when git must not be given this address
+   * @throws {ConflictError} when the project's code is removed at this moment
    */
   async locate({ repository, deploy_key: deployKey }: Origin): Promise<void> {
     const isLocated = () =>
@@ -66,7 +67,7 @@ export class Mirror {
     if (isLocated()) return;
     const origin: Origin = { repository, ...(deployKey && { deploy_key: deployKey }) };
     const isUsable = await isMirrorOf(this.#options.folder, urlOf(repository));
-    await writeOrigin(this.#pathOf(ORIGIN_FILE), origin);
+    await this.#writeOrigin(origin);
     // Somebody else may have said so meanwhile, and have fetched since.
     if (isLocated()) return;
     this.#isUsable = isUsable;
@@ -233,6 +234,21 @@ export class Mirror {
     return git([`--git-dir=${this.#options.folder}`, ...args], options);
   }
 
+  async #writeOrigin(origin: Origin): Promise<void> {
+    const path = this.#pathOf(ORIGIN_FILE);
+    await Deno.mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    try {
+      await Deno.writeTextFile(path, JSON.stringify(origin), { mode: 0o600 });
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+      // The folder was there a moment ago.
+      const { projectName } = this.#options;
+      throw new ConflictError(
+        `Cannot keep the code of project "${projectName}": it is being removed`,
+      );
+    }
+  }
+
   /** The path of a file beside the mirror. */
   #pathOf(name: string): string {
     return join(dirname(this.#options.folder), name);
@@ -249,9 +265,4 @@ async function readOrigin(path: string): Promise<Origin | undefined> {
     // Without it a mirror is not made anew until somebody says again where it is of.
     return undefined;
   }
-}
-
-async function writeOrigin(path: string, origin: Origin): Promise<void> {
-  await Deno.mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await Deno.writeTextFile(path, JSON.stringify(origin), { mode: 0o600 });
 }

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
-import { ActionError, InvalidInputError } from "../../src/errors.ts";
+import { ActionError, ConflictError, InvalidInputError } from "../../src/errors.ts";
 import { Projects } from "../../src/projects/mod.ts";
 import { configFile, GitFixture, projectOf, setUp, TemporaryFolder } from "./git_fixture.ts";
 
@@ -144,6 +144,22 @@ Deno.test("repository: a missing one, a missing file and a wrong file are told",
   await projects.fetch(project);
   const error = await assertRejects(() => projects.resolve(project, "main"), InvalidInputError);
   assertStringIncludes(error.message, "/0/step/image: line 1, column 3");
+});
+
+Deno.test("repository: one that is removed while it is fetched is fetched or refused, and fetched again", async () => {
+  await using folder = new TemporaryFolder();
+  const { projects, project } = await setUp(folder);
+  for (let round = 0; round < 40; round++) {
+    const [fetched] = await Promise.allSettled([
+      projects.fetch(project),
+      projects.forget(project.name),
+    ]);
+    if (fetched.status === "fulfilled") continue;
+    const { reason } = fetched;
+    assert(reason instanceof ActionError || reason instanceof ConflictError, String(reason));
+  }
+  await projects.fetch(project);
+  assertEquals([...(await projects.resolve(project, "HEAD")).config.steps.keys()], ["first"]);
 });
 
 Deno.test("repository: a remote whose HEAD leads nowhere is fetched all the same", async () => {
