@@ -76,8 +76,8 @@ for (const body of [new Uint8Array(), new TextEncoder().encode("hello"), PART, L
 Deno.test("the payload of a run is as it came when the run has ended, wherever it is stored", async () => {
   await using store = await storeInMemory();
   await using desk = await startDesk(store, { perform: () => Promise.resolve([]) });
-  // With large actions there is no room for it in the record.
-  const large = [{ type: "run_execution", step: "x".repeat(40_000) }];
+  // With the largest actions that a trigger can have there is no room for it in the record.
+  const large = [{ type: "run_execution", step: "x".repeat(61_300) }];
   for (const body of [PART, LAST, NEXT, LARGE]) {
     for (const actions of [[{ type: "run_execution" }], large]) {
       const run = runOf(await desk.acceptor.accept(launchOf({ body, actions })));
