@@ -14,8 +14,10 @@ import {
   removeUpload,
   uploadPayload,
 } from "../../src/store/payloads.ts";
+import { acceptWrites, endWrites, newPending } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
-import { contents, openTestStore, storedUnder, storeInMemory } from "./fixture.ts";
+import { pendingOf } from "../runs/fixture.ts";
+import { contents, openTestStore, standIn, storedUnder, storeInMemory } from "./fixture.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 
@@ -154,6 +156,25 @@ Deno.test("what is removed of a failed upload is not joined by a part that is st
   await assertRejects(() => uploadPayload(store, runId, bytesOf(30 * CHUNK_BYTES)));
   await removeUpload(store, runId);
   assertEquals(await contents(store), new Map());
+});
+
+Deno.test("a payload in its run's record is read whole when the run ends during the look", async () => {
+  await using store = await storeInMemory();
+  const body = bytesOf(100);
+  const pending = newPending(pendingOf(), body);
+  const { run } = pending;
+  await store.committer.write(acceptWrites(pending, body));
+  const looks: Deno.KvKey[] = [];
+  const kv = standIn(store.kv, {
+    async get(key: Deno.KvKey) {
+      const found = await store.kv.get(key);
+      if (looks.push(key) === 1) await store.committer.write(endWrites(run, pending.body));
+      return found;
+    },
+  });
+  const [chunk] = await Array.fromAsync(readPayload({ ...store, kv }, run.id, body.length));
+  assertEquals(chunk, body.slice());
+  assertEquals(looks, [keys.run(run.id), keys.pending(run.id), keys.run(run.id)]);
 });
 
 Deno.test("the payload of an accepted run is no upload: it is not removed as one", async () => {
