@@ -156,6 +156,7 @@ function listen(
       triggers,
       triggerLog,
       acceptor,
+      worker,
       projects,
       engines,
       pipelines,

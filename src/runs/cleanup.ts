@@ -20,7 +20,7 @@ import { removeEndedDeliveries } from "./deliveries.ts";
 import { removeInParts, thenRest } from "../store/in_parts.ts";
 import { abandonedUploads, removeUpload } from "../store/payloads.ts";
 import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/pipelines.ts";
-import { endedRunsMadeBefore, removeRunWrites } from "../store/runs.ts";
+import { endedRunsMadeBefore, removeRunWrites, runsListedBefore } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
 import { loggedTriggers, removeEntriesWrites } from "../store/trigger_log.ts";
 import { getStoredTrigger, removeLeftovers, triggersWithLeftovers } from "../store/triggers.ts";
@@ -105,7 +105,17 @@ interface Old {
   needed: Needed;
 }
 
+/**
+ * Takes old runs off their triggers' lists, then removes them. Either goes through the database in its
+ * order: run by run, each would be on another page of it.
+ */
 async function removeRuns(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
+  await removeInParts<Deno.KvKey>(parts, async (after) => {
+    const page = { limit: PAGE_SIZE, ...(after === undefined ? {} : { after }) };
+    const { found, next } = await runsListedBefore(parts.store, before_ms, page);
+    const unneeded = found.filter((key) => !needed.runs.has(String(key[2])));
+    return { writes: unneeded.map((key) => ({ key })), count: unneeded.length, next };
+  });
   return await removeInParts<string>(parts, async (after) => {
     const runs = await endedRunsMadeBefore(parts.store, before_ms, pageBehind(after));
     const unneeded = runs.filter(({ id }) => !needed.runs.has(id));

@@ -88,7 +88,8 @@ export class Worker {
   readonly #performing = new Set<Promise<void>>();
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #abort = new AbortController();
-  #backlog = 0;
+  /** The runs that have work before them, in memory or in the database, with their triggers. */
+  readonly #pending = new Map<string, string>();
   /** How many launches are being stored. */
   #expected = 0;
   readonly #crowd = new Crowd(CROWD_WINDOW_MS, CROWD);
@@ -113,19 +114,21 @@ export class Worker {
 
   /** How many runs have work before them, in memory or in the database. */
   get backlog(): number {
-    return this.#backlog;
+    return this.#pending.size;
   }
 
   /** Whether so many runs are pending that no more should be accepted. */
   get isFull(): boolean {
-    return this.#backlog >= this.#backlogMax;
+    return this.backlog >= this.#backlogMax;
   }
 
   /**
    * Shows itself alive and takes over what is pending. Call it once, before anything is accepted.
    */
   async start(): Promise<void> {
-    for await (const _ of scan(this.#parts.store.kv, ["pending"])) this.#backlog++;
+    for await (const { key } of scan(this.#parts.store.kv, ["pending"], { ids: 2 })) {
+      this.#pending.set(String(key[1]), String(key[2]));
+    }
     await this.#lease.take();
     this.claim();
   }
@@ -145,7 +148,7 @@ export class Worker {
   /** Takes a run that was announced and is accepted now. */
   take(pending: PendingRun): void {
     this.#expected--;
-    this.#backlog++;
+    this.#pending.set(pending.run.id, pending.run.trigger_id);
     this.#overflowed ||= this.#waiting.length >= this.#heldMax;
     if (this.#overflowed) this.#held.delete(pending.run.id);
     else this.#hold(pending);
@@ -155,6 +158,13 @@ export class Worker {
   /** A run that has not ended, if it is in memory. */
   pendingRun(runId: string): Run | undefined {
     return this.#held.get(runId);
+  }
+
+  /** The ids of a trigger's runs that have not ended. */
+  pendingOf(triggerId: string): string[] {
+    const ids: string[] = [];
+    for (const [id, ofTrigger] of this.#pending) if (ofTrigger === triggerId) ids.push(id);
+    return ids;
   }
 
   /** Looks for pending runs that nobody has in memory. Returns at once. */
@@ -236,7 +246,7 @@ export class Worker {
       }, CROWD_WINDOW_MS);
     }
     const hasRoom = this.#waiting.length < this.#concurrency;
-    if (hasRoom && this.#backlog > this.#held.size) this.claim();
+    if (hasRoom && this.backlog > this.#held.size) this.claim();
   }
 
   /**
@@ -245,7 +255,7 @@ export class Worker {
    */
   get #places(): number {
     if (!this.#crowd.lasts(performance.now())) return this.#concurrency;
-    return Math.min(this.#concurrency, crowdedPlaces(this.#backlog));
+    return Math.min(this.#concurrency, crowdedPlaces(this.backlog));
   }
 
   /** Performs a run and stores its end. Never rejects. */
@@ -313,7 +323,7 @@ export class Worker {
 
   /** Tells of an end that is on disk. */
   #tell(run: Run): void {
-    this.#backlog--;
+    this.#pending.delete(run.id);
     this.#held.delete(run.id);
     if (this.#claiming) this.#endedMeanwhile.add(run.id);
     for (const tell of this.#watchers.get(run.id) ?? []) tell();
@@ -356,7 +366,8 @@ export class Worker {
 
   /** Ends a run of which nobody can tell any more what was to be done. */
   async #endDamaged(key: Deno.KvKey): Promise<void> {
-    const run = this.#ended(await damagedRun(this.#parts.store, String(key[1])));
+    const [, id, triggerId] = key.map(String);
+    const run = this.#ended(await damagedRun(this.#parts.store, id ?? "", triggerId ?? ""));
     // The next look tries again where this one cannot.
     if (await this.#storeEnd(run.id, [...endWrites(run), { key }])) this.#tell(run);
   }
@@ -367,10 +378,15 @@ export class Worker {
     const own = claims.map((pending) => ({ ...pending, worker: this.id }));
     await Promise.all(
       own.filter((_, index) => claims[index]?.worker !== this.id).map((value) =>
-        committer.write([{ key: keys.pending(value.run.id), value, bytes: 16_384 }])
+        committer.write([{
+          key: keys.pending(value.run.id, value.run.trigger_id),
+          value,
+          bytes: 16_384,
+        }])
       ),
     );
     for (const [index, pending] of own.entries()) {
+      this.#pending.set(pending.run.id, pending.run.trigger_id);
       this.#hold(pending, claims[index]?.worker !== this.id);
     }
     this.#next();

@@ -1,8 +1,11 @@
 /**
- * The file of a new database, before Deno KV opens it.
+ * The file of a database: what Deno KV leaves to be said of it.
  *
  * @module
  */
+
+/** The name of the database file in the data folder. */
+export const DATABASE_FILE = "hooklaunch.kv";
 
 /**
  * The size of a page. SQLite makes pages of 4 KiB, and writes each with two calls to the operating
@@ -10,15 +13,50 @@
  * changed any more once there is something in the file.
  */
 const PAGE_BYTES = 16 * 1024;
+/** How long another connection may keep the database busy. */
+const PATIENCE_MS = 10_000;
+
+/** The index by which Deno KV finds what has expired, as it makes it. */
+const INDEX = "kv_expiration_ms_idx";
+const INDEX_OF_ALL = `CREATE INDEX ${INDEX} on kv (expiration_ms)`;
 
 /** Makes the file of a database, unless there is one. */
 export async function makeDatabaseFile(path: string): Promise<void> {
   if (await sizeOf(path) > 0) return;
-  const { DatabaseSync } = await import("node:sqlite");
-  const database = new DatabaseSync(path);
-  try {
-    // As Deno KV has it; besides, this writes the first page.
+  // As Deno KV has it; besides, this writes the first page.
+  await change(path, (database) => {
     database.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA journal_mode = WAL`);
+  });
+  (await Deno.openKv(path)).close();
+  await holdOnlyExpiring(path);
+}
+
+/**
+ * Makes the index of what expires hold only that. Deno KV makes one that holds every key: each write of
+ * a new key, and each removal, changes a second page somewhere in the file, for records that never expire.
+ * What asks for expired ones goes by the smaller index as well: SQLite uses a partial index where the
+ * query has its condition (https://www.sqlite.org/partialindex.html, section 3).
+ */
+export async function holdOnlyExpiring(path: string): Promise<void> {
+  await change(path, (database) => {
+    const index = database.prepare("SELECT sql FROM sqlite_schema WHERE name = ?").get(INDEX);
+    // Another version of Deno may know better.
+    if (index?.sql !== INDEX_OF_ALL) return;
+    database.exec(
+      `BEGIN IMMEDIATE; DROP INDEX ${INDEX}; ` +
+        `${INDEX_OF_ALL} WHERE expiration_ms >= 0; COMMIT`,
+    );
+  });
+}
+
+async function change(
+  path: string,
+  how: (database: import("node:sqlite").DatabaseSync) => void,
+): Promise<void> {
+  const { DatabaseSync } = await import("node:sqlite");
+  const database = new DatabaseSync(path, { timeout: PATIENCE_MS });
+  try {
+    how(database);
   } finally {
     database.close();
   }

@@ -9,7 +9,7 @@
  * The format of what is stored. What an earlier version has stored is brought up to it when it is opened,
  * by `migrations.ts`; a newer format is refused.
  */
-export const FORMAT_VERSION = 3;
+export const FORMAT_VERSION = 4;
 
 /** The keys, by what they hold. */
 export const keys = {
@@ -31,10 +31,10 @@ export const keys = {
   delivery: (triggerId: string, hash: string): Deno.KvKey => ["delivery", triggerId, hash],
   /** `EndedRun`. */
   run: (id: string): Deno.KvKey => ["run", id],
-  /** Something, for each run of a trigger. */
+  /** Nothing, for each ended run of a trigger. Cleanup removes it before the run. */
   triggerRun: (triggerId: string, runId: string): Deno.KvKey => ["trigger_run", triggerId, runId],
-  /** `PendingRun`: a run until it has ended. */
-  pending: (runId: string): Deno.KvKey => ["pending", runId],
+  /** `PendingRun`: a run until it has ended. Its trigger is known though the record be damaged. */
+  pending: (runId: string, triggerId: string): Deno.KvKey => ["pending", runId, triggerId],
   /** `WorkerLease`. */
   worker: (workerId: string): Deno.KvKey => ["worker", workerId],
   /** Bytes: one chunk of a payload that does not lie in its run's record. */

@@ -8,12 +8,14 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { join } from "node:path";
 import { Committer, type Write } from "./committer.ts";
 import type { Execution } from "./executions.ts";
+import { DATABASE_FILE, holdOnlyExpiring } from "./database_file.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import type { EngineSettings, Project } from "./projects.ts";
 import { readValue, scan } from "./reading.ts";
-import { recordBytes } from "./record.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
 
 /** How many records are held in memory at a time. */
 const RECORDS_HELD = 200;
@@ -27,8 +29,12 @@ export interface Migration {
   from: number;
   /** What it does, for the log. */
   says: string;
-  /** Changes all records that have the form of its format; answers how many. */
-  run(kv: Deno.Kv): Promise<number>;
+  /**
+   * Changes all records that have the form of its format; answers how many.
+   *
+   * @param folder the data folder
+   */
+  run(kv: Deno.Kv, folder: string): Promise<number>;
 }
 
 /** All steps, in order. */
@@ -36,11 +42,12 @@ export const MIGRATIONS: readonly Migration[] = [
   { from: 1, says: "each execution names its engine", run: nameEngines },
   // What is stored stays as it is: where no payload is in the record, there are chunks.
   { from: 2, says: "small payloads are in the records of runs", run: () => Promise.resolve(0) },
+  { from: 3, says: "pending runs name their triggers, and only ended ones are listed", run: to4 },
 ];
 
 /** Which database is brought up to date. */
 export interface MigrateOptions {
-  /** The data folder, for the log. */
+  /** The data folder. */
   folder: string;
   /** The format that it has. */
   from: number;
@@ -57,7 +64,7 @@ export async function migrate(kv: Deno.Kv, { folder, from }: MigrateOptions): Pr
   }
   for (const step of MIGRATIONS) {
     if (step.from < from) continue;
-    const records = await step.run(kv);
+    const records = await step.run(kv, folder);
     await kv.set(keys.format(), step.from + 1);
     log.info("Format {to}: {says}; {records} records changed", {
       to: step.from + 1,
@@ -88,6 +95,34 @@ async function nameEngines(kv: Deno.Kv): Promise<number> {
         ? { ...execution, engine: await engineOf(execution.project) }
         : undefined,
   );
+}
+
+/** Format 3 had the keys of pending runs without their triggers, which listed them from the beginning. */
+async function to4(kv: Deno.Kv, folder: string): Promise<number> {
+  await holdOnlyExpiring(join(folder, DATABASE_FILE));
+  const committer = new Committer(kv);
+  let moves: Promise<void>[] = [];
+  let moved = 0;
+  for await (const { key, value = null } of scan(kv, ["pending"], { batchSize: RECORDS_HELD })) {
+    if (key.length > 2) continue;
+    // One that is damaged has to be found by the worker, which ends it.
+    const triggerId = isPendingRun(value) ? value.run.trigger_id : "";
+    const to = keys.pending(String(key[1]), triggerId);
+    moves.push(committer.write([{ key: to, value, bytes: RECORD_BYTES_MAX }, { key }]));
+    moved++;
+    if (moves.length < RECORDS_HELD) continue;
+    await Promise.all(moves);
+    moves = [];
+  }
+  await Promise.all(moves);
+  return moved;
+}
+
+/** Looks only at what the step to format 4 needs. */
+function isPendingRun(value: unknown): value is { run: { trigger_id: string } } {
+  return typeof value === "object" && value !== null && "run" in value &&
+    typeof value.run === "object" && value.run !== null && "trigger_id" in value.run &&
+    typeof value.run.trigger_id === "string";
 }
 
 /**

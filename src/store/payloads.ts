@@ -10,7 +10,7 @@ import { createHash } from "node:crypto";
 import { idTime } from "../ids.ts";
 import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
-import { readValue } from "./reading.ts";
+import { readFirst, readValue } from "./reading.ts";
 import type { Store } from "./store.ts";
 
 /** The size of a chunk. A value of Deno KV holds 64 KiB. */
@@ -134,10 +134,10 @@ async function readChunk(
 
 /** The payload that lies in its run's record, if one does. */
 async function readFromRecord(store: Store, runId: string): Promise<unknown> {
-  const ended = keys.run(runId);
+  const ended = () => readValue(store.kv, keys.run(runId));
   // It may have ended between the first two looks.
-  for (const key of [ended, keys.pending(runId), ended]) {
-    const record = await readValue(store.kv, key);
+  for (const read of [ended, () => readFirst(store.kv, ["pending", runId]), ended]) {
+    const record = await read();
     if (typeof record !== "object" || record === null) continue;
     return "body" in record ? record.body : undefined;
   }

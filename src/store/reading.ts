@@ -31,22 +31,41 @@ export async function readValue(kv: Deno.Kv, key: Deno.KvKey): Promise<unknown> 
   }
 }
 
+/** Reads the first value under a prefix, or null when there is none or it cannot be decoded. */
+export async function readFirst(kv: Deno.Kv, prefix: Deno.KvKey): Promise<unknown> {
+  try {
+    const [entry] = await Array.fromAsync(kv.list({ prefix }, { limit: 1 }));
+    return entry?.value ?? null;
+  } catch (error) {
+    if (!isUndecodable(error)) throw error;
+    logDamage(prefix);
+    return null;
+  }
+}
+
 /** Says that a record does not hold what it must. */
 export function logDamage(key: Deno.KvKey): void {
   log.error("The record {key} is damaged", { key: key.map(String).join("/") });
 }
 
+/** How a {@linkcode scan} goes. */
+export interface ScanOptions {
+  /** Look only behind this id. */
+  after?: string | undefined;
+  /** How many are read at a time. */
+  batchSize?: number;
+  /** How many parts of a key come behind the prefix. All are ids. */
+  ids?: number;
+}
+
 /**
  * All entries under a prefix whose next part is an id, in their order, those that cannot be decoded
  * among them.
- *
- * @param options.after look only behind this id
- * @param options.batchSize how many are read at a time
  */
 export async function* scan(
   kv: Deno.Kv,
   prefix: Deno.KvKey,
-  { after, batchSize = 100 }: { after?: string | undefined; batchSize?: number } = {},
+  { after, batchSize = 100, ids = 1 }: ScanOptions = {},
 ): AsyncGenerator<FoundEntry> {
   let last: Deno.KvKey | undefined = after === undefined ? undefined : [...prefix, after];
   for (;;) {
@@ -62,6 +81,7 @@ export async function* scan(
     // It was in the batch to come: what is before it comes one by one, until it is the next itself.
     if (await fails(kv, behind(prefix, last))) {
       last = await findUndecodable(kv, prefix, last);
+      for (let id = 1; id < ids; id++) last = await findUndecodable(kv, last);
       yield { key: last, value: undefined };
     } else {
       for await (const { key, value } of kv.list(behind(prefix, last), { limit: 1 })) {
@@ -84,7 +104,7 @@ function behind(prefix: Deno.KvKey, last: Deno.KvKey | undefined): Deno.KvListSe
 async function findUndecodable(
   kv: Deno.Kv,
   prefix: Deno.KvKey,
-  last: Deno.KvKey | undefined,
+  last?: Deno.KvKey,
 ): Promise<Deno.KvKey> {
   const from = String(last?.[prefix.length] ?? "");
   let id = "";

@@ -13,7 +13,7 @@ import {
   removePayloadWrites,
   storedSize,
 } from "./payloads.ts";
-import { logDamage, readValue, scan } from "./reading.ts";
+import { type FoundEntry, logDamage, readFirst, scan } from "./reading.ts";
 import { recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
@@ -103,8 +103,7 @@ export function acceptWrites(pending: PendingRun, payload: Uint8Array): Write[] 
   const bytes = 2_048 + 1_024 * actions.length + (body?.length ?? 0);
   return [
     ...body === undefined ? payloadWrites(run.id, payload) : [],
-    { key: keys.triggerRun(run.trigger_id, run.id), value: LISTED },
-    { key: keys.pending(run.id), value: pending, bytes },
+    { key: keys.pending(run.id, run.trigger_id), value: pending, bytes },
   ];
 }
 
@@ -115,7 +114,8 @@ export function acceptWrites(pending: PendingRun, payload: Uint8Array): Write[] 
 const ERRORS_LENGTH_MAX = 24 * 1024;
 
 /**
- * The writes that end a run. Very long errors of many actions are cut short.
+ * The writes that end a run, and list it with its trigger's. Very long errors of many actions are cut
+ * short.
  *
  * @param body the payload, where it lies in the record of the run
  */
@@ -129,17 +129,17 @@ export function endWrites(run: Run, body?: Uint8Array): Write[] {
   const value: EndedRun = { ...run, actions, ...(body === undefined ? {} : { body }) };
   const bytes = 1_024 + 2 * JSON.stringify(actions).length + (body?.length ?? 0);
   return [
+    { key: keys.triggerRun(run.trigger_id, run.id), value: LISTED },
     { key: keys.run(run.id), value, bytes },
-    { key: keys.pending(run.id) },
+    { key: keys.pending(run.id, run.trigger_id) },
   ];
 }
 
-/** The writes that remove an ended run and its payload. */
-export function removeRunWrites(run: Run): Write[] {
+/** The writes that remove an ended run and its payload. It is listed by its trigger until it is taken off. */
+export function removeRunWrites({ id, payload, body }: EndedRun): Write[] {
   return [
-    ...removePayloadWrites(run.id, run.payload.size),
-    { key: keys.triggerRun(run.trigger_id, run.id) },
-    { key: keys.run(run.id) },
+    ...body === undefined ? removePayloadWrites(id, payload.size) : [],
+    { key: keys.run(id) },
   ];
 }
 
@@ -147,8 +147,8 @@ export function removeRunWrites(run: Run): Write[] {
 export async function getRun(store: Store, id: string): Promise<Run | undefined> {
   const ended = await getEnded(store, id);
   if (ended !== null) return ended;
-  const pending = await store.reads.read(keys.pending(id));
-  if (pending !== null) return wholePending(pending, keys.pending(id))?.run;
+  const pending = await readFirst(store.kv, ["pending", id]);
+  if (pending !== null) return wholePending({ key: ["pending", id], value: pending })?.run;
   // It may have ended between the two looks: at any time it is in one place, and never pending again.
   return await getEnded(store, id) ?? undefined;
 }
@@ -157,23 +157,25 @@ export async function getRun(store: Store, id: string): Promise<Run | undefined>
 function getEnded(store: Store, id: string): Promise<Run | null | undefined> {
   return store.endedRuns.get(id, async () => {
     const value = await store.reads.read(keys.run(id));
-    return value === null ? null : wholeRun(value, keys.run(id));
+    if (value === null) return null;
+    const run = wholeRun({ key: keys.run(id), value });
+    return run && withoutBody(run);
   });
 }
 
 /** Reads a run that has not ended; undefined when it has, or never was, or is damaged. */
 export async function getPending(store: Store, id: string): Promise<PendingRun | undefined> {
-  const key = keys.pending(id);
-  const value = await readValue(store.kv, key);
-  return value === null ? undefined : wholePending(value, key);
+  const key = ["pending", id];
+  const value = await readFirst(store.kv, key);
+  return value === null ? undefined : wholePending({ key, value });
 }
 
 /** The runs that have not ended, oldest first; undefined in place of one whose record is damaged. */
 export async function* pendingEntries(
   store: Store,
 ): AsyncGenerator<{ key: Deno.KvKey; pending: PendingRun | undefined }> {
-  for await (const { key, value } of scan(store.kv, ["pending"])) {
-    yield { key, pending: wholePending(value, key) };
+  for await (const entry of scan(store.kv, ["pending"], { ids: 2 })) {
+    yield { key: entry.key, pending: wholePending(entry) };
   }
 }
 
@@ -186,12 +188,13 @@ export async function* listPending(store: Store): AsyncGenerator<PendingRun> {
  * What can be said of a run whose record is damaged: its id, its trigger, and that it failed.
  *
  * @param id as its key has it
+ * @param trigger_id as its key has it; empty where that does not tell it
  */
-export async function damagedRun(store: Store, id: string): Promise<Run> {
+export async function damagedRun(store: Store, id: string, trigger_id: string): Promise<Run> {
   const time_ms = idTime(id);
   return {
     id,
-    trigger_id: await triggerOf(store, id) ?? "",
+    trigger_id,
     project: "",
     status: "error",
     created_at: new Date(Number.isFinite(time_ms) ? time_ms : 0).toISOString(),
@@ -201,18 +204,9 @@ export async function damagedRun(store: Store, id: string): Promise<Run> {
   };
 }
 
-/** Which trigger lists a run as its own. */
-async function triggerOf(store: Store, runId: string): Promise<string | undefined> {
-  for await (const { key } of scan(store.kv, ["trigger"])) {
-    const id = String(key[1]);
-    if ((await store.kv.get(keys.triggerRun(id, runId))).value !== null) return id;
-  }
-  return undefined;
-}
-
 /** The value as a run, if it is one; otherwise the log says so. */
-function wholeRun(value: unknown, key: Deno.KvKey): Run | undefined {
-  if (isRun(value)) return withoutBody(value);
+function wholeRun({ key, value }: FoundEntry): EndedRun | undefined {
+  if (isRun(value)) return value;
   logDamage(key);
   return undefined;
 }
@@ -221,7 +215,7 @@ function withoutBody({ body: _body, ...run }: EndedRun): Run {
   return run;
 }
 
-function wholePending(value: unknown, key: Deno.KvKey): PendingRun | undefined {
+function wholePending({ key, value }: FoundEntry): PendingRun | undefined {
   if (isPending(value) && value.run.id === key[1]) return value;
   logDamage(key);
   return undefined;
@@ -247,28 +241,69 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-/**
- * One page of a trigger's runs, newest first.
- *
- * @param before list only those older than this run; the `next` of the page before
- */
+/** Which of a trigger's runs are wanted. */
+export interface RunsPage {
+  /** The ids of its pending runs, looked up before this: what ends meanwhile is listed then. */
+  pending?: readonly string[];
+  /** List only those older than this run; the `next` of the page before. */
+  before?: string;
+  limit: number;
+}
+
+/** One page of a trigger's runs, newest first. */
 export async function listTriggerRuns(
   store: Store,
   triggerId: string,
-  { before, limit }: { before?: string; limit: number },
+  { pending = [], before, limit }: RunsPage,
 ): Promise<{ runs: Run[]; next: string | undefined }> {
   const prefix = ["trigger_run", triggerId];
   const selector = before === undefined ? { prefix } : { prefix, end: [...prefix, before] };
-  const runs: Run[] = [];
-  let last: string | undefined;
-  let listed = 0;
+  const found = new Set(before === undefined ? pending : pending.filter((id) => id < before));
   for await (const { key } of store.kv.list(selector, { reverse: true, limit })) {
-    listed++;
-    last = String(key[2]);
-    const run = await getRun(store, last);
-    if (run) runs.push(run);
+    found.add(String(key[2]));
   }
-  return { runs, next: listed === limit ? last : undefined };
+  const ids = [...found].sort().reverse().slice(0, limit);
+  const runs = await Promise.all(ids.map((id) => getRun(store, id)));
+  return {
+    runs: runs.filter((run) => run !== undefined),
+    next: ids.length === limit ? ids.at(-1) : undefined,
+  };
+}
+
+/** Some of what the triggers list of their runs. */
+export interface OldListed {
+  /** The keys of those that are old enough. */
+  found: Deno.KvKey[];
+  /** Where to go on; undefined when all was looked at. */
+  next: Deno.KvKey | undefined;
+}
+
+/**
+ * What the triggers list of ended runs that were made before `before_ms`, trigger by trigger.
+ *
+ * @param after look only behind this; the `next` of the call before
+ * @param limit how many are looked at, at most
+ */
+export async function runsListedBefore(
+  { kv }: Store,
+  before_ms: number,
+  { after, limit }: { after?: Deno.KvKey; limit: number },
+): Promise<OldListed> {
+  const prefix = ["trigger_run"];
+  const selector = after === undefined ? { prefix } : { prefix, start: [...after, true] };
+  const found: Deno.KvKey[] = [];
+  let next: Deno.KvKey | undefined;
+  let looked = 0;
+  for await (const { key } of kv.list(selector, { limit })) {
+    looked++;
+    const [, triggerId = ""] = key;
+    // Behind a young one all of its trigger are young.
+    if (next?.length === 2 && next[1] === triggerId) continue;
+    const isOld = idTime(String(key[2])) < before_ms;
+    if (isOld) found.push(key);
+    next = isOld ? key : ["trigger_run", triggerId];
+  }
+  return { found, next: looked < limit ? undefined : next };
 }
 
 /**
@@ -280,12 +315,12 @@ export async function endedRunsMadeBefore(
   store: Store,
   before_ms: number,
   { after, limit }: { after?: string; limit: number },
-): Promise<Run[]> {
-  const found: Run[] = [];
-  for await (const { key, value } of scan(store.kv, ["run"], { after, batchSize: limit })) {
-    const id = String(key[1]);
+): Promise<EndedRun[]> {
+  const found: EndedRun[] = [];
+  for await (const entry of scan(store.kv, ["run"], { after, batchSize: limit })) {
+    const id = String(entry.key[1]);
     if (idTime(id) >= before_ms) break;
-    found.push(wholeRun(value, key) ?? await damagedRun(store, id));
+    found.push(wholeRun(entry) ?? await damagedRun(store, id, ""));
     // Before the next is asked for, which would read another batch.
     if (found.length === limit) break;
   }

@@ -6,14 +6,14 @@
 import { join } from "node:path";
 import { ConflictError } from "../errors.ts";
 import { Committer, type CommitterEvents } from "./committer.ts";
-import { makeDatabaseFile } from "./database_file.ts";
+import { DATABASE_FILE, makeDatabaseFile } from "./database_file.ts";
 import { EndedRuns } from "./ended_runs.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import { migrate } from "./migrations.ts";
 import { Reads } from "./reads.ts";
 
-/** The name of the database file in the data folder. */
-export const DATABASE_FILE = "hooklaunch.kv";
+export { DATABASE_FILE } from "./database_file.ts";
+
 /** The name of the file in the data folder that the process which has it open holds a lock on. */
 export const LOCK_FILE = "lock";
 /** A process that was killed may leave a child that holds the lock for the moment before its exec. */

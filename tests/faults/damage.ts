@@ -108,7 +108,7 @@ async function fill({ service }: TestService, kind: Kind, triggerId: string): Pr
   const { kv } = service.parts.store;
   const id = "01900000-0000-7000-8000-00000000000f";
   const few: Partial<Record<Kind, Deno.KvKey>> = {
-    pending: ["pending", id],
+    pending: ["pending", id, triggerId],
     execution_open: ["execution_open", id],
     pipeline: ["pipeline", id],
     pipeline_open: ["pipeline_open", id],
@@ -118,7 +118,6 @@ async function fill({ service }: TestService, kind: Kind, triggerId: string): Pr
   };
   const key = few[kind];
   if (key) await kv.set(key, true);
-  if (kind === "pending") await kv.set(["trigger_run", triggerId, id], true);
 }
 
 /** Overwrites some records of a kind, at least one; answers how many. */

@@ -12,7 +12,8 @@ import type { Findings } from "./findings.ts";
 const HOUR_MS = 60 * 60_000;
 
 /**
- * Checks that each run is there with its payload and its place in its trigger's list, and that there is
+ * Checks that each run is there with its payload, and when it has ended with its place in its trigger's
+ * list, and that there is
  * nothing that belongs to no run, once what was never accepted is cleaned up.
  *
  * @returns the runs that are stored, by their ids
@@ -28,13 +29,14 @@ export async function checkStored(data: string, findings: Findings): Promise<Map
     runs.set(String(key[1]), value);
     bodies.set(String(key[1]), value.body);
   }
+  await checkLists(store, runs, findings);
   for await (const { key, value } of store.kv.list<PendingRun>({ prefix: ["pending"] })) {
     const id = String(key[1]);
+    findings.check(value.run.trigger_id === key[2], `Run ${id} is stored as another trigger's`);
     findings.check(!runs.has(id), `Run ${id} has ended and is pending`);
     runs.set(id, value.run);
     bodies.set(id, value.body);
   }
-  await checkLists(store, runs, findings);
   await checkPayloads(store, runs, bodies, findings);
   await checkQuotas(store, runs, findings);
   return runs;

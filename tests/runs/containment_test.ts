@@ -134,8 +134,8 @@ Deno.test("a pending record that is damaged ends as error, its trigger's owner i
   await store.kv.set(keys.trigger(TRIGGER_ID), {});
   const ids = await storePending(store, [1, 2, 3].map((at) => pendingOf({ time_ms: at })));
   const [, damaged = ""] = ids;
-  await store.kv.set(keys.pending(damaged), { run: "gone" });
-  await store.kv.set(["pending", 17], "not even an id");
+  await store.kv.set(keys.pending(damaged, TRIGGER_ID), { run: "gone" });
+  await store.kv.set(["pending", 17, 17], "not even an id");
   await store.kv.set(keys.worker("w"), "not a lease");
   const told: Run[] = [];
   await using desk = await startDesk(store, {

@@ -5,6 +5,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { derivedId, newId } from "../../src/ids.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { migrate, MIGRATIONS } from "../../src/store/migrations.ts";
@@ -12,8 +13,8 @@ import { readPayload } from "../../src/store/payloads.ts";
 import { listTriggerRuns } from "../../src/store/runs.ts";
 import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
 import { pendingOf, startDesk, TRIGGER_ID } from "../runs/fixture.ts";
-import { temporaryFolder } from "../surroundings.ts";
-import { watchedKv } from "./fixture.ts";
+import { eventually, temporaryFolder } from "../surroundings.ts";
+import { storedUnder, watchedKv } from "./fixture.ts";
 
 const DOCKER = { type: "local", runner: "docker" };
 /** The engine that executions of each project must have in the end; nobody knows `gone` any more. */
@@ -139,7 +140,7 @@ Deno.test("format 2: payloads and pending runs stay as they are, and are read an
       await kv.set(keys.payload(id, 0), body);
     }
     await kv.set(keys.run(ended.id), { ...ended, payload, status: "completed" });
-    await kv.set(keys.pending(pending.id), { ...pendingOf(), run: { ...pending, payload } });
+    await kv.set(["pending", pending.id], { ...pendingOf(), run: { ...pending, payload } });
   }
   await using store = await openStore(folder.path);
   await using desk = await startDesk(store, { perform: () => Promise.resolve([]) });
@@ -151,6 +152,66 @@ Deno.test("format 2: payloads and pending runs stay as they are, and are read an
     assertEquals(chunks, [body]);
   }
   assertEquals((await store.kv.get(keys.format())).value, FORMAT_VERSION);
+});
+
+Deno.test("format 3: pending runs are listed once, and one whose record is damaged ends", async () => {
+  await using folder = await temporaryFolder();
+  const [damaged, ...whole] = Array.from({ length: 450 }, (_, at) => pendingOf({ time_ms: at }));
+  assert(damaged);
+  {
+    using kv = await Deno.openKv(join(folder.path, DATABASE_FILE));
+    await kv.set(keys.format(), 3);
+    for (const pending of whole) await kv.set(["pending", pending.run.id], pending);
+    await kv.set(["pending", damaged.run.id], { run: "gone" });
+    for (const { run } of [damaged, ...whole]) {
+      await kv.set(keys.triggerRun(TRIGGER_ID, run.id), new Uint8Array());
+    }
+  }
+  const ids = whole.map(({ run }) => run.id).reverse();
+  {
+    await using store = await openStore(folder.path);
+    await using desk = await startDesk(store);
+    assertEquals(desk.worker.backlog, 450);
+    const pending = desk.worker.pendingOf(TRIGGER_ID);
+    const { runs } = await listTriggerRuns(store, TRIGGER_ID, { pending, limit: 1_000 });
+    assertEquals(runs.map(({ id }) => id).slice(0, 449), ids);
+  }
+  await using store = await openStore(folder.path);
+  await using desk = await startDesk(store, { perform: () => Promise.resolve([]) });
+  await eventually(() => Promise.resolve(desk.worker.backlog === 0 ? true : undefined));
+  const { runs } = await listTriggerRuns(store, TRIGGER_ID, { limit: 1_000 });
+  assertEquals(runs.map(({ id }) => id), [...ids, damaged.run.id]);
+  assertEquals(new Set(runs.slice(0, 449).map(({ status }) => status)), new Set(["completed"]));
+  assertEquals(runs[449]?.status, "error");
+  assertEquals(await storedUnder(store, "pending"), []);
+});
+
+Deno.test("what Deno KV keeps to find expired records holds those alone, in a new database and an older one", async () => {
+  await using older = await temporaryFolder();
+  await writeFormat1(older.path, 3);
+  await using newer = await temporaryFolder();
+  for (const { path } of [older, newer]) {
+    for (const _ of ["at first", "once more"]) await (await openStore(path)).close();
+    const file = join(path, DATABASE_FILE);
+    using kv = await Deno.openKv(file);
+    await kv.set(["gone"], 1, { expireIn: 1 });
+    await kv.set(["stays"], 1);
+    const database = new DatabaseSync(file);
+    const { sql } = database.prepare("SELECT sql FROM sqlite_schema WHERE name = ?")
+      .get("kv_expiration_ms_idx") ?? {};
+    // As Deno KV asks for them.
+    const query = "delete from kv where expiration_ms >= 0 and expiration_ms <= ? returning k";
+    const plan = database.prepare(`EXPLAIN QUERY PLAN ${query}`).all(1);
+    const removed = database.prepare(query).all(Date.now() + 1_000);
+    database.close();
+    assertEquals(
+      sql,
+      "CREATE INDEX kv_expiration_ms_idx on kv (expiration_ms) WHERE expiration_ms >= 0",
+    );
+    assert(plan.some(({ detail }) => String(detail).includes("INDEX kv_expiration_ms_idx")));
+    assertEquals(removed.length, 1);
+    assertEquals((await kv.get(["stays"])).value, 1);
+  }
 });
 
 Deno.test("a migration that is cut off at any commit is gone on with at the next start", async () => {

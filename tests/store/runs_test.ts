@@ -11,6 +11,7 @@ import {
   listTriggerRuns,
   removeRunWrites,
   type Run,
+  runsListedBefore,
 } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { pendingOf, TRIGGER_ID } from "../runs/fixture.ts";
@@ -78,16 +79,22 @@ Deno.test("a trigger's runs are listed from the newest, page by page, pending on
     made.push(await makeRun(store, { time_ms: NOW_MS + index, ends: index % 3 !== 0 }));
     await makeRun(store, { time_ms: NOW_MS + index, triggerId: newId(NOW_MS) });
   }
+  const pending = made.filter(({ status }) => status === "pending").map(({ id }) => id);
+  // One has ended since the pending ones were looked up.
+  const [first, ...rest] = made;
+  assert(first);
+  const ended: Run = { ...first, status: "completed" };
+  await store.committer.write(endWrites(ended));
   const pages: Run[][] = [];
   let before: string | undefined;
   do {
-    const options = { limit: 10, ...(before === undefined ? {} : { before }) };
+    const options = { pending, limit: 10, ...(before === undefined ? {} : { before }) };
     const page = await listTriggerRuns(store, TRIGGER_ID, options);
     pages.push(page.runs);
     before = page.next;
   } while (before !== undefined);
   assertEquals(pages.map(({ length }) => length), [10, 10, 5]);
-  assertEquals(pages.flat(), made.toReversed());
+  assertEquals(pages.flat(), [ended, ...rest].toReversed());
   assertEquals(await listTriggerRuns(store, newId(NOW_MS), { limit: 5 }), {
     runs: [],
     next: undefined,
@@ -110,6 +117,34 @@ Deno.test("ended runs made before a time are listed from the oldest, page by pag
     ended.slice(8, 10),
   );
   assertEquals(await list(NOW_MS, { limit: 100 }), []);
+});
+
+Deno.test("what triggers list of old runs is found trigger by trigger, whatever the size of a page", async () => {
+  await using store = await storeInMemory();
+  const old: string[] = [];
+  for (const [place, counts] of [[3, 4], [5, 0], [0, 3], [1, 1], [2, 9]].entries()) {
+    const triggerId = newId(place);
+    const [oldCount = 0, youngCount = 0] = counts;
+    for (let count = 0; count < oldCount + youngCount; count++) {
+      const time_ms = NOW_MS + (count < oldCount ? -1 : 0);
+      const { id } = await makeRun(store, { triggerId, time_ms });
+      if (count < oldCount) old.push(id);
+    }
+  }
+  for (const limit of [1, 2, 3, 5, 28, 29, 100]) {
+    const found: string[] = [];
+    let after: Deno.KvKey | undefined;
+    let pages = 0;
+    do {
+      const page = { limit, ...(after === undefined ? {} : { after }) };
+      const listed = await runsListedBefore(store, NOW_MS, page);
+      found.push(...listed.found.map((key) => String(key[2])));
+      after = listed.next;
+      pages++;
+    } while (after !== undefined);
+    assertEquals(found.toSorted(), old.toSorted(), `pages of ${limit}`);
+    assert(pages <= Math.ceil(28 / limit) + 1, `${pages} pages of ${limit}`);
+  }
 });
 
 Deno.test("pending runs are listed from the oldest", async () => {

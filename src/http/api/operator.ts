@@ -8,6 +8,7 @@ import type { Engines } from "../../engines/mod.ts";
 import type { PipelineControl } from "../../pipelines/control.ts";
 import type { Projects } from "../../projects/mod.ts";
 import type { Acceptor } from "../../runs/accept.ts";
+import type { Worker } from "../../runs/worker.ts";
 import type { Store } from "../../store/store.ts";
 import type { TriggerLog } from "../../store/trigger_log.ts";
 import type { TriggerRegistry } from "../../trigger/registry.ts";
@@ -19,6 +20,7 @@ export interface Operator {
   triggers: TriggerRegistry;
   triggerLog: TriggerLog;
   acceptor: Acceptor;
+  worker: Pick<Worker, "pendingOf">;
   projects: Projects;
   engines: Engines;
   pipelines: PipelineControl;

@@ -19,7 +19,7 @@ const READ_ONLY = ["url", "warnings", "created_at", "updated_at"];
 
 /** The routes below `/api/v0/triggers`. */
 export function triggerRoutes(operator: Operator): Hono {
-  const { triggers, store, triggerLog, baseUrl } = operator;
+  const { triggers, store, triggerLog, worker, baseUrl } = operator;
   const show = (trigger: Trigger) => ({
     ...trigger,
     url: `${baseUrl()}/api/v0/launch/${trigger.id}/`,
@@ -83,6 +83,7 @@ export function triggerRoutes(operator: Operator): Hono {
       const { limit, cursor } = pageOf(context);
       const { id } = await found(context);
       const page = await listTriggerRuns(store, id, {
+        pending: worker.pendingOf(id),
         limit,
         ...(cursor ? { before: cursor } : {}),
       });
