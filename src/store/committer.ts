@@ -2,10 +2,6 @@
  * Group commit. A commit of Deno KV costs one fsync whatever it holds, so what is to be written while
  * a commit is under way waits and then goes into the next one, together.
  *
- * Senders that wait for an answer before they send again would all end up in one commit, and then the
- * database and the rest of the service take turns at doing nothing. So a batch takes half of those that
- * are there: while it is stored, the other half is answered and comes again.
- *
  * Neither the queue of Deno KV nor its expiry of keys is used: both write by themselves, and where the
  * disk is full that ends the process ("KV queue dequeue failed", "KV collect expired failed").
  *
@@ -20,8 +16,6 @@ const BYTES_MAX = 780 * 1024;
 const KEY_BYTES_MAX = 76 * 1024;
 /** How many writes go together that need not. */
 const PART_SIZE = 100;
-/** So few changes are not worth two commits. */
-const HALVED_MIN = 8;
 /** How many changes may wait before further ones are turned away. */
 const WAITING_MAX = 16_384;
 /** What a value is taken to need when its writer does not say. */
@@ -74,8 +68,6 @@ export class Committer {
   readonly #kv: Deno.Kv;
   readonly #events: CommitterEvents;
   #waiting: Waiting[] = [];
-  /** How many changes waited or were being stored when a batch was last stored. */
-  #there = 0;
   #running = false;
   #failures = 0;
   #idle: Promise<void> = Promise.resolve();
@@ -144,10 +136,8 @@ export class Committer {
     this.#running = false;
   }
 
-  /** Takes as many waiting changes as are to go together and one atomic operation holds, at least one. */
+  /** Takes as many waiting changes as one atomic operation holds, at least one. */
   #take(): Prepared[] {
-    const there = Math.max(this.#there, this.#waiting.length);
-    const wanted = there < HALVED_MIN ? there : Math.ceil(there / 2);
     const batch: Prepared[] = [];
     const shared = new Set<string>();
     let mutations = 0;
@@ -155,7 +145,6 @@ export class Committer {
     let keyBytes = 0;
     let taken = 0;
     for (const waiting of this.#waiting) {
-      if (batch.length >= wanted) break;
       if (mutations >= MUTATIONS_MAX - 16 || bytes >= BYTES_MAX - 64 * 1024) break;
       if (keyBytes >= KEY_BYTES_MAX - 4 * 1024) break;
       let list: readonly Write[];
@@ -226,8 +215,6 @@ export class Committer {
   }
 
   #stored(batch: readonly Waiting[], started: number): void {
-    // Before they are told: who comes again at once would be counted twice.
-    this.#there = this.#waiting.length + batch.length;
     for (const waiting of batch) waiting.resolve();
     try {
       this.#events.onCommit?.(batch.length, performance.now() - started);

@@ -11,7 +11,7 @@ export const TOKEN = "an-operators-token-for-tests";
 const MAIN = new URL("../../src/main.ts", import.meta.url).href;
 /** The permissions and the memory of the tasks. */
 const FLAGS = [
-  "--v8-flags=--max-semi-space-size=8,--heap-growing-percent=120",
+  "--v8-flags=--max-semi-space-size=16,--heap-growing-percent=120",
   "--allow-net",
   "--allow-env",
   "--allow-read",
