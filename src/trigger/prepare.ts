@@ -7,7 +7,7 @@ import type { Check, ConditionEnvironment, Refusal, Stage } from "../conditions/
 import { type DeliveryReader, deliveryReader } from "../conditions/deduplication.ts";
 import { type Handshakes, prepareHandshakes } from "../conditions/handshake.ts";
 import type { Condition } from "../conditions/mod.ts";
-import { prepareConditions } from "../conditions/prepare.ts";
+import { prepareConditions, type PreparedCondition } from "../conditions/prepare.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { secretEnd_ms, type SecretSetting } from "../conditions/secret.ts";
 import { messageOf } from "../errors.ts";
@@ -38,14 +38,20 @@ export interface PreparedTrigger {
   handshakes: Handshakes;
   /** Reads delivery ids, where the trigger deduplicates; `index` is that condition's place. */
   deliveries: { index: number; read: DeliveryReader } | undefined;
-  /** Checks the conditions of these stages in the order of the door; the first that fails answers. */
-  check(request: LaunchRequest, stages: readonly Stage[]): Promise<Refused | undefined>;
+  /**
+   * Checks the conditions of these stages in the order of the door; the first that fails answers. Most
+   * answer at once, and to wait for each costs more than some of them.
+   */
+  check(request: LaunchRequest, stages: readonly Stage[]): Checked;
   /**
    * Checks every condition that looks at a request, whatever became of the ones before. What refuses
    * it and is no condition has the index -1.
    */
   explain(request: LaunchRequest): Promise<Verdict[]>;
 }
+
+/** The condition that refuses a request; undefined when all let it pass. */
+type Checked = Refused | undefined | Promise<Refused | undefined>;
 
 /** What one condition says of a request. */
 export interface Verdict extends Partial<Refusal> {
@@ -80,14 +86,7 @@ export async function prepareTrigger(
     respond: prepareResponse(trigger.response),
     handshakes: prepareHandshakes(live, environment),
     deliveries: deliveryReader(trigger.conditions),
-    async check(request, stages) {
-      for (const { type, index, stage, check } of checks) {
-        if (!stages.includes(stage)) continue;
-        const refusal = await checkOne(check, request);
-        if (refusal) return { ...refusal, condition: type, index };
-      }
-      return undefined;
-    },
+    check: (request, stages) => checkFrom(0, checks, request, stages),
     async explain(request) {
       const verdicts: Verdict[] = locked ? [{ ...locked, index: -1, passed: false }] : [];
       for (const { type, index, check } of checks) {
@@ -116,11 +115,36 @@ function secretsOf(condition: Condition): readonly SecretSetting[] {
   return "secrets" in condition ? condition.secrets ?? [] : [];
 }
 
-async function checkOne(check: Check, request: LaunchRequest): Promise<Refusal | undefined> {
+/** Checks the conditions from one place on. */
+function checkFrom(
+  start: number,
+  checks: readonly PreparedCondition[],
+  request: LaunchRequest,
+  stages: readonly Stage[],
+): Checked {
+  for (const [place, { type, index, stage, check }] of checks.entries()) {
+    if (place < start || !stages.includes(stage)) continue;
+    const refused = (refusal: Refusal): Refused => ({ ...refusal, condition: type, index });
+    const refusal = checkOne(check, request);
+    if (refusal instanceof Promise) {
+      return refusal.then((found) =>
+        found ? refused(found) : checkFrom(place + 1, checks, request, stages)
+      );
+    }
+    if (refusal) return refused(refusal);
+  }
+  return undefined;
+}
+
+function checkOne(check: Check, request: LaunchRequest): ReturnType<Check> {
   try {
     const refusal = check(request);
-    return refusal instanceof Promise ? await refusal : refusal;
+    return refusal instanceof Promise ? refusal.catch(uncheckable) : refusal;
   } catch (error) {
-    return { reason: `The condition could not be checked: ${messageOf(error)}` };
+    return uncheckable(error);
   }
+}
+
+function uncheckable(error: unknown): Refusal {
+  return { reason: `The condition could not be checked: ${messageOf(error)}` };
 }
