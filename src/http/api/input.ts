@@ -50,10 +50,11 @@ function bytesOf(read: ReadBody): Uint8Array {
 }
 
 function parseJson(bytes: Uint8Array): unknown {
-  const tooMuch = whyBodyIsRefused(bytes, false);
+  const text = new TextDecoder().decode(bytes);
+  const tooMuch = whyBodyIsRefused(text, false);
   if (tooMuch !== undefined) throw invalid(`Cannot read the body: ${tooMuch}`);
   try {
-    return JSON.parse(new TextDecoder().decode(bytes));
+    return JSON.parse(text);
   } catch (error) {
     throw invalid(`Expected JSON: ${messageOf(error)}`);
   }
