@@ -21,7 +21,7 @@ export const IN_ONE_PIECE_BYTES_MAX = 16 * 1024;
  * into a buffer of 1 KiB, and a request that fits into it is had without a stream, for a third of the
  * time and with nothing left to the garbage collection. Reading into a larger buffer makes that one
  * as large, for all that the connection sends from then on. Nothing tells which connection a request
- * came on, so it is left to chance; a prime number, so that no regular sender is passed over.
+ * came on, so every so many-th is read so: a prime number, lest connections that take turns be passed over.
  */
 const STREAMED_ONE_IN = 13;
 

@@ -27,15 +27,13 @@ export async function makeDatabaseFile(path: string): Promise<void> {
   await change(path, (database) => {
     database.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA journal_mode = WAL`);
   });
-  (await Deno.openKv(path)).close();
-  await holdOnlyExpiring(path);
 }
 
 /**
- * Makes the index of what expires hold only that. Deno KV makes one that holds every key: each write of
- * a new key, and each removal, changes a second page somewhere in the file, for records that never expire.
- * What asks for expired ones goes by the smaller index as well: SQLite uses a partial index where the
- * query has its condition (https://www.sqlite.org/partialindex.html, section 3).
+ * Makes the index of what expires hold only that, in a database that Deno KV has made. Its own holds
+ * every key: each write of a new key, and each removal, changes a second page somewhere in the file, for
+ * records that never expire. What asks for expired ones goes by the smaller index as well: SQLite uses a
+ * partial index where the query has its condition (https://www.sqlite.org/partialindex.html, section 3).
  */
 export async function holdOnlyExpiring(path: string): Promise<void> {
   await change(path, (database) => {

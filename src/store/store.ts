@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import { ConflictError } from "../errors.ts";
 import { Committer, type CommitterEvents } from "./committer.ts";
-import { DATABASE_FILE, makeDatabaseFile } from "./database_file.ts";
+import { DATABASE_FILE, holdOnlyExpiring, makeDatabaseFile } from "./database_file.ts";
 import { EndedRuns } from "./ended_runs.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import { migrate } from "./migrations.ts";
@@ -122,6 +122,7 @@ export async function lockDataFolder(folder: string): Promise<Deno.FsFile> {
 async function prepareFormat(kv: Deno.Kv, folder: string, keepFormat: boolean): Promise<void> {
   const { value } = await kv.get<number>(keys.format());
   if (value === null) {
+    await holdOnlyExpiring(join(folder, DATABASE_FILE));
     await kv.set(keys.format(), FORMAT_VERSION);
   } else if (!Number.isInteger(value) || value < 1 || value > FORMAT_VERSION) {
     const hint = value > FORMAT_VERSION ? "; a newer version of Hooklaunch has written it" : "";

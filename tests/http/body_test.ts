@@ -281,3 +281,30 @@ Deno.test("a body in chunks of one byte takes little more memory than its size",
     return Promise.resolve();
   });
 });
+
+Deno.test("short bodies that follow each other on one connection come out as they were sent", async () => {
+  using reader = new BodyReader();
+  const connections = new Set<number>();
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (
+    request,
+    { remoteAddr },
+  ) => {
+    connections.add(remoteAddr.port);
+    return reader.with(request, 16 * KIB, (read) => {
+      if ("failure" in read) return Promise.resolve(new Response(read.failure, { status: 500 }));
+      return Promise.resolve(new Response(read.bytes.slice()));
+    });
+  });
+  using client = Deno.createHttpClient({ poolMaxIdlePerHost: 1 });
+  for (let turn = 0; turn < 100; turn++) {
+    // Fewer bytes than the connection's first buffer holds, as many, and more than its later ones do.
+    const body = bytes([0, 1, 700, 1_024, 3_000, 16 * KIB][turn % 6] ?? 0, turn);
+    const answer = await fetch(`http://127.0.0.1:${server.addr.port}/`, {
+      method: "POST",
+      body,
+      client,
+    });
+    assertEquals([answer.status, await answer.bytes()], [200, body]);
+  }
+  assertEquals(connections.size, 1);
+});
