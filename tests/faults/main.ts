@@ -25,10 +25,7 @@ interface Part {
   run(findings: Findings, random: Random): Promise<void>;
 }
 
-const { values, positionals } = parseArgs({
-  options: { seed: { type: "string" }, kills: { type: "string", default: "100" } },
-  allowPositionals: true,
-});
+const { values, positionals } = parseArguments();
 const rounds = Number(values.kills);
 const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
 
@@ -72,12 +69,22 @@ const parts: Readonly<Record<string, Part>> = {
   },
 };
 
-const unknown = positionals.filter((name) => !(name in parts));
-if (unknown.length > 0 || !Number.isSafeInteger(seed) || !Number.isSafeInteger(rounds)) {
-  console.error(`Usage: deno task faults [--seed NUMBER] [--kills NUMBER] [part …]
-Parts: ${Object.keys(parts).join(", ")}`);
-  Deno.exit(2);
+const USAGE = `Usage: deno task faults [--seed NUMBER] [--kills NUMBER] [part …]
+
+  --seed    what is drawn at random follows from it; without it another one is taken, and printed
+  --kills   how often the service is killed, 100 times if not said otherwise
+
+Parts, all of them unless some are named:
+${Object.entries(parts).map(([name, { what }]) => `  ${name.padEnd(9)} ${what}`).join("\n")}`;
+
+if (values.help) {
+  console.log(USAGE);
+  Deno.exit(0);
 }
+const unknown = positionals.filter((name) => !(name in parts));
+if (unknown.length > 0) fail(`There is no part ${unknown.join(", ")}`);
+if (!Number.isSafeInteger(seed)) fail(`--seed must be a whole number, found ${values.seed}`);
+if (!Number.isSafeInteger(rounds)) fail(`--kills must be a whole number, found ${values.kills}`);
 console.log(`The seed is ${seed}`);
 let violations = 0;
 for (const [name, part] of Object.entries(parts)) {
@@ -85,6 +92,27 @@ for (const [name, part] of Object.entries(parts)) {
 }
 console.log(violations === 0 ? "Everything held" : `${violations} violations, seed ${seed}`);
 Deno.exit(violations === 0 ? 0 : 1);
+
+function parseArguments() {
+  try {
+    return parseArgs({
+      options: {
+        seed: { type: "string" },
+        kills: { type: "string", default: "100" },
+        help: { type: "boolean", default: false },
+      },
+      allowPositionals: true,
+    });
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}; --help tells what there is`);
+    Deno.exit(2);
+  }
+}
+
+function fail(message: string): never {
+  console.error(`${message}\n\n${USAGE}`);
+  Deno.exit(2);
+}
 
 async function runPart({ what, needs, run }: Part): Promise<number> {
   if (needs !== undefined && !has(needs)) {
