@@ -23,7 +23,9 @@ export const IN_ONE_PIECE_BYTES_MAX = 16 * 1024;
  * as large, for all that the connection sends from then on. Nothing tells which connection a request
  * came on, so every so many-th is read so: a prime number, lest connections that take turns be passed over.
  */
-const STREAMED_ONE_IN = 13;
+const STREAMED_ONE_IN = 31;
+/** A body up to this mostly fits into the buffer of 1 KiB, behind its head. */
+const WHOLE_ANYWAY_BYTES_MAX = 512;
 
 /** The room that is there for the first bytes of a body in a stream; it counts as they come. */
 const FIRST_BYTES_MAX = 16 * 1024;
@@ -104,6 +106,7 @@ export class BodyReader implements Disposable {
 
   #isForOnePiece(length: number | undefined): boolean {
     if (length === undefined || length > IN_ONE_PIECE_BYTES_MAX) return false;
+    if (length <= WHOLE_ANYWAY_BYTES_MAX) return true;
     this.#short = (this.#short + 1) % STREAMED_ONE_IN;
     return this.#short > 0;
   }
