@@ -72,6 +72,24 @@ for (const { name, damaged } of places) {
   });
 }
 
+Deno.test("a pending run that cannot be decoded is found by its id and its trigger's", async () => {
+  await using open = await openTestStore();
+  const { store } = open;
+  const made = [1, 2, 3].map((at) => pendingOf({ time_ms: NOW_MS + at }));
+  const [before = "", bad = "", after = ""] = await storePending(store, made);
+  damage(open, "pending", [bad]);
+  const entries = await Array.fromAsync(pendingEntries(store));
+  assertEquals(
+    entries.map(({ key, pending }) => [key, pending?.run.id]),
+    [
+      [keys.pending(before, TRIGGER_ID), before],
+      [keys.pending(bad, TRIGGER_ID), undefined],
+      [keys.pending(after, TRIGGER_ID), after],
+    ],
+  );
+  assertEquals(await getPending(store, bad), undefined);
+});
+
 Deno.test("a value that cannot be decoded reads as none, and other failures are not hidden", async () => {
   await using open = await openTestStore();
   const id = newId(NOW_MS);
