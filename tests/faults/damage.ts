@@ -132,7 +132,8 @@ async function overwrite(
   // The first trigger is the victim, the second must go on.
   const chosen = kind === "trigger" ? entries.slice(0, 1) : entries;
   if (!isDecodable) {
-    const database = new DatabaseSync(join(folder, "data", DATABASE_FILE));
+    // The service may be writing at this moment.
+    const database = new DatabaseSync(join(folder, "data", DATABASE_FILE), { timeout: 10_000 });
     const hex = new TextEncoder().encode(kind).toHex().toUpperCase();
     const { changes } = database.prepare(
       "update kv set v = ? where k in (select k from kv where hex(k) like ? || '%' limit ?)",
