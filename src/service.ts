@@ -4,6 +4,7 @@
  * @module
  */
 import type { Context } from "@hono/hono";
+import { getLogger } from "@logtape/logtape";
 import { createApp } from "./http/app.ts";
 import { BODY_BYTES_MAX } from "./http/api/input.ts";
 import { BodyReader } from "./http/body.ts";
@@ -12,13 +13,18 @@ import { closeParts, openParts, type Parts } from "./parts.ts";
 import { cleanUp, type CleanupReport } from "./runs/cleanup.ts";
 import { checkSettings, type ServiceSettings, type Surroundings } from "./settings.ts";
 import { refuseAutomaticSpans } from "./telemetry/automatic_spans.ts";
+import { within } from "./within.ts";
 
 export type { Parts } from "./parts.ts";
 export type { ServiceSettings, Surroundings } from "./settings.ts";
 
 const READY_TIMEOUT_MS = 1_000;
+/** How long a cleanup may take to end, at least, when the service stops. */
+const CLEANUP_END_MS = 1_000;
 /** How many new connections wait in the kernel. The start of one more is lost, and tried again after a second. */
 const CONNECTIONS_WAITING_MAX = 4_096;
+
+const log = getLogger(["hooklaunch"]);
 
 /** A service that runs. */
 export class Service {
@@ -118,9 +124,17 @@ export class Service {
     closing.abort();
     await within(deadline_ms, this.#server.shutdown());
     for (const reader of Object.values(this.#bodies)) reader[Symbol.dispose]();
-    // It ends at its next part. Who began it is told when it fails.
-    await this.#cleanup?.catch(() => {});
+    await this.#endCleanup(until_ms - clock.steady());
     await closeParts(this.#parts, Math.max(0, until_ms - clock.steady()));
+  }
+
+  /** Lets a cleanup end, which it does at its next part, unless what it removes does not let itself be. */
+  async #endCleanup(deadline_ms: number): Promise<void> {
+    // Who began it is told when it fails.
+    const cleanup = this.#cleanup?.then(() => true, () => true);
+    if (cleanup === undefined) return;
+    const hasEnded = await within(Math.max(CLEANUP_END_MS, deadline_ms), cleanup);
+    if (!hasEnded) log.warn("The cleanup does not end: the next one does what is left");
   }
 }
 
@@ -185,15 +199,4 @@ async function isReady({ closing, store, worker, space }: Parts): Promise<boolea
 function ownUrl({ host, tls }: ServiceSettings, port: number): string {
   const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;
   return `${tls ? "https" : "http"}://${name.includes(":") ? `[${name}]` : name}:${port}`;
-}
-
-/** Waits for a promise, but not for longer than `deadline_ms`; undefined when it took longer. */
-async function within<T>(deadline_ms: number, work: Promise<T>): Promise<T | undefined> {
-  const { promise, resolve } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => resolve(undefined), deadline_ms);
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -13,6 +13,7 @@ import { parseConfig } from "../config/document.ts";
 import { localTarget } from "../config/local_target.ts";
 import { type Example, EXAMPLES } from "../demo/examples.ts";
 import { HooklaunchError } from "../errors.ts";
+import { pause } from "../pause.ts";
 import { type Parts, Service } from "../service.ts";
 import { getExecution, hasEnded } from "../store/executions.ts";
 import { getPipeline } from "../store/pipelines.ts";
@@ -187,7 +188,7 @@ async function eventually<T>(
     const found = await look();
     if (found !== undefined) return found;
     if (clock.steady() > until_ms) throw new DemoError(`${what} does not end`);
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await pause(POLL_MS);
   }
 }
 

@@ -5,6 +5,7 @@
  */
 import type { LogLine } from "../engines/engine.ts";
 import { messageOf } from "../errors.ts";
+import { pause } from "../pause.ts";
 import type { Execution } from "../store/executions.ts";
 import { type ApiClient, ApiError, isPassing } from "./api_client.ts";
 import { readEvents } from "./server_sent_events.ts";
@@ -53,7 +54,7 @@ export async function* followLog(
     }
     lost_ms ??= performance.now();
     if (performance.now() - lost_ms > PATIENCE_MS) throw failure;
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    await pause(RETRY_MS);
   }
 }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Command } from "commander";
+import { pause } from "../pause.ts";
 import type { NodeState, Pipeline } from "../store/pipelines.ts";
 import { hasPipelineEnded } from "../store/pipelines.ts";
 import { ApiClient, isPassing } from "./api_client.ts";
@@ -104,7 +105,7 @@ async function untilEnded(api: ApiClient, first: Pipeline): Promise<Pipeline> {
   let heard_ms = performance.now();
   for (const change of changes(undefined, pipeline)) console.error(change);
   while (!hasPipelineEnded(pipeline.status)) {
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await pause(POLL_MS);
     try {
       const now = await read(api, pipeline.id);
       heard_ms = performance.now();

@@ -9,8 +9,11 @@ const EVALUATION_MS_MAX = 1000;
 /** A body of the default limit fits twice; what lists take is counted in characters, too. */
 const MADE_CHARACTERS_MAX = 32 * 1024 * 1024;
 
-/** How much time what is evaluated for the same object has left. */
-const left_ms = new WeakMap<WeakKey, number>();
+/** What several evaluations share their time for. */
+export interface TimeShare {
+  /** What is left of that time once one has taken some, in milliseconds. */
+  evaluationLeft_ms?: number;
+}
 
 /**
  * Measures one evaluation. What has cost too much stays ended: whatever it asks next throws, since
@@ -60,15 +63,15 @@ export class Meter {
 
 /** Measures an evaluation that shares its time with all others for the same object. */
 export function sharingTime<Result>(
-  whose: WeakKey,
+  whose: TimeShare,
   clock: Clock,
   evaluate: (meter: Meter) => Result,
 ): Result {
-  const meter = new Meter(clock, left_ms.get(whose));
+  const meter = new Meter(clock, whose.evaluationLeft_ms);
   try {
     return evaluate(meter);
   } finally {
-    left_ms.set(whose, meter.left_ms);
+    whose.evaluationLeft_ms = meter.left_ms;
   }
 }
 

@@ -20,6 +20,8 @@ const GROUPS_DEEP_MAX = 100;
 
 const REPEAT = /[*+?]|\{(0|[1-9][0-9]*)(,(0|[1-9][0-9]*)?)?\}/y;
 const FLAGS = /\(\?([imsU]*)(?:-([imsU]+))?([:)])/y;
+/** What stands between `\Q` and `\E`, or the end, is literal. */
+const QUOTED = /\\Q(.*?)(?:\\E|$)/sy;
 const NAMED_GROUP = /\(\?P?<[0-9A-Za-z_]+>/y;
 const NEWLINE = 10;
 
@@ -44,20 +46,12 @@ export function parsePattern(pattern: string): Program {
   if (pattern.length > PATTERN_CHARACTERS_MAX) {
     throw new PatternError(`has more than ${PATTERN_CHARACTERS_MAX} characters`);
   }
-  return new PatternParser(escapeQuoted(pattern)).parse();
+  return new PatternParser(pattern).parse();
 }
 
 /** Whether a code point is a letter, a digit or an underscore of ASCII. */
 export function isWord(codePoint: number): boolean {
   return codePoint >= 0 && /^\w$/.test(String.fromCodePoint(codePoint));
-}
-
-/** Writes what stands between `\Q` and `\E` with a backslash before each sign. */
-function escapeQuoted(pattern: string): string {
-  return pattern.replace(
-    /\\(?:Q(.*?)(?:\\E|$)|.)/gs,
-    (text, quoted?: string) => quoted?.replace(/[^0-9A-Za-z\u{80}-\u{10ffff}]/gu, "\\$&") ?? text,
-  );
 }
 
 class PatternParser {
@@ -86,9 +80,19 @@ class PatternParser {
   #sequence(): Part {
     const parts: Part[] = [];
     while (this.#at < this.#pattern.length && !"|)".includes(this.#peek())) {
-      if (!this.#takeFlags()) parts.push(this.#repeated());
+      const quoted = this.#takeQuoted();
+      for (const character of quoted ?? "") parts.push(this.#literal(character));
+      // Behind flags, or a quote, a repeat is one of the last part alone.
+      const part = quoted !== undefined || this.#takeFlags() ? parts.pop() : this.#atom();
+      if (part !== undefined) parts.push(this.#repeated(part));
     }
     return this.#builder.sequence(parts);
+  }
+
+  #takeQuoted(): string | undefined {
+    const [text = "", quoted] = this.#find(QUOTED);
+    this.#at += text.length;
+    return quoted;
   }
 
   /** Takes flags for the rest of the group, such as `(?i)`. */
@@ -100,9 +104,7 @@ class PatternParser {
     return true;
   }
 
-  #repeated(): Part {
-    if (this.#find(REPEAT).length > 0) throw new PatternError("missing argument to repeat");
-    const part = this.#atom();
+  #repeated(part: Part): Part {
     const [text, least, isRange, most] = this.#find(REPEAT);
     if (text === undefined) return part;
     this.#at += text.length;
@@ -121,6 +123,7 @@ class PatternParser {
   }
 
   #atom(): Part {
+    if (this.#find(REPEAT).length > 0) throw new PatternError("missing argument to repeat");
     const start = this.#at;
     const character = String.fromCodePoint(this.#pattern.codePointAt(start) ?? 0);
     this.#at += character.length;

@@ -34,21 +34,35 @@ const readers: Record<keyof typeof filterVariables, Reader> = {
   now: ({ receivedAt_ms }) => toTimestamp(new Date(receivedAt_ms).toISOString()),
 };
 
-/** Makes what gives an expression the values of the variables that it reads. */
+const REQUEST = Symbol("request");
+const VALUES = Symbol("values");
+
+/** Where the values of variables come from, and those that were asked for. */
+interface Bound {
+  [REQUEST]: LaunchRequest;
+  [VALUES]: Record<string, CelInput | undefined>;
+}
+
+/**
+ * Makes what gives an expression the values of the variables that it reads. Each is made when it is
+ * first asked for, by a getter that all requests share: V8 keeps one of an object's own, and all that
+ * it refers to, until a full collection of garbage.
+ */
 export function binder(variables: ReadonlySet<string>): (request: LaunchRequest) => Bindings {
-  const read = Object.entries(readers).filter(([name]) => variables.has(name));
-  return (request) => {
-    // Without a prototype, since the evaluator looks names up as they are written.
-    const bindings: Bindings = Object.create(null);
-    for (const [name, reader] of read) {
-      let value: CelInput | undefined;
-      const get = () => {
+  // Without JavaScript's own names, since the evaluator looks names up as they are written.
+  const getters: Bindings = Object.create(null);
+  for (const [name, reader] of Object.entries(readers)) {
+    if (!variables.has(name)) continue;
+    Object.defineProperty(getters, name, {
+      get(this: Bound) {
         tick();
-        return value ??= reader(request);
-      };
-      Object.defineProperty(bindings, name, { get });
-    }
-    return bindings;
+        return this[VALUES][name] ??= reader(this[REQUEST]);
+      },
+    });
+  }
+  return (request) => {
+    const bound: Bound = { [REQUEST]: request, [VALUES]: {} };
+    return Object.assign(Object.create(getters), bound);
   };
 }
 

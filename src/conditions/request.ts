@@ -7,11 +7,12 @@
 import { parseMediaType } from "@std/media-types";
 import { isUtf8 } from "node:buffer";
 import { whyBodyIsRefused } from "./body_limits.ts";
+import type { TimeShare } from "./cel_meter.ts";
 
 const utf8 = new TextDecoder();
 
-/** A request on a trigger's URL, its body read to the end. */
-export interface LaunchRequest {
+/** A request on a trigger's URL, its body read to the end. Its payload filters share one time. */
+export interface LaunchRequest extends TimeShare {
   readonly method: string;
   /** The path as sent, without the query. */
   readonly path: string;

@@ -15,6 +15,9 @@ import { problem, rejected } from "./problem.ts";
 
 const BODY_BYTES_MAX = 64 * 1024;
 const WAIT_S_MAX = 30;
+const HEADERS = { "content-type": "application/json; charset=utf-8" };
+/** Nobody keeps the answer to a POST unless told to (RFC 9110 section 9.3.3). */
+const GET_HEADERS = { ...HEADERS, "cache-control": "no-store" };
 
 /** Makes the handler of the run-info URL. */
 export function runInfoHandler(door: Door): (context: Context) => Promise<Response> {
@@ -50,7 +53,7 @@ async function answer(door: Door, triggerId: string, request: LaunchRequest): Pr
     run = await waitForEnd(door, run, wait_s);
   }
   return new Response(JSON.stringify({ status: run.status, result: resultOf(run) }), {
-    headers: { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" },
+    headers: request.method === "GET" ? GET_HEADERS : HEADERS,
   });
 }
 
@@ -88,9 +91,13 @@ function field(request: LaunchRequest, name: string): string | undefined {
     const value = body.fields.get(name)?.[0];
     if (value !== undefined) return value;
   }
-  if (body.kind === "json" && typeof body.value === "object" && body.value !== null) {
-    const value = Object.entries(body.value).find(([key]) => key === name)?.[1];
+  if (body.kind === "json" && isObject(body.value) && Object.hasOwn(body.value, name)) {
+    const value = body.value[name];
     if (typeof value === "string" || typeof value === "number") return String(value);
   }
   return request.query.get(name) ?? undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
 }

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { within } from "../within.ts";
 
 const STDERR_BYTES_MAX = 16 * 1024;
 const KILL_GRACE_MS = 2_000;
@@ -131,10 +132,7 @@ async function endProcess(child: Deno.ChildProcess, isSession: boolean): Promise
   const kill = (name: "TERM" | "KILL") =>
     isSession ? killGroup(child.pid, name) : killOne(child, name);
   await kill("TERM");
-  const { promise: grace, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, KILL_GRACE_MS);
-  await Promise.race([child.status, grace]);
-  clearTimeout(timer);
+  await within(KILL_GRACE_MS, child.status);
   // Helpers of git do not end with it: one would wait for its server as long as that is silent.
   await kill("KILL");
 }

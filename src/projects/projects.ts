@@ -6,6 +6,7 @@
 import { isAbsolute, join, normalize, resolve } from "node:path";
 import type { Clock } from "../clock.ts";
 import { ActionError } from "../errors.ts";
+import { pause } from "../pause.ts";
 import type { Project } from "../store/projects.ts";
 import type { ProjectConfig } from "./config_file.ts";
 import { EXPECTED_NAME, NAME } from "./name.ts";
@@ -267,7 +268,7 @@ async function removeFolder(path: string): Promise<void> {
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return;
       if (attempt === REMOVE_ATTEMPTS) throw error;
-      await new Promise((resolve) => setTimeout(resolve, REMOVE_PAUSE_MS));
+      await pause(REMOVE_PAUSE_MS);
     }
   }
 }

@@ -58,7 +58,7 @@ export class TreeCache {
       this.#listings.delete(oldest);
     }
     try {
-      await Deno.mkdir(destination, { mode: 0o700 });
+      Deno.mkdirSync(destination, { mode: 0o700 });
       await copyTree(this.pathOf(commit), entries, destination);
     } catch (error) {
       // Somebody may have changed the cache; the next use looks again.

@@ -51,6 +51,8 @@ export interface CleanupParts {
 
 /** How much was removed. */
 export interface CleanupReport {
+  /** Runs that were taken off the lists of their triggers. */
+  unlisted: number;
   runs: number;
   pipelines: number;
   executions: number;
@@ -81,6 +83,9 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
     }
   };
   const report: CleanupReport = {
+    // Before they are removed: either goes through the database in its order, while run by run each would
+    // be on another page of it.
+    unlisted: await attempt("lists of runs", () => unlistRuns(parts, old)),
     runs: await attempt("runs", () => removeRuns(parts, old)),
     pipelines: await attempt("pipelines", () => removePipelines(parts, old)),
     executions: await attempt("executions", () => removeExecutions(parts, old)),
@@ -91,7 +96,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   };
   await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));
   log.info(
-    "Removed {runs} runs, {pipelines} pipelines, {executions} executions, " +
+    "Removed {unlisted} runs from lists, {runs} runs, {pipelines} pipelines, {executions} executions, " +
       "{log_entries} log entries, {uploads} uploads, {deliveries} deliveries, " +
       "{leftovers} leftovers of triggers",
     { ...report },
@@ -105,17 +110,16 @@ interface Old {
   needed: Needed;
 }
 
-/**
- * Takes old runs off their triggers' lists, then removes them. Either goes through the database in its
- * order: run by run, each would be on another page of it.
- */
-async function removeRuns(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
-  await removeInParts<Deno.KvKey>(parts, async (after) => {
+async function unlistRuns(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
+  return await removeInParts<Deno.KvKey>(parts, async (after) => {
     const page = { limit: PAGE_SIZE, ...(after === undefined ? {} : { after }) };
     const { found, next } = await runsListedBefore(parts.store, before_ms, page);
     const unneeded = found.filter((key) => !needed.runs.has(String(key[2])));
     return { writes: unneeded.map((key) => ({ key })), count: unneeded.length, next };
   });
+}
+
+async function removeRuns(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
   return await removeInParts<string>(parts, async (after) => {
     const runs = await endedRunsMadeBefore(parts.store, before_ms, pageBehind(after));
     const unneeded = runs.filter(({ id }) => !needed.runs.has(id));

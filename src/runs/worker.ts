@@ -13,22 +13,24 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { messageOf } from "../errors.ts";
 import { newId } from "../ids.ts";
+import { pause } from "../pause.ts";
 import type { Write } from "../store/committer.ts";
-import { keys } from "../store/keys.ts";
 import { scan } from "../store/reading.ts";
 import {
   type ActionOutcome,
   damagedRun,
   endWrites,
   getPending,
-  pendingEntries,
   type PendingRun,
   type Run,
   type RunStatus,
 } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
+import { within } from "../within.ts";
+import { claimableRuns, type Claimant, claimRuns } from "./claims.ts";
 import { Crowd, crowdedPlaces } from "./crowd.ts";
+import { Endings } from "./endings.ts";
 import { Lease } from "./lease.ts";
 import { Queue } from "./queue.ts";
 
@@ -86,7 +88,7 @@ export class Worker {
   /** The runs that are in memory: announced, waiting, or being performed. */
   readonly #held = new Map<string, Run | undefined>();
   readonly #performing = new Set<Promise<void>>();
-  readonly #watchers = new Map<string, Set<() => void>>();
+  readonly #endings = new Endings();
   readonly #abort = new AbortController();
   /** The runs that have work before them, in memory or in the database, with their triggers. */
   readonly #pending = new Map<string, string>();
@@ -95,6 +97,7 @@ export class Worker {
   readonly #crowd = new Crowd(CROWD_WINDOW_MS, CROWD);
   #lookAgain: ReturnType<typeof setTimeout> | undefined;
   readonly #lease: Lease;
+  readonly #claimant: Claimant;
   /** Whether runs of this worker's own may be pending that it does not have in memory. */
   #overflowed = false;
   #claiming: Promise<void> | undefined;
@@ -110,6 +113,7 @@ export class Worker {
     this.#backlogMax = parts.backlogMax ?? BACKLOG_MAX;
     this.id = newId(parts.clock.now());
     this.#lease = new Lease(this.id, parts);
+    this.#claimant = { store: parts.store, lease: this.#lease, workerId: this.id };
   }
 
   /** How many runs have work before them, in memory or in the database. */
@@ -191,22 +195,8 @@ export class Worker {
    * @returns false when the signal aborted before
    */
   async ended(runId: string, signal: AbortSignal): Promise<boolean> {
-    if (signal.aborted) return false;
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const onEnd = () => resolve(true);
-    const onAbort = () => resolve(false);
-    const watchers = this.#watchers.get(runId) ?? new Set();
-    this.#watchers.set(runId, watchers.add(onEnd));
-    signal.addEventListener("abort", onAbort, { once: true });
-    try {
-      // It may have ended between the caller's look and now.
-      if (await getPending(this.#parts.store, runId) === undefined) return true;
-      return await promise;
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-      watchers.delete(onEnd);
-      if (watchers.size === 0) this.#watchers.delete(runId);
-    }
+    const hasEnded = async () => await getPending(this.#parts.store, runId) === undefined;
+    return await this.#endings.wait(runId, hasEnded, signal);
   }
 
   /**
@@ -218,10 +208,7 @@ export class Worker {
     this.#lease.letGo();
     clearTimeout(this.#lookAgain);
     await this.#claiming;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, deadline_ms);
-    await Promise.race([Promise.all(this.#performing), promise]);
-    clearTimeout(timer);
+    await within(deadline_ms, Promise.all(this.#performing));
     this.#abort.abort();
   }
 
@@ -282,7 +269,7 @@ export class Worker {
       log.warn("Cannot perform run {run_id} while nothing can be stored, trying again", {
         run_id: waiting.run.id,
       });
-      await pause(RETRY_MS);
+      await pause(RETRY_MS, signal);
     }
     return undefined;
   }
@@ -300,8 +287,7 @@ export class Worker {
   async #end(run: Run, body: Uint8Array | undefined): Promise<void> {
     const ended = this.#ended(run);
     while (!await this.#storeEnd(run.id, endWrites(ended, body))) {
-      if (this.#abort.signal.aborted) return;
-      await pause(RETRY_MS);
+      if (!await pause(RETRY_MS, this.#abort.signal)) return;
     }
     this.#tell(ended);
   }
@@ -326,7 +312,7 @@ export class Worker {
     this.#pending.delete(run.id);
     this.#held.delete(run.id);
     if (this.#claiming) this.#endedMeanwhile.add(run.id);
-    for (const tell of this.#watchers.get(run.id) ?? []) tell();
+    this.#endings.tell(run.id);
     try {
       this.#parts.onEnd?.(run);
     } catch (error) {
@@ -335,25 +321,17 @@ export class Worker {
   }
 
   async #claimPending(): Promise<void> {
-    const { store } = this.#parts;
-    const alive = new Map<string, boolean>();
+    const isHeld = (id: string) => this.#held.has(id) || this.#endedMeanwhile.has(id);
     let claims: PendingRun[] = [];
     let isWhole = true;
-    for await (const { key, pending } of pendingEntries(store)) {
+    for await (const { key, pending } of claimableRuns(this.#claimant, isHeld)) {
       if (this.#closing || this.#waiting.length + claims.length >= this.#heldMax) {
         isWhole = false;
         break;
       }
-      const id = String(key[1]);
-      if (this.#held.has(id) || this.#endedMeanwhile.has(id)) continue;
       if (pending === undefined) {
         await this.#endDamaged(key);
         continue;
-      }
-      const { worker } = pending;
-      if (worker !== this.id) {
-        if (!alive.has(worker)) alive.set(worker, await this.#lease.isAlive(worker));
-        if (alive.get(worker)) continue;
       }
       claims.push(pending);
       if (claims.length < CLAIMS_SIZE) continue;
@@ -374,20 +352,11 @@ export class Worker {
 
   /** Takes runs over that nobody has in memory. */
   async #claim(claims: readonly PendingRun[]): Promise<void> {
-    const { committer } = this.#parts.store;
-    const own = claims.map((pending) => ({ ...pending, worker: this.id }));
-    await Promise.all(
-      own.filter((_, index) => claims[index]?.worker !== this.id).map((value) =>
-        committer.write([{
-          key: keys.pending(value.run.id, value.run.trigger_id),
-          value,
-          bytes: 16_384,
-        }])
-      ),
-    );
-    for (const [index, pending] of own.entries()) {
+    await claimRuns(this.#claimant, claims);
+    for (const pending of claims) {
       this.#pending.set(pending.run.id, pending.run.trigger_id);
-      this.#hold(pending, claims[index]?.worker !== this.id);
+      // The worker before may have begun with it.
+      this.#hold(pending, pending.worker !== this.id);
     }
     this.#next();
   }
@@ -396,10 +365,6 @@ export class Worker {
     this.#held.set(pending.run.id, pending.run);
     this.#waiting.push({ ...pending, repeated });
   }
-}
-
-function pause(time_ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, time_ms));
 }
 
 /** The status that a run ends with, by what came of its actions. */

@@ -8,6 +8,7 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { nextTick } from "node:process";
 import { messageOf, UnavailableError } from "../errors.ts";
 
 /** Limits of one atomic operation of Deno KV, with some room left below each. */
@@ -127,8 +128,9 @@ export class Committer {
   }
 
   async #run(): Promise<void> {
-    // Lets what else arrived in this turn of the event loop join the first batch.
-    await Promise.resolve();
+    // Lets what else this turn of the event loop brings join the first batch, however many promises it
+    // has to wait for: the end of a run comes with the start of what it launched.
+    await new Promise<void>((resolve) => nextTick(resolve));
     while (this.#waiting.length > 0) {
       const batch = this.#take();
       if (batch.length > 0) await this.#store(batch);

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { pause } from "../pause.ts";
 import type { Write } from "./committer.ts";
 import type { Store } from "./store.ts";
 
@@ -65,6 +66,6 @@ export async function thenRest<T>(work: () => Promise<T>): Promise<T> {
   const began_ms = performance.now();
   const result = await work();
   const rest_ms = Math.min(REST_MAX_MS, REST_RATIO * (performance.now() - began_ms));
-  await new Promise((resolve) => setTimeout(resolve, rest_ms));
+  await pause(rest_ms);
   return result;
 }

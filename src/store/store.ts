@@ -5,6 +5,7 @@
  */
 import { join } from "node:path";
 import { ConflictError } from "../errors.ts";
+import { pause } from "../pause.ts";
 import { Committer, type CommitterEvents } from "./committer.ts";
 import { DATABASE_FILE, holdOnlyExpiring, makeDatabaseFile } from "./database_file.ts";
 import { EndedRuns } from "./ended_runs.ts";
@@ -110,7 +111,7 @@ export async function lockDataFolder(folder: string): Promise<Deno.FsFile> {
   for (;;) {
     if (await file.tryLock(true)) return file;
     if (performance.now() > until_ms) break;
-    await new Promise((resolve) => setTimeout(resolve, LOCK_RETRY_MS));
+    await pause(LOCK_RETRY_MS);
   }
   file.close();
   throw new ConflictError(

@@ -122,18 +122,22 @@ function checkFrom(
   request: LaunchRequest,
   stages: readonly Stage[],
 ): Checked {
-  for (const [place, { type, index, stage, check }] of checks.entries()) {
-    if (place < start || !stages.includes(stage)) continue;
-    const refused = (refusal: Refusal): Refused => ({ ...refusal, condition: type, index });
-    const refusal = checkOne(check, request);
+  for (let place = start; place < checks.length; place++) {
+    const condition = checks[place];
+    if (condition === undefined || !stages.includes(condition.stage)) continue;
+    const refusal = checkOne(condition.check, request);
     if (refusal instanceof Promise) {
       return refusal.then((found) =>
-        found ? refused(found) : checkFrom(place + 1, checks, request, stages)
+        found ? refusedBy(condition, found) : checkFrom(place + 1, checks, request, stages)
       );
     }
-    if (refusal) return refused(refusal);
+    if (refusal) return refusedBy(condition, refusal);
   }
   return undefined;
+}
+
+function refusedBy({ type, index }: PreparedCondition, refusal: Refusal): Refused {
+  return { ...refusal, condition: type, index };
 }
 
 function checkOne(check: Check, request: LaunchRequest): ReturnType<Check> {

@@ -95,18 +95,22 @@ function decodeAll(
 ): Uint8Array[] | Refusal {
   const { prefix, encoding, field } = scheme;
   if (candidates.length === 0) return { reason: `${place} holds no ${field} signature` };
-  const prefixed = candidates.filter((text) => text.startsWith(prefix));
-  if (prefixed.length === 0) return { reason: `${place} does not begin with the prefix` };
-  const digits = prefixed.map((text) => text.slice(prefix.length));
-  const signatures = digits.filter(({ length }) => length <= SIGNATURE_CHARACTERS_MAX)
-    .map((text) => decode(text, encoding))
-    .filter((bytes) => bytes !== undefined)
-    .map((bytes) => normalizeSignature(bytes, scheme))
-    .filter((signature) => signature !== undefined);
+  const signatures: Uint8Array[] = [];
+  const lengths: number[] = [];
+  for (const text of candidates) {
+    if (!text.startsWith(prefix)) continue;
+    const length = text.length - prefix.length;
+    lengths.push(length);
+    if (length > SIGNATURE_CHARACTERS_MAX) continue;
+    const bytes = decode(text.slice(prefix.length), encoding);
+    const signature = bytes && normalizeSignature(bytes, scheme);
+    if (signature) signatures.push(signature);
+  }
   if (signatures.length > 0) return signatures;
+  if (lengths.length === 0) return { reason: `${place} does not begin with the prefix` };
   return {
     reason: `${place} is malformed`,
-    found: digits.map(({ length }) => `${length} characters`).join(", "),
+    found: lengths.map((length) => `${length} characters`).join(", "),
   };
 }
 
@@ -135,8 +139,8 @@ function namedItems(
   items: readonly string[],
   name: string | undefined,
   { field_separator }: Scheme,
-): string[] {
-  if (name === undefined || field_separator === undefined) return [...items];
+): readonly string[] {
+  if (name === undefined || field_separator === undefined) return items;
   return items.flatMap((item) => {
     const at = item.indexOf(field_separator);
     return at !== -1 && item.slice(0, at) === name ? [item.slice(at + field_separator.length)] : [];

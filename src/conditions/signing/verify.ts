@@ -42,14 +42,7 @@ export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
     if (!(time instanceof Uint8Array)) return time;
     const id = signsId ? readBytes(request, scheme.id) : NO_BYTES;
     if (!(id instanceof Uint8Array)) return id;
-    const facts: ContentFacts = {
-      timestamp: time,
-      id,
-      // Few schemes sign it.
-      get url() {
-        return publicUrl(scheme, request);
-      },
-    };
+    const facts = new RequestFacts(scheme, request, time, id);
     let refusal: Refusal | undefined;
     for (const template of templates) {
       const content = contentOf(template, request, facts);
@@ -58,6 +51,23 @@ export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
     }
     return refusal ?? wrong;
   };
+}
+
+/**
+ * The URL is read when it is asked for, as few schemes sign it. It is a getter of a class: V8 keeps one of
+ * an object's own, and the request with it, until a full collection of garbage.
+ */
+class RequestFacts implements ContentFacts {
+  constructor(
+    readonly scheme: Scheme,
+    readonly request: LaunchRequest,
+    readonly timestamp: Uint8Array,
+    readonly id: Uint8Array,
+  ) {}
+
+  get url(): string {
+    return publicUrl(this.scheme, this.request);
+  }
 }
 
 /** The scheme's own timestamp, when it is fresh; undefined when the scheme has none. */

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Clock } from "../../clock.ts";
+import { pause } from "../../pause.ts";
 import { openCaptured } from "./control_files.ts";
 import { LINE_BYTES_MAX, LineReader } from "./line_reader.ts";
 import { LogWriter, type StoredLine } from "./log_file.ts";
@@ -79,8 +80,10 @@ export class Capture implements Disposable {
         found = true;
         await this.#store(lines.map((line) => this.#stored(stream, line)));
         if (bytes < this.#buffer.length) break;
+        // Whatever else the service has to do goes first, where there is much to take in.
+        await pause(0);
       }
-      await this.#tellIfCut(stream);
+      this.#tellIfCut(stream);
     }
     return found;
   }
@@ -95,8 +98,8 @@ export class Capture implements Disposable {
   }
 
   /** Adds a line of Hooklaunch's own. */
-  async tell(message: string): Promise<void> {
-    await this.#log.append([{ time: this.#now(), stream: "event", message }]);
+  tell(message: string): void {
+    this.#log.append([{ time: this.#now(), stream: "event", message }]);
   }
 
   /** Closes the files. */
@@ -113,7 +116,7 @@ export class Capture implements Disposable {
   }
 
   async #store(lines: readonly StoredLine[]): Promise<void> {
-    await this.#log.append(lines);
+    this.#log.append(lines);
     await this.#storeEvents(lines, { truncate: false });
   }
 
@@ -134,15 +137,15 @@ export class Capture implements Disposable {
     }
     if (this.metadata.isCut && !this.#toldOfMetadata) {
       this.#toldOfMetadata = true;
-      await this.tell("There is too much metadata: some of it is left out");
+      this.tell("There is too much metadata: some of it is left out");
     }
   }
 
-  async #tellIfCut(stream: Stream): Promise<void> {
+  #tellIfCut(stream: Stream): void {
     if (this.#cut.has(stream)) return;
     if (!isThere(this.#folder.control(`${stream}.cut`))) return;
     this.#cut.add(stream);
-    await this.tell(`Too much was printed to ${stream}: what comes from here on is left out`);
+    this.tell(`Too much was printed to ${stream}: what comes from here on is left out`);
   }
 
   #now(): string {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { WorkFolder } from "./work_folder.ts";
+import { type ControlFile, isThere, type WorkFolder } from "./work_folder.ts";
 
 /** More than any of the files that are read whole may have. */
 const SMALL_BYTES = 256;
@@ -39,23 +39,34 @@ async function readSmall(
   folder: WorkFolder,
   name: "exit_code" | "started",
 ): Promise<string | undefined> {
-  if (!folder.isForeign) {
-    return await Deno.readTextFile(folder.control(name)).catch(undefinedIfMissing);
-  }
-  using file = await openForeign(folder.control(name));
+  using file = await openWritten(folder, name);
   if (file === undefined) return undefined;
   const buffer = new Uint8Array(SMALL_BYTES);
-  return new TextDecoder().decode(buffer.subarray(0, await file.read(buffer) ?? 0));
+  return new TextDecoder().decode(buffer.subarray(0, file.readSync(buffer) ?? 0));
 }
 
 /** Opens a stream that a wrapper has captured; undefined when it has not come so far. */
-export async function openCaptured(
+export function openCaptured(
   folder: WorkFolder,
   stream: "stdout" | "stderr",
 ): Promise<Deno.FsFile | undefined> {
-  const path = folder.control(stream);
+  return openWritten(folder, stream);
+}
+
+async function openWritten(
+  folder: WorkFolder,
+  name: ControlFile,
+): Promise<Deno.FsFile | undefined> {
+  const path = folder.control(name);
   if (folder.isForeign) return await openForeign(path);
-  return await Deno.open(path, { read: true }).catch(undefinedIfMissing);
+  try {
+    // Not awaited, because that takes several times as long. But to open a pipe would wait for its writer.
+    const isFile = isThere(path) && Deno.lstatSync(path).isFile;
+    return isFile ? Deno.openSync(path, { read: true }) : undefined;
+  } catch (error) {
+    // The command may have removed it just now.
+    return undefinedIfMissing(error);
+  }
 }
 
 /**

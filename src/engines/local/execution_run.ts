@@ -376,7 +376,7 @@ export class ExecutionRun {
       execution.outputs = execution.outputs.slice(0, execution.outputs.length / 2);
     }
     if (outputs.isCut || execution.outputs.length < outputs.files.length) {
-      await capture?.tell("There are too many outputs: some of them are not listed");
+      capture?.tell("There are too many outputs: some of them are not listed");
     }
     const told = capture ?? (this.#told?.isUsed ? this.#told : undefined);
     if (execution.reason !== undefined) await told?.tell(execution.reason);

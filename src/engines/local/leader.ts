@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { pause } from "../../pause.ts";
 import { type Mark, readMark } from "./control_files.ts";
 import { baseEnvironment } from "./environment.ts";
 import { isAlive, signalSession } from "./processes.ts";
@@ -67,7 +68,7 @@ export function startLeader(
 async function untilBegun(folder: WorkFolder, isOver: () => boolean): Promise<void> {
   for (let waited_ms = 0; waited_ms < BEGIN_WAIT_MS && !isOver(); waited_ms += BEGIN_POLL_MS) {
     if ((await readMark(folder))?.hasBegun) return;
-    await new Promise((resolve) => setTimeout(resolve, BEGIN_POLL_MS));
+    await pause(BEGIN_POLL_MS);
   }
 }
 

@@ -40,14 +40,15 @@ export class LineReader {
   }
 
   /**
-   * Reads what is there now, as much as fits the buffer.
+   * Reads what is there now, as much as fits the buffer. Without awaiting the reading itself, because that
+   * takes several times as long.
    *
    * @returns the lines that came to their ends, and how many bytes were read: less than the buffer holds
    * at the file's end
    */
   async read(buffer: Uint8Array): Promise<{ lines: Line[]; bytes: number }> {
     this.#file ??= await this.#openAtEnd();
-    const bytes = await this.#file?.read(buffer) ?? 0;
+    const bytes = this.#file?.readSync(buffer) ?? 0;
     const lines: Line[] = [];
     let start = 0;
     while (start < bytes) {

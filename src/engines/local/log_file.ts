@@ -43,10 +43,10 @@ export class LogWriter {
     bytesMax: number,
     onLine: (line: StoredLine) => void,
   ): Promise<LogWriter> {
-    const file = await Deno.open(path, { read: true, write: true, create: true, mode: 0o600 });
+    const file = Deno.openSync(path, { read: true, write: true, create: true, mode: 0o600 });
     try {
-      const isNew = file.statSync().size === 0;
-      const bytes = isNew ? 0 : await readLines(file, 0, Infinity, (line) => {
+      if (file.statSync().size === 0) return new LogWriter(file, 0, bytesMax);
+      const bytes = await readLines(file, 0, Infinity, (line) => {
         onLine(line);
         return true;
       });
@@ -60,7 +60,7 @@ export class LogWriter {
   }
 
   /** Adds lines. When the log is full they are left out, and the log says so once. */
-  async append(lines: readonly StoredLine[]): Promise<void> {
+  append(lines: readonly StoredLine[]): void {
     let text = "";
     let bytes = this.#bytes;
     for (const line of lines) {
@@ -81,13 +81,13 @@ export class LogWriter {
     }
     if (text === "") return;
     try {
-      await writeAll(this.#file, new TextEncoder().encode(text));
+      writeAll(this.#file, new TextEncoder().encode(text));
       this.#bytes = bytes;
     } catch {
       // The disk is full. What is missing from the log must not end the execution.
       this.#isFull = true;
-      await this.#file.truncate(this.#bytes);
-      await this.#file.seek(this.#bytes, Deno.SeekMode.Start);
+      this.#file.truncateSync(this.#bytes);
+      this.#file.seekSync(this.#bytes, Deno.SeekMode.Start);
     }
   }
 
@@ -105,7 +105,7 @@ export async function appendToLog(
 ): Promise<void> {
   const log = await LogWriter.open(path, bytesMax, () => {});
   try {
-    await log.append([line]);
+    log.append([line]);
   } finally {
     log.close();
   }
@@ -181,8 +181,8 @@ function byteLength(text: string): number {
   return new TextEncoder().encode(text).length;
 }
 
-async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
+function writeAll(file: Deno.FsFile, bytes: Uint8Array): void {
   for (let written = 0; written < bytes.length;) {
-    written += await file.write(bytes.subarray(written));
+    written += file.writeSync(bytes.subarray(written));
   }
 }

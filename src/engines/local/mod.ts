@@ -8,6 +8,7 @@ import { getLogger } from "@logtape/logtape";
 import { join, resolve } from "node:path";
 import type { Clock } from "../../clock.ts";
 import { ConflictError, messageOf, UnavailableError } from "../../errors.ts";
+import { pause } from "../../pause.ts";
 import {
   type Execution,
   getExecution,
@@ -17,6 +18,7 @@ import {
 } from "../../store/executions.ts";
 import type { Store } from "../../store/store.ts";
 import { inTrace } from "../../telemetry/spans.ts";
+import { within } from "../../within.ts";
 import type { Engine, LogOptions, LogPage } from "../engine.ts";
 import { STOPPED_BY_REQUEST, writeEnd } from "./ending.ts";
 import type { ExecutionRun, RunContext, RunSettings } from "./execution_run.ts";
@@ -194,7 +196,7 @@ export class LocalEngine implements Engine {
       await this.#readWaiting();
     } catch (error) {
       log.error("Cannot read the executions that wait: {error}", { error: messageOf(error) });
-      await this.#pause(RETRY_MS);
+      await pause(RETRY_MS, this.#closing.signal);
     }
     this.#refill = undefined;
     this.#startNext();
@@ -293,29 +295,7 @@ export class LocalEngine implements Engine {
         const details = { execution_id, run_id, project, error: error.message };
         log.error("Cannot store execution {execution_id}, trying again: {error}", details);
       }
-      if (!await this.#pause(RETRY_MS)) return false;
+      if (!await pause(RETRY_MS, this.#closing.signal)) return false;
     }
   }
-
-  /** Waits; false when the service stops meanwhile. */
-  #pause(ms: number): Promise<boolean> {
-    const { signal } = this.#closing;
-    if (signal.aborted) return Promise.resolve(false);
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const stop = () => resolve(false);
-    const timer = setTimeout(() => resolve(true), ms);
-    signal.addEventListener("abort", stop, { once: true });
-    return promise.finally(() => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", stop);
-    });
-  }
-}
-
-/** Waits for work, but not for longer than this. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race([work, promise]);
-  clearTimeout(timer);
 }

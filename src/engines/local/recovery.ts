@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { pause } from "../../pause.ts";
 import type { Execution } from "../../store/executions.ts";
 import { readExitCode, readMark } from "./control_files.ts";
 import { endedLeader, followLeader, type LeftBehind } from "./leader.ts";
@@ -49,6 +50,6 @@ async function writtenMark(folder: WorkFolder) {
   for (let waited_ms = 0;; waited_ms += MARK_POLL_MS) {
     const mark = await readMark(folder);
     if (mark === undefined || mark.pid > 0 || waited_ms >= MARK_WAIT_MS) return mark;
-    await new Promise((resolve) => setTimeout(resolve, MARK_POLL_MS));
+    await pause(MARK_POLL_MS);
   }
 }

@@ -83,7 +83,7 @@ export class Watch {
       }
       if (clock.steady() >= this.#kill_ms) {
         this.#kill_ms = clock.steady() + grace_ms;
-        if (!hasEnded) await capture.tell("The command did not end by itself: it is killed");
+        if (!hasEnded) capture.tell("The command did not end by itself: it is killed");
         await leader.signal("KILL");
       }
       await this.#tellMetadata();

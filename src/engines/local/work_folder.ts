@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Execution } from "../../store/executions.ts";
 import { quote } from "../../projects/command.ts";
@@ -82,7 +83,7 @@ export class WorkFolder {
   /** Makes it, with everything that the command finds when it starts. */
   async prepare(execution: Execution, context: PrepareContext): Promise<void> {
     // What is there was prepared by a service that did not come to say so.
-    await Promise.all([removeTree(this.#temporary), removeTree(this.path)]);
+    await Promise.all([this.#temporary, this.path].filter(isThere).map(removeTree));
     await this.#make(execution, context);
     Deno.renameSync(this.#temporary, this.path);
   }
@@ -97,7 +98,7 @@ export class WorkFolder {
     context: PrepareContext,
     { line, logBytesMax }: { line: StoredLine; logBytesMax: number },
   ): Promise<void> {
-    await Promise.all([removeTree(this.#temporary), removeTree(this.#replaced)]);
+    await Promise.all([this.#temporary, this.#replaced].filter(isThere).map(removeTree));
     await this.#make(execution, context, async () => {
       await Deno.copyFile(this.record("log"), this.preparationLog).catch(ignoreMissing);
       await appendToLog(this.preparationLog, logBytesMax, line);
@@ -190,14 +191,14 @@ export class WorkFolder {
 
   /** Removes what only the running command needed. */
   async tidy(): Promise<void> {
-    await Promise.all(
-      this.#layout.onlyWhileRunning.map((name) => removeTree(join(this.path, name))),
-    );
+    const paths = this.#layout.onlyWhileRunning.map((name) => join(this.path, name));
+    await Promise.all(paths.filter((path) => !removeSmall(path)).map(removeTree));
   }
 
   /** Removes all of it. */
   async remove(): Promise<void> {
-    await Promise.all([this.path, this.#temporary, this.#replaced].map(removeTree));
+    const paths = [this.path, this.#temporary, this.#replaced];
+    await Promise.all(paths.filter(isThere).map(removeTree));
   }
 
   #controlFiles(execution: Execution): Map<string, string> {
@@ -231,21 +232,31 @@ function ignoreMissing(error: unknown): void {
   if (!(error instanceof Deno.errors.NotFound)) throw error;
 }
 
-/** Whether something is there, without awaiting it, because that takes several times as long. */
+/**
+ * Whether something is there that is no link to nothing. Without awaiting it, because that takes several
+ * times as long, and without an error, which takes as much.
+ */
 export function isThere(path: string): boolean {
+  return existsSync(path);
+}
+
+/**
+ * Removes a file, or a folder with nothing in it, without awaiting it likewise.
+ *
+ * @returns whether nothing is there now
+ */
+function removeSmall(path: string): boolean {
   try {
-    Deno.lstatSync(path);
+    Deno.removeSync(path);
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    return error instanceof Deno.errors.NotFound;
   }
 }
 
 /** Removes what may not be there, also when the command has made parts of it unwritable. */
 async function removeTree(path: string): Promise<void> {
   try {
-    // To find that it is not there takes a fraction of the time when it is not awaited.
-    Deno.lstatSync(path);
     await Deno.remove(path, { recursive: true });
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return;

@@ -8,6 +8,7 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../clock.ts";
 import type { Engine, LogPage } from "../../engines/engine.ts";
 import { messageOf, UnavailableError } from "../../errors.ts";
+import { pause } from "../../pause.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/executions.ts";
 import type { Store } from "../../store/store.ts";
 
@@ -198,17 +199,4 @@ function eventsOf({ lines, next }: LogPage, after: number): string {
 function endOf({ status, exit_code, reason, duration }: Execution): string {
   const data = JSON.stringify({ status, exit_code, reason, duration });
   return `event: end\nid: ${END_ID}\ndata: ${data}\n\n`;
-}
-
-/** Waits, but not longer than until a signal. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  const stop = () => resolve();
-  signal.addEventListener("abort", stop, { once: true });
-  return promise.finally(() => {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", stop);
-  });
 }

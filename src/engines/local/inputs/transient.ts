@@ -4,6 +4,8 @@
  * @module
  */
 
+import { pause } from "../../../pause.ts";
+
 /** The longest wait that a server is granted, in milliseconds. */
 const WAIT_MAX_MS = 30_000;
 
@@ -39,6 +41,7 @@ export async function withRetries<T>(work: () => Promise<T>, options: TryOptions
       const wait_ms = Math.min(error.wait_ms ?? pause_ms, WAIT_MAX_MS);
       onWait(error, wait_ms);
       await pause(wait_ms, signal);
+      signal.throwIfAborted();
     }
   }
   return await work();
@@ -51,18 +54,4 @@ export function retryAfter_ms(header: string | undefined, now_ms: number): numbe
   // Much that is no HTTP date is one for JavaScript.
   const date_ms = header.endsWith(" GMT") ? Date.parse(header) : NaN;
   return Number.isNaN(date_ms) ? undefined : Math.max(0, date_ms - now_ms);
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const stop = () => reject(signal.reason);
-  const timer = setTimeout(resolve, ms);
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    signal.throwIfAborted();
-    await promise;
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", stop);
-  }
 }

@@ -13,6 +13,7 @@
  * @module
  */
 import { dirname, join } from "node:path";
+import { pause } from "../../../pause.ts";
 import { hasShebang } from "../../../projects/command.ts";
 import type { Execution } from "../../../store/executions.ts";
 import { readExitCode } from "../control_files.ts";
@@ -148,7 +149,7 @@ export class ContainerRunner implements Runner {
       if (answer.isOk) return;
       if (isNameTaken(answer) && performance.now() < end_ms) {
         if (await this.#startMade(job)) return;
-        await new Promise((resolve) => setTimeout(resolve, NAME_POLL_MS));
+        await pause(NAME_POLL_MS);
       } else if (mayPull && !await this.#hasImage(execution)) {
         mayPull = false;
         await this.#pull(job);
@@ -333,7 +334,7 @@ export class ContainerRunner implements Runner {
         const isOver = performance.now() >= end_ms || signal.aborted;
         if (!(error instanceof ContainersUnreachableError) || isOver) throw error;
       }
-      await new Promise((resolve) => setTimeout(resolve, Math.min(REACH_POLL_MS, patience_ms)));
+      await pause(Math.min(REACH_POLL_MS, patience_ms), signal);
     }
   }
 }
