@@ -46,8 +46,8 @@ export class Bench {
     readonly isQuick: boolean,
     add: (row: Row) => void,
   ) {
-    this.seconds = isQuick ? 2 : 4;
-    this.rounds = isQuick ? 1 : 2;
+    this.seconds = isQuick ? 2 : 3;
+    this.rounds = isQuick ? 1 : 4;
     this.runs = isQuick ? 20_000 : 1_000_000;
     this.#add = add;
   }

@@ -10,7 +10,7 @@ import type { Bench, Stock } from "./bench.ts";
 import { pause } from "./measuring.ts";
 import { type Paced, paced } from "./paced.ts";
 import { launches } from "./requests.ts";
-import { type Server, startService } from "./servers.ts";
+import { type Server, startServer } from "./servers.ts";
 import { atMost } from "./table.ts";
 
 const LAUNCHES_PER_SECOND = 500;
@@ -48,8 +48,8 @@ async function measure(bench: Bench, watched: Watched): Promise<void> {
   const { report } = during;
   const removed = report === undefined
     ? "no report"
-    : `${report.runs} runs and ${report.executions} executions removed in ` +
-      `${report.seconds.toFixed(0)} s`;
+    : `${report.unlisted} runs unlisted, ${report.runs} runs and ${report.executions} ` +
+      `executions removed in ${report.seconds.toFixed(0)} s`;
   bench.add(atMost(1.5, {
     what: `p99 of ${LAUNCHES_PER_SECOND} launches/s, ${watched.what}`,
     value: during.p99_ms,
@@ -69,7 +69,7 @@ async function launchWhile(
 ): Promise<Paced & { seconds: number; report: Report | undefined }> {
   await using data = await bench.data(stock);
   if (isUnlisted) unlist(data.path);
-  await using server = await startService(bench, "service", data.path);
+  await using server = await startServer(bench, "service", data.path);
   const [request] = launches(1);
   if (request === undefined) throw new Error("There is no launch");
   const options = { port: server.port, request, per_second: LAUNCHES_PER_SECOND };
@@ -107,6 +107,7 @@ async function watch(server: Server, over: AbortController): Promise<void> {
 
 /** What a cleanup says at its end. */
 interface Report {
+  unlisted: number;
   runs: number;
   executions: number;
   seconds: number;

@@ -6,7 +6,7 @@
 import type { Bench, Stock } from "./bench.ts";
 import { inTurn } from "./measuring.ts";
 import { launches, PAYLOAD_BYTES } from "./requests.ts";
-import { type ServiceMode, startService, startWebhook } from "./servers.ts";
+import { measuredOn, type Server, startWebhook } from "./servers.ts";
 import { atLeast } from "./table.ts";
 import { type Load, underLoad } from "./wrk.ts";
 
@@ -27,9 +27,11 @@ export async function measureLaunches(bench: Bench): Promise<void> {
   for (const kind of LAUNCH_KINDS) {
     const stock = stockOf(kind);
     const found = await inTurn(bench.rounds, {
-      without_storing: () => launchLoad(bench, "without_storing", stock, kind),
+      without_storing: () =>
+        measuredOn([bench, "without_storing", stock], (server) => launchLoad(bench, server, kind)),
       commits: async () => ({ ...NO_LOAD, per_second: await bareCommits(bench, kind) }),
-      service: () => launchLoad(bench, "service", stock, kind),
+      service: () =>
+        measuredOn([bench, "service", stock], (server) => launchLoad(bench, server, kind)),
       webhook: () => webhookLoad(bench, kind),
     });
     const { without_storing, commits, service, webhook } = found;
@@ -58,16 +60,13 @@ export async function measureLaunches(bench: Bench): Promise<void> {
 }
 
 /** Measures launches of one kind. */
-export async function launchLoad(
+export function launchLoad(
   bench: Bench,
-  mode: ServiceMode,
-  stock: Stock,
+  { port }: Server,
   { connections, triggers, payload_bytes }: LaunchKind,
 ): Promise<Load> {
-  await using data = await bench.data(stock);
-  await using server = await startService(bench, mode, data.path);
   const requests = launches(triggers, payload_bytes);
-  return await underLoad(bench, "accepted", { port: server.port, connections, requests });
+  return underLoad(bench, "accepted", { port, connections, requests });
 }
 
 /** Launches a second of bare commits with the records of so many launches as there are connections. */
@@ -110,6 +109,5 @@ async function webhookLoad(
   { connections, triggers }: LaunchKind,
 ): Promise<Load> {
   await using server = await startWebhook(bench, triggers);
-  const requests = launches(triggers);
-  return await underLoad(bench, "accepted", { port: server.port, connections, requests });
+  return await launchLoad(bench, server, { connections, triggers });
 }

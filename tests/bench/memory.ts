@@ -6,7 +6,7 @@
 import type { Bench, Stock } from "./bench.ts";
 import { pause } from "./measuring.ts";
 import { launches } from "./requests.ts";
-import { metric, spawnServe, startService } from "./servers.ts";
+import { metric, spawnServe, startServer } from "./servers.ts";
 import { atMost, below } from "./table.ts";
 import { load } from "./wrk.ts";
 
@@ -65,7 +65,7 @@ async function afterLoad(
   seconds: number,
 ): Promise<{ mib: number; detail: string }> {
   await using data = await bench.data(stock);
-  await using server = await startService(bench, "service", data.path);
+  await using server = await startServer(bench, "service", data.path);
   const { port } = server;
   const options = { port, connections: CONNECTIONS, requests: launches(1), seconds };
   const { per_second, refused } = await load(bench, options);

@@ -3,9 +3,10 @@
  *
  * @module
  */
-import type { Bench, Stock } from "./bench.ts";
+import type { Bench } from "./bench.ts";
 import { bareCommits, type LaunchKind, launchLoad } from "./launch.ts";
 import { inTurn } from "./measuring.ts";
+import { type Server, serverOn } from "./servers.ts";
 import { atLeast } from "./table.ts";
 
 const KIB = 1_024;
@@ -24,7 +25,10 @@ export async function measurePayloads(bench: Bench): Promise<void> {
       floor: async () => ({
         mib: await bareCommits(bench, kindOf(payload_bytes)) * payload_bytes / MIB,
       }),
-      service: async () => ({ mib: await payloadMib(bench, "empty", payload_bytes) }),
+      service: async () => {
+        await using server = await serverOn(bench, "service", "empty");
+        return { mib: await payloadMib(bench, server, payload_bytes) };
+      },
     });
     bench.add(atLeast(0.6, {
       what: `accepted payloads of ${text}, 32 connections`,
@@ -39,10 +43,10 @@ export async function measurePayloads(bench: Bench): Promise<void> {
 /** MiB a second of accepted payloads. */
 export async function payloadMib(
   bench: Bench,
-  stock: Stock,
+  server: Server,
   payload_bytes: number,
 ): Promise<number> {
-  const { per_second } = await launchLoad(bench, "service", stock, kindOf(payload_bytes));
+  const { per_second } = await launchLoad(bench, server, kindOf(payload_bytes));
   return per_second * payload_bytes / MIB;
 }
 

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { Bench, Stock } from "./bench.ts";
+import type { Bench } from "./bench.ts";
 import { times } from "./launch.ts";
 import { inTurn } from "./measuring.ts";
 import { paced } from "./paced.ts";
-import { launches, pollBySignature, pollByToken } from "./requests.ts";
-import { startFloor, startService } from "./servers.ts";
+import { launches, pollBySignature, pollByToken, type Sent } from "./requests.ts";
+import { measuredOn, type Server } from "./servers.ts";
 import { atLeast } from "./table.ts";
 import { type Load, underLoad } from "./wrk.ts";
 
@@ -23,20 +23,19 @@ export const POLLS = [
   { text: "by POST with an HMAC", request: pollBySignature() },
 ];
 
-/** Which polls. */
-export interface PollKind {
-  request: (typeof POLLS)[number]["request"];
-  /** Whether 500 launches a second arrive meanwhile. */
-  whileLaunching: boolean;
-}
-
 /** Measures polls against one read of the database by the same framework. */
 export async function measurePolls(bench: Bench): Promise<void> {
   for (const { text, request } of POLLS) {
     const found = await inTurn(bench.rounds, {
-      floor: () => floorLoad(bench, request),
-      idle: () => pollLoad(bench, "empty", { request, whileLaunching: false }),
-      launching: () => pollLoad(bench, "empty", { request, whileLaunching: true }),
+      floor: () =>
+        measuredOn([bench, "reading", "empty"], (server) => pollLoad(bench, server, request)),
+      idle: () =>
+        measuredOn([bench, "service", "empty"], (server) => pollLoad(bench, server, request)),
+      launching: () =>
+        measuredOn(
+          [bench, "service", "empty"],
+          (server) => whileLaunching(server, () => pollLoad(bench, server, request)),
+        ),
     });
     for (const name of ["idle", "launching"] as const) {
       const meanwhile = name === "idle" ? "nothing launched" : `${LAUNCHES_PER_SECOND} launches/s`;
@@ -53,35 +52,21 @@ export async function measurePolls(bench: Bench): Promise<void> {
 }
 
 /** Measures polls of an ended run. */
-export async function pollLoad(
-  bench: Bench,
-  stock: Stock,
-  { request, whileLaunching }: PollKind,
+export function pollLoad(bench: Bench, { port }: Server, request: Sent): Promise<Load> {
+  return underLoad(bench, "accepted", { port, connections: CONNECTIONS, requests: [request] });
+}
+
+async function whileLaunching(
+  { port }: Server,
+  measure: () => Promise<Load>,
 ): Promise<Load> {
-  await using data = await bench.data(stock);
-  await using server = await startService(bench, "service", data.path);
-  const { port } = server;
+  const [request] = launches(1);
+  if (request === undefined) throw new Error("There is no launch");
   const stop = new AbortController();
-  const [launch] = launches(1);
-  const launching = whileLaunching && launch !== undefined
-    ? paced({
-      port,
-      request: launch,
-      per_second: LAUNCHES_PER_SECOND,
-      seconds: LONG_S,
-      signal: stop.signal,
-    })
-    : undefined;
-  const options = { port, connections: CONNECTIONS, requests: [request] };
-  const measured = await underLoad(bench, "accepted", options);
+  const load = { port, request, per_second: LAUNCHES_PER_SECOND, seconds: LONG_S };
+  const launching = paced({ ...load, signal: stop.signal });
+  const measured = await measure();
   stop.abort();
   await launching;
   return measured;
-}
-
-async function floorLoad(bench: Bench, request: PollKind["request"]): Promise<Load> {
-  await using data = await bench.data("empty");
-  await using server = await startFloor(bench, "reading", data.path);
-  const options = { port: server.port, connections: CONNECTIONS, requests: [request] };
-  return await underLoad(bench, "accepted", options);
 }

@@ -4,10 +4,10 @@
  *
  * @module
  */
-import type { Bench, Stock } from "./bench.ts";
+import type { Bench } from "./bench.ts";
 import { pause } from "./measuring.ts";
 import { launches } from "./requests.ts";
-import { metrics, startService } from "./servers.ts";
+import { metrics, type Server, serverOn } from "./servers.ts";
 import { atLeast } from "./table.ts";
 import { load } from "./wrk.ts";
 
@@ -31,7 +31,8 @@ export type Sustained = {
 
 /** Measures how many runs end, against how many launches are accepted at first. */
 export async function measureRuns(bench: Bench): Promise<void> {
-  const found = await sustained(bench, "empty");
+  await using server = await serverOn(bench, "service", "empty");
+  const found = await sustained(bench, server);
   const { accepted_at_first, accepted, ended, backlog_before, backlog_after, refused } = found;
   const grew = backlog_after - backlog_before;
   // A backlog that is full cannot grow any more.
@@ -50,10 +51,7 @@ export async function measureRuns(bench: Bench): Promise<void> {
 }
 
 /** Keeps the load on until the backlog has settled, and then for the time that is measured. */
-export async function sustained(bench: Bench, stock: Stock): Promise<Sustained> {
-  await using data = await bench.data(stock);
-  await using server = await startService(bench, "service", data.path);
-  const { port } = server;
+export async function sustained(bench: Bench, { port }: Server): Promise<Sustained> {
   const settle_s = bench.isQuick ? 3 : 10;
   const window_s = bench.isQuick ? 3 : 10;
   const seconds = WARM_UP_S + bench.seconds + settle_s + window_s + 1;

@@ -4,12 +4,20 @@
  * @module
  */
 import config from "../../deno.json" with { type: "json" };
-import type { Bench } from "./bench.ts";
+import type { Bench, Stock } from "./bench.ts";
 import { pause } from "./measuring.ts";
 import { OPERATORS_TOKEN, SECRET, triggerId } from "./requests.ts";
 
-/** What `server.ts` can be. */
-export type ServiceMode = "service" | "without_storing" | "real_engine";
+/** What is measured, or held against it: a form of the service, or a floor of answering. */
+export type ServerMode = "service" | "without_storing" | "real_engine" | "refusing" | "reading";
+
+const SCRIPTS: Readonly<Record<ServerMode, string>> = {
+  service: "server.ts",
+  without_storing: "server.ts",
+  real_engine: "server.ts",
+  refusing: "floor_http.ts",
+  reading: "floor_http.ts",
+};
 
 /** A server that runs. At the end of its scope it is stopped. */
 export interface Server extends AsyncDisposable {
@@ -30,18 +38,31 @@ const STOP_WITHIN_MS = 20_000;
 const START_WITHIN_MS = 60_000;
 const POLL_MS = 2;
 
-/** Starts the service on a data folder. */
-export function startService(bench: Bench, mode: ServiceMode, data: string): Promise<Server> {
-  return startScript(bench, "server.ts", [mode, data]);
+/** Starts a server on a data folder. */
+export function startServer(bench: Bench, mode: ServerMode, data: string): Promise<Server> {
+  return startScript(bench, SCRIPTS[mode], [mode, data]);
 }
 
-/** Starts one of the floors of answering. */
-export function startFloor(
-  bench: Bench,
-  mode: "refusing" | "reading",
-  data: string,
-): Promise<Server> {
-  return startScript(bench, "floor_http.ts", [mode, data]);
+/** Starts a server on a data folder of its own. */
+export async function serverOn(bench: Bench, mode: ServerMode, stock: Stock): Promise<Server> {
+  const data = await bench.data(stock);
+  const server = await startServer(bench, mode, data.path);
+  return {
+    ...server,
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await data[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Measures something on a server of its own, which has a data folder of its own. */
+export async function measuredOn<T>(
+  [bench, mode, stock]: Parameters<typeof serverOn>,
+  measure: (server: Server) => Promise<T>,
+): Promise<T> {
+  await using server = await serverOn(bench, mode, stock);
+  return await measure(server);
 }
 
 /** Starts the command `serve` on a data folder, as `deno task start` does. It may not listen yet. */

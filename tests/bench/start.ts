@@ -4,12 +4,12 @@
  *
  * @module
  */
-import type { Bench, Stock } from "./bench.ts";
+import type { Bench } from "./bench.ts";
 import { quantile } from "./measuring.ts";
 import { paced } from "./paced.ts";
 import { COMMAND } from "./project.ts";
 import { launches, OPERATORS_TOKEN } from "./requests.ts";
-import { settled, startService } from "./servers.ts";
+import { type Server, serverOn, settled } from "./servers.ts";
 import { atMostOver } from "./table.ts";
 
 const QUANTILES = [{ name: "p50", share: 0.5, over_ms: 15 }, {
@@ -28,7 +28,7 @@ export async function measureStarts(bench: Bench): Promise<void> {
     spawns_ms.push(await spawnOnce());
   }
   const cases = [
-    { name: "idle", starts_ms: await idleStarts(bench, "empty") },
+    { name: "idle", starts_ms: await idleOnes(bench) },
     { name: `at ${LAUNCHES_PER_SECOND} launches/s`, starts_ms: await busyStarts(bench) },
   ];
   for (const { name, starts_ms } of cases) {
@@ -47,16 +47,18 @@ export async function measureStarts(bench: Bench): Promise<void> {
   }
 }
 
+async function idleOnes(bench: Bench): Promise<number[]> {
+  await using server = await serverOn(bench, "real_engine", "empty");
+  return await idleStarts(server, bench.isQuick ? 20 : 100);
+}
+
 /** The times to the start of commands that are launched one after the other, in milliseconds. */
-export async function idleStarts(bench: Bench, stock: Stock): Promise<number[]> {
-  await using data = await bench.data(stock);
-  await using server = await startService(bench, "real_engine", data.path);
-  const { port } = server;
+export async function idleStarts({ port }: Server, launched: number): Promise<number[]> {
   const [launch] = launches(1);
   if (launch === undefined) return [];
   const starts_ms: number[] = [];
   // The first brings the project's repository.
-  for (let count = -1; count < (bench.isQuick ? 20 : 100); count++) {
+  for (let count = -1; count < launched; count++) {
     const { path, headers, body } = launch;
     const url = `http://127.0.0.1:${port}${path}`;
     const answer = await fetch(url, { method: "POST", headers, body });
@@ -69,8 +71,7 @@ export async function idleStarts(bench: Bench, stock: Stock): Promise<number[]> 
 }
 
 async function busyStarts(bench: Bench): Promise<number[]> {
-  await using data = await bench.data("empty");
-  await using server = await startService(bench, "real_engine", data.path);
+  await using server = await serverOn(bench, "real_engine", "empty");
   const { port } = server;
   const [request] = launches(1);
   if (request === undefined) return [];
