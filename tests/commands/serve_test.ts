@@ -13,12 +13,13 @@ async function configured(
     project: "p",
     actions: [{ type: "run_execution", step: "s" }],
   }],
+  command = "true",
 ) {
   const folder = await temporaryFolder();
   await Deno.mkdir(`${folder.path}/p`);
   await Deno.writeTextFile(
     `${folder.path}/p/valohai.yaml`,
-    "- step: { name: s, image: i, command: 'sleep 0.3; echo done > $VH_OUTPUTS_DIR/out' }\n",
+    `- step: { name: s, image: i, command: '${command}' }\n`,
   );
   const config = `${folder.path}/hooklaunch.yaml`;
   await Deno.writeTextFile(
@@ -56,7 +57,9 @@ Deno.test("serve applies its configuration, listens, and stops with 0 on SIGTERM
 });
 
 Deno.test("a stop lets a running execution end, and a request under way be answered", async () => {
-  const { folder, args } = await configured();
+  const command =
+    "until [ -e ../../../../go ]; do sleep 0.05; done; echo done > $VH_OUTPUTS_DIR/out";
+  const { folder, args } = await configured(undefined, command);
   await using _folder = folder;
   await using service = hooklaunch(args, { HOOKLAUNCH_ADMIN_TOKEN: TOKEN });
   const [, url] = await service.expect(/reached as (http:\/\/127\.0\.0\.1:\d+)/);
@@ -67,6 +70,8 @@ Deno.test("a stop lets a running execution end, and a request under way be answe
     return page.results.find(({ status }: { status: string }) => status === "started")?.id;
   }, { what: "the execution start" });
   service.child.kill("SIGTERM");
+  await service.expect(/Stopping after/);
+  await Deno.writeTextFile(`${folder.path}/go`, "");
   assertEquals((await service.end()).code, 0, service.printed());
   const out = await Deno.readTextFile(`${folder.path}/data/executions/${id}/outputs/out`);
   assertEquals(out, "done\n");
@@ -104,7 +109,9 @@ Deno.test("the periodic work is registered, runs, and does not keep the service 
   // Makes each cron fire that many milliseconds from its registration.
   const soon = { DENO_CRON_TEST_SCHEDULE_OFFSET: "200", HOOKLAUNCH_ADMIN_TOKEN: TOKEN };
   await using service = hooklaunch(args, soon);
-  await service.expect(/Removed 0 runs, 0 pipelines, 0 executions, 0 log entries, 0 uploads/);
+  await service.expect(
+    /Removed 0 runs from lists, 0 runs, 0 pipelines, 0 executions, 0 log entries, 0 uploads/,
+  );
   service.child.kill("SIGTERM");
   assertEquals((await service.end()).code, 0, service.printed());
 });

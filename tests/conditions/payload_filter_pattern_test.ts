@@ -32,6 +32,12 @@ const syntax: Record<string, string[]> = {
   "alternatives": ["a|b", "a||b", "(a|b|)*$", "(^a|b$)", "(a(?i)b|c)d", "(?i)a|b"],
   "repeats": ["a*", "a+?b", "a??", "a{2,3}", "a{2,}b", "x{0}", "(|a)+", "()*", "(a*)*", "(a*)+b"],
   "no repeats": ["a**", "a{2}{3}", "*", "(*)", "|*", "{1}", "a{1001}", "a{3,2}", "^*", "a{01}"],
+  "repeats behind flags": [
+    ..."a(?)* ab(?i)* a*(?i)* a(?i)(?s)+ (?i)* a|(?i)* (a(?i)*B)+c ^(?)* $(?m)+ \\b(?i)?a".split(
+      " ",
+    ),
+    ..."a(?i){2} a(?)** a(?)*?b (ab)(?i)+ (?i:a)(?s)? [ab](?i)+C a(?i)+B()(?)*".split(" "),
+  ],
   "groups": ["(a)", "(?:a)", "(?P<n>a)", "(?<n>a)", "(?i:a)b", "(?i)(a(?-i)b)c", "(?U)a+", "()"],
   "no groups": ["(", "(a", "a)", ")", "(?<n", "(?", "(?x)a", "(?=a)", "(?!a)", "(?<=a)b", "(a)\\1"],
   "classes": ["[a-c]+", "[^a-c]", "[]a]", "[^]a]", "[a-]", "[-a]", "[a\\-z]", "[a-c-e]", "[--a]"],
@@ -77,6 +83,10 @@ const syntax: Record<string, string[]> = {
   ],
   "no escapes": ["a\\", "\\1", "\\8", "\\Z", "\\C", "\\é", "\\x{110000}", "\\x4", "\\y"],
   "quotes": ["\\Qa.b\\E", "\\Qa.b\\E*c", "\\Q", "\\Q\\E", "\\\\Qa", "\\Q[a"],
+  "quotes beside other things": [
+    ..."a\\Q\\E* \\Q\\E* (?i)\\QaB\\E+c \\Qa|b)\\E \\Q\\n\\E \\Q😀é\\E{2} \\Qa\\Eb\\Qc".split(" "),
+    ..."\\p\\QL \\x4\\Q1\\E \\0\\Q1 [\\Qa\\E] [\\Q]\\E] \\E a\\E (\\Q)\\E) (?\\Qi\\E)a".split(" "),
+  ],
 };
 
 const texts = [

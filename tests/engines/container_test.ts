@@ -156,7 +156,8 @@ const cases: Case[] = [
       await Deno.writeTextFile(secret, "s3cr3t\n");
       await Deno.writeTextFile(join(fixture.folder, "7"), "7\n");
       const { id, status, reason } = await fixture.run(
-        `cd /valohai/control; rm stdout stderr; ln -s ${secret} stderr; ln -s /dev/zero stdout
+        `cd /valohai/control; until [ -e stdout ] && [ -e stderr ]; do sleep 0.1; done
+         rm stdout stderr; ln -s ${secret} stderr; ln -s /dev/zero stdout
          ln -s ${fixture.folder}/7 exit_code; ln -sf ${secret} log; sleep 1; rm exit_code; exit 0`,
         fields,
       );

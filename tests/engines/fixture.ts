@@ -10,8 +10,8 @@ import { type EngineParts, EngineService } from "./service.ts";
 
 export { until } from "./service.ts";
 
-/** Settings with which tests do not wait for long. */
-export const QUICK = { poll_ms: 20, grace_ms: 400 };
+/** Settings with which tests do not wait for long, and no command that may end by itself is killed. */
+export const QUICK = { poll_ms: 20, grace_ms: 60_000 };
 
 /** The text of a file; empty while there is none. */
 export function textOf(path: string): string {

@@ -44,13 +44,14 @@ Deno.test("queue: no more than allowed run at once, and as many as allowed do", 
 
 Deno.test("queue: the oldest starts first, whatever the order they were handed over in", async () => {
   await using fixture = await EngineFixture.make({ concurrency: 1 });
-  const first = await fixture.submit("sleep 0.2");
+  const first = await fixture.submit(`until [ -e ${fixture.folder}/go ]; do sleep 0.01; done`);
   const numbers = [5, 2, 8, 1, 9, 3];
   const ids = [];
   for (const number of numbers) {
     const id = idOf(number);
     ids.push(await fixture.submit(`echo ${number} >>${fixture.folder}/order`, { id }));
   }
+  await Deno.writeTextFile(`${fixture.folder}/go`, "");
   for (const id of [first, ...ids]) await fixture.ended(id);
   assertEquals(lines(`${fixture.folder}/order`), ["1", "2", "3", "5", "8", "9"]);
 });
@@ -77,7 +78,7 @@ Deno.test("queue: it survives a restart", async () => {
     const command = `echo ${number} >>${fixture.folder}/order; sleep 0.02`;
     ids.push(await fixture.submit(command, { id: idOf(number) }));
   }
-  await until(() => lines(`${fixture.folder}/order`).length === 2);
+  await until(() => lines(`${fixture.folder}/order`).length >= 2);
   await fixture.restart();
   for (const id of ids) assertEquals((await fixture.ended(id)).status, "complete");
   assertEquals(lines(`${fixture.folder}/order`), ["0", "1", "2", "3", "4", "5", "6", "7"]);
@@ -114,10 +115,13 @@ Deno.test("queue: what is handed over before the start waits for it", async () =
 
 Deno.test("queue: after closing nothing more starts, and what runs may end", async () => {
   await using fixture = await EngineFixture.make({ concurrency: 1 });
-  const running = await fixture.submit("sleep 0.2; echo ended");
-  const waiting = await fixture.submit("echo ran");
+  const go = `${fixture.folder}/go`;
+  const running = await fixture.submit(`until [ -e ${go} ]; do sleep 0.01; done`);
+  const waiting = await fixture.submit("true");
   await until(async () => (await fixture.record(running)).status === "started");
-  await fixture.engine.close(5_000);
+  const closed = fixture.engine.close(60_000);
+  await Deno.writeTextFile(go, "");
+  await closed;
   assertEquals((await fixture.record(running)).status, "complete");
   assertEquals((await fixture.record(waiting)).status, "queued");
 });

@@ -237,6 +237,16 @@ Deno.test("run: afterwards only what the command left behind is kept", async () 
   assertEquals((await fixture.engine.log(id)).lines, []);
 });
 
+Deno.test("run: pipes in place of what the wrapper writes are not waited for", async () => {
+  await using fixture = await EngineFixture.make();
+  const { id, status } = await fixture.run(
+    `cd ../control; until [ -e stdout ] && [ -e stderr ]; do sleep 0.01; done; rm stdout stderr
+     mkfifo stdout stderr exit_code; sleep 0.3; echo said; rm exit_code`,
+  );
+  assertEquals(status, "complete");
+  assertEquals(await fixture.printed(id, "stdout"), []);
+});
+
 Deno.test("run: what a command leaves running is ended", async () => {
   await using fixture = await EngineFixture.make();
   const { id, status } = await fixture.run(`

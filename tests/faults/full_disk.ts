@@ -14,7 +14,8 @@ import { workshop } from "./workshop.ts";
 
 /** Below this the service turns launches away. */
 const RESERVE_MIB = 32;
-const DISK_MIB = 96;
+/** The reserve, and several times what the launches of all rounds leave behind. */
+const DISK_MIB = 192;
 const SENDERS = 8;
 const ID = "01900000-0000-7000-8000-000000000001";
 const LAUNCH = `/api/v0/launch/${ID}/`;

@@ -247,11 +247,11 @@ Deno.test("senders that announce much and send nothing take no room from others"
 });
 
 Deno.test("where too many bodies are arriving, the slowest makes room for the next", async () => {
-  using reader = new BodyReader({ arriving_max: 2, slow_ms: 20 });
+  using reader = new BodyReader({ arriving_max: 2, slow_ms: 500 });
   const first = read(reader, send([], { then: "stall" }));
   const second = read(reader, send([], { then: "stall", length: 10 }));
   assertEquals(await read(reader, send([bytes(1)])), { failure: "no_memory" }, "none is slow yet");
-  await new Promise((resolve) => setTimeout(resolve, 40));
+  await new Promise((resolve) => setTimeout(resolve, 520));
   assertEquals(await read(reader, send([bytes(1)])), { bytes: bytes(1) });
   assertEquals(await first, { failure: "no_memory" });
   void read(reader, send([], { then: "stall" }));

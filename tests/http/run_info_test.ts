@@ -62,7 +62,13 @@ Deno.test("run info is asked for by GET, by form and by JSON", async (t) => {
   const expectedContent = ['"status":"completed"'];
   const ok = { expectedStatus: 200, expectedContent };
   const cases: Scenario[] = [
-    { name: "GET", method: "GET", path: runPath(trigger, `?run_id=${runId}`), ...ok },
+    {
+      name: "GET, which nobody is to keep",
+      method: "GET",
+      path: runPath(trigger, `?run_id=${runId}`),
+      ...ok,
+      expectedHeaders: { "cache-control": "no-store" },
+    },
     { name: "form", path: runPath(trigger), headers: FORM, body: `run_id=${runId}`, ...ok },
     {
       name: "JSON",
@@ -72,6 +78,20 @@ Deno.test("run info is asked for by GET, by form and by JSON", async (t) => {
       ...ok,
     },
     { name: "POST with a query", path: runPath(trigger, `?run_id=${runId}`), ...ok },
+    {
+      name: "JSON, and the rest by query",
+      path: runPath(trigger, "?wait=31"),
+      headers: JSON_TYPE,
+      body: `{"run_id":"${runId}"}`,
+      expectedStatus: 400,
+    },
+    {
+      name: "JSON, which comes before the query",
+      path: runPath(trigger, `?run_id=${UNKNOWN_ID}`),
+      headers: JSON_TYPE,
+      body: `{"run_id":"${runId}","wait":1}`,
+      ...ok,
+    },
     {
       name: "JSON below the top level",
       path: runPath(trigger),

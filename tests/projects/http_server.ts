@@ -10,17 +10,19 @@ export interface GitServerOptions {
   authorization?: string;
   /** Called before each answer; the answer waits for it. */
   before?: (request: Request) => Promise<Response | void>;
+  /** The certificate and key that it serves TLS with, for `localhost`. */
+  tls?: Deno.TlsCertifiedKeyPem;
 }
 
 /** A server of the repositories in a folder. */
 export class GitServer implements AsyncDisposable {
-  /** Where the server listens, as `127.0.0.1:<port>`. */
+  /** Where the server listens, as `<host>:<port>`. */
   readonly host: string;
   /** The requests that arrived, as `<method> <path>`. */
   readonly requests: string[] = [];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
 
-  constructor(root: string, { authorization, before }: GitServerOptions = {}) {
+  constructor(root: string, { authorization, before, tls }: GitServerOptions = {}) {
     const onRequest = async (request: Request): Promise<Response> => {
       const { pathname } = new URL(request.url);
       this.requests.push(`${request.method} ${pathname}`);
@@ -32,8 +34,11 @@ export class GitServer implements AsyncDisposable {
       }
       return await answerByCgi(request, root);
     };
-    this.#server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, onRequest);
-    this.host = `127.0.0.1:${this.#server.addr.port}`;
+    const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+    this.#server = tls
+      ? Deno.serve({ ...options, ...tls }, onRequest)
+      : Deno.serve(options, onRequest);
+    this.host = `${tls ? "localhost" : options.hostname}:${this.#server.addr.port}`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -6,6 +6,7 @@
  */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { ActionError } from "../../src/errors.ts";
 import { eventually } from "../surroundings.ts";
 import { processesWith, projectOf, setUp, TemporaryFolder, textsIn } from "./git_fixture.ts";
@@ -30,6 +31,27 @@ Deno.test("http: a repository is cloned, fetched and checked out", async () => {
   // A dumb server would have been asked for objects, one by one.
   assert(server.requests.includes("POST /remote/.git/git-upload-pack"));
   assert(!server.requests.some((request) => request.includes("/objects/")));
+});
+
+Deno.test("https: a server is believed whose certificate the service is told to trust, and no other", async () => {
+  await using folder = new TemporaryFolder();
+  const { hash, projects } = await setUp(folder, { env });
+  const path = (name: string) => new URL(`../http/localhost_${name}.pem`, import.meta.url);
+  const tls = {
+    cert: Deno.readTextFileSync(path("cert")),
+    key: Deno.readTextFileSync(path("key")),
+  };
+  await using server = new GitServer(folder.path, { authorization: AUTHORIZATION, tls });
+  const project = projectOf(`https://robot:{env:GIT_PASSWORD}@${server.host}/remote/.git`);
+  const error = await assertRejects(() => projects.fetch(project), ActionError, "Cannot fetch");
+  assertStringIncludes(error.message, "certificate");
+  assertEquals(server.requests, [], "no credentials are sent to a stranger");
+  Deno.env.set("GIT_SSL_CAINFO", fileURLToPath(path("ca")));
+  try {
+    assertEquals((await projects.resolve(project, "main")).commit, hash);
+  } finally {
+    Deno.env.delete("GIT_SSL_CAINFO");
+  }
 });
 
 for (

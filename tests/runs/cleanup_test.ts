@@ -9,7 +9,7 @@ import { cleanUp, type CleanupParts, type CleanupReport } from "../../src/runs/c
 import { type Execution, type ExecutionStatus, saveExecution } from "../../src/store/executions.ts";
 import { CHUNK_BYTES, uploadPayload } from "../../src/store/payloads.ts";
 import { createPipelineWrites, type PipelineStatus } from "../../src/store/pipelines.ts";
-import { endWrites, type Run } from "../../src/store/runs.ts";
+import { endWrites, listTriggerRuns, type Run } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { TriggerLog } from "../../src/store/trigger_log.ts";
 import {
@@ -27,6 +27,7 @@ const HOUR_MS = 60 * 60_000;
 const RETENTION_DAYS = 30;
 const LEFTOVERS = ["rate", "delivery", "trigger_log"];
 const NOTHING: CleanupReport = {
+  unlisted: 0,
   runs: 0,
   pipelines: 0,
   executions: 0,
@@ -102,7 +103,7 @@ Deno.test("an ended run goes with its payload and its place in lists when its re
   assertEquals(await contents(store), before);
 
   clock.time_ms += 1;
-  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, runs: 4 });
+  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, unlisted: 4, runs: 4 });
   assertEquals(await contents(store), new Map());
 });
 
@@ -193,7 +194,7 @@ Deno.test("pipelines go with their executions, but those under way and those tha
   });
   clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
   const { report, told } = await cleanUpAt(store, clock);
-  assertEquals(report, { ...NOTHING, runs: 1, pipelines: 1, executions: 1 });
+  assertEquals(report, { ...NOTHING, unlisted: 1, runs: 1, pipelines: 1, executions: 1 });
   assertEquals((await storedUnder(store, "pipeline")).sort(), [open, copied].sort());
   for (const kind of ["run", "payload", "execution", "reusable"]) {
     assertEquals((await storedUnder(store, kind)).length, 2, kind);
@@ -339,6 +340,27 @@ Deno.test("a part that fails does not keep the others from being cleaned up", as
   assertEquals(report, { ...NOTHING, executions: 1, uploads: 1 });
 });
 
+Deno.test("runs that cannot be taken off the lists go all the same, and the next cleanup does the rest", async () => {
+  let isBroken = false;
+  await using store = await storeInMemory(({ keys }, store) =>
+    isBroken && keys.some(([first]) => first === "trigger_run")
+      ? Promise.reject(new TypeError("disk I/O error"))
+      : store()
+  );
+  const clock = new TestClock();
+  for (let index = 0; index < 3; index++) await makeRun(store, clock);
+  clock.time_ms += RETENTION_DAYS * DAY_MS;
+  const young = await makeRun(store, clock);
+  clock.time_ms += 1;
+  isBroken = true;
+  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, runs: 3 });
+  const { runs, next } = await listTriggerRuns(store, TRIGGER_ID, { limit: 10 });
+  assertEquals([runs.map(({ id }) => id), next], [[young.id], undefined]);
+  isBroken = false;
+  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, unlisted: 3 });
+  assertEquals(await storedUnder(store, "trigger_run"), [TRIGGER_ID]);
+});
+
 Deno.test("a cleanup that begins when the service stops removes nothing", async () => {
   await using store = await storeInMemory();
   const clock = new TestClock();
@@ -439,6 +461,27 @@ Deno.test("what open pipelines and executions take from old executions stays", a
   clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
   assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, executions: 1 });
   assertEquals((await storedUnder(store, "execution")).sort(), [taken, input, ofOpen, open].sort());
+});
+
+Deno.test("a cleanup that does not end keeps no service from stopping", async () => {
+  const clock = new TestClock();
+  await using test = await startService({ clock });
+  const { service } = test;
+  const { store, engines } = service.parts;
+  const execution = executionAt(clock.time_ms, "complete");
+  await store.committer.commit(saveExecution(execution));
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  engines.forget = () => {
+    begin();
+    return new Promise(() => {});
+  };
+  void service.cleanUp();
+  await begun;
+  await service.close(0);
+  await test.restart();
+  const left = await storedUnder(test.service.parts.store, "execution");
+  assertEquals(left, [execution.id], "the next cleanup does what is left");
 });
 
 Deno.test("a service that stops ends its cleanup before it closes the database", async () => {

@@ -53,6 +53,11 @@ function heldUp() {
   };
 }
 
+/** A turn of the event loop. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
+}
+
 Deno.test("changes that come while others are stored wait, and are stored together", async () => {
   const database = heldUp();
   const told: number[] = [];
@@ -61,7 +66,7 @@ Deno.test("changes that come while others are stored wait, and are stored togeth
   });
   const names = Array.from({ length: 300 }, (_, index) => `early-${index}`);
   const early = Promise.all(names.map((name) => store.committer.commit(set(name))));
-  while (database.commits.length === 0) await Promise.resolve();
+  while (database.commits.length === 0) await turn();
   assertEquals(store.committer.waiting, 0);
   const late = Promise.all(names.map((name) => store.committer.commit(set(`late-${name}`))));
   assertEquals(store.committer.waiting, 300);
@@ -70,6 +75,17 @@ Deno.test("changes that come while others are stored wait, and are stored togeth
   assertEquals(database.commits.map(({ keys }) => keys.length), [300, 300]);
   assertEquals(told, [300, 300]);
   assertEquals((await contents(store)).size, 600);
+});
+
+Deno.test("what comes in one turn of the event loop is stored together, however many promises later", async () => {
+  const told: number[] = [];
+  await using store = await storeInMemory(undefined, { onCommit: (changes) => told.push(changes) });
+  const later = async (promises: number) => {
+    for (let waited = 0; waited < promises; waited++) await Promise.resolve();
+    await store.committer.commit(set(`after ${promises}`));
+  };
+  await Promise.all([0, 1, 10, 100].map(later));
+  assertEquals(told, [4]);
 });
 
 Deno.test("a change is stored when its promise resolves, and not told of before", async () => {
@@ -332,7 +348,7 @@ Deno.test("writes that share a name become one: the last stands", async () => {
       { key: ["own", value], value },
     ]);
   const first = Promise.all([1, 2, 3].map(count));
-  while (database.commits.length === 0) await Promise.resolve();
+  while (database.commits.length === 0) await turn();
   const second = Promise.all([4, 5].map(count));
   database.release();
   await first;
@@ -399,7 +415,7 @@ Deno.test("when too many changes wait, a further one is turned away at once", as
   const database = heldUp();
   await using store = await storeInMemory(database.between);
   const first = store.committer.commit(set("first"));
-  while (database.commits.length === 0) await Promise.resolve();
+  while (database.commits.length === 0) await turn();
   const waiting = Array.from(
     { length: WAITING_MAX },
     (_, index) => store.committer.write([{ key: ["waiting", index % 7], value: index }]),

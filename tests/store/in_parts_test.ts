@@ -3,6 +3,7 @@
  * each part, and an end when the service stops.
  */
 import { assert, assertEquals } from "@std/assert";
+import { pause } from "../../src/pause.ts";
 import { type Page, removeInParts, thenRest } from "../../src/store/in_parts.ts";
 import { storeInMemory } from "./fixture.ts";
 
@@ -63,13 +64,15 @@ Deno.test("a stop while a page is read still stores what was made of it", async 
 });
 
 Deno.test("the rest is longer than the part took, but has an end", async () => {
-  const took = async (work_ms: number) => {
-    const began_ms = performance.now();
-    await thenRest(() => new Promise((resolve) => setTimeout(resolve, work_ms)));
-    return performance.now() - began_ms - work_ms;
+  const rested = async (work_ms: number) => {
+    const done_ms = await thenRest(async () => {
+      await pause(work_ms);
+      return performance.now();
+    });
+    return performance.now() - done_ms;
   };
-  const short_ms = await took(4);
+  const short_ms = await rested(4);
   assert(short_ms >= 4, `it rested for ${short_ms} ms after 4 ms`);
-  const long_ms = await took(500);
+  const long_ms = await rested(500);
   assert(long_ms < 400, `it rested for ${long_ms} ms after 500 ms`);
 });

@@ -278,14 +278,17 @@ Deno.test("pages go from the newest entry to the oldest, each entry once", async
 });
 
 Deno.test("a database that fails loses entries, and nothing else", async () => {
+  const failed = Promise.withResolvers<void>();
   let broken = true;
-  await using store = await storeInMemory((_commit, store) =>
-    broken ? Promise.reject(new TypeError("disk is full")) : store()
-  );
+  await using store = await storeInMemory((_commit, store) => {
+    if (!broken) return store();
+    failed.resolve();
+    return Promise.reject(new TypeError("disk is full"));
+  });
   await using log = openLog(store, new TestClock());
   log.add("a", refusal("lost"));
   // The flush that comes of itself has nobody to tell.
-  await new Promise((resolve) => setTimeout(resolve, 250));
+  await failed.promise;
   broken = false;
   log.add("a", refusal("kept"));
   assertEquals((await entriesOf(log, "a")).map(reasonOf), ["kept"]);
