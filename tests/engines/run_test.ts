@@ -5,6 +5,7 @@
  */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { parse } from "yaml";
+import { pause } from "../../src/pause.ts";
 import { payloadWrites, uploadPayload } from "../../src/store/payloads.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "./fixture.ts";
 
@@ -239,11 +240,17 @@ Deno.test("run: afterwards only what the command left behind is kept", async () 
 
 Deno.test("run: pipes in place of what the wrapper writes are not waited for", async () => {
   await using fixture = await EngineFixture.make();
-  const { id, status } = await fixture.run(
+  const id = await fixture.submit(
     `cd ../control; until [ -e stdout ] && [ -e stderr ]; do sleep 0.01; done; rm stdout stderr
-     mkfifo stdout stderr exit_code; sleep 0.3; echo said; rm exit_code`,
+     mkfifo stdout stderr exit_code; echo yes >$VH_OUTPUTS_DIR/replaced
+     until [ -e $VH_OUTPUTS_DIR/seen ]; do sleep 0.01; done; echo said; rm exit_code`,
   );
-  assertEquals(status, "complete");
+  await until(() => textOf(fixture.path(id, "outputs", "replaced")) !== "");
+  // A service that has opened the files before keeps reading them. One that starts finds the pipes.
+  await fixture.restart();
+  await pause(10 * QUICK.poll_ms);
+  Deno.writeTextFileSync(fixture.path(id, "outputs", "seen"), "");
+  assertEquals((await fixture.ended(id)).status, "complete");
   assertEquals(await fixture.printed(id, "stdout"), []);
 });
 
