@@ -46,6 +46,16 @@ export function pointer(...parts: readonly PropertyKey[]): string {
   );
 }
 
+/** Refuses, in a schema's `superRefine`, the field of the value that a path leads to. */
+export function refuseField(
+  context: z.RefinementCtx<unknown>,
+  path: readonly PropertyKey[],
+  message: string,
+): void {
+  const input = path.reduce((value: unknown, part) => Object(value)[part], context.value);
+  context.addIssue({ code: "custom", path: [...path], input, message });
+}
+
 /** What a schema's issue says, one problem for each place that is wrong. */
 export function problemsOf(issue: z.core.$ZodIssue): Problem[] {
   const at = pointer(...issue.path);
@@ -58,7 +68,10 @@ export function problemsOf(issue: z.core.$ZodIssue): Problem[] {
         : issue.message,
     }));
   }
-  return [{ pointer: at, detail: `${expectation(issue)}, found ${found(issue)}` }];
+  const expected = expectation(issue);
+  // A schema's own words may say what was found, more exactly than the value does.
+  const isTold = /\b(found|current value is) /.test(expected);
+  return [{ pointer: at, detail: isTold ? expected : `${expected}, found ${found(issue)}` }];
 }
 
 function expectation(issue: z.core.$ZodIssue): string {

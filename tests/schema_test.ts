@@ -266,6 +266,85 @@ Deno.test("an empty secret is told as what it is", () => {
   );
 });
 
+const IN_HEADER = { in: "header", name: "X", secrets: ["s"] };
+
+const conditions: { condition: Record<string, unknown>; problems: [string, string][] }[] = [
+  {
+    condition: { type: "static_token", secrets: ["s"] },
+    problems: [
+      ["in", 'Expected one of "header", "query", "body", found nothing'],
+      ["name", "Expected the name of the field, found nothing"],
+    ],
+  },
+  {
+    condition: { type: "static_token", ...IN_HEADER, basic: {} },
+    problems: [
+      ["in", `Must not stand beside 'basic', found "header"`],
+      ["name", `Must not stand beside 'basic', found "X"`],
+    ],
+  },
+  {
+    condition: { type: "static_token", ...IN_HEADER, name: "a b" },
+    problems: [[
+      "name",
+      'Must be the name of a header: letters, digits and !#$%&\'*+-.^_`|~, found "a b"',
+    ]],
+  },
+  {
+    condition: { type: "hmac", secrets: ["s"], algorithm: "sha256" },
+    problems: [[
+      "header",
+      "Expected the header that carries the signature, or a preset, found nothing",
+    ]],
+  },
+  {
+    condition: { type: "jwt", algorithms: ["HS256", "RS256"], secrets: ["s"] },
+    problems: [[
+      "algorithms/1",
+      "RS256 signs with a private key: it goes with public_keys or jwks_url, not with secrets, " +
+      'found "RS256"',
+    ]],
+  },
+  {
+    condition: { type: "jwt", algorithms: ["HS256"] },
+    problems: [[
+      "",
+      "Must have exactly one of secrets, public_keys and jwks_url: current value is none",
+    ]],
+  },
+  {
+    condition: { type: "signature", header: "X", algorithm: "ed25519", public_keys: ["mine"] },
+    problems: [[
+      "public_keys/0",
+      "Must be a public key as PEM, JWK or base64 of 32 bytes: invalid SPKI public key, found a string",
+    ]],
+  },
+  {
+    condition: { type: "payload_filter", all: [{ path: "bdoy", op: "eq", value: 1 }] },
+    problems: [[
+      "all/0/path",
+      "Must begin with one of body, raw, headers, query, content_type, remote_ip: " +
+      'found "bdoy"',
+    ]],
+  },
+];
+
+for (const { condition, problems } of conditions) {
+  const { type, ...settings } = condition;
+  Deno.test(`what was found is told of a ${type}: ${JSON.stringify(settings)}`, () => {
+    const trigger = { name: "a", project: "p", conditions: [condition], actions: [] };
+    const refused = assertThrows(
+      () => parseWith(triggerSchema, trigger, "the trigger"),
+      InvalidInputError,
+    );
+    const found = refused.problems.filter(({ pointer }) => pointer.startsWith("/conditions"));
+    assertEquals(
+      found.map(({ pointer, detail }) => [pointer.replace(/^\/conditions\/0\/?/, ""), detail]),
+      problems,
+    );
+  });
+}
+
 /** Follows a JSON Pointer as RFC 6901 section 4 says. */
 function follow(value: unknown, pointer: string): unknown {
   return pointer.split("/").slice(1).reduce(

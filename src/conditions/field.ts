@@ -5,6 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { z } from "zod";
+import { refuseField } from "../schema.ts";
 import type { Refusal } from "./condition.ts";
 import type { LaunchRequest } from "./request.ts";
 
@@ -46,7 +47,7 @@ export const fieldNameSchema = z.string().min(1).max(NAME_CHARACTERS_MAX).descri
 /** Refuses, in a schema's `superRefine`, a name that cannot be where `in` says. */
 export function checkField(field: Field, context: z.RefinementCtx): void {
   const message = whyNotField(field);
-  if (message !== undefined) context.addIssue({ code: "custom", path: ["name"], message });
+  if (message !== undefined) refuseField(context, ["name"], message);
 }
 
 /** Why a name cannot be where `in` says; undefined where it can. */

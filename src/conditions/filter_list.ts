@@ -10,6 +10,7 @@
  * @module
  */
 import { z } from "zod";
+import { refuseField } from "../schema.ts";
 import { show } from "./filter_list_literal.ts";
 import { type ClauseValue, operators } from "./filter_list_operators.ts";
 import { readPath } from "./filter_list_path.ts";
@@ -56,7 +57,7 @@ export const listShape = groupShape(clauseSchema(GROUPS_DEEP_MAX - 1));
 
 /** Refuses, in a schema's `superRefine`, what is no group of clauses. */
 export function checkList(list: FilterClause, context: z.RefinementCtx): void {
-  checkGroup(list, [], (path, message) => context.addIssue({ code: "custom", path, message }));
+  checkGroup(list, [], (path, message) => refuseField(context, path, message));
 }
 
 type Refuse = (path: (string | number)[], message: string) => void;

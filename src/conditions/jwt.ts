@@ -4,6 +4,7 @@
  * @module
  */
 import { z } from "zod";
+import { refuseField } from "../schema.ts";
 import type { Check, CheckedKind, ConditionContext } from "./condition.ts";
 import {
   checkField,
@@ -75,8 +76,7 @@ export const jwt = {
  * anyone could sign (RFC 8725 section 2.1).
  */
 function checkKeySource(settings: JwtSettings, context: z.RefinementCtx): void {
-  const refuse = (path: PropertyKey[], message: string) =>
-    context.addIssue({ code: "custom", path, message });
+  const refuse = (path: PropertyKey[], message: string) => refuseField(context, path, message);
   const sources = (["secrets", "public_keys", "jwks_url"] as const).filter((source) =>
     settings[source] !== undefined
   );

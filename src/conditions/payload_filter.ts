@@ -6,6 +6,7 @@
  */
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
+import { refuseField } from "../schema.ts";
 import { compile, type Expression } from "./cel.ts";
 import { sharingTime } from "./cel_meter.ts";
 import { explain } from "./cel_reason.ts";
@@ -25,8 +26,7 @@ const schema = settingsObject({
   ...listShape,
 }).superRefine((settings, context) => {
   if (context.issues.length > 0) return;
-  const refuse = (message: string, path: string[] = []) =>
-    context.addIssue({ code: "custom", path, message });
+  const refuse = (message: string, path: string[] = []) => refuseField(context, path, message);
   const [form, ...others] = FORMS.filter((name) => settings[name] !== undefined);
   if (form === undefined || others.length > 0) {
     const found = [form, ...others].join(", ") || "none";

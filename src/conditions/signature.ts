@@ -6,6 +6,7 @@
 import type { KeyObject } from "node:crypto";
 import { z } from "zod";
 import type { Problem } from "../errors.ts";
+import { refuseField } from "../schema.ts";
 import type { Check, CheckedKind, ConditionContext, ConditionSettings } from "./condition.ts";
 import type { Field } from "./field.ts";
 import { settingsObject } from "./settings.ts";
@@ -49,7 +50,7 @@ const schema = settingsObject({
   settings.public_keys.forEach((setting, index) => {
     const key = readVerificationKey(setting, scheme);
     if (typeof key !== "string") return;
-    context.addIssue({ code: "custom", path: ["public_keys", index], message: key });
+    refuseField(context, ["public_keys", index], key);
   });
 }).overwrite((settings) =>
   fillGeneralForm(settings, { encoding: "base64", prefix: "", signed_content: "{body}" })

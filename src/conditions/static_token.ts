@@ -4,6 +4,7 @@
  * @module
  */
 import { z } from "zod";
+import { refuseField } from "../schema.ts";
 import { basicUsernameSchema, readBasic } from "./basic.ts";
 import type { Check, CheckedKind, ConditionContext, Refusal } from "./condition.ts";
 import {
@@ -79,8 +80,7 @@ export function tokenPlace(settings: StaticTokenSettings): TokenPlace {
 }
 
 function checkForm(settings: StaticTokenSettings, context: z.RefinementCtx): void {
-  const refuse = (name: string, message: string) =>
-    context.addIssue({ code: "custom", path: [name], message });
+  const refuse = (name: string, message: string) => refuseField(context, [name], message);
   if (settings.basic !== undefined) {
     for (const name of ["preset", "in", "name", "each", "prefix"] as const) {
       if (settings[name] !== undefined) refuse(name, "Must not stand beside 'basic'");

@@ -6,6 +6,7 @@
  */
 import type { z } from "zod";
 import type { Problem } from "../../errors.ts";
+import { refuseField } from "../../schema.ts";
 import type { ConditionSettings } from "../condition.ts";
 import { isTimestamp } from "../timestamp.ts";
 import type { SigningPreset } from "./preset.ts";
@@ -43,8 +44,7 @@ export function checkScheme(
   presets: Presets,
   algorithms: readonly string[],
 ): void {
-  const refuse = (name: string, message: string) =>
-    context.addIssue({ code: "custom", path: name === "" ? [] : [name], message });
+  const refuse = (name: string, message: string) => refuseField(context, [name], message);
   if (settings.header !== undefined && settings.body_field !== undefined) {
     refuse("body_field", "Must not stand beside 'header': a signature is in one place");
   }
