@@ -39,8 +39,7 @@ export async function downloadOutputs(
   for (const { output, target } of targets) {
     await Deno.mkdir(dirname(target), { recursive: true });
     const path = output.path.split("/").map(encodeURIComponent).join("/");
-    const answer = await api.open(`executions/${id}/outputs/${path}`);
-    await receive(answer, output, target);
+    await receive(() => api.open(`executions/${id}/outputs/${path}`), output, target);
     onFile(output, target);
   }
 }
@@ -81,12 +80,13 @@ async function expectFree(target: string, force: boolean): Promise<void> {
 
 /** Writes an answer beside its place, checks it, and puts it there. */
 async function receive(
-  { body }: Response,
+  open: () => Promise<Response>,
   { path, size, sha256 }: OutputFile,
   target: string,
 ): Promise<void> {
   const partial = join(dirname(target), `.hooklaunch-${crypto.randomUUID()}.part`);
   try {
+    const { body } = await open();
     const hash = createHash("sha256");
     let received = 0;
     using file = await Deno.open(partial, { write: true, createNew: true });
@@ -97,14 +97,13 @@ async function receive(
       await writeAll({ write: (bytes) => file.write(bytes) }, chunk);
     }
     if (received !== size || hash.digest("hex") !== sha256) {
-      throw new ApiError(`Cannot accept the output "${path}": it is not what its checksum says`);
+      throw new ApiError("it is not what its checksum says");
     }
     await Deno.rename(partial, target);
   } catch (error) {
     await Deno.remove(partial).catch(() => {
       // It was not made.
     });
-    if (error instanceof ApiError) throw error;
     throw new ApiError(`Cannot download the output "${path}": ${messageOf(error)}`);
   }
 }

@@ -8,7 +8,7 @@ import { basename, matchesGlob } from "node:path";
 import type { Step } from "../projects/mod.ts";
 import type { Execution, InputFile } from "../store/executions.ts";
 import type { PipelinePlan, PlannedEdge, PlannedNode } from "../store/pipelines.ts";
-import { stepOf } from "../projects/mod.ts";
+import { fileOfUrl, stepOf } from "../projects/mod.ts";
 
 /** What comes out of an edge: files for an input, or a value. */
 type Carried = { files: InputFile[] } | { value: unknown } | undefined;
@@ -45,10 +45,13 @@ const SOURCES: Readonly<
 
 /** How an edge brings what it carries to the node behind it; whether that was of use. */
 const TARGETS: Readonly<
-  Record<string, (key: string, carried: NonNullable<Carried>, gathered: Gathered) => boolean>
+  Record<
+    string,
+    (key: string, carried: NonNullable<Carried>, gathered: Gathered, keep: Kept) => boolean
+  >
 > = {
-  input: (key, carried, { inputs }) => {
-    const files = "files" in carried ? carried.files : urlsIn(carried.value);
+  input: (key, carried, { inputs }, keep) => {
+    const files = "files" in carried ? carried.files : urlsIn(carried.value, keep);
     inputs[key] = [...inputs[key] ?? [], ...files];
     return files.length > 0;
   },
@@ -96,7 +99,7 @@ export function gather(
     const execution = executionOf(source.node);
     const keep = declared.get(target.key)?.keepDirectories ?? "none";
     const carried = execution && SOURCES[source.type]?.(source.key, execution, keep);
-    const isOfUse = carried && TARGETS[target.type]?.(target.key, carried, gathered);
+    const isOfUse = carried && TARGETS[target.type]?.(target.key, carried, gathered, keep);
     if (isOfUse || target.type === "dependency") continue;
     gathered.missing.push(`node "${source.node}" left no ${source.type} "${source.key}"`);
   }
@@ -172,9 +175,7 @@ function given(value: unknown): Carried {
 }
 
 /** A value that is brought to an input names files by their URLs. */
-function urlsIn(value: unknown): InputFile[] {
-  return [value].flat().filter((url) => typeof url === "string" && url !== "").map((url) => ({
-    name: basename(URL.parse(String(url))?.pathname ?? "") || "file",
-    url: String(url),
-  }));
+function urlsIn(value: unknown, keep: Kept): InputFile[] {
+  return [value].flat().filter((url): url is string => typeof url === "string" && url !== "")
+    .map((url) => fileOfUrl(url, keep));
 }

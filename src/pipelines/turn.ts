@@ -27,8 +27,6 @@ import { findReusable, reusableWrite } from "./reuse.ts";
 
 /** How often a node with `on-error: retry` is launched at most. */
 const ATTEMPTS_MAX = 3;
-/** Reasons of nodes are kept in the pipeline's record, which must hold all of them. */
-const REASON_LENGTH_MAX = 200;
 
 /** What a turn works with. */
 export interface TurnTools {
@@ -104,7 +102,7 @@ export class Turn {
     const { on_error } = nodeOf(this.#plan, node.name);
     if (on_error === "retry" && node.attempts < ATTEMPTS_MAX && !this.#isEnding) {
       node.status = "created";
-      node.reason = shortened(reason);
+      node.reason = reason;
     } else this.#fail(node, reason, execution);
   }
 
@@ -118,13 +116,13 @@ export class Turn {
 
   #stopped(node: NodeState, reason: string): void {
     node.status = "stopped";
-    node.reason = shortened(reason);
+    node.reason = reason;
     this.#endByFailure(node);
   }
 
   #fail(node: NodeState, reason: string, execution?: Execution): void {
     node.status = "error";
-    node.reason = shortened(reason);
+    node.reason = reason;
     if (execution) this.#apply("node-error", node, execution);
     this.#endByFailure(node);
   }
@@ -306,10 +304,6 @@ export class Turn {
     const writes = [...more, ...pipelineWrites(structuredClone(this.#pipeline))];
     return this.#tools.store.committer.write(writes);
   }
-}
-
-function shortened(reason: string): string {
-  return reason.slice(0, REASON_LENGTH_MAX);
 }
 
 function skip(node: NodeState, reason: string): void {

@@ -144,11 +144,11 @@ function defaultFiles(
       const value = values.get(name);
       return value === undefined ? placeholder : String(value);
     })
-  ).filter((url) => url !== "").map((url) => ({ name: nameOfUrl(url, keepDirectories), url }));
+  ).filter((url) => url !== "").map((url) => fileOfUrl(url, keepDirectories));
 }
 
-/** The name that a file of a URL has: the last part of its path, or all of it. */
-function nameOfUrl(url: string, keepDirectories: Input["keepDirectories"]): string {
+/** A file of a URL. Its name is the last part of the URL's path, or all of it. */
+export function fileOfUrl(url: string, keepDirectories: Input["keepDirectories"]): InputFile {
   let path = URL.parse(url)?.pathname ?? "";
   try {
     path = decodeURIComponent(path);
@@ -156,7 +156,7 @@ function nameOfUrl(url: string, keepDirectories: Input["keepDirectories"]): stri
     // What is no UTF-8 stays as it is written.
   }
   const whole = path.replace(/^\/+/, "");
-  return (keepDirectories === "full" ? whole : basename(whole)) || "file";
+  return { name: (keepDirectories === "full" ? whole : basename(whole)) || "file", url };
 }
 
 /** A name that the step declares is for an input of one file. */

@@ -5,7 +5,7 @@
  */
 export { findPipeline, findStep, type ProjectConfig, readConfigFile } from "./config_file.ts";
 export { evaluate, type Expression, ExpressionError, parseExpression } from "./expression.ts";
-export { type Launch, type LaunchOptions, launchStep } from "./launch.ts";
+export { fileOfUrl, type Launch, type LaunchOptions, launchStep } from "./launch.ts";
 export { overrideStep } from "./override.ts";
 export type {
   EdgeEnd,

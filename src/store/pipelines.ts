@@ -9,7 +9,7 @@ import type { InputFile } from "./executions.ts";
 import { keys } from "./keys.ts";
 import { readValue, scan } from "./reading.ts";
 import { listNewest, listOldestEnded, type OldestEnded } from "./lists.ts";
-import { recordBytes } from "./record.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
 /** How far a pipeline is. The last three are ends. */
@@ -117,8 +117,11 @@ export interface PlannedEdge {
 const CHUNK_BYTES = 60 * 1024;
 /** How large a plan may be as JSON. */
 const PLAN_BYTES_MAX = 600 * 1024;
-/** How large the record of a pipeline may be; the reasons of its nodes come into it later. */
-const RECORD_BYTES_MAX = 60 * 1024;
+/** Room that is kept for what comes into a pipeline's record while it runs, but for its nodes' reasons. */
+const PROGRESS_BYTES = 4 * 1024;
+const NODE_PROGRESS_BYTES = 256;
+/** How long the reasons of all nodes may be, one length after the other, until the record fits. */
+const REASON_LENGTHS = [200, 100, 50, 0];
 
 /**
  * The writes that make a pipeline.
@@ -133,6 +136,14 @@ export function createPipelineWrites(pipeline: Pipeline, plan: PipelinePlan): Wr
         `at most ${PLAN_BYTES_MAX} fit`,
     );
   }
+  const recordMax = RECORD_BYTES_MAX - PROGRESS_BYTES - NODE_PROGRESS_BYTES * plan.nodes.length;
+  const record = recordBytes(pipeline);
+  if (record > recordMax) {
+    throw new RangeError(
+      `Cannot store pipeline ${pipeline.id}: its record has ${record} bytes, at most ${recordMax} ` +
+        `fit with ${plan.nodes.length} nodes: give it fewer, or shorter names`,
+    );
+  }
   const chunks: Write[] = [];
   for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
     const value = bytes.slice(start, start + CHUNK_BYTES);
@@ -144,13 +155,23 @@ export function createPipelineWrites(pipeline: Pipeline, plan: PipelinePlan): Wr
 
 /** The writes that store how far a pipeline is and keep the list of open ones true. */
 export function pipelineWrites(pipeline: Pipeline): Write[] {
-  const bytes = recordBytes(pipeline);
-  if (bytes > RECORD_BYTES_MAX) {
-    throw new RangeError(`Cannot store pipeline ${pipeline.id}: its record has ${bytes} bytes`);
-  }
+  const value = withShortReasons(pipeline);
   const open: Write = { key: keys.pipelineOpen(pipeline.id) };
   if (!hasPipelineEnded(pipeline.status)) open.value = true;
-  return [{ key: keys.pipeline(pipeline.id), value: pipeline, bytes: bytes + 256 }, open];
+  return [{ key: keys.pipeline(pipeline.id), value, bytes: recordBytes(value) + 256 }, open];
+}
+
+/** A pipeline with its nodes' reasons as long as its record has room for: it ends, whatever they say. */
+function withShortReasons(pipeline: Pipeline): Pipeline {
+  let fitting = pipeline;
+  for (const length of REASON_LENGTHS) {
+    const nodes = pipeline.nodes.map((node) =>
+      node.reason === undefined ? node : { ...node, reason: node.reason.slice(0, length) }
+    );
+    fitting = { ...pipeline, nodes };
+    if (recordBytes(fitting) <= RECORD_BYTES_MAX) break;
+  }
+  return fitting;
 }
 
 /** A change that stores how far a pipeline is when the commit is put together. */

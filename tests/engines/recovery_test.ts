@@ -111,6 +111,16 @@ Deno.test("recovery: it ended at the time at which it left its exit code", async
   assertEquals([status, duration, ended_at], ["complete", 5, "2026-01-01T00:00:05.000Z"]);
 });
 
+Deno.test("recovery: metadata is found again however its lines begin", async () => {
+  await using fixture = await EngineFixture.make();
+  const id = await fixture.submit(`printf ' {"x": 1}\\n\\t{"y": 2}\\n'
+    until [ -e $VH_OUTPUTS_DIR/go ]; do sleep 0.01; done; echo '{"z": 3}'`);
+  await until(async () => (await fixture.printed(id, "stdout")).length === 2);
+  await fixture.restart();
+  Deno.writeTextFileSync(fixture.path(id, "outputs", "go"), "");
+  assertEquals((await fixture.ended(id)).metadata, { x: 1, y: 2, z: 3 });
+});
+
 Deno.test("recovery: dead without an exit code: that is told", async () => {
   await using fixture = await EngineFixture.make();
   const pid = await endedProcess();

@@ -211,16 +211,54 @@ Deno.test("run: no more outputs are listed than a record holds", async () => {
   const execution = await fixture.run(
     `cd $VH_OUTPUTS_DIR; for i in $(seq 200); do : >${"x".repeat(240)}-$i; done`,
   );
-  assertEquals(execution.status, "complete");
-  assert(execution.outputs.length > 50 && execution.outputs.length < 200);
-  assertStringIncludes((await fixture.printed(execution.id, "event")).join(), "too many outputs");
+  const { length } = execution.outputs;
+  assert(length > 150 && length < 200);
+  // What comes behind it would go on with a part of them.
+  assertEquals([execution.status, execution.exit_code], ["error", 0]);
+  assertStringIncludes(execution.reason ?? "", `Too many outputs: ${length} of 200 can be listed`);
+  assertEquals(await fixture.printed(execution.id, "event"), [execution.reason]);
+});
+
+Deno.test("run: a name that is not Latin-1 takes no room from other outputs", async () => {
+  await using fixture = await EngineFixture.make();
+  const { status, outputs } = await fixture.run(
+    "cd $VH_OUTPUTS_DIR; for i in $(seq -w 300); do : >shard-$i.csv; done; : >итог.txt",
+  );
+  assertEquals([status, outputs.length, outputs.at(-1)?.path], ["complete", 301, "итог.txt"]);
+});
+
+Deno.test("run: what is no output is told", async () => {
+  await using fixture = await EngineFixture.make();
+  const { id, status, outputs } = await fixture.run(
+    `cd $VH_OUTPUTS_DIR; : >model; ln -s model latest; mkfifo pipe; : >$'caf\\xe9'`,
+  );
+  assertEquals([status, outputs.map(({ path }) => path)], ["complete", ["model"]]);
+  assertEquals(await fixture.printed(id, "event"), [
+    'Not listed as outputs: "caf\ufffd", "latest", "pipe"',
+  ]);
+});
+
+Deno.test("run: metadata that the record has no room for fails, and is not left out", async () => {
+  await using fixture = await EngineFixture.make();
+  const { run_id } = await fixture.run("true");
+  const files = Array.from({ length: 420 }, (_, at) => {
+    return { name: `${at}-${"x".repeat(40)}`, payload_of: run_id, size: 0 };
+  });
+  await fixture.store.committer.write(payloadWrites(run_id, new Uint8Array()));
+  const { status, reason, metadata } = await fixture.run(
+    `printf '{"list": "%0*d"}\\n' 12000 0`,
+    { inputs: { all: files } },
+  );
+  assertEquals([status, metadata], ["error", {}]);
+  assertEquals(reason, "Too much metadata for its record beside its inputs");
 });
 
 Deno.test("run: no more outputs are listed than are allowed", async () => {
   await using fixture = await EngineFixture.make({ settings: { ...QUICK, outputsMax: 3 } });
-  const { id, outputs } = await fixture.run("cd $VH_OUTPUTS_DIR; touch e d c b a");
+  const { status, reason, outputs } = await fixture.run("cd $VH_OUTPUTS_DIR; touch e d c b a");
   assertEquals(outputs.map(({ path }) => path), ["a", "b", "c"]);
-  assertStringIncludes((await fixture.printed(id, "event")).join(), "too many outputs");
+  assertEquals(status, "error");
+  assertStringIncludes(reason ?? "", "Too many outputs: 3 of 5 can be listed");
 });
 
 Deno.test("run: afterwards only what the command left behind is kept", async () => {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import type { PlanRequest } from "../../src/pipelines/mod.ts";
 import type { InputFile } from "../../src/store/executions.ts";
 import { PipelineFixture, plan, states } from "./fixture.ts";
@@ -173,6 +173,14 @@ const carried: {
     edges: "  - [a.metadata.url, b.input.data]",
     inputs: { data: [["d.csv", "https://y.example/d.csv"]] },
   },
+  {
+    name: "metadata with URLs, whose files are named as those of defaults",
+    edges: "  - [a.metadata.urls, b.input.data]\n  - [a.metadata.urls, b.input.tree]",
+    inputs: {
+      data: [["a b.csv", "https://y.example/x/a%20b.csv"]],
+      tree: [["x/a b.csv", "https://y.example/x/a%20b.csv"]],
+    },
+  },
 ];
 
 Deno.test("pipeline: what edges carry", async (t) => {
@@ -183,7 +191,12 @@ Deno.test("pipeline: what edges carry", async (t) => {
       const id = await launch(fixture, TWO(edges, more), target);
       await fixture.end(id, "a", {
         outputs: ["model.pkl", "one.csv", "results/deep/two.csv", "results/x.txt"],
-        metadata: { accuracy: 0.5, "a": { b: "deep" }, url: "https://y.example/d.csv" },
+        metadata: {
+          accuracy: 0.5,
+          "a": { b: "deep" },
+          url: "https://y.example/d.csv",
+          urls: ["https://y.example/x/a%20b.csv"],
+        },
       });
       const execution = await fixture.launched(id, "b");
       if (inputs) {
@@ -214,6 +227,30 @@ Deno.test("pipeline: a node that lacks what it needs fails with the reason", asy
     nodes[1]?.reason,
     'Cannot run step "use": its input "needed" has no file; node "a" left no output "gone*"',
   );
+});
+
+Deno.test("pipeline: one of 100 nodes ends, however long the reasons of all are", async () => {
+  await using fixture = await PipelineFixture.make();
+  const names = Array.from({ length: 100 }, (_, at) => `node-${at}-of-a-hundred`);
+  const nodes = names.map((name) => node(name, "make", "on-error: continue")).join("\n  ");
+  const id = await launch(fixture, `nodes:\n  ${nodes}\nedges: []`);
+  const reason = "не вышло ".repeat(100);
+  for (const name of names) await fixture.end(id, name, { status: "error", reason });
+  const pipeline = await fixture.ended(id);
+  assertEquals(pipeline.status, "complete");
+  assertEquals(states(pipeline), names.map((name) => `${name} error`));
+  for (const each of pipeline.nodes) assert(each.reason && reason.startsWith(each.reason));
+});
+
+Deno.test("pipeline: one whose record would have no room for how far it is is not launched", async () => {
+  await using fixture = await PipelineFixture.make();
+  const names = Array.from({ length: 100 }, (_, at) => `${at}-${"x".repeat(400)}`);
+  const nodes = names.map((name) => node(name)).join("\n  ");
+  const error = await assertRejects(
+    () => launch(fixture, `nodes:\n  ${nodes}\nedges: []`),
+    RangeError,
+  );
+  assertMatch(error.message, /its record has \d+ bytes, at most 31744 fit with 100 nodes/);
 });
 
 /** Four nodes: a fails, b is behind it, c beside it, d behind c. */

@@ -151,7 +151,7 @@ const refused: { name: string; parts: Record<string, unknown>; pointer: string }
 ];
 
 function longActions(): unknown[] {
-  const parameters = { text: "x".repeat(18_000) };
+  const parameters = { text: "x".repeat(30_000) };
   return [{ type: "run_execution", step: "train", parameters }];
 }
 

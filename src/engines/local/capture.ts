@@ -8,7 +8,7 @@ import { pause } from "../../pause.ts";
 import { openCaptured } from "./control_files.ts";
 import { LINE_BYTES_MAX, LineReader } from "./line_reader.ts";
 import { LogWriter, type StoredLine } from "./log_file.ts";
-import { Metadata } from "./metadata.ts";
+import { isObjectText, Metadata } from "./metadata.ts";
 import { isThere, type WorkFolder } from "./work_folder.ts";
 
 const BUFFER_BYTES = 64 * 1024;
@@ -51,7 +51,7 @@ export class Capture implements Disposable {
       }
       if (line.stream === "event") return;
       ends[line.stream] = line.end ?? ends[line.stream];
-      if (line.stream === "stdout" && line.message.startsWith("{")) printed.push(line);
+      if (line.stream === "stdout" && isObjectText(line.message)) printed.push(line);
     });
     const capture = new Capture(folder, clock, log, {
       stdout: new LineReader(() => openCaptured(folder, "stdout"), ends.stdout),

@@ -38,6 +38,13 @@ export function writeEnd(execution: Execution, { ending, exitCode, at_ms }: End)
   delete execution.engine_state;
 }
 
+/** Makes an execution that has completed one that failed. */
+export function failInstead(execution: Execution, reason: string): void {
+  if (execution.status !== "complete") return;
+  execution.status = "error";
+  execution.reason = reason;
+}
+
 function endingOf(exitCode: number | undefined): { status: "complete" | "error"; reason?: string } {
   if (exitCode === 0) return { status: "complete" };
   const reason = exitCode === undefined

@@ -15,11 +15,11 @@ import {
 import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import { DiskUse } from "./disk_use.ts";
-import { type End, type Ending, writeEnd } from "./ending.ts";
+import { type End, type Ending, failInstead, writeEnd } from "./ending.ts";
 import { PreparationLog, type RemoteFiles } from "./inputs/mod.ts";
-import { Limits } from "./limits.ts";
+import { inTime, Limits } from "./limits.ts";
 import { appendToLog, type StoredLine } from "./log_file.ts";
-import { listOutputs } from "./outputs.ts";
+import { fitting, listOutputs, shown } from "./outputs.ts";
 import type { Job, Leader, Runner } from "./runners/runner.ts";
 import { Watch, type WatchParts } from "./watch.ts";
 import { type PrepareContext, WorkFolder } from "./work_folder.ts";
@@ -106,7 +106,7 @@ export class ExecutionRun {
       this.#execution.engine_state = { boot_id: bootId };
       const [saved, prepared] = await Promise.allSettled([
         save(this.#execution),
-        this.#prepare(),
+        this.#inTime(() => this.#prepare()),
       ]);
       if (saved.status === "rejected") throw saved.reason;
       if (!saved.value) return;
@@ -188,7 +188,7 @@ export class ExecutionRun {
     // Its time begins now, as nothing of it has run.
     this.#execution.started_at = new Date(this.#context.clock.now()).toISOString();
     if (!await this.#context.save(this.#execution)) return;
-    if (!this.#folder.exists()) await this.#prepare({ isAgain: true });
+    if (!this.#folder.exists()) await this.#inTime(() => this.#prepare({ isAgain: true }));
     await this.#launch();
   }
 
@@ -198,6 +198,17 @@ export class ExecutionRun {
     if (isAgain) await told.keep();
     await this.#folder.prepare(this.#execution, this.#prepareContext(told));
     this.#starting = this.#told = undefined;
+  }
+
+  /** Does what comes before the command, and stops that when the execution's time is up. */
+  #inTime<T>(work: () => Promise<T>): Promise<T> {
+    const { id: execution_id } = this.#execution;
+    return inTime(this.#execution, this.#context.clock, work, (reason) => {
+      this.stop({ status: "error", reason }).catch((error) => {
+        const details = { execution_id, error: messageOf(error) };
+        log.error("Cannot store that execution {execution_id} is out of time: {error}", details);
+      });
+    });
   }
 
   #newPreparationLog(): PreparationLog {
@@ -230,7 +241,8 @@ export class ExecutionRun {
     }
     if (this.#isLetGo) return;
     this.#starting = new AbortController();
-    const leader = await this.#runner.start(this.#job(this.#starting.signal));
+    const job = this.#job(this.#starting.signal);
+    const leader = await this.#inTime(() => this.#runner.start(job));
     this.#starting = undefined;
     await this.#follow(leader);
     // The wrapper of an earlier service was only slow to start: it is the one to follow.
@@ -330,7 +342,7 @@ export class ExecutionRun {
       const line: StoredLine = { ...this.#event(message), isRestart: true };
       const { logBytesMax } = settings;
       const context = this.#prepareContext(this.#newPreparationLog());
-      await this.#folder.renew(execution, context, { line, logBytesMax });
+      await this.#inTime(() => this.#folder.renew(execution, context, { line, logBytesMax }));
       this.#starting = this.#told = undefined;
     }
     await this.#launch();
@@ -368,24 +380,33 @@ export class ExecutionRun {
     if (this.#isLetGo) return;
     const { settings, save } = this.#context;
     const execution = this.#execution;
-    const outputs = await listOutputs(this.#folder.outputs, settings.outputsMax);
+    const { files, more, passedOver } = await listOutputs(
+      this.#folder.outputs,
+      settings.outputsMax,
+    );
     writeEnd(execution, end);
-    if (capture) this.#takeMetadata(capture);
-    execution.outputs = outputs.files;
-    while (executionBytes(execution) > RECORD_BYTES_MAX && execution.outputs.length > 0) {
-      execution.outputs = execution.outputs.slice(0, execution.outputs.length / 2);
-    }
-    if (outputs.isCut || execution.outputs.length < outputs.files.length) {
-      capture?.tell("There are too many outputs: some of them are not listed");
+    const hasMetadata = capture === undefined || this.#takeMetadata(capture);
+    execution.outputs = fitting(execution, files);
+    const { length: listed } = execution.outputs;
+    const all = files.length + more;
+    if (passedOver.length > 0) capture?.tell(`Not listed as outputs: ${shown(passedOver)}`);
+    // What comes behind this execution is to have all that it left, or nothing.
+    if (!hasMetadata) failInstead(execution, "Too much metadata for its record beside its inputs");
+    if (listed < all) {
+      const advice = "put some of them together into an archive";
+      failInstead(execution, `Too many outputs: ${listed} of ${all} can be listed; ${advice}`);
     }
     const told = capture ?? (this.#told?.isUsed ? this.#told : undefined);
     if (execution.reason !== undefined) await told?.tell(execution.reason);
     if (await save(execution)) await this.#folder.tidy();
   }
 
-  #takeMetadata({ metadata }: Capture): void {
+  /** @returns false where the record has no room for it */
+  #takeMetadata({ metadata }: Capture): boolean {
     this.#execution.metadata = metadata.latest;
     metadata.isChanged = false;
-    if (executionBytes(this.#execution) > RECORD_BYTES_MAX) this.#execution.metadata = {};
+    if (executionBytes(this.#execution) <= RECORD_BYTES_MAX) return true;
+    this.#execution.metadata = {};
+    return false;
   }
 }

@@ -6,6 +6,9 @@
 import type { Clock } from "../../clock.ts";
 import type { Execution } from "../../store/executions.ts";
 
+/** What a timer takes; a time limit may be longer. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
 /** Watches how long an execution runs and how long it is silent. */
 export class Limits {
   readonly #execution: Execution;
@@ -52,5 +55,33 @@ export class Limits {
       this.#printed_ms + no_output_timeout * 1_000,
     );
     return Math.max(0, next_ms - this.#clock.steady());
+  }
+}
+
+/**
+ * Does what comes before an execution's command, whose time limit counts for that, too.
+ *
+ * @param onLimit told once when the time is up before that is done
+ */
+export async function inTime<T>(
+  execution: Execution,
+  clock: Clock,
+  work: () => Promise<T>,
+  onLimit: (reason: string) => void,
+): Promise<T> {
+  // What has not begun prints nothing.
+  const { no_output_timeout: _silence, ...timed } = execution;
+  if (timed.time_limit === undefined) return await work();
+  const limits = new Limits(timed, clock, 0);
+  const look = () => {
+    const reason = limits.reached();
+    if (reason !== undefined) onLimit(reason);
+    else timer = setTimeout(look, Math.min(TIMER_MAX_MS, Math.max(1, limits.remaining_ms())));
+  };
+  let timer = setTimeout(look, 0);
+  try {
+    return await work();
+  } finally {
+    clearTimeout(timer);
   }
 }

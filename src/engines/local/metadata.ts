@@ -64,8 +64,13 @@ export class Metadata {
   }
 }
 
+/** Whether a line may be a JSON object. */
+export function isObjectText(text: string): boolean {
+  return /^\s*\{.*\}\s*$/s.test(text);
+}
+
 function parseObject(text: string): Record<string, unknown> | undefined {
-  if (!/^\s*\{.*\}\s*$/s.test(text)) return undefined;
+  if (!isObjectText(text)) return undefined;
   try {
     return JSON.parse(text);
   } catch {

@@ -5,16 +5,26 @@
  */
 import { createHash } from "node:crypto";
 import { basename, dirname, join } from "node:path";
-import type { OutputFile } from "../../store/executions.ts";
+import {
+  type Execution,
+  executionBytes,
+  type OutputFile,
+  RECORD_BYTES_MAX,
+} from "../../store/executions.ts";
 
 const ENTRIES_MAX = 100_000;
+/** Room that is kept in a record for why the execution failed. */
+const REASON_BYTES = 256;
+const PATHS_SHOWN_MAX = 10;
 
-/** What is listed of an execution's outputs. */
+/** What an execution has left. */
 export interface Outputs {
   /** By path. */
   files: OutputFile[];
-  /** Whether there are more files than are listed. */
-  isCut: boolean;
+  /** How many files there are besides, at least: there were too many to look at. */
+  more: number;
+  /** The paths of what is no output: links, pipes, and what cannot be read or has no name in UTF-8. */
+  passedOver: string[];
 }
 
 /**
@@ -23,14 +33,39 @@ export interface Outputs {
  * @param filesMax how many are listed at most
  */
 export async function listOutputs(folder: string, filesMax: number): Promise<Outputs> {
-  const { paths, isCut } = await findFiles(folder);
+  const { paths, passedOver, isCut } = await findFiles(folder);
   const files: OutputFile[] = [];
+  let more = paths.length + (isCut ? 1 : 0);
   for (const path of paths.sort()) {
-    if (files.length >= filesMax) return { files, isCut: true };
+    if (files.length >= filesMax) break;
+    more--;
     const file = await describe(folder, path);
     if (file) files.push(file);
+    else passedOver.push(path);
   }
-  return { files, isCut };
+  return { files, more, passedOver: passedOver.sort() };
+}
+
+/** As many of the files as an execution's record has room for. */
+export function fitting(execution: Execution, files: OutputFile[]): OutputFile[] {
+  const isTooLarge = (count: number) =>
+    executionBytes({ ...execution, outputs: files.slice(0, count) }) >
+      RECORD_BYTES_MAX - REASON_BYTES;
+  if (!isTooLarge(files.length)) return files;
+  let [fit, tooMany] = [0, files.length];
+  while (tooMany - fit > 1) {
+    const middle = Math.floor((fit + tooMany) / 2);
+    if (isTooLarge(middle)) tooMany = middle;
+    else fit = middle;
+  }
+  return files.slice(0, fit);
+}
+
+/** Some of so many paths, for a message. */
+export function shown(paths: readonly string[]): string {
+  const more = paths.length - PATHS_SHOWN_MAX;
+  const some = paths.slice(0, PATHS_SHOWN_MAX).map((path) => JSON.stringify(path)).join(", ");
+  return more > 0 ? `${some} and ${more} more` : some;
 }
 
 /** Opens one of them; undefined when there is no regular file of this path inside the folder. */
@@ -50,24 +85,28 @@ export async function openOutput(folder: string, path: string): Promise<Deno.FsF
   }
 }
 
-async function findFiles(folder: string): Promise<{ paths: string[]; isCut: boolean }> {
+async function findFiles(
+  folder: string,
+): Promise<{ paths: string[]; passedOver: string[]; isCut: boolean }> {
   const paths: string[] = [];
+  const passedOver: string[] = [];
   // The command may have put a link in the folder's place.
   const folders = isFolder(folder) ? [""] : [];
   let entries = 0;
   for (let at = folders.pop(); at !== undefined; at = folders.pop()) {
     try {
       for await (const { name, isFile, isDirectory } of Deno.readDir(join(folder, at))) {
-        if (++entries > ENTRIES_MAX) return { paths, isCut: true };
+        if (++entries > ENTRIES_MAX) return { paths, passedOver, isCut: true };
         const path = at === "" ? name : `${at}/${name}`;
         if (isDirectory) folders.push(path);
         else if (isFile) paths.push(path);
+        else passedOver.push(path);
       }
     } catch {
       // A folder that the command removed, or made unreadable: what is in it is not listed.
     }
   }
-  return { paths, isCut: false };
+  return { paths, passedOver, isCut: false };
 }
 
 function isFolder(path: string): boolean {

@@ -53,7 +53,7 @@ export function executionRoutes(operator: Operator, options: FollowOptions): Hon
         ? followAnswer(context, streams, { engine, execution, ...part })
         : await logAnswer(context, { engine, execution, ...part });
     })
-    .get("/:id/outputs/:path{.+}", async (context) => {
+    .get("/:id/outputs/:path{[^]+}", async (context) => {
       const execution = await found(context);
       const path = context.req.param("path");
       return await outputAnswer(context, execution, { engine: engineOf(execution), path });

@@ -196,6 +196,20 @@ Deno.test("engine: stopping ends a fetch at once, and nobody else's", async () =
   assertEquals(textOf(`${fixture.folder}/ran`), "ran\n");
 });
 
+Deno.test("engine: the time limit counts while inputs are fetched", async () => {
+  await using fixture = await EngineFixture.make();
+  await using server = new SlowServer();
+  const { status, reason, exit_code, id } = await fixture.run(`echo ran >${fixture.folder}/ran`, {
+    ...fetching(server.at("/data.csv")),
+    time_limit: 1,
+  });
+  assertEquals([status, exit_code], ["error", undefined]);
+  assertEquals(reason, "Stopped: time limit of 1 s reached");
+  assertEquals((await fixture.printed(id, "event")).at(-1), reason);
+  assertEquals(textOf(`${fixture.folder}/ran`), "");
+  await until(() => server.cancelled === 1);
+});
+
 Deno.test("engine: a service that closes leaves a fetch to the next, which runs it once", async () => {
   await using fixture = await EngineFixture.make();
   await using server = new SlowServer();
