@@ -8,6 +8,7 @@ import { getLogger } from "@logtape/logtape";
 import { createApp } from "./http/app.ts";
 import { BODY_BYTES_MAX } from "./http/api/input.ts";
 import { BodyReader } from "./http/body.ts";
+import { ParsedValues } from "./http/parsed_values.ts";
 import { peerOf } from "./http/peer.ts";
 import { closeParts, openParts, type Parts } from "./parts.ts";
 import { cleanUp, type CleanupReport } from "./runs/cleanup.ts";
@@ -158,6 +159,7 @@ function listen(
       acceptor,
       worker,
       bodies: bodies.senders,
+      values: new ParsedValues(),
       metrics,
       payloadBytesMax: settings.payloadBytesMax,
       peerOf: (context: Context<{ Bindings: Deno.ServeHandlerInfo<Deno.NetAddr> }>) =>

@@ -6,7 +6,7 @@
  */
 import { parseMediaType } from "@std/media-types";
 import { isUtf8 } from "node:buffer";
-import { whyBodyIsRefused } from "./body_limits.ts";
+import { sizeOfBody } from "./body_limits.ts";
 import type { TimeShare } from "./cel_meter.ts";
 
 const utf8 = new TextDecoder();
@@ -55,17 +55,24 @@ export function launchRequest(parts: LaunchRequestParts): LaunchRequest {
 /**
  * Reads a body by its content type: `application/x-www-form-urlencoded` is a form; anything else is
  * JSON if it parses as JSON, since senders mislabel it (curl's `-d` sends JSON as a form: a body of
- * that type which begins with `{` or `[` and parses as JSON is JSON). A body of too many values, or
- * nested too deep, is neither.
+ * that type which begins with `{` or `[` and parses as JSON is JSON). A body of too many values or
+ * names, or nested too deep, is neither.
+ *
+ * @param onSize told how many values are about to be made; where it throws, none are
  */
-export function parseBody(body: Uint8Array, contentType: string): ParsedBody {
+export function parseBody(
+  body: Uint8Array,
+  contentType: string,
+  onSize: (values: number) => void = () => {},
+): ParsedBody {
   if (body.length === 0) return { kind: "other" };
   // To look first and then decode takes a quarter of the time of a decoder that throws.
   if (!isUtf8(body)) return { kind: "other" };
   const text = utf8.decode(body);
   const isForm = isFormType(contentType);
-  const refused = whyBodyIsRefused(text, isForm);
-  if (refused !== undefined) return { kind: "other", refused };
+  const size = sizeOfBody(text, isForm);
+  if ("refused" in size) return { kind: "other", refused: size.refused };
+  onSize(size.values);
   if (!isForm || /^\s*[{[]/.test(text)) {
     try {
       return { kind: "json", value: JSON.parse(text) };

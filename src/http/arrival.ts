@@ -13,7 +13,7 @@ import type { Span } from "../telemetry/spans.ts";
 import type { PreparedTrigger, Refused } from "../trigger/prepare.ts";
 import { IN_ONE_PIECE_BYTES_MAX, type ReadBody } from "./body.ts";
 import type { Door } from "./door.ts";
-import { requestFacts, toLaunchRequest } from "./launch_request.ts";
+import { ArrivedRequest, requestFacts } from "./launch_request.ts";
 import { methodNotAllowed, problem, rejected, unavailable } from "./problem.ts";
 
 /** How many requests to one endpoint may be waiting for their answers, once they have arrived. */
@@ -99,13 +99,15 @@ async function arrive(
     if (isFull()) return unavailable(1);
     underWay.count++;
     try {
-      const sent = toLaunchRequest(request, read.bytes, {
+      using sent = new ArrivedRequest(request, read.bytes, {
         baseUrl: door.baseUrl(),
         remoteIp: peer.ip,
         receivedAt_ms,
+        values: door.values,
       });
       const { locked, trigger } = prepared;
       if (locked) return refuse(door, trigger.id, sent, locked);
+      // Awaited here: what the body was read as counts until it is answered.
       return await endpoint.answer(prepared, sent);
     } finally {
       underWay.count--;

@@ -12,6 +12,7 @@ import type { Store } from "../store/store.ts";
 import type { TriggerLog } from "../store/trigger_log.ts";
 import type { TriggerRegistry } from "../trigger/registry.ts";
 import type { BodyReader } from "./body.ts";
+import type { ParsedValues } from "./parsed_values.ts";
 import type { Peer } from "./peer.ts";
 
 /** The parts of the service that a sender's request meets. */
@@ -23,6 +24,7 @@ export interface Door {
   acceptor: Acceptor;
   worker: Worker;
   bodies: BodyReader;
+  values: ParsedValues;
   metrics: Pick<Metrics, "launch" | "refused">;
   /** The longest body of a launch, in bytes. */
   payloadBytesMax: number;

@@ -5,7 +5,9 @@
  */
 import { createHash } from "node:crypto";
 import { type LaunchRequest, parseBody, type ParsedBody } from "../conditions/request.ts";
+import { UnavailableError } from "../errors.ts";
 import type { RequestFacts } from "../store/trigger_log.ts";
+import type { ParsedValues } from "./parsed_values.ts";
 
 /** Headers whose values the trigger log shows: none of them carries a credential. */
 const SHOWN_HEADERS = new Set([
@@ -34,19 +36,15 @@ export interface ArrivalFacts {
   baseUrl: string;
   remoteIp: string;
   receivedAt_ms: number;
+  /** Where there has to be room for the values of its body. */
+  values: ParsedValues;
 }
 
-/** Makes a {@linkcode LaunchRequest} from a request whose body has been read. */
-export function toLaunchRequest(
-  request: Request,
-  body: Uint8Array,
-  facts: ArrivalFacts,
-): LaunchRequest {
-  return new ArrivedRequest(request, body, facts);
-}
-
-/** Its URL is read when it is first asked for, as the body is: most conditions look at neither. */
-class ArrivedRequest implements LaunchRequest {
+/**
+ * A request that has arrived, its body with it. Its URL is read when it is first asked for, as the body
+ * is: most conditions look at neither.
+ */
+export class ArrivedRequest implements LaunchRequest, Disposable {
   readonly method: string;
   readonly headers: Headers;
   readonly body: Uint8Array;
@@ -55,6 +53,8 @@ class ArrivedRequest implements LaunchRequest {
   evaluationLeft_ms?: number;
   readonly #request: Request;
   readonly #baseUrl: string;
+  readonly #room: ParsedValues;
+  #values = 0;
   #url: URL | undefined;
   #parsedBody: ParsedBody | undefined;
 
@@ -66,6 +66,7 @@ class ArrivedRequest implements LaunchRequest {
     this.receivedAt_ms = facts.receivedAt_ms;
     this.#request = request;
     this.#baseUrl = facts.baseUrl;
+    this.#room = facts.values;
   }
 
   get path(): string {
@@ -81,8 +82,25 @@ class ArrivedRequest implements LaunchRequest {
     return this.#baseUrl + this.path + this.#sentUrl.search;
   }
 
+  /** @throws {UnavailableError} when what other bodies hold leaves no room */
   parsedBody(): ParsedBody {
-    return this.#parsedBody ??= parseBody(this.body, this.headers.get("content-type") ?? "");
+    return this.#parsedBody ??= this.#parse();
+  }
+
+  /** Lets go of what its body was read as. */
+  [Symbol.dispose](): void {
+    this.#room.giveBack(this.#values);
+    this.#values = 0;
+    this.#parsedBody = undefined;
+  }
+
+  #parse(): ParsedBody {
+    return parseBody(this.body, this.headers.get("content-type") ?? "", (values) => {
+      if (!this.#room.take(values)) {
+        throw new UnavailableError("Cannot read a body: those under way hold too many values", 1);
+      }
+      this.#values = values;
+    });
   }
 
   get #sentUrl(): URL {

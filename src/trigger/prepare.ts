@@ -10,7 +10,7 @@ import type { Condition } from "../conditions/mod.ts";
 import { prepareConditions, type PreparedCondition } from "../conditions/prepare.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { secretEnd_ms, type SecretSetting } from "../conditions/secret.ts";
-import { messageOf } from "../errors.ts";
+import { messageOf, UnavailableError } from "../errors.ts";
 import { type Quota, smallestByPeriod } from "../runs/quotas.ts";
 import { prepareResponse, type Responder } from "./response.ts";
 import type { Trigger } from "./trigger.ts";
@@ -149,6 +149,8 @@ function checkOne(check: Check, request: LaunchRequest): ReturnType<Check> {
   }
 }
 
+/** @throws {UnavailableError} as it is: the same request may be checked a little later */
 function uncheckable(error: unknown): Refusal {
+  if (error instanceof UnavailableError) throw error;
   return { reason: `The condition could not be checked: ${messageOf(error)}` };
 }

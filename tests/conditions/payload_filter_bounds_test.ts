@@ -22,6 +22,7 @@ import {
 } from "./fixture.ts";
 
 const VALUES_MAX = 1_000_000;
+const NAMES_MAX = 100_000;
 /** What it may take to parse a body of as many values as are taken. */
 const ELAPSED_MS_MAX = 5000;
 const TIME = "it took longer than 1000 ms";
@@ -100,16 +101,23 @@ Deno.test("a map of the request looks through its keys for none that is no strin
 
 const parsed: { name: string; parts(): RequestParts }[] = [
   {
-    name: "a million keys",
+    name: "a million values",
+    parts: () => ({ body: `{"list":[${zeros(VALUES_MAX - 2).join()}]}` }),
+  },
+  {
+    name: "a hundred thousand names",
     parts: () => {
-      const members = zeros(VALUES_MAX - 2).map((_, i) => `"${i.toString(36)}aaaaaaaa":0`);
+      const members = zeros(NAMES_MAX).map((_, i) => `"${i.toString(36)}aaaaaaaa":0`);
       return { body: `{${members.join()}}` };
     },
   },
   {
-    name: "a million fields of a form",
-    parts: () =>
-      form(zeros(VALUES_MAX - 2).map((_, i) => `${i.toString(36)}aaaaaaaaaaa`).join("&")),
+    name: "a hundred thousand names, each of another object",
+    parts: () => ({ body: `[${zeros(NAMES_MAX).map((_, i) => `{"a${i}":0}`).join()}]` }),
+  },
+  {
+    name: "a hundred thousand fields of a form",
+    parts: () => form(zeros(NAMES_MAX).map((_, i) => `${i.toString(36)}aaaaaaaaaaa`).join("&")),
   },
 ];
 

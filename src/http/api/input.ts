@@ -4,7 +4,7 @@
  * @module
  */
 import type { Context } from "@hono/hono";
-import { whyBodyIsRefused } from "../../conditions/body_limits.ts";
+import { sizeOfBody } from "../../conditions/body_limits.ts";
 import { InvalidInputError, messageOf, UnavailableError } from "../../errors.ts";
 import type { BodyReader, ReadBody } from "../body.ts";
 
@@ -51,8 +51,8 @@ function bytesOf(read: ReadBody): Uint8Array {
 
 function parseJson(bytes: Uint8Array): unknown {
   const text = new TextDecoder().decode(bytes);
-  const tooMuch = whyBodyIsRefused(text, false);
-  if (tooMuch !== undefined) throw invalid(`Cannot read the body: ${tooMuch}`);
+  const size = sizeOfBody(text, false);
+  if ("refused" in size) throw invalid(`Cannot read the body: ${size.refused}`);
   try {
     return JSON.parse(text);
   } catch (error) {
