@@ -8,6 +8,7 @@ import { getLogger } from "@logtape/logtape";
 import { createApp } from "./http/app.ts";
 import { BODY_BYTES_MAX } from "./http/api/input.ts";
 import { BodyReader } from "./http/body.ts";
+import { Listener } from "./http/listener.ts";
 import { ParsedValues } from "./http/parsed_values.ts";
 import { peerOf } from "./http/peer.ts";
 import { closeParts, openParts, type Parts } from "./parts.ts";
@@ -32,18 +33,18 @@ export class Service {
   /** How the service is reached, without a slash at the end. */
   readonly url: string;
   readonly #parts: Parts;
-  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #listener: Listener;
   readonly #bodies: Bodies;
   #cleanup: Promise<CleanupReport> | undefined;
   #closed: Promise<void> | undefined;
 
   private constructor(
     parts: Parts,
-    { server, bodies }: { server: Deno.HttpServer<Deno.NetAddr>; bodies: Bodies },
+    { listener, bodies }: { listener: Listener; bodies: Bodies },
     url: string,
   ) {
     this.#parts = parts;
-    this.#server = server;
+    this.#listener = listener;
     this.#bodies = bodies;
     this.url = url;
   }
@@ -72,10 +73,10 @@ export class Service {
         senders: new BodyReader(),
         operators: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
       };
-      const server = listen(settings, parts, bodies);
-      const url = settings.publicUrl?.replace(/\/+$/, "") ?? ownUrl(settings, server.addr.port);
+      const listener = listen(settings, parts, bodies);
+      const url = settings.publicUrl?.replace(/\/+$/, "") ?? ownUrl(settings, listener.port);
       parts.baseUrl = url;
-      return new Service(parts, { server, bodies }, url);
+      return new Service(parts, { listener, bodies }, url);
     } catch (error) {
       await closeParts(parts, 0);
       throw error;
@@ -89,7 +90,7 @@ export class Service {
 
   /** The port it listens on. */
   get port(): number {
-    return this.#server.addr.port;
+    return this.#listener.port;
   }
 
   /** Takes over pending work that was left behind. Call it each minute. */
@@ -123,7 +124,7 @@ export class Service {
     const { closing, clock } = this.#parts;
     const until_ms = clock.steady() + deadline_ms;
     closing.abort();
-    await within(deadline_ms, this.#server.shutdown());
+    await within(deadline_ms, this.#listener.shutdown());
     for (const reader of Object.values(this.#bodies)) reader[Symbol.dispose]();
     await this.#endCleanup(until_ms - clock.steady());
     await closeParts(this.#parts, Math.max(0, until_ms - clock.steady()));
@@ -146,7 +147,7 @@ function listen(
   settings: ServiceSettings,
   parts: Parts,
   bodies: Bodies,
-): Deno.HttpServer<Deno.NetAddr> {
+): Listener {
   const { store, triggers, triggerLog, projects, engines, pipelines, worker, acceptor, exposure } =
     parts;
   const { closing, clock, metrics } = parts;
@@ -185,12 +186,13 @@ function listen(
     metrics,
     isReady: () => isReady(parts),
   });
-  const { host: hostname, port } = settings;
-  const options = { hostname, port, tcpBacklog: CONNECTIONS_WAITING_MAX, onListen() {} };
+  const { host: hostname, tls } = settings;
+  const options = { hostname, tcpBacklog: CONNECTIONS_WAITING_MAX, onListen() {} };
   const handler: Deno.ServeHandler<Deno.NetAddr> = (request, info) => app.fetch(request, info);
-  return settings.tls
-    ? Deno.serve({ ...options, ...settings.tls }, handler)
-    : Deno.serve(options, handler);
+  return new Listener(
+    (port) => Deno.serve({ ...options, ...tls, port }, handler),
+    settings.port,
+  );
 }
 
 async function isReady({ closing, store, worker, space }: Parts): Promise<boolean> {

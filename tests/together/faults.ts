@@ -4,6 +4,7 @@
  * @module
  */
 import "../faults/abuse_test.ts";
+import "../faults/open_files_test.ts";
 import "../faults/secrets_test.ts";
 import "../faults/short_test.ts";
 import "../faults/telemetry_test.ts";

@@ -10,6 +10,7 @@ import "../http/https_test.ts";
 import "../http/ip_allowlist_test.ts";
 import "../http/launch_test.ts";
 import "../http/metrics_test.ts";
+import "../http/parsed_values_test.ts";
 import "../http/payload_test.ts";
 import "../http/peer_test.ts";
 import "../http/pipeline_test.ts";

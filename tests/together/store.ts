@@ -18,6 +18,7 @@ import "../store/payloads_test.ts";
 import "../store/projects_test.ts";
 import "../store/reading_test.ts";
 import "../store/reads_test.ts";
+import "../store/record_test.ts";
 import "../store/runs_test.ts";
 import "../store/space_test.ts";
 import "../store/store_test.ts";
