@@ -1,7 +1,7 @@
 /** A body is read as what it is; none takes long or is nested deeper than what reads it can go. */
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import fc from "fast-check";
-import { whyBodyIsRefused } from "../../src/conditions/body_limits.ts";
+import { sizeOfBody } from "../../src/conditions/body_limits.ts";
 import { isFormType, mediaType, parseBody } from "../../src/conditions/request.ts";
 import { anyText, mutated, pieces } from "../arbitraries.ts";
 
@@ -12,6 +12,11 @@ const encode = (text: string) => new TextEncoder().encode(text);
 function depthOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
+
+function valuesIn(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 1;
+  return Object.values(value).reduce<number>((sum, inner) => sum + valuesIn(inner), 1);
 }
 
 /** JSON whose depth lies around the limit, with signs of JSON in its texts. */
@@ -31,8 +36,12 @@ Deno.test("JSON is read up to its depth of 64, and refused from there on", () =>
   fc.assert(fc.property(nested, fc.constantFrom(undefined, 1), (value, indent) => {
     const text = JSON.stringify(value, null, indent);
     const isDeep = depthOf(value) > DEPTH_MAX;
-    const why = whyBodyIsRefused(`\ufeff \n${text}`, false);
-    assertEquals(why, isDeep ? "it is nested too deep" : undefined);
+    const size = sizeOfBody(`\ufeff \n${text}`, false);
+    if ("refused" in size) assertEquals([isDeep, size.refused], [true, "it is nested too deep"]);
+    else {
+      const values = valuesIn(JSON.parse(text));
+      assert(!isDeep && size.values >= values && size.values <= 2 * values, text);
+    }
     const parsed = parseBody(encode(text), "application/json");
     if (isDeep) assertEquals(parsed, { kind: "other", refused: "it is nested too deep" });
     else assertEquals(parsed, { kind: "json", value: JSON.parse(text) });
