@@ -8,6 +8,7 @@ import { getLogger } from "@logtape/logtape";
 import { createApp } from "./http/app.ts";
 import { BODY_BYTES_MAX } from "./http/api/input.ts";
 import { BodyReader } from "./http/body.ts";
+import { listenError } from "./http/listen_error.ts";
 import { Listener } from "./http/listener.ts";
 import { ParsedValues } from "./http/parsed_values.ts";
 import { peerOf } from "./http/peer.ts";
@@ -189,10 +190,14 @@ function listen(
   const { host: hostname, tls } = settings;
   const options = { hostname, tcpBacklog: CONNECTIONS_WAITING_MAX, onListen() {} };
   const handler: Deno.ServeHandler<Deno.NetAddr> = (request, info) => app.fetch(request, info);
-  return new Listener(
-    (port) => Deno.serve({ ...options, ...tls, port }, handler),
-    settings.port,
-  );
+  try {
+    return new Listener(
+      (port) => Deno.serve({ ...options, ...tls, port }, handler),
+      settings.port,
+    );
+  } catch (error) {
+    throw listenError(error, settings);
+  }
 }
 
 async function isReady({ closing, store, worker, space }: Parts): Promise<boolean> {

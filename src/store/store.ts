@@ -4,7 +4,7 @@
  * @module
  */
 import { join } from "node:path";
-import { ConflictError } from "../errors.ts";
+import { ConflictError, InvalidInputError, messageOf } from "../errors.ts";
 import { pause } from "../pause.ts";
 import { Committer, type CommitterEvents } from "./committer.ts";
 import { DATABASE_FILE, holdOnlyExpiring, makeDatabaseFile } from "./database_file.ts";
@@ -50,15 +50,16 @@ export interface OpenStoreOptions {
  * frees when the process ends in whatever way.
  *
  * @throws {ConflictError} when another process has the folder, or this version cannot read its format
+ * @throws {InvalidInputError} when it can be no data folder
  */
 export async function openStore(folder: string, options: OpenStoreOptions = {}): Promise<Store> {
-  await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
+  await Deno.mkdir(folder, { recursive: true, mode: 0o700 }).catch(unusable(folder));
   const lock = await lockDataFolder(folder);
   let kv: Deno.Kv | undefined;
   try {
     const path = join(folder, DATABASE_FILE);
-    await makeDatabaseFile(path);
-    kv = await Deno.openKv(path);
+    await makeDatabaseFile(path).catch(unusable(folder));
+    kv = await Deno.openKv(path).catch(unusable(folder));
     await prepareFormat(kv, folder, options.keepFormat ?? false);
   } catch (error) {
     kv?.close();
@@ -104,9 +105,11 @@ class OpenStore implements Store {
  * Locks a data folder that is there. It is free again when the file is closed.
  *
  * @throws {ConflictError} when another process has it
+ * @throws {InvalidInputError} when nothing can be written to it
  */
 export async function lockDataFolder(folder: string): Promise<Deno.FsFile> {
-  const file = await Deno.open(join(folder, LOCK_FILE), { create: true, write: true, mode: 0o600 });
+  const file = await Deno.open(join(folder, LOCK_FILE), { create: true, write: true, mode: 0o600 })
+    .catch(unusable(folder));
   const until_ms = performance.now() + LOCK_PATIENCE_MS;
   for (;;) {
     if (await file.tryLock(true)) return file;
@@ -118,6 +121,21 @@ export async function lockDataFolder(folder: string): Promise<Deno.FsFile> {
     `Cannot open the data folder ${folder}: another Hooklaunch process is using it. ` +
       "Stop that one, or name another folder with --data",
   );
+}
+
+/** What it means when a data folder, or what must be in it, cannot be made or opened. */
+function unusable(folder: string): (error: unknown) => never {
+  return (error) => {
+    // Deno keeps programs out of /proc and its like, whatever else they are allowed.
+    const why = error instanceof Deno.errors.NotCapable
+      ? "Deno does not allow to write there"
+      : messageOf(error);
+    throw new InvalidInputError("--data", [{
+      pointer: "",
+      detail: `Expected a folder that is there or can be made, and written to, ` +
+        `found "${folder}": ${why}`,
+    }]);
+  };
 }
 
 async function prepareFormat(kv: Deno.Kv, folder: string, keepFormat: boolean): Promise<void> {

@@ -39,6 +39,21 @@ async function configured(
   return { folder, config, args };
 }
 
+/** A certificate and its key, as the tests of HTTPS have them, the key of no certificate, and nothing. */
+async function pemFiles(folder: string) {
+  const at = (name: string) => new URL(`../http/${name}`, import.meta.url).pathname;
+  const algorithm = { name: "ECDSA", namedCurve: "P-256" };
+  const { privateKey } = await crypto.subtle.generateKey(algorithm, true, ["sign"]);
+  const other = new Uint8Array(await crypto.subtle.exportKey("pkcs8", privateKey)).toBase64();
+  const [otherKey, empty] = [`${folder}/other_key.pem`, `${folder}/empty.pem`];
+  await Deno.writeTextFile(
+    otherKey,
+    `-----BEGIN PRIVATE KEY-----\n${other}\n-----END PRIVATE KEY-----\n`,
+  );
+  await Deno.writeTextFile(empty, "");
+  return { cert: at("localhost_cert.pem"), key: at("localhost_key.pem"), otherKey, empty };
+}
+
 Deno.test("serve applies its configuration, listens, and stops with 0 on SIGTERM and SIGINT", async (t) => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     await t.step(signal, async () => {
@@ -147,6 +162,9 @@ Deno.test("applying the same configuration again changes nothing", async () => {
 Deno.test("serve refuses what cannot work, says why, and ends with 1", async (t) => {
   const { folder, config, args } = await configured();
   await using _folder = folder;
+  await Deno.mkdir(`${folder.path}/odd/hooklaunch.kv`, { recursive: true });
+  using busy = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const pem = await pemFiles(folder.path);
   const cases: [name: string, args: string[], env: Record<string, string>, says: RegExp][] = [
     ["port", ["serve", "--port", "http"], {}, /whole number from 0 to 65535/],
     ["unknown flag", ["serve", "--prot", "1"], {}, /unknown option '--prot'.*--port/s],
@@ -158,6 +176,70 @@ Deno.test("serve refuses what cannot work, says why, and ends with 1", async (t)
       ["serve", "--tls-cert", "x.pem", "--tls-key", "y.pem"],
       {},
       /Cannot read x.pem/,
+    ],
+    [
+      "no certificate in the file",
+      [...args, "--tls-cert", pem.key, "--tls-key", pem.key],
+      {},
+      /--tls-cert: .*Expected a file with certificates in PEM/,
+    ],
+    [
+      "no key in the file",
+      [...args, "--tls-cert", pem.cert, "--tls-key", pem.cert],
+      {},
+      /--tls-key: .*Expected a file with a private key in PEM/,
+    ],
+    [
+      "an empty key",
+      [...args, "--tls-cert", pem.cert, "--tls-key", pem.empty],
+      {},
+      /--tls-key: .*Expected a file with a private key in PEM/,
+    ],
+    [
+      "the key of another certificate",
+      [...args, "--tls-cert", pem.cert, "--tls-key", pem.otherKey],
+      {},
+      /--tls-key: .*Expected the private key of --tls-cert, found that of another/,
+    ],
+    [
+      "port in use",
+      [...args, "--port", String(busy.addr.port)],
+      {},
+      /--port: .*free on 127\.0\.0\.1, found \d+, which another process listens on/,
+    ],
+    [
+      "unknown host",
+      ["serve", "--host", "nowhere.invalid"],
+      {},
+      /--host: .*address of this machine.*found "nowhere.invalid"/,
+    ],
+    [
+      "malformed host",
+      ["serve", "--host", "http://127.0.0.1"],
+      {},
+      /--host: .*address of this machine.*found "http:\/\/127.0.0.1"/,
+    ],
+    [
+      "another machine's address",
+      // Of those for documentation, RFC 5737.
+      ["serve", "--host", "192.0.2.1"],
+      {},
+      /--host: .*address of this machine.*found "192.0.2.1"/,
+    ],
+    ["a file as data", ["serve", "--data", config], {}, /--data: .*folder.*hooklaunch.yaml"/],
+    ["data below a file", ["serve", "--data", `${config}/x`], {}, /--data: .*folder.*yaml\/x"/],
+    ["empty data", ["serve", "--data", ""], {}, /--data: .*folder.*found ""/],
+    [
+      "data where nobody may write",
+      ["serve", "--data", "/proc/hooklaunch"],
+      {},
+      /--data: .*folder.*found "\/proc\/hooklaunch"/,
+    ],
+    [
+      "a database that is a folder",
+      ["serve", "--data", `${folder.path}/odd`],
+      {},
+      /--data: .*folder.*\/odd"/,
     ],
     ["proxy", ["serve", "--trusted-proxy", "10.0.0.0/33"], {}, /found "10.0.0.0\/33"/],
     ["short token", ["serve"], { HOOKLAUNCH_ADMIN_TOKEN: "short" }, /HOOKLAUNCH_ADMIN_TOKEN.*16/],

@@ -1,0 +1,64 @@
+/**
+ * Why the service cannot listen, as its operator reads it: by the setting that is wrong.
+ *
+ * @module
+ */
+import { InvalidInputError, messageOf } from "../errors.ts";
+import type { ServiceSettings } from "../settings.ts";
+
+/** The settings that say where and how the service listens. */
+export type ListenSettings = Pick<ServiceSettings, "host" | "port" | "tls">;
+
+/** Makes of what was thrown when the service began to listen an error that names the setting. */
+export function listenError(error: unknown, settings: ListenSettings): InvalidInputError {
+  const [setting, detail] = explain(error, settings);
+  return new InvalidInputError(setting, [{ pointer: "", detail }]);
+}
+
+function explain(
+  error: unknown,
+  { host, port, tls }: ListenSettings,
+): [setting: string, detail: string] {
+  const message = messageOf(error);
+  if (error instanceof Deno.errors.AddrInUse) {
+    return [
+      "--port",
+      `Expected a port that is free on ${host}, found ${port}, which another process listens on`,
+    ];
+  }
+  if (error instanceof Deno.errors.PermissionDenied) {
+    return ["--port", `Expected a port that this user may listen on, found ${port}: ${message}`];
+  }
+  // Only errors of the system have a code; that a name is unknown or malformed comes without one.
+  const isOfAddress = error instanceof URIError || /lookup/.test(message) ||
+    (error instanceof Error && "code" in error && error.code !== undefined);
+  if (tls === undefined || isOfAddress) {
+    return [
+      "--host",
+      `Expected an address of this machine, or a name of one, found "${host}": ${message}`,
+    ];
+  }
+  return explainTls(message, tls);
+}
+
+function explainTls(
+  message: string,
+  { cert, key }: { cert: string; key: string },
+): [setting: string, detail: string] {
+  if (cert === "" || /no certificates/i.test(message)) {
+    return ["--tls-cert", "Expected a file with certificates in PEM, found none in it"];
+  }
+  if (key === "" || /no keys/i.test(message)) {
+    return [
+      "--tls-key",
+      "Expected a file with a private key in PEM, without a password, found none in it",
+    ];
+  }
+  if (/KeyMismatch/.test(message)) {
+    return ["--tls-key", "Expected the private key of --tls-cert, found that of another one"];
+  }
+  return [
+    "--tls-cert and --tls-key",
+    `Expected a certificate and its private key, found what cannot be used: ${message}`,
+  ];
+}
