@@ -23,6 +23,17 @@ export function isPassing(error: unknown): boolean {
   return error instanceof ApiError && (error.status === undefined || error.status >= 500);
 }
 
+/** What it means that `fetch` has failed: why is said by the cause of what it throws. */
+export function unreachable(url: string, error: unknown): ApiError {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  // The URL and the step at which it failed begin it.
+  const why = messageOf(cause).replace(/^error sending request .*?: client error \(\w+\): /, "");
+  const advice = why.includes("UnknownIssuer")
+    ? ". Its certificate is not trusted: DENO_CERT=ca.pem names a file with an authority to trust"
+    : "";
+  return new ApiError(`Cannot reach the service at ${new URL(url).origin}: ${why}${advice}`);
+}
+
 /** What is needed to talk to a service. */
 export interface ApiAccess {
   /** How the service is reached, such as `https://hooks.example.com`. */
@@ -120,7 +131,7 @@ export class ApiClient {
       redirect: "error",
       signal,
     }).catch((error) => {
-      throw new ApiError(`Cannot reach the service at ${url.origin}: ${messageOf(error)}`);
+      throw unreachable(url.href, error);
     });
     if (answer.ok) return answer;
     throw failure(answer.status, await answer.text().catch(() => ""));
@@ -136,5 +147,8 @@ function failure(status: number, text: string): HooklaunchError {
   }
   if (details.errors) return new InvalidInputError("what was sent", details.errors);
   const said = details.detail ?? text.slice(0, 200);
-  return new ApiError(`The service answered ${status}: ${said}`, status);
+  const advice = said.startsWith("HTTPS is required")
+    ? ". Where it has a public https address, --url or HOOKLAUNCH_URL can name that"
+    : "";
+  return new ApiError(`The service answered ${status}: ${said}${advice}`, status);
 }

@@ -5,6 +5,7 @@
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import process from "node:process";
+import { isBaseUrl } from "../base_url.ts";
 import { InvalidInputError } from "../errors.ts";
 import { isId } from "../ids.ts";
 
@@ -62,7 +63,16 @@ export function environment(name: string): string | undefined {
 
 /** Adds the option that says how to reach a running service. */
 export function apiOptions(command: Command): Command {
-  return command.addOption(option("--url <url>", "the service").default("http://127.0.0.1:8000"));
+  return command.addOption(
+    option("--url <url>", "the service").argParser(serviceUrl).default("http://127.0.0.1:8000"),
+  );
+}
+
+function serviceUrl(text: string): string {
+  if (isBaseUrl(text)) return text;
+  throw new InvalidArgumentError(
+    `Expected a URL such as https://hooks.example.com, found "${text}".`,
+  );
 }
 
 /**

@@ -7,7 +7,7 @@
 import type { Command } from "commander";
 import type { SignedResult, TestResult } from "../http/api/try_out.ts";
 import { InvalidInputError, messageOf } from "../errors.ts";
-import { ApiClient, ApiError } from "./api_client.ts";
+import { ApiClient, unreachable } from "./api_client.ts";
 import { apiOptions, operatorToken } from "./options.ts";
 import { findTrigger } from "./trigger.ts";
 import { typeByExtension } from "@std/media-types";
@@ -63,7 +63,7 @@ async function send(
     redirect: "error",
     signal: AbortSignal.timeout(TIMEOUT_MS),
   }).catch((error) => {
-    throw new ApiError(`Cannot reach the service at ${options.url}: ${messageOf(error)}`);
+    throw unreachable(url, error);
   });
   const text = await answer.text();
   console.log(`${answer.status} ${text}`);

@@ -69,6 +69,13 @@ Deno.test("apply says what is wrong: in the file, with the service, with the tok
       /\/triggers\/0\/project: line 1, column 23: .*found "fils"/,
     ],
     [
+      "no scheme",
+      good,
+      "localhost:18100",
+      token,
+      /--url.*Expected a URL such as https:\/\/hooks.example.com, found "localhost:18100"/,
+    ],
+    [
       "nobody there",
       good,
       "http://127.0.0.1:9",
@@ -92,4 +99,10 @@ Deno.test("apply says what is wrong: in the file, with the service, with the tok
       assertMatch(printed, says);
     });
   }
+  await t.step("no scheme in the variable", async () => {
+    const env = { ...token, HOOKLAUNCH_URL: "hooks.example.com" };
+    const { code, printed } = await run(["apply", file], env);
+    assertEquals(code, 1, printed);
+    assertMatch(printed, /HOOKLAUNCH_URL.*Expected a URL such as .*, found "hooks.example.com"/);
+  });
 });

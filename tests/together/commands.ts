@@ -3,6 +3,7 @@
  *
  * @module
  */
+import "../commands/api_client_test.ts";
 import "../commands/apply_test.ts";
 import "../commands/demo_test.ts";
 import "../commands/pipeline_test.ts";

@@ -1,0 +1,49 @@
+/** What the command line says when there is no answer, or one that more can be said of. */
+import { assertRejects } from "@std/assert";
+import { ApiClient, ApiError } from "../../src/commands/api_client.ts";
+import { ADMIN_TOKEN, startService } from "../data.ts";
+
+const pem = (name: string) =>
+  Deno.readTextFileSync(new URL(`../http/localhost_${name}.pem`, import.meta.url));
+
+/** Asks a service and expects that it fails and says this. */
+async function expectFailure(url: string, says: string): Promise<void> {
+  const api = new ApiClient({ url, token: ADMIN_TOKEN });
+  await assertRejects(() => api.request("GET", "triggers/"), ApiError, says);
+}
+
+Deno.test("a service that cannot be reached: why", async (t) => {
+  await t.step("nobody listens", async () => {
+    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const { port } = listener.addr;
+    listener.close();
+    const url = `http://127.0.0.1:${port}`;
+    await expectFailure(url, `Cannot reach the service at ${url}: tcp connect error: Connection`);
+  });
+  await t.step("an unknown name", async () => {
+    const url = "http://nowhere.invalid";
+    await expectFailure(url, `Cannot reach the service at ${url}: dns error: failed to lookup`);
+  });
+  await t.step("a certificate that is not trusted", async () => {
+    const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+    const tls = { cert: pem("cert"), key: pem("key") };
+    await using server = Deno.serve({ ...options, ...tls }, () => new Response());
+    await expectFailure(
+      `https://localhost:${server.addr.port}`,
+      "UnknownIssuer. Its certificate is not trusted: DENO_CERT=ca.pem names",
+    );
+  });
+});
+
+Deno.test("a service that wants HTTPS can be reached by its public address", async () => {
+  await using service = await startService();
+  const { Service } = await import("../../src/service.ts");
+  const { settings, clock, env } = service.service.parts;
+  await service.service.close(0);
+  const strict = await Service.start({ ...settings, dev: false }, { clock, env });
+  try {
+    await expectFailure(strict.url, "address, --url or HOOKLAUNCH_URL can name that");
+  } finally {
+    await strict.close(0);
+  }
+});
