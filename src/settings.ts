@@ -4,6 +4,7 @@
  * @module
  */
 import { isAddressRange, isLoopback } from "./addresses.ts";
+import { isBaseUrl } from "./base_url.ts";
 import type { Clock } from "./clock.ts";
 import { InvalidInputError } from "./errors.ts";
 
@@ -69,7 +70,11 @@ export function checkSettings(settings: ServiceSettings): void {
       `Expected an IP address or a range such as 10.0.0.0/8, found "${range}"`,
     );
   }
-  if (publicUrl !== undefined && !/^https?:$/.test(URL.parse(publicUrl)?.protocol ?? "")) {
-    fail("--public-url", `Expected a URL such as https://hooks.example.com, found "${publicUrl}"`);
+  if (publicUrl !== undefined && !isBaseUrl(publicUrl)) {
+    fail(
+      "--public-url",
+      "Expected a URL such as https://hooks.example.com, without a query, a fragment or a " +
+        `password, found "${publicUrl}"`,
+    );
   }
 }

@@ -242,6 +242,18 @@ Deno.test("serve refuses what cannot work, says why, and ends with 1", async (t)
       /--data: .*folder.*\/odd"/,
     ],
     ["proxy", ["serve", "--trusted-proxy", "10.0.0.0/33"], {}, /found "10.0.0.0\/33"/],
+    ...[
+      "hooks.example.com",
+      "https://h.example/?a",
+      "https://h.example/#a",
+      "https://a:b@h.example",
+    ]
+      .map((url): typeof cases[number] => [
+        `public URL ${url}`,
+        ["serve", "--public-url", url],
+        {},
+        /--public-url: .*Expected a URL such as https:\/\/hooks.example.com, without a query/,
+      ]),
     ["short token", ["serve"], { HOOKLAUNCH_ADMIN_TOKEN: "short" }, /HOOKLAUNCH_ADMIN_TOKEN.*16/],
     ["bad key", [...args], { HOOKLAUNCH_SECRET_KEY: "abc" }, /32 bytes.*openssl rand/],
     ["remote KV", ["serve", "--kv", "https://kv.example.com"], {}, /not available in this version/],
