@@ -107,8 +107,8 @@ async function setUp(folder: string, port: number, example: Example): Promise<St
   const env = (name: string) => name === "DEMO_SECRET" ? secret : environment(name);
   const document = parseConfig(example.config, join(folder, "hooklaunch.yaml"));
   const surroundings = { clock: systemClock, env };
-  const service = await Service.start(settings, surroundings, async ({ store, triggers }) => {
-    await applyConfig(document, localTarget(store, triggers));
+  const service = await Service.start(settings, surroundings, async (parts) => {
+    await applyConfig(document, localTarget(parts));
   });
   const { triggers: [trigger] } = await service.parts.triggers.list({ limit: 1 });
   if (trigger === undefined) throw new DemoError("The demo's trigger is not there");

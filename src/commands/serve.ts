@@ -113,19 +113,27 @@ async function serve(options: ServeOptions): Promise<void> {
   // Who reads that it listens may send a signal at once.
   const stopped = runUntilStopped(service);
   announce(service, options);
-  await Promise.all([stopped, warnOfLockedSecrets(service.parts)]);
+  await Promise.all([stopped, warnOfUnusableSecrets(service.parts)]);
   // A client that does not read what it asked for would keep the process alive.
   Deno.unrefTimer(setTimeout(() => Deno.exit(), EXIT_MS));
 }
 
-async function warnOfLockedSecrets({ triggers }: Parts): Promise<void> {
+async function warnOfUnusableSecrets({ triggers }: Parts): Promise<void> {
   try {
     const counted = await triggers.countLocked();
-    if (counted === "none" || counted.locked === 0) return;
+    if (counted !== "none" && counted.locked > 0) {
+      log.warn(
+        "{locked} of {total} triggers refuse every request: their secrets cannot be decrypted with " +
+          "this key. Start with the key that they were stored with, or give them anew",
+        { ...counted },
+      );
+    }
+    const { places, ...found } = await triggers.countMissing();
+    if (found.missing === 0) return;
     log.warn(
-      "{locked} of {total} triggers refuse every request: their secrets cannot be decrypted with " +
-        "this key. Start with the key that they were stored with, or give them anew",
-      { ...counted },
+      "{missing} of {total} triggers refuse what is signed with secrets that are missing: their " +
+        "environment variables are not set, or empty: {places}",
+      { ...found, places: places.join(", ") },
     );
   } catch (error) {
     log.error("Cannot look through the triggers' secrets: {error}", { error });

@@ -6,7 +6,6 @@
  */
 import { InvalidInputError, type Problem } from "../errors.ts";
 import type { Project } from "../store/projects.ts";
-import { triggerWarnings } from "../trigger/review.ts";
 import type { Trigger, TriggerSettings } from "../trigger/trigger.ts";
 import type { ConfigDocument } from "./document.ts";
 
@@ -21,8 +20,8 @@ export interface ApplyTarget {
   updateTrigger(id: string, settings: TriggerSettings): Promise<ShownTrigger>;
 }
 
-/** A trigger as the API shows it. */
-export type ShownTrigger = Trigger & { url?: string };
+/** A trigger as the API shows it. Its warnings are the service's, which alone knows its environment. */
+export type ShownTrigger = Trigger & { url?: string; warnings: Problem[] };
 
 /** What was done with one project or trigger. */
 export interface Applied {
@@ -83,7 +82,7 @@ async function applyTrigger(
     kind: "trigger",
     name: after.name,
     outcome,
-    warnings: triggerWarnings(settings),
+    warnings: after.warnings,
     ...(after.url === undefined ? {} : { launchUrl: after.url }),
   };
 }

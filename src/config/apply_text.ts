@@ -3,11 +3,9 @@
  *
  * @module
  */
-import type { Store } from "../store/store.ts";
-import type { TriggerRegistry } from "../trigger/registry.ts";
 import { type Applied, applyConfig } from "./apply.ts";
 import { parseConfig } from "./document.ts";
-import { localTarget } from "./local_target.ts";
+import { type LocalService, localTarget } from "./local_target.ts";
 
 /**
  * Applies the text of a configuration file.
@@ -18,7 +16,7 @@ import { localTarget } from "./local_target.ts";
 export async function applyText(
   text: string,
   path: string,
-  { store, triggers }: { store: Store; triggers: TriggerRegistry },
+  service: LocalService,
 ): Promise<Applied[]> {
-  return await applyConfig(parseConfig(text, path), localTarget(store, triggers));
+  return await applyConfig(parseConfig(text, path), localTarget(service));
 }

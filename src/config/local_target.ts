@@ -6,13 +6,26 @@
 import { listProjects, putProject } from "../store/projects.ts";
 import type { Store } from "../store/store.ts";
 import type { TriggerRegistry } from "../trigger/registry.ts";
+import { triggerWarnings } from "../trigger/review.ts";
 import type { Trigger } from "../trigger/trigger.ts";
-import type { ApplyTarget } from "./apply.ts";
+import type { ApplyTarget, ShownTrigger } from "./apply.ts";
 
 const PAGE_SIZE = 500;
 
+/** The parts of a service that a file is applied to. */
+export interface LocalService {
+  store: Store;
+  triggers: TriggerRegistry;
+  /** Reads an environment variable, for secrets written as `{env:NAME}`. */
+  env(name: string): string | undefined;
+}
+
 /** The database as a target of {@linkcode applyConfig}. */
-export function localTarget(store: Store, registry: TriggerRegistry): ApplyTarget {
+export function localTarget({ store, triggers, env }: LocalService): ApplyTarget {
+  const show = (trigger: Trigger): ShownTrigger => ({
+    ...trigger,
+    warnings: triggerWarnings(trigger, (name) => env(name)),
+  });
   return {
     projects: () => listProjects(store),
     putProject: (project) => putProject(store, project),
@@ -20,13 +33,13 @@ export function localTarget(store: Store, registry: TriggerRegistry): ApplyTarge
       const all: Trigger[] = [];
       let after: string | undefined;
       do {
-        const page = await registry.list({ limit: PAGE_SIZE, ...(after ? { after } : {}) });
+        const page = await triggers.list({ limit: PAGE_SIZE, ...(after ? { after } : {}) });
         all.push(...page.triggers);
         after = page.next;
       } while (after !== undefined);
       return all;
     },
-    createTrigger: (settings) => registry.create(settings),
-    updateTrigger: (id, settings) => registry.update(id, () => settings),
+    createTrigger: async (settings) => show(await triggers.create(settings)),
+    updateTrigger: async (id, settings) => show(await triggers.update(id, () => settings)),
   };
 }

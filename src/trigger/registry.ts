@@ -33,17 +33,29 @@ import {
   unmaskSecrets,
 } from "./secrets.ts";
 import type { Trigger, TriggerSettings } from "./trigger.ts";
+import { missingVariables } from "./variables.ts";
 
 /** How many prepared triggers are kept in memory; the longest unused goes first. */
 const PREPARED_MAX = 20_000;
 /** How many triggers are read at once where all are looked at. */
 const PAGE_SIZE = 100;
+/** How many secrets that are missing are told of one by one. */
+const PLACES_MAX = 20;
 
 /** What a registry works with. */
 export interface RegistryParts {
   store: Store;
   secrets: SecretBox;
   context: ConditionEnvironment;
+}
+
+/** The triggers with secrets in environment variables that are not set, or empty. */
+export interface MissingSecrets {
+  /** How many triggers have such secrets. */
+  missing: number;
+  total: number;
+  /** The trigger, the place and the variable of some of them. */
+  places: string[];
 }
 
 /** How a page is read. */
@@ -155,6 +167,29 @@ export class TriggerRegistry {
     const key = keys.noneLocked();
     await store.committer.write([locked > 0 ? { key } : { key, value: secrets.fingerprint }]);
     return { locked, total };
+  }
+
+  /**
+   * Counts the triggers, and those among them with secrets in environment variables that are not set, or
+   * empty. They are looked at anew each time, since nothing tells that the environment is another one. It
+   * rests after each page: launches come first.
+   */
+  async countMissing(): Promise<MissingSecrets> {
+    const { env, signal } = this.#parts.context;
+    const counted: MissingSecrets = { missing: 0, total: 0, places: [] };
+    for await (const { name, settings } of this.#all(thenRest)) {
+      if (signal.aborted) break;
+      const found = missingVariables(settings, (variable) => env(variable));
+      counted.total++;
+      if (found.length === 0) continue;
+      counted.missing++;
+      for (const { pointer, variable } of found) {
+        if (counted.places.length < PLACES_MAX) {
+          counted.places.push(`${name} ${pointer} ${variable}`);
+        }
+      }
+    }
+    return counted;
   }
 
   /**

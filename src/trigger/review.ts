@@ -7,6 +7,7 @@ import { reviewConditions } from "../conditions/mod.ts";
 import { conditionWarnings } from "../conditions/warnings.ts";
 import { InvalidInputError, type Problem } from "../errors.ts";
 import type { TriggerSettings } from "./trigger.ts";
+import { missingVariables } from "./variables.ts";
 
 /** The types of condition that prove who the sender is. */
 const AUTHENTICATING: readonly string[] = ["static_token", "hmac", "signature", "jwt"];
@@ -25,12 +26,24 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
   );
 }
 
-/** What a trigger's owner should know of its conditions, though they can work. */
-export function triggerWarnings({ conditions }: Pick<TriggerSettings, "conditions">): Problem[] {
+/**
+ * What a trigger's owner should know of its conditions, though they can work.
+ *
+ * @param env reads an environment variable of the service
+ */
+export function triggerWarnings(
+  { conditions }: Pick<TriggerSettings, "conditions">,
+  env: (name: string) => string | undefined,
+): Problem[] {
   const warnings = conditionWarnings(conditions).map(({ pointer, detail }) => ({
     pointer: `/conditions${pointer}`,
     detail,
   }));
+  for (const { pointer, variable } of missingVariables({ conditions }, env)) {
+    const detail =
+      `Matches nothing: the service's environment variable ${variable} is not set, or empty`;
+    warnings.push({ pointer, detail });
+  }
   if (conditions.some(({ type }) => AUTHENTICATING.includes(type))) return warnings;
   const detail = "Nothing proves who the sender is: whoever knows the URL can launch";
   return [...warnings, { pointer: "/conditions", detail }];

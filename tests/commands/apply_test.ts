@@ -1,5 +1,5 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { ADMIN_TOKEN, startService } from "../data.ts";
+import { ADMIN_TOKEN, HMAC_CONDITION, startService } from "../data.ts";
 import { run } from "./process.ts";
 
 Deno.test("apply brings a running service up to date, and the next request sees it", async () => {
@@ -38,6 +38,26 @@ triggers:
   assertMatch((await apply()).printed, /project more: unchanged\ntrigger hello: updated {2}/);
   assertEquals(await launch(), 400);
   assertMatch((await apply()).printed, /trigger hello: unchanged {2}/);
+});
+
+Deno.test("apply warns of variables that the service does not have, whatever its own environment", async () => {
+  await using service = await startService({ env: { HOOKLAUNCH_TEST_SET: "x" } });
+  const file = `${service.folder}/variables.yaml`;
+  const secrets = ["{env:HOOKLAUNCH_TEST_SET}", "{env:HOOKLAUNCH_TEST_UNSET}"];
+  const conditions = [{ ...HMAC_CONDITION, secrets }];
+  const actions = [{ type: "run_execution", step: "echo" }];
+  const triggers = [{ name: "hello", project: "files", conditions, actions }];
+  await Deno.writeTextFile(file, JSON.stringify({ triggers }));
+  const env = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN, HOOKLAUNCH_TEST_UNSET: "x" };
+  for (const outcome of ["created", "unchanged"]) {
+    const { code, printed } = await run(["apply", file, "--url", service.url], env);
+    assertEquals(code, 0, printed);
+    assertStringIncludes(printed, `trigger hello: ${outcome}`);
+    assertEquals(printed.split("\n").filter((line) => line.includes("warning")), [
+      "  warning: /conditions/0/secrets/1: Matches nothing: the service's environment variable " +
+      "HOOKLAUNCH_TEST_UNSET is not set, or empty",
+    ]);
+  }
 });
 
 Deno.test("apply says what is wrong: in the file, with the service, with the token", async (t) => {

@@ -340,6 +340,29 @@ Deno.test("with another key than before, it says how many triggers cannot be lau
   assertEquals((await second.end()).code, 0);
 });
 
+Deno.test("secrets in variables that are not set are told at the start, by trigger, place and name", async () => {
+  const { folder, args } = await configured([{
+    name: "t",
+    project: "p",
+    conditions: [{ ...HMAC_CONDITION, secrets: ["{env:HOOKLAUNCH_TEST_UNSET}"] }],
+    actions: [{ type: "run_execution", step: "s" }],
+  }]);
+  await using _ = folder;
+  const place = "/conditions/0/secrets/0";
+  for (
+    const [start, says] of [
+      [args, `trigger t: ${place}: Matches nothing: `],
+      [args.toSpliced(5, 2), `1 of 1 triggers refuse what is signed with secrets that are missing`],
+    ] as const
+  ) {
+    await using service = hooklaunch([...start], { HOOKLAUNCH_ADMIN_TOKEN: TOKEN });
+    await service.expect(new RegExp(`: t ${place} HOOKLAUNCH_TEST_UNSET`));
+    assertStringIncludes(service.printed(), says);
+    service.child.kill("SIGTERM");
+    assertEquals((await service.end()).code, 0);
+  }
+});
+
 Deno.test("help says what there is", async () => {
   const { code, printed } = await run(["--help"]);
   assertEquals(code, 0);

@@ -463,6 +463,30 @@ Deno.test("all triggers are looked at once for each set of keys, and each time w
   assertEquals(await count(key), { locked: 1, total: 1 });
 });
 
+Deno.test("secrets in variables that are not set are found at each look, with trigger, place and name", async () => {
+  await using store = await storeInMemory();
+  const environment: Record<string, string> = { HERE: "x", EMPTY: "" };
+  const context = {
+    clock: new TestClock(),
+    env: (name: string) => environment[name],
+    signal: new AbortController().signal,
+  };
+  const triggers = await openRegistry(store, { context });
+  const until = "2040-01-01T00:00:00Z";
+  const secrets = ["{env:HERE}", { secret: "{env:GONE}", until }];
+  await triggers.create(written({ conditions: [TOKEN, { ...HMAC, secrets }] }));
+  const other = { ...TOKEN, secrets: ["{env:EMPTY}"] };
+  await triggers.create(written({ name: "other", conditions: [other] }));
+  await triggers.create(written({ name: "third", conditions: [TOKEN] }));
+  assertEquals(await triggers.countMissing(), {
+    missing: 2,
+    total: 3,
+    places: ["retrain /conditions/1/secrets/1/secret GONE", "other /conditions/0/secrets/0 EMPTY"],
+  });
+  Object.assign(environment, { EMPTY: "x", GONE: "x" });
+  assertEquals(await triggers.countMissing(), { missing: 0, total: 3, places: [] });
+});
+
 Deno.test("the key cannot be changed while a secret is locked, and nothing is lost by trying", async () => {
   await using store = await storeInMemory();
   const before = await openRegistry(store);

@@ -19,11 +19,11 @@ const READ_ONLY = ["url", "warnings", "created_at", "updated_at"];
 
 /** The routes below `/api/v0/triggers`. */
 export function triggerRoutes(operator: Operator): Hono {
-  const { triggers, store, triggerLog, worker, baseUrl } = operator;
+  const { triggers, store, triggerLog, worker, env, baseUrl } = operator;
   const show = (trigger: Trigger) => ({
     ...trigger,
     url: `${baseUrl()}/api/v0/launch/${trigger.id}/`,
-    warnings: triggerWarnings(trigger),
+    warnings: triggerWarnings(trigger, env),
   });
   const found = async (context: Context): Promise<Trigger> => {
     const id = context.req.param("id") ?? "";
