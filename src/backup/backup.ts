@@ -7,7 +7,8 @@
  *
  * Nothing is locked, so a service can start and stop meanwhile. What must be of one moment is the
  * database, see `database.ts`; what is read after it, see `contents.ts`. The key file is read before
- * and after: when it stays the same, it is the one that the secrets in the copy are encrypted with.
+ * and after: when it stays the same, it is the one that the secrets in the copy are encrypted with,
+ * unless the key is in a variable, see `key.ts`.
  *
  * @module
  */
@@ -17,8 +18,9 @@ import { messageOf } from "../errors.ts";
 import { DATABASE_FILE, openStore } from "../store/store.ts";
 import { ArchiveWriter } from "./archive_writer.ts";
 import { addExecutions, addProjects } from "./contents.ts";
-import { copyDatabase } from "./database.ts";
+import { copyDatabase, settleDatabase } from "./database.ts";
 import { BackupError } from "./error.ts";
+import { type KeyUse, tryKey } from "./key.ts";
 import {
   ARCHIVE_FORMAT,
   type BackupHeader,
@@ -97,9 +99,10 @@ async function write(
   onProgress("copying the database");
   const created_at = new Date().toISOString();
   const copy = join(folder, DATABASE_FILE);
-  const key = await copyWithKey(data, copy);
-  const has_key = key !== undefined && !withoutKey;
   const flaws: Flaw[] = [];
+  const onFlaw = (flaw: Flaw) => void flaws.push(flaw);
+  const key = await usableKey(folder, await copyWithKey(data, copy), onFlaw);
+  const has_key = key !== undefined && !withoutKey;
   const archive = await ArchiveWriter.begin({ output, spool: join(folder, "manifest"), signal });
   const timer = setInterval(
     () => onProgress(`${archive.files} files with ${archive.bytes} bytes`),
@@ -110,12 +113,12 @@ async function write(
     const header: BackupHeader = { archive_format: ARCHIVE_FORMAT, version, created_at, has_key };
     await archive.addText(HEADER_ENTRY, `${JSON.stringify(header)}\n`);
     {
-      // Before anybody opens it as a database, which may change it.
+      // While nobody has it open as a database.
       using database = await Deno.open(copy, { read: true });
       await archive.addFile(DATABASE_FILE, database);
     }
     if (has_key) await archive.addText(KEY_FILE, key);
-    const contents = { data, archive, onFlaw: (flaw: Flaw) => void flaws.push(flaw) };
+    const contents = { data, archive, onFlaw };
     {
       await using store = await openStore(folder, { keepFormat: true });
       await addExecutions(store, contents);
@@ -140,6 +143,31 @@ async function copyWithKey(data: string, target: string): Promise<string | undef
     await Deno.remove(target);
   }
   throw new BackupError(`Cannot back up ${data}: ${KEY_FILE} in it keeps changing`);
+}
+
+/** The key that was found, unless it opens none of the secrets in the copy of the database. */
+async function usableKey(
+  folder: string,
+  key: string | undefined,
+  onFlaw: (flaw: Flaw) => void,
+): Promise<string | undefined> {
+  if (key === undefined) return undefined;
+  const { opened, locked } = await tryKeyOn(folder, key);
+  if (locked === 0) return key;
+  if (opened === 0) return undefined;
+  onFlaw({ path: KEY_FILE, detail: `Stored secrets that it does not open: ${locked}` });
+  return key;
+}
+
+async function tryKeyOn(folder: string, key: string): Promise<KeyUse> {
+  let use: KeyUse;
+  {
+    await using store = await openStore(folder, { keepFormat: true });
+    use = await tryKey(store, key);
+  }
+  // What opening it has written is not in its one file yet.
+  await settleDatabase(join(folder, DATABASE_FILE));
+  return use;
 }
 
 async function readKey(data: string): Promise<string | undefined> {

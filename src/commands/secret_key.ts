@@ -7,7 +7,12 @@ import type { Command } from "commander";
 import { systemClock } from "../clock.ts";
 import { openStore } from "../store/store.ts";
 import { TriggerRegistry } from "../trigger/registry.ts";
-import { addSecretKey, keepCurrentSecretKey, readSecretKeys } from "../trigger/secret_key.ts";
+import {
+  addSecretKey,
+  keepCurrentSecretKey,
+  readSecretKeys,
+  removeSecretKeyFile,
+} from "../trigger/secret_key.ts";
 import { openSecretBox } from "../trigger/secrets.ts";
 import { InvalidInputError } from "../errors.ts";
 import { environment, option } from "./options.ts";
@@ -43,6 +48,10 @@ async function rotate({ data }: { data: string }): Promise<void> {
   if (variable === undefined) await keepCurrentSecretKey(data);
   console.log(`Encrypted the secrets of ${count} triggers with the new key`);
   if (variable !== undefined) {
+    // Left there, it would be taken for the key that it was, such as by who makes a backup.
+    if (await removeSecretKeyFile(data, variable)) {
+      console.log("Removed secret.key, which nothing is encrypted with any more");
+    }
     console.log("Set HOOKLAUNCH_SECRET_KEY to the new key alone before the next start");
   }
 }

@@ -28,7 +28,7 @@ export async function readSecretKeys(
   }
   const path = join(folder, KEY_FILE);
   try {
-    return parseKeys((await Deno.readTextFile(path)).trim().split("\n"), path);
+    return parseKeyFile(await Deno.readTextFile(path), path);
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
@@ -47,6 +47,39 @@ export async function addSecretKey(folder: string): Promise<void> {
 /** Forgets all keys in the key file but the current one. */
 export async function keepCurrentSecretKey(folder: string): Promise<void> {
   await writeSecretKeys(folder, (await readSecretKeys(folder, undefined)).slice(0, 1));
+}
+
+/**
+ * Removes the key file when the keys are in `HOOKLAUNCH_SECRET_KEY`. Only when nothing is encrypted any
+ * more but with the current one of these may it be called.
+ *
+ * @returns whether there was a file, and it is gone
+ */
+export async function removeSecretKeyFile(
+  folder: string,
+  fromEnvironment: string,
+): Promise<boolean> {
+  const path = join(folder, KEY_FILE);
+  const [current] = await readSecretKeys(folder, fromEnvironment);
+  try {
+    const inFile = parseKeyFile(await Deno.readTextFile(path), path);
+    // The one that is in force may be kept there, too.
+    if (inFile.some((key) => key.toHex() === current?.toHex())) return false;
+    await Deno.remove(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+/**
+ * Reads the text of a key file.
+ *
+ * @throws {InvalidInputError} when a line of it is not 32 bytes in base64 or hex
+ */
+export function parseKeyFile(text: string, where: string): Key[] {
+  return parseKeys(text.trim().split("\n"), where);
 }
 
 /** Replaces the key file; at any moment it holds either the old keys or the new ones. */

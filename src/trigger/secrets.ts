@@ -46,7 +46,11 @@ export async function openSecretBox(
   folder: string,
   fromEnvironment: string | undefined,
 ): Promise<SecretBox> {
-  const all = await readSecretKeys(folder, fromEnvironment);
+  return secretBox(await readSecretKeys(folder, fromEnvironment));
+}
+
+/** Makes the box from its keys, the current one first. */
+export function secretBox(all: readonly Uint8Array[]): SecretBox {
   const [current, ...previous] = all;
   if (current === undefined) throw new RangeError("Cannot encrypt without a key");
   return {
@@ -123,15 +127,21 @@ export function openWhatOpens<T>(value: T, box: SecretBox, owner: string): Opene
   const locked: string[] = [];
   const opened = mapSecrets(value, (secret, at) => {
     if (isReference(secret)) return secret;
-    try {
-      return box.open(secret, owner);
-    } catch (error) {
-      if (!(error instanceof LockedSecretError)) throw error;
-      locked.push(at);
-      return "";
-    }
+    const open = tryOpen(secret, box, owner);
+    if (open === undefined) locked.push(at);
+    return open ?? "";
   });
   return { value: opened, locked };
+}
+
+/** Decrypts one secret; undefined when it cannot be decrypted. */
+export function tryOpen(sealed: string, box: SecretBox, owner: string): string | undefined {
+  try {
+    return box.open(sealed, owner);
+  } catch (error) {
+    if (error instanceof LockedSecretError) return undefined;
+    throw error;
+  }
 }
 
 /** Puts the mask in place of the literal secrets of a value. */
@@ -220,6 +230,7 @@ function isSecretField(name: string, isInSecrets: boolean): boolean {
   return name === "secrets" || (isInSecrets && name === "secret");
 }
 
-function isReference(secret: string): boolean {
+/** Whether a secret is only named: it is in an environment variable. */
+export function isReference(secret: string): boolean {
   return ENV_REFERENCE.test(secret);
 }

@@ -39,6 +39,31 @@ Deno.test("secret-key rotate encrypts all secrets with a new key, and the old on
   assertNotEquals(await send(), 200);
 });
 
+Deno.test("a key file whose place the variable takes is removed when nothing needs it any more", async () => {
+  await using service = await startService();
+  await service.trigger({ conditions: [HMAC_CONDITION] });
+  await service.service.close();
+  const data = `${service.folder}/data`;
+  const inFile = (await Deno.readTextFile(`${data}/secret.key`)).trim();
+  const names = async () => (await Array.fromAsync(Deno.readDir(data))).map(({ name }) => name);
+  const rotate = (...keys: string[]) =>
+    run(["secret-key", "rotate", "--data", data], { HOOKLAUNCH_SECRET_KEY: keys.join(",") });
+  const [other, next] = ["a".repeat(64), "b".repeat(64)];
+
+  assertEquals((await rotate(next, other)).code, 1, "neither opens the secrets");
+  assert((await names()).includes("secret.key"), "it is still the only key of the secrets");
+  const same = await rotate(inFile, next);
+  assertEquals(same.code, 0, same.printed);
+  assert((await names()).includes("secret.key"), "it is the key in force");
+
+  const { code, printed } = await rotate(next, inFile);
+  assertEquals(code, 0, printed);
+  assertStringIncludes(printed, "Removed secret.key");
+  assert(!(await names()).includes("secret.key"));
+  const again = await rotate(next, inFile);
+  assertEquals(again.code, 0, again.printed);
+});
+
 Deno.test("a key in the variable is changed by giving both", async () => {
   const keys = ["a".repeat(64), "b".repeat(64)];
   await using service = await startService({ settings: { secretKey: keys[0] ?? "" } });

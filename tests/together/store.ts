@@ -8,6 +8,7 @@ import "../deadlines_test.ts";
 import "../ids_test.ts";
 import "../readme_test.ts";
 import "../schema_test.ts";
+import "../backup/key_test.ts";
 import "../backup/restore_test.ts";
 import "../config/document_test.ts";
 import "../store/committer_test.ts";
