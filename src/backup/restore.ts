@@ -51,8 +51,11 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
   const { force, signal } = options;
   const data = resolve(options.data);
   const isNew = await makeFolder(data);
+  const hadLock = (await Array.fromAsync(Deno.readDir(data))).some(({ name }) =>
+    name === LOCK_FILE
+  );
+  using _lock = await lockDataFolder(data);
   try {
-    using _lock = await lockDataFolder(data);
     if (!force && (await namesIn(data)).length > 0) {
       throw new BackupError(
         `Cannot restore to ${data}: there is data in it already, --force moves that aside`,
@@ -70,6 +73,7 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
     }
   } catch (error) {
     if (isNew) await Deno.remove(data, { recursive: true });
+    else if (!hadLock) await Deno.remove(join(data, LOCK_FILE));
     throw error;
   }
 }

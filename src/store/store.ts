@@ -108,19 +108,27 @@ class OpenStore implements Store {
  * @throws {InvalidInputError} when nothing can be written to it
  */
 export async function lockDataFolder(folder: string): Promise<Deno.FsFile> {
-  const file = await Deno.open(join(folder, LOCK_FILE), { create: true, write: true, mode: 0o600 })
-    .catch(unusable(folder));
+  const path = join(folder, LOCK_FILE);
   const until_ms = performance.now() + LOCK_PATIENCE_MS;
   for (;;) {
-    if (await file.tryLock(true)) return file;
+    const file = await Deno.open(path, { create: true, write: true, mode: 0o600 })
+      .catch(unusable(folder));
+    if (await file.tryLock(true) && await isAt(path, file)) return file;
+    file.close();
     if (performance.now() > until_ms) break;
     await pause(LOCK_RETRY_MS);
   }
-  file.close();
   throw new ConflictError(
     `Cannot open the data folder ${folder}: another Hooklaunch process is using it. ` +
       "Stop that one, or name another folder with --data",
   );
+}
+
+/** Whether a file is still the one at its path: who made a lock for nothing may have removed it. */
+async function isAt(path: string, file: Deno.FsFile): Promise<boolean> {
+  const { dev, ino } = await file.stat();
+  const there = await Deno.stat(path).catch(() => undefined);
+  return there?.dev === dev && there.ino === ino;
 }
 
 /** What it means when a data folder, or what must be in it, cannot be made or opened. */

@@ -24,7 +24,7 @@ Deno.test("restore as a command", async (t) => {
     const { code, printed } = await command(other);
     assertEquals(code, 1);
     assertStringIncludes(printed, "--force");
-    assertEquals((await pathsIn(other)).filter((name) => name !== "lock"), ["mine"]);
+    assertEquals(await pathsIn(other), ["mine"]);
   });
   await t.step("moves it aside when it is told to", async () => {
     const { code, printed } = await command(other, "--force");
@@ -43,6 +43,11 @@ Deno.test("restore as a command", async (t) => {
     assertEquals(code, 1);
     assertStringIncludes(printed, "it is damaged");
     assertEquals(await contentsOf(other), before);
+
+    const empty = `${path}/empty`;
+    await Deno.mkdir(empty);
+    assertEquals((await run(["restore", `${path}/damaged`, "--data", empty])).code, 1);
+    assertEquals(await pathsIn(empty), []);
   });
   await t.step("refuses a folder that a service has", async () => {
     await using _store = await openStore(other);
