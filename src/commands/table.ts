@@ -33,19 +33,22 @@ export function printJson(value: unknown): void {
   console.log(harmlessJson(JSON.stringify(value, null, 2)));
 }
 
-/** JSON that says the same and moves no cursor: JSON itself escapes the lower control characters alone. */
+/**
+ * JSON that says the same, moves no cursor and turns no text: JSON itself escapes the lower control
+ * characters alone.
+ */
 export function harmlessJson(json: string): string {
   return json.replace(
-    /[\x7f-\x9f]/g,
+    /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }
 
 /** Text on one line: what came from a sender or a step must not move the cursor or end the line. */
 export function harmless(text: string): string {
-  // Beside the control characters those that turn the direction of what is behind them.
+  // Beside the control characters those that turn the direction of text (Unicode UAX 9, section 2).
   // deno-lint-ignore no-control-regex
-  return text.replace(/[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+/g, " ");
+  return text.replace(/[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g, " ");
 }
 
 function printRows(rows: readonly (readonly string[])[]): void {

@@ -8,10 +8,13 @@
 /** Where it is written. */
 export type Output = Pick<typeof Deno.stdout, "write" | "isTerminal">;
 
-/** The sequences that set colours, the other sequences, and single control characters but tabs. */
+/**
+ * The sequences that set colours, the other sequences, and single characters: control characters but
+ * tabs, and those that turn the direction of text (Unicode UAX 9, section 2).
+ */
 const CONTROLS =
   // deno-lint-ignore no-control-regex
-  /\x1b\[[\d;:]*m|\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0a-\x1f\x7f-\x9f]/g;
+  /\x1b\[[\d;:]*m|\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 // deno-lint-ignore no-control-regex
 const COLOUR = /^\x1b\[[\d;:]*m$/;
 const COLOURS_OFF = "\x1b[0m";

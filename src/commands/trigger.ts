@@ -9,7 +9,7 @@ import type { TriggerLogEntry } from "../store/trigger_log.ts";
 import type { Trigger } from "../trigger/trigger.ts";
 import { ApiClient } from "./api_client.ts";
 import { apiOptions, operatorToken, wholeNumber } from "./options.ts";
-import { printList } from "./table.ts";
+import { harmless, printJson, printList } from "./table.ts";
 
 const LOG_LIMIT = 50;
 
@@ -72,10 +72,7 @@ async function showLog(
     "GET",
     `triggers/${id}/log/?limit=${limit}`,
   );
-  if (json) {
-    console.log(JSON.stringify(page.results, null, 2));
-    return;
-  }
+  if (json) return printJson(page.results);
   for (const entry of page.results) console.log(describe(entry));
 }
 
@@ -107,6 +104,5 @@ function describe(entry: TriggerLogEntry): string {
 function lines(first: string, ...more: readonly (string | undefined)[]): string {
   const below = more.filter((line) => line !== undefined).map((line) => `    ${line}`);
   // What a sender wrote must not look like lines of the log, nor move the cursor.
-  // deno-lint-ignore no-control-regex
-  return [first, ...below].map((line) => line.replace(/[\x00-\x1f\x7f-\x9f]+/g, " ")).join("\n");
+  return [first, ...below].map(harmless).join("\n");
 }

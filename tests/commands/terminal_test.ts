@@ -14,6 +14,7 @@ const CASES: [name: string, line: string, shown: string][] = [
   ["a progress bar", "10%\r20%", "10% 20%"],
   ["other escapes", "\x1bc\x1b(0", "c(0"],
   ["the upper control characters", "a\x9b2Jb\x85", "a2Jb"],
+  ["text that is turned around", "a\u202eb\u2066c\u200fd\u061ce", "abcde"],
   ["bells and backspaces", "a\x07\x08\x7fb\0", "ab"],
 ];
 

@@ -8,7 +8,7 @@ Deno.test("trigger list and trigger log print what there is, readably", async ()
   await using service = await startService();
   const { url } = await service.trigger({ name: "labels", conditions: [HMAC_CONDITION] });
   const body = "x\u001b[2J\n";
-  for (const headers of [{}, { "x-signature": "sha256=00\u0085" }]) {
+  for (const headers of [{ "content-type": "x\u0085" }, { "x-signature": "sha256=00\u0085" }]) {
     await (await fetch(url, { method: "POST", headers, body })).body?.cancel();
   }
   const list = await run(["trigger", "list", "--url", service.url], TOKEN);
@@ -28,6 +28,8 @@ Deno.test("trigger list and trigger log print what there is, readably", async ()
 
   const json = await run(["trigger", "log", "labels", "--json", "--url", service.url], TOKEN);
   assertEquals(JSON.parse(json.printed).length, 2);
+  assertStringIncludes(json.printed, "\\u0085");
+  assert(!json.printed.includes("\u0085"), json.printed);
 });
 
 Deno.test("a trigger that there is not is an error that lists those there are", async () => {
