@@ -131,8 +131,8 @@ async function warnOfUnusableSecrets({ triggers }: Parts): Promise<void> {
     const { places, ...found } = await triggers.countMissing();
     if (found.missing === 0) return;
     log.warn(
-      "{missing} of {total} triggers refuse what is signed with secrets that are missing: their " +
-        "environment variables are not set, or empty: {places}",
+      "{missing} of {total} triggers that were looked at refuse what is signed with secrets that are " +
+        "missing: their environment variables are not set, or empty: {places}",
       { ...found, places: places.join(", ") },
     );
   } catch (error) {

@@ -352,7 +352,7 @@ Deno.test("secrets in variables that are not set are told at the start, by trigg
   for (
     const [start, says] of [
       [args, `trigger t: ${place}: Matches nothing: `],
-      [args.toSpliced(5, 2), `1 of 1 triggers refuse what is signed with secrets that are missing`],
+      [args.toSpliced(5, 2), `1 of 1 triggers that were looked at refuse what is signed with`],
     ] as const
   ) {
     await using service = hooklaunch([...start], { HOOKLAUNCH_ADMIN_TOKEN: TOKEN });
