@@ -24,6 +24,8 @@ export type { ServiceSettings, Surroundings } from "./settings.ts";
 const READY_TIMEOUT_MS = 1_000;
 /** How long a cleanup may take to end, at least, when the service stops. */
 const CLEANUP_END_MS = 1_000;
+/** The part of its time to stop that bodies have to arrive: who sends slowly leaves some to the rest. */
+const ARRIVING_SHARE = 0.5;
 /** How many new connections wait in the kernel. The start of one more is lost, and tried again after a second. */
 const CONNECTIONS_WAITING_MAX = 4_096;
 
@@ -114,7 +116,7 @@ export class Service {
   }
 
   /**
-   * Stops: no new requests; those under way, runs and executions may end until the deadline. What has
+   * Stops: no new launches; requests under way, runs and executions may end until the deadline. What has
    * not ended then is found again at the next start.
    */
   close(deadline_ms = this.#parts.settings.stopTimeout_ms): Promise<void> {
@@ -125,8 +127,11 @@ export class Service {
     const { closing, clock } = this.#parts;
     const until_ms = clock.steady() + deadline_ms;
     closing.abort();
-    await within(deadline_ms, this.#listener.shutdown());
-    for (const reader of Object.values(this.#bodies)) reader[Symbol.dispose]();
+    const readers = Object.values(this.#bodies);
+    // Deno's server breaks off what is still arriving as soon as it is told to shut down.
+    await Promise.all(readers.map((reader) => reader.arrived(ARRIVING_SHARE * deadline_ms)));
+    await within(until_ms - clock.steady(), this.#listener.shutdown());
+    for (const reader of readers) reader[Symbol.dispose]();
     await this.#endCleanup(until_ms - clock.steady());
     await closeParts(this.#parts, Math.max(0, until_ms - clock.steady()));
   }

@@ -94,7 +94,7 @@ async function arrive(
   if (prepared === undefined) return problem(STATUS_CODE.NotFound);
   span?.setAttribute("hooklaunch.trigger", prepared.trigger.name);
   return await door.bodies.with(request, endpoint.bodyBytesMax, async (read) => {
-    if ("failure" in read) return bodyFailure(read.failure);
+    if ("failure" in read) return bodyFailure(read.failure, door);
     // Others may have taken the last place while this one arrived.
     if (isFull()) return unavailable(1);
     underWay.count++;
@@ -134,18 +134,23 @@ export function refuse(
   return rejected();
 }
 
-function bodyFailure(failure: Extract<ReadBody, { failure: string }>["failure"]): Response {
+function bodyFailure(
+  failure: Extract<ReadBody, { failure: string }>["failure"],
+  { closing }: Door,
+): Response {
   const headers = { connection: "close" };
+  const later = { headers: { ...headers, "retry-after": "1" } };
   switch (failure) {
     case "too_large":
       return problem(STATUS_CODE.ContentTooLarge, { headers });
     case "too_slow":
       return problem(STATUS_CODE.RequestTimeout, { headers });
     case "no_memory":
-      return problem(STATUS_CODE.ServiceUnavailable, {
-        headers: { ...headers, "retry-after": "1" },
-      });
+      return problem(STATUS_CODE.ServiceUnavailable, later);
     case "cut_off":
-      return problem(STATUS_CODE.BadRequest, { headers });
+      // A service that stops breaks bodies off itself, which is no fault of their senders.
+      return closing.aborted
+        ? problem(STATUS_CODE.ServiceUnavailable, later)
+        : problem(STATUS_CODE.BadRequest, { headers });
   }
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { Deadlines } from "../deadlines.ts";
+import { pause } from "../pause.ts";
 
 /** How much memory the bodies of all requests under way may take together. */
 const BODIES_BYTES_MAX = 256 * 1024 * 1024;
@@ -13,6 +14,8 @@ const BODY_TIMEOUT_MS = 30_000;
 const ARRIVING_MAX = 1_024;
 /** When there are so many, a body that has taken so long makes room for another one. */
 const SLOW_MS = 100;
+/** How often it is looked whether bodies have arrived. Only a service that stops asks, so requests pay nothing for it. */
+const ARRIVED_POLL_MS = 10;
 /** A body of an announced length up to this is read in one piece, which costs less than a stream. */
 export const IN_ONE_PIECE_BYTES_MAX = 16 * 1024;
 
@@ -152,6 +155,12 @@ export class BodyReader implements Disposable {
     } finally {
       done();
     }
+  }
+
+  /** Waits until no body is arriving, but not for longer than `deadline_ms`. */
+  async arrived(deadline_ms: number): Promise<void> {
+    const until_ms = performance.now() + deadline_ms;
+    while (this.#deadlines.size > 0 && performance.now() < until_ms) await pause(ARRIVED_POLL_MS);
   }
 
   /** Ends; bodies that are being read are not waited for any more. */

@@ -1,8 +1,9 @@
 /**
- * Tests of HTTP, but those of containers.
+ * Tests of HTTP, but those of containers, and of the service as a whole.
  *
  * @module
  */
+import "../service_test.ts";
 import "../http/body_test.ts";
 import "../http/deduplication_test.ts";
 import "../http/handshake_test.ts";
