@@ -8,6 +8,7 @@ import { getLogger } from "@logtape/logtape";
 import { createApp } from "./http/app.ts";
 import { BODY_BYTES_MAX } from "./http/api/input.ts";
 import { BodyReader } from "./http/body.ts";
+import { refuseHost } from "./http/host.ts";
 import { listenError } from "./http/listen_error.ts";
 import { Listener } from "./http/listener.ts";
 import { ParsedValues } from "./http/parsed_values.ts";
@@ -194,7 +195,8 @@ function listen(
   });
   const { host: hostname, tls } = settings;
   const options = { hostname, tcpBacklog: CONNECTIONS_WAITING_MAX, onListen() {} };
-  const handler: Deno.ServeHandler<Deno.NetAddr> = (request, info) => app.fetch(request, info);
+  const handler: Deno.ServeHandler<Deno.NetAddr> = (request, info) =>
+    refuseHost(request.headers) ?? app.fetch(request, info);
   try {
     return new Listener(
       (port) => Deno.serve({ ...options, ...tls, port }, handler),

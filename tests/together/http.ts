@@ -7,6 +7,7 @@ import "../service_test.ts";
 import "../http/body_test.ts";
 import "../http/deduplication_test.ts";
 import "../http/handshake_test.ts";
+import "../http/host_test.ts";
 import "../http/https_test.ts";
 import "../http/ip_allowlist_test.ts";
 import "../http/launch_test.ts";
