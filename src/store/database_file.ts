@@ -20,9 +20,11 @@ const PATIENCE_MS = 10_000;
 const INDEX = "kv_expiration_ms_idx";
 const INDEX_OF_ALL = `CREATE INDEX ${INDEX} on kv (expiration_ms)`;
 
-/** Makes the file of a database, unless there is one. */
+/** Makes the file of a database for its owner alone, unless there is one. */
 export async function makeDatabaseFile(path: string): Promise<void> {
   if (await sizeOf(path) > 0) return;
+  // SQLite makes it for everybody to read; those that it keeps beside it get the mode of this one.
+  (await Deno.open(path, { create: true, write: true, mode: 0o600 })).close();
   // As Deno KV has it; besides, this writes the first page.
   await change(path, (database) => {
     database.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA journal_mode = WAL`);

@@ -11,6 +11,7 @@ import { DATABASE_FILE, holdOnlyExpiring, makeDatabaseFile } from "./database_fi
 import { EndedRuns } from "./ended_runs.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import { migrate } from "./migrations.ts";
+import { makePrivate } from "./private.ts";
 import { Reads } from "./reads.ts";
 
 export { DATABASE_FILE } from "./database_file.ts";
@@ -43,7 +44,7 @@ export interface OpenStoreOptions {
 
 /**
  * Opens the database of a data folder, making the folder when it is missing, and brings it up to this
- * version's format.
+ * version's format. The folder and the database become their owner's alone, whatever they were.
  *
  * A second process on the same file would make commits fail with "database is locked" and would
  * count quotas on its own, so the folder is held by an exclusive lock, which the operating system
@@ -58,6 +59,7 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
   let kv: Deno.Kv | undefined;
   try {
     const path = join(folder, DATABASE_FILE);
+    for (const each of [folder, ...databaseFiles(folder)]) await makePrivate(each);
     await makeDatabaseFile(path).catch(unusable(folder));
     kv = await Deno.openKv(path).catch(unusable(folder));
     await prepareFormat(kv, folder, options.keepFormat ?? false);
@@ -164,9 +166,14 @@ async function prepareFormat(kv: Deno.Kv, folder: string, keepFormat: boolean): 
 
 /** The size of a data folder's database on disk, in bytes. */
 export async function databaseBytes(folder: string): Promise<number> {
-  const sizes = ["", "-wal", "-shm"].map(async (ending) => {
-    const info = await Deno.stat(join(folder, DATABASE_FILE + ending)).catch(() => undefined);
+  const sizes = databaseFiles(folder).map(async (path) => {
+    const info = await Deno.stat(path).catch(() => undefined);
     return info?.size ?? 0;
   });
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size);
+}
+
+/** The database's own file, and those that SQLite keeps beside it while it is open. */
+function databaseFiles(folder: string): string[] {
+  return ["", "-wal", "-shm"].map((ending) => join(folder, DATABASE_FILE + ending));
 }

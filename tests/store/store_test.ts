@@ -129,6 +129,29 @@ Deno.test("a new folder is its owner's alone", async () => {
   assertEquals(((await Deno.stat(path)).mode ?? 0) & 0o777, 0o700);
 });
 
+Deno.test("the files of a database are its owner's alone, in a folder that others could look into", async () => {
+  await using folder = await temporaryFolder();
+  const files = ["", "-wal", "-shm"].map((ending) => join(folder.path, DATABASE_FILE + ending));
+  const modes = () =>
+    [folder.path, ...files].map((path) => (Deno.statSync(path).mode ?? 0) & 0o777);
+  const expected = [0o700, 0o600, 0o600, 0o600];
+  await Deno.chmod(folder.path, 0o755);
+  {
+    await using _store = await openStore(folder.path);
+    assertEquals(modes(), expected);
+    for (const path of files) await Deno.copyFile(path, `${path}.copy`);
+  }
+  // As an earlier version that was killed has left them.
+  for (const path of files) {
+    await Deno.rename(`${path}.copy`, path);
+    await Deno.chmod(path, 0o644);
+  }
+  await Deno.chmod(folder.path, 0o755);
+  await using store = await openStore(folder.path);
+  assertEquals(modes(), expected);
+  assertEquals(await store.probe(), true);
+});
+
 Deno.test("a folder that cannot be made is an error, not a hang", async () => {
   await using folder = await temporaryFolder();
   const path = join(folder.path, "file");

@@ -16,6 +16,7 @@ import "../store/executions_test.ts";
 import "../store/in_parts_test.ts";
 import "../store/migrations_test.ts";
 import "../store/payloads_test.ts";
+import "../store/private_test.ts";
 import "../store/projects_test.ts";
 import "../store/reading_test.ts";
 import "../store/reads_test.ts";
