@@ -105,8 +105,8 @@ async function arrive(
         receivedAt_ms,
         values: door.values,
       });
-      const { locked, trigger } = prepared;
-      if (locked) return refuse(door, trigger.id, sent, locked);
+      const { locked } = prepared;
+      if (locked) return refuse(door, prepared, sent, locked);
       // Awaited here: what the body was read as counts until it is answered.
       return await endpoint.answer(prepared, sent);
     } finally {
@@ -118,17 +118,17 @@ async function arrive(
 /** Writes why a request is refused into the trigger log, and tells the sender nothing of it. */
 export function refuse(
   door: Door,
-  triggerId: string,
+  { trigger: { id }, credentials }: PreparedTrigger,
   request: LaunchRequest,
   { index, ...refused }: Omit<Refused, "index"> & { index?: number },
 ): Response {
   door.metrics.refused(refused.condition);
-  if (door.triggerLog.hasRoom(triggerId)) {
-    door.triggerLog.add(triggerId, {
+  if (door.triggerLog.hasRoom(id)) {
+    door.triggerLog.add(id, {
       kind: "refused",
       ...refused,
       ...(index === undefined ? {} : { condition_index: index }),
-      request: requestFacts(request),
+      request: requestFacts(request, credentials),
     });
   }
   return rejected();

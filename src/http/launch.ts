@@ -32,7 +32,7 @@ export function launchHandler(door: Door): (context: Context) => Promise<Respons
         if (delivery && "reason" in delivery) {
           const index = prepared.deliveries?.index ?? 0;
           const refused = { condition: "deduplication", index, ...delivery };
-          return refuse(door, prepared.trigger.id, request, refused);
+          return refuse(door, prepared, request, refused);
         }
         return await accept(door, prepared, request, delivery);
       },
@@ -67,28 +67,30 @@ async function atTheDoor(
   prepared: PreparedTrigger,
   request: LaunchRequest,
 ): Promise<Response | undefined> {
-  const { trigger: { id, enabled }, handshakes } = prepared;
+  const { trigger: { enabled }, handshakes } = prepared;
   if (!enabled) {
-    return refuse(door, id, request, { condition: "enabled", reason: "The trigger is disabled" });
+    const refused = { condition: "enabled", reason: "The trigger is disabled" };
+    return refuse(door, prepared, request, refused);
   }
   const unwelcome = await prepared.check(request, ["address"]);
-  if (unwelcome) return refuse(door, id, request, unwelcome);
+  if (unwelcome) return refuse(door, prepared, request, unwelcome);
   const early = handshakes.unverified(request);
   if (early) return greet(early);
   const unproven = await prepared.check(request, ["authentication", "timestamp"]);
-  if (unproven) return refuse(door, id, request, unproven);
+  if (unproven) return refuse(door, prepared, request, unproven);
   const handshake = await handshakes.verified(request);
   if (handshake) return greet(handshake);
   const filtered = await prepared.check(request, ["filter"]);
-  return filtered && refuse(door, id, request, filtered);
+  return filtered && refuse(door, prepared, request, filtered);
 }
 
 async function accept(
   door: Door,
-  { trigger, quotas, respond }: PreparedTrigger,
+  prepared: PreparedTrigger,
   request: LaunchRequest,
   delivery: Delivery | undefined,
 ): Promise<Response> {
+  const { trigger, quotas, respond } = prepared;
   const contentType = request.headers.get("content-type")?.slice(0, CONTENT_TYPE_LENGTH_MAX);
   const acceptance = await door.acceptor.accept({
     triggerId: trigger.id,
@@ -102,7 +104,7 @@ async function accept(
   });
   if ("exhausted" in acceptance) {
     const { quota, period } = acceptance.exhausted;
-    return refuse(door, trigger.id, request, {
+    return refuse(door, prepared, request, {
       condition: "rate_limit",
       index: trigger.conditions.findIndex((condition) =>
         condition.type === "rate_limit" && condition.period === period && condition.quota === quota

@@ -4,12 +4,13 @@
  * @module
  */
 import { createHash } from "node:crypto";
+import type { Field } from "../conditions/field.ts";
 import { type LaunchRequest, parseBody, type ParsedBody } from "../conditions/request.ts";
 import { UnavailableError } from "../errors.ts";
 import type { RequestFacts } from "../store/trigger_log.ts";
 import type { ParsedValues } from "./parsed_values.ts";
 
-/** Headers whose values the trigger log shows: none of them carries a credential. */
+/** Headers whose values the trigger log shows, unless the trigger's conditions read credentials there. */
 const SHOWN_HEADERS = new Set([
   "accept",
   "content-length",
@@ -108,13 +109,23 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
   }
 }
 
-/** What the trigger log tells of a request. Credentials are not among it. */
-export function requestFacts(request: LaunchRequest): RequestFacts {
+/**
+ * What the trigger log tells of a request. Credentials are not among it.
+ *
+ * @param credentials where a request to the trigger carries them
+ */
+export function requestFacts(
+  request: LaunchRequest,
+  credentials: readonly Field[],
+): RequestFacts {
+  const hidden = new Set(
+    credentials.filter((field) => field.in === "header").map(({ name }) => name.toLowerCase()),
+  );
   const headers: Record<string, string> = {};
   let shown = 0;
   for (const [name, value] of request.headers) {
     if (shown++ >= HEADERS_SHOWN_MAX) break;
-    headers[name.slice(0, HEADER_NAME_LENGTH_MAX)] = SHOWN_HEADERS.has(name)
+    headers[name.slice(0, HEADER_NAME_LENGTH_MAX)] = SHOWN_HEADERS.has(name) && !hidden.has(name)
       ? value.slice(0, HEADER_VALUE_LENGTH_MAX)
       : HIDDEN;
   }

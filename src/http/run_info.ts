@@ -30,13 +30,13 @@ export function runInfoHandler(door: Door): (context: Context) => Promise<Respon
     async answer(prepared, request) {
       const { id } = prepared.trigger;
       if (request.method === "GET" && !prepared.answersGet) {
-        return refuse(door, id, request, {
+        return refuse(door, prepared, request, {
           condition: "signature",
           reason: "Run info was asked for by GET, and a request without a body cannot be signed",
         });
       }
       const refused = await prepared.check(request, ["address", "authentication", "timestamp"]);
-      return refused ? refuse(door, id, request, refused) : await answer(door, id, request);
+      return refused ? refuse(door, prepared, request, refused) : await answer(door, id, request);
     },
   });
 }

@@ -6,8 +6,13 @@
 import type { Check, ConditionEnvironment, Refusal, Stage } from "../conditions/condition.ts";
 import { type DeliveryReader, deliveryReader } from "../conditions/deduplication.ts";
 import { type Handshakes, prepareHandshakes } from "../conditions/handshake.ts";
+import type { Field } from "../conditions/field.ts";
 import type { Condition } from "../conditions/mod.ts";
-import { prepareConditions, type PreparedCondition } from "../conditions/prepare.ts";
+import {
+  credentialFields,
+  prepareConditions,
+  type PreparedCondition,
+} from "../conditions/prepare.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { secretEnd_ms, type SecretSetting } from "../conditions/secret.ts";
 import { messageOf, UnavailableError } from "../errors.ts";
@@ -27,6 +32,8 @@ export interface PreparedTrigger {
   trigger: Trigger;
   /** Its conditions, without secrets that have ended. */
   conditions: readonly Condition[];
+  /** Where a request carries credentials: what is found there is shown in no log. */
+  credentials: readonly Field[];
   /** Why it refuses every request: a secret of its own cannot be decrypted. */
   locked: { condition: "secrets"; reason: string } | undefined;
   /** When it must be prepared anew because a secret ends, in milliseconds since the epoch. */
@@ -77,6 +84,7 @@ export async function prepareTrigger(
   return {
     trigger,
     conditions: live,
+    credentials: await credentialFields(live),
     locked,
     until_ms: Math.min(...live.flatMap(secretsOf).map(secretEnd_ms)),
     quotas: smallestByPeriod(

@@ -355,6 +355,41 @@ Deno.test("a secret from an environment variable that is not set refuses everyth
   }
 });
 
+Deno.test("the trigger log hides what the trigger's conditions take for a credential, in any header", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger({
+    conditions: [
+      { type: "static_token", in: "header", name: "X-Request-ID", secrets: ["a-right-token"] },
+      { ...HMAC_CONDITION, header: "User-Agent" },
+      { type: "static_token", in: "query", name: "date", secrets: ["another-token"] },
+    ],
+  });
+  await play(service.url, {
+    name: "all right but the signature",
+    path: `/api/v0/launch/${id}/?date=another-token`,
+    headers: {
+      "x-request-id": "a-right-token",
+      "user-agent": "sha256=00",
+      "x-github-event": "push",
+      "x-unknown": "it may be a secret",
+    },
+    expectedStatus: 400,
+  });
+  const { request } = await lastLogEntry(service, id);
+  const { "x-request-id": token, "user-agent": signed, "x-unknown": unknown } = request.headers;
+  assertEquals([token, signed, unknown], Array(3).fill("********"));
+  assertEquals(request.headers["x-github-event"], "push");
+  assert(!JSON.stringify(request).includes("-token"));
+
+  // The same headers are harmless where they are none of the trigger's credentials.
+  const other = await service.trigger({ conditions: [HMAC_CONDITION] });
+  const headers = { "x-request-id": "17" };
+  const path = new URL(other.url).pathname;
+  await play(service.url, { name: "unsigned", path, headers, expectedStatus: 400 });
+  const entry = await lastLogEntry(service, other.id);
+  assertEquals(entry.request.headers["x-request-id"], "17");
+});
+
 async function lastLogEntry(service: TestService, triggerId: string) {
   const { body } = await service.api("GET", `triggers/${triggerId}/log/?limit=1`);
   return body.results[0];
