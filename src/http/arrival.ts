@@ -123,7 +123,7 @@ export function refuse(
   { index, ...refused }: Omit<Refused, "index"> & { index?: number },
 ): Response {
   door.metrics.refused(refused.condition);
-  if (door.triggerLog.hasRoom(id)) {
+  if (door.triggerLog.hasRoom(id, "refused")) {
     door.triggerLog.add(id, {
       kind: "refused",
       ...refused,

@@ -1,7 +1,7 @@
 /**
  * The trigger log: per trigger, the refused requests with the reason and the failed actions with the
- * error. Entries are bounded per trigger and minute and over all triggers, and written in batches,
- * so a flood of bad requests costs neither the disk nor the launches.
+ * error. Entries of each kind are bounded per trigger and minute and over all triggers, and written in
+ * batches, so a flood of bad requests costs neither the disk nor the launches, and hides no failure.
  *
  * @module
  */
@@ -13,9 +13,12 @@ import { recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 import { idsBehind } from "./triggers.ts";
 
-/** How many entries of one trigger are kept of one minute; the rest is counted. */
+/** How many entries of a kind are kept of one trigger and minute; the rest is counted. */
 export const ENTRIES_PER_TRIGGER_MINUTE = 60;
-/** How many entries of all triggers together are kept of one minute, counts of others among them. */
+/**
+ * How many entries of a kind are kept of all triggers together and one minute; counts of what was left
+ * out are among the refusals.
+ */
 export const ENTRIES_PER_MINUTE = 1_200;
 /** How many of these may be counts of what was left out: others must find room beside them. */
 export const COUNTS_PER_MINUTE = 300;
@@ -53,9 +56,18 @@ export type TriggerLogEvent =
   | { kind: "action_failed"; run_id: string; action: string; action_index: number; error: string }
   | { kind: "omitted"; count: number };
 
+/** What is told of as it happens. */
+type Happening = Exclude<TriggerLogEvent, { kind: "omitted" }>;
+
+/**
+ * How many entries of each kind there are. They are counted apart since strangers cause the one kind, and
+ * must not keep a trigger's owner from hearing of the other.
+ */
+type Counts = Record<Happening["kind"], number>;
+
 /** What was done with the entries of one trigger in one minute. */
 interface Budget {
-  written: number;
+  written: Counts;
   omitted: number;
 }
 
@@ -67,7 +79,7 @@ export class TriggerLog {
   readonly #budgets = new Map<string, Budget>();
   #minute = 0;
   /** How many entries of all triggers were written in this minute. */
-  #written = 0;
+  #written = noEntries();
   #unwritten: Write[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -77,25 +89,26 @@ export class TriggerLog {
   }
 
   /**
-   * Whether there is room for another entry of this trigger now. When there is not, the entry is
+   * Whether there is room for another entry of this kind and trigger now. When there is not, the entry is
    * counted as left out; ask before gathering what an entry would say.
    */
-  hasRoom(triggerId: string): boolean {
+  hasRoom(triggerId: string, kind: Happening["kind"]): boolean {
     this.turn();
-    const budget = this.#budgets.get(triggerId) ?? { written: 0, omitted: 0 };
+    const budget = this.#budgets.get(triggerId) ?? { written: noEntries(), omitted: 0 };
     this.#budgets.set(triggerId, budget);
-    const room = budget.written < ENTRIES_PER_TRIGGER_MINUTE &&
-      this.#written < ENTRIES_PER_MINUTE;
+    const room = budget.written[kind] < ENTRIES_PER_TRIGGER_MINUTE &&
+      this.#written[kind] < ENTRIES_PER_MINUTE;
     if (!room) budget.omitted++;
     return room;
   }
 
   /** Adds an entry, unless there is no room for it. It is written shortly after. */
-  add(triggerId: string, event: TriggerLogEvent): void {
-    if (!this.hasRoom(triggerId)) return;
+  add(triggerId: string, event: Happening): void {
+    const { kind } = event;
+    if (!this.hasRoom(triggerId, kind)) return;
     const budget = this.#budgets.get(triggerId);
-    if (budget) budget.written++;
-    this.#written++;
+    if (budget) budget.written[kind]++;
+    this.#written[kind]++;
     this.#write(triggerId, event);
   }
 
@@ -107,7 +120,7 @@ export class TriggerLog {
     const minute = Math.floor(this.#clock.now() / MINUTE_MS);
     if (this.#minute === minute) return;
     this.#minute = minute;
-    this.#written = 0;
+    this.#written = noEntries();
     this.#writeCounts(COUNTS_PER_MINUTE);
   }
 
@@ -169,10 +182,14 @@ export class TriggerLog {
     for (const [triggerId, { omitted }] of budgets) {
       if (omitted === 0) continue;
       if (written++ < counts_max) this.#write(triggerId, { kind: "omitted", count: omitted });
-      else this.#budgets.set(triggerId, { written: 0, omitted });
+      else this.#budgets.set(triggerId, { written: noEntries(), omitted });
     }
-    this.#written += Math.min(written, counts_max);
+    this.#written.refused += Math.min(written, counts_max);
   }
+}
+
+function noEntries(): Counts {
+  return { refused: 0, action_failed: 0 };
 }
 
 /** The ids of the triggers that have entries, those of triggers that are gone among them. */

@@ -26,6 +26,14 @@ const DAY_MS = 24 * 60 * 60_000;
 const HOUR_MS = 60 * 60_000;
 const RETENTION_DAYS = 30;
 const LEFTOVERS = ["rate", "delivery", "trigger_log"];
+/** An entry of a trigger's log. */
+const FAILURE = {
+  kind: "action_failed" as const,
+  run_id: "r",
+  action: "run_execution",
+  action_index: 0,
+  error: "no such step",
+};
 const NOTHING: CleanupReport = {
   unlisted: 0,
   runs: 0,
@@ -258,7 +266,7 @@ Deno.test("log entries go when their retention is over", async () => {
   const ids = await makeTriggers(store, clock, 20);
   const triggerLog = new TriggerLog(store, clock);
   const addToAll = () => {
-    for (const id of ids) triggerLog.add(id, { kind: "omitted", count: 1 });
+    for (const id of ids) triggerLog.add(id, FAILURE);
     return triggerLog.flush();
   };
   await addToAll();
@@ -288,7 +296,7 @@ Deno.test("what is kept of a trigger goes after the trigger, in small steps, and
     for (let index = 0; index < 60; index++) {
       const delivery = { id: String(index), window_s: 86_400 };
       await acceptor.accept(launchOf({ triggerId, quotas, delivery }));
-      triggerLog.add(triggerId, { kind: "omitted", count: index + 1 });
+      triggerLog.add(triggerId, FAILURE);
     }
   }
   await triggerLog.flush();
@@ -367,7 +375,7 @@ Deno.test("a cleanup that begins when the service stops removes nothing", async 
   await makeRun(store, clock);
   await store.committer.commit(saveExecution(executionAt(clock.time_ms, "complete")));
   const triggerLog = new TriggerLog(store, clock);
-  triggerLog.add(TRIGGER_ID, { kind: "omitted", count: 1 });
+  triggerLog.add(TRIGGER_ID, FAILURE);
   await triggerLog.flush();
   clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
   const { report } = await cleanUpAt(store, clock, { signal: AbortSignal.abort() });

@@ -14,21 +14,26 @@ import {
   removeTriggerLog,
   TriggerLog,
   type TriggerLogEntry,
-  type TriggerLogEvent,
 } from "../../src/store/trigger_log.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 import { storedUnder, storeInMemory } from "./fixture.ts";
 
 const MINUTE_MS = 60_000;
 
-function refusal(reason: string): TriggerLogEvent {
+function refusal(reason: string) {
   return {
-    kind: "refused",
+    kind: "refused" as const,
     condition: "hmac",
     condition_index: 1,
     reason,
     request: { method: "POST", remote_ip: "192.0.2.7", headers: {}, size: 0, sha256: "e3b0" },
   };
+}
+
+/** The failure of an action of a launch that was accepted. */
+function failure(run_id: string) {
+  const kind = "action_failed" as const;
+  return { kind, run_id, action: "run_execution", action_index: 0, error: "no such step" };
 }
 
 /** A log whose end is the end of its scope. */
@@ -61,13 +66,7 @@ Deno.test("an entry says when it happened and all that was told of it", async ()
   await using log = openLog(store, clock);
   log.add("a", refusal("first"));
   clock.time_ms += 10;
-  log.add("a", {
-    kind: "action_failed",
-    run_id: "r",
-    action: "run_execution",
-    action_index: 0,
-    error: "no such step",
-  });
+  log.add("a", failure("r"));
   const [failed, refused] = await entriesOf(log, "a");
   assertEquals(refused, {
     id: refused?.id ?? "",
@@ -128,6 +127,29 @@ Deno.test("of one trigger and minute so many entries are kept, and the others ar
   assertEquals(reasonOf((await entriesOf(log, "flooded"))[0]), "next minute");
 });
 
+Deno.test("a flood of refusals hides no failure, nor one of failures a refusal", async () => {
+  await using store = await storeInMemory();
+  await using log = openLog(store, new TestClock());
+  for (let index = 0; index < 70; index++) log.add("refused", refusal(String(index)));
+  for (let index = 0; index < 65; index++) log.add("refused", failure(String(index)));
+  const kinds = Map.groupBy(await entriesOf(log, "refused"), ({ kind }) => kind);
+  assertEquals(kinds.get("refused")?.length, ENTRIES_PER_TRIGGER_MINUTE);
+  assertEquals(kinds.get("action_failed")?.length, ENTRIES_PER_TRIGGER_MINUTE);
+
+  for (let index = 0; index < ENTRIES_PER_MINUTE; index++) {
+    log.add(`trigger-${index % 40}`, refusal(""));
+  }
+  log.add("other", refusal("no room"));
+  log.add("other", failure("r"));
+  assertEquals((await entriesOf(log, "other")).map(({ kind }) => kind), ["action_failed"]);
+
+  for (let index = 0; index < ENTRIES_PER_MINUTE; index++) {
+    log.add(`trigger-${index % 40}`, failure("r"));
+  }
+  log.add("last", failure("no room"));
+  assertEquals(await entriesOf(log, "last"), []);
+});
+
 Deno.test("the next entry of a new minute brings the count of what was left out before", async () => {
   await using store = await storeInMemory();
   const clock = new TestClock();
@@ -144,7 +166,7 @@ Deno.test("who asks for room first is counted once", async () => {
   await using store = await storeInMemory();
   const log = new TriggerLog(store, new TestClock());
   for (let index = 0; index < 75; index++) {
-    if (log.hasRoom("a")) log.add("a", refusal(String(index)));
+    if (log.hasRoom("a", "refused")) log.add("a", refusal(String(index)));
   }
   await log.close();
   assertEquals(tally(await entriesOf(log, "a")), { kept: 60, omitted: 15 });
