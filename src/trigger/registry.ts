@@ -128,7 +128,8 @@ export class TriggerRegistry {
   /**
    * Puts what its owner wrote in place of a trigger. What is the same already is left alone.
    *
-   * @param change makes the new version from the stored one, its secrets masked
+   * @param change makes the new version from the stored one, its secrets masked. A field that it takes
+   * over, the very same object, was not written: secrets in it that cannot be decrypted stay as they are
    * @throws {NotFoundError} when there is no trigger of this id
    * @throws {InvalidInputError} with everything that is wrong with the new version
    * @throws {ConflictError} when its name is taken
@@ -138,10 +139,17 @@ export class TriggerRegistry {
       const stored = await this.#stored(id);
       const opened = openWhatOpens(triggerOf(stored), this.#parts.secrets, id);
       const { value: current } = opened;
-      const settings = await this.#check(change(maskSecrets(current)), opened);
-      if (isSame(settings, current)) return maskSecrets(current);
+      const shown = maskSecrets(current);
+      const written = change(shown);
+      const kept = opened.locked.map(nameAt)
+        .filter((name) => fieldOf(written, name) === fieldOf(shown, name));
+      const locked = opened.locked.filter((at) => !kept.includes(nameAt(at)));
+      const settings = await this.#check(written, { value: current, locked }, kept);
+      if (isSame(settings, current)) return shown;
       const updated_at = new Date(this.#parts.context.clock.now()).toISOString();
-      return await this.#put({ ...settings, id, created_at: stored.created_at, updated_at });
+      const trigger = { ...settings, id, created_at: stored.created_at, updated_at };
+      const sealed = kept.map((name) => [name, fieldOf(stored.settings, name)] as const);
+      return await this.#put(trigger, Object.fromEntries(sealed));
     }, id);
   }
 
@@ -243,7 +251,12 @@ export class TriggerRegistry {
     return prepared;
   }
 
-  async #check(value: unknown, current: Opened<Trigger> | undefined): Promise<TriggerSettings> {
+  /** @param kept the fields that are not looked at, as they hold secrets that nobody can read */
+  async #check(
+    value: unknown,
+    current: Opened<Trigger> | undefined,
+    kept: readonly string[] = [],
+  ): Promise<TriggerSettings> {
     const { triggerSchema } = await import("./trigger.ts");
     const parsed = parseWith(triggerSchema, value, "the trigger");
     if (current && parsed.id !== undefined && parsed.id !== current.value.id) {
@@ -255,7 +268,7 @@ export class TriggerRegistry {
     }
     const settings = unmaskSecrets(parsed, current, "the trigger");
     const { reviewTrigger } = await import("./review.ts");
-    reviewTrigger(settings, "the trigger");
+    if (!kept.includes("conditions")) reviewTrigger(settings, "the trigger");
     if (!await getProject(this.#parts.store, settings.project)) {
       throw new InvalidInputError("the trigger", [{
         pointer: "/project",
@@ -265,10 +278,11 @@ export class TriggerRegistry {
     return settings;
   }
 
-  async #put(trigger: Trigger): Promise<Trigger> {
+  /** @param sealed the fields that stay as they are stored */
+  async #put(trigger: Trigger, sealed: Record<string, unknown> = {}): Promise<Trigger> {
     const { store, secrets } = this.#parts;
     const { id, name, created_at, updated_at } = trigger;
-    const settings = sealSecrets(settingsOf(trigger), secrets, id);
+    const settings = { ...sealSecrets(settingsOf(trigger), secrets, id), ...sealed };
     const record = { id, name, created_at, updated_at, settings };
     const bytes = recordBytes(record);
     if (bytes > RECORD_BYTES_MAX) {
@@ -301,6 +315,15 @@ export class TriggerRegistry {
 export function settingsOf(trigger: Trigger): TriggerSettings {
   const { created_at: _created, updated_at: _updated, ...settings } = trigger;
   return settings;
+}
+
+/** The name of the field of a trigger that a pointer leads into. */
+function nameAt(at: string): string {
+  return at.split("/")[1] ?? "";
+}
+
+function fieldOf(trigger: unknown, name: string): unknown {
+  return Object.entries(Object(trigger)).find(([each]) => each === name)?.[1];
 }
 
 /** Whether settings say what a trigger already is. */

@@ -425,12 +425,12 @@ Deno.test("new secrets unlock a trigger, masks of the lost ones do not", async (
   assertEquals(await triggers.countLocked(), { locked: 1, total: 2 });
   const stored = await contents(store);
   const renew = { ...TOKEN, secrets: ["new"] };
-  for (
-    const fields of [{ enabled: false }, {
-      conditions: [renew, { ...HMAC, secrets: [SECRET_MASK] }],
-    }]
-  ) {
-    const error = await assertRejects(() => edit(triggers, id, fields), InvalidInputError);
+  const masked = { ...HMAC, secrets: [SECRET_MASK] };
+  for (const first of [renew, { ...TOKEN, secrets: [SECRET_MASK] }]) {
+    const error = await assertRejects(
+      () => edit(triggers, id, { enabled: false, conditions: [first, masked] }),
+      InvalidInputError,
+    );
     assertStringIncludes(error.message, "/conditions/1/secrets/0");
     assertEquals(await contents(store), stored);
   }
@@ -438,6 +438,28 @@ Deno.test("new secrets unlock a trigger, masks of the lost ones do not", async (
   assertEquals((await triggers.prepared(id))?.locked, undefined);
   assertEquals(await preparedSecrets(triggers, id), ["new", "{env:NEW}"]);
   assertEquals(await triggers.countLocked(), { locked: 0, total: 2 });
+});
+
+Deno.test("other fields of a locked trigger can be changed, and its secrets stay as they are stored", async () => {
+  await using store = await storeInMemory();
+  const conditions = [{ ...TOKEN, secrets: [SECRET, "{env:TOKEN}"] }, HMAC];
+  const before = await openRegistry(store);
+  const { id } = await before.create(written({ conditions }));
+  const shown = await before.get(id);
+  const triggers = await openRegistry(store, { secrets: await openSecretBox("/nowhere", OTHER) });
+  const changed = await edit(triggers, id, { name: "renamed", enabled: false });
+  assertEquals([changed.name, changed.enabled], ["renamed", false]);
+  assertEquals(changed.conditions, shown?.conditions);
+  assertEquals((await triggers.prepared(id))?.locked?.condition, "secrets");
+  assertEquals((await triggers.prepared(id))?.trigger.enabled, false);
+  const kept = await contents(store);
+  assertEquals(await edit(triggers, id, {}), changed);
+  assertEquals(await contents(store), kept);
+
+  // The key that they were stored with opens them again.
+  const later = await openRegistry(store);
+  assertEquals(await preparedSecrets(later, id), [SECRET, "{env:TOKEN}", SECRET]);
+  assertEquals((await later.prepared(id))?.trigger.enabled, false);
 });
 
 Deno.test("all triggers are looked at once for each set of keys, and each time while one is locked", async () => {
