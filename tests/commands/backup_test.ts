@@ -199,7 +199,9 @@ Deno.test("a backup that is made while launches arrive has all that was acknowle
 
     const byRun = Map.groupBy(executions, ({ run_id }) => run_id);
     for (const [id, of] of byRun) assertEquals(of.length, 1, `executions of run ${id}`);
-    assertEquals(byRun.get(slow)?.[0]?.status, "error", "what ran is not started again");
+    const [ran] = byRun.get(slow) ?? [];
+    assertEquals(ran?.status, "error", "what ran is not started again");
+    assertStringIncludes(ran?.reason ?? "", "its data came from a backup");
     for (const id of before) {
       const body = sent.get(id) ?? "";
       const answer = await fetch(`${service.url}/api/v0/runs/${id}/payload/`, {

@@ -15,13 +15,18 @@ import type { WorkFolder } from "./work_folder.ts";
 const MARK_WAIT_MS = 1_000;
 const MARK_POLL_MS = 20;
 
-/** Why nothing is known of an execution that was about to start before the machine was restarted. */
+/**
+ * Why nothing is known of an execution that was about to start, and not by this start of the machine as
+ * far as can be told. A machine that was restarted, another one and a backup look the same.
+ */
 export const MAY_HAVE_RUN =
-  "The machine was restarted when the command was about to start: it may have run, " +
-  "so it is not started again";
+  "The machine may have been restarted when the command was about to start, or its data came from a " +
+  "backup or another machine: it may have run, so it is not started again";
 
-/** Why there is no exit code of an execution that ran before the machine was restarted. */
-export const RESTARTED = "The machine was restarted while the command ran";
+/** Why there is no exit code of an execution that ran, and not at this start of the machine. */
+export const OUT_OF_SIGHT =
+  "The machine may have been restarted while the command ran, or its data came from a backup or " +
+  "another machine: how it ended is not known";
 
 /** Whether the machine is known not to have been restarted since an execution was started. */
 export function isSameBoot({ engine_state }: Execution, { bootId }: Machine): boolean {
@@ -42,7 +47,7 @@ export async function findAgain(
   }
   const leader = isSame && mark !== undefined
     ? followLeader(mark, leftBehind)
-    : endedLeader(RESTARTED);
+    : endedLeader(OUT_OF_SIGHT);
   return { kind: "started", leader };
 }
 

@@ -19,7 +19,7 @@ import type { Execution } from "../../../store/executions.ts";
 import { readExitCode } from "../control_files.ts";
 import { CONTAINER_FOLDER, CONTAINER_MOUNTS, containerLayout, type Layout } from "../layout.ts";
 import { folderUse, type Machine } from "../processes.ts";
-import { isSameBoot, MAY_HAVE_RUN, RESTARTED } from "../recovery.ts";
+import { isSameBoot, MAY_HAVE_RUN, OUT_OF_SIGHT } from "../recovery.ts";
 import type { LocalSettings } from "../settings.ts";
 import {
   containerName,
@@ -100,7 +100,7 @@ export class ContainerRunner implements Runner {
   async find(job: Job): Promise<Found> {
     const { execution, folder, signal } = job;
     const { machine, reach_ms } = this.#parts;
-    const lost = isSameBoot(execution, machine) ? GONE : RESTARTED;
+    const lost = isSameBoot(execution, machine) ? GONE : OUT_OF_SIGHT;
     const started: Found = { kind: "started", leader: this.#leaderOf(job, lost) };
     if (await readExitCode(folder) !== undefined) return started;
     const { status } = await this.#reaching(
