@@ -12,7 +12,6 @@ import { join, resolve } from "node:path";
 import { messageOf } from "../errors.ts";
 import { type Execution, openExecutions, saveExecution } from "../store/executions.ts";
 import { keys } from "../store/keys.ts";
-import { makePrivate } from "../store/private.ts";
 import { readValue } from "../store/reading.ts";
 import { DATABASE_FILE, LOCK_FILE, lockDataFolder, openStore } from "../store/store.ts";
 import { extractArchive, type ExtractedArchive } from "./archive_reader.ts";
@@ -67,7 +66,6 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
       const archive = await extractArchive(options.source, { ...options, folder });
       const interrupted = await prepare(folder);
       signal.throwIfAborted();
-      await makePrivate(data);
       const aside = await replace(data, folder);
       return { ...archive, interrupted, aside };
     } finally {

@@ -1,5 +1,5 @@
 /**
- * Who may read the data folder: its owner alone.
+ * Who may read what is in the data folder: its owner alone.
  *
  * @module
  */
@@ -14,8 +14,8 @@ const PERMISSIONS = 0o7777;
 const log = getLogger(["hooklaunch", "store"]);
 
 /**
- * Takes a file or a folder from everybody but its owner, if it is there. Where that is not possible, as
- * when it belongs to another user, it warns: who set that up may have meant it.
+ * Takes a file from everybody but its owner, if it is there. Where that is not possible, as when it
+ * belongs to another user, it warns: who set that up may have meant it.
  */
 export async function makePrivate(path: string): Promise<void> {
   try {

@@ -44,7 +44,7 @@ export interface OpenStoreOptions {
 
 /**
  * Opens the database of a data folder, making the folder when it is missing, and brings it up to this
- * version's format. The folder and the database become their owner's alone, whatever they were.
+ * version's format. The database becomes its owner's alone, whatever it was.
  *
  * A second process on the same file would make commits fail with "database is locked" and would
  * count quotas on its own, so the folder is held by an exclusive lock, which the operating system
@@ -59,7 +59,8 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
   let kv: Deno.Kv | undefined;
   try {
     const path = join(folder, DATABASE_FILE);
-    for (const each of [folder, ...databaseFiles(folder)]) await makePrivate(each);
+    // The folder may be one that others have something in. What else is in it is made for its owner alone.
+    for (const each of databaseFiles(folder)) await makePrivate(each);
     await makeDatabaseFile(path).catch(unusable(folder));
     kv = await Deno.openKv(path).catch(unusable(folder));
     await prepareFormat(kv, folder, options.keepFormat ?? false);

@@ -46,14 +46,14 @@ Deno.test("what is restored is what was backed up", async () => {
   assertEquals((await getExecution(store, STARTED))?.engine_state, { more: 1 });
 });
 
-Deno.test("a folder that others could look into is restored to, and then is its owner's alone", async () => {
+Deno.test("what is restored into a folder that others look into is its owner's alone", async () => {
   await using prepared = await prepare();
   const { archive, path } = prepared;
   const to = `${path}/open`;
   await Deno.mkdir(to);
   await Deno.chmod(to, 0o755);
   const found = await contentsOf(await prepared.restore(archive, to));
-  assertEquals(found[""], "700 folder");
+  assertEquals(found[""], "755 folder");
   assertMatch(found[DATABASE_FILE] ?? "", /^600 /);
 });
 
