@@ -64,6 +64,7 @@ async function fetchRefs(
       env,
       signal,
       ownSession: true,
+      usesConfiguration: true,
     });
   try {
     await fetch([...REFSPECS, `+HEAD:${REMOTE_HEAD}`]);
@@ -81,6 +82,7 @@ export async function answers({ url, env }: Remote, signal: AbortSignal): Promis
     env,
     signal,
     ownSession: true,
+    usesConfiguration: true,
     stdoutBytesMax: 64 * 1024 * 1024,
   }).then(() => true, () => false);
 }

@@ -65,7 +65,18 @@ export interface GitOptions {
    * password, and what it started is ended with it. It costs a fork.
    */
   ownSession?: boolean;
+  /**
+   * Whether it reads the configuration of git that the machine and the service's user have: for what
+   * talks to a remote alone, which their owner may have set up so, by a `safe.directory` for instance.
+   */
+  usesConfiguration?: boolean;
 }
+
+/**
+ * Without configuration there is nothing that the files of a repository could choose from, such as the
+ * programs of filters that `.gitattributes` names.
+ */
+const NO_CONFIGURATION = { GIT_CONFIG_NOSYSTEM: "1", GIT_CONFIG_GLOBAL: "/dev/null" };
 
 /**
  * Runs one git command.
@@ -75,12 +86,12 @@ export interface GitOptions {
  */
 export async function git(args: readonly string[], options: GitOptions = {}): Promise<Uint8Array> {
   const { env = {}, cwd, stdin, stdoutBytesMax = 1024 * 1024, failsOn, signal } = options;
-  const { ownSession = false } = options;
+  const { ownSession = false, usesConfiguration = false } = options;
   if (signal?.aborted) throw new GitError("git was not started: it was given up", true);
   const child = new Deno.Command("git", {
     args: [...SETTINGS, ...args],
     clearEnv: true,
-    env: { ...baseEnvironment(), ...env },
+    env: { ...baseEnvironment(), ...usesConfiguration ? {} : NO_CONFIGURATION, ...env },
     ...(cwd === undefined ? {} : { cwd }),
     stdin: stdin === undefined ? "null" : "piped",
     stdout: "piped",

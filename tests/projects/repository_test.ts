@@ -119,6 +119,37 @@ Deno.test("repository: a checkout is a private copy with modes and links", async
   assertEquals(names.sort(), ["link", "src", "valohai.yaml"]);
 });
 
+Deno.test("repository: a checkout runs no filter of the configuration of the service's user", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, projects, project } = await setUp(folder);
+  const commit = await remote.commit({
+    ".gitattributes": "*.bin filter=x\n",
+    "a.bin": "as it is\n",
+  });
+  const ran = join(folder.path, "ran");
+  const configuration = `[filter "x"]\n\tsmudge = "tee '${ran}' | tr a-z A-Z"\n`;
+  await Deno.writeTextFile(join(folder.path, ".gitconfig"), configuration);
+  const copy = join(folder.path, "copy");
+  await withHome(folder.path, async () => {
+    await projects.resolve(project, "main");
+    await projects.checkout("digits", commit, copy);
+  });
+  assertEquals(await Deno.readTextFile(join(copy, "a.bin")), "as it is\n");
+  await assertRejects(() => Deno.lstat(ran), Deno.errors.NotFound);
+});
+
+Deno.test("repository: a fetch goes by the configuration of the service's user", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, hash, projects } = await setUp(folder);
+  const configuration = `[url "file://${remote.path}"]\n\tinsteadOf = https://git.example.com/x\n`;
+  await Deno.writeTextFile(join(folder.path, ".gitconfig"), configuration);
+  const { commit } = await withHome(
+    folder.path,
+    () => projects.resolve(projectOf("https://git.example.com/x"), "main"),
+  );
+  assertEquals(commit, hash);
+});
+
 Deno.test("repository: pruned trees are made again, those in use stay", async () => {
   await using folder = new TemporaryFolder();
   const { hash, projects, project } = await setUp(folder);
@@ -172,3 +203,15 @@ Deno.test("repository: a remote whose HEAD leads nowhere is fetched all the same
   assertEquals((await projects.resolve(project, "other")).commit, hash);
   assertEquals((await projects.resolve(project, "HEAD")).commit, hash);
 });
+
+/** Does something while the service's user has another home. */
+async function withHome<T>(home: string, work: () => Promise<T>): Promise<T> {
+  const before = Deno.env.get("HOME");
+  Deno.env.set("HOME", home);
+  try {
+    return await work();
+  } finally {
+    if (before === undefined) Deno.env.delete("HOME");
+    else Deno.env.set("HOME", before);
+  }
+}
