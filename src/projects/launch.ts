@@ -41,6 +41,7 @@ export interface Launch {
   time_limit?: number;
   /** Seconds. */
   no_output_timeout?: number;
+  stop_condition?: string;
 }
 
 /**
@@ -58,7 +59,7 @@ export function launchStep(step: Step, options: LaunchOptions = {}): Launch {
   if (problems.length > 0) {
     throw new ActionError(`Cannot run step "${step.name}": ${problems.join("; ")}`);
   }
-  const { parameters, sourcePath, timeLimit_s, noOutputTimeout_s, resources } = step;
+  const { parameters, sourcePath, timeLimit_s, noOutputTimeout_s, stopCondition, resources } = step;
   const command = buildScript(step.commands, { parameters, values, sourcePath });
   return {
     image: step.image,
@@ -70,6 +71,7 @@ export function launchStep(step: Step, options: LaunchOptions = {}): Launch {
     ...(step.autorestart ? { rerun: true } : {}),
     ...(timeLimit_s === undefined ? {} : { time_limit: timeLimit_s }),
     ...(noOutputTimeout_s === undefined ? {} : { no_output_timeout: noOutputTimeout_s }),
+    ...(stopCondition === undefined ? {} : { stop_condition: stopCondition }),
   };
 }
 

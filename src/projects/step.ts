@@ -27,6 +27,8 @@ export interface Step {
   timeLimit_s: number | undefined;
   /** Seconds without output after which an execution is stopped. */
   noOutputTimeout_s: number | undefined;
+  /** An execution is stopped as soon as this condition holds for its metadata. */
+  stopCondition: string | undefined;
   /** What `{source-path}` in a command stands for. */
   sourcePath: string | undefined;
   /** What an execution may use at most. */
@@ -86,6 +88,7 @@ export const stepSchema = fields.superRefine((written, context) => {
   environmentVariables: byName(written["environment-variables"]),
   timeLimit_s: written["time-limit"],
   noOutputTimeout_s: written["no-output-timeout"],
+  stopCondition: written["stop-condition"],
   sourcePath: written["source-path"],
   resources: limitsOf(written.resources),
   autorestart: written.autorestart ?? false,

@@ -88,6 +88,8 @@ export interface Execution {
   time_limit?: number;
   /** Seconds without a line of output after which it is stopped; none when absent. */
   no_output_timeout?: number;
+  /** It is stopped as soon as this holds for its metadata, as the project configuration file says it. */
+  stop_condition?: string;
   status: ExecutionStatus;
   /** All times are RFC 3339. */
   created_at: string;

@@ -28,6 +28,19 @@ export const ends: Case[] = [
     },
   },
   {
+    name: "one whose stop condition holds for its metadata is stopped",
+    async test(service) {
+      const { status, reason, metadata } = await service.run(
+        `echo '{"loss": 0.5}'; echo '{"loss": 0.1}'; sleep 100`,
+        { stop_condition: "loss < parameter.enough", parameters: { enough: 0.2 } },
+      );
+      assertEquals(
+        [status, reason, metadata],
+        ["stopped", 'Stopped: its stop condition "loss < parameter.enough" holds', { loss: 0.1 }],
+      );
+    },
+  },
+  {
     name: "one that waits and is stopped never runs",
     concurrency: 1,
     async test(service) {

@@ -4,6 +4,7 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
+import { existsSync } from "node:fs";
 import { saveExecution } from "../../src/store/executions.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "./fixture.ts";
 
@@ -136,4 +137,60 @@ Deno.test("stop: a command that has hardly begun is told, and not killed after w
     await fixture.engine.stop(id);
     assertEquals((await fixture.ended(id)).status, "stopped");
   }
+});
+
+Deno.test("condition: one that has done enough is stopped", async () => {
+  await using fixture = await EngineFixture.make();
+  const { status, reason, exit_code, metadata } = await fixture.run(
+    `for a in 0.5 0.7; do echo "{\\"accuracy\\": $a}"; done; sleep 100`,
+    { stop_condition: "accuracy >= parameter.enough", parameters: { enough: 0.7 } },
+  );
+  assertEquals(status, "stopped");
+  assertEquals(reason, 'Stopped: its stop condition "accuracy >= parameter.enough" holds');
+  assertEquals(exit_code, 143);
+  assertEquals(metadata, { accuracy: 0.7 });
+});
+
+Deno.test("condition: it asks for metadata, and one that nobody can read is none", async () => {
+  await using fixture = await EngineFixture.make({ concurrency: 2 });
+  const wait = "until [ -e $TMPDIR/go ]; do sleep 0.01; done";
+  const ids = [
+    // It holds from the start on, but nothing is known before there is metadata.
+    await fixture.submit(`echo text; ${wait}`, { stop_condition: "not accuracy" }),
+    await fixture.submit(`echo '{"a": 1}'; ${wait}`, { stop_condition: "a ~ 1" }),
+  ];
+  for (const id of ids) {
+    await until(async () => (await fixture.printed(id, "stdout")).length === 1);
+    Deno.writeTextFileSync(fixture.path(id, "tmp", "go"), "");
+    assertEquals((await fixture.ended(id)).status, "complete");
+  }
+});
+
+Deno.test("condition: what was printed while no service ran counts", async () => {
+  await using fixture = await EngineFixture.make();
+  const id = await fixture.submit(
+    `echo begun; until [ -e $TMPDIR/go ]; do sleep 0.01; done; echo '{"loss": 0.1}'
+     : >$VH_OUTPUTS_DIR/told; sleep 100`,
+    { stop_condition: "loss < .2" },
+  );
+  await until(async () => (await fixture.printed(id, "stdout")).length === 1);
+  await fixture.close();
+  Deno.writeTextFileSync(fixture.path(id, "tmp", "go"), "");
+  await until(() => existsSync(fixture.path(id, "outputs", "told")));
+  await fixture.begin();
+  const { status, reason } = await fixture.ended(id);
+  assertEquals([status, reason], ["stopped", 'Stopped: its stop condition "loss < .2" holds']);
+});
+
+Deno.test("condition: metadata that an earlier service has taken in counts after a restart", async () => {
+  await using fixture = await EngineFixture.make();
+  const id = await fixture.submit(
+    `echo '{"loss": 0.1}'; until [ -e $TMPDIR/go ]; do sleep 0.01; done; echo '{"epoch": 2}'
+     sleep 100`,
+    { stop_condition: "loss < .2 and epoch == 2" },
+  );
+  await until(async () => (await fixture.printed(id, "stdout")).length === 1);
+  await fixture.restart();
+  Deno.writeTextFileSync(fixture.path(id, "tmp", "go"), "");
+  assertEquals((await fixture.ended(id)).status, "stopped");
 });

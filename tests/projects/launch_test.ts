@@ -17,6 +17,7 @@ const config = readConfigFile(
     command: [prepare, "train {parameters}"]
     time-limit: 1m
     no-output-timeout: 5
+    stop-condition: accuracy > parameter.epochs
     environment-variables: [{ name: MODE, default: fast }, { name: UNSET }]
     inputs:
       - { name: labels, filename: labels.csv, default: "s3://x/labels.csv" }
@@ -66,6 +67,7 @@ Deno.test("launch: defaults, limits and the payload's input", () => {
     environment_variables: { MODE: "fast" },
     time_limit: 60,
     no_output_timeout: 5,
+    stop_condition: "accuracy > parameter.epochs",
   });
   assertEquals(launch("bare", { inputs: { data: [payload] } }), {
     image: "busybox",

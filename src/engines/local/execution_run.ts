@@ -21,6 +21,7 @@ import { inTime, Limits } from "./limits.ts";
 import { appendToLog, type StoredLine } from "./log_file.ts";
 import { fitting, listOutputs, shown } from "./outputs.ts";
 import type { Job, Leader, Runner } from "./runners/runner.ts";
+import { StopCondition } from "./stop_condition.ts";
 import { Watch, type WatchParts } from "./watch.ts";
 import { type PrepareContext, WorkFolder } from "./work_folder.ts";
 
@@ -367,7 +368,8 @@ export class ExecutionRun {
       clock,
       poll_ms: settings.poll_ms,
       grace_ms: settings.grace_ms,
-      onLimit: async (reason) => void await this.stop({ status: "error", reason }),
+      stopCondition: new StopCondition(this.#execution, parts.capture.metadata),
+      onReached: async (ending) => void await this.stop(ending),
       onMetadata: async () => {
         this.#takeMetadata(parts.capture);
         await save(this.#execution);

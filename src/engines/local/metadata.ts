@@ -20,6 +20,8 @@ export class Metadata {
   isCut = false;
   /** Whether a value was taken in since somebody set this to false. */
   isChanged = false;
+  /** How many values were taken in. */
+  changes = 0;
 
   /**
    * Takes a line in.
@@ -61,6 +63,7 @@ export class Metadata {
     this.#latest.set(key, { value, bytes });
     this.#bytes = total;
     this.isChanged = true;
+    this.changes++;
   }
 }
 

@@ -7,8 +7,10 @@ import type { Clock } from "../../clock.ts";
 import type { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import type { DiskUse } from "./disk_use.ts";
+import type { Ending } from "./ending.ts";
 import type { Limits } from "./limits.ts";
 import type { Leader } from "./runners/runner.ts";
+import type { StopCondition } from "./stop_condition.ts";
 import type { WorkFolder } from "./work_folder.ts";
 
 /** How long the captures may take after the command has ended. */
@@ -25,13 +27,14 @@ export interface WatchParts {
   capture: Capture;
   limits: Limits;
   disk: DiskUse;
+  stopCondition: StopCondition;
   clock: Clock;
   /** How often output and limits are looked at. */
   poll_ms: number;
   /** How long the command may take to end after SIGTERM. */
   grace_ms: number;
-  /** A limit is reached. Told once. */
-  onLimit(reason: string): Promise<void>;
+  /** A limit is reached, or its stop condition holds. Told once. */
+  onReached(ending: Ending): Promise<void>;
   /** There is new metadata. */
   onMetadata(): Promise<void>;
 }
@@ -40,7 +43,7 @@ export interface WatchParts {
 export class Watch {
   readonly #parts: WatchParts;
   #isLetGo = false;
-  #isLimited = false;
+  #isReached = false;
   /** Whether the leader was seen to end since anybody looked. */
   #isLeaderOver = false;
   /** When SIGKILL follows. */
@@ -61,7 +64,7 @@ export class Watch {
 
   /** Resolves when the command has ended, to true; or when it is let go, to false. */
   async untilOver(): Promise<boolean> {
-    const { leader, isFound, folder, capture, limits, disk, clock, grace_ms } = this.#parts;
+    const { leader, isFound, folder, capture, limits, clock, grace_ms } = this.#parts;
     let hasEnded = false;
     // There is nothing to see yet of a command that has just been started.
     if (!isFound) await this.#pause();
@@ -72,10 +75,10 @@ export class Watch {
       }
       // What is beyond the limit is not seen, so silence says nothing then.
       if (await capture.pump() || capture.isCut) limits.sawOutput();
-      const reached = limits.reached() ?? disk.reached();
-      if (reached !== undefined && !this.#isLimited) {
-        this.#isLimited = true;
-        await this.#parts.onLimit(reached);
+      const reached = this.#isReached ? undefined : this.#reached();
+      if (reached !== undefined) {
+        this.#isReached = true;
+        await this.#parts.onReached(reached);
       }
       if (!hasEnded && await readExitCode(folder) !== undefined) {
         hasEnded = true;
@@ -107,6 +110,15 @@ export class Watch {
     this.#wake();
   }
 
+  /** How it is to end for what is reached. */
+  #reached(): Ending | undefined {
+    const { limits, disk, stopCondition } = this.#parts;
+    const limit = limits.reached() ?? disk.reached();
+    if (limit !== undefined) return { status: "error", reason: limit };
+    const condition = stopCondition.reached();
+    return condition === undefined ? undefined : { status: "stopped", reason: condition };
+  }
+
   async #tellMetadata(): Promise<void> {
     const { capture, clock, onMetadata } = this.#parts;
     if (!capture.metadata.isChanged || clock.steady() - this.#metadata_ms < METADATA_MS) return;
@@ -117,7 +129,7 @@ export class Watch {
   async #pause(): Promise<void> {
     const { limits, clock, poll_ms } = this.#parts;
     const kill_ms = this.#kill_ms - clock.steady();
-    const limit_ms = this.#isLimited ? Infinity : limits.remaining_ms();
+    const limit_ms = this.#isReached ? Infinity : limits.remaining_ms();
     const woken = new Promise<void>((resolve) => this.#wake = resolve);
     // Either may have come just before there was somebody to wake.
     if (this.#isLetGo || this.#isLeaderOver) {
