@@ -23,6 +23,8 @@ import { hideUserInfo, openRemote, type Origin, type Remote, urlOf } from "./rem
 const REFS_BYTES_MAX = 64 * 1024 * 1024;
 /** Room for what git prints beside an object. */
 const HEADER_BYTES_MAX = 1024;
+/** What git lists a symbolic link as. */
+const LINK_MODE = "120000";
 /** Beside the mirror: where it is of, for when it is gone or damaged. */
 const ORIGIN_FILE = "origin.json";
 const KNOWN_HOSTS_FILE = "known_hosts";
@@ -90,6 +92,7 @@ export class Mirror {
    * Reads a file of a commit.
    *
    * @returns undefined when the commit has no such file
+   * @throws {ActionError} when it is a link
    * @throws {GitError} when the file is larger than allowed, or there is no such commit
    */
   read(commit: string, path: string, bytesMax: number): Promise<Uint8Array | undefined> {
@@ -99,10 +102,19 @@ export class Mirror {
         stdoutBytesMax: bytesMax + HEADER_BYTES_MAX,
       });
       const object = readObject(stdout);
-      if (object !== undefined) return object.kind === "blob" ? object.content : undefined;
-      // git calls an object missing that is damaged. Only the list of the files knows better.
+      if (object !== undefined && object.kind !== "blob") return undefined;
+      // git shows a link as a file, and calls an object missing that is damaged. Only the list of the
+      // files knows better.
       const listed = await this.#git(["--literal-pathspecs", "ls-tree", commit, "--", path]);
-      if (!/^\d+ blob /.test(new TextDecoder().decode(listed))) return undefined;
+      const mode = /^(\d+) blob /.exec(new TextDecoder().decode(listed))?.[1];
+      if (mode === LINK_MODE) {
+        throw new ActionError(
+          `Cannot read ${path} of commit ${commit}: ` +
+            `expected a regular file, found a symbolic link (mode ${LINK_MODE})`,
+        );
+      }
+      if (object !== undefined) return object.content;
+      if (mode === undefined) return undefined;
       throw new GitError(`git has lost ${path} of commit ${commit}`);
     });
   }

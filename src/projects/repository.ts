@@ -56,7 +56,7 @@ export class Repository {
   /**
    * Reads a file of a commit; undefined when there is none.
    *
-   * @throws {ActionError} when it is larger than `bytesMax`, or the commit is gone
+   * @throws {ActionError} when it is a link, or larger than `bytesMax`, or the commit is gone
    */
   async read(commit: string, path: string, bytesMax: number): Promise<Uint8Array | undefined> {
     try {

@@ -177,6 +177,19 @@ Deno.test("repository: a missing one, a missing file and a wrong file are told",
   assertStringIncludes(error.message, "/0/step/image: line 1, column 3");
 });
 
+Deno.test("repository: a project configuration file that is a link is told of as one", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, projects, project } = await setUp(folder);
+  await Deno.symlink("valohai.yaml", join(remote.path, "link.yaml"));
+  await remote.commit({});
+  const linked = { ...project, config_file: "link.yaml" };
+  await assertRejects(
+    () => projects.resolve(linked, "main"),
+    ActionError,
+    "expected a regular file, found a symbolic link (mode 120000)",
+  );
+});
+
 Deno.test("repository: one that is removed while it is fetched is fetched or refused, and fetched again", async () => {
   await using folder = new TemporaryFolder();
   const { projects, project } = await setUp(folder);
