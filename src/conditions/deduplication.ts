@@ -43,7 +43,7 @@ export const deduplication = {
     if (siblings.filter(isDeduplication).length > 1) {
       return [{ pointer: "/type", detail: "Expected at most one deduplication, found several" }];
     }
-    if (fieldOf(settings, siblings)) return [];
+    if (deliveryField(settings, siblings)) return [];
     const detail = "Expected in and name: no preset of the trigger says where a delivery's id is";
     return [{ pointer: "/in", detail }];
   },
@@ -60,7 +60,7 @@ export function deliveryReader(
 ): { index: number; read: DeliveryReader } | undefined {
   const index = conditions.findIndex(isDeduplication);
   const settings = conditions.find(isDeduplication);
-  const field = settings && fieldOf(settings, conditions);
+  const field = settings && deliveryField(settings, conditions);
   if (settings === undefined || field === undefined) return undefined;
   const read: DeliveryReader = (request) => {
     const id = readField(request, field);
@@ -78,11 +78,13 @@ export function deliveryReader(
   return { index, read };
 }
 
-function isDeduplication(settings: ConditionSettings): settings is DeduplicationSettings {
+/** Whether a condition is a deduplication. */
+export function isDeduplication(settings: ConditionSettings): settings is DeduplicationSettings {
   return settings.type === "deduplication";
 }
 
-function fieldOf(
+/** Where a request says which delivery it is: where the settings say, or else where presets know. */
+export function deliveryField(
   settings: DeduplicationSettings,
   siblings: readonly ConditionSettings[],
 ): Field | undefined {

@@ -8,6 +8,7 @@ import type { Problem } from "../errors.ts";
 import { compile } from "./cel.ts";
 import { filterVariables } from "./cel_values.ts";
 import type { ConditionSettings } from "./condition.ts";
+import { deliveryField, isDeduplication } from "./deduplication.ts";
 import { type Field, pathOf } from "./field.ts";
 import { type Scheme, signedContents, type TimestampSource } from "./signing/scheme.ts";
 import {
@@ -19,7 +20,7 @@ import {
   type TemplatePart,
 } from "./signing/template.ts";
 import { signingScheme } from "./signing_scheme.ts";
-import { isTimestamp } from "./timestamp.ts";
+import { isTimestamp, type TimestampSettings } from "./timestamp.ts";
 
 /**
  * Looks at a trigger's conditions together when it is saved.
@@ -31,9 +32,11 @@ export function conditionWarnings(conditions: readonly ConditionSettings[]): Pro
   const signing = schemes.filter((scheme) => scheme !== undefined);
   return conditions.flatMap((settings, index) => {
     const scheme = schemes[index];
-    const warnings = scheme
-      ? warnOfScheme(scheme)
-      : [...warnOfTimestamp(settings, signing), ...warnOfFilter(settings, signing)];
+    const warnings = scheme ? warnOfScheme(scheme) : [
+      ...warnOfTimestamp(settings, signing),
+      ...warnOfDelivery(settings, conditions, signing),
+      ...warnOfFilter(settings, signing),
+    ];
     return warnings.map(({ pointer, detail }) => ({ pointer: `/${index}${pointer}`, detail }));
   });
 }
@@ -54,14 +57,26 @@ function warnOfScheme(scheme: Scheme): Problem[] {
 }
 
 function warnOfTimestamp(settings: ConditionSettings, signing: readonly Scheme[]): Problem[] {
-  if (!isTimestamp(settings)) return [];
-  const isSigned = signing.some((scheme) =>
-    signsTime(scheme, settings) ||
-    (scheme.timestamp === undefined && everyTemplate(scheme, (part) => isPlain(part, "timestamp")))
-  );
-  if (isSigned) return [];
+  if (!isTimestamp(settings) || isTimeSigned(settings, signing)) return [];
   const detail =
     "No signature covers the timestamp: who overheard a request can send it again with a new one";
+  return [{ pointer: "", detail }];
+}
+
+/** Without a time that is signed, only the delivery's id could tell a request that is sent again. */
+function warnOfDelivery(
+  settings: ConditionSettings,
+  siblings: readonly ConditionSettings[],
+  signing: readonly Scheme[],
+): Problem[] {
+  const field = isDeduplication(settings) ? deliveryField(settings, siblings) : undefined;
+  if (signing.length === 0 || field === undefined) return [];
+  const hasSignedTime =
+    signing.some((scheme) => scheme.timestamp && signsTime(scheme, scheme.timestamp)) ||
+    siblings.some((other) => isTimestamp(other) && isTimeSigned(other, signing));
+  if (hasSignedTime || signing.some((scheme) => signsId(scheme, field))) return [];
+  const detail =
+    "No signature covers the delivery's id: who overheard a request can send it again with another one";
   return [{ pointer: "", detail }];
 }
 
@@ -78,6 +93,23 @@ function warnOfFilter(settings: ConditionSettings, signing: readonly Scheme[]): 
   if (open.length === 0) return [];
   const detail = `The filter looks at ${open.join(" and ")}, which no signature covers`;
   return [{ pointer: "/expression", detail }];
+}
+
+/** Whether a change of a condition's time would break a signature. */
+function isTimeSigned(settings: TimestampSettings, signing: readonly Scheme[]): boolean {
+  return signing.some((scheme) =>
+    signsTime(scheme, settings) ||
+    (scheme.timestamp === undefined && everyTemplate(scheme, (part) => isPlain(part, "timestamp")))
+  );
+}
+
+/** Whether a change of the delivery's id would break the signature. */
+function signsId(scheme: Scheme, field: Field): boolean {
+  const isOwn = scheme.id?.in === field.in && isSameName(scheme.id.name, field.name, field.in);
+  return everyTemplate(
+    scheme,
+    (part) => covers(part, field) || (isOwn && isPlain(part, "id")),
+  );
 }
 
 /** Whether a change of the time would break the signature. */

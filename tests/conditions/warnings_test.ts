@@ -19,6 +19,7 @@ const mac = (settings: Settings): Settings => ({
   ...(settings.preset === undefined && { algorithm: "sha256", header: "X-Signature" }),
   ...settings,
 });
+const deduplication: Settings = { type: "deduplication" };
 const time = (place: string, name: string): Settings => ({
   type: "timestamp",
   in: place,
@@ -31,6 +32,8 @@ const ownTime = (place: string, name: string) => ({
 
 const OUTSIDE =
   "The timestamp lies outside what is signed: who overheard a request can send it again with a new one";
+const UNSIGNED_ID =
+  "No signature covers the delivery's id: who overheard a request can send it again with another one";
 const UNSIGNED =
   "No signature covers the timestamp: who overheard a request can send it again with a new one";
 
@@ -101,6 +104,49 @@ const cases: { name: string; conditions: Settings[]; warnings: Record<string, st
     name: "a preset without the time in what it signs",
     conditions: [mac({ preset: "stripe", signed_content: "{body}" })],
     warnings: { "/0/timestamp": OUTSIDE },
+  },
+  {
+    name: "a delivery's id that nothing signs",
+    conditions: [mac({ preset: "github" }), deduplication],
+    warnings: { "/1": UNSIGNED_ID },
+  },
+  {
+    name: "a delivery's id of its own that nothing signs",
+    conditions: [mac({}), { ...deduplication, in: "query", name: "id" }],
+    warnings: { "/1": UNSIGNED_ID },
+  },
+  {
+    name: "a delivery's id in the body that is signed",
+    conditions: [mac({ preset: "pagerduty" }), deduplication],
+    warnings: {},
+  },
+  {
+    name: "a delivery's id that the template names",
+    conditions: [
+      mac({ signed_content: "{id}.{body}", id: { in: "header", name: "x-id" } }),
+      { ...deduplication, in: "header", name: "X-Id" },
+    ],
+    warnings: {},
+  },
+  {
+    name: "a delivery's id that nothing signs, beside a time that is signed",
+    conditions: [mac({ preset: "linear" }), deduplication],
+    warnings: {},
+  },
+  {
+    name: "a delivery's id that nothing signs, beside a signed time of another condition",
+    conditions: [mac({ preset: "github" }), time("body", "/time"), deduplication],
+    warnings: {},
+  },
+  {
+    name: "a delivery's id, and a time, that nothing signs",
+    conditions: [mac({ preset: "github" }), time("header", "X-Time"), deduplication],
+    warnings: { "/1": UNSIGNED, "/2": UNSIGNED_ID },
+  },
+  {
+    name: "a delivery's id where nothing is signed",
+    conditions: [{ type: "static_token", preset: "gitlab", secrets: ["s"] }, deduplication],
+    warnings: {},
   },
   {
     name: "a filter on what no signature covers",
