@@ -126,6 +126,9 @@ Deno.test("metadata: the latest value of each key is kept, from stdout alone", a
     echo ' {"accuracy": 0.9, "deep": {"list": [1, null]}, "__proto__": 1} '
   `);
   assertEquals(metadata, { accuracy: 0.9, epoch: 1, deep: { list: [1, null] } });
+  assertEquals(await fixture.printed(id, "event"), [
+    'Metadata with the key "__proto__" is left out: expected another key',
+  ]);
   const events = textOf(fixture.path(id, "control", "metadata.jsonl")).trim().split("\n")
     .map((line) => JSON.parse(line));
   assertEquals(events.map(({ accuracy }) => accuracy), [0.5, 0.9]);

@@ -21,7 +21,7 @@ Deno.test("of each key the latest value counts, and each object is an event", ()
       Object.assign(expected, plain);
     }
     assertEquals(metadata.latest, expected);
-    assertEquals(metadata.isCut, false);
+    assertEquals([...metadata.leftOut], []);
   }));
 });
 
@@ -53,5 +53,22 @@ Deno.test("what is nested too deep is left out, and nothing else", () => {
   const nested = (levels: number) => `{"at${levels}":${"[".repeat(levels)}${"]".repeat(levels)}}`;
   for (const levels of [63, 64, 7000]) metadata.take(nested(levels), TIME);
   assertEquals(Object.keys(metadata.latest), ["at63"]);
-  assertEquals(metadata.isCut, true);
+  assertEquals([...metadata.leftOut], [
+    "Metadata is left out that is nested deeper than 64 levels",
+  ]);
+});
+
+Deno.test("a key that no object can have is left out, and the others of its line are not", () => {
+  const metadata = new Metadata();
+  for (let count = 0; count < 2; count++) metadata.take('{"a": 1, "__proto__": {"b": 2}}', TIME);
+  assertEquals(metadata.latest, { a: 1 });
+  assertEquals([...metadata.leftOut], [
+    'Metadata with the key "__proto__" is left out: expected another key',
+  ]);
+});
+
+Deno.test("more keys than are kept are left out", () => {
+  const metadata = new Metadata();
+  for (let count = 0; count <= 500; count++) metadata.take(`{"k${count}": 1}`, TIME);
+  assertEquals([...metadata.leftOut], ["There is too much metadata: some of it is left out"]);
 });

@@ -26,7 +26,8 @@ export class Capture implements Disposable {
   readonly #log: LogWriter;
   /** Streams of which the log says that they are cut. */
   readonly #cut = new Set<Stream>();
-  #toldOfMetadata = false;
+  /** Why metadata was left out, as the log says it. */
+  readonly #toldOfMetadata = new Set<string>();
 
   private constructor(
     folder: WorkFolder,
@@ -135,9 +136,10 @@ export class Capture implements Disposable {
       await Deno.writeTextFile(this.#folder.record("metadata.jsonl"), events, options)
         .catch(() => {});
     }
-    if (this.metadata.isCut && !this.#toldOfMetadata) {
-      this.#toldOfMetadata = true;
-      this.tell("There is too much metadata: some of it is left out");
+    for (const reason of this.metadata.leftOut) {
+      if (this.#toldOfMetadata.has(reason)) continue;
+      this.#toldOfMetadata.add(reason);
+      this.tell(reason);
     }
   }
 

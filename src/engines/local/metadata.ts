@@ -11,13 +11,17 @@ const EVENTS_BYTES_MAX = 16 * 1024 * 1024;
 /** To store a value takes stack for each level. */
 const DEPTH_MAX = 64;
 
+const TOO_MUCH = "There is too much metadata: some of it is left out";
+const TOO_DEEP = `Metadata is left out that is nested deeper than ${DEPTH_MAX} levels`;
+const NO_KEY = 'Metadata with the key "__proto__" is left out: expected another key';
+
 /** The metadata of one execution. */
 export class Metadata {
   readonly #latest = new Map<string, { value: unknown; bytes: number }>();
   #bytes = 0;
   #eventBytes = 0;
-  /** Whether something was left out because there is too much of it. */
-  isCut = false;
+  /** Why something was left out: sentences without a full stop. */
+  readonly leftOut = new Set<string>();
   /** Whether a value was taken in since somebody set this to false. */
   isChanged = false;
   /** How many values were taken in. */
@@ -33,13 +37,13 @@ export class Metadata {
     const event = parseObject(text);
     if (event === undefined) return undefined;
     if (!isWithin(event, DEPTH_MAX)) {
-      this.isCut = true;
+      this.leftOut.add(TOO_DEEP);
       return undefined;
     }
     for (const [key, value] of Object.entries(event)) this.#set(key, value);
     const line = `${JSON.stringify({ _time: time, ...event })}\n`;
     if (this.#eventBytes + line.length > EVENTS_BYTES_MAX) {
-      this.isCut = true;
+      this.leftOut.add(TOO_MUCH);
       return undefined;
     }
     this.#eventBytes += line.length;
@@ -52,12 +56,14 @@ export class Metadata {
   }
 
   #set(key: string, value: unknown): void {
+    // To an object it is the name of something else.
+    if (key === "__proto__") return void this.leftOut.add(NO_KEY);
     const bytes = JSON.stringify([key, value]).length;
     const before = this.#latest.get(key);
     const total = this.#bytes - (before?.bytes ?? 0) + bytes;
     const isOneTooMany = before === undefined && this.#latest.size >= KEYS_MAX;
-    if (isOneTooMany || total > BYTES_MAX || key === "__proto__") {
-      this.isCut = true;
+    if (isOneTooMany || total > BYTES_MAX) {
+      this.leftOut.add(TOO_MUCH);
       return;
     }
     this.#latest.set(key, { value, bytes });
