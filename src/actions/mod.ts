@@ -73,7 +73,10 @@ function withOneSnapshot(projects: ActionServices["projects"]): ActionServices["
       return projects.fetch(project, signal);
     },
     resolve(project, reference, signal) {
-      if (project.directory === undefined) return projects.resolve(project, reference, signal);
+      // Of a folder there is nothing but HEAD, which any other reference is told.
+      if (project.directory === undefined || reference !== "HEAD") {
+        return projects.resolve(project, reference, signal);
+      }
       return snapshot ??= projects.resolve(project, reference, signal).catch((error) => {
         snapshot = undefined;
         throw error;

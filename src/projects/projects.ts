@@ -69,7 +69,7 @@ export class Projects {
    * "now" is when it was last fetched, and nothing is run when this was asked since; for a plain
    * folder it is this moment, and the commit keeps what the folder holds.
    *
-   * @param reference a branch, a tag, a full or abbreviated hash, or `HEAD`; no matter for a folder
+   * @param reference a branch, a tag, a full or abbreviated hash, or `HEAD`; of a folder `HEAD` alone
    * @throws {ActionError} when the code cannot be had, with a message free of credentials
    * @throws {InvalidInputError} when the project configuration file is not what it must be
    */
@@ -151,9 +151,12 @@ export class Projects {
 
   #commitOf(project: Project, reference: string): Promise<string> {
     const origin = originOf(project);
-    return origin === undefined
-      ? this.#snapshotOf(project)
-      : this.#repositoryOf(project.name).resolve(origin, reference);
+    if (origin !== undefined) return this.#repositoryOf(project.name).resolve(origin, reference);
+    if (reference === "HEAD") return this.#snapshotOf(project);
+    throw new ActionError(
+      `Cannot find the commit ${JSON.stringify(reference)} of project "${project.name}": ` +
+        'it is a plain folder and has no commits, expected "HEAD" or none',
+    );
   }
 
   async #configOf(project: Project, commit: string): Promise<ProjectConfig> {

@@ -46,7 +46,7 @@ Deno.test("engines: a step of a repository runs on the payload", async () => {
   const engines = new Engines({ store: fixture.store, projects, clock: systemClock, dataFolder });
   await engines.start();
 
-  const { commit, config } = await projects.resolve(project, "main");
+  const { commit, config } = await projects.resolve(project, "HEAD");
   const body = new TextEncoder().encode("one two three");
   const execution = fixture.execution("", { commit });
   const file = { name: "payload.txt", payload_of: execution.run_id, size: body.length };

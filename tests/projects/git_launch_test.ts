@@ -9,6 +9,12 @@ import { endOfExecution, endOfRun, startService, type TestService } from "../dat
 import { GitFixture } from "./git_fixture.ts";
 
 const CONFIG = `
+- pipeline:
+    name: old
+    nodes:
+      - { name: now, type: execution, step: show }
+      - { name: before, type: execution, step: show, commit: v1 }
+    edges: []
 - step: { name: show, image: busybox, command: cat marker.txt }
 - step:
     name: hold
@@ -125,4 +131,23 @@ Deno.test("an edit of a folder does not change executions that were launched fro
     assertEquals((await endOfExecution(service, id)).status, "complete");
     assertStringIncludes(await printed(service, id), "first");
   }
+});
+
+Deno.test("actions and nodes that name a commit of a folder fail and say why, the others do not", async () => {
+  await using service = await startService();
+  const { remote } = await setUp(service);
+  await service.api("PUT", "projects/digits/", { name: "digits", directory: remote.path });
+  const run = { type: "run_execution", step: "show" };
+  const trigger = await service.trigger({
+    project: "digits",
+    actions: [run, { ...run, commit: "main" }, { type: "run_pipeline", pipeline: "old" }],
+  });
+  await (await fetch(trigger.url, { method: "POST" })).body?.cancel();
+  const { body } = await service.api("GET", `triggers/${trigger.id}/runs/?limit=1`);
+  const { status, actions } = await endOfRun(service, body.results[0].id);
+  assertEquals(status, "complete_with_error");
+  const [good, ...bad] = actions.map(({ error }: { error?: string }) => error);
+  assertEquals(good, undefined);
+  assertMatch(bad[0], /^Cannot find the commit "main" of project "digits": it is a plain folder/);
+  assertMatch(bad[1], /node "before": Cannot find the commit "v1" of project "digits"/);
 });

@@ -39,24 +39,37 @@ async function pathsIn(folder: string): Promise<string[]> {
 Deno.test("snapshot: the same content has the same commit, other content another", async () => {
   await using folder = new TemporaryFolder();
   const { directory, project, projects } = await setUp(folder);
-  const { commit, config } = await projects.resolve(project, "main");
+  const { commit, config } = await projects.resolve(project, "HEAD");
   assert(/^~[0-9a-f]{64}$/.test(commit), commit);
   assertEquals([...config.steps.keys()], ["first"]);
-  assertEquals((await projects.resolve(project, "other")).commit, commit);
+  assertEquals((await projects.resolve(project, "HEAD")).commit, commit);
   await Deno.writeTextFile(join(directory, "valohai.yaml"), configFile("second"));
-  const second = await projects.resolve(project, "main");
+  const second = await projects.resolve(project, "HEAD");
   assertNotEquals(second.commit, commit);
   assertEquals([...second.config.steps.keys()], ["second"]);
   await Deno.writeTextFile(join(directory, "valohai.yaml"), configFile("first"));
-  assertEquals((await projects.resolve(project, "main")).commit, commit);
+  assertEquals((await projects.resolve(project, "HEAD")).commit, commit);
   await Deno.chmod(join(directory, "src/run.sh"), 0o700);
-  assertNotEquals((await projects.resolve(project, "main")).commit, commit);
+  assertNotEquals((await projects.resolve(project, "HEAD")).commit, commit);
+});
+
+Deno.test("snapshot: a folder has no other commit than HEAD", async () => {
+  await using folder = new TemporaryFolder();
+  const { project, projects } = await setUp(folder);
+  const { commit } = await projects.resolve(project, "HEAD");
+  for (const reference of ["main", "", commit]) {
+    await assertRejects(
+      () => projects.resolve(project, reference),
+      ActionError,
+      `Cannot find the commit "${reference}" of project "digits": it is a plain folder`,
+    );
+  }
 });
 
 Deno.test("snapshot: later edits do not change it", async () => {
   await using folder = new TemporaryFolder();
   const { directory, project, projects } = await setUp(folder);
-  const { commit } = await projects.resolve(project, "main");
+  const { commit } = await projects.resolve(project, "HEAD");
   await Deno.writeTextFile(join(directory, "src/run.sh"), "changed");
   await Deno.remove(join(directory, "valohai.yaml"));
   const copy = join(folder.path, "copy");
@@ -76,7 +89,7 @@ Deno.test("snapshot: an edit is seen however soon it comes and whatever time it 
     // Always as long, and always as old.
     await Deno.writeTextFile(path, `echo ${count}\n`);
     await Deno.utime(path, mtime ?? 0, mtime ?? 0);
-    const { commit } = await projects.resolve(project, "main");
+    const { commit } = await projects.resolve(project, "HEAD");
     commits.add(commit);
     const copy = join(folder.path, `copy-${count}`);
     await projects.checkout("digits", commit, copy);
@@ -92,17 +105,17 @@ Deno.test("snapshot: an edit of a file that is known for long is seen", async ()
   const { mtime } = await Deno.stat(path);
   // Long enough for its content to be believed by the file's times alone.
   await new Promise((resolve) => setTimeout(resolve, 2_100));
-  const { commit } = await projects.resolve(project, "main");
-  assertEquals((await projects.resolve(project, "main")).commit, commit);
+  const { commit } = await projects.resolve(project, "HEAD");
+  assertEquals((await projects.resolve(project, "HEAD")).commit, commit);
   await Deno.writeTextFile(path, "echo ho\n");
   await Deno.utime(path, mtime ?? 0, mtime ?? 0);
-  assertNotEquals((await projects.resolve(project, "main")).commit, commit);
+  assertNotEquals((await projects.resolve(project, "HEAD")).commit, commit);
 });
 
 Deno.test("snapshot: .git and the service's own data are left out", async () => {
   await using folder = new TemporaryFolder();
   const { project, projects } = await setUp(folder);
-  const { commit } = await projects.resolve(project, "main");
+  const { commit } = await projects.resolve(project, "HEAD");
   const copy = join(folder.path, "copy");
   await projects.checkout("digits", commit, copy);
   assertEquals(await pathsIn(copy), ["src", "src/link", "src/run.sh", "valohai.yaml"]);
@@ -111,12 +124,12 @@ Deno.test("snapshot: .git and the service's own data are left out", async () => 
 Deno.test("snapshot: one that was pruned cannot be checked out, and says so", async () => {
   await using folder = new TemporaryFolder();
   const { directory, project, projects } = await setUp(folder);
-  const { commit } = await projects.resolve(project, "main");
+  const { commit } = await projects.resolve(project, "HEAD");
   assertEquals(await projects.pruneTrees(new Set(), 0), 1);
   const checkout = () => projects.checkout("digits", commit, join(folder.path, "copy"));
   await assertRejects(checkout, ActionError, "not kept any more");
   await Deno.writeTextFile(join(directory, "new"), "x");
-  await projects.resolve(project, "main");
+  await projects.resolve(project, "HEAD");
 });
 
 for (
@@ -138,7 +151,7 @@ for (
     await using folder = new TemporaryFolder();
     const { directory, project, projects } = await setUp(folder);
     await damage(directory);
-    await assertRejects(() => projects.resolve(project, ""), ActionError, "bad leads outside");
+    await assertRejects(() => projects.resolve(project, "HEAD"), ActionError, "bad leads outside");
   });
 }
 
@@ -152,20 +165,20 @@ Deno.test("snapshot: a folder that is missing, relative or too large is refused"
     [{ ...project, config_file: "other.yaml" }, "has no such file"],
   ];
   for (const [wrong, message] of cases) {
-    await assertRejects(() => projects.resolve(wrong, "main"), ActionError, message);
+    await assertRejects(() => projects.resolve(wrong, "HEAD"), ActionError, message);
   }
   for (const snapshotLimits of [{ filesMax: 3 }, { bytesMax: 20 }]) {
     const limited = new Projects({ dataFolder, clock: systemClock, snapshotLimits });
-    await assertRejects(() => limited.resolve(project, "main"), ActionError, "holds more than");
+    await assertRejects(() => limited.resolve(project, "HEAD"), ActionError, "holds more than");
   }
 });
 
 Deno.test("snapshot: a project that is forgotten leaves nothing behind", async () => {
   await using folder = new TemporaryFolder();
   const { dataFolder, project, projects } = await setUp(folder);
-  await projects.resolve(project, "main");
+  await projects.resolve(project, "HEAD");
   await projects.forget("digits");
   assertEquals(await pathsIn(join(dataFolder, "projects")), []);
-  const { commit } = await projects.resolve(project, "main");
+  const { commit } = await projects.resolve(project, "HEAD");
   await projects.checkout("digits", commit, join(folder.path, "copy"));
 });
