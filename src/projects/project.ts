@@ -46,7 +46,11 @@ export const projectSchema = z.strictObject({
   engine: engineSettingsSchema.default({ type: "local", runner: "process" }),
 }).refine(
   ({ repository, directory }) => (repository === undefined) !== (directory === undefined),
-  { error: "Expected either repository or directory" },
+  {
+    error: ({ input }) =>
+      "Expected either repository or directory, found " +
+      (Object(input).repository === undefined ? "neither" : "both"),
+  },
 ).refine(
   ({ repository = "", deploy_key }) => deploy_key === undefined || isSshAddress(repository),
   {

@@ -36,8 +36,18 @@ Deno.test("a project that cannot work is refused, field by field", async (t) => 
   await using service = await startService();
   const good = { name: "p", directory: "/srv/p" };
   const cases: [name: string, project: unknown, pointer: string, detail: RegExp][] = [
-    ["neither repository nor directory", { name: "p" }, "", /either repository or directory/],
-    ["both", { ...good, repository: "x" }, "", /either repository or directory/],
+    [
+      "neither repository nor directory",
+      { name: "p" },
+      "",
+      /^Expected either repository or directory, found neither$/,
+    ],
+    [
+      "both",
+      { ...good, repository: "x" },
+      "",
+      /^Expected either repository or directory, found both$/,
+    ],
     ["relative folder", { ...good, directory: "p" }, "/directory", /absolute/],
     [
       "unknown runner",
