@@ -248,12 +248,13 @@ export class Mirror {
 
   async #writeOrigin(origin: Origin): Promise<void> {
     const path = this.#pathOf(ORIGIN_FILE);
-    await Deno.mkdir(dirname(path), { recursive: true, mode: 0o700 });
     try {
+      await Deno.mkdir(dirname(path), { recursive: true, mode: 0o700 });
       await Deno.writeTextFile(path, JSON.stringify(origin), { mode: 0o600 });
     } catch (error) {
-      if (!(error instanceof Deno.errors.NotFound)) throw error;
-      // The folder was there a moment ago.
+      // The folder was there a moment ago. So it says that one is there which is removed meanwhile, too.
+      const { NotFound, AlreadyExists } = Deno.errors;
+      if (!(error instanceof NotFound || error instanceof AlreadyExists)) throw error;
       const { projectName } = this.#options;
       throw new ConflictError(
         `Cannot keep the code of project "${projectName}": it is being removed`,
