@@ -127,14 +127,15 @@ export class Service {
   async #close(deadline_ms: number): Promise<void> {
     const { closing, clock } = this.#parts;
     const until_ms = clock.steady() + deadline_ms;
+    const left_ms = () => Math.max(0, until_ms - clock.steady());
     closing.abort();
     const readers = Object.values(this.#bodies);
     // Deno's server breaks off what is still arriving as soon as it is told to shut down.
     await Promise.all(readers.map((reader) => reader.arrived(ARRIVING_SHARE * deadline_ms)));
-    await within(until_ms - clock.steady(), this.#listener.shutdown());
+    await within(left_ms(), this.#listener.shutdown());
     for (const reader of readers) reader[Symbol.dispose]();
-    await this.#endCleanup(until_ms - clock.steady());
-    await closeParts(this.#parts, Math.max(0, until_ms - clock.steady()));
+    await this.#endCleanup(left_ms());
+    await closeParts(this.#parts, left_ms());
   }
 
   /** Lets a cleanup end, which it does at its next part, unless what it removes does not let itself be. */
