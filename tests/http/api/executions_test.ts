@@ -184,6 +184,22 @@ Deno.test("an output is listed with its datum id, and downloaded as what it is",
   });
 });
 
+Deno.test("an output with a line break in its name is sent like any other", async () => {
+  await using service = await startService();
+  const command = `printf x > "$VH_OUTPUTS_DIR/$(printf 'report\\nx.txt')"`;
+  const id = await launchCommand(service, command);
+  const { outputs } = await endOfExecution(service, id);
+  assertEquals(outputs.map(({ path }: { path: string }) => path), ["report\nx.txt"]);
+  await play(service.url, {
+    name: "a line break",
+    method: "GET",
+    path: `/api/v0/executions/${id}/outputs/report%0Ax.txt`,
+    headers: AUTHORIZED,
+    expectedStatus: 200,
+    expectedBody: "x",
+  });
+});
+
 Deno.test("a download that is broken off closes its file", async () => {
   await using service = await startService();
   const id = await launchCommand(service, `head -c 30000000 /dev/zero > "$VH_OUTPUTS_DIR/zeros"`);
