@@ -36,8 +36,7 @@ export class Listener {
   async shutdown(): Promise<void> {
     this.#isShutting = true;
     clearTimeout(this.#retry);
-    // One that has ended has told so, and takes nothing more.
-    await this.#server.shutdown().catch(() => {});
+    await this.#server.shutdown();
   }
 
   #begin(port: number): Deno.HttpServer<Deno.NetAddr> {
