@@ -11,6 +11,7 @@ import "../http/host_test.ts";
 import "../http/https_test.ts";
 import "../http/ip_allowlist_test.ts";
 import "../http/launch_test.ts";
+import "../http/listener_test.ts";
 import "../http/metrics_test.ts";
 import "../http/parsed_values_test.ts";
 import "../http/payload_test.ts";
