@@ -237,10 +237,11 @@ Deno.test("a download stays in its folder, and is what its checksum says", async
     assertEquals(await download(good), "");
     assertEquals(await Deno.readTextFile(`${root}/sub/file`), "hello");
   });
+  const incomplete = 'Cannot download the output "sub/file": it is not what its checksum says';
   const wrong: [name: string, output: typeof good, says: string][] = [
-    ["another checksum", { ...good, sha256: "0".repeat(64) }, "checksum"],
-    ["too long", { ...good, size: 4 }, "checksum"],
-    ["too short", { ...good, size: 6 }, "checksum"],
+    ["another checksum", { ...good, sha256: "0".repeat(64) }, incomplete],
+    ["too long", { ...good, size: 4 }, incomplete],
+    ["too short", { ...good, size: 6 }, incomplete],
     ["a folder in its place", { ...good, path: "sub" }, "it is a folder"],
     ["a file on its way", { ...good, path: "sub/file/x" }, "no folder"],
   ];

@@ -2,11 +2,11 @@
  * Who may open a data folder: one process at a time, and only one that reads its format. The other
  * process of these tests is a real one.
  */
-import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { ConflictError } from "../../src/errors.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
-import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
+import { DATABASE_FILE, LOCK_FILE, lockDataFolder, openStore } from "../../src/store/store.ts";
 import { temporaryFolder } from "../surroundings.ts";
 import { openTestStore } from "./fixture.ts";
 
@@ -168,6 +168,27 @@ Deno.test("a store that is no database is refused, and its folder is not left lo
   await Deno.remove(path);
   await using store = await openStore(folder.path);
   assertEquals(await store.probe(), true);
+});
+
+Deno.test("a lock file that its holder removes is nobody's lock, though another waited for it", async () => {
+  await using folder = await temporaryFolder();
+  let holders = 0;
+  const holdInTurn = async () => {
+    for (let turn = 0; turn < 20;) {
+      const lock = await lockDataFolder(folder.path).catch((error) => {
+        // The others may have been first for as long as it waits.
+        assertInstanceOf(error, ConflictError);
+      });
+      if (lock === undefined) continue;
+      turn++;
+      assertEquals(++holders, 1, "two hold the folder");
+      // Who restores a backup in vain leaves no lock behind.
+      await Deno.remove(join(folder.path, LOCK_FILE));
+      holders--;
+      lock.close();
+    }
+  };
+  await Promise.all([holdInTurn(), holdInTurn(), holdInTurn(), holdInTurn()]);
 });
 
 Deno.test("probe tells whether the database answers", async () => {
