@@ -9,24 +9,26 @@ import { createApp } from "./http/app.ts";
 import { BODY_BYTES_MAX } from "./http/api/input.ts";
 import { BodyReader } from "./http/body.ts";
 import { refuseHost } from "./http/host.ts";
-import { listenError } from "./http/listen_error.ts";
-import { Listener } from "./http/listener.ts";
+import { checkTls, listenError } from "./http/listen_error.ts";
+import { Listener, type Serve } from "./http/listener.ts";
 import { ParsedValues } from "./http/parsed_values.ts";
 import { peerOf } from "./http/peer.ts";
 import { closeParts, openParts, type Parts } from "./parts.ts";
 import { cleanUp, type CleanupReport } from "./runs/cleanup.ts";
-import { checkSettings, type ServiceSettings, type Surroundings } from "./settings.ts";
+import { checkSettings, type ServiceSettings, type Surroundings, type Tls } from "./settings.ts";
 import { refuseAutomaticSpans } from "./telemetry/automatic_spans.ts";
 import { within } from "./within.ts";
 
 export type { Parts } from "./parts.ts";
-export type { ServiceSettings, Surroundings } from "./settings.ts";
+export type { ServiceSettings, Surroundings, Tls } from "./settings.ts";
 
 const READY_TIMEOUT_MS = 1_000;
 /** How long a cleanup may take to end, at least, when the service stops. */
 const CLEANUP_END_MS = 1_000;
 /** The part of its time to stop that bodies have to arrive: who sends slowly leaves some to the rest. */
 const ARRIVING_SHARE = 0.5;
+/** How long bodies may take to arrive before the certificate is changed, which breaks them off. */
+const RENEWAL_PATIENCE_MS = 5_000;
 /** How many new connections wait in the kernel. The start of one more is lost, and tried again after a second. */
 const CONNECTIONS_WAITING_MAX = 4_096;
 
@@ -117,6 +119,18 @@ export class Service {
   }
 
   /**
+   * Serves another certificate from now on. Requests under way are answered; for a few milliseconds new
+   * connections are refused.
+   *
+   * @throws {InvalidInputError} when it cannot be used; the one before is served on then
+   */
+  async renewTls(tls: Tls): Promise<void> {
+    checkTls(tls);
+    await this.#bodiesArrived(RENEWAL_PATIENCE_MS);
+    await this.#listener.renew(tls);
+  }
+
+  /**
    * Stops: no new launches; requests under way, runs and executions may end until the deadline. What has
    * not ended then is found again at the next start.
    */
@@ -129,13 +143,17 @@ export class Service {
     const until_ms = clock.steady() + deadline_ms;
     const left_ms = () => Math.max(0, until_ms - clock.steady());
     closing.abort();
-    const readers = Object.values(this.#bodies);
-    // Deno's server breaks off what is still arriving as soon as it is told to shut down.
-    await Promise.all(readers.map((reader) => reader.arrived(ARRIVING_SHARE * deadline_ms)));
+    await this.#bodiesArrived(ARRIVING_SHARE * deadline_ms);
     await within(left_ms(), this.#listener.shutdown());
-    for (const reader of readers) reader[Symbol.dispose]();
+    for (const reader of Object.values(this.#bodies)) reader[Symbol.dispose]();
     await this.#endCleanup(left_ms());
     await closeParts(this.#parts, left_ms());
+  }
+
+  /** Deno's server breaks off what is still arriving as soon as it is told to shut down. */
+  async #bodiesArrived(deadline_ms: number): Promise<void> {
+    const readers = Object.values(this.#bodies);
+    await Promise.all(readers.map((reader) => reader.arrived(deadline_ms)));
   }
 
   /** Lets a cleanup end, which it does at its next part, unless what it removes does not let itself be. */
@@ -175,6 +193,7 @@ function listen(
         peerOf(context.req.raw.headers, context.env.remoteAddr.hostname, exposure),
       baseUrl: () => parts.baseUrl,
       closing: closing.signal,
+      breaksOff: () => closing.signal.aborted || listener.isEnding,
     },
     operator: {
       store,
@@ -194,15 +213,21 @@ function listen(
     metrics,
     isReady: () => isReady(parts),
   });
-  const { host: hostname, tls } = settings;
-  const options = { hostname, tcpBacklog: CONNECTIONS_WAITING_MAX, onListen() {} };
+  const options = {
+    hostname: settings.host,
+    tcpBacklog: CONNECTIONS_WAITING_MAX,
+    onListen() {},
+  };
   const handler: Deno.ServeHandler<Deno.NetAddr> = (request, info) =>
     refuseHost(request.headers) ?? app.fetch(request, info);
+  const serve: Serve = (port, tls) => Deno.serve({ ...options, ...tls, port }, handler);
+  const listener = openListener(serve, settings);
+  return listener;
+}
+
+function openListener(serve: Serve, settings: ServiceSettings): Listener {
   try {
-    return new Listener(
-      (port) => Deno.serve({ ...options, ...tls, port }, handler),
-      settings.port,
-    );
+    return new Listener(serve, settings);
   } catch (error) {
     throw listenError(error, settings);
   }

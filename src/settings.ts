@@ -10,6 +10,12 @@ import { InvalidInputError } from "./errors.ts";
 
 const ADMIN_TOKEN = /^[\x21-\x7e]{16,512}$/;
 
+/** Certificate chain and private key, both PEM. */
+export interface Tls {
+  cert: string;
+  key: string;
+}
+
 /** What a service is told. */
 export interface ServiceSettings {
   host: string;
@@ -17,8 +23,8 @@ export interface ServiceSettings {
   port: number;
   /** The data folder. */
   data: string;
-  /** Certificate chain and private key, both PEM. */
-  tls?: { cert: string; key: string };
+  /** As it is at the start; see `Service.renewTls`. */
+  tls?: Tls;
   /** Addresses and CIDR ranges of proxies that are believed. */
   trustedProxies: readonly string[];
   /** Accept plain HTTP from loopback addresses. */

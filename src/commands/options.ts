@@ -6,7 +6,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import process from "node:process";
 import { isBaseUrl } from "../base_url.ts";
-import { InvalidInputError } from "../errors.ts";
+import { InvalidInputError, messageOf } from "../errors.ts";
 import { isId } from "../ids.ts";
 
 /** An option that can also be set by a variable, `HOOKLAUNCH_` and its name. */
@@ -88,4 +88,20 @@ export function operatorToken(): string {
     pointer: "",
     detail: "Expected it in the variable HOOKLAUNCH_ADMIN_TOKEN, found nothing",
   }]);
+}
+
+/**
+ * Reads a file that a setting names.
+ *
+ * @throws {InvalidInputError} when it cannot be read
+ */
+export async function readText(path: string, what: string): Promise<string> {
+  try {
+    return await Deno.readTextFile(path);
+  } catch (error) {
+    throw new InvalidInputError(what, [{
+      pointer: "",
+      detail: `Cannot read ${path}: ${messageOf(error)}`,
+    }]);
+  }
 }

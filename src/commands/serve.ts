@@ -7,10 +7,11 @@ import type { Command } from "commander";
 import { getLogger } from "@logtape/logtape";
 import { systemClock } from "../clock.ts";
 import type { Applied } from "../config/apply.ts";
-import { InvalidInputError, messageOf } from "../errors.ts";
+import { InvalidInputError } from "../errors.ts";
 import { type Parts, Service, type ServiceSettings } from "../service.ts";
 import { setUpLogging } from "./logging.ts";
-import { byteSize, choice, environment, list, option, wholeNumber } from "./options.ts";
+import { byteSize, choice, environment, list, option, readText, wholeNumber } from "./options.ts";
+import { TlsFiles } from "./tls_files.ts";
 
 const MIB = 1024 * 1024;
 const PAYLOAD_BYTES_MAX = 256 * MIB;
@@ -97,8 +98,10 @@ async function serve(options: ServeOptions): Promise<void> {
   }
   await setUpLogging({ format: options.logFormat, level: options.logLevel });
   const { config } = options;
+  const tlsFiles = tlsFilesOf(options);
+  const tls = await tlsFiles?.read();
   const service = await Service.start(
-    await settingsOf(options),
+    { ...settingsOf(options), ...(tls === undefined ? {} : { tls }) },
     { clock: systemClock, env: environment },
     async (parts) => {
       if (config === undefined) return;
@@ -111,7 +114,7 @@ async function serve(options: ServeOptions): Promise<void> {
     },
   );
   // Who reads that it listens may send a signal at once.
-  const stopped = runUntilStopped(service);
+  const stopped = runUntilStopped(service, tlsFiles);
   announce(service, options);
   await Promise.all([stopped, warnOfUnusableSecrets(service.parts)]);
   // A client that does not read what it asked for would keep the process alive.
@@ -141,9 +144,10 @@ async function warnOfUnusableSecrets({ triggers }: Parts): Promise<void> {
 }
 
 /** Runs a service with its periodic work until SIGTERM or SIGINT; a second one ends it at once. */
-export async function runUntilStopped(service: Service): Promise<void> {
+export async function runUntilStopped(service: Service, tlsFiles?: TlsFiles): Promise<void> {
   const periodic = new AbortController();
   startPeriodicWork(service, periodic.signal);
+  if (tlsFiles !== undefined) startRenewing(tlsFiles, service, periodic.signal);
   const { promise: stopped, resolve: stop } = Promise.withResolvers<Deno.Signal>();
   let asked = false;
   const onSignal = (signal: Deno.Signal) => {
@@ -170,6 +174,11 @@ function startPeriodicWork(service: Service, signal: AbortSignal): void {
   Deno.cron("cleanup", CLEANUP_SCHEDULE, options, async () => void await service.cleanUp());
 }
 
+function startRenewing(files: TlsFiles, service: Service, signal: AbortSignal): void {
+  const options = { signal, backoffSchedule: [] };
+  Deno.cron("certificate", SWEEP_SCHEDULE, options, () => files.renew(service));
+}
+
 /** Applies a configuration file to the database of a service that is starting. */
 export async function applyFile(path: string, parts: Parts): Promise<Applied[]> {
   const { applyText } = await import("../config/apply_text.ts");
@@ -177,15 +186,13 @@ export async function applyFile(path: string, parts: Parts): Promise<Applied[]> 
   return await applyText(text, path, parts);
 }
 
-async function settingsOf(options: ServeOptions): Promise<ServiceSettings> {
+function settingsOf(options: ServeOptions): ServiceSettings {
   const adminToken = environment("HOOKLAUNCH_ADMIN_TOKEN");
   const secretKey = environment("HOOKLAUNCH_SECRET_KEY");
-  const tls = await tlsOf(options);
   return {
     host: options.host,
     port: options.port,
     data: options.data,
-    ...(tls === undefined ? {} : { tls }),
     trustedProxies: options.trustedProxy ?? [],
     dev: isDev(options),
     ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
@@ -209,9 +216,7 @@ function isDev({ dev }: ServeOptions): boolean {
   }]);
 }
 
-async function tlsOf(
-  { tlsCert, tlsKey }: ServeOptions,
-): Promise<{ cert: string; key: string } | undefined> {
+function tlsFilesOf({ tlsCert, tlsKey }: ServeOptions): TlsFiles | undefined {
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined) {
     throw new InvalidInputError("the TLS settings", [{
@@ -219,19 +224,7 @@ async function tlsOf(
       detail: "Expected both --tls-cert and --tls-key, found only one of them",
     }]);
   }
-  const cert = await readText(tlsCert, "the certificate");
-  return { cert, key: await readText(tlsKey, "the private key") };
-}
-
-async function readText(path: string, what: string): Promise<string> {
-  try {
-    return await Deno.readTextFile(path);
-  } catch (error) {
-    throw new InvalidInputError(what, [{
-      pointer: "",
-      detail: `Cannot read ${path}: ${messageOf(error)}`,
-    }]);
-  }
+  return new TlsFiles({ cert: tlsCert, key: tlsKey });
 }
 
 function announce(service: Service, { data }: ServeOptions): void {

@@ -136,7 +136,7 @@ export function refuse(
 
 function bodyFailure(
   failure: Extract<ReadBody, { failure: string }>["failure"],
-  { closing }: Door,
+  { breaksOff }: Door,
 ): Response {
   const headers = { connection: "close" };
   const later = { headers: { ...headers, "retry-after": "1" } };
@@ -148,8 +148,7 @@ function bodyFailure(
     case "no_memory":
       return problem(STATUS_CODE.ServiceUnavailable, later);
     case "cut_off":
-      // A service that stops breaks bodies off itself, which is no fault of their senders.
-      return closing.aborted
+      return breaksOff()
         ? problem(STATUS_CODE.ServiceUnavailable, later)
         : problem(STATUS_CODE.BadRequest, { headers });
   }

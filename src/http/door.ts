@@ -33,4 +33,6 @@ export interface Door {
   baseUrl(): string;
   /** Aborted when the service begins to stop and takes nothing more. */
   closing: AbortSignal;
+  /** Whether the service itself breaks off bodies that are arriving, which is no fault of their senders. */
+  breaksOff(): boolean;
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { InvalidInputError, messageOf } from "../errors.ts";
-import type { ServiceSettings } from "../settings.ts";
+import type { ServiceSettings, Tls } from "../settings.ts";
 
 /** The settings that say where and how the service listens. */
 export type ListenSettings = Pick<ServiceSettings, "host" | "port" | "tls">;
@@ -13,6 +13,20 @@ export type ListenSettings = Pick<ServiceSettings, "host" | "port" | "tls">;
 export function listenError(error: unknown, settings: ListenSettings): InvalidInputError {
   const [setting, detail] = explain(error, settings);
   return new InvalidInputError(setting, [{ pointer: "", detail }]);
+}
+
+/**
+ * Looks whether a certificate can be served.
+ *
+ * @throws {InvalidInputError} when it cannot
+ */
+export function checkTls(tls: Tls): void {
+  const at = { hostname: "127.0.0.1", port: 0 };
+  try {
+    Deno.listenTls({ ...at, ...tls }).close();
+  } catch (error) {
+    throw listenError(error, { host: at.hostname, port: at.port, tls });
+  }
 }
 
 function explain(
@@ -43,7 +57,7 @@ function explain(
 
 function explainTls(
   message: string,
-  { cert, key }: { cert: string; key: string },
+  { cert, key }: Tls,
 ): [setting: string, detail: string] {
   if (cert === "" || /no certificates/i.test(message)) {
     return ["--tls-cert", "Expected a file with certificates in PEM, found none in it"];

@@ -5,13 +5,17 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../errors.ts";
+import { pause } from "../pause.ts";
+import type { Tls } from "../settings.ts";
 
 const RETRY_MS = 1_000;
+/** A server that is told to end listens for a moment still. */
+const RENEWAL_RETRY_MS = 1;
 
 const log = getLogger(["hooklaunch", "http"]);
 
-/** Opens a port. */
-export type Serve = (port: number) => Deno.HttpServer<Deno.NetAddr>;
+/** Opens a port, for HTTPS where there is a certificate. */
+export type Serve = (port: number, tls: Tls | undefined) => Deno.HttpServer<Deno.NetAddr>;
 
 /**
  * A port that is open until it is shut. Deno ends a server that cannot take a connection over, as where the
@@ -21,39 +25,76 @@ export class Listener {
   /** The port it listens on. */
   readonly port: number;
   readonly #serve: Serve;
+  #tls: Tls | undefined;
   #server: Deno.HttpServer<Deno.NetAddr>;
-  #retry: ReturnType<typeof setTimeout> | undefined;
-  #isShutting = false;
+  /** The servers that listen no more, and answer what is under way. */
+  readonly #ending = new Set<Promise<void>>();
+  /** While nobody listens. */
+  #beginning: Promise<void> | undefined;
+  readonly #shut = new AbortController();
 
   /** @param port 0 for any that is free */
-  constructor(serve: Serve, port: number) {
+  constructor(serve: Serve, { port, tls }: { port: number; tls?: Tls | undefined }) {
     this.#serve = serve;
+    this.#tls = tls;
     this.#server = this.#begin(port);
     this.port = this.#server.addr.port;
   }
 
+  /** Whether a server is ending after a renewal: Deno breaks off the bodies that are arriving there. */
+  get isEnding(): boolean {
+    return this.#ending.size > 0;
+  }
+
+  /**
+   * Serves another certificate from now on. Requests under way are answered; for some milliseconds nobody
+   * listens. Resolves when somebody does again.
+   */
+  async renew(tls: Tls): Promise<void> {
+    if (this.#shut.signal.aborted) return;
+    this.#tls = tls;
+    const ending = this.#server.shutdown().finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+    await this.#beginAgain(RENEWAL_RETRY_MS);
+  }
+
   /** Takes no more connections, and waits until the requests under way are answered. */
   async shutdown(): Promise<void> {
-    this.#isShutting = true;
-    clearTimeout(this.#retry);
-    await this.#server.shutdown();
+    this.#shut.abort();
+    await this.#beginning;
+    await Promise.all([this.#server.shutdown(), ...this.#ending]);
   }
 
   #begin(port: number): Deno.HttpServer<Deno.NetAddr> {
-    const server = this.#serve(port);
-    server.finished.catch((error) => this.#beginAgain(error));
+    const server = this.#serve(port, this.#tls);
+    server.finished.catch((error) => {
+      logFailure(error);
+      return this.#beginAgain(RETRY_MS);
+    });
     return server;
   }
 
-  #beginAgain(error: unknown): void {
-    if (this.#isShutting) return;
-    log.error("Cannot take connections over, trying again: {error}", { error: messageOf(error) });
-    this.#retry = setTimeout(() => {
+  #beginAgain(wait_ms: number): Promise<void> {
+    return this.#beginning ??= this.#tryToBegin(wait_ms).finally(() => {
+      this.#beginning = undefined;
+    });
+  }
+
+  /** Tries until it listens, or is shut. */
+  async #tryToBegin(first_ms: number): Promise<void> {
+    const { signal } = this.#shut;
+    for (let wait_ms = first_ms; await pause(wait_ms, signal);) {
       try {
         this.#server = this.#begin(this.port);
+        return;
       } catch (error) {
-        this.#beginAgain(error);
+        if (wait_ms === RETRY_MS) logFailure(error);
+        wait_ms = Math.min(2 * wait_ms, RETRY_MS);
       }
-    }, RETRY_MS);
+    }
   }
+}
+
+function logFailure(error: unknown): void {
+  log.error("Cannot take connections over, trying again: {error}", { error: messageOf(error) });
 }

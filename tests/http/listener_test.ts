@@ -42,7 +42,7 @@ Deno.test("a listener listens again at its port, though it cannot at the first t
   const first = endingServer(0);
   const tries: string[] = [];
   const { promise: isBack, resolve: comeBack } = Promise.withResolvers<void>();
-  let taken: Deno.Listener | undefined;
+  const taken: Deno.Listener[] = [];
   const listener = new Listener((port) => {
     if (tries.length === 0) {
       tries.push("first");
@@ -56,12 +56,12 @@ Deno.test("a listener listens again at its port, though it cannot at the first t
     } catch (error) {
       tries.push(error instanceof Error ? error.name : String(error));
       // Free again for the next try.
-      taken?.close();
+      taken.pop()?.close();
       throw error;
     }
-  }, 0);
+  }, { port: 0 });
   await first.end();
-  taken = Deno.listen({ hostname, port: listener.port });
+  taken.push(Deno.listen({ hostname, port: listener.port }));
   await isBack;
   assertEquals(tries, ["first", "AddrInUse", "listens"]);
   assertEquals(await answerAt(listener.port), "here");
@@ -75,7 +75,7 @@ Deno.test("a listener that is shut does not listen again", async () => {
   const listener = new Listener((port) => {
     begun++;
     return port === 0 ? first.server : serve(port);
-  }, 0);
+  }, { port: 0 });
   const { port } = listener;
   await first.end();
   // The retry is a second away: it is taken back.

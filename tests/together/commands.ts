@@ -15,5 +15,6 @@ import "../commands/send_test.ts";
 import "../commands/server_sent_events_test.ts";
 import "../commands/table_test.ts";
 import "../commands/terminal_test.ts";
+import "../commands/tls_files_test.ts";
 import "../commands/token_test.ts";
 import "../commands/trigger_test.ts";

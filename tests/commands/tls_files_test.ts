@@ -1,0 +1,120 @@
+/**
+ * A renewed certificate: it is served as soon as its files are looked at, and nobody's request is lost.
+ */
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { TlsFiles } from "../../src/commands/tls_files.ts";
+import { InvalidInputError } from "../../src/errors.ts";
+import { Service } from "../../src/service.ts";
+import { startService } from "../data.ts";
+
+const pem = (name: string) => new URL(`../http/${name}.pem`, import.meta.url);
+const FIRST_CA = Deno.readTextFileSync(pem("localhost_ca"));
+const RENEWED_CA = Deno.readTextFileSync(pem("renewed_ca"));
+
+/** A service that serves TLS with certificate files of its own. */
+async function startSecure() {
+  const plain = await startService();
+  const { id } = await plain.trigger({ response: { type: "text", text: "launched" } });
+  const { settings, clock } = plain.service.parts;
+  await plain.service.close(0);
+  const paths = { cert: `${plain.folder}/cert.pem`, key: `${plain.folder}/key.pem` };
+  await Deno.copyFile(pem("localhost_cert"), paths.cert);
+  await Deno.copyFile(pem("localhost_key"), paths.key);
+  const files = new TlsFiles(paths);
+  const service = await Service.start(
+    { ...settings, dev: false, tls: await files.read() },
+    { clock, env: () => undefined },
+  );
+  const path = `/api/v0/launch/${id}/`;
+  return {
+    service,
+    files,
+    paths,
+    path,
+    /** Launches over a new connection; undefined when the certificate is none of this authority. */
+    async launch(ca: string): Promise<string | undefined> {
+      using client = Deno.createHttpClient({ caCerts: [ca] });
+      const url = `https://localhost:${service.port}${path}`;
+      const answer = await fetch(url, { method: "POST", client }).catch((error) => {
+        assertStringIncludes(String(error.cause ?? error), "UnknownIssuer");
+      });
+      return await answer?.text();
+    },
+    async [Symbol.asyncDispose]() {
+      await service.close(5_000);
+      await plain[Symbol.asyncDispose]();
+    },
+  };
+}
+
+Deno.test("a renewed certificate is served when both of its files are there", async () => {
+  await using secure = await startSecure();
+  const { service, files, paths, launch } = secure;
+  await files.renew(service);
+  assertEquals(await launch(FIRST_CA), "launched");
+
+  await Deno.copyFile(pem("renewed_cert"), paths.cert);
+  await files.renew(service);
+  assertEquals(await launch(FIRST_CA), "launched");
+
+  await Deno.copyFile(pem("renewed_key"), paths.key);
+  await files.renew(service);
+  assertEquals(await launch(FIRST_CA), undefined);
+  assertEquals(await launch(RENEWED_CA), "launched");
+
+  await Deno.remove(paths.key);
+  await files.renew(service);
+  assertEquals(await launch(RENEWED_CA), "launched");
+});
+
+Deno.test("a certificate that cannot be served is refused, and the one before stays", async () => {
+  await using secure = await startSecure();
+  const { service, launch } = secure;
+  const cert = await Deno.readTextFile(pem("renewed_cert"));
+  const key = await Deno.readTextFile(pem("localhost_key"));
+  const error = await assertRejects(() => service.renewTls({ cert, key }), InvalidInputError);
+  assertStringIncludes(error.message, "--tls-key: ");
+  await assertRejects(() => service.renewTls({ cert: key, key }), InvalidInputError);
+  assertEquals(await launch(FIRST_CA), "launched");
+});
+
+Deno.test("a request under way is answered though the certificate changes meanwhile", async (t) => {
+  await using secure = await startSecure();
+  const { service, files, paths, path } = secure;
+  const connect = async (length: number) => {
+    const { port } = service;
+    const connection = await Deno.connectTls({
+      hostname: "localhost",
+      port,
+      caCerts: [FIRST_CA],
+    });
+    const send = (text: string) => connection.write(new TextEncoder().encode(text));
+    await send(
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n` +
+        "Expect: 100-continue\r\nConnection: close\r\n\r\n",
+    );
+    // So says a server that waits for the body.
+    const start = new Uint8Array(1_024);
+    const size = await connection.read(start) ?? 0;
+    assertStringIncludes(new TextDecoder().decode(start.subarray(0, size)), " 100 Continue");
+    await send("begin");
+    return { send, answered: new Response(connection.readable).text() };
+  };
+  const arrives = await connect(8);
+  const stays = await connect(9);
+  await Deno.copyFile(pem("renewed_cert"), paths.cert);
+  await Deno.copyFile(pem("renewed_key"), paths.key);
+  const renewed = files.renew(service);
+  await arrives.send("end");
+  await t.step("a body that arrives in time is launched", async () => {
+    assertStringIncludes(await arrives.answered, "launched");
+  });
+  await renewed;
+  await t.step("one that does not is to be sent again", async () => {
+    await stays.send("more");
+    const answer = await stays.answered;
+    assertStringIncludes(answer, "HTTP/1.1 503 ");
+    assertStringIncludes(answer, "retry-after: 1");
+  });
+  assertEquals(await secure.launch(RENEWED_CA), "launched");
+});
