@@ -79,6 +79,9 @@ const passing: { expression: string; parts?: RequestParts }[] = [
   { expression: "remote_ip == '192.0.2.7'" },
   { expression: "now == timestamp('2023-11-14T22:13:20Z') && now.getHours() == 22" },
   { expression: "now - timestamp('2023-11-14T22:13:00Z') < duration('30s')" },
+  { expression: "timestamp(1700000000) == now && timestamp(int(now)) == now" },
+  { expression: "timestamp(-1) == timestamp('1969-12-31T23:59:59Z')" },
+  { expression: "timestamp(253402300799) == timestamp('9999-12-31T23:59:59Z')" },
   { expression: "body.action.matches('^open(ed)?$')" },
 ];
 
@@ -147,6 +150,11 @@ const refused: {
     expected: 'now < timestamp("2020-01-01T00:00:00Z")',
     found: "now is a google.protobuf.Timestamp; " +
       'timestamp("2020-01-01T00:00:00Z") is a google.protobuf.Timestamp',
+  },
+  {
+    expression: "timestamp(253402300800) > now",
+    reason: "Payload filter failed: timestamp out of range",
+    expected: "timestamp(253402300800) > now",
   },
   {
     expression: "body.missing == 'x'",
