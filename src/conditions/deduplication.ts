@@ -65,6 +65,12 @@ export function deliveryReader(
   const read: DeliveryReader = (request) => {
     const id = readField(request, field);
     if (typeof id === "object") return id;
+    if (typeof id === "number" && Math.abs(id) > Number.MAX_SAFE_INTEGER) {
+      return {
+        reason: "The delivery's id is a number too large to be told from those beside it",
+        expected: `a text, or a number of at most ${Number.MAX_SAFE_INTEGER}`,
+      };
+    }
     const text = String(id);
     if (text.length > 0 && text.length <= ID_CHARACTERS_MAX) {
       return { id: text, window_s: settings.window };

@@ -38,6 +38,25 @@ Deno.test("a request without the id of its delivery is refused, and the log says
   assertMatch(body.results[0].reason, /X-Delivery is missing/);
 });
 
+Deno.test("ids that are numbers are told apart, or refused where JSON's numbers are not exact", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({
+    response: { type: "text", text: "{run_id}" },
+    conditions: [{ ...DEDUPLICATION, in: "body", name: "id" }],
+  });
+  const exact = "9007199254740991";
+  const first = await send(trigger.url, undefined, `{"id": ${exact}}`);
+  assertEquals(first.status, 200);
+  assertEquals(await send(trigger.url, undefined, `{"id": "${exact}"}`), first);
+  for (const id of ["9007199254740992", "9007199254740993", "-12345678901234567890", "1e999"]) {
+    assertEquals((await send(trigger.url, undefined, `{"id": ${id}}`)).status, 400, id);
+    const other = await send(trigger.url, undefined, `{"id": "${id}"}`);
+    assertEquals(other.status, 200, `${id} as a text`);
+  }
+  const { body } = await service.api("GET", `triggers/${trigger.id}/log/`);
+  assertMatch(body.results[0].reason, /number too large/);
+});
+
 Deno.test("a deduplication that does not know where the id is, is refused when it is saved", async () => {
   await using service = await startService();
   const settings = {
