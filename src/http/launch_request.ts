@@ -79,8 +79,11 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
     return this.#request.url.includes("?") ? this.#sentUrl.searchParams : new URLSearchParams();
   }
 
+  /** With the query as it was sent, since senders sign it so: a `URL` writes `'` as `%27`. */
   get url(): string {
-    return this.#baseUrl + this.path + this.#sentUrl.search;
+    const { url } = this.#request;
+    const question = url.indexOf("?");
+    return this.#baseUrl + this.path + (question === -1 ? "" : url.slice(question));
   }
 
   /** @throws {UnavailableError} when what other bodies hold leaves no room */
