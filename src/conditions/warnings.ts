@@ -32,7 +32,7 @@ export function conditionWarnings(conditions: readonly ConditionSettings[]): Pro
   const signing = schemes.filter((scheme) => scheme !== undefined);
   return conditions.flatMap((settings, index) => {
     const scheme = schemes[index];
-    const warnings = scheme ? warnOfScheme(scheme) : [
+    const warnings = scheme ? [...warnOfScheme(scheme), ...warnOfTolerance(scheme, settings)] : [
       ...warnOfTimestamp(settings, signing),
       ...warnOfDelivery(settings, conditions, signing),
       ...warnOfFilter(settings, signing),
@@ -54,6 +54,15 @@ function warnOfScheme(scheme: Scheme): Problem[] {
     warnings.push({ pointer: "", detail });
   }
   return warnings;
+}
+
+/** A tolerance of no timestamp lets every request through, however old. */
+function warnOfTolerance({ timestamp }: Scheme, settings: ConditionSettings): Problem[] {
+  const isIdle = timestamp === undefined && "tolerance" in settings &&
+    settings.tolerance !== undefined;
+  const detail =
+    "This has no effect: the scheme names no timestamp, and a timestamp condition has a tolerance of its own";
+  return isIdle ? [{ pointer: "/tolerance", detail }] : [];
 }
 
 function warnOfTimestamp(settings: ConditionSettings, signing: readonly Scheme[]): Problem[] {

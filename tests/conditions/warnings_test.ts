@@ -34,6 +34,8 @@ const OUTSIDE =
   "The timestamp lies outside what is signed: who overheard a request can send it again with a new one";
 const UNSIGNED_ID =
   "No signature covers the delivery's id: who overheard a request can send it again with another one";
+const IDLE =
+  "This has no effect: the scheme names no timestamp, and a timestamp condition has a tolerance of its own";
 const UNSIGNED =
   "No signature covers the timestamp: who overheard a request can send it again with a new one";
 
@@ -104,6 +106,23 @@ const cases: { name: string; conditions: Settings[]; warnings: Record<string, st
     name: "a preset without the time in what it signs",
     conditions: [mac({ preset: "stripe", signed_content: "{body}" })],
     warnings: { "/0/timestamp": OUTSIDE },
+  },
+  {
+    name: "a tolerance of no time",
+    conditions: [
+      mac({ preset: "github", tolerance: 60 }),
+      mac({ signed_content: "{timestamp}.{body}", tolerance: 60 }),
+      time("header", "X-Time"),
+    ],
+    warnings: { "/0/tolerance": IDLE, "/1/tolerance": IDLE },
+  },
+  {
+    name: "a tolerance of a preset's time, and of one of its own",
+    conditions: [
+      mac({ preset: "stripe", tolerance: 60 }),
+      mac({ signed_content: "{timestamp}{body}", tolerance: 60, ...ownTime("header", "X-Time") }),
+    ],
+    warnings: {},
   },
   {
     name: "a delivery's id that nothing signs",
