@@ -50,6 +50,17 @@ export function checkField(field: Field, context: z.RefinementCtx): void {
   if (message !== undefined) refuseField(context, ["name"], message);
 }
 
+/** Whether two places are one and the same, however their names are written. */
+export function isSameField(
+  one: Readonly<Record<"in" | "name", string>>,
+  other: Readonly<Record<"in" | "name", string>>,
+): boolean {
+  if (one.in !== other.in) return false;
+  if (one.in === "header") return one.name.toLowerCase() === other.name.toLowerCase();
+  if (one.in === "body") return pathOf(one.name).join("\0") === pathOf(other.name).join("\0");
+  return one.name === other.name;
+}
+
 /** Why a name cannot be where `in` says; undefined where it can. */
 export function whyNotField(field: Field): string | undefined {
   if (field.in === "header" && !HEADER_NAME.test(field.name)) return NOT_A_HEADER;

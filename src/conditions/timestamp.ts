@@ -4,8 +4,21 @@
  * @module
  */
 import { z } from "zod";
-import type { Check, CheckedKind, ConditionSettings, Refusal } from "./condition.ts";
-import { checkField, describeField, fieldInSchema, fieldNameSchema, readField } from "./field.ts";
+import type {
+  Check,
+  CheckedKind,
+  ConditionContext,
+  ConditionSettings,
+  Refusal,
+} from "./condition.ts";
+import {
+  checkField,
+  describeField,
+  fieldInSchema,
+  fieldNameSchema,
+  isSameField,
+  readField,
+} from "./field.ts";
 import type { LaunchRequest } from "./request.ts";
 import { settingsObject } from "./settings.ts";
 
@@ -118,13 +131,15 @@ export function checkFreshness(
   };
 }
 
-function prepare(settings: TimestampSettings): Check {
+function prepare(settings: TimestampSettings, { credentials }: ConditionContext): Check {
   const place = describeField(settings);
   const expected = EXAMPLES[settings.format];
+  const holdsCredential = credentials.some((field) => isSameField(field, settings));
   return (request) => {
     const text = readTimestampText(request, settings);
     if (typeof text !== "string") return { expected, ...text };
-    return checkFreshness(text, { ...settings, place }, request.receivedAt_ms);
+    const refusal = checkFreshness(text, { ...settings, place }, request.receivedAt_ms);
+    return refusal && holdsCredential ? { ...refusal, found: "not shown" } : refusal;
   };
 }
 

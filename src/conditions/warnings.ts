@@ -9,7 +9,7 @@ import { compile } from "./cel.ts";
 import { filterVariables } from "./cel_values.ts";
 import type { ConditionSettings } from "./condition.ts";
 import { deliveryField, isDeduplication } from "./deduplication.ts";
-import { type Field, pathOf } from "./field.ts";
+import { type Field, isSameField } from "./field.ts";
 import { type Scheme, signedContents, type TimestampSource } from "./signing/scheme.ts";
 import {
   coversBody,
@@ -114,7 +114,7 @@ function isTimeSigned(settings: TimestampSettings, signing: readonly Scheme[]): 
 
 /** Whether a change of the delivery's id would break the signature. */
 function signsId(scheme: Scheme, field: Field): boolean {
-  const isOwn = scheme.id?.in === field.in && isSameName(scheme.id.name, field.name, field.in);
+  const isOwn = scheme.id !== undefined && isSameField(scheme.id, field);
   return everyTemplate(
     scheme,
     (part) => covers(part, field) || (isOwn && isPlain(part, "id")),
@@ -125,7 +125,7 @@ function signsId(scheme: Scheme, field: Field): boolean {
 function signsTime(scheme: Scheme, source: Pick<TimestampSource, "in" | "name">): boolean {
   const { in: place, name } = source;
   const own = scheme.timestamp;
-  const isOwn = own?.in === place && isSameName(own.name, name, place);
+  const isOwn = own !== undefined && isSameField(own, source);
   if (isOwn && everyTemplate(scheme, (part) => isPlain(part, "timestamp"))) return true;
   return place !== "signature" &&
     everyTemplate(scheme, (part) => covers(part, { in: place, name }));
@@ -133,7 +133,7 @@ function signsTime(scheme: Scheme, source: Pick<TimestampSource, "in" | "name">)
 
 function covers(part: TemplatePart, field: Field): boolean {
   if ("kind" in part && part.kind === "named" && part.in === field.in) {
-    return isSameName(part.name, field.name, field.in);
+    return isSameField(part, field);
   }
   switch (field.in) {
     case "body":
@@ -144,11 +144,6 @@ function covers(part: TemplatePart, field: Field): boolean {
       return isBuilt(part, "contentful:headers") &&
         field.name.toLowerCase() === "x-contentful-timestamp";
   }
-}
-
-function isSameName(one: string, other: string, place: TimestampSource["in"]): boolean {
-  if (place === "header") return one.toLowerCase() === other.toLowerCase();
-  return place === "body" ? pathOf(one).join("\0") === pathOf(other).join("\0") : one === other;
 }
 
 /** Whether a signature that passes covers it, whichever of the templates it was made of. */

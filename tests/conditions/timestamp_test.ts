@@ -8,9 +8,18 @@ import {
   type TimestampSettings,
 } from "../../src/conditions/timestamp.ts";
 import { mutated } from "../arbitraries.ts";
-import { checkOnce, form, json, NOW_MS, problemsOf, type RequestParts } from "./fixture.ts";
+import {
+  checkOnce,
+  context,
+  form,
+  json,
+  NOW_MS,
+  problemsOf,
+  type RequestParts,
+} from "./fixture.ts";
 
 const inHeader = { in: "header", name: "X-Time", format: "unix_s" };
+const SECRET = "a-token-of-the-tests";
 const sent = (value: string): RequestParts => ({ headers: { "x-time": value } });
 
 const cases: {
@@ -211,6 +220,26 @@ Deno.test("parseTimestamp reads what formatTimestamp wrote", () => {
     const expected = format === "unix_s" ? Math.floor(time_ms / 1000) * 1000 : time_ms;
     assertEquals(parseTimestamp(formatTimestamp(time_ms, format), format), expected);
   }));
+});
+
+Deno.test("timestamp shows no credential that it takes for a time", async () => {
+  const fields = [
+    { in: "header", name: "X-Token" },
+    { in: "query", name: "token" },
+    { in: "body", name: "/token" },
+  ] as const;
+  const parts = {
+    ...json({ token: SECRET }),
+    query: `token=${SECRET}`,
+    headers: { "x-token": SECRET },
+  };
+  for (const { in: place, name } of fields) {
+    const settings = { in: place, name: name.toLowerCase().replace("/", ""), format: "unix_s" };
+    const surroundings = context({ credentials: fields });
+    const refusal = await checkOnce(timestamp, settings, parts, surroundings);
+    assertEquals(refusal?.found, "not shown", place);
+    assertEquals((await checkOnce(timestamp, settings, parts))?.found, SECRET, place);
+  }
 });
 
 Deno.test("timestamp: settings are bounded", () => {
