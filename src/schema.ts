@@ -68,10 +68,25 @@ export function problemsOf(issue: z.core.$ZodIssue): Problem[] {
         : issue.message,
     }));
   }
+  const meant = issue.code === "invalid_union" ? alternativeMeant(issue.errors) : undefined;
+  if (meant !== undefined) {
+    return meant.flatMap((inner) => problemsOf({ ...inner, path: [...issue.path, ...inner.path] }));
+  }
   const expected = expectation(issue);
   // A schema's own words may say what was found, more exactly than the value does.
   const isTold = /\b(found|current value is) /.test(expected);
   return [{ pointer: at, detail: isTold ? expected : `${expected}, found ${found(issue)}` }];
+}
+
+/** What is wrong by the only alternative of a union that takes values of this type at all. */
+function alternativeMeant(
+  alternatives: readonly z.core.$ZodIssue[][],
+): readonly z.core.$ZodIssue[] | undefined {
+  const possible = alternatives.filter((issues) =>
+    issues.length > 0 &&
+    !issues.some(({ code, path }) => code === "invalid_type" && path.length === 0)
+  );
+  return possible.length === 1 ? possible[0] : undefined;
 }
 
 function expectation(issue: z.core.$ZodIssue): string {

@@ -184,6 +184,19 @@ const cases: { name: string; value: unknown; problems: Problem[] }[] = [
     problems: [{ pointer: "/place", detail: 'Expected at least 3 characters, found "x"' }],
   },
   {
+    name: "the second of two forms, with a field of another name",
+    value: { ...GOOD, place: { pth: "x" } },
+    problems: [
+      { pointer: "/place/path", detail: "Expected a string, found nothing" },
+      { pointer: "/place/pth", detail: 'Unknown field "pth"' },
+    ],
+  },
+  {
+    name: "the second of two forms, and a wrong value within",
+    value: { ...GOOD, command: ["a", 5] },
+    problems: [{ pointer: "/command/1", detail: "Expected a string, found 5" }],
+  },
+  {
     name: "a name of a parameter that is too long",
     value: { ...GOOD, parameters: { epochs: 3 } },
     problems: [{
