@@ -22,6 +22,7 @@ import "../http/secret_key_test.ts";
 import "../http/sent_url_test.ts";
 import "../http/api/executions_test.ts";
 import "../http/api/input_test.ts";
+import "../http/api/lists_test.ts";
 import "../http/api/log_stream_test.ts";
 import "../http/api/openapi_test.ts";
 import "../http/api/pipelines_test.ts";

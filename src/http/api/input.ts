@@ -1,5 +1,5 @@
 /**
- * Reading what operators send: JSON bodies and pages of lists.
+ * Reading the JSON that operators send, and answering with pages of lists.
  *
  * @module
  */
@@ -10,10 +10,6 @@ import type { BodyReader, ReadBody } from "../body.ts";
 
 /** The longest body that an operator may send. */
 export const BODY_BYTES_MAX = 1024 * 1024;
-const LIMIT_DEFAULT = 50;
-const LIMIT_MAX = 200;
-/** A cursor becomes part of a key, and the database refuses long ones. */
-const CURSOR_LENGTH_MAX = 256;
 
 /**
  * Reads a JSON body.
@@ -74,30 +70,11 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
-/** Which page of a list is asked for. */
-export interface PageRequest {
-  limit: number;
-  cursor: string | undefined;
-}
-
 /**
- * Reads `limit` and `cursor`.
+ * The answer to a list: a page of results and the address of the next one.
  *
- * @throws {InvalidInputError} when the limit is no number from 1 to 200, or the cursor is none
+ * @param baseUrl how the service is reached; a proxy may have taken its path off what was asked for
  */
-export function pageOf(context: Context): PageRequest {
-  const limit = context.req.query("limit") ?? String(LIMIT_DEFAULT);
-  if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > LIMIT_MAX) {
-    throw invalid(`Expected limit to be a number from 1 to ${LIMIT_MAX}, found "${limit}"`);
-  }
-  const cursor = context.req.query("cursor");
-  if ((cursor?.length ?? 0) > CURSOR_LENGTH_MAX) {
-    throw invalid("Expected cursor to be what came with the page before");
-  }
-  return { limit: Number(limit), cursor };
-}
-
-/** The answer to a list: a page of results and the address of the next one. */
 export function pageAnswer(
   context: Context,
   baseUrl: string,
@@ -105,7 +82,7 @@ export function pageAnswer(
   next: string | undefined,
 ): Response {
   if (next === undefined) return context.json({ results, next: null });
-  const url = new URL(context.req.path, baseUrl);
+  const url = new URL(baseUrl + context.req.path);
   for (const [name, value] of Object.entries(context.req.query())) {
     url.searchParams.set(name, value);
   }

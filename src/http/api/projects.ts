@@ -15,6 +15,7 @@ import {
   putProject,
 } from "../../store/projects.ts";
 import { readJson } from "./input.ts";
+import { listAnswer } from "./list_answer.ts";
 import type { Operator } from "./operator.ts";
 
 /** The routes below `/api/v0/projects`. */
@@ -28,7 +29,11 @@ export function projectRoutes(operator: Operator): Hono {
   };
 
   return new Hono({ strict: false })
-    .get("/", async (context) => context.json({ results: await listProjects(store), next: null }))
+    .get(
+      "/",
+      async (context) =>
+        listAnswer(context, baseUrl(), await listProjects(store), ({ name }) => name),
+    )
     .post("/", async (context) => {
       const project = parseProject(await readJson(context, operator.bodies));
       if (await getProject(store, project.name)) {

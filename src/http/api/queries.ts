@@ -14,6 +14,8 @@ import type { PipelineStatus } from "../../store/pipelines.ts";
 
 const LIMIT_MAX = 200;
 const LOG_LINES_MAX = 10_000;
+/** A cursor becomes part of a key, and the database refuses long ones. */
+const CURSOR_LENGTH_MAX = 256;
 
 const EXECUTION_STATUSES = [
   "created",
@@ -41,6 +43,12 @@ const page = {
   limit: wholeNumber(1, LIMIT_MAX).default(50),
   cursor: idSchema.optional(),
 };
+
+/** What every other list takes; the cursor is what came with the page before. */
+export const listQuery = z.object({
+  limit: page.limit,
+  cursor: z.string().max(CURSOR_LENGTH_MAX).optional(),
+});
 
 /** What `GET /executions/` takes. */
 export const executionQuery = z.strictObject({

@@ -12,6 +12,7 @@ import { parseWith } from "../../schema.ts";
 import { createToken, listTokens, removeToken, tokenId } from "../../store/tokens.ts";
 import { tokenOf } from "./auth.ts";
 import { readJson } from "./input.ts";
+import { listAnswer } from "./list_answer.ts";
 import type { Operator } from "./operator.ts";
 
 const TOKENS_MAX = 1_000;
@@ -32,7 +33,10 @@ export function tokenRoutes(
   hasEnvironmentToken: boolean,
 ): Hono {
   return new Hono({ strict: false })
-    .get("/", async (context) => context.json({ results: await listTokens(store), next: null }))
+    .get(
+      "/",
+      async (context) => listAnswer(context, baseUrl(), await listTokens(store), ({ id }) => id),
+    )
     .post("/", async (context) => {
       const { name } = parseWith(tokenSchema, await readJson(context, bodies), "the token");
       const tokens = await listTokens(store);

@@ -11,8 +11,9 @@ import { removeTriggerLog } from "../../store/trigger_log.ts";
 import { triggerWarnings } from "../../trigger/review.ts";
 import { settingsOf } from "../../trigger/registry.ts";
 import type { Trigger } from "../../trigger/trigger.ts";
-import { mergePatch, pageAnswer, pageOf, readJson } from "./input.ts";
+import { mergePatch, pageAnswer, readJson } from "./input.ts";
 import type { Operator } from "./operator.ts";
+import { listQuery, readQuery } from "./queries.ts";
 import { signForTrigger, testTrigger } from "./try_out.ts";
 
 const READ_ONLY = ["url", "warnings", "created_at", "updated_at"];
@@ -34,7 +35,7 @@ export function triggerRoutes(operator: Operator): Hono {
 
   return new Hono({ strict: false })
     .get("/", async (context) => {
-      const { limit, cursor } = pageOf(context);
+      const { limit, cursor } = readQuery(context, listQuery);
       const page = await triggers.list({ limit, ...(cursor ? { after: cursor } : {}) });
       return pageAnswer(context, baseUrl(), page.triggers.map(show), page.next);
     })
@@ -80,7 +81,7 @@ export function triggerRoutes(operator: Operator): Hono {
       return context.json(signed);
     })
     .get("/:id/runs", async (context) => {
-      const { limit, cursor } = pageOf(context);
+      const { limit, cursor } = readQuery(context, listQuery);
       const { id } = await found(context);
       const page = await listTriggerRuns(store, id, {
         pending: worker.pendingOf(id),
@@ -90,7 +91,7 @@ export function triggerRoutes(operator: Operator): Hono {
       return pageAnswer(context, baseUrl(), page.runs, page.next);
     })
     .get("/:id/log", async (context) => {
-      const { limit, cursor } = pageOf(context);
+      const { limit, cursor } = readQuery(context, listQuery);
       const { id } = await found(context);
       const page = await triggerLog.list(id, { limit, ...(cursor ? { before: cursor } : {}) });
       return pageAnswer(context, baseUrl(), page.entries, page.next);

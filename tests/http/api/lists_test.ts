@@ -1,0 +1,53 @@
+/** Lists come in pages that lead from one to the next. */
+import { assertEquals } from "@std/assert";
+import { startService, type TestService } from "../../data.ts";
+
+/** Reads all pages of a list, and answers the names of each. */
+async function pagesOf(service: TestService, path: string): Promise<string[][]> {
+  const pages: string[][] = [];
+  for (let query = "?limit=2";;) {
+    const { body } = await service.api("GET", path + query);
+    pages.push(body.results.map(({ name }: { name: string }) => name));
+    if (body.next === null) return pages;
+    query = new URL(body.next).search;
+  }
+}
+
+Deno.test("projects, triggers and tokens come in pages", async () => {
+  await using service = await startService();
+  for (const name of ["a", "b", "c", "d"]) {
+    await service.api("PUT", `projects/${name}/`, { name, directory: "/srv" });
+    await service.trigger({ name });
+    await service.api("POST", "tokens/", { name });
+  }
+  assertEquals(await pagesOf(service, "projects/"), [["a", "b"], ["c", "d"], ["files"]]);
+  assertEquals(await pagesOf(service, "triggers/"), [["a", "b"], ["c", "d"], []]);
+  const tokens = await pagesOf(service, "tokens/");
+  assertEquals(tokens.map(({ length }) => length), [2, 2]);
+  assertEquals(tokens.flat().sort(), ["a", "b", "c", "d"]);
+});
+
+Deno.test("the next page is behind the path of the service's public URL", async () => {
+  await using service = await startService();
+  const { parts } = service.service;
+  parts.baseUrl = "https://example.com/hooks";
+  for (const name of ["a", "b"]) await service.trigger({ name });
+  const { body } = await service.api("GET", "triggers/?limit=1");
+  const { origin, pathname } = new URL(body.next);
+  assertEquals(origin, "https://example.com");
+  assertEquals(pathname.replace(/\/$/, ""), "/hooks/api/v0/triggers");
+});
+
+Deno.test("a limit that is none is refused by every list", async (t) => {
+  await using service = await startService();
+  const { id } = await service.trigger();
+  const lists = ["triggers/", "projects/", "tokens/", "executions/", "pipelines/"];
+  for (const path of [...lists, `triggers/${id}/runs/`, `triggers/${id}/log/`]) {
+    await t.step(path, async () => {
+      for (const limit of ["0", "201", "-1", "1.5", "all", ""]) {
+        const { status, body } = await service.api("GET", `${path}?limit=${limit}`);
+        assertEquals([status, body.errors?.[0]?.pointer], [422, "/limit"], limit);
+      }
+    });
+  }
+});
