@@ -4,6 +4,7 @@
  * @module
  */
 import { Hono } from "@hono/hono";
+import { NotFoundError } from "../../errors.ts";
 import { executionRoutes } from "./executions.ts";
 import type { Operator } from "./operator.ts";
 import { pipelineRoutes } from "./pipelines.ts";
@@ -11,6 +12,9 @@ import { projectRoutes } from "./projects.ts";
 import { runRoutes } from "./runs.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { triggerRoutes } from "./triggers.ts";
+
+/** All ids and names are shorter, and the database refuses to look for much longer ones. */
+const NAME_LENGTH_MAX = 256;
 
 /** What the endpoints are told. */
 export interface ApiOptions {
@@ -26,6 +30,11 @@ export function operatorRoutes(
   { closing, hasEnvironmentToken }: ApiOptions,
 ): Hono {
   return new Hono({ strict: false })
+    .use("/:kind/:name/*", async function refuseLongNames(context, next) {
+      const { length } = context.req.param("name");
+      if (length <= NAME_LENGTH_MAX) return await next();
+      throw new NotFoundError(`There is nothing of a name or an id of ${length} characters`);
+    })
     .route("/triggers", triggerRoutes(operator))
     .route("/runs", runRoutes(operator))
     .route("/projects", projectRoutes(operator))

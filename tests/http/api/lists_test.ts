@@ -1,4 +1,4 @@
-/** Lists come in pages that lead from one to the next. */
+/** Lists come in pages that lead from one to the next, and nothing is found by an id that none can have. */
 import { assertEquals } from "@std/assert";
 import { startService, type TestService } from "../../data.ts";
 
@@ -50,4 +50,24 @@ Deno.test("a limit that is none is refused by every list", async (t) => {
       }
     });
   }
+});
+
+Deno.test("nothing is found by an id or a name that is longer than any", async (t) => {
+  await using service = await startService();
+  const long = "a".repeat(5_000);
+  const paths = [
+    ...["", "runs/", "log/"].map((rest) => `triggers/${long}/${rest}`),
+    ...["", "payload/"].map((rest) => `runs/${long}/${rest}`),
+    `projects/${long}`,
+    ...["", "log/", "outputs/x"].map((rest) => `executions/${long}/${rest}`),
+    `pipelines/${long}/`,
+  ];
+  for (const path of paths) {
+    await t.step(path.replace(long, "…"), async () => {
+      const { status, body } = await service.api("GET", path);
+      assertEquals([status, typeof body.detail], [404, "string"]);
+    });
+  }
+  assertEquals((await service.api("DELETE", `triggers/${long}/`)).status, 404);
+  assertEquals((await service.api("PUT", `triggers/${long}/`, {})).status, 404);
 });
