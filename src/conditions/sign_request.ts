@@ -10,7 +10,8 @@ import { importJWK, importPKCS8, SignJWT } from "@panva/jose";
 import { messageOf, type Problem } from "../errors.ts";
 import { writeBasic } from "./basic.ts";
 import type { ConditionSettings } from "./condition.ts";
-import { describeField } from "./field.ts";
+import { deduplication, type DeduplicationSettings, deliveryField } from "./deduplication.ts";
+import { describeField, type Field, readField } from "./field.ts";
 import { hmac, hmacScheme, hmacSecrets, type HmacSettings } from "./hmac.ts";
 import { jwt, type JwtSettings } from "./jwt.ts";
 import { isSymmetric } from "./public_key.ts";
@@ -129,6 +130,10 @@ function stepsFor(
       const scheme = signatureScheme(settings as SignatureSettings);
       return signingSteps(scheme, () => keyMakers(scheme, unsigned), draft, unsigned, siblings);
     }
+    case deduplication.type: {
+      const field = deliveryField(settings as DeduplicationSettings, siblings);
+      return before(() => field && putDeliveryId(field, draft, unsigned));
+    }
     default:
       return [];
   }
@@ -203,6 +208,20 @@ function putToken(settings: StaticTokenSettings, draft: Draft, { env }: Unsigned
   if (place.each !== undefined) draft.putEach(place.each, place.name, place.prefix + text);
   else draft.put(place, place.prefix + text);
   return `${describeField(place)} holds the token`;
+}
+
+/** An id that is in the body is the file's own. */
+function putDeliveryId(
+  field: Field,
+  draft: Draft,
+  { newId = () => crypto.randomUUID() }: UnsignedRequest,
+): string | undefined {
+  if (field.in === "body" || typeof readField(draft.request(), field) !== "object") {
+    return undefined;
+  }
+  const id = newId();
+  draft.put(field, id);
+  return `${describeField(field)} is ${id}`;
 }
 
 async function putJwt(

@@ -26,6 +26,11 @@ Deno.test("send signs a file as the trigger asks for, and says what came of it",
     ["gitlab", [{ type: "static_token", preset: "gitlab", secrets: ["{env:TOKEN}"] }], []],
     ["query", [{ type: "static_token", in: "query", name: "token", secrets: [SECRET] }], []],
     ["jwt", [{ type: "jwt", algorithms: ["HS256"], secrets: [SECRET.repeat(2)] }], []],
+    ["an id of the delivery", [{ type: "deduplication", in: "header", name: "X-Id" }], []],
+    ["an id that a preset knows", [
+      { type: "static_token", preset: "gitlab", secrets: [SECRET] },
+      { type: "deduplication" },
+    ], []],
     ["a further header", [{
       type: "payload_filter",
       expression: "headers['x-event'] == 'go' && content_type == 'application/json'",
@@ -44,6 +49,27 @@ Deno.test("send signs a file as the trigger asks for, and says what came of it",
       assertEquals(body.results[0].payload.size, 19);
       assert(!printed.includes(SECRET) && !printed.includes("from-the-environment"));
     });
+  }
+});
+
+Deno.test("send takes files of up to 16 MiB, and says what of a header cannot be", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger({ conditions: [HMAC_CONDITION] });
+  const file = `${service.folder}/large`;
+  const size = 16 * 1024 * 1024;
+  await Deno.writeFile(file, new Uint8Array(size).fill(7));
+  const args = ["send", id, file, "--url", service.url];
+  const { code, printed } = await run(args, TOKEN);
+  assertEquals(code, 0, printed);
+  const { body } = await service.api("GET", `triggers/${id}/runs/`);
+  assertEquals(body.results[0].payload.size, size);
+  await Deno.truncate(file, 20_000_000);
+  assertStringIncludes((await run(args, TOKEN)).printed, "at most 24 MiB, found a longer one");
+  await Deno.truncate(file, 2);
+  for (const [line, what] of [["a b: x", "name"], ["x: ☃", "value"]] as const) {
+    const refused = await run([...args, "--header", line], TOKEN);
+    assertEquals(refused.code, 1);
+    assertMatch(refused.printed, new RegExp(`Cannot accept .*/headers/.*${what} of`));
   }
 });
 
@@ -95,6 +121,10 @@ Deno.test("a dry run says what every condition thinks, launches nothing and uses
     body: '{"go":true}',
     headers: { "x-id": "1" },
   });
+  assertEquals(
+    (await service.api("POST", path, { query: "id=1" })).body.errors[0].pointer,
+    "/query",
+  );
   for (let turn = 0; turn < 3; turn++) {
     const { headers, body_base64 } = signed.body;
     const again = await service.api("POST", path, { headers, body_base64 });

@@ -8,19 +8,26 @@ import { sizeOfBody } from "../../conditions/body_limits.ts";
 import { InvalidInputError, messageOf, UnavailableError } from "../../errors.ts";
 import type { BodyReader, ReadBody } from "../body.ts";
 
+const MIB = 1024 * 1024;
 /** The longest body that an operator may send. */
-export const BODY_BYTES_MAX = 1024 * 1024;
+export const BODY_BYTES_MAX = MIB;
+/** The longest with a payload in it, of 16 MiB as base64. */
+export const PAYLOAD_BODY_BYTES_MAX = 24 * MIB;
 
 /**
  * Reads a JSON body.
  *
- * @throws {InvalidInputError} when it is none, or is longer than 1 MiB
+ * @throws {InvalidInputError} when it is none, or is longer than the limit
  */
-export async function readJson(context: Context, bodies: BodyReader): Promise<unknown> {
+export async function readJson(
+  context: Context,
+  bodies: BodyReader,
+  limit_bytes = BODY_BYTES_MAX,
+): Promise<unknown> {
   return await bodies.with(
     context.req.raw,
-    BODY_BYTES_MAX,
-    (read) => Promise.resolve(parseJson(bytesOf(read))),
+    limit_bytes,
+    (read) => Promise.resolve(parseJson(bytesOf(read, limit_bytes))),
   );
 }
 
@@ -34,15 +41,16 @@ export async function readOptionalJson(
   bodies: BodyReader,
 ): Promise<unknown> {
   return await bodies.with(context.req.raw, BODY_BYTES_MAX, (read) => {
-    const bytes = bytesOf(read);
+    const bytes = bytesOf(read, BODY_BYTES_MAX);
     return Promise.resolve(bytes.length === 0 ? undefined : parseJson(bytes));
   });
 }
 
-function bytesOf(read: ReadBody): Uint8Array {
+function bytesOf(read: ReadBody, limit_bytes: number): Uint8Array {
   if ("bytes" in read) return read.bytes;
   if (read.failure === "no_memory") throw new UnavailableError("Too many requests", 1);
-  throw invalid(`Expected a body of at most 1 MiB, and it was ${read.failure}`);
+  if (read.failure !== "too_large") throw invalid("Expected a body, and it did not arrive whole");
+  throw invalid(`Expected a body of at most ${limit_bytes / MIB} MiB, found a longer one`);
 }
 
 function parseJson(bytes: Uint8Array): unknown {

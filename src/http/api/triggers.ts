@@ -11,7 +11,7 @@ import { removeTriggerLog } from "../../store/trigger_log.ts";
 import { triggerWarnings } from "../../trigger/review.ts";
 import { settingsOf } from "../../trigger/registry.ts";
 import type { Trigger } from "../../trigger/trigger.ts";
-import { mergePatch, pageAnswer, readJson } from "./input.ts";
+import { mergePatch, pageAnswer, PAYLOAD_BODY_BYTES_MAX, readJson } from "./input.ts";
 import type { Operator } from "./operator.ts";
 import { listQuery, readQuery } from "./queries.ts";
 import { signForTrigger, testTrigger } from "./try_out.ts";
@@ -68,7 +68,7 @@ export function triggerRoutes(operator: Operator): Hono {
       const result = await testTrigger(
         operator,
         context.req.param("id"),
-        await readJson(context, operator.bodies),
+        await readJson(context, operator.bodies, PAYLOAD_BODY_BYTES_MAX),
       );
       return context.json(result);
     })
@@ -76,7 +76,7 @@ export function triggerRoutes(operator: Operator): Hono {
       const signed = await signForTrigger(
         operator,
         context.req.param("id"),
-        await readJson(context, operator.bodies),
+        await readJson(context, operator.bodies, PAYLOAD_BODY_BYTES_MAX),
       );
       return context.json(signed);
     })

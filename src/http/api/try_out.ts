@@ -6,6 +6,7 @@
  * @module
  */
 import { z } from "zod";
+import { headerNameSchema } from "../../conditions/field.ts";
 import { launchRequest } from "../../conditions/request.ts";
 import { signRequest } from "../../conditions/sign_request.ts";
 import { NotFoundError } from "../../errors.ts";
@@ -13,11 +14,22 @@ import { parseWith } from "../../schema.ts";
 import type { PreparedTrigger, Verdict } from "../../trigger/prepare.ts";
 import type { Operator } from "./operator.ts";
 
-const requestSchema = z.strictObject({
+const headerSchema = z.string().refine((name) => headerNameSchema.safeParse(name).success, {
+  error: "Expected letters, digits and !#$%&'*+-.^_`|~",
+});
+/** What a header may hold (RFC 9110 section 5.5). */
+const headerValueSchema = z.string().regex(/^[^\0\r\n\u0100-\uffff]*$/, {
+  error: "Must be the value of a header: one line of characters of Latin-1",
+});
+
+/** What is sent for a request to be tried out. */
+export const requestSchema = z.strictObject({
   method: z.string().max(16).default("POST"),
-  headers: z.record(z.string(), z.string()).default({}),
+  headers: z.record(headerSchema, headerValueSchema).default({}),
   /** What stands behind the launch URL, beginning with `?`. */
-  query: z.string().max(8_192).default(""),
+  query: z.string().max(8_192).regex(/^(\?[^#]*)?$/, {
+    error: "Must begin with ? and have no fragment",
+  }).default(""),
   /** The body as text; or its bytes in base64. */
   body: z.string().optional(),
   body_base64: z.base64().optional(),
