@@ -160,6 +160,11 @@ export class TriggerRegistry {
     }, id);
   }
 
+  /** Does something between two changes of triggers, such as what must not happen while one is made. */
+  between<T>(act: () => Promise<T>): Promise<T> {
+    return this.#change(act);
+  }
+
   /**
    * Counts the triggers, and those among them with secrets that cannot be decrypted with this key. Where
    * none was locked at an earlier look with the same keys, none is now, and all are not looked at again.

@@ -20,7 +20,7 @@ import type { Operator } from "./operator.ts";
 
 /** The routes below `/api/v0/projects`. */
 export function projectRoutes(operator: Operator): Hono {
-  const { store, projects, baseUrl } = operator;
+  const { store, projects, triggers, baseUrl } = operator;
   const found = async (context: Context): Promise<Project> => {
     const name = context.req.param("name") ?? "";
     const project = await getProject(store, name);
@@ -36,10 +36,12 @@ export function projectRoutes(operator: Operator): Hono {
     )
     .post("/", async (context) => {
       const project = parseProject(await readJson(context, operator.bodies));
-      if (await getProject(store, project.name)) {
-        throw new ConflictError(`Cannot create the project: another is named "${project.name}"`);
-      }
-      await putProject(store, project);
+      await triggers.between(async () => {
+        if (await getProject(store, project.name)) {
+          throw new ConflictError(`Cannot create the project: another is named "${project.name}"`);
+        }
+        await putProject(store, project);
+      });
       return context.json(project, STATUS_CODE.Created, {
         location: `${baseUrl()}/api/v0/projects/${project.name}/`,
       });
@@ -54,17 +56,23 @@ export function projectRoutes(operator: Operator): Hono {
           detail: `Expected "${name}", found "${project.name}": a project keeps its name`,
         }]);
       }
-      const isNew = await getProject(store, name) === undefined;
-      await putProject(store, project);
+      const isNew = await triggers.between(async () => {
+        const before = await getProject(store, name);
+        await putProject(store, project);
+        return before === undefined;
+      });
       return context.json(project, isNew ? STATUS_CODE.Created : STATUS_CODE.OK);
     })
     .delete("/:name", async (context) => {
       const { name } = await found(context);
-      const user = await userOf(operator, name);
-      if (user !== undefined) {
-        throw new ConflictError(`Cannot delete the project "${name}": trigger "${user}" uses it`);
-      }
-      await deleteProject(store, name);
+      // No trigger comes to use it between the look and the removal.
+      await triggers.between(async () => {
+        const user = await userOf(operator, name);
+        if (user !== undefined) {
+          throw new ConflictError(`Cannot delete the project "${name}": trigger "${user}" uses it`);
+        }
+        await deleteProject(store, name);
+      });
       await projects.forget(name);
       return context.body(null, STATUS_CODE.NoContent);
     })

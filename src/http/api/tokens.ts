@@ -9,7 +9,14 @@ import { z } from "zod";
 import { ConflictError, NotFoundError } from "../../errors.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
 import { parseWith } from "../../schema.ts";
-import { createToken, listTokens, removeToken, tokenId } from "../../store/tokens.ts";
+import type { Store } from "../../store/store.ts";
+import {
+  type AdminToken,
+  createToken,
+  listTokens,
+  removeToken,
+  tokenId,
+} from "../../store/tokens.ts";
 import { tokenOf } from "./auth.ts";
 import { readJson } from "./input.ts";
 import { listAnswer } from "./list_answer.ts";
@@ -32,6 +39,8 @@ export function tokenRoutes(
   { store, clock, bodies, baseUrl }: Operator,
   hasEnvironmentToken: boolean,
 ): Hono {
+  /** They are made one after the other, so that two cannot take the same name. */
+  let lastMade: Promise<unknown> = Promise.resolve();
   return new Hono({ strict: false })
     .get(
       "/",
@@ -39,15 +48,10 @@ export function tokenRoutes(
     )
     .post("/", async (context) => {
       const { name } = parseWith(tokenSchema, await readJson(context, bodies), "the token");
-      const tokens = await listTokens(store);
-      if (tokens.length >= TOKENS_MAX) {
-        throw new ConflictError(`Cannot make a token: there are ${TOKENS_MAX} already`);
-      }
-      if (tokens.some((token) => token.name === name)) {
-        throw new ConflictError(`Cannot make a token: another is named "${name}"`);
-      }
       const created_at = new Date(clock.now()).toISOString();
-      const token = await createToken(store, { name, created_at });
+      const made = lastMade.then(() => makeToken(store, { name, created_at }));
+      lastMade = made.catch(() => {});
+      const token = await made;
       const id = tokenId(token);
       return context.json({ id, name, created_at, token }, STATUS_CODE.Created, {
         location: `${baseUrl()}/api/v0/tokens/${id}/`,
@@ -67,4 +71,15 @@ export function tokenRoutes(
       if (!await removeToken(store, id)) throw new NotFoundError(`There is no token ${id}`);
       return context.body(null, STATUS_CODE.NoContent);
     });
+}
+
+async function makeToken(store: Store, { name, created_at }: AdminToken): Promise<string> {
+  const tokens = await listTokens(store);
+  if (tokens.length >= TOKENS_MAX) {
+    throw new ConflictError(`Cannot make a token: there are ${TOKENS_MAX} already`);
+  }
+  if (tokens.some((token) => token.name === name)) {
+    throw new ConflictError(`Cannot make a token: another is named "${name}"`);
+  }
+  return await createToken(store, { name, created_at });
 }

@@ -32,6 +32,40 @@ Deno.test("a project that a trigger uses is not deleted", async () => {
   assertMatch(body.detail, /user/);
 });
 
+Deno.test("no trigger comes to use a project while it is deleted", async () => {
+  await using service = await startService();
+  const name = "short-lived";
+  for (let turn = 0; turn < 20; turn++) {
+    await service.api("PUT", `projects/${name}/`, { name, directory: "/srv" });
+    const create = (each: number) =>
+      service.api("POST", "triggers/", {
+        name: `${turn}-${each}`,
+        project: name,
+        actions: [{ type: "fetch_repository" }],
+      });
+    const [deleted, ...created] = await Promise.all([
+      service.api("DELETE", `projects/${name}/`),
+      ...[1, 2, 3, 4].map(create),
+    ]);
+    const made = created.filter(({ status }) => status === 201);
+    assertEquals(deleted.status, made.length > 0 ? 409 : 204);
+    for (const { body } of made) await service.api("DELETE", `triggers/${body.id}/`);
+  }
+});
+
+Deno.test("a project that many make at the same time is made by one of them", async () => {
+  await using service = await startService();
+  for (let turn = 0; turn < 20; turn++) {
+    const name = `p${turn}`;
+    const make = (_: unknown, each: number) =>
+      each % 2 === 0
+        ? service.api("PUT", `projects/${name}/`, { name, directory: "/srv" })
+        : service.api("POST", "projects/", { name, directory: "/srv" });
+    const answers = await Promise.all(Array.from({ length: 20 }, make));
+    assertEquals(answers.filter(({ status }) => status === 201).length, 1);
+  }
+});
+
 Deno.test("a project that cannot work is refused, field by field", async (t) => {
   await using service = await startService();
   const good = { name: "p", directory: "/srv/p" };

@@ -41,6 +41,15 @@ Deno.test("a token that cannot be made is refused", async () => {
   );
 });
 
+Deno.test("of tokens that are asked for by one name at the same time, one is made", async () => {
+  await using service = await startService();
+  const made = await Promise.all(
+    Array.from({ length: 20 }, () => service.api("POST", "tokens/", { name: "ci" })),
+  );
+  assertEquals(made.filter(({ status }) => status === 201).length, 1);
+  assertEquals((await service.api("GET", "tokens/")).body.results.length, 1);
+});
+
 Deno.test("without HOOKLAUNCH_ADMIN_TOKEN a token cannot revoke itself, so one that works stays", async (t) => {
   await using other = await startService();
   const { adminToken: _none, ...settings } = other.service.parts.settings;
