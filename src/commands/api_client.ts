@@ -74,7 +74,11 @@ export class ApiClient {
     const text = await answer.text().catch((error) => {
       throw new ApiError(`Cannot read the answer to ${method} ${path}: ${messageOf(error)}`);
     });
-    return JSON.parse(text || "null");
+    try {
+      return JSON.parse(text || "null");
+    } catch {
+      throw this.#strange();
+    }
   }
 
   /**
@@ -103,11 +107,17 @@ export class ApiClient {
     let next: string | null = asked.size > 0 ? `${path}?${asked}` : path;
     while (next !== null && all.length < limit) {
       const page: { results: T[]; next: string | null } = await this.request("GET", next);
+      if (!Array.isArray(page?.results)) throw this.#strange();
       all.push(...page.results);
       // The service may know itself by another address than the one we reach it by.
       next = page.next && path + new URL(page.next).search;
     }
     return all.slice(0, limit);
+  }
+
+  /** Something else listens there, or stands before the service. */
+  #strange(): ApiError {
+    return new ApiError(`What answers at ${this.#base} is not Hooklaunch: look at the URL`, 200);
   }
 
   async #send(

@@ -43,6 +43,20 @@ Deno.test("a service that cannot be reached: why", async (t) => {
   });
 });
 
+Deno.test("something else than the service answers: told as that", async (t) => {
+  const answers = ["<html>hello</html>", "{}", "null", '{"results":null,"next":null}', ""];
+  for (const text of answers) {
+    await t.step(text, async () => {
+      const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+      await using server = Deno.serve(options, () => new Response(text));
+      const url = `http://127.0.0.1:${server.addr.port}`;
+      const api = new ApiClient({ url, token: ADMIN_TOKEN });
+      const says = `What answers at ${url}/api/v0/ is not Hooklaunch`;
+      await assertRejects(() => api.list("triggers/"), ApiError, says);
+    });
+  }
+});
+
 Deno.test("a service that wants HTTPS can be reached by its public address", async () => {
   await using service = await startService();
   const { Service } = await import("../../src/service.ts");
