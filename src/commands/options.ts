@@ -9,10 +9,12 @@ import { isBaseUrl } from "../base_url.ts";
 import { InvalidInputError, messageOf } from "../errors.ts";
 import { isId } from "../ids.ts";
 
-/** An option that can also be set by a variable, `HOOKLAUNCH_` and its name. */
+/** An option that can also be set by a variable, `HOOKLAUNCH_` and its name; empty counts as not set. */
 export function option(flags: string, description: string): Option {
   const made = new Option(flags, description);
-  return made.env(`HOOKLAUNCH_${made.name().replaceAll("-", "_").toUpperCase()}`);
+  const variable = `HOOKLAUNCH_${made.name().replaceAll("-", "_").toUpperCase()}`;
+  if (process.env[variable] === "") delete process.env[variable];
+  return made.env(variable);
 }
 
 /** Reads a whole number within bounds. */

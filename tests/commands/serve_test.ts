@@ -370,3 +370,25 @@ Deno.test("help says what there is", async () => {
   const serve = await run(["serve", "--help"]);
   assertStringIncludes(serve.printed, "HOOKLAUNCH_TRUSTED_PROXY");
 });
+
+Deno.test("a variable that is empty counts as not set", async () => {
+  const { folder, args } = await configured();
+  await using _folder = folder;
+  const names = [
+    "HOST",
+    "CONFIG",
+    "TLS_CERT",
+    "TLS_KEY",
+    "TRUSTED_PROXY",
+    "PUBLIC_URL",
+    "KV",
+    "DEV",
+  ];
+  names.push("MAX_PAYLOAD", "RETENTION_DAYS", "MAX_EXECUTIONS", "STOP_TIMEOUT", "ADMIN_TOKEN");
+  names.push("SECRET_KEY", "LOG_FORMAT", "LOG_LEVEL", "PORT", "DATA");
+  const empty = Object.fromEntries(names.map((name) => [`HOOKLAUNCH_${name}`, ""]));
+  await using service = hooklaunch(args, empty);
+  await service.expect(/Listening on 127\.0\.0\.1 port/);
+  service.child.kill("SIGTERM");
+  assertEquals((await service.end()).code, 0);
+});
