@@ -52,10 +52,16 @@ export function parseConfig(text: string, path: string): ConfigDocument {
   const triggers = (lists?.triggers ?? []).map((value, index) =>
     collect(pointer("triggers", index), () => readTrigger(value))
   );
-  for (const [list, entries] of [["projects", projects], ["triggers", triggers]] as const) {
-    for (const [index, name] of repeatedNames(entries)) {
-      const at = pointer(list, index, "name");
-      const detail = `Expected a name of its own, found "${name}" a second time`;
+  const unique: [list: string, field: string, values: (string | undefined)[]][] = [
+    ["projects", "name", projects.map((project) => project?.name)],
+    ["triggers", "name", triggers.map((trigger) => trigger?.name)],
+    ["triggers", "id", triggers.map((trigger) => trigger?.id)],
+  ];
+  for (const [list, field, values] of unique) {
+    for (const [index, value] of repeated(values)) {
+      const at = pointer(list, index, field);
+      const expected = `Expected ${field === "id" ? "an id" : "a name"} of its own`;
+      const detail = `${expected}, found "${value}" a second time`;
       problems.push(...placed(yaml, "", { pointer: at, detail }));
     }
   }
@@ -89,14 +95,14 @@ function readTrigger(value: unknown): TriggerSettings {
   return settings;
 }
 
-function* repeatedNames(
-  entries: readonly ({ name: string } | undefined)[],
-): Generator<[index: number, name: string]> {
-  const names = new Set<string>();
-  for (const [index, entry] of entries.entries()) {
-    if (entry === undefined) continue;
-    if (names.has(entry.name)) yield [index, entry.name];
-    names.add(entry.name);
+function* repeated(
+  values: readonly (string | undefined)[],
+): Generator<[index: number, value: string]> {
+  const before = new Set<string>();
+  for (const [index, value] of values.entries()) {
+    if (value === undefined) continue;
+    if (before.has(value)) yield [index, value];
+    before.add(value);
   }
 }
 

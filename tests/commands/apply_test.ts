@@ -82,6 +82,20 @@ Deno.test("apply says what is wrong: in the file, with the service, with the tok
       /line 1, column \d+: .*"a" a second time/,
     ],
     [
+      "an id for two triggers",
+      JSON.stringify({
+        triggers: ["a", "b"].map((name) => ({
+          name,
+          id: "0190fe82-c984-7f66-8302-69874914e1c9",
+          project: "files",
+          actions: [{ type: "run_execution", step: "echo" }],
+        })),
+      }),
+      service.url,
+      token,
+      /\/triggers\/1\/id: line 1, column \d+: .*an id of its own, found "0190fe82-.*" a second time/,
+    ],
+    [
       "unknown project",
       good.replace("files", "fils"),
       service.url,
