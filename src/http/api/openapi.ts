@@ -7,8 +7,9 @@ import { z } from "zod";
 import { projectSchema } from "../../projects/project.ts";
 import { triggerSchema } from "../../trigger/trigger.ts";
 import { approvalSchema } from "./pipelines.ts";
-import { executionQuery, logQuery, pipelineQuery } from "./queries.ts";
+import { executionQuery, listQuery, logQuery, pipelineQuery } from "./queries.ts";
 import { tokenSchema } from "./tokens.ts";
+import { requestSchema } from "./try_out.ts";
 
 type Method = "get" | "post" | "put" | "patch" | "delete";
 
@@ -26,21 +27,30 @@ interface Operation {
   /** A header that it looks at. */
   header?: string;
   success: number;
+  /** Other answers that are none of errors, and when they come. */
+  also?: Partial<Record<201 | 204 | 304, string>>;
   /** The media types of its answer, unless that is JSON alone. */
   media?: readonly string[];
-  isList?: boolean;
 }
 
 /** The schemas of what is sent. */
 const BODIES = {
   Trigger: triggerSchema,
+  TriggerPatch: z.looseObject({}).describe("Fields of a trigger; null removes one"),
+  Request: requestSchema,
   Project: projectSchema,
   Approval: approvalSchema,
   Token: tokenSchema,
 };
 
 const OPERATIONS: readonly Operation[] = [
-  { method: "get", path: "/triggers/", summary: "List the triggers", success: 200, isList: true },
+  {
+    method: "get",
+    path: "/triggers/",
+    summary: "List the triggers",
+    query: listQuery,
+    success: 200,
+  },
   {
     method: "post",
     path: "/triggers/",
@@ -60,6 +70,7 @@ const OPERATIONS: readonly Operation[] = [
     method: "patch",
     path: "/triggers/{id}/",
     summary: "Change a trigger by a JSON Merge Patch (RFC 7396)",
+    body: "TriggerPatch",
     success: 200,
   },
   { method: "delete", path: "/triggers/{id}/", summary: "Delete a trigger", success: 204 },
@@ -67,27 +78,29 @@ const OPERATIONS: readonly Operation[] = [
     method: "post",
     path: "/triggers/{id}/test/",
     summary: "Say what each condition thinks of a request, without launching",
+    body: "Request",
     success: 200,
   },
   {
     method: "post",
     path: "/triggers/{id}/sign/",
     summary: "Make a request that the trigger's conditions let pass",
+    body: "Request",
     success: 200,
   },
   {
     method: "get",
     path: "/triggers/{id}/runs/",
     summary: "List a trigger's runs, newest first",
+    query: listQuery,
     success: 200,
-    isList: true,
   },
   {
     method: "get",
     path: "/triggers/{id}/log/",
     summary: "List a trigger's log, newest first",
+    query: listQuery,
     success: 200,
-    isList: true,
   },
   { method: "get", path: "/runs/{id}/", summary: "Read a run", success: 200 },
   {
@@ -103,7 +116,13 @@ const OPERATIONS: readonly Operation[] = [
     summary: "Launch a run's payload again",
     success: 201,
   },
-  { method: "get", path: "/projects/", summary: "List the projects", success: 200, isList: true },
+  {
+    method: "get",
+    path: "/projects/",
+    summary: "List the projects",
+    query: listQuery,
+    success: 200,
+  },
   {
     method: "post",
     path: "/projects/",
@@ -118,6 +137,7 @@ const OPERATIONS: readonly Operation[] = [
     summary: "Create or replace a project",
     body: "Project",
     success: 200,
+    also: { 201: "Created" },
   },
   { method: "delete", path: "/projects/{name}/", summary: "Delete a project", success: 204 },
   {
@@ -141,13 +161,16 @@ const OPERATIONS: readonly Operation[] = [
     query: logQuery,
     header: "Last-Event-ID",
     success: 200,
+    also: { 204: "The end was told before" },
     media: ["application/json", "text/plain", "text/event-stream"],
   },
   {
     method: "get",
     path: "/executions/{id}/outputs/{path}",
     summary: "Read a file that it left behind",
+    header: "If-None-Match",
     success: 200,
+    also: { 304: "The client has it already" },
     media: ["application/octet-stream"],
   },
   { method: "post", path: "/executions/{id}/stop/", summary: "Stop an execution", success: 202 },
@@ -173,7 +196,13 @@ const OPERATIONS: readonly Operation[] = [
     isBodyOptional: true,
     success: 202,
   },
-  { method: "get", path: "/tokens/", summary: "List the operators' tokens", success: 200 },
+  {
+    method: "get",
+    path: "/tokens/",
+    summary: "List the operators' tokens",
+    query: listQuery,
+    success: 200,
+  },
   {
     method: "post",
     path: "/tokens/",
@@ -207,7 +236,7 @@ export function openApiDocument(baseUrl: string): Record<string, unknown> {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
       schemas: {
         ...Object.fromEntries(
-          Object.entries(BODIES).map(([name, schema]) => [name, jsonSchemaOf(schema)]),
+          Object.entries(BODIES).map(([name, schema]) => [name, componentOf(name, schema)]),
         ),
         Problem: {
           type: "object",
@@ -230,8 +259,11 @@ export function openApiDocument(baseUrl: string): Record<string, unknown> {
 }
 
 function describe(operation: Operation): Record<string, unknown> {
-  const { summary, body, isBodyOptional = false, success } = operation;
-  const content = contentOf(operation);
+  const { summary, body, isBodyOptional = false, success, also = {} } = operation;
+  const done = Object.entries({ [success]: "Done", ...also }).map(([status, description]) => {
+    const content = contentOf(operation, Number(status));
+    return [status, { description, ...(content === undefined ? {} : { content }) }];
+  });
   return {
     summary,
     parameters: parametersOf(operation),
@@ -242,7 +274,7 @@ function describe(operation: Operation): Record<string, unknown> {
       },
     }),
     responses: {
-      [success]: { description: "Done", ...(content === undefined ? {} : { content }) },
+      ...Object.fromEntries(done),
       default: {
         description: "Not done",
         content: {
@@ -253,14 +285,10 @@ function describe(operation: Operation): Record<string, unknown> {
   };
 }
 
-function parametersOf({ path, query, header, isList }: Operation): Record<string, unknown>[] {
+function parametersOf({ path, query, header }: Operation): Record<string, unknown>[] {
   const text = { type: "string" };
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-  const asked = query
-    ? Object.entries(jsonSchemaOf(query).properties ?? {})
-    : isList
-    ? ["limit", "cursor"].map((name) => [name, text])
-    : [];
+  const asked = query ? Object.entries(jsonSchemaOf(query).properties ?? {}) : [];
   return [
     ...names.map((name) => ({ name, in: "path", required: true, schema: text })),
     ...asked.map(([name, schema]) => ({ name, in: "query", schema })),
@@ -268,10 +296,16 @@ function parametersOf({ path, query, header, isList }: Operation): Record<string
   ];
 }
 
-function contentOf({ success, media }: Operation): Record<string, unknown> | undefined {
-  if (success === 204) return undefined;
+function contentOf({ media }: Operation, status: number): Record<string, unknown> | undefined {
+  if (status === 204 || status === 304) return undefined;
   const types = media ?? ["application/json"];
   return Object.fromEntries(types.map((type) => [type, {}]));
+}
+
+/** A schema by a name of the description, from whose root its references begin. */
+function componentOf(name: string, schema: z.ZodType): unknown {
+  const text = JSON.stringify(jsonSchemaOf(schema));
+  return JSON.parse(text.replaceAll('"#/$defs/', `"#/components/schemas/${name}/$defs/`));
 }
 
 function jsonSchemaOf(schema: z.ZodType) {

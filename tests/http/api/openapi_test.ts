@@ -43,6 +43,45 @@ Deno.test("the description says what can be asked for and what is answered", asy
   assertEquals(paths["/tokens/{id}/"].delete.responses[204], { description: "Done" });
 });
 
+Deno.test("every reference in the description leads to a schema in it", async () => {
+  await using service = await startService();
+  const { body } = await service.api("GET", "openapi.json");
+  const references = [...JSON.stringify(body).matchAll(/"\$ref":"#\/([^"]+)"/g)];
+  assert(references.length > 20);
+  for (const [text, path = ""] of references) {
+    const found = path.split("/").reduce((inner, name) => inner?.[name], body);
+    assertEquals(typeof found, "object", text);
+  }
+});
+
+Deno.test("the description says what lists and what is sent are like, and each status", async () => {
+  await using service = await startService();
+  const { body: { paths } } = await service.api("GET", "openapi.json");
+  const lists = [
+    "/triggers/",
+    "/triggers/{id}/runs/",
+    "/triggers/{id}/log/",
+    "/projects/",
+    "/tokens/",
+  ];
+  for (const path of lists) {
+    const [limit, cursor] = paths[path].get.parameters.slice(-2);
+    assertEquals(limit.schema, { type: "integer", minimum: 1, maximum: 200 }, path);
+    assertEquals(cursor.name, "cursor");
+  }
+  const sent = [["patch", "TriggerPatch"], ["post", "Request"], ["post", "Request"]] as const;
+  for (const [index, rest] of ["", "test/", "sign/"].entries()) {
+    const [method, name] = sent[index] ?? [];
+    const { requestBody } = paths[`/triggers/{id}/${rest}`][method ?? ""];
+    const schema = { $ref: `#/components/schemas/${name}` };
+    assertEquals(requestBody.content["application/json"], { schema });
+  }
+  const statuses = (path: string, method: string) => Object.keys(paths[path][method].responses);
+  assertEquals(statuses("/projects/{name}/", "put"), ["200", "201", "default"]);
+  assertEquals(statuses("/executions/{id}/log/", "get"), ["200", "204", "default"]);
+  assertEquals(statuses("/executions/{id}/outputs/{path}", "get"), ["200", "304", "default"]);
+});
+
 Deno.test("the page of the API lists the operations and loads nothing from elsewhere", async () => {
   await using service = await startService();
   const answer = await fetch(`${service.url}/api/v0/docs/`);
