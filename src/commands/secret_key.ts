@@ -4,7 +4,9 @@
  * @module
  */
 import type { Command } from "commander";
+import { join } from "node:path";
 import { systemClock } from "../clock.ts";
+import { DATABASE_FILE } from "../store/database_file.ts";
 import { openStore } from "../store/store.ts";
 import { TriggerRegistry } from "../trigger/registry.ts";
 import {
@@ -31,6 +33,7 @@ export function defineSecretKey(command: Command): void {
  */
 async function rotate({ data }: { data: string }): Promise<void> {
   const variable = environment("HOOKLAUNCH_SECRET_KEY");
+  await expectDatabase(data);
   await using store = await openStore(data);
   if (variable === undefined) await addSecretKey(data);
   else if ((await readSecretKeys(data, variable)).length < 2) {
@@ -53,5 +56,16 @@ async function rotate({ data }: { data: string }): Promise<void> {
       console.log("Removed secret.key, which nothing is encrypted with any more");
     }
     console.log("Set HOOKLAUNCH_SECRET_KEY to the new key alone before the next start");
+  }
+}
+
+/** Opening a folder makes a database where there is none: a wrong name would seem to be done with. */
+async function expectDatabase(data: string): Promise<void> {
+  try {
+    await Deno.stat(join(data, DATABASE_FILE));
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    const detail = `Expected a data folder, found no ${DATABASE_FILE} in ${data}`;
+    throw new InvalidInputError("--data", [{ pointer: "", detail }]);
   }
 }

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
-import { ADMIN_TOKEN, HMAC_CONDITION, signature, startService } from "../data.ts";
+import { ADMIN_TOKEN, HMAC_CONDITION, signature, startService, temporaryFolder } from "../data.ts";
 import { run } from "./process.ts";
 
 Deno.test("secret-key rotate encrypts all secrets with a new key, and the old one opens nothing", async () => {
@@ -80,4 +80,13 @@ Deno.test("a key in the variable is changed by giving both", async () => {
   const both = await rotate(`${keys[1]},${keys[0]}`);
   assertEquals(both.code, 0, both.printed);
   assert(!both.printed.includes("aaaa") && !both.printed.includes("bbbb"));
+});
+
+Deno.test("secret-key rotate finds no data where there is none, and makes none", async () => {
+  await using folder = await temporaryFolder();
+  const data = `${folder.path}/data`;
+  const { code, printed } = await run(["secret-key", "rotate", "--data", data]);
+  assertEquals(code, 1, printed);
+  assertStringIncludes(printed, `Expected a data folder, found no hooklaunch.kv in ${data}`);
+  assertEquals(await Array.fromAsync(Deno.readDir(folder.path)), []);
 });
