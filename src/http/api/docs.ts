@@ -24,6 +24,8 @@ export function docsPage(baseUrl: string) {
       </tr>
     `
   );
+  // Not relative to the page, whose own address may end with a slash or not.
+  const description = `${new URL(baseUrl).pathname.replace(/\/$/, "")}/api/v0/openapi.json`;
   return html`<!doctype html>
 <html lang="en">
   <head>
@@ -40,7 +42,7 @@ export function docsPage(baseUrl: string) {
     <p>
       All paths are below <code>${baseUrl}/api/v0</code> and take
       <code>Authorization: Bearer &lt;token&gt;</code>. The fields of what is sent are in
-      <a href="../openapi.json">openapi.json</a>.
+      <a href="${description}">openapi.json</a>.
     </p>
     <table>
       ${rows}

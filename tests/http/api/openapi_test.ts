@@ -91,3 +91,16 @@ Deno.test("the page of the API lists the operations and loads nothing from elsew
   assertStringIncludes(answer.headers.get("content-security-policy") ?? "", "default-src 'none'");
   assert(!/(src|href)="(https?:)?\/\//.test(text));
 });
+
+Deno.test("the page of the API leads to the description, with a slash at its end or without", async () => {
+  await using service = await startService();
+  for (const path of ["", "/hooks"]) {
+    service.service.parts.baseUrl = service.url + path;
+    for (const slash of ["", "/"]) {
+      const text = await (await fetch(`${service.url}/api/v0/docs${slash}`)).text();
+      const link = /href="([^"]*)"/.exec(text)?.[1] ?? "";
+      const { href } = new URL(link, `${service.url}${path}/api/v0/docs${slash}`);
+      assertEquals(href, `${service.url}${path}/api/v0/openapi.json`);
+    }
+  }
+});
