@@ -42,17 +42,21 @@ export async function* claimableRuns(
   }
 }
 
-/** Stores that these runs are the worker's own now, where they were not. */
-export async function claimRuns(
+/**
+ * Stores that these runs are the worker's own now, where they were not. Some may be stored and others not,
+ * as when the disk becomes full: what is told of each is what came of it.
+ */
+export function claimRuns(
   { store, workerId }: Claimant,
   claims: readonly PendingRun[],
-): Promise<void> {
-  const others = claims.filter(({ worker }) => worker !== workerId);
-  await Promise.all(others.map((pending) =>
-    store.committer.write([{
+): Promise<PromiseSettledResult<PendingRun>[]> {
+  return Promise.allSettled(claims.map(async (pending) => {
+    if (pending.worker === workerId) return pending;
+    await store.committer.write([{
       key: keys.pending(pending.run.id, pending.run.trigger_id),
       value: { ...pending, worker: workerId },
       bytes: 16_384,
-    }])
-  ));
+    }]);
+    return pending;
+  }));
 }

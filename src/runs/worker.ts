@@ -352,13 +352,16 @@ export class Worker {
 
   /** Takes runs over that nobody has in memory. */
   async #claim(claims: readonly PendingRun[]): Promise<void> {
-    await claimRuns(this.#claimant, claims);
-    for (const pending of claims) {
+    const results = await claimRuns(this.#claimant, claims);
+    for (const result of results) {
+      if (result.status === "rejected") continue;
+      const { value: pending } = result;
       this.#pending.set(pending.run.id, pending.run.trigger_id);
-      // The worker before may have begun with it.
+      // The worker before may have begun with it. Only now is that to be seen: it is stored as this one's.
       this.#hold(pending, pending.worker !== this.id);
     }
     this.#next();
+    for (const result of results) if (result.status === "rejected") throw result.reason;
   }
 
   #hold(pending: PendingRun, repeated = false): void {

@@ -129,6 +129,32 @@ Deno.test("what failed while nothing could be stored is done again, what failed 
   for (const id of ids) assertEquals((await getRun(store, id))?.status, "completed");
 });
 
+Deno.test("runs that are taken over in part, as the disk becomes full, are known to have been begun", async () => {
+  let takeovers = 0;
+  await using store = await storeInMemory(({ keys: all }, store) => {
+    const isTakeover = all.length > 1 && all.every(([kind]) => kind === "pending");
+    const isFull = isTakeover && ++takeovers === 2;
+    return isFull ? Promise.reject(new TypeError("database or disk is full")) : store();
+  });
+  const ids: string[] = [];
+  // One by one, so that only what takes them over is a commit of several.
+  for (let count = 0; count < 100; count++) ids.push(...await storePending(store, [pendingOf()]));
+  const seen = new Map<string, boolean>();
+  await using desk = await startDesk(store, {
+    perform: ({ run: { id }, repeated }) => {
+      seen.set(id, repeated);
+      return Promise.resolve([]);
+    },
+  });
+  await eventually(() => takeovers > 1 ? true : undefined);
+  await eventually(() => {
+    desk.worker.claim();
+    return seen.size === ids.length ? true : undefined;
+  });
+  await untilIdle(desk);
+  assertEquals(ids.filter((id) => !seen.get(id)), []);
+});
+
 Deno.test("a pending record that is damaged ends as error, its trigger's owner is told, others go on", async () => {
   await using store = await storeInMemory();
   await store.kv.set(keys.trigger(TRIGGER_ID), {});
