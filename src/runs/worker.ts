@@ -233,7 +233,8 @@ export class Worker {
       }, CROWD_WINDOW_MS);
     }
     const hasRoom = this.#waiting.length < this.#concurrency;
-    if (hasRoom && this.backlog > this.#held.size) this.claim();
+    // What is announced is in memory, and not pending yet.
+    if (hasRoom && this.backlog > this.#held.size - this.#expected) this.claim();
   }
 
   /**

@@ -152,6 +152,26 @@ Deno.test("refused launches take no place of those that wait for memory", async 
   assertEquals(counted.counts.size, 10);
 });
 
+Deno.test("launches that are being stored hide no run that waits in the database", async () => {
+  await using store = await storeInMemory();
+  const ends: (() => void)[] = [];
+  await using desk = await startDesk(store, {
+    concurrency: 1,
+    heldMax: 1,
+    perform: () => new Promise((resolve) => ends.push(() => resolve([ok()]))),
+  });
+  // The first is performed, the second waits in memory, and the third in the database.
+  for (let count = 0; count < 3; count++) await accept(desk);
+  const refused = ["one", "two", "three"];
+  for (const id of refused) desk.worker.expect(id);
+  for (let count = 1; count <= 3; count++) {
+    await eventually(() => ends.length === count ? true : undefined, { what: `run ${count}` });
+    ends.at(-1)?.();
+  }
+  await untilIdle(desk);
+  for (const id of refused) desk.worker.withdraw(id);
+});
+
 Deno.test("a look that is asked for during another one finds what has come since", async () => {
   const { promise: taking, resolve: takes } = Promise.withResolvers<void>();
   const { promise: open, resolve } = Promise.withResolvers<void>();
