@@ -140,8 +140,8 @@ export class Pipelines implements PipelineControl {
     // A project that was deleted meanwhile leaves no engine to ask for.
     const engine = (await getProject(store, pipeline.project))?.engine ?? { type: "local" };
     const { Turn } = await import("./turn.ts");
-    const { launched, toStop } = await new Turn(pipeline, plan, { store, clock, engine }).take();
-    for (const execution of launched) engines.of(execution.engine.type).submit(execution);
+    const onLaunch = (execution: Execution) => engines.of(execution.engine.type).submit(execution);
+    const toStop = await new Turn(pipeline, plan, { store, clock, engine, onLaunch }).take();
     for (const execution of toStop) await engines.of(execution.engine.type).stop(execution.id);
     if (hasPipelineEnded(pipeline.status)) {
       const { id: pipeline_id, run_id, project, status } = pipeline;

@@ -34,14 +34,11 @@ export interface TurnTools {
   clock: Clock;
   /** The engine of the pipeline's project. */
   engine: EngineSettings;
-}
-
-/** What is to be done after a turn. */
-export interface TurnResult {
-  /** Executions that were made and are to be handed to their engine. */
-  launched: Execution[];
-  /** Executions that are to be stopped. */
-  toStop: Execution[];
+  /**
+   * Takes each execution that was made, once that is on disk: should the turn fail after that, no other one
+   * makes it again.
+   */
+  onLaunch(execution: Execution): void;
 }
 
 /** One look at a pipeline. It changes the record that it is given, and stores it. */
@@ -51,7 +48,7 @@ export class Turn {
   readonly #tools: TurnTools;
   /** The latest execution of each node that has one. */
   readonly #executions = new Map<string, Execution>();
-  readonly #result: TurnResult = { launched: [], toStop: [] };
+  readonly #toStop: Execution[] = [];
 
   constructor(pipeline: Pipeline, plan: PipelinePlan, tools: TurnTools) {
     this.#pipeline = pipeline;
@@ -59,8 +56,12 @@ export class Turn {
     this.#tools = tools;
   }
 
-  /** Takes the turn. Whatever it answers is on disk. */
-  async take(): Promise<TurnResult> {
+  /**
+   * Takes the turn.
+   *
+   * @returns the executions that are to be stopped, which is on disk
+   */
+  async take(): Promise<Execution[]> {
     const before = JSON.stringify(this.#pipeline);
     await this.#readExecutions();
     if (this.#pipeline.status === "created") this.#pipeline.status = "started";
@@ -75,7 +76,7 @@ export class Turn {
     this.#stopRunning();
     this.#endIfOver();
     if (JSON.stringify(this.#pipeline) !== before) await this.#save([]);
-    return this.#result;
+    return this.#toStop;
   }
 
   async #readExecutions(): Promise<void> {
@@ -234,7 +235,7 @@ export class Turn {
       delete node.execution_id;
       return this.#fail(node, error.message);
     }
-    this.#result.launched.push(execution);
+    this.#tools.onLaunch(execution);
   }
 
   async #reuse(node: NodeState, execution: Execution): Promise<void> {
@@ -268,7 +269,7 @@ export class Turn {
       const execution = this.#executions.get(node.name);
       if (node.status !== "started" && node.status !== "stopping") continue;
       node.status = "stopping";
-      if (execution) this.#result.toStop.push(execution);
+      if (execution) this.#toStop.push(execution);
     }
   }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { UnavailableError } from "../../src/errors.ts";
 import type { PlanRequest } from "../../src/pipelines/mod.ts";
 import type { InputFile } from "../../src/store/executions.ts";
 import { PipelineFixture, plan, states } from "./fixture.ts";
@@ -442,6 +443,24 @@ Deno.test("pipeline: one that waits for approval can be stopped", async () => {
   assertEquals(await fixture.pipelines.stop(id), false);
   assertEquals(await fixture.pipelines.approve(id), []);
   assertEquals(await fixture.pipelines.stop("00000000-0000-7000-8000-000000000000"), false);
+});
+
+Deno.test("pipeline: what a turn has launched before the disk was full runs", async () => {
+  await using fixture = await PipelineFixture.make();
+  const { committer } = fixture.store;
+  const { write } = committer;
+  let launches = 0;
+  committer.write = (writes) => {
+    const isLaunch = writes.some(({ key: [kind] }) => kind === "execution");
+    return isLaunch && ++launches === 2
+      ? Promise.reject(new UnavailableError("Cannot store: database or disk is full", 5))
+      : write.call(committer, writes);
+  };
+  const id = await launch(fixture, `nodes:\n  ${node("a")}\n  ${node("b")}\nedges: []`);
+  await fixture.end(id, "a");
+  await fixture.end(id, "b");
+  assertEquals((await fixture.ended(id)).status, "complete");
+  assertEquals(fixture.submitted.map((each) => each.node), ["a", "b"]);
 });
 
 Deno.test("pipeline: an execution that an operator stops counts as failed", async () => {
