@@ -5,10 +5,10 @@
  */
 import { derivedId, isId } from "../ids.ts";
 import { keys } from "./keys.ts";
-import { listNewest, listOldestEnded, type OldestEnded } from "./lists.ts";
+import { listNewest, listOldestEnded, type OldestEnded, recordOf } from "./lists.ts";
 import type { Change, Write } from "./committer.ts";
 import type { EngineSettings } from "./projects.ts";
-import { readValue, scan } from "./reading.ts";
+import { scan } from "./reading.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
@@ -111,8 +111,8 @@ export interface Execution {
 
 /** Room that is kept for what the engine writes while it runs: times, a reason, its state. */
 const ENGINE_BYTES = 4 * 1024;
-/** What one read of Deno KV takes. */
-const KEYS_PER_READ = 10;
+/** How many are asked for together: what one read of Deno KV takes. */
+const READ_AT_ONCE = 10;
 /** How many executions of one millisecond are looked through; more ids are not made in one. */
 const SAME_TIME_MAX = 4_096;
 
@@ -137,20 +137,20 @@ export function saveExecution(execution: Execution): Change {
   return { writes: () => executionWrites(execution) };
 }
 
-/** Reads an execution; undefined when there is none of this id. */
+/** Reads an execution; undefined when there is none of this id, or it is damaged. */
 export async function getExecution(store: Store, id: string): Promise<Execution | undefined> {
-  // Only executions are stored under these keys.
-  return (await readValue(store.kv, keys.execution(id)) as Execution | null) ?? undefined;
+  const key = keys.execution(id);
+  const value = await store.reads.read(key);
+  return value === null ? undefined : recordOf<Execution>({ key, value });
 }
 
-/** Reads executions, in the order of their ids; those that do not exist are left out. */
+/** Reads executions, in the order of their ids; those that do not exist or are damaged are left out. */
 export async function getExecutions(store: Store, ids: readonly string[]): Promise<Execution[]> {
   const found: Execution[] = [];
-  for (let start = 0; start < ids.length; start += KEYS_PER_READ) {
-    const wanted = ids.slice(start, start + KEYS_PER_READ).map((id) => keys.execution(id));
-    for (const { value } of await store.kv.getMany<Execution[]>(wanted)) {
-      if (value !== null) found.push(value);
-    }
+  for (let start = 0; start < ids.length; start += READ_AT_ONCE) {
+    const some = ids.slice(start, start + READ_AT_ONCE);
+    const executions = await Promise.all(some.map((id) => getExecution(store, id)));
+    found.push(...executions.filter((execution) => execution !== undefined));
   }
   return found;
 }

@@ -7,8 +7,8 @@
 import type { Change, Write } from "./committer.ts";
 import type { InputFile } from "./executions.ts";
 import { keys } from "./keys.ts";
-import { readValue, scan } from "./reading.ts";
-import { listNewest, listOldestEnded, type OldestEnded } from "./lists.ts";
+import { isUndecodable, logDamage, scan } from "./reading.ts";
+import { listNewest, listOldestEnded, type OldestEnded, recordOf } from "./lists.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
@@ -188,20 +188,30 @@ export function removePipelineWrites(id: string): Write[] {
   ];
 }
 
-/** Reads a pipeline; undefined when there is none of this id. */
+/** Reads a pipeline; undefined when there is none of this id, or it is damaged. */
 export async function getPipeline(store: Store, id: string): Promise<Pipeline | undefined> {
-  // Only pipelines are stored under these keys.
-  return (await readValue(store.kv, keys.pipeline(id)) as Pipeline | null) ?? undefined;
+  const key = keys.pipeline(id);
+  const value = await store.reads.read(key);
+  return value === null ? undefined : recordOf<Pipeline>({ key, value });
 }
 
-/** Reads a pipeline's plan; undefined when there is none of this id. */
+/** Reads a pipeline's plan; undefined when there is none of this id, or it is damaged. */
 export async function getPlan(store: Store, id: string): Promise<PipelinePlan | undefined> {
+  const prefix = ["pipeline_plan", id];
   const decoder = new TextDecoder();
   let json = "";
-  for await (const { value } of store.kv.list<Uint8Array>({ prefix: ["pipeline_plan", id] })) {
-    json += decoder.decode(value, { stream: true });
+  try {
+    for await (const { value } of store.kv.list<Uint8Array>({ prefix })) {
+      json += decoder.decode(value, { stream: true });
+    }
+    return json === "" ? undefined : JSON.parse(json);
+  } catch (error) {
+    // No JSON, no bytes, or no value at all.
+    const isDamaged = error instanceof SyntaxError || error instanceof TypeError;
+    if (!isDamaged && !isUndecodable(error)) throw error;
+    logDamage(prefix);
+    return undefined;
   }
-  return json === "" ? undefined : JSON.parse(json);
 }
 
 /** The ids of the pipelines that have not ended, oldest first. */

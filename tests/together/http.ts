@@ -3,6 +3,7 @@
  *
  * @module
  */
+import "../open_damage_test.ts";
 import "../service_test.ts";
 import "../http/body_test.ts";
 import "../http/deduplication_test.ts";
