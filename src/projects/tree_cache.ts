@@ -79,11 +79,15 @@ export class TreeCache {
     for (const { name } of names) {
       if (this.#making.size > 0 && name.startsWith(TEMPORARY)) continue;
       const path = this.pathOf(name);
-      const usedAt_ms = this.#usedAt_ms.get(name) ?? await madeAt_ms(path);
+      const made_ms = await madeAt_ms(path);
+      const usedAt_ms = this.#usedAt_ms.get(name) ?? made_ms;
       if (keep(name) || this.#clock.now() - usedAt_ms < olderThan_ms) continue;
       this.#usedAt_ms.delete(name);
       this.#listings.delete(name);
-      await Deno.remove(path, { recursive: true });
+      // It has another name at once, so that nobody takes what is left of it for all of it.
+      const gone = this.pathOf(TEMPORARY + crypto.randomUUID());
+      Deno.renameSync(path, gone);
+      await Deno.remove(gone, { recursive: true });
       removed++;
     }
     return removed;

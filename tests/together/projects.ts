@@ -18,4 +18,5 @@ import "../projects/pipeline_file_test.ts";
 import "../projects/remote_project_test.ts";
 import "../projects/remote_test.ts";
 import "../projects/snapshot_test.ts";
+import "../projects/tree_cache_test.ts";
 import "../projects/yaml_test.ts";

@@ -1,0 +1,41 @@
+/** Trees that cleanup removes while somebody comes to use them: a copy is whole or made anew. */
+import { assertEquals } from "@std/assert";
+import { join } from "node:path";
+import { TreeCache } from "../../src/projects/tree_cache.ts";
+import { temporaryFolder, TestClock } from "../surroundings.ts";
+
+const FILES = 1_000;
+const HOUR_MS = 60 * 60_000;
+
+function countOf(folder: string): number {
+  try {
+    return [...Deno.readDirSync(folder)].length;
+  } catch {
+    return 0;
+  }
+}
+
+Deno.test("a tree that is being removed is made anew for who needs it", async () => {
+  await using folder = await temporaryFolder();
+  const root = join(folder.path, "trees");
+  const make = (to: string): Promise<void> => {
+    for (let at = 0; at < FILES; at++) Deno.writeTextFileSync(join(to, `file-${at}`), "x");
+    return Promise.resolve();
+  };
+  const clock = new TestClock();
+  clock.time_ms = Date.now();
+  await new TreeCache(root, clock).ensure("commit", make);
+  clock.time_ms += 2 * HOUR_MS;
+  // As after a restart: when it was used last is not known.
+  const trees = new TreeCache(root, clock);
+  const pruning = trees.prune(() => false, HOUR_MS);
+  while (countOf(trees.pathOf("commit")) === FILES) {
+    await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+  await trees.ensure("commit", make);
+  const copy = join(folder.path, "copy");
+  await trees.copy("commit", copy);
+  assertEquals(countOf(copy), FILES);
+  assertEquals(await pruning, 1);
+  assertEquals(countOf(root), 1);
+});
