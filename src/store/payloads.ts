@@ -55,14 +55,9 @@ export function chunkCount(size: number): number {
 /** Writes the chunks of a large payload, under a mark that says that its run is not accepted yet. */
 export async function uploadPayload(store: Store, runId: string, body: Uint8Array): Promise<void> {
   const writes = [{ key: keys.upload(runId), value: true }, ...chunkWrites(runId, body)];
-  const stored: Promise<void>[] = [];
+  // Part by part, which lets others in between. And after a failure none is stored that was not before.
   for (let start = 0; start < writes.length; start += CHUNKS_PER_COMMIT) {
-    // They are stored in this order, so the mark is never behind what it marks.
-    stored.push(store.committer.write(writes.slice(start, start + CHUNKS_PER_COMMIT)));
-  }
-  // What is removed after a failure must not be joined by a part that is stored later.
-  for (const part of await Promise.allSettled(stored)) {
-    if (part.status === "rejected") throw part.reason;
+    await store.committer.write(writes.slice(start, start + CHUNKS_PER_COMMIT));
   }
 }
 
