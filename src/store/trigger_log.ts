@@ -150,7 +150,8 @@ export class TriggerLog {
     triggerId: string,
     { before, limit }: { before?: string; limit: number },
   ): Promise<{ entries: TriggerLogEntry[]; next: string | undefined }> {
-    await this.flush();
+    // What cannot be stored keeps nobody from reading what is.
+    await this.flush().catch(() => {});
     const prefix = ["trigger_log", triggerId];
     const selector = before === undefined ? { prefix } : { prefix, end: [...prefix, before] };
     const entries: TriggerLogEntry[] = [];

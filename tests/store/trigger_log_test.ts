@@ -316,6 +316,19 @@ Deno.test("a database that fails loses entries, and nothing else", async () => {
   assertEquals((await entriesOf(log, "a")).map(reasonOf), ["kept"]);
 });
 
+Deno.test("what is stored can be read while nothing can be stored", async () => {
+  let isFull = false;
+  await using store = await storeInMemory((_commit, store) =>
+    isFull ? Promise.reject(new TypeError("disk is full")) : store()
+  );
+  const log = new TriggerLog(store, new TestClock());
+  log.add("t", refusal("first"));
+  await log.flush();
+  isFull = true;
+  log.add("t", refusal("second"));
+  assertEquals((await entriesOf(log, "t")).map(reasonOf), ["first"]);
+});
+
 Deno.test("large entries are stored together, as many as fit", async () => {
   let commits = 0;
   await using store = await storeInMemory((_commit, store) => {
