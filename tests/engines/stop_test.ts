@@ -5,6 +5,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { existsSync } from "node:fs";
+import { pause } from "../../src/pause.ts";
 import { saveExecution } from "../../src/store/executions.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "./fixture.ts";
 
@@ -105,6 +106,22 @@ Deno.test("stop: an unknown one is not known", async () => {
   await fixture.store.committer.commit(saveExecution(execution));
   fixture.engine.submit(execution);
   assertEquals((await fixture.ended(execution.id)).status, "complete");
+});
+
+Deno.test("stop: one that ends while its stop is being stored is told of once", async () => {
+  await using fixture = await EngineFixture.make();
+  const id = await fixture.submit("sleep 0.2");
+  await until(() => fixture.states.includes(`${id} started`));
+  const { committer } = fixture.store;
+  const { commit } = committer;
+  committer.commit = async (change) => {
+    await commit.call(committer, change);
+    await pause(500);
+  };
+  assertEquals(await fixture.engine.stop(id), true);
+  await until(() => fixture.engine.load.running === 0);
+  const ends = fixture.states.filter((state) => state === `${id} stopped`);
+  assertEquals(ends.length, 1);
 });
 
 Deno.test("limit: one that takes too long is stopped", async () => {

@@ -284,10 +284,12 @@ export class LocalEngine implements Engine {
   /** Stores a record; while the database cannot, tries again until the service stops. */
   async #save(execution: Execution): Promise<boolean> {
     const { store, onChange } = this.#options;
+    const { status } = execution;
     for (;;) {
       try {
         await store.committer.commit(saveExecution(execution));
-        onChange?.(execution);
+        // What it has become meanwhile is told when that is stored.
+        if (execution.status === status) onChange?.(execution);
         return true;
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;
