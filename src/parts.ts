@@ -19,7 +19,6 @@ import type { ServiceSettings, Surroundings } from "./settings.ts";
 import type { Run } from "./store/runs.ts";
 import { Space } from "./store/space.ts";
 import { databaseBytes, openStore, type Store } from "./store/store.ts";
-import { createToken, hasTokens } from "./store/tokens.ts";
 import { TriggerLog } from "./store/trigger_log.ts";
 import { traceExecution, tracePipeline, traceRuns } from "./telemetry/records.ts";
 import { TriggerRegistry } from "./trigger/registry.ts";
@@ -134,7 +133,6 @@ export async function openParts(
       storeBytes: () => databaseBytes(settings.data),
       memoryBytes: () => Deno.memoryUsage().rss,
     });
-    const newToken = await firstToken(store, settings, clock);
     return {
       settings,
       clock,
@@ -152,7 +150,7 @@ export async function openParts(
       exposure,
       env,
       closing,
-      newToken,
+      newToken: undefined,
       baseUrl: "",
     };
   } catch (error) {
@@ -174,18 +172,6 @@ export async function closeParts(parts: Parts, deadline_ms: number): Promise<voi
     .catch((error) => log.error("Cannot write the last of the trigger log: {error}", { error }));
   await space.close();
   await store.close();
-}
-
-async function firstToken(
-  store: Store,
-  { adminToken }: ServiceSettings,
-  clock: Clock,
-): Promise<string | undefined> {
-  if (adminToken !== undefined || await hasTokens(store)) return undefined;
-  return await createToken(store, {
-    name: "first",
-    created_at: new Date(clock.now()).toISOString(),
-  });
 }
 
 /** Writes why actions of a run failed into its trigger's log. */

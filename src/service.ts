@@ -16,6 +16,7 @@ import { peerOf } from "./http/peer.ts";
 import { closeParts, openParts, type Parts } from "./parts.ts";
 import { cleanUp, type CleanupReport } from "./runs/cleanup.ts";
 import { checkSettings, type ServiceSettings, type Surroundings, type Tls } from "./settings.ts";
+import { createToken, hasTokens } from "./store/tokens.ts";
 import { refuseAutomaticSpans } from "./telemetry/automatic_spans.ts";
 import { within } from "./within.ts";
 
@@ -82,6 +83,13 @@ export class Service {
       const listener = listen(settings, parts, bodies);
       const url = settings.publicUrl?.replace(/\/+$/, "") ?? ownUrl(settings, listener.port);
       parts.baseUrl = url;
+      try {
+        // Last: nobody would be shown the token of a start that fails.
+        parts.newToken = await firstToken(parts);
+      } catch (error) {
+        await listener.shutdown();
+        throw error;
+      }
       return new Service(parts, { listener, bodies }, url);
     } catch (error) {
       await closeParts(parts, 0);
@@ -231,6 +239,17 @@ function openListener(serve: Serve, settings: ServiceSettings): Listener {
   } catch (error) {
     throw listenError(error, settings);
   }
+}
+
+/** Makes a token where there is none. */
+async function firstToken(
+  { store, settings: { adminToken }, clock }: Parts,
+): Promise<string | undefined> {
+  if (adminToken !== undefined || await hasTokens(store)) return undefined;
+  return await createToken(store, {
+    name: "first",
+    created_at: new Date(clock.now()).toISOString(),
+  });
 }
 
 async function isReady({ closing, store, worker, space }: Parts): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { ADMIN_TOKEN, endOfRun, startService } from "../../data.ts";
 import { play, type Scenario } from "../scenario.ts";
 
@@ -45,7 +45,12 @@ Deno.test("a token that was made at first start works, and is shown that once", 
   await first.service.close(0);
   const { Service } = await import("../../../src/service.ts");
   const { adminToken: _none, ...rest } = settings;
-  const start = () => Service.start(rest, { clock, env: () => undefined });
+  const start = (settings = rest) => Service.start(settings, { clock, env: () => undefined });
+  {
+    // One that fails shows nothing.
+    using taken = Deno.listen({ hostname: rest.host, port: 0 });
+    await assertRejects(() => start({ ...rest, port: taken.addr.port }));
+  }
   const once = await start();
   const { newToken } = once.parts;
   await once.close(0);
