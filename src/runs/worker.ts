@@ -98,8 +98,6 @@ export class Worker {
   #lookAgain: ReturnType<typeof setTimeout> | undefined;
   readonly #lease: Lease;
   readonly #claimant: Claimant;
-  /** Whether runs of this worker's own may be pending that it does not have in memory. */
-  #overflowed = false;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
   /** The runs that have ended since the listing began, which may show them still. */
@@ -151,11 +149,11 @@ export class Worker {
 
   /** Takes a run that was announced and is accepted now. */
   take(pending: PendingRun): void {
+    const hasPlace = this.#waiting.length < this.#heldMax && !this.#leavesSome;
     this.#expected--;
     this.#pending.set(pending.run.id, pending.run.trigger_id);
-    this.#overflowed ||= this.#waiting.length >= this.#heldMax;
-    if (this.#overflowed) this.#held.delete(pending.run.id);
-    else this.#hold(pending);
+    if (hasPlace) this.#hold(pending);
+    else this.#held.delete(pending.run.id);
     this.#next();
   }
 
@@ -233,8 +231,12 @@ export class Worker {
       }, CROWD_WINDOW_MS);
     }
     const hasRoom = this.#waiting.length < this.#concurrency;
-    // What is announced is in memory, and not pending yet.
-    if (hasRoom && this.backlog > this.#held.size - this.#expected) this.claim();
+    if (hasRoom && this.#leavesSome) this.claim();
+  }
+
+  /** Whether runs are pending that are not in memory. What is announced is there, and not pending yet. */
+  get #leavesSome(): boolean {
+    return this.backlog > this.#held.size - this.#expected;
   }
 
   /**
@@ -324,12 +326,8 @@ export class Worker {
   async #claimPending(): Promise<void> {
     const isHeld = (id: string) => this.#held.has(id) || this.#endedMeanwhile.has(id);
     let claims: PendingRun[] = [];
-    let isWhole = true;
     for await (const { key, pending } of claimableRuns(this.#claimant, isHeld)) {
-      if (this.#closing || this.#waiting.length + claims.length >= this.#heldMax) {
-        isWhole = false;
-        break;
-      }
+      if (this.#closing || this.#waiting.length + claims.length >= this.#heldMax) break;
       if (pending === undefined) {
         await this.#endDamaged(key);
         continue;
@@ -340,7 +338,6 @@ export class Worker {
       claims = [];
     }
     await this.#claim(claims);
-    if (isWhole) this.#overflowed = false;
   }
 
   /** Ends a run of which nobody can tell any more what was to be done. */

@@ -135,6 +135,26 @@ Deno.test("runs that memory has no room for keep their place, before those that 
   await untilIdle(desk);
 });
 
+Deno.test("more runs than memory has room for, found at the start, come before new ones", async () => {
+  await using store = await storeInMemory();
+  const pending = Array.from({ length: 20 }, (_, at) => pendingOf({ time_ms: at + 1 }));
+  const old = await storePending(store, pending);
+  const seen: string[] = [];
+  const added: string[] = [];
+  await using desk = openDesk(store, {
+    concurrency: 1,
+    heldMax: 5,
+    perform: async ({ run: { id } }) => {
+      seen.push(id);
+      if (added.length < 10) added.push(await accept(desk));
+      return [ok()];
+    },
+  });
+  await desk.worker.start();
+  await untilNothingIsPending(store);
+  assertEquals(seen, [...old, ...added]);
+});
+
 Deno.test("refused launches take no place of those that wait for memory", async () => {
   await using store = await storeInMemory();
   const counted = new Counter(() => pause(1));
