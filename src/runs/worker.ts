@@ -210,8 +210,15 @@ export class Worker {
     this.#abort.abort();
   }
 
-  /** Starts as many runs as there are places. */
+  /** Starts as many runs as there are places, and looks for more when there is room. */
   #next(): void {
+    this.#begin();
+    const hasRoom = this.#waiting.length < this.#concurrency;
+    if (hasRoom && this.#leavesSome) this.claim();
+  }
+
+  /** Starts as many runs as there are places. */
+  #begin(): void {
     while (!this.#closing && this.#performing.size < this.#places) {
       const waiting = this.#waiting.shift();
       if (waiting === undefined) break;
@@ -230,8 +237,6 @@ export class Worker {
         this.#next();
       }, CROWD_WINDOW_MS);
     }
-    const hasRoom = this.#waiting.length < this.#concurrency;
-    if (hasRoom && this.#leavesSome) this.claim();
   }
 
   /** Whether runs are pending that are not in memory. What is announced is there, and not pending yet. */
@@ -358,7 +363,8 @@ export class Worker {
       // The worker before may have begun with it. Only now is that to be seen: it is stored as this one's.
       this.#hold(pending, pending.worker !== this.id);
     }
-    this.#next();
+    // Not another look: what this one leaves, as where nothing can be stored, the next would leave as well.
+    this.#begin();
     for (const result of results) if (result.status === "rejected") throw result.reason;
   }
 

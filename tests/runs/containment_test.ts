@@ -1,10 +1,10 @@
 /** What goes wrong with one run stays with that run: others are performed, and its owner can see it. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import type { WorkerParts } from "../../src/runs/worker.ts";
 import { keys } from "../../src/store/keys.ts";
 import { getRun, type Run } from "../../src/store/runs.ts";
-import { storeInMemory } from "../store/fixture.ts";
-import { eventually } from "../surroundings.ts";
+import { standIn, storeInMemory } from "../store/fixture.ts";
+import { eventually, TestClock } from "../surroundings.ts";
 import {
   type Desk,
   launchOf,
@@ -175,6 +175,37 @@ Deno.test("a pending record that is damaged ends as error, its trigger's owner i
   const run = told.find(({ id }) => id === damaged);
   assertEquals(run?.trigger_id, TRIGGER_ID);
   assert(run?.actions[0]?.error?.includes("damaged"));
+});
+
+Deno.test("runs that cannot be taken over while nothing can be stored are not looked for all the time", async (t) => {
+  const clock = new TestClock();
+  const [lost, damaged] = [pendingOf(), pendingOf()];
+  const full = () => Promise.reject(new TypeError("database or disk is full"));
+  const records: { name: string; key: Deno.KvKey; value: unknown }[] = [
+    // Its lease would be removed, if anything could.
+    { name: "lease", key: keys.worker(lost.worker), value: { until_ms: clock.time_ms + 50_000 } },
+    { name: "damage", key: keys.pending(damaged.run.id, TRIGGER_ID), value: "damaged" },
+    { name: "nothing else", key: ["other"], value: true },
+  ];
+  for (const { name, key, value } of records) {
+    await t.step(name, async () => {
+      let isFull = false;
+      await using store = await storeInMemory((_commit, store) => isFull ? full() : store());
+      await storePending(store, [lost]);
+      await store.kv.set(key, value);
+      isFull = true;
+      let looks = 0;
+      const kv = standIn(store.kv, {
+        list(...args: Parameters<Deno.Kv["list"]>) {
+          looks++;
+          return store.kv.list(...args);
+        },
+      });
+      await using _desk = await startDesk(standIn(store, { kv }), { clock });
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      assertLessOrEqual(looks, 5);
+    });
+  }
 });
 
 Deno.test("a damaged window counts nothing, and counts again from then on", async () => {
