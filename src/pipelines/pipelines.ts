@@ -16,6 +16,7 @@ import {
   openPipelines,
   type Pipeline,
   type PipelinePlan,
+  type PlannedNode,
   savePipeline,
 } from "../store/pipelines.ts";
 import { getProject } from "../store/projects.ts";
@@ -131,8 +132,8 @@ export class Pipelines implements PipelineControl {
   async #turn(id: string): Promise<void> {
     const { store } = this.#parts;
     const [pipeline, plan] = await Promise.all([getPipeline(store, id), getPlan(store, id)]);
-    if (pipeline === undefined || plan === undefined || hasPipelineEnded(pipeline.status)) return;
-    await inTrace(pipeline.traceparent, () => this.#goOn(pipeline, plan));
+    if (pipeline === undefined || hasPipelineEnded(pipeline.status)) return;
+    await inTrace(pipeline.traceparent, () => this.#goOn(pipeline, plan ?? noPlanOf(pipeline)));
   }
 
   async #goOn(pipeline: Pipeline, plan: PipelinePlan): Promise<void> {
@@ -170,4 +171,20 @@ export class Pipelines implements PipelineControl {
     }, RETRY_MS);
     this.#retries.add(timer);
   }
+}
+
+/** What stands in for a plan that is damaged: the pipeline ends, and what runs of it is stopped. */
+function noPlanOf(pipeline: Pipeline): PipelinePlan {
+  endPipeline(pipeline, "error", "Its plan is damaged: nobody can tell what is to be done");
+  const nodes = pipeline.nodes.map(({ name }): PlannedNode => ({
+    name,
+    commit: pipeline.commit,
+    step: {},
+    parameters: {},
+    inputs: {},
+    actions: [],
+    on_error: "stop-all",
+    edge_merge_mode: "replace",
+  }));
+  return { nodes, edges: [], reuse_executions: false, parameters: {} };
 }

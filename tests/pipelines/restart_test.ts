@@ -4,12 +4,13 @@
  *
  * @module
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import fc from "fast-check";
 import { nodesBefore } from "../../src/pipelines/order.ts";
 import { hasEnded, listExecutions } from "../../src/store/executions.ts";
 import type { PipelinePlan } from "../../src/store/pipelines.ts";
-import { PipelineFixture, plan } from "./fixture.ts";
+import { keys } from "../../src/store/keys.ts";
+import { PipelineFixture, plan, states } from "./fixture.ts";
 
 const ON_ERROR = ["stop-all", "stop-next", "continue", "retry"] as const;
 
@@ -127,3 +128,20 @@ ${lines.join("\n")}
     edges: ${edges.length === 0 ? "[]" : `\n${edges.join("\n")}`}
 `;
 }
+
+Deno.test("pipeline: one whose plan is damaged ends as an error, and what runs of it is stopped", async () => {
+  await using fixture = await PipelineFixture.make();
+  const nodes: Story["nodes"] = [
+    { before: [], onError: "continue", fails: false },
+    { before: [0], onError: "continue", fails: false },
+  ];
+  const id = await fixture.launch(await plan(yamlOf(nodes), "p"));
+  const { id: running, node } = await fixture.launched(id, "n0");
+  assertEquals(node, "n0");
+  await fixture.store.kv.set(keys.pipelinePlan(id, 0), new TextEncoder().encode('{"nodes'));
+  await fixture.restart();
+  const { status, reason = "", ...ended } = await fixture.ended(id);
+  assertEquals([status, ...states({ ...ended, status })], ["error", "n0 stopped", "n1 skipped"]);
+  assertStringIncludes(reason, "Its plan is damaged");
+  assertEquals(fixture.stopped, [running]);
+});
