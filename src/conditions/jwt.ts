@@ -12,6 +12,7 @@ import {
   type Field,
   fieldInSchema,
   fieldNameSchema,
+  isSameField,
   readText,
 } from "./field.ts";
 import { isJwksUrl } from "./jwks.ts";
@@ -34,11 +35,14 @@ const publicKeySchema = z.union([
   if (typeof key === "string") context.addIssue({ code: "custom", message: key });
 });
 
-const schema = settingsObject({
+const fields = settingsObject({
   type: z.literal("jwt"),
   in: fieldInSchema.default("header"),
   name: fieldNameSchema.default("Authorization"),
-  prefix: z.string().max(256).default("Bearer ").describe("What stands before the token, exactly"),
+  prefix: z.string().max(256).optional().describe(
+    "What stands before the token, exactly; by default 'Bearer ' in the header Authorization, and " +
+      "nothing elsewhere",
+  ),
   algorithms: z.array(z.enum(JWT_ALGORITHMS)).min(1).max(JWT_ALGORITHMS.length).describe(
     "The signature algorithms that are accepted",
   ),
@@ -59,6 +63,11 @@ const schema = settingsObject({
   ),
 }).superRefine(checkField).superRefine(checkKeySource);
 
+const schema = fields.transform((settings) => {
+  const isAuthorization = isSameField(settings, { in: "header", name: "Authorization" });
+  return { ...settings, prefix: settings.prefix ?? (isAuthorization ? "Bearer " : "") };
+});
+
 /** The settings of a JWT condition. */
 export type JwtSettings = z.infer<typeof schema>;
 
@@ -75,7 +84,7 @@ export const jwt = {
  * One source of keys, and only algorithms of its kind: with a public key at hand as an HMAC secret,
  * anyone could sign (RFC 8725 section 2.1).
  */
-function checkKeySource(settings: JwtSettings, context: z.RefinementCtx): void {
+function checkKeySource(settings: z.infer<typeof fields>, context: z.RefinementCtx): void {
   const refuse = (path: PropertyKey[], message: string) => refuseField(context, path, message);
   const sources = (["secrets", "public_keys", "jwks_url"] as const).filter((source) =>
     settings[source] !== undefined

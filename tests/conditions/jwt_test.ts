@@ -593,6 +593,20 @@ Deno.test("jwt settings: defaults are filled in", () => {
   });
 });
 
+Deno.test("jwt settings: a prefix is expected by default where the standard has one, and nowhere else", () => {
+  const prefixes = [
+    { name: "authorization" },
+    { name: "X-Jwt" },
+    { name: "X-Jwt", prefix: "Bearer " },
+    { in: "query", name: "Authorization" },
+    { in: "body", name: "/auth/jwt" },
+    { prefix: "" },
+  ].map((settings) =>
+    jwt.schema.parse({ type: "jwt", algorithms: ["HS256"], secrets: ["s"], ...settings }).prefix
+  );
+  assertEquals(prefixes, ["Bearer ", "", "Bearer ", "", "", ""]);
+});
+
 Deno.test("jwt: a token with any bit turned around is refused", async () => {
   const tokens = await Promise.all(
     ["HS256", "ES256", "EdDSA"].map(async (alg) => {
