@@ -4,6 +4,7 @@
  * @module
  */
 import { z } from "zod";
+import { booleanSchema, ofWord } from "./boolean.ts";
 import { textListSchema } from "./text_list.ts";
 
 /** A declared input. */
@@ -32,11 +33,14 @@ export const inputSchema = z.strictObject({
   name: z.string().min(1).max(64),
   default: textListSchema.optional(),
   description: z.string().optional(),
-  optional: z.boolean().default(false),
+  optional: booleanSchema.default(false),
   filename: z.string().min(1).optional(),
-  "keep-directories": z.custom(
-    (value) => [true, false, "none", "full", "suffix"].some((known) => known === value),
-    { error: 'Expected true, false, "none", "full" or "suffix"' },
+  "keep-directories": z.preprocess(
+    ofWord,
+    z.custom(
+      (value) => [true, false, "none", "full", "suffix"].some((known) => known === value),
+      { error: 'Expected true, false, "none", "full" or "suffix"' },
+    ),
   ).optional(),
   download: z.enum(["always", "on-demand"]).optional(),
 }).transform((written): Input => ({
@@ -56,7 +60,7 @@ export const environmentVariableSchema = z.strictObject({
     error: "Expected a string without NUL",
   }).optional(),
   description: z.string().optional(),
-  optional: z.boolean().default(true),
+  optional: booleanSchema.default(true),
 }).transform((written): EnvironmentVariable => ({
   name: written.name,
   default: written.default,

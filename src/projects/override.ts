@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { ActionError, type Problem } from "../errors.ts";
 import { pointer, problemsOf } from "../schema.ts";
+import { booleanSchema } from "./boolean.ts";
 import { environmentVariableSchema, inputSchema } from "./input.ts";
 import { parameterFieldsSchema, parameterSchema, parameterWarnings } from "./parameter.ts";
 import { shownNames } from "./pipeline_names.ts";
@@ -24,7 +25,7 @@ export const overrideSchema = z.strictObject({
   command: textListSchema.optional(),
   image: z.string().optional(),
   environment: z.string().optional(),
-  autorestart: z.boolean().optional(),
+  autorestart: booleanSchema.optional(),
   "runtime-config-preset": z.string().optional(),
   inputs: z.array(inputSchema).optional(),
   parameters: z.array(parameterFieldsSchema).optional(),

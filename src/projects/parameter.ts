@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import type { Problem } from "../errors.ts";
+import { booleanSchema } from "./boolean.ts";
 
 /** One value of a parameter. */
 export type ParameterAtom = string | number | boolean;
@@ -55,7 +56,7 @@ export const parameterFieldsSchema = z.strictObject({
   type: z.enum(["flag", "float", "integer", "string"]).default("string"),
   default: defaultSchema.optional(),
   description: z.string().optional(),
-  optional: z.boolean().default(false),
+  optional: booleanSchema.default(false),
   min: z.number().optional(),
   max: z.number().optional(),
   choices: z.array(atomSchema).optional(),

@@ -4,6 +4,7 @@
  * @module
  */
 import { z } from "zod";
+import { booleanSchema, ofWord } from "./boolean.ts";
 import type { Pipeline } from "./pipeline.ts";
 import { edgeSchema, type ReadEdge } from "./pipeline_edge.ts";
 import { nodeSchema, type ReadNode, readNode } from "./pipeline_node.ts";
@@ -21,7 +22,7 @@ export const pipelineSchema = z.strictObject({
   edges: z.array(z.unknown()).max(EDGES_MAX).pipe(z.array(edgeSchema)),
   parameters: z.array(z.unknown()).max(PARAMETERS_MAX).pipe(z.array(pipelineParameterSchema))
     .optional(),
-  "reuse-executions": z.boolean().optional(),
+  "reuse-executions": booleanSchema.optional(),
 });
 
 /**
@@ -50,7 +51,7 @@ export function readParts(value: unknown): PipelineParts {
     edges: listOf(edges).slice(0, EDGES_MAX).map((edge) => edgeSchema.safeParse(edge).data),
     parameters: listOf(parameters).slice(0, PARAMETERS_MAX)
       .map((each) => pipelineParameterSchema.safeParse(each).data),
-    reuseExecutions: reuse === true,
+    reuseExecutions: ofWord(reuse) === true,
   };
 }
 

@@ -5,6 +5,7 @@
  * @module
  */
 import { z } from "zod";
+import { booleanSchema } from "./boolean.ts";
 
 const absolute = z.string().regex(/^\/.+$/, { error: "Expected an absolute path" });
 
@@ -22,7 +23,7 @@ export const mountSchema = z.unknown().transform((value, context): unknown => {
 }).pipe(z.strictObject({
   source: z.string(),
   destination: absolute,
-  readonly: z.boolean().optional(),
+  readonly: booleanSchema.optional(),
   type: z.string().optional(),
   options: z.record(z.string(), z.unknown()).optional(),
 }));

@@ -6,6 +6,7 @@
 import { z } from "zod";
 import type { Problem } from "../errors.ts";
 import type { Resources } from "../store/executions.ts";
+import { booleanSchema } from "./boolean.ts";
 import { durationSchema } from "./duration.ts";
 import { conditionSchema } from "./expression_schema.ts";
 import { environmentVariableSchema, inputSchema } from "./input.ts";
@@ -49,7 +50,7 @@ const fields = z.strictObject({
   category: z.string().optional(),
   icon: z.string().optional(),
   environment: z.string().optional(),
-  autorestart: z.boolean().optional(),
+  autorestart: booleanSchema.optional(),
   "environment-variables": z.array(environmentVariableSchema).default([]),
   "environment-variable-groups": z.array(z.string()).optional(),
   inputs: z.array(inputSchema).default([]),

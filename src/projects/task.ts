@@ -6,6 +6,7 @@
  */
 import { z } from "zod";
 import type { Problem } from "../errors.ts";
+import { booleanSchema } from "./boolean.ts";
 import { conditionSchema } from "./expression_schema.ts";
 
 /** A declared task. */
@@ -28,11 +29,11 @@ const variantSchema = z.strictObject({
     count: z.number().optional(),
     distribution: z.string().optional(),
     end: z.number().optional(),
-    integerify: z.boolean().optional(),
+    integerify: booleanSchema.optional(),
     items: z.array(z.union([z.number(), z.string(), z.boolean()])).optional(),
     max: z.number().optional(),
     min: z.number().optional(),
-    numberify: z.boolean().optional(),
+    numberify: booleanSchema.optional(),
     seed: z.number().optional(),
     start: z.number().optional(),
     step: z.number().optional(),
@@ -60,7 +61,7 @@ const fields = z.strictObject({
     { error: `Expected one of ${CHILD_ERRORS.map((each) => `"${each}"`).join(", ")}` },
   ).optional(),
   "stop-condition": conditionSchema.optional(),
-  "reuse-children": z.boolean().optional(),
+  "reuse-children": booleanSchema.optional(),
 });
 
 /** A task of the project configuration file. */

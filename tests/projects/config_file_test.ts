@@ -308,6 +308,23 @@ function read(text: string): void {
   }
 }
 
+Deno.test("YAML 1.1's words for true and false mean what they mean elsewhere", () => {
+  const { steps, pipelines } = readConfigFile(
+    `- step: { name: a, image: b, command: c, autorestart: on, inputs: [
+    { name: i, optional: yes, keep-directories: yes }, { name: j, keep-directories: off }] }
+- pipeline: { name: p, nodes: [], edges: [], reuse-executions: Yes }
+`,
+    "valohai.yaml",
+  );
+  const { autorestart, inputs } = steps.get("a") ?? {};
+  const read = [...inputs?.values() ?? []].map((each) => [each.optional, each.keepDirectories]);
+  assertEquals({ autorestart, read }, {
+    autorestart: true,
+    read: [[true, "full"], [false, "none"]],
+  });
+  assertEquals(pipelines.get("p")?.reuseExecutions, true);
+});
+
 Deno.test("any file is read, or refused with places inside of it", () => {
   readConfigFile(file, "valohai.yaml");
   fc.assert(fc.property(fc.oneof(mutated(file, ...values), anyText), read), { numRuns: 150 });

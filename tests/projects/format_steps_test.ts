@@ -74,6 +74,15 @@ const accepted: FormatCase[] = [
     ),
   },
   {
+    name: "YAML 1.1's words for true and false, where the format has one of these",
+    text: stepOf(
+      "s",
+      "autorestart: no, parameters: [{ name: a, optional: yes }], mounts: [{ source: /a, " +
+        "destination: /b, readonly: Yes }], environment-variables: [{ name: A, optional: off }], " +
+        "inputs: [{ name: i, optional: ON, keep-directories: no }]",
+    ),
+  },
+  {
     name: "10 parts in an order of their own",
     text: stepOf("s", "parameters: [{ name: z }, { name: a }], inputs: [{ name: y }, { name: b }]"),
   },
@@ -258,6 +267,15 @@ const refused: FormatCase[] = [
     name: "56 resources that are no numbers",
     text: stepOf("s", "resources: { cpu: { min: Not a number } }"),
     problems: [["/0/step/resources/cpu/min", 'Expected a number, found "Not a number"']],
+  },
+  {
+    name: "words that are no booleans",
+    text: stepOf("s", "autorestart: yEs, inputs: [{ name: i, optional: y, keep-directories: n }]"),
+    problems: [
+      ["/0/step/autorestart", 'Expected a boolean, found "yEs"'],
+      ["/0/step/inputs/0/optional", 'Expected a boolean, found "y"'],
+      ["/0/step/inputs/0/keep-directories", 'Expected true, false, "none"'],
+    ],
   },
   {
     name: "57 steps that lack what they need",
