@@ -5,6 +5,7 @@
  * @module
  */
 import { z } from "zod";
+import { booleanSchema } from "./boolean.ts";
 import { rangeSchema, resourcesSchema } from "./requirements.ts";
 import { textListSchema } from "./text_list.ts";
 
@@ -28,6 +29,21 @@ const tolerationSchema = z.strictObject({
   });
 });
 
+const mountPath = z.string().regex(/^\//, { error: "Expected an absolute path" });
+
+const sharedVolumeSchema = z.strictObject({
+  "pvc-name": z.string(),
+  "mount-path": mountPath,
+  "sub-path": z.string().regex(/^(?!\/)/, { error: "Expected a relative path" }).optional(),
+  "read-only": booleanSchema.optional(),
+});
+
+const workspaceVolumeSchema = z.strictObject({
+  "mount-path": mountPath,
+  size: z.int().min(1),
+  "storage-class-name": z.string().optional(),
+});
+
 const fields = z.strictObject({
   name: z.string().regex(/^[a-z][a-z0-9-]+$/, {
     error: "Expected lower-case letters, digits and hyphens, a letter first",
@@ -46,10 +62,20 @@ const fields = z.strictObject({
   "node-selector": z.string().regex(/=/, { error: 'Expected a selector such as "label=value"' })
     .optional(),
   tolerations: z.array(tolerationSchema).optional(),
+  "workspace-volume": workspaceVolumeSchema.optional(),
+  "shared-volumes": z.array(sharedVolumeSchema).optional(),
 });
 
 /** An endpoint of the project configuration file. */
 export const endpointSchema = fields.superRefine((written, context) => {
+  for (const [index, path] of twiceMounted(written)) {
+    context.addIssue({
+      code: "custom",
+      path: ["shared-volumes", index, "mount-path"],
+      input: path,
+      message: "Expected a path that no other volume is mounted at",
+    });
+  }
   const servers = [written["server-command"], written.wsgi].filter((each) => each !== undefined);
   if (servers.length === 1) return;
   context.addIssue({
@@ -58,3 +84,14 @@ export const endpointSchema = fields.superRefine((written, context) => {
     message: "Expected one of server-command and wsgi",
   });
 }).transform(({ name }): Endpoint => ({ name }));
+
+/** The shared volumes, by their places, that are mounted where another one is. */
+function twiceMounted(written: z.infer<typeof fields>): [number, string][] {
+  const workspace = written["workspace-volume"]?.["mount-path"];
+  const taken = new Set(workspace === undefined ? [] : [workspace]);
+  return (written["shared-volumes"] ?? []).flatMap(({ "mount-path": path }, index) => {
+    const isTaken = taken.has(path);
+    taken.add(path);
+    return isTaken ? [[index, path] as [number, string]] : [];
+  });
+}

@@ -27,6 +27,19 @@ const accepted: FormatCase[] = [
 `,
   },
   {
+    name: "endpoints with volumes of their own and shared ones",
+    text: `
+- endpoint:
+    name: volumes
+    image: python
+    wsgi: app:handler
+    workspace-volume: { size: 10, mount-path: /cache, storage-class-name: fast-ssd }
+    shared-volumes:
+      - { pvc-name: models, mount-path: /models, sub-path: digits, read-only: true }
+      - { pvc-name: logs, mount-path: /logs }
+`,
+  },
+  {
     name: "3 groups of environment variables",
     text: stepOf("s", "environment-variable-groups: [common, secrets]"),
   },
@@ -337,6 +350,25 @@ const refused: FormatCase[] = [
     text: stepOf("s") +
       `- task: { name: t, step: s, parameters: [], stop-condition: "can't stop" }\n`,
     problems: [["/1/task/stop-condition", "expected the closing ', found the end"]],
+  },
+  {
+    name: "volumes of endpoints that cannot be",
+    text: `
+- endpoint:
+    { name: ab, image: i, wsgi: w, workspace-volume: { size: 0.5, mount-path: /a },
+      shared-volumes: [{ pvc-name: a, mount-path: a, sub-path: /a }] }
+- endpoint:
+    { name: cd, image: i, wsgi: w, workspace-volume: { size: 1, mount-path: /a }, shared-volumes: [
+      { pvc-name: a, mount-path: /a }, { pvc-name: b, mount-path: /b }, { pvc-name: c, mount-path: /b }
+      ] }
+`,
+    problems: [
+      ["/0/endpoint/workspace-volume/size", "Expected a whole number, found 0.5"],
+      ["/0/endpoint/shared-volumes/0/mount-path", 'Expected an absolute path, found "a"'],
+      ["/0/endpoint/shared-volumes/0/sub-path", 'Expected a relative path, found "/a"'],
+      ["/1/endpoint/shared-volumes/0/mount-path", 'no other volume is mounted at, found "/a"'],
+      ["/1/endpoint/shared-volumes/2/mount-path", 'no other volume is mounted at, found "/b"'],
+    ],
   },
   {
     name: "endpoints and tasks that cannot be",
