@@ -34,8 +34,8 @@ const SOURCES: Readonly<
     return files.length === 0 ? undefined : { files };
   },
   input: (key, { inputs }) => {
-    const files = Object.hasOwn(inputs, key) ? inputs[key] : undefined;
-    return files === undefined ? undefined : { files };
+    const files = inputsNamed(key, Object.keys(inputs)).flatMap((name) => inputs[name] ?? []);
+    return files.length === 0 ? undefined : { files };
   },
   metadata: (key, { metadata }) => valueAt(metadata, key),
   parameter: (key, { parameters }) => valueAt(parameters, key),
@@ -127,7 +127,9 @@ function problemOf(
   if (!targets.includes(target.type)) {
     return `carries ${source.type} to ${target.type}; expected one of ${targets.join(", ")}`;
   }
-  return undeclared(source, from) ?? undeclared(target, to);
+  const isThere = source.type === "input" &&
+    inputsNamed(source.key, from.inputs.keys()).length > 0;
+  return (isThere ? undefined : undeclared(source, from)) ?? undeclared(target, to);
 }
 
 function undeclared({ node, type, key }: PlannedEdge["source"], step: Step): string | undefined {
@@ -141,6 +143,12 @@ function undeclared({ node, type, key }: PlannedEdge["source"], step: Step): str
 function shown({ source, target }: PlannedEdge): string {
   const end = ({ node, type, key }: PlannedEdge["source"]) => `${node}.${type}.${key}`;
   return `${end(source)} → ${end(target)}`;
+}
+
+/** The inputs that a key stands for: the one of this name, or else those whose names it is a pattern of. */
+function inputsNamed(key: string, names: Iterable<string>): string[] {
+  const all = [...names];
+  return all.includes(key) ? [key] : all.filter((name) => matchesGlob(name, key));
 }
 
 /** A pattern without a folder is one of file names, wherever they lie. */

@@ -125,6 +125,12 @@ edges: [[a.output.x, b.input.labels], [b.output.x, a.input.labels]]`,
     'declare; its inputs are "data"',
   ],
   [
+    "a pattern of no input",
+    `nodes: [${NODE}, ${TRAIN}]\nedges: [[a.input.x*, t.input.data]]`,
+    {},
+    'names the input "x*" of node "a", which its step does not declare; its inputs are "labels", ',
+  ],
+  [
     "an undeclared parameter",
     `nodes: [${NODE}, ${TRAIN}]\nedges: [[a.parameter.x, t.parameter.epochs]]`,
     {},

@@ -145,6 +145,11 @@ const carried: {
     inputs: { data: [["raw.json", "run"]] },
   },
   {
+    name: "inputs of a node by a pattern of their names",
+    edges: "  - [a.input.r*, b.input.data]",
+    inputs: { data: [["raw.json", "run"]] },
+  },
+  {
     name: "metadata to a parameter",
     edges: "  - [a.metadata.accuracy, b.parameter.rate]\n  - [a.metadata.a.b, b.parameter.note]",
     parameters: { rate: 0.5, note: "deep" },
