@@ -27,7 +27,7 @@ export function checkLaunches(plan: PipelinePlan): string[] {
   });
 }
 
-/** The node's step, with those parameters optional that edges will bring. */
+/** The node's step, with those parameters optional that edges will bring, and inputs that wait for these. */
 function withoutEdges(plan: PipelinePlan, node: PlannedNode): Step {
   const step = stepOf(node.step);
   const brought = keysOf(plan, node, "parameter");
@@ -36,7 +36,13 @@ function withoutEdges(plan: PipelinePlan, node: PlannedNode): Step {
     ([name, parameter]) =>
       [name, brought.includes(name) ? { ...parameter, optional: true } : parameter] as const,
   );
-  return { ...step, parameters: new Map(parameters) };
+  const inputs = Array.from(step.inputs, ([name, input]) => {
+    const waits = input.defaults.some((url) =>
+      brought.some((parameter) => url.includes(`{parameter:${parameter}}`))
+    );
+    return [name, waits ? { ...input, optional: true } : input] as const;
+  });
+  return { ...step, parameters: new Map(parameters), inputs: new Map(inputs) };
 }
 
 function broughtFiles(plan: PipelinePlan, node: PlannedNode): Record<string, InputFile[]> {

@@ -129,24 +129,24 @@ function inputFiles(
   for (const input of step.inputs.values()) {
     const brought = Object.hasOwn(given, input.name) ? given[input.name] : undefined;
     const keepsDefaults = brought === undefined || appended?.has(input.name) === true;
-    const all = [...keepsDefaults ? defaultFiles(input, values) : [], ...brought ?? []];
+    const defaults = keepsDefaults ? defaultFiles(input, step.parameters, values) : [];
+    const all = [...defaults, ...brought ?? []];
     if (all.length > 0) files.push([input.name, named(input, all)]);
     else if (!input.optional) problems.push(`its input "${input.name}" has no file`);
   }
   return Object.fromEntries(files);
 }
 
-/** The files that an input has by itself. A URL that a parameter without a value leaves empty is none. */
+/** The files that an input has by itself. An empty URL is none, nor one of a parameter without a value. */
 function defaultFiles(
   { defaults, keepDirectories }: Input,
+  parameters: ReadonlyMap<string, Parameter>,
   values: ReadonlyMap<string, ParameterValue>,
 ): InputFile[] {
-  return defaults.map((url) =>
-    url.replace(PARAMETER, (placeholder, name) => {
-      const value = values.get(name);
-      return value === undefined ? placeholder : String(value);
-    })
-  ).filter((url) => url !== "").map((url) => fileOfUrl(url, keepDirectories));
+  const isUnset = (name: string) => parameters.has(name) && !values.has(name);
+  return defaults.filter((url) => !url.matchAll(PARAMETER).some(([, name = ""]) => isUnset(name)))
+    .map((url) => url.replace(PARAMETER, (all, name) => String(values.get(name) ?? all)))
+    .filter((url) => url !== "").map((url) => fileOfUrl(url, keepDirectories));
 }
 
 /** A file of a URL. Its name is the last part of the URL's path, or all of it. */

@@ -212,3 +212,29 @@ Deno.test("plan: more nodes than a record can follow are refused", async () => {
     "it has 101 nodes, at most 100 can be run",
   );
 });
+
+const POINTED = `
+- step: { name: find, image: i, command: c }
+- step:
+    name: list
+    image: i
+    command: c
+    parameters: [{ name: where }, { name: note, optional: true }]
+    inputs: [{ name: data, default: "{parameter:where}" }]
+- pipeline:
+    name: p
+    nodes: [{ name: a, type: execution, step: find }, { name: b, type: execution, step: list }]
+    edges: [[a.metadata.where, b.parameter.where]]
+`;
+
+Deno.test("plan: an input's default file may be of a parameter that an edge brings", async () => {
+  assertEquals((await plan(POINTED, "p")).nodes.length, 2);
+  const unset = POINTED.replace("where }, ", "where, optional: true }, ")
+    .replace("b.parameter.where", "b.parameter.note");
+  await assertRejects(
+    () => plan(unset, "p"),
+    ActionError,
+    'node "b": Cannot run step "list": its ' +
+      'input "data" has no file',
+  );
+});

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ActionError } from "../../src/errors.ts";
 import { type Launch, type LaunchOptions, launchStep } from "../../src/projects/launch.ts";
 import type { InputFile } from "../../src/store/executions.ts";
@@ -98,6 +98,36 @@ Deno.test("launch: default files, resources, and that it may run again", () => {
   assertEquals(other.environment_variables, environment_variables);
   const appended = launch("fetching", { inputs: { d: [payload] }, appended: new Set(["d"]) });
   assertEquals(appended.inputs.d, [...files, payload]);
+});
+
+Deno.test("launch: a default file of a parameter without a value is none", () => {
+  const { steps } = readConfigFile(
+    `- step:
+    name: s
+    image: i
+    command: c
+    parameters: [{ name: where, optional: true }]
+    inputs:
+      - { name: a, default: "s3://{parameter:where}/latest", optional: true }
+      - { name: b, default: ["{parameter:where}", "{parameter:gone}", "https://x.example/c"] }
+      - { name: c, default: "{parameter:where}" }
+`,
+    "valohai.yaml",
+  );
+  const step = steps.get("s");
+  assert(step);
+  const c = [payload];
+  assertEquals(launchStep(step, { inputs: { c } }).inputs, {
+    // Of a parameter that is not declared, the placeholder stays.
+    b: [{ name: "file", url: "{parameter:gone}" }, { name: "c", url: "https://x.example/c" }],
+    c,
+  });
+  assertThrows(() => launchStep(step), ActionError, 'its input "c" has no file');
+  const { inputs } = launchStep(step, { parameters: { where: "y" } });
+  assertEquals([inputs.a, inputs.c], [
+    [{ name: "latest", url: "s3://y/latest" }],
+    [{ name: "file", url: "y" }],
+  ]);
 });
 
 const given: [parameters: Record<string, unknown>, command: string][] = [
