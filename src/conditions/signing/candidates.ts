@@ -5,7 +5,7 @@
  */
 import type { Refusal } from "../condition.ts";
 import { decode, encode, encodedLength } from "../encoding.ts";
-import { describeField, readText } from "../field.ts";
+import { describeField, type Field, readText } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
 import { isMac, normalizeSignature, signatureLength } from "./algorithms.ts";
 import { type Scheme, signatureFields } from "./scheme.ts";
@@ -31,7 +31,7 @@ export function candidatesReader(
   scheme: Scheme,
 ): (request: LaunchRequest) => Candidates | Refusal {
   const fields = signatureFields(scheme);
-  const place = fields.map(describeField).join(" or ");
+  const place = describePlace(fields);
   const max = isMac(scheme.algorithm) ? MAC_CANDIDATES_MAX : SIGNATURE_CANDIDATES_MAX;
   return (request) => {
     const texts = fields.map((field) => readText(request, field));
@@ -55,6 +55,12 @@ export function candidatesReader(
     const timestamp = readTimestampItem(items, scheme, place);
     return typeof timestamp === "object" ? timestamp : { signatures, timestamp };
   };
+}
+
+/** Where the signatures are, of which any one may match. */
+export function describePlace(fields: readonly Field[]): string {
+  const names = fields.map(describeField);
+  return names.length > 2 ? `${names[0]} to ${names.at(-1)}` : names.join(" or ");
 }
 
 /** What a signature of the scheme looks like, without one that would pass. */

@@ -8,7 +8,7 @@ import { bytesOf, describeField, type Field, readField } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
 import { checkFreshness } from "../timestamp.ts";
 import type { Matcher } from "./algorithms.ts";
-import { candidatesReader, describeSignature } from "./candidates.ts";
+import { candidatesReader, describePlace, describeSignature } from "./candidates.ts";
 import { type ContentFacts, contentOf, publicUrl } from "./content.ts";
 import { type Scheme, signatureFields, signedContents } from "./scheme.ts";
 import { isPlain, parseTemplate } from "./template.ts";
@@ -29,7 +29,7 @@ export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
   const templates = signedContents(scheme).map(parseTemplate);
   const signsTimestamp = templates.flat().some((part) => isPlain(part, "timestamp"));
   const signsId = templates.flat().some((part) => isPlain(part, "id"));
-  const place = signatureFields(scheme).map(describeField).join(" or ");
+  const place = describePlace(signatureFields(scheme));
   const readCandidates = candidatesReader(scheme);
   const expected = describeSignature(scheme);
   const wrong: Refusal = { reason: `${place} holds a wrong signature${parts.hint}`, expected };

@@ -1,5 +1,6 @@
 /** What providers publish to test against passes, and a changed body does not. */
 import { assertEquals, assertNotEquals } from "@std/assert";
+import { createHmac } from "node:crypto";
 import { hmac } from "../../../src/conditions/hmac.ts";
 import { signature } from "../../../src/conditions/signature.ts";
 import { checkOnce, type RequestParts } from "../fixture.ts";
@@ -111,6 +112,17 @@ const macs: Vector[] = [
         '"event_id":"ac3ac95b-f97d-458c-a6e6-18981597e05f",' +
         '"created_at":"2022-07-13T20:30:59.037339943Z",' +
         '"data":{"type":"webhooks","id":"bc368e64-01aa-407e-b46e-3231809b1129"}}',
+    },
+  },
+  {
+    preset: "square",
+    source: "developer.squareup.com, validate, the example's curl line",
+    settings: { secrets: ["asdf1234"], url: "https://example.com/webhook" },
+    parts: {
+      headers: {
+        "x-square-hmacsha256-signature": "2kRE5qRU2tR+tBGlDwMEw2avJ7QM4ikPYD/PJ3bd9Og=",
+      },
+      body: '{"hello":"world"}',
     },
   },
   {
@@ -226,6 +238,21 @@ for (
     });
   }
 }
+
+Deno.test("preset docusign: the account's other keys sign too, each in its own header", async () => {
+  const body = '{"event":"envelope-completed"}';
+  const headers = Object.fromEntries(Array.from({ length: 16 }, (_, at) => {
+    const mac = createHmac("sha256", `key ${at + 1}`).update(body).digest("base64");
+    return [`X-DocuSign-Signature-${at + 1}`, mac];
+  }));
+  for (const key of ["key 1", "key 6", "key 16"]) {
+    const settings = { preset: "docusign", secrets: [key] };
+    assertEquals(await checkOnce(hmac, settings, { headers, body }), undefined, key);
+  }
+  const other = await checkOnce(hmac, { preset: "docusign", secrets: ["x"] }, { headers, body });
+  const place = "Header X-DocuSign-Signature-1 to Header X-DocuSign-Signature-16";
+  assertEquals(other?.reason, `${place} holds a wrong signature`);
+});
 
 /** RFC 8032 section 7.1: what is signed is the body alone. */
 const ed25519 = [

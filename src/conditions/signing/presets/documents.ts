@@ -5,8 +5,8 @@
  */
 import type { SigningPreset } from "../preset.ts";
 
-/** DocuSign signs once for each key of the account, in a header of its own. */
-const DOCUSIGN_HEADERS = [1, 2, 3, 4, 5].map((slot) => `X-DocuSign-Signature-${slot}`);
+/** DocuSign signs once for each key of the account, in a header of its own, up to 100 times. */
+const DOCUSIGN_HEADERS = Array.from({ length: 16 }, (_, at) => `X-DocuSign-Signature-${at + 1}`);
 
 /** The rows. */
 export const documents = {
@@ -33,6 +33,7 @@ export const documents = {
   docusign: {
     title: "DocuSign Connect",
     source: "https://developers.docusign.com/platform/webhooks/connect/validate/",
+    note: "Signs with every key of the account: the first 16 are looked at",
     scheme: { algorithm: "sha256", encoding: "base64", header: DOCUSIGN_HEADERS },
   },
   notion: {
