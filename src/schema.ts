@@ -144,11 +144,17 @@ function found(issue: z.core.$ZodIssue): string {
   const value = issue.code === "invalid_union" && "discriminator" in issue
     ? Object(input)[String(path.at(-1))]
     : input;
+  const isSecret = path.some((part) => /secret|key|token/i.test(String(part)));
+  const isText = value !== undefined && Object(value) !== value && value !== null;
+  return isSecret && isText ? article(typeof value) : describeValue(value);
+}
+
+/** What a value is called where another one was expected, cut short. */
+export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "an object";
-  if (path.some((part) => /secret|key|token/i.test(String(part)))) return article(typeof value);
   const text = JSON.stringify(value);
   return text.length > FOUND_LENGTH_MAX ? `${text.slice(0, FOUND_LENGTH_MAX)}…` : text;
 }

@@ -22,6 +22,7 @@ import {
   type YAMLMap,
 } from "yaml";
 import { InvalidInputError, messageOf, type Problem } from "./errors.ts";
+import { describeValue } from "./schema.ts";
 
 /** The longest text that is read, in bytes. */
 export const YAML_BYTES_MAX = 1024 * 1024;
@@ -157,7 +158,9 @@ function survey(
       }
       if (node.anchor !== undefined) anchors.set(node.anchor, node);
       if (isMap(node)) {
-        for (const key of repeatedKeys(node)) tell(key, "Map keys must be unique");
+        for (const key of repeatedKeys(node)) {
+          tell(key, `Map keys must be unique, found ${describeValue(String(key.value))} again`);
+        }
       } else if (isScalar(node) && isInexact(node)) {
         tell(
           node,

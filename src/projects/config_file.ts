@@ -6,7 +6,7 @@
  */
 import type { z } from "zod";
 import { ActionError, InvalidInputError, type Problem } from "../errors.ts";
-import { pointer, problemsOf } from "../schema.ts";
+import { describeValue, pointer, problemsOf } from "../schema.ts";
 import { type LocatedProblem, parseYaml, type YamlSource } from "../yaml.ts";
 import { type Endpoint, endpointSchema } from "./endpoint.ts";
 import type { Pipeline } from "./pipeline.ts";
@@ -83,7 +83,7 @@ export function readConfigFile(text: string, name: string): ProjectConfig {
     }
   } else {
     const detail = 'Expected a list of items such as "- step: …", found ' +
-      (source.value === null ? "nothing" : "something else");
+      (source.value === null ? "nothing" : describeValue(source.value));
     reading.problems.push({ pointer: "", detail });
   }
   // Pipelines may stand above what they name.
@@ -154,7 +154,7 @@ function parseSource(text: string, name: string): YamlSource {
 
 function readItem(item: unknown, at: string, reading: Reading): void {
   if (typeof item !== "object" || item === null || Array.isArray(item)) {
-    const detail = 'Expected an item such as "step: …"';
+    const detail = `Expected an item such as "step: …", found ${describeValue(item)}`;
     reading.problems.push({ pointer: at, detail });
     return;
   }

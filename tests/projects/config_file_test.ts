@@ -140,7 +140,7 @@ const refused: { name: string; text: string; problems: string[] }[] = [
     name: "an object at the top",
     text: "step:\n  name: x\n",
     problems: [
-      'line 1, column 1: Expected a list of items such as "- step: …", found something else',
+      'line 1, column 1: Expected a list of items such as "- step: …", found an object',
     ],
   },
   {
@@ -167,7 +167,7 @@ const refused: { name: string; text: string; problems: string[] }[] = [
       "/0/step/command line 1, column 3: Expected a string or a list of strings, found nothing",
       "/0/step/image line 2, column 5: Expected a string, found true",
       "/1/step/command line 6, column 5: Expected a string or a list of strings, found 8",
-      '/2 line 7, column 3: Expected an item such as "step: …"',
+      '/2 line 7, column 3: Expected an item such as "step: …", found 7',
     ],
   },
   {
