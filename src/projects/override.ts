@@ -40,8 +40,8 @@ export const overrideSchema = z.strictObject({
 
 /**
  * Merges an override over a step. Inputs, parameters and environment variables are merged by name, the
- * override's fields over the step's; new ones come last. Everything else is replaced, unless the
- * override leaves it empty.
+ * override's fields over the step's, but for the default files of an input, which are the override's or
+ * none; new ones come last. Everything else is replaced, unless the override leaves it empty.
  *
  * @returns the step as it could have been written, which `stepOf` reads
  * @throws {ActionError} when what comes out is no step
@@ -130,16 +130,21 @@ function undeclared(
 function mergeInto(step: Step, override: Override): Record<string, unknown> {
   const merged: Record<string, unknown> = { ...step.written };
   for (const [field, value] of Object.entries(override)) {
-    if (NAMED_LISTS.includes(field)) merged[field] = mergeByName(merged[field], value);
+    if (NAMED_LISTS.includes(field)) merged[field] = mergeByName(field, merged[field], value);
     else if (!isEmpty(value)) merged[field] = value;
   }
   return merged;
 }
 
-function mergeByName(declared: unknown, overriding: unknown): Record<string, unknown>[] {
+function mergeByName(field: string, declared: unknown, overriding: unknown) {
   const merged = new Map(itemsOf(declared).map((item) => [item.name, item]));
+  const named = new Set<unknown>();
   for (const item of itemsOf(overriding)) {
-    merged.set(item.name, { ...merged.get(item.name), ...item });
+    const under = { ...merged.get(item.name) };
+    // To name an input and no files of it says that the node has none but what edges bring.
+    if (field === "inputs" && !named.has(item.name)) delete under.default;
+    merged.set(item.name, { ...under, ...item });
+    named.add(item.name);
   }
   return [...merged.values()];
 }

@@ -50,6 +50,11 @@ const merges: { name: string; override: Record<string, unknown>; changes: object
     },
   },
   {
+    name: "an input without files, which has none then",
+    override: { inputs: [{ name: "i" }] },
+    changes: { inputs: [{ name: "i", filename: "f" }, { name: "j" }] },
+  },
+  {
     name: "parameters by name, of which a type stays and a default goes",
     override: { parameters: [{ name: "p", default: null }, { name: "q", default: "r" }] },
     changes: {
@@ -87,7 +92,12 @@ Deno.test("override: of two items of one name, in the step or the override, the 
   });
   const override = { inputs: [{ name: "i", optional: true }, { name: "i", filename: "f" }] };
   assertEquals(overrideStep(doubled, override).inputs, [
-    { name: "i", default: "y", optional: true, filename: "f" },
+    { name: "i", optional: true, filename: "f" },
+    { name: "j" },
+  ]);
+  const withFile = { inputs: [{ name: "i", default: "z" }, { name: "i", filename: "f" }] };
+  assertEquals(overrideStep(doubled, withFile).inputs, [
+    { name: "i", default: "z", filename: "f" },
     { name: "j" },
   ]);
 });
