@@ -55,9 +55,17 @@ export function chunkCount(size: number): number {
 /** Writes the chunks of a large payload, under a mark that says that its run is not accepted yet. */
 export async function uploadPayload(store: Store, runId: string, body: Uint8Array): Promise<void> {
   const writes = [{ key: keys.upload(runId), value: true }, ...chunkWrites(runId, body)];
-  // Part by part, which lets others in between. And after a failure none is stored that was not before.
-  for (let start = 0; start < writes.length; start += CHUNKS_PER_COMMIT) {
-    await store.committer.write(writes.slice(start, start + CHUNKS_PER_COMMIT));
+  const stored: Promise<void>[] = [];
+  try {
+    for (let start = 0; start < writes.length; start += CHUNKS_PER_COMMIT) {
+      stored.push(store.committer.write(writes.slice(start, start + CHUNKS_PER_COMMIT)));
+      // While one is being stored one waits, and no more: others come in between.
+      await stored.at(-2);
+    }
+    await stored.at(-1);
+  } finally {
+    // What is removed after a failure must not be joined by a part that is stored later.
+    await Promise.allSettled(stored);
   }
 }
 
