@@ -70,6 +70,7 @@ export class Service {
     checkSettings(settings);
     refuseAutomaticSpans();
     const parts = await openParts(settings, surroundings);
+    let listener: Listener | undefined;
     try {
       await prepare(parts);
       await parts.engines.start();
@@ -80,18 +81,14 @@ export class Service {
         senders: new BodyReader(),
         operators: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
       };
-      const listener = listen(settings, parts, bodies);
+      listener = listen(settings, parts, bodies);
       const url = settings.publicUrl?.replace(/\/+$/, "") ?? ownUrl(settings, listener.port);
       parts.baseUrl = url;
-      try {
-        // Last: nobody would be shown the token of a start that fails.
-        parts.newToken = await firstToken(parts);
-      } catch (error) {
-        await listener.shutdown();
-        throw error;
-      }
+      // Last: nobody would be shown the token of a start that fails.
+      parts.newToken = await firstToken(parts);
       return new Service(parts, { listener, bodies }, url);
     } catch (error) {
+      await listener?.shutdown();
       await closeParts(parts, 0);
       throw error;
     }
