@@ -23,7 +23,7 @@ async function apply(path: string, { url }: { url: string }): Promise<void> {
   });
   const document = parseConfig(text, path);
   const api = new ApiClient({ url, token: operatorToken() });
-  for (const applied of await applyConfig(document, apiTarget(api))) {
+  for await (const applied of applyConfig(document, apiTarget(api))) {
     const { kind, name, outcome, launchUrl, warnings } = applied;
     console.log([`${kind} ${name}: ${outcome}`, launchUrl].filter(Boolean).join("  "));
     for (const { pointer, detail } of warnings) console.log(`  warning: ${pointer}: ${detail}`);

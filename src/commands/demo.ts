@@ -108,7 +108,7 @@ async function setUp(folder: string, port: number, example: Example): Promise<St
   const document = parseConfig(example.config, join(folder, "hooklaunch.yaml"));
   const surroundings = { clock: systemClock, env };
   const service = await Service.start(settings, surroundings, async (parts) => {
-    await applyConfig(document, localTarget(parts));
+    await Array.fromAsync(applyConfig(document, localTarget(parts)));
   });
   const { triggers: [trigger] } = await service.parts.triggers.list({ limit: 1 });
   if (trigger === undefined) throw new DemoError("The demo's trigger is not there");

@@ -105,7 +105,7 @@ async function serve(options: ServeOptions): Promise<void> {
     { clock: systemClock, env: environment },
     async (parts) => {
       if (config === undefined) return;
-      for (const { warnings, ...applied } of await applyFile(config, parts)) {
+      for await (const { warnings, ...applied } of applyFile(config, parts)) {
         log.info("{kind} {name}: {outcome}", { ...applied });
         for (const { pointer, detail } of warnings) {
           log.warn("{kind} {name}: {pointer}: {detail}", { ...applied, pointer, detail });
@@ -180,10 +180,10 @@ function startRenewing(files: TlsFiles, service: Service, signal: AbortSignal): 
 }
 
 /** Applies a configuration file to the database of a service that is starting. */
-export async function applyFile(path: string, parts: Parts): Promise<Applied[]> {
+async function* applyFile(path: string, parts: Parts): AsyncGenerator<Applied> {
   const { applyText } = await import("../config/apply_text.ts");
   const text = await readText(path, "the configuration file");
-  return await applyText(text, path, parts);
+  yield* applyText(text, path, parts);
 }
 
 function settingsOf(options: ServeOptions): ServiceSettings {

@@ -35,34 +35,30 @@ export interface Applied {
 }
 
 /**
- * Applies a configuration file.
+ * Applies a configuration file, one project and trigger after the other, and tells of each when it is done.
  *
  * @throws {InvalidInputError} with line and column, when the service refuses one of its triggers
  */
-export async function applyConfig(
+export async function* applyConfig(
   document: ConfigDocument,
   target: ApplyTarget,
-): Promise<Applied[]> {
-  const applied: Applied[] = [];
+): AsyncGenerator<Applied> {
   const projects = new Map((await target.projects()).map((project) => [project.name, project]));
   for (const project of document.projects) {
     const before = projects.get(project.name);
     const isSame = JSON.stringify(before) === JSON.stringify(project);
     if (!isSame) await target.putProject(project);
     const outcome = isSame ? "unchanged" : before ? "updated" : "created";
-    applied.push({ kind: "project", name: project.name, outcome, warnings: [] });
+    yield { kind: "project", name: project.name, outcome, warnings: [] };
   }
   const triggers = await target.triggers();
   for (const [index, settings] of document.triggers.entries()) {
     const before = triggers.find(({ id }) => id === settings.id) ??
       triggers.find(({ name }) => name === settings.name);
-    try {
-      applied.push(await applyTrigger(settings, before, target));
-    } catch (error) {
+    yield await applyTrigger(settings, before, target).catch((error) => {
       throw error instanceof InvalidInputError ? document.locate(index, error) : error;
-    }
+    });
   }
-  return applied;
 }
 
 async function applyTrigger(

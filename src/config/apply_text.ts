@@ -13,10 +13,10 @@ import { type LocalService, localTarget } from "./local_target.ts";
  * @param path where the text is from
  * @throws {InvalidInputError} with everything that is wrong with it
  */
-export async function applyText(
+export function applyText(
   text: string,
   path: string,
   service: LocalService,
-): Promise<Applied[]> {
-  return await applyConfig(parseConfig(text, path), localTarget(service));
+): AsyncGenerator<Applied> {
+  return applyConfig(parseConfig(text, path), localTarget(service));
 }

@@ -60,6 +60,23 @@ Deno.test("apply warns of variables that the service does not have, whatever its
   }
 });
 
+Deno.test("apply that is refused in the middle has told what it had done", async () => {
+  await using service = await startService();
+  const file = `${service.folder}/half.yaml`;
+  const actions = [{ type: "run_execution", step: "echo" }];
+  const triggers = ["files", "nowhere"].map((project) => ({
+    name: `of-${project}`,
+    project,
+    actions,
+  }));
+  await Deno.writeTextFile(file, JSON.stringify({ triggers }));
+  const env = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
+  const { code, printed } = await run(["apply", file, "--url", service.url], env);
+  assertEquals(code, 1);
+  assertMatch(printed, /trigger of-files: created {2}http/);
+  assertMatch(printed, /\/triggers\/1\/project: line 1, column \d+: .*found "nowhere"/);
+});
+
 Deno.test("apply says what is wrong: in the file, with the service, with the token", async (t) => {
   await using service = await startService();
   const file = `${service.folder}/bad.yaml`;
