@@ -50,9 +50,6 @@ export const conditionSchema = z.discriminatedUnion("type", [
 /** The settings of a condition, complete with defaults. */
 export type Condition = z.output<typeof conditionSchema>;
 
-/** The settings of a condition as an operator writes them. */
-export type ConditionInput = z.input<typeof conditionSchema>;
-
 /**
  * Looks at a trigger's conditions together when it is saved.
  *

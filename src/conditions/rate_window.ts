@@ -55,25 +55,6 @@ export function admit(
 }
 
 /**
- * When a launch will be admitted again, in milliseconds since the epoch: `now_ms` when there is room.
- */
-export function retryAt(
-  window: RateWindow | undefined,
-  limit: RateLimit,
-  now_ms: number,
-): number {
-  const { slots, total } = settle(window, limit.period, now_ms);
-  let left = total;
-  let retry_ms = now_ms;
-  for (const [index, count] of slots) {
-    if (left < limit.quota) break;
-    left -= count;
-    retry_ms = (index + SLOTS_PER_PERIOD + 1) * slotWidth_ms(limit.period);
-  }
-  return retry_ms;
-}
-
-/**
  * Brings a window to the present: it forgets what no longer counts, and launches that lie in the
  * future count as if they were made now. They lie there when the clock was set back since, or when
  * another machine's clock is ahead. That keeps the quota, and what they used comes back within 1.02

@@ -179,11 +179,6 @@ export async function* pendingEntries(
   }
 }
 
-/** The runs that have not ended, oldest first, but for those whose record is damaged. */
-export async function* listPending(store: Store): AsyncGenerator<PendingRun> {
-  for await (const { pending } of pendingEntries(store)) if (pending) yield pending;
-}
-
 /**
  * What can be said of a run whose record is damaged: its id, its trigger, and that it failed.
  *

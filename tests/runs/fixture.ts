@@ -8,8 +8,9 @@ import { Acceptor, type Launch } from "../../src/runs/accept.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import { type Perform, Worker, type WorkerParts } from "../../src/runs/worker.ts";
 import type { Execution } from "../../src/store/executions.ts";
-import { acceptWrites, listPending, type PendingRun } from "../../src/store/runs.ts";
+import { acceptWrites, type PendingRun } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
+import { listPending } from "../store/fixture.ts";
 import { TestClock } from "../surroundings.ts";
 
 /** The trigger that launches are of where a test does not say. */

@@ -5,15 +5,9 @@
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { type Perform, statusOf, Worker } from "../../src/runs/worker.ts";
 import { keys } from "../../src/store/keys.ts";
-import {
-  type ActionOutcome,
-  getPending,
-  getRun,
-  listPending,
-  type Run,
-} from "../../src/store/runs.ts";
+import { type ActionOutcome, getPending, getRun, type Run } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
-import { openTestStore, storeInMemory } from "../store/fixture.ts";
+import { listPending, openTestStore, storeInMemory } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 import {
   type Desk,

@@ -7,6 +7,7 @@
 import { Committer, type CommitterEvents } from "../../src/store/committer.ts";
 import { EndedRuns } from "../../src/store/ended_runs.ts";
 import { Reads } from "../../src/store/reads.ts";
+import { pendingEntries, type PendingRun } from "../../src/store/runs.ts";
 import { openStore, type OpenStoreOptions, type Store } from "../../src/store/store.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
@@ -130,4 +131,9 @@ export async function storedUnder(store: Store, first: string): Promise<string[]
   const found: string[] = [];
   for await (const { key } of store.kv.list({ prefix: [first] })) found.push(String(key[1]));
   return found;
+}
+
+/** The runs that have not ended, oldest first, but for those whose record is damaged. */
+export async function* listPending(store: Store): AsyncGenerator<PendingRun> {
+  for await (const { pending } of pendingEntries(store)) if (pending) yield pending;
 }

@@ -17,13 +17,12 @@ import {
   endWrites,
   getPending,
   getRun,
-  listPending,
   listTriggerRuns,
   pendingEntries,
 } from "../../src/store/runs.ts";
 import { DATABASE_FILE } from "../../src/store/store.ts";
 import { pendingOf, storePending, TRIGGER_ID } from "../runs/fixture.ts";
-import { openTestStore, storeInMemory, type TestStore } from "./fixture.ts";
+import { listPending, openTestStore, storeInMemory, type TestStore } from "./fixture.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 

@@ -7,7 +7,6 @@ import {
   endWrites,
   getPending,
   getRun,
-  listPending,
   listTriggerRuns,
   removeRunWrites,
   type Run,
@@ -15,7 +14,7 @@ import {
 } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { pendingOf, TRIGGER_ID } from "../runs/fixture.ts";
-import { storeInMemory } from "./fixture.ts";
+import { listPending, storeInMemory } from "./fixture.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 
