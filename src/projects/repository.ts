@@ -83,13 +83,14 @@ export class Repository {
   }
 
   async #find(refs: Refs, reference: string): Promise<string | undefined> {
+    // Before a branch or tag of this name, which nobody has pushed on purpose.
+    if (reference === "HEAD") {
+      return refs.head ?? refs.branches.get("main") ?? refs.branches.get("master");
+    }
     const branch = refs.branches.get(reference.replace(/^refs\/heads\//, ""));
     if (branch !== undefined) return branch;
     const tag = refs.tags.get(reference.replace(/^refs\/tags\//, ""));
     if (tag !== undefined) return tag;
-    if (reference === "HEAD") {
-      return refs.head ?? refs.branches.get("main") ?? refs.branches.get("master");
-    }
     return /^[0-9a-f]{4,64}$/i.test(reference)
       ? await this.#mirror.commit(reference, refs.branches.values().next().value)
       : undefined;
