@@ -17,7 +17,7 @@ export interface Refs {
 export function parseRefs(text: string, headRef: string): Refs {
   const refs: Refs = { branches: new Map(), tags: new Map(), head: undefined };
   for (const line of text.split("\n")) {
-    const [, own, peeled, name = ""] = line.match(/^([0-9a-f]+) ([0-9a-f]*) (\S+)$/) ?? [];
+    const [, own, peeled, name = ""] = line.match(/^([0-9a-f]+) ([0-9a-f]*) (.+)$/s) ?? [];
     const hash = peeled || own;
     if (hash === undefined) continue;
     if (name === headRef) refs.head = hash;

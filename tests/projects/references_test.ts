@@ -17,3 +17,13 @@ Deno.test("references: HEAD is the remote's, whatever branch and tag have its na
   assertEquals((await projects.resolve(project, "HEAD")).commit, newer);
   assertEquals((await projects.resolve(project, "refs/heads/HEAD")).commit, older);
 });
+
+Deno.test("references: a branch may have spaces in its name that are no ASCII", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, hash, projects, project } = await setUp(folder);
+  for (const name of ["a\u00a0b", "\u3000", "a\u2028b"]) {
+    await remote.git("branch", name);
+    await projects.fetch(project);
+    assertEquals((await projects.resolve(project, name)).commit, hash);
+  }
+});
