@@ -17,7 +17,7 @@ import {
 } from "./fetch.ts";
 import { git, GitError, type GitOptions } from "./git.ts";
 import { OneAtATime } from "./one_at_a_time.ts";
-import { parseRefs, readObject, type Refs } from "./refs.ts";
+import { parseRefs, readObject, type Refs, REFS_FORMAT } from "./refs.ts";
 import { hideUserInfo, openRemote, type Origin, type Remote, urlOf } from "./remote.ts";
 
 const REFS_BYTES_MAX = 64 * 1024 * 1024;
@@ -233,8 +233,7 @@ export class Mirror {
   }
 
   async #readRefs(): Promise<Refs> {
-    const format = "--format=%(objectname) %(*objectname) %(refname)";
-    const stdout = await this.#git(["for-each-ref", format], {
+    const stdout = await this.#git(["for-each-ref", `--format=${REFS_FORMAT}`], {
       stdoutBytesMax: REFS_BYTES_MAX,
       // git leaves out a branch that it cannot read.
       failsOn: /broken ref/,

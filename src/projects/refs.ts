@@ -9,20 +9,34 @@ export interface Refs {
   /** By name, such as `main`. */
   branches: Map<string, string>;
   tags: Map<string, string>;
+  /** What those tags are of that are of no commit themselves, such as of another tag. */
+  tagsOfOthers: Map<string, string>;
   /** The commit of the remote's `HEAD`. */
   head: string | undefined;
 }
 
-/** Reads lines of `<hash> <hash of what a tag points to> <ref>`. */
+/** What `git for-each-ref` is to print: the object that a ref is at, the one that this is a tag of. */
+export const REFS_FORMAT = "%(objecttype) %(objectname) %(*objecttype) %(*objectname) %(refname)";
+
+/** Reads lines of {@linkcode REFS_FORMAT}. */
 export function parseRefs(text: string, headRef: string): Refs {
-  const refs: Refs = { branches: new Map(), tags: new Map(), head: undefined };
+  const refs: Refs = {
+    branches: new Map(),
+    tags: new Map(),
+    tagsOfOthers: new Map(),
+    head: undefined,
+  };
   for (const line of text.split("\n")) {
-    const [, own, peeled, name = ""] = line.match(/^([0-9a-f]+) ([0-9a-f]*) (.+)$/s) ?? [];
+    const [, ownKind, own, kind, peeled, name = ""] =
+      line.match(/^(\w+) ([0-9a-f]+) (\w*) ([0-9a-f]*) (.+)$/s) ?? [];
     const hash = peeled || own;
     if (hash === undefined) continue;
     if (name === headRef) refs.head = hash;
     else if (name.startsWith("refs/heads/")) refs.branches.set(name.slice(11), hash);
-    else if (name.startsWith("refs/tags/")) refs.tags.set(name.slice(10), hash);
+    else if (name.startsWith("refs/tags/")) {
+      const tags = (kind || ownKind) === "commit" ? refs.tags : refs.tagsOfOthers;
+      tags.set(name.slice(10), hash);
+    }
   }
   return refs;
 }

@@ -89,10 +89,12 @@ export class Repository {
     }
     const branch = refs.branches.get(reference.replace(/^refs\/heads\//, ""));
     if (branch !== undefined) return branch;
-    const tag = refs.tags.get(reference.replace(/^refs\/tags\//, ""));
+    const tagName = reference.replace(/^refs\/tags\//, "");
+    const tag = refs.tags.get(tagName);
     if (tag !== undefined) return tag;
-    return /^[0-9a-f]{4,64}$/i.test(reference)
-      ? await this.#mirror.commit(reference, refs.branches.values().next().value)
+    const hash = refs.tagsOfOthers.get(tagName) ?? reference;
+    return /^[0-9a-f]{4,64}$/i.test(hash)
+      ? await this.#mirror.commit(hash, refs.branches.values().next().value)
       : undefined;
   }
 

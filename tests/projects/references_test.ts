@@ -4,7 +4,8 @@
  *
  * @module
  */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
+import { ActionError } from "../../src/errors.ts";
 import { setUp, TemporaryFolder } from "./git_fixture.ts";
 
 Deno.test("references: HEAD is the remote's, whatever branch and tag have its name", async () => {
@@ -26,4 +27,32 @@ Deno.test("references: a branch may have spaces in its name that are no ASCII", 
     await projects.fetch(project);
     assertEquals((await projects.resolve(project, name)).commit, hash);
   }
+});
+
+Deno.test("references: a tag of a tag is the commit behind both", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, hash, projects, project } = await setUp(folder);
+  await remote.git("tag", "--annotate", "--message=x", "inner");
+  await remote.git("tag", "--annotate", "--message=x", "middle", "inner");
+  await remote.git("tag", "--annotate", "--message=x", "outer", "middle");
+  for (const reference of ["inner", "middle", "outer", "refs/tags/outer"]) {
+    assertEquals((await projects.resolve(project, reference)).commit, hash, reference);
+  }
+});
+
+Deno.test("references: a tag of what is no commit is told, and no mirror is made anew for it", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, mirror, projects, project } = await setUp(folder);
+  await remote.git("tag", "file", "HEAD:valohai.yaml");
+  await remote.git("tag", "--annotate", "--message=x", "folder", "HEAD^{tree}");
+  await projects.fetch(project);
+  const { ino } = await Deno.stat(mirror);
+  for (const reference of ["file", "folder"]) {
+    await assertRejects(
+      () => projects.resolve(project, reference),
+      ActionError,
+      "it is no branch, tag or commit",
+    );
+  }
+  assertEquals((await Deno.stat(mirror)).ino, ino);
 });
