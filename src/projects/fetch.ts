@@ -58,7 +58,11 @@ async function fetchRefs(
   const repository = `--git-dir=${folder}`;
   // Always as a pack, never as a file an object: so there is one thing to count and combine.
   const settings = ["-c", "fetch.unpackLimit=1"];
-  const flags = ["--quiet", "--prune", "--no-write-fetch-head", "--no-recurse-submodules"];
+  const flags = [
+    ...["--quiet", "--prune", "--no-write-fetch-head", "--no-recurse-submodules"],
+    // Without it git leaves out, and says nothing of it, what a remote has not all of the history of.
+    "--update-shallow",
+  ];
   const fetch = (refspecs: readonly string[]) =>
     git([repository, ...settings, "fetch", ...flags, "--", url, ...refspecs], {
       env,

@@ -16,6 +16,7 @@ import "../projects/override_test.ts";
 import "../projects/pipeline_edge_test.ts";
 import "../projects/pipeline_file_test.ts";
 import "../projects/references_test.ts";
+import "../projects/remote_kinds_test.ts";
 import "../projects/remote_project_test.ts";
 import "../projects/remote_test.ts";
 import "../projects/snapshot_test.ts";
