@@ -27,10 +27,17 @@ export async function cloneMirror(
   await Deno.mkdir(dirname(folder), { recursive: true, mode: 0o700 });
   const fresh = await Deno.makeTempDir({ dir: dirname(folder), prefix: "tmp-mirror-" });
   const old = `${fresh}.old`;
-  try {
-    await git(["init", "--quiet", "--bare", "--template=", fresh], { signal });
+  const fetchInto = async (...formatOption: string[]) => {
+    await git(["init", "--quiet", "--bare", "--template=", ...formatOption, fresh], { signal });
     await Deno.writeTextFile(join(fresh, ADDRESS_FILE), remote.url);
     await fetchRefs(fresh, remote, signal);
+  };
+  try {
+    await fetchInto().catch(async (error) => {
+      if (!/mismatched algorithms.*server sha256/.test(messageOf(error))) throw error;
+      await Deno.remove(fresh, { recursive: true });
+      await fetchInto("--object-format=sha256");
+    });
     await Deno.rename(folder, old).catch(ignoreMissing);
     await Deno.rename(fresh, folder);
   } catch (error) {

@@ -33,3 +33,23 @@ Deno.test("remotes: one that is without its history from now on is fetched, old 
   assertEquals([...config.steps.keys()], ["second"]);
   assertEquals((await projects.resolve(project, hash)).commit, hash);
 });
+
+Deno.test("remotes: one with hashes of SHA-256 is fetched, also in place of one of SHA-1", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, projects, project } = await setUp(folder);
+  await projects.resolve(project, "HEAD");
+  await Deno.remove(join(remote.path, ".git"), { recursive: true });
+  await remote.git("init", "--quiet", "--initial-branch=main", "--object-format=sha256");
+  const hash = await remote.commit({});
+  assertEquals(hash.length, 64);
+  assertEquals(await projects.fetch(project), { branches: { main: hash } });
+  const newer = await remote.commit({ "valohai.yaml": configFile("second") });
+  assertEquals(await projects.fetch(project), { branches: { main: newer } });
+  for (const reference of ["HEAD", "main", newer.slice(0, 10)]) {
+    const { commit, config } = await projects.resolve(project, reference);
+    assertEquals(commit, newer, reference);
+    assertEquals([...config.steps.keys()], ["second"]);
+  }
+  await projects.checkout("digits", newer, join(folder.path, "copy"));
+  assertEquals(await Deno.readTextFile(join(folder.path, "copy/src/run.sh")), "echo hi\n");
+});
