@@ -70,9 +70,9 @@ export class Snapshots {
     const look = () => listTree(root, { skip, filesMax, bytesMax });
     // A tree that changes while it is copied is copied again.
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const entries = await look();
-      await checkLinks(root, entries);
       try {
+        const entries = await look();
+        await checkLinks(root, entries);
         const commit = await this.#commitOf(root, entries);
         await trees.ensure(commit, async (folder) => {
           await copyTree(root, entries, folder);
@@ -80,7 +80,8 @@ export class Snapshots {
         });
         return commit;
       } catch (error) {
-        const isGone = error instanceof Deno.errors.NotFound;
+        const { NotFound, NotADirectory } = Deno.errors;
+        const isGone = error instanceof NotFound || error instanceof NotADirectory;
         if (!isGone && !(error instanceof ChangedError)) throw error;
       }
     }

@@ -23,6 +23,9 @@ export type TreeEntry =
   }
   | { kind: "link"; path: string; target: string };
 
+/** A folder holds a name that no path of Deno can be: one that is not UTF-8. */
+export class NotUtf8Error extends ActionError {}
+
 /** Which part of a folder is its tree, and how much it may hold. */
 export interface TreeOptions {
   /** Whether something, by its path, is left out together with what it holds. */
@@ -35,6 +38,7 @@ export interface TreeOptions {
  * Lists a tree, each folder before what it holds. What is no file, folder or link is left out.
  *
  * @throws {ActionError} when it holds more than it may
+ * @throws {NotUtf8Error} when something in it has a name, or a link a target, that is not UTF-8
  */
 export async function listTree(root: string, options: TreeOptions = {}): Promise<TreeEntry[]> {
   const { skip = () => false, filesMax = Infinity, bytesMax = Infinity } = options;
@@ -106,8 +110,20 @@ export async function checkLinks(root: string, entries: readonly TreeEntry[]): P
 
 async function entryOf(root: string, path: string): Promise<TreeEntry | undefined> {
   const full = join(root, path);
-  const info = await Deno.lstat(full);
-  if (info.isSymlink) return { kind: "link", path, target: await Deno.readLink(full) };
+  const notUtf8 = (what: string): never => {
+    throw new NotUtf8Error(`Cannot use the folder ${root}: the ${what} of ${path} is not UTF-8`);
+  };
+  const info = await Deno.lstat(full).catch((error) => {
+    // This character stands where a name is not UTF-8, and leads to nothing.
+    const isUnreadable = path.includes("\ufffd") && error instanceof Deno.errors.NotFound;
+    return isUnreadable ? notUtf8("name") : Promise.reject(error);
+  });
+  if (info.isSymlink) {
+    const target = await Deno.readLink(full).catch((error) =>
+      error instanceof Deno.errors.InvalidData ? notUtf8("target") : Promise.reject(error)
+    );
+    return { kind: "link", path, target };
+  }
   if (info.isDirectory) return { kind: "folder", path };
   if (!info.isFile) return undefined;
   const mode = (info.mode ?? 0o644) & 0o777;

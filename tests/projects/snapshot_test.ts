@@ -112,6 +112,52 @@ Deno.test("snapshot: an edit of a file that is known for long is seen", async ()
   assertNotEquals((await projects.resolve(project, "HEAD")).commit, commit);
 });
 
+Deno.test("snapshot: what is removed while the folder is looked through is not in it", async () => {
+  await using folder = new TemporaryFolder();
+  const { directory, project, projects } = await setUp(folder);
+  const { commit } = await projects.resolve(project, "HEAD");
+  const gone = join(directory, "src/gone");
+  const { readDir } = Deno;
+  for (const replace of [() => {}, () => Deno.writeTextFileSync(gone, "x")]) {
+    Deno.mkdirSync(gone);
+    // Between the listing of the folder that it is in and its own.
+    Deno.readDir = (path) => {
+      if (path === gone) {
+        Deno.removeSync(gone);
+        replace();
+      }
+      return readDir(path);
+    };
+    try {
+      const found = (await projects.resolve(project, "HEAD")).commit;
+      assertEquals(found === commit, !(await pathsIn(directory)).includes("src/gone"));
+    } finally {
+      Deno.readDir = readDir;
+    }
+  }
+});
+
+Deno.test({
+  name: "snapshot: a name, and a link's target, that is not UTF-8 is told",
+  ignore: Deno.build.os === "darwin",
+  async fn() {
+    await using folder = new TemporaryFolder();
+    const { directory, project, projects } = await setUp(folder);
+    for (
+      const [script, message] of [
+        ['mkdir "$(printf "x\\377")"', "the name of src/x\ufffd is not UTF-8"],
+        ['ln -s "$(printf "x\\377")" bad', "the target of src/bad is not UTF-8"],
+      ] as const
+    ) {
+      const cwd = join(directory, "src");
+      await new Deno.Command("sh", { args: ["-c", script], cwd }).output();
+      await assertRejects(() => projects.resolve(project, "HEAD"), ActionError, message);
+      await Deno.remove(cwd, { recursive: true });
+      await Deno.mkdir(cwd);
+    }
+  },
+});
+
 Deno.test("snapshot: .git and the service's own data are left out", async () => {
   await using folder = new TemporaryFolder();
   const { project, projects } = await setUp(folder);
