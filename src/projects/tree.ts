@@ -88,6 +88,19 @@ export async function copyTree(
   }
 }
 
+/** Copies a tree into a new folder, also what {@linkcode listTree} cannot name. */
+export async function copyByShell(root: string, destination: string): Promise<void> {
+  const { success, stderr } = await new Deno.Command("sh", {
+    args: ["-c", 'exec cp -R -P -- "$1" "$2"', "sh", root, destination],
+    clearEnv: true,
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  }).output();
+  if (success) return;
+  throw new ActionError(`Cannot copy ${root}: ${new TextDecoder().decode(stderr).trim()}`);
+}
+
 /**
  * Checks that every link of a tree stays inside of it, as it stands and in a copy.
  *

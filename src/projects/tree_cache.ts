@@ -6,7 +6,7 @@
  */
 import { dirname, join } from "node:path";
 import type { Clock } from "../clock.ts";
-import { copyTree, listTree, type TreeEntry } from "./tree.ts";
+import { copyByShell, copyTree, listTree, NotUtf8Error, type TreeEntry } from "./tree.ts";
 
 const LISTINGS_MAX = 64;
 const TEMPORARY = "tmp-";
@@ -50,7 +50,8 @@ export class TreeCache {
 
   /** Copies a commit's tree, which must be there, into a new folder. */
   async copy(commit: string, destination: string): Promise<void> {
-    const entries = this.#listings.get(commit) ?? await listTree(this.pathOf(commit));
+    const entries = this.#listings.get(commit) ?? await listOrNone(this.pathOf(commit));
+    if (entries === undefined) return await copyByShell(this.pathOf(commit), destination);
     this.#listings.delete(commit);
     this.#listings.set(commit, entries);
     for (const oldest of this.#listings.keys()) {
@@ -104,6 +105,16 @@ export class TreeCache {
       await Deno.remove(folder, { recursive: true }).catch(() => {});
       throw error;
     }
+  }
+}
+
+/** What a tree holds; undefined when no list can name all of it. */
+async function listOrNone(path: string): Promise<TreeEntry[] | undefined> {
+  try {
+    return await listTree(path);
+  } catch (error) {
+    if (error instanceof NotUtf8Error) return undefined;
+    throw error;
   }
 }
 

@@ -119,6 +119,27 @@ Deno.test("repository: a checkout is a private copy with modes and links", async
   assertEquals(names.sort(), ["link", "src", "valohai.yaml"]);
 });
 
+Deno.test({
+  name: "repository: a checkout has what has names that are not UTF-8",
+  ignore: Deno.build.os === "darwin",
+  async fn() {
+    await using folder = new TemporaryFolder();
+    const { remote, projects, project } = await setUp(folder);
+    const make = 'd=$(printf "d\\377"); mkdir "$d" && echo x > "$d/in" && ln -s "$d" to-it';
+    await new Deno.Command("sh", { args: ["-c", make], cwd: remote.path }).output();
+    const hash = await remote.commit({});
+    await projects.resolve(project, "main");
+    const copy = join(folder.path, "copy");
+    for (const _ of ["first", "again"]) {
+      await projects.checkout("digits", hash, copy);
+      assertEquals(await Deno.readTextFile(join(copy, "to-it/in")), "x\n");
+      assertEquals(((await Deno.stat(join(copy, "src/run.sh"))).mode ?? 0) & 0o777, 0o755);
+      assertEquals(await Deno.readLink(join(copy, "link")), "src/run.sh");
+      await Deno.remove(copy, { recursive: true });
+    }
+  },
+});
+
 Deno.test("repository: a checkout runs no filter of the configuration of the service's user", async () => {
   await using folder = new TemporaryFolder();
   const { remote, projects, project } = await setUp(folder);
