@@ -94,6 +94,8 @@ export async function openRemote(
     const value = credentials[index] ?? "";
     return VARIABLE.test(text) ? [value, encodeURIComponent(value)] : [];
   }).filter((text) => text.length >= SECRET_LENGTH_MIN);
+  // As git sends them: an answer may show the request that it is to.
+  secrets.push(new TextEncoder().encode(`${user}:${secret}`).toBase64());
   return {
     url,
     env: {

@@ -80,7 +80,7 @@ Deno.test("http: credentials that are missing or wrong are told, and not shown",
     before: (request) =>
       Promise.resolve(
         request.headers.has("authorization")
-          ? new Response(`Wrong: ${PASSWORD}`, {
+          ? new Response(`Wrong: ${PASSWORD}, ${request.headers.get("authorization")}`, {
             status: 403,
             headers: { "content-type": "text/plain" },
           })
@@ -99,6 +99,7 @@ Deno.test("http: credentials that are missing or wrong are told, and not shown",
     const error = await assertRejects(() => projects.fetch(project), ActionError, "Cannot fetch");
     assertStringIncludes(error.message, says);
     assert(!error.message.includes(UNIQUE), error.message);
+    assert(!error.message.includes(AUTHORIZATION), error.message);
   }
 });
 
