@@ -161,13 +161,15 @@ export async function openParts(
 
 /** Closes the parts of a service; what is under way may end until the deadline. */
 export async function closeParts(parts: Parts, deadline_ms: number): Promise<void> {
-  const { closing, worker, deadlines, engines, pipelines, triggerLog, space, store, clock } = parts;
+  const { closing, worker, deadlines, engines, pipelines, projects } = parts;
+  const { triggerLog, space, store, clock } = parts;
   closing.abort();
   const until_ms = clock.steady() + deadline_ms;
   await worker.close(deadline_ms);
   deadlines[Symbol.dispose]();
   await engines.close(Math.max(0, until_ms - clock.steady()));
   await pipelines.close();
+  await projects.close();
   await triggerLog.close()
     .catch((error) => log.error("Cannot write the last of the trigger log: {error}", { error }));
   await space.close();

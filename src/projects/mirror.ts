@@ -46,6 +46,7 @@ export interface MirrorOptions {
 export class Mirror {
   readonly #options: MirrorOptions;
   readonly #updates = new OneAtATime(() => this.#update());
+  readonly #closing = new AbortController();
   #origin: Origin | undefined;
   #refs: Promise<Refs> | undefined;
   /** Whether what is in the folder may be used. */
@@ -80,6 +81,12 @@ export class Mirror {
   /** Fetches. What arrived at the remote before this was called is there when the promise resolves. */
   fetch(): Promise<Refs> {
     return this.#updates.run();
+  }
+
+  /** Ends a fetch that is under way, with all that it has started. There is no other after it. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#updates.idle();
   }
 
   /** The branches and tags as last fetched; fetched now when they never were. */
@@ -190,12 +197,13 @@ export class Mirror {
     const origin = this.#origin ?? { repository: "" };
     const giveUp = new AbortController();
     const timer = setTimeout(() => giveUp.abort(), fetchTimeout_ms);
+    const signal = AbortSignal.any([giveUp.signal, this.#closing.signal]);
     let remote: Remote | undefined;
     try {
       remote = await openRemote(origin, { env, knownHostsFile: this.#pathOf(KNOWN_HOSTS_FILE) });
       const refs = this.#isUsable
-        ? await this.#fetch(remote, giveUp.signal)
-        : await this.#clone(remote, giveUp.signal);
+        ? await this.#fetch(remote, signal)
+        : await this.#clone(remote, signal);
       this.#isUsable = this.#origin?.repository === origin.repository;
       this.#refs = Promise.resolve(refs);
       return refs;
@@ -203,6 +211,8 @@ export class Mirror {
       const redact = remote?.redact ?? hideUserInfo;
       const detail = giveUp.signal.aborted
         ? `given up after ${fetchTimeout_ms / 1_000} s`
+        : this.#closing.signal.aborted
+        ? "ended, as the service stops or the project is removed"
         : redact(messageOf(error));
       throw new ActionError(`Cannot fetch the repository of project "${projectName}": ${detail}`);
     } finally {

@@ -27,6 +27,11 @@ export class OneAtATime<T> {
     return this.#next;
   }
 
+  /** Resolves when nothing is done and nobody waits. */
+  async idle(): Promise<void> {
+    while (this.#running) await this.#running.catch(() => {});
+  }
+
   #begin(): Promise<T> {
     const running = this.#work().finally(() => {
       if (this.#running === running) this.#running = undefined;

@@ -125,8 +125,14 @@ export class Projects {
     return removed;
   }
 
+  /** Ends the fetches that are under way. What they were for is not done. */
+  async close(): Promise<void> {
+    await Promise.all(this.#repositories.values().map((repository) => repository.close()));
+  }
+
   /** Removes all that is kept of a project's code. */
   async forget(projectName: string): Promise<void> {
+    const repository = this.#repositories.get(projectName);
     this.#repositories.delete(projectName);
     this.#trees.delete(projectName);
     for (const kept of [this.#configs, this.#snapshots]) {
@@ -134,6 +140,7 @@ export class Projects {
         if (key.startsWith(`${projectName}/`)) kept.delete(key);
       }
     }
+    await repository?.close();
     await removeFolder(this.#folderOf(projectName));
   }
 

@@ -32,6 +32,11 @@ export class Repository {
     return Object.fromEntries(branches);
   }
 
+  /** Ends a fetch that is under way. */
+  close(): Promise<void> {
+    return this.#mirror.close();
+  }
+
   /**
    * The full hash of a branch, a tag or an abbreviated hash, as last fetched. A branch goes before a tag
    * of its name; `HEAD` is the remote's.

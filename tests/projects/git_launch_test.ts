@@ -3,10 +3,11 @@
  *
  * @module
  */
-import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { endOfExecution, endOfRun, startService, type TestService } from "../data.ts";
-import { GitFixture } from "./git_fixture.ts";
+import { GitFixture, processesWith } from "./git_fixture.ts";
+import { GitServer } from "./http_server.ts";
 
 const CONFIG = `
 - pipeline:
@@ -107,6 +108,36 @@ Deno.test("an execution that waits runs its own commit after a force-push and a 
     assertEquals((await endOfExecution(service, id)).status, "complete");
     assertStringIncludes(await printed(service, id), "first");
   }
+});
+
+Deno.test("a fetch that hangs ends with the service, and the next service makes it again", async () => {
+  await using service = await startService();
+  const { remote } = await setUp(service);
+  const asked = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  await using server = new GitServer(service.folder, {
+    before: async () => {
+      asked.resolve();
+      await goOn.promise;
+    },
+  });
+  const repository = `http://${server.host}/remote/.git`;
+  await service.api("PUT", "projects/digits/", { name: "digits", repository });
+  const run = { type: "run_execution", step: "show" };
+  const { id, url } = await service.trigger({ project: "digits", actions: [run] });
+  await (await fetch(url, { method: "POST" })).body?.cancel();
+  await asked.promise;
+  const before = await processesWith(server.host);
+  await service.restart();
+  const after = await processesWith(server.host);
+  goOn.resolve();
+  assert(before.size > 0);
+  assertEquals([...before.keys()].filter((pid) => after.has(pid)), []);
+  const { body: { results } } = await service.api("GET", `triggers/${id}/runs/`);
+  const { status, actions } = await endOfRun(service, results[0].id);
+  assertEquals(status, "completed", JSON.stringify(actions));
+  const execution = await endOfExecution(service, actions[0].created.execution_id);
+  assertEquals(execution.commit, await remote.git("rev-parse", "HEAD"));
 });
 
 Deno.test("an edit of a folder does not change executions that were launched from it", async () => {

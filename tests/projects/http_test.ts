@@ -8,6 +8,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ActionError } from "../../src/errors.ts";
+import type { Projects } from "../../src/projects/mod.ts";
 import { eventually } from "../surroundings.ts";
 import { processesWith, projectOf, setUp, TemporaryFolder, textsIn } from "./git_fixture.ts";
 import { basic, GitServer } from "./http_server.ts";
@@ -169,6 +170,43 @@ Deno.test("http: a fetch whose time is up leaves no process behind", async () =>
   end.resolve();
   assertEquals(left, []);
 });
+
+for (
+  const [name, end] of [
+    ["a service that stops", (projects: Projects) => projects.close()],
+    ["a project that is removed", (projects: Projects) => projects.forget("digits")],
+  ] as const
+) {
+  Deno.test(`http: ${name} leaves no fetch behind`, async () => {
+    await using folder = new TemporaryFolder();
+    const { dataFolder, projects } = await setUp(folder, { env });
+    const asked = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    await using server = new GitServer(folder.path, {
+      before: async () => {
+        asked.resolve();
+        await goOn.promise;
+      },
+    });
+    const project = projectOf(`http://${server.host}/remote/.git`);
+    const [fetching, next] = [projects.fetch(project), projects.fetch(project)].map((fetch) =>
+      assertRejects(
+        () => fetch,
+        ActionError,
+        "ended, as the service stops or the project is removed",
+      )
+    );
+    await asked.promise;
+    await end(projects);
+    const left = [...(await processesWith(server.host)).values()];
+    goOn.resolve();
+    assertEquals(left, []);
+    await Promise.all([fetching, next]);
+    const kept = await Array.fromAsync(Deno.readDir(join(dataFolder, "projects/digits")))
+      .catch(() => []);
+    assertEquals(kept.filter(({ name }) => name !== "origin.json"), []);
+  });
+}
 
 Deno.test("http: a git that is killed while it fetches is started again", async () => {
   await using folder = new TemporaryFolder();
