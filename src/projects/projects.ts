@@ -291,7 +291,8 @@ async function readFile(path: string): Promise<Uint8Array | undefined> {
     }
     return await Deno.readFile(path);
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
+    const { NotFound, IsADirectory } = Deno.errors;
+    if (error instanceof NotFound || error instanceof IsADirectory) return undefined;
     throw error;
   }
 }

@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { join, sep } from "node:path";
-import { ActionError } from "../errors.ts";
+import { ActionError, messageOf } from "../errors.ts";
 import { checkLinks, copyTree, listTree, type TreeEntry } from "./tree.ts";
 import type { TreeCache } from "./tree_cache.ts";
 
@@ -82,7 +82,9 @@ export class Snapshots {
       } catch (error) {
         const { NotFound, NotADirectory } = Deno.errors;
         const isGone = error instanceof NotFound || error instanceof NotADirectory;
-        if (!isGone && !(error instanceof ChangedError)) throw error;
+        if (isGone || error instanceof ChangedError) continue;
+        if (error instanceof ActionError) throw error;
+        throw new ActionError(`Cannot take a snapshot of ${directory}: ${messageOf(error)}`);
       }
     }
     throw new ActionError(`Cannot take a snapshot of ${directory}: its files keep changing`);

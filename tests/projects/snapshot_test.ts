@@ -209,6 +209,7 @@ Deno.test("snapshot: a folder that is missing, relative or too large is refused"
     [{ ...project, directory: join(directory, "valohai.yaml") }, "is no folder"],
     [{ ...project, directory: "digits" }, "an absolute path"],
     [{ ...project, config_file: "other.yaml" }, "has no such file"],
+    [{ ...project, config_file: "src" }, "has no such file"],
   ];
   for (const [wrong, message] of cases) {
     await assertRejects(() => projects.resolve(wrong, "HEAD"), ActionError, message);
@@ -216,6 +217,16 @@ Deno.test("snapshot: a folder that is missing, relative or too large is refused"
   for (const snapshotLimits of [{ filesMax: 3 }, { bytesMax: 20 }]) {
     const limited = new Projects({ dataFolder, clock: systemClock, snapshotLimits });
     await assertRejects(() => limited.resolve(project, "HEAD"), ActionError, "holds more than");
+  }
+});
+
+Deno.test("snapshot: what keeps one from being taken is told", async () => {
+  await using folder = new TemporaryFolder();
+  const { dataFolder, project, projects } = await setUp(folder);
+  await Deno.mkdir(join(dataFolder, "projects/digits"), { recursive: true });
+  await Deno.writeTextFile(join(dataFolder, "projects/digits/trees"), "");
+  for (const ask of [() => projects.fetch(project), () => projects.resolve(project, "HEAD")]) {
+    await assertRejects(ask, ActionError, `Cannot take a snapshot of ${project.directory}: `);
   }
 });
 
