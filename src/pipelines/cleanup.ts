@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { getExecutions, type InputFile, openExecutions } from "../store/executions.ts";
+import { findDatum, getExecutions, type InputFile, openExecutions } from "../store/executions.ts";
 import { thenRest } from "../store/in_parts.ts";
 import { getPipeline, getPlan, openPipelines } from "../store/pipelines.ts";
 import type { Store } from "../store/store.ts";
@@ -37,7 +37,8 @@ export async function findNeeded(store: Store, signal: AbortSignal): Promise<Nee
     commits: new Set(),
   };
   if (signal.aborted) return needed;
-  await addOpenExecutions(store, needed, signal);
+  const datums = new Set<string>();
+  await addOpenExecutions(store, { needed, datums, signal });
   for (const id of await openPipelines(store)) needed.pipelines.add(id);
   for (const id of await copiedPipelines(store, signal)) needed.pipelines.add(id);
   for (const id of needed.pipelines) {
@@ -51,16 +52,25 @@ export async function findNeeded(store: Store, signal: AbortSignal): Promise<Nee
     for (const { execution_id } of pipeline.nodes) {
       if (execution_id !== undefined) needed.executions.add(execution_id);
     }
-    for (const { commit, inputs } of plan?.nodes ?? []) {
+    for (const { commit, inputs, step } of plan?.nodes ?? []) {
       needed.commits.add(`${pipeline.project}/${commit}`);
       addInputs(inputs, needed);
+      for (const id of datumsIn({ inputs, step })) datums.add(id);
     }
+  }
+  for (const id of datums) {
+    if (signal.aborted) break;
+    const found = await thenRest(() => findDatum(store, id));
+    if (found) needed.executions.add(found.execution.id);
   }
   return needed;
 }
 
 /** Adds what executions need that have not ended. There may be very many: they are read some at a time. */
-async function addOpenExecutions(store: Store, needed: Needed, signal: AbortSignal): Promise<void> {
+async function addOpenExecutions(
+  store: Store,
+  { needed, datums, signal }: { needed: Needed; datums: Set<string>; signal: AbortSignal },
+): Promise<void> {
   const open = await Array.fromAsync(openExecutions(store), ({ id }) => id);
   for (let start = 0; start < open.length && !signal.aborted; start += PAGE_SIZE) {
     const ids = open.slice(start, start + PAGE_SIZE);
@@ -70,6 +80,7 @@ async function addOpenExecutions(store: Store, needed: Needed, signal: AbortSign
       needed.runs.add(run_id);
       // What is damaged may have none.
       addInputs(inputs ?? {}, needed);
+      for (const id of datumsIn(inputs ?? {})) datums.add(id);
     }
   }
 }
@@ -80,6 +91,12 @@ function addInputs(inputs: Record<string, InputFile[]>, needed: Needed): void {
     if ("payload_of" in file) needed.runs.add(file.payload_of);
     if ("output_of" in file) needed.executions.add(file.output_of);
   }
+}
+
+/** The ids of outputs that URLs in a value name, such as those of a step's default files. */
+function datumsIn(value: object): string[] {
+  const found = JSON.stringify(value).toLowerCase().matchAll(/datum:\/\/([0-9a-f-]{36})/g);
+  return Array.from(found, ([, id = ""]) => id);
 }
 
 /** The pipelines that actions of triggers name as their source. */

@@ -202,11 +202,13 @@ export async function findDatum(
   if (!isId(id)) return undefined;
   // It carries its execution's time, which is what an id begins with. `.` is what comes behind `-`.
   const time = id.slice(0, "00000000-0000".length);
-  const selector = { start: keys.execution(`${time}-`), end: keys.execution(`${time}.`) };
-  const options = { limit: SAME_TIME_MAX, batchSize: 100 };
-  for await (const { value: execution } of store.kv.list<Execution>(selector, options)) {
-    const output = execution.outputs.find(({ path }) => datumId(execution.id, path) === id);
-    if (output) return { execution, output };
+  let looked = 0;
+  for await (const entry of scan(store.kv, ["execution"], { after: `${time}-`, batchSize: 10 })) {
+    if (String(entry.key[1]) >= `${time}.` || looked++ === SAME_TIME_MAX) break;
+    const execution = recordOf<Execution>(entry);
+    // What is damaged may have none.
+    const output = execution?.outputs?.find(({ path }) => datumId(execution.id, path) === id);
+    if (execution && output) return { execution, output };
   }
   return undefined;
 }

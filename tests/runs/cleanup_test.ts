@@ -6,7 +6,12 @@ import { assert, assertEquals } from "@std/assert";
 import { newId } from "../../src/ids.ts";
 import { reusableWrite } from "../../src/pipelines/reuse.ts";
 import { cleanUp, type CleanupParts, type CleanupReport } from "../../src/runs/cleanup.ts";
-import { type Execution, type ExecutionStatus, saveExecution } from "../../src/store/executions.ts";
+import {
+  datumId,
+  type Execution,
+  type ExecutionStatus,
+  saveExecution,
+} from "../../src/store/executions.ts";
 import { CHUNK_BYTES, uploadPayload } from "../../src/store/payloads.ts";
 import { createPipelineWrites, type PipelineStatus } from "../../src/store/pipelines.ts";
 import { endWrites, listTriggerRuns, type Run } from "../../src/store/runs.ts";
@@ -434,6 +439,10 @@ Deno.test("what open pipelines and executions take from old executions stays", a
   const taken = await old();
   const input = await old();
   const ofOpen = await old();
+  const outputs = [{ path: "f", size: 1, sha256: "" }];
+  const [byUrl, byDefault] = [await save({ outputs }), await save({ outputs })];
+  const urlOf = (id: string) => `datum://${datumId(id, "f").toUpperCase()}`;
+  await save({ outputs });
   await old();
   const payload = await makeRun(store, clock);
   const fileOf = (id: string) => ({ name: "f", output_of: id, path: "f", size: 1, sha256: "" });
@@ -453,7 +462,7 @@ Deno.test("what open pipelines and executions take from old executions stays", a
     nodes: [{
       name: "b",
       commit: "c0ffee",
-      step: {},
+      step: { inputs: [{ name: "other", default: [urlOf(byDefault)] }] },
       parameters: {},
       inputs: { data: [fileOf(input)] },
       actions: [],
@@ -465,10 +474,17 @@ Deno.test("what open pipelines and executions take from old executions stays", a
     parameters: {},
   }));
   const ofRun = { name: "p", payload_of: payload.id, size: 5 };
-  const open = await save({ status: "queued", inputs: { data: [fileOf(ofOpen), ofRun] } });
+  const open = await save({
+    status: "queued",
+    inputs: {
+      data: [fileOf(ofOpen), ofRun],
+      other: [{ name: "f", url: urlOf(byUrl) }],
+    },
+  });
   clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
-  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, executions: 1 });
-  assertEquals((await storedUnder(store, "execution")).sort(), [taken, input, ofOpen, open].sort());
+  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, executions: 2 });
+  const kept = [taken, input, ofOpen, byUrl, byDefault, open];
+  assertEquals((await storedUnder(store, "execution")).sort(), kept.sort());
 });
 
 Deno.test("a cleanup that does not end keeps no service from stopping", async () => {
