@@ -115,12 +115,10 @@ export class Projects {
    */
   async pruneTrees(inUse: ReadonlySet<string>, olderThan_ms: number): Promise<number> {
     let removed = 0;
-    const folder = join(this.#options.dataFolder, "projects");
-    for (const { name } of await Array.fromAsync(Deno.readDir(folder)).catch(() => [])) {
-      if (!NAME.test(name)) continue;
+    for (const name of await this.kept()) {
       const isInUse = (commit: string) => inUse.has(`${name}/${commit}`);
       removed += await this.#treesOf(name).prune(isInUse, olderThan_ms);
-      await this.#removeTemporary(join(folder, name), olderThan_ms);
+      await this.#removeTemporary(this.#folderOf(name), olderThan_ms);
     }
     return removed;
   }
@@ -128,6 +126,13 @@ export class Projects {
   /** Ends the fetches that are under way. What they were for is not done. */
   async close(): Promise<void> {
     await Promise.all(this.#repositories.values().map((repository) => repository.close()));
+  }
+
+  /** The names of the projects of whose code something is kept, deleted ones among them. */
+  async kept(): Promise<string[]> {
+    const folder = join(this.#options.dataFolder, "projects");
+    const entries = await Array.fromAsync(Deno.readDir(folder)).catch(() => []);
+    return entries.map(({ name }) => name).filter((name) => NAME.test(name));
   }
 
   /** Removes all that is kept of a project's code. */

@@ -20,6 +20,7 @@ import { removeEndedDeliveries } from "./deliveries.ts";
 import { removeInParts, thenRest } from "../store/in_parts.ts";
 import { abandonedUploads, removeUpload } from "../store/payloads.ts";
 import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/pipelines.ts";
+import { getProject } from "../store/projects.ts";
 import { endedRunsMadeBefore, removeRunWrites, runsListedBefore } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
 import { loggedTriggers, removeEntriesWrites } from "../store/trigger_log.ts";
@@ -42,7 +43,7 @@ const log = getLogger(["hooklaunch", "cleanup"]);
 export interface CleanupParts {
   store: Store;
   clock: Clock;
-  projects: Pick<Projects, "pruneTrees">;
+  projects: Pick<Projects, "forget" | "kept" | "pruneTrees">;
   engines: Pick<Engines, "forget">;
   retention_days: number;
   /** Aborted when the service stops. */
@@ -65,9 +66,9 @@ export interface CleanupReport {
 
 /**
  * Removes ended runs with their payloads, ended executions with their folders, and log entries that
- * are past retention; chunks of uploads that were never accepted; what is kept of triggers that are gone;
- * and unused trees of repositories. What fails is logged, and the rest goes on. When the service stops it
- * ends soon, and the next cleanup does what is left.
+ * are past retention; chunks of uploads that were never accepted; what is kept of triggers and projects
+ * that are gone; and unused trees of repositories. What fails is logged, and the rest goes on. When the
+ * service stops it ends soon, and the next cleanup does what is left.
  */
 export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   const { store, signal, projects } = parts;
@@ -94,6 +95,9 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
     leftovers: await attempt("leftovers of triggers", () => removeAllLeftovers(parts)),
     deliveries: await attempt("deliveries", () => removeEndedDeliveries(parts)),
   };
+  for (const name of await projects.kept()) {
+    await attempt(`project ${name}`, () => forgetDeleted(parts, name));
+  }
   await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));
   log.info(
     "Removed {unlisted} runs from lists, {runs} runs, {pipelines} pipelines, {executions} executions, " +
@@ -223,6 +227,13 @@ async function removeAllLeftovers({ store, signal }: CleanupParts): Promise<numb
     }
   }
   return removed;
+}
+
+/** Removes the code of a project that is gone, which a crash or a fetch may have left behind. */
+async function forgetDeleted({ store, projects }: CleanupParts, name: string): Promise<number> {
+  if (await getProject(store, name)) return 0;
+  await projects.forget(name);
+  return 1;
 }
 
 function pageBehind(after: string | undefined): { after?: string; limit: number } {

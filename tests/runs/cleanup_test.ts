@@ -50,6 +50,12 @@ const NOTHING: CleanupReport = {
   leftovers: 0,
 };
 
+/** Where no project keeps any code. */
+const NO_PROJECTS = {
+  kept: () => Promise.resolve([]),
+  forget: () => Promise.resolve(),
+};
+
 /** What a cleanup has told the other parts of the service. */
 interface Told {
   forgotten: string[];
@@ -75,6 +81,7 @@ async function cleanUpAt(
       },
     },
     projects: {
+      ...NO_PROJECTS,
       pruneTrees(inUse) {
         told.inUse = inUse;
         return Promise.resolve(0);
@@ -348,7 +355,10 @@ Deno.test("a part that fails does not keep the others from being cleaned up", as
   await store.committer.commit(saveExecution(executionAt(clock.time_ms, "complete")));
   await uploadPayload(store, newId(clock.time_ms), new Uint8Array(CHUNK_BYTES));
   clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
-  const projects = { pruneTrees: () => Promise.reject(new Error("no such folder")) };
+  const projects = {
+    ...NO_PROJECTS,
+    pruneTrees: () => Promise.reject(new Error("no such folder")),
+  };
   const { report } = await cleanUpAt(store, clock, { projects });
   assertEquals(report, { ...NOTHING, executions: 1, uploads: 1 });
 });
@@ -425,6 +435,16 @@ Deno.test("executions go many in one commit, and few folders are removed at once
   assertEquals(await contents(store), new Map());
   assert(most > 1 && most <= 4, `${most} folders were removed at once`);
   assert(commits.length <= 5, `100 executions were removed in ${commits.length} commits`);
+});
+
+Deno.test("what is left of a deleted project's code goes, and that of others stays", async () => {
+  await using test = await startService();
+  const folder = `${test.folder}/data/projects`;
+  for (const name of ["files", "gone"]) {
+    await Deno.mkdir(`${folder}/${name}/mirror.git`, { recursive: true });
+  }
+  await test.service.cleanUp();
+  assertEquals(await Array.fromAsync(Deno.readDir(folder), ({ name }) => name), ["files"]);
 });
 
 Deno.test("what open pipelines and executions take from old executions stays", async () => {
