@@ -15,6 +15,7 @@ import "../engines/recovery_test.ts";
 import "../engines/rerun_test.ts";
 import "../engines/run_test.ts";
 import "../engines/stop_test.ts";
+import "../engines/wrapper_test.ts";
 import "../engines/inputs/addresses_test.ts";
 import "../engines/inputs/cache_test.ts";
 import "../engines/inputs/engine_test.ts";

@@ -68,6 +68,17 @@ capture() {
 }
 `;
 
+/**
+ * A shell function that leaves the exit code $1 in the file `control/$2`. The line break at its end says
+ * that it is whole.
+ */
+export const LEAVE = `
+# On a full disk it waits for room, or else nobody would know how the command ended.
+leave() {
+  until { echo "$1" >"control/$2"; } 2>/dev/null || [ ! -e control ]; do sleep 1; done
+}
+`;
+
 const WRAPPER = `
 # With noclobber a redirection creates its file or fails: of two wrappers only one comes through.
 ${IDENTITY_FUNCTION}
@@ -80,6 +91,7 @@ set +C
 trap '' HUP INT TERM
 
 ${CAPTURE}
+${LEAVE}
 run() {
   # Caught instead of ignored, the signals have their default action again for the command. The shell
   # sees to a trap only after the command that it waits for.
@@ -93,8 +105,7 @@ run() {
     [ -z "$1" ] || exec "$1" -e "$2"
     exec "$2"
   )
-  # The line break at its end says that it is whole.
-  echo "$?" >control/exit_code
+  leave "$?" exit_code
   # What the command has left running ends too, or else holds the pipes and is killed by the service.
   kill -TERM "-$$"
 }

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { blocksOf, CAPTURE, MARK_IS_TAKEN } from "../wrapper.ts";
+import { blocksOf, CAPTURE, LEAVE, MARK_IS_TAKEN } from "../wrapper.ts";
 
 /** What a wrapper is told. */
 export interface ContainerWrapperOptions {
@@ -47,6 +47,7 @@ set +C
 # Until there is something that a signal could be passed on to.
 trap '' HUP INT TERM
 ${CAPTURE}
+${LEAVE}
 ${HAND_OVER}
 
 run() {
@@ -67,7 +68,7 @@ run() {
     . ../control/environment
     exec "$@"
   )
-  echo "$?" >control/code
+  leave "$?" code
   # What the command has left running ends too, or else holds the pipes for a second more.
   kill -TERM -1
   { sleep 1; kill -USR1 1; } </dev/null >/dev/null 2>&1 &
@@ -97,6 +98,5 @@ for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_contro
   done <"$file"
 done
 hand_over
-# The line break at its end says that it is whole.
-read -r code <control/code && echo "$code" >control/exit_code
+read -r code <control/code && leave "$code" exit_code
 `;

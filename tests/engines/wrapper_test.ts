@@ -1,0 +1,60 @@
+/** The wrapper of an execution's command: what it leaves for the engine. */
+import { assertEquals } from "@std/assert";
+import { readExitCode, readMark } from "../../src/engines/local/control_files.ts";
+import { WorkFolder } from "../../src/engines/local/work_folder.ts";
+import { wrapperArguments } from "../../src/engines/local/wrapper.ts";
+import { shell } from "../faults/served.ts";
+import { has } from "../needs.ts";
+import { pause } from "../../src/pause.ts";
+import { temporaryFolder } from "../surroundings.ts";
+
+/** Runs a command in the wrapper, in a work folder that is prepared in a folder. */
+async function run(root: string, command: string): Promise<WorkFolder> {
+  const folder = new WorkFolder(root, "e");
+  for (const name of ["control", "repository", "outputs"]) {
+    await Deno.mkdir(`${folder.path}/${name}`, { recursive: true });
+  }
+  await Deno.writeTextFile(folder.control("command"), command);
+  await Deno.writeTextFile(`${folder.path}/control/environment`, "");
+  const args = ["sh", ...wrapperArguments({ shell: "/bin/sh", streamBytesMax: 1 << 20 })];
+  await new Deno.Command("setsid", { args: ["-w", ...args], cwd: folder.path }).output();
+  return folder;
+}
+
+Deno.test("every exit code is left as it is", async () => {
+  await using folder = await temporaryFolder();
+  for (const code of [0, 1, 8, 9, 42, 255]) {
+    const left = await run(`${folder.path}/${code}`, `exit ${code}`);
+    assertEquals((await readExitCode(left))?.code, code);
+    assertEquals((await readMark(left))?.hasBegun, true);
+  }
+});
+
+Deno.test("there is no exit code before the command has ended", async () => {
+  await using folder = await temporaryFolder();
+  const left = await run(folder.path, "kill -KILL 0");
+  assertEquals((await readMark(left))?.hasBegun, true);
+  assertEquals(await readExitCode(left), undefined);
+});
+
+Deno.test({
+  name: "a command that fills the disk leaves its exit code as soon as there is room",
+  ignore: !has("mount"),
+  async fn() {
+    await using folder = await temporaryFolder();
+    await shell(`mount -t tmpfs -o size=2m tmpfs '${folder.path}'`);
+    try {
+      const left = run(folder.path, "cat /dev/zero >../outputs/all || exit 7");
+      await pause(500);
+      await Deno.remove(`${folder.path}/e/outputs/all`);
+      assertEquals((await readExitCode(await left))?.code, 7);
+    } finally {
+      await shell(`umount '${folder.path}'`);
+    }
+  },
+});
+
+Deno.test("a wrapper whose folder is gone does not wait for room", async () => {
+  await using folder = await temporaryFolder();
+  await run(folder.path, `rm -r ${folder.path}/e; exit 7`);
+});
