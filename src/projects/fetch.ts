@@ -54,7 +54,13 @@ export async function fetchMirror(
   signal: AbortSignal,
 ): Promise<void> {
   await tidyPacks(folder, signal);
-  await fetchRefs(folder, remote, signal);
+  try {
+    await fetchRefs(folder, remote, signal);
+  } catch (error) {
+    // On a full disk git leaves there what it has taken of it.
+    await removeUnfinished(folder).catch(() => {});
+    throw error;
+  }
 }
 
 async function fetchRefs(
@@ -111,6 +117,17 @@ export async function isMirrorOf(folder: string, url: string): Promise<boolean> 
  * combined like the others.
  */
 async function tidyPacks(folder: string, signal: AbortSignal): Promise<void> {
+  const names = await removeUnfinished(folder);
+  if (names.filter((name) => name.endsWith(".pack")).length <= PACKS_MAX) return;
+  const args = [`--git-dir=${folder}`, "repack", "-d", "--quiet", "--geometric=2"];
+  await git(args, { signal, ownSession: true }).catch((error) => {
+    // Of a repository that is damaged, the fetch that follows says so.
+    if (!(error instanceof GitError)) throw error;
+  });
+}
+
+/** Removes packs that were never finished, and answers the names of all that were there. */
+async function removeUnfinished(folder: string): Promise<string[]> {
   const packs = join(folder, "objects/pack");
   const names = (await Array.fromAsync(Deno.readDir(packs)).catch(() => [])).map(({ name }) =>
     name
@@ -118,12 +135,7 @@ async function tidyPacks(folder: string, signal: AbortSignal): Promise<void> {
   for (const name of names.filter((name) => /^\.?tmp[_-]/.test(name))) {
     await Deno.remove(join(packs, name)).catch(ignoreMissing);
   }
-  if (names.filter((name) => name.endsWith(".pack")).length <= PACKS_MAX) return;
-  const args = [`--git-dir=${folder}`, "repack", "-d", "--quiet", "--geometric=2"];
-  await git(args, { signal, ownSession: true }).catch((error) => {
-    // Of a repository that is damaged, the fetch that follows says so.
-    if (!(error instanceof GitError)) throw error;
-  });
+  return names;
 }
 
 /**

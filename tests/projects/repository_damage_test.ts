@@ -7,6 +7,8 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { join } from "node:path";
 import { ActionError } from "../../src/errors.ts";
+import { shell } from "../faults/served.ts";
+import { has } from "../needs.ts";
 import { setUp, TemporaryFolder } from "./git_fixture.ts";
 
 /** Does something to the folder of a mirror. */
@@ -142,6 +144,33 @@ Deno.test("repository: a mirror that cannot be made anew is told, and is when it
   await assertRejects(() => service.resolve(project, "main"), ActionError, "Cannot fetch");
   await Deno.rename(`${remote.path}-away`, remote.path);
   await service.checkout("digits", hash, to);
+});
+
+Deno.test({
+  name: "repository: what a fetch has taken of a full disk is free again when it has failed",
+  ignore: !has("mount"),
+  async fn() {
+    await using folder = new TemporaryFolder();
+    const { remote, hash, mirror, dataFolder, projects, project } = await setUp(folder);
+    await Deno.mkdir(dataFolder);
+    await shell(`mount -t tmpfs -o size=4m tmpfs '${dataFolder}'`);
+    try {
+      await projects.fetch(project);
+      const noise = () => crypto.getRandomValues(new Uint8Array(64 * 1024)).toHex();
+      const newer = await remote.commit({ large: Array.from({ length: 96 }, noise).join("") });
+      await assertRejects(() => projects.fetch(project), ActionError, "No space left");
+      const packs = await Array.fromAsync(
+        Deno.readDir(join(mirror, "objects/pack")),
+        ({ name }) => name,
+      );
+      assertEquals(packs.filter((name) => !name.startsWith("pack-")), []);
+      assertEquals((await projects.resolve(project, "main")).commit, hash);
+      await shell(`mount -o remount,size=64m '${dataFolder}'`);
+      assertEquals(await projects.fetch(project), { branches: { main: newer } });
+    } finally {
+      await shell(`umount '${dataFolder}'`);
+    }
+  },
 });
 
 async function eachPack(mirror: string, damage: Damage): Promise<void> {
