@@ -99,7 +99,7 @@ const cases: Case[] = [
       assertEquals(status, "error");
       assertStringIncludes(reason ?? "", `cannot pull image ${image}: `);
       assertStringIncludes(reason ?? "", "refused");
-      assertEquals(await fixture.printed(id, "event"), [`Pulling image ${image}`]);
+      assertEquals(await fixture.printed(id, "event"), [`Pulling image ${image}`, reason]);
       const good = await fixture.run("true", fields);
       assertEquals(await fixture.printed(good.id, "event"), []);
       assertEquals(await containersOf(context), []);

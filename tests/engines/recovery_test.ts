@@ -74,6 +74,7 @@ Deno.test("recovery: no mark, other start of the machine: it may have run, so it
     assertEquals(status, "error");
     assertStringIncludes(reason ?? "", "it is not started again");
     assertStringIncludes(reason ?? "", "or its data came from a backup");
+    assertEquals(await fixture.printed(id, "event"), [reason]);
   }
   assertEquals(textOf(`${fixture.folder}/ran`), "");
 });

@@ -398,8 +398,10 @@ export class ExecutionRun {
       const advice = "put some of them together into an archive";
       failInstead(execution, `Too many outputs: ${listed} of ${all} can be listed; ${advice}`);
     }
-    const told = capture ?? (this.#told?.isUsed ? this.#told : undefined);
-    if (execution.reason !== undefined) await told?.tell(execution.reason);
+    const prepared = this.#folder.exists() ? this.#job(this.#lettingGo.signal) : undefined;
+    const told = capture ?? (this.#told?.isUsed ? this.#told : prepared);
+    // That it cannot be written must not keep the execution from its end.
+    if (execution.reason !== undefined) await told?.tell(execution.reason)?.catch(() => {});
     if (await save(execution)) await this.#folder.tidy();
   }
 
