@@ -12,6 +12,7 @@ import {
   hasEnded,
   RECORD_BYTES_MAX,
 } from "../../store/executions.ts";
+import { within } from "../../within.ts";
 import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import { DiskUse } from "./disk_use.ts";
@@ -27,6 +28,8 @@ import { type PrepareContext, WorkFolder } from "./work_folder.ts";
 
 /** How often an execution is run again when nobody can tell how it ended. */
 const RERUNS_MAX = 3;
+/** How long who asks it to stop waits for what runs its command to take that up. */
+const TELL_MS = 5_000;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
@@ -124,7 +127,8 @@ export class ExecutionRun {
   }
 
   /**
-   * Asks it to stop. Resolves when that is stored and its processes are told.
+   * Asks it to stop. Resolves when that is stored and its processes are told, or will be: an engine of
+   * containers may take long to answer.
    *
    * @returns false when it is too late
    */
@@ -136,7 +140,7 @@ export class ExecutionRun {
     this.#execution.engine_state = { ...this.#execution.engine_state, ending };
     await this.#context.save(this.#execution);
     this.#starting?.abort();
-    await this.#watch?.end();
+    if (this.#watch) await within(TELL_MS, this.#watch.end());
     return true;
   }
 
@@ -297,6 +301,8 @@ export class ExecutionRun {
     this.#isOver = true;
     await capture.finish();
     const exit = await readExitCode(this.#folder);
+    // What is left of it may take long to be removed.
+    const at_ms = isFound && exit ? exit.at_ms : clock.now();
     const { cause, lost } = await leader.settle(exit?.code);
     const reason = cause ?? (exit === undefined ? lost : undefined);
     if (exit === undefined && cause === undefined && this.#mayRunAgain) return lost;
@@ -304,11 +310,7 @@ export class ExecutionRun {
     const ending: Ending | undefined = reason === undefined
       ? undefined
       : { status: "error", reason };
-    await this.#end({
-      ending: this.#ending ?? ending,
-      exitCode: exit?.code,
-      at_ms: isFound && exit ? exit.at_ms : clock.now(),
-    }, capture);
+    await this.#end({ ending: this.#ending ?? ending, exitCode: exit?.code, at_ms }, capture);
   }
 
   /** Whether it is run again when nobody can tell how it ended. */
