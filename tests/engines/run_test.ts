@@ -230,11 +230,12 @@ Deno.test("run: a name that is not Latin-1 takes no room from other outputs", as
 Deno.test("run: what is no output is told", async () => {
   await using fixture = await EngineFixture.make();
   const { id, status, outputs } = await fixture.run(
-    `cd $VH_OUTPUTS_DIR; : >model; ln -s model latest; mkfifo pipe; : >$'caf\\xe9'`,
+    `cd $VH_OUTPUTS_DIR; : >model; ln -s model latest; mkfifo pipe; : >$'caf\\xe9'
+     mkdir $'th\\xe9'; : >$'th\\xe9/green'`,
   );
   assertEquals([status, outputs.map(({ path }) => path)], ["complete", ["model"]]);
   assertEquals(await fixture.printed(id, "event"), [
-    'Not listed as outputs: "caf\ufffd", "latest", "pipe"',
+    'Not listed as outputs: "caf\ufffd", "latest", "pipe", "th\ufffd"',
   ]);
 });
 

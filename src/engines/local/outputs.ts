@@ -23,7 +23,10 @@ export interface Outputs {
   files: OutputFile[];
   /** How many files there are besides, at least: there were too many to look at. */
   more: number;
-  /** The paths of what is no output: links, pipes, and what cannot be read or has no name in UTF-8. */
+  /**
+   * The paths of what is no output: links, pipes, and files and folders that cannot be read or have no
+   * name in UTF-8.
+   */
   passedOver: string[];
 }
 
@@ -103,7 +106,8 @@ async function findFiles(
         else passedOver.push(path);
       }
     } catch {
-      // A folder that the command removed, or made unreadable: what is in it is not listed.
+      // A folder that is unreadable, has no name in UTF-8 or was just removed: what is in it is not listed.
+      passedOver.push(at === "" ? "." : at);
     }
   }
   return { paths, passedOver, isCut: false };
