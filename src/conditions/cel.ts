@@ -115,7 +115,8 @@ function parseExpression(source: string): ParsedExpression {
     throw new ExpressionError(`Must have at most ${EXPRESSION_BYTES_MAX} bytes`);
   }
   try {
-    return parse(source);
+    // The package wants to see the end of a comment's line.
+    return parse(/\/\/.*$/.test(source) ? `${source}\n` : source);
   } catch (error) {
     if (error instanceof RangeError) throw new ExpressionError("Is nested too deep");
     const message = messageOf(error);

@@ -14,20 +14,18 @@ import {
   listType,
 } from "@bufbuild/cel";
 import { concatLists } from "./cel_concat.ts";
+import { corrected } from "./cel_corrections.ts";
 import { equalityFunctions } from "./cel_equality.ts";
 import { matches } from "./cel_match.ts";
 import { make, tick } from "./cel_meter.ts";
 import { roundFunctions } from "./cel_rounds.ts";
-import { contains, countCodePoints } from "./cel_search.ts";
+import { contains, countCodePoints, precedes } from "./cel_search.ts";
 
 const { BOOL, BYTES, INT, STRING } = CelScalar;
 const LIST = listType(CelScalar.DYN);
 
 /** To read a number or a time zone out of more takes the square of its length, or shows it in full. */
 const SHORT_TEXT_CHARACTERS_MAX = 256;
-/** The first second of the year 1, and the last one of the year 9999: what a timestamp can be. */
-const YEAR_1_S = -62_135_596_800n;
-const YEAR_9999_S = 253_402_300_799n;
 /** What takes a text of any length. Every other function that takes a text takes a short one. */
 const LONG_TEXT = new Set([
   "_+_",
@@ -46,6 +44,10 @@ const LONG_TEXT = new Set([
 ]);
 
 const own: readonly CelFunc[] = [
+  celFunc("_<_", [STRING, STRING], BOOL, precedes),
+  celFunc("_<=_", [STRING, STRING], BOOL, (left, right) => !precedes(right, left)),
+  celFunc("_>_", [STRING, STRING], BOOL, (left, right) => precedes(right, left)),
+  celFunc("_>=_", [STRING, STRING], BOOL, (left, right) => !precedes(left, right)),
   celFunc("_+_", [STRING, STRING], STRING, (left, right) => {
     make(left.length + right.length);
     return left + right;
@@ -73,6 +75,7 @@ const own: readonly CelFunc[] = [
   celMethod("contains", STRING, [STRING], BOOL, function (sought) {
     return contains(this, sought);
   }),
+  celFunc("matches", [STRING, STRING], BOOL, matches),
   celMethod("matches", STRING, [STRING], BOOL, function (pattern) {
     return matches(this, pattern);
   }),
@@ -82,19 +85,8 @@ const own: readonly CelFunc[] = [
 
 /** What expressions are evaluated in. */
 export const environment = celEnv({
-  funcs: [...celEnv({ funcs: [...own] }).funcs].map(inSeconds).map(limited),
+  funcs: [...celEnv({ funcs: [...own] }).funcs].map(corrected).map(limited),
 });
-
-/** `timestamp(int)` counts seconds (google/cel-spec#224), for which the package takes milliseconds. */
-function inSeconds(func: CelFunc): CelFunc {
-  if (func.name !== "timestamp" || !func.arguments.includes(INT)) return func;
-  const call: CelFunc["call"] = (id, target, [seconds, ...others]) => {
-    if (typeof seconds !== "bigint") return undefined;
-    if (seconds < YEAR_1_S || seconds > YEAR_9999_S) return celError("timestamp out of range", id);
-    return func.call(id, target, [seconds * 1000n, ...others]);
-  };
-  return Object.create(func, { call: { value: call } });
-}
 
 /** A function that ends when the evaluation has ended, though an error inside it is a mere value. */
 function limited(func: CelFunc): CelFunc {

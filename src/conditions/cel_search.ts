@@ -25,6 +25,17 @@ export function contains(text: string, sought: string): boolean {
   return false;
 }
 
+/** Whether a text comes before another in the order of code points, which is not that of the units. */
+export function precedes(text: string, other: string): boolean {
+  const length = Math.min(text.length, other.length);
+  for (let i = 0; i < length; i++) {
+    if (i % STRIDE === 0) tick();
+    const [unit, otherUnit] = [text.charCodeAt(i), other.charCodeAt(i)];
+    if (unit !== otherUnit) return rankOf(unit) < rankOf(otherUnit);
+  }
+  return text.length < other.length;
+}
+
 /** The length of a text in code points, which is its size in CEL. */
 export function countCodePoints(text: string): number {
   let count = text.length;
@@ -51,6 +62,11 @@ function bordersOf(text: string): Int32Array {
 function extend(text: string, borders: Int32Array, matched: number, unit: number): number {
   while (matched > 0 && text.charCodeAt(matched) !== unit) matched = borders[matched - 1] ?? 0;
   return text.charCodeAt(matched) === unit ? matched + 1 : matched;
+}
+
+/** What is written as a pair of units lies beyond all that is written as one. */
+function rankOf(unit: number): number {
+  return isBetween(unit, 0xd800, 0xdfff) ? unit + 0x10000 : unit;
 }
 
 function isBetween(value: number, low: number, high: number): boolean {

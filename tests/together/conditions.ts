@@ -14,6 +14,7 @@ import "../conditions/hmac_test.ts";
 import "../conditions/jwks_test.ts";
 import "../conditions/jwt_test.ts";
 import "../conditions/mod_test.ts";
+import "../conditions/payload_filter_language_test.ts";
 import "../conditions/payload_filter_list_save_test.ts";
 import "../conditions/payload_filter_pattern_test.ts";
 import "../conditions/payload_filter_save_test.ts";
