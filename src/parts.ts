@@ -4,6 +4,7 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { join } from "node:path";
 import { AddressRanges } from "./addresses.ts";
 import type { Clock } from "./clock.ts";
 import { Deadlines } from "./deadlines.ts";
@@ -18,7 +19,7 @@ import { Worker } from "./runs/worker.ts";
 import type { ServiceSettings, Surroundings } from "./settings.ts";
 import type { Run } from "./store/runs.ts";
 import { Space } from "./store/space.ts";
-import { databaseBytes, openStore, type Store } from "./store/store.ts";
+import { DATABASE_FILE, databaseBytes, openStore, type Store } from "./store/store.ts";
 import { TriggerLog } from "./store/trigger_log.ts";
 import { traceExecution, tracePipeline, traceRuns } from "./telemetry/records.ts";
 import { TriggerRegistry } from "./trigger/registry.ts";
@@ -119,7 +120,7 @@ export async function openParts(
         logFailures(triggerLog, run);
       },
     });
-    const space = new Space(settings.data);
+    const space = new Space(settings.data, { file: join(settings.data, DATABASE_FILE) });
     const acceptor = new Acceptor({
       store,
       clock,

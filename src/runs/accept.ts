@@ -99,7 +99,7 @@ export class Acceptor {
       throw new UnavailableError("Cannot accept a launch: too many runs are pending", 10);
     }
     if (this.#space?.isShort) {
-      throw new UnavailableError("Cannot accept a launch: the disk is nearly full", 10);
+      throw new UnavailableError("Cannot accept a launch: the disk is nearly full, or gone", 10);
     }
     if (this.isBusy) {
       throw new UnavailableError("Cannot accept a launch: too many wait to be stored", 1);

@@ -17,6 +17,8 @@ const log = getLogger(["hooklaunch", "store"]);
 
 /** What a watch may be told. */
 export interface SpaceOptions {
+  /** The database's file: once it is gone, what is written is gone with it. */
+  file?: string;
   reserve_bytes?: number;
   /** How much room there is, in bytes; undefined when that cannot be known. */
   look?(folder: string): Promise<number | undefined>;
@@ -25,6 +27,7 @@ export interface SpaceOptions {
 /** Watches the room that is left for a folder. */
 export class Space {
   readonly #folder: string;
+  readonly #file: string | undefined;
   readonly #reserve_bytes: number;
   readonly #measure: (folder: string) => Promise<number | undefined>;
   #isShort = false;
@@ -33,14 +36,15 @@ export class Space {
 
   constructor(
     folder: string,
-    { reserve_bytes = RESERVE_BYTES, look = freeBytes }: SpaceOptions = {},
+    { file, reserve_bytes = RESERVE_BYTES, look = freeBytes }: SpaceOptions = {},
   ) {
     this.#folder = folder;
+    this.#file = file;
     this.#reserve_bytes = reserve_bytes;
     this.#measure = look;
   }
 
-  /** Whether there was too little room at the last look. */
+  /** Whether there was too little room at the last look, or no database to have it in. */
   get isShort(): boolean {
     return this.#isShort;
   }
@@ -63,9 +67,10 @@ export class Space {
   }
 
   async #look(): Promise<void> {
+    const isGone = this.#file !== undefined && await isMissing(this.#file);
     let free_bytes: number | undefined;
     try {
-      free_bytes = await this.#measure(this.#folder);
+      free_bytes = isGone ? 0 : await this.#measure(this.#folder);
     } catch (error) {
       log.warn("Cannot see how full the disk is: {error}", { error: messageOf(error) });
     }
@@ -73,7 +78,13 @@ export class Space {
     if (isShort === this.#isShort) return;
     this.#isShort = isShort;
     const details = { folder: this.#folder, free_bytes, reserve_bytes: this.#reserve_bytes };
-    if (isShort) {
+    if (isGone) {
+      log.error(
+        "The database in {folder} is gone, and what is accepted would be gone with it: " +
+          "launches are turned away",
+        { folder: this.#folder },
+      );
+    } else if (isShort) {
       log.error(
         "The disk of {folder} is nearly full, {free_bytes} bytes are free: " +
           "launches are turned away until there are {reserve_bytes}",
@@ -81,6 +92,13 @@ export class Space {
       );
     } else log.info("The disk of {folder} has room again: launches are accepted", details);
   }
+}
+
+async function isMissing(path: string): Promise<boolean> {
+  return await Deno.lstat(path).then(
+    () => false,
+    (error) => error instanceof Deno.errors.NotFound,
+  );
 }
 
 /**
