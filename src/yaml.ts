@@ -148,10 +148,13 @@ function survey(
   const tell = (node: Node, detail: string) =>
     found.push(problemAt(positionAt(node.range?.[0] ?? 0), "", detail));
   visit(document, {
-    Node(_key, node) {
+    Node(_key, node, ancestors) {
       if (isAlias(node)) {
         const target = anchors.get(node.source);
         if (target) targets.set(node, target);
+        if (target && ancestors.includes(target)) {
+          tell(node, `Expected no alias inside of what it stands for, found *${node.source}`);
+        }
         aliases += 1;
         if (aliases === ALIASES_MAX + 1) tell(node, `Expected at most ${ALIASES_MAX} aliases`);
         return;

@@ -83,6 +83,12 @@ const refused: [text: string, problems: string[]][] = [
     "line 1, column 1: Cannot be read: " +
     "Unresolved alias (the anchor must be set before the alias): b",
   ]],
+  ["a: &b [1, *b]\n", [
+    "line 1, column 11: Expected no alias inside of what it stands for, found *b",
+  ]],
+  ["a: &b\n  c: &d { e: [*b] }\n  f: *d\n", [
+    "line 2, column 15: Expected no alias inside of what it stands for, found *b",
+  ]],
 ];
 
 Deno.test("yaml: what is refused, and where", () => {
