@@ -6,7 +6,7 @@
  */
 import { createTarDecoder, type ParsedTarEntry } from "modern-tar";
 import { createHash, type Hash } from "node:crypto";
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import type { z } from "zod";
 import { HooklaunchError, messageOf } from "../errors.ts";
 import { DATABASE_FILE } from "../store/store.ts";
@@ -117,6 +117,7 @@ class ArchiveReader {
     for (const { path, target } of this.#links) {
       await Deno.symlink(target, join(folder, path)).catch(conflictOf(path));
     }
+    await this.#checkLinks();
     for (const { path, discard } of this.#flaws) {
       if (!discard) continue;
       if (!isInDataFolder(path)) throw refused(path, "it is outside of the data folder");
@@ -125,6 +126,17 @@ class ArchiveReader {
       });
     }
     return { header: this.#header, flaws: this.#flaws, files: this.#files };
+  }
+
+  /** A link that stays inside by how it is written can lead out by way of another. */
+  async #checkLinks(): Promise<void> {
+    const root = await Deno.realPath(this.#options.folder);
+    for (const { path, target } of this.#links) {
+      const leadsTo = await Deno.realPath(join(root, path)).catch(() => undefined);
+      if (leadsTo === undefined) continue;
+      const written = relative(join(root, dirname(path)), leadsTo) || ".";
+      if (!isSnapshotLink(path, written)) throw refused(path, `it is a link to ${target}`);
+    }
   }
 
   async #folder({ header, body }: ParsedTarEntry): Promise<void> {

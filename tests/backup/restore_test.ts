@@ -128,6 +128,25 @@ Deno.test("an archive that was changed is refused", async (t) => {
     ["a link in place of the database", inEnd(link(DATABASE_FILE, "b")), /it is a link/],
     ["a link that leads out", inEnd(link(`${SNAPSHOT}/out`, "../../x")), /it is a link/],
     ["a link that is absolute", inEnd(link(`${SNAPSHOT}/out`, "/etc")), /it is a link/],
+    [
+      "links that lead out together, and a flaw behind them",
+      entries.toSpliced(
+        -1,
+        1,
+        ...["a", "a/b", "a/b/c", "a/b/c/d", "a/b/c/d/e"].map((name) =>
+          file(`${SNAPSHOT}/${name}/`, "", { type: "directory", mode: 0o700 })
+        ),
+        link(`${SNAPSHOT}/here`, "."),
+        link(`${SNAPSHOT}/up`, "here/.."),
+        link(`${SNAPSHOT}/a/b/c/d/e/up`, "../../../../../up"),
+        link(`${SNAPSHOT}/a/b/c/d/e/out`, "up/../../../../.."),
+        file(
+          "flaws.json",
+          `[{"path":"${SNAPSHOT}/a/b/c/d/e/out/backup","detail":"","discard":true}]`,
+        ),
+      ),
+      /it is a link to/,
+    ],
     ["a link in place of a snapshot", inEnd(link(SNAPSHOT, ".")), /it is a link/],
     [
       "a file behind a link",
