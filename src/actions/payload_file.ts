@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { extension, parseMediaType } from "@std/media-types";
+import { extension } from "@std/media-types";
+import { mediaType } from "../media_type.ts";
 import type { InputFile } from "../store/executions.ts";
 import type { Run } from "../store/runs.ts";
 
@@ -21,12 +22,7 @@ const SUFFIXES = ["json", "xml", "yaml", "zip"];
  * the type says nothing.
  */
 export function payloadFileName(contentType: string | undefined): string {
-  let type: string;
-  try {
-    [type] = parseMediaType(contentType ?? "");
-  } catch {
-    return "payload";
-  }
+  const type = mediaType(contentType ?? "");
   const suffix = SUFFIXES.find((candidate) => type.endsWith(`+${candidate}`));
   const found = EXTENSIONS[type] ?? suffix ?? extension(type);
   return found === undefined ? "payload" : `payload.${found}`;

@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { parseMediaType } from "@std/media-types";
 import { isUtf8 } from "node:buffer";
+import { mediaType } from "../media_type.ts";
 import { sizeOfBody } from "./body_limits.ts";
 import type { TimeShare } from "./cel_meter.ts";
 
@@ -81,7 +81,7 @@ export function parseBody(
     }
   }
   const fields = new Map<string, string[]>();
-  for (const [name, value] of new URLSearchParams(text)) {
+  for (const [name, value] of formFields(text)) {
     const values = fields.get(name);
     if (values) values.push(value);
     else fields.set(name, [value]);
@@ -94,17 +94,13 @@ function urlOf({ headers, path, query }: LaunchRequestParts): string {
   return `https://${headers.get("host") ?? "localhost"}${path}${search === "" ? "" : `?${search}`}`;
 }
 
+/** The fields of a form: a question mark that it begins with is its own, unlike that of a query. */
+export function formFields(form: string): URLSearchParams {
+  return new URLSearchParams(`?${form}`);
+}
+
 /** Whether a Content-Type header says that a body is a form. */
 export function isFormType(contentType: string): boolean {
   return contentType !== "application/json" &&
     mediaType(contentType) === "application/x-www-form-urlencoded";
-}
-
-/** The media type of a Content-Type header without its parameters; empty when there is none. */
-export function mediaType(contentType: string): string {
-  try {
-    return contentType === "" ? "" : parseMediaType(contentType)[0];
-  } catch {
-    return "";
-  }
 }

@@ -2,7 +2,8 @@
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import fc from "fast-check";
 import { sizeOfBody } from "../../src/conditions/body_limits.ts";
-import { isFormType, mediaType, parseBody } from "../../src/conditions/request.ts";
+import { isFormType, parseBody } from "../../src/conditions/request.ts";
+import { mediaType } from "../../src/media_type.ts";
 import { anyText, mutated, pieces } from "../arbitraries.ts";
 
 const DEPTH_MAX = 64;
@@ -86,4 +87,24 @@ Deno.test("any Content-Type has a media type or none", () => {
   fc.assert(fc.property(fc.oneof(anyText, mutated(`${FORM}; charset="utf-8"`)), (type) => {
     assertEquals(typeof mediaType(type), "string");
   }));
+});
+
+Deno.test("a Content-Type is the type that it begins with, whatever its parameters are", () => {
+  const spellings = [
+    ...["", ";", "; charset", ";charset=", ";;charset=utf-8", " ; charset=utf-8;charset=utf-8"],
+    ...['; charset="utf-8', "; a=b c", "; =x", "\t;boundary=é"],
+  ];
+  for (const parameters of spellings) {
+    assertEquals(mediaType(`${FORM}${parameters}`), FORM, parameters);
+    assertEquals(mediaType(` ${FORM.toUpperCase()}${parameters}`), FORM, parameters);
+    assertEquals(parseBody(encode("a=1"), `${FORM}${parameters}`).kind, "form", parameters);
+  }
+  for (const none of ["", ";", "json", "a/", "/b", "a/b/c", "a b/c", `${FORM}, text/plain`]) {
+    assertEquals(mediaType(none), "", none);
+  }
+});
+
+Deno.test("a form that begins with a question mark has it in its first name", () => {
+  const parsed = parseBody(encode("?a=1&b=2"), FORM);
+  assertEquals(parsed, { kind: "form", fields: new Map([["?a", ["1"]], ["b", ["2"]]]) });
 });

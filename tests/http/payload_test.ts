@@ -16,6 +16,12 @@ Deno.test("a payload arrives in the step's input byte for byte, whatever it is",
       file: "payload.json",
     },
     {
+      name: "JSON of a type whose parameter is none",
+      body: bytes("[]"),
+      type: "application/json;; charset=",
+      file: "payload.json",
+    },
+    {
       name: "a JSON dialect",
       body: bytes("{}"),
       type: "application/vnd.api+json",

@@ -5,7 +5,7 @@
  */
 import { HooklaunchError } from "../../errors.ts";
 import { type Field, pathOf } from "../field.ts";
-import { type LaunchRequest, launchRequest } from "../request.ts";
+import { formFields, type LaunchRequest, launchRequest } from "../request.ts";
 
 /** A request cannot be made that a condition lets pass. */
 export class CannotSignError extends HooklaunchError {
@@ -79,7 +79,7 @@ export class Draft {
   #putIntoBody(name: string, value: string | number): void {
     const parsed = this.request().parsedBody();
     if (parsed.kind === "form") {
-      const form = new URLSearchParams(new TextDecoder().decode(this.body));
+      const form = formFields(new TextDecoder().decode(this.body));
       form.set(pathOf(name)[0] ?? name, String(value));
       this.body = new TextEncoder().encode(form.toString());
       return;
