@@ -68,6 +68,8 @@ export class Listener {
   #begin(port: number): Deno.HttpServer<Deno.NetAddr> {
     const server = this.#serve(port, this.#tls);
     server.finished.catch((error) => {
+      // Another one listens in place of one that was ending already.
+      if (server !== this.#server) return;
       logFailure(error);
       return this.#beginAgain(RETRY_MS);
     });

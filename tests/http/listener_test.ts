@@ -83,3 +83,20 @@ Deno.test("a listener that is shut does not listen again", async () => {
   assertEquals(begun, 1);
   assertEquals(await answerAt(port), undefined);
 });
+
+Deno.test("a server that fails while it ends after a renewal has no other one listen again", async () => {
+  const first = endingServer(0);
+  let begun = 0;
+  const listener = new Listener((port) => {
+    begun++;
+    return port === 0 ? first.server : serve(port);
+  }, { port: 0 });
+  await listener.renew({ cert: "", key: "" });
+  const before = begun;
+  await first.end();
+  // Longer than until the next try.
+  await new Promise((resolve) => setTimeout(resolve, 1_200));
+  assertEquals(begun, before);
+  assertEquals(await answerAt(listener.port), "here");
+  await listener.shutdown();
+});
