@@ -46,7 +46,8 @@ export class GitFixture {
   /** Runs git in the repository and answers what it printed. */
   async git(...args: string[]): Promise<string> {
     const { success, stdout, stderr } = await new Deno.Command("git", {
-      args,
+      // What git does on the side would go on in the folder while that is being removed.
+      args: ["-c", "gc.auto=0", "-c", "maintenance.auto=false", ...args],
       cwd: this.path,
       env: IDENTITY,
       stdout: "piped",
