@@ -16,7 +16,7 @@ import {
 import { concatLists } from "./cel_concat.ts";
 import { corrected } from "./cel_corrections.ts";
 import { equalityFunctions } from "./cel_equality.ts";
-import { matches } from "./cel_match.ts";
+import { matches } from "./cel_pattern.ts";
 import { make, tick } from "./cel_meter.ts";
 import { roundFunctions } from "./cel_rounds.ts";
 import { contains, countCodePoints, precedes } from "./cel_search.ts";

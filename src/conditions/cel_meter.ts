@@ -8,6 +8,8 @@ import type { Clock } from "../clock.ts";
 const EVALUATION_MS_MAX = 1000;
 /** A body of the default limit fits twice; what lists take is counted in characters, too. */
 const MADE_CHARACTERS_MAX = 32 * 1024 * 1024;
+/** A second at worst: one takes some ten nanoseconds. */
+const SEARCH_STEPS_MAX = 100_000_000;
 
 /** What several evaluations share their time for. */
 export interface TimeShare {
@@ -59,6 +61,16 @@ export class Meter {
     }
     this.tick();
   }
+
+  /** Looks at how large a search is that could not be stopped, and throws when it is too large. */
+  search(parts: number, characters: number): void {
+    if (parts * characters > SEARCH_STEPS_MAX) {
+      this.#ended ??= new Error(
+        `a pattern of ${parts} parts would be looked for in ${characters} characters`,
+      );
+    }
+    this.tick();
+  }
 }
 
 /** Measures an evaluation that shares its time with all others for the same object. */
@@ -97,4 +109,9 @@ export function tick(): void {
 /** Counts what the evaluation that is running is about to make. */
 export function make(characters: number): void {
   running?.make(characters);
+}
+
+/** Throws when the evaluation that is running must not look for a pattern in so much text. */
+export function search(parts: number, characters: number): void {
+  running?.search(parts, characters);
 }

@@ -6,8 +6,7 @@ import { assert, assertEquals, assertInstanceOf, assertLess } from "@std/assert"
 import fc from "fast-check";
 import type { Clock } from "../../src/clock.ts";
 import { compile, ExpressionError } from "../../src/conditions/cel.ts";
-import { parsePattern } from "../../src/conditions/cel_pattern.ts";
-import { PatternError } from "../../src/conditions/cel_pattern_program.ts";
+import { parsePattern, PatternError } from "../../src/conditions/cel_pattern.ts";
 import { filterVariables } from "../../src/conditions/cel_values.ts";
 import { payloadFilter } from "../../src/conditions/payload_filter.ts";
 import { anyText, mutated, pieces } from "../arbitraries.ts";

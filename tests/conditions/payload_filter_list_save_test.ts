@@ -107,7 +107,7 @@ const notSaved: { name: string; settings: List; problems: string[] }[] = [
   {
     name: "a pattern that is none",
     settings: { not: { all: [clause("body.a", "matches", "(")] } },
-    problems: ["/not/all/0/value: Invalid pattern: missing closing )"],
+    problems: ["/not/all/0/value: Invalid pattern: missing closing ): `(`"],
   },
   {
     name: "what exists compared",
