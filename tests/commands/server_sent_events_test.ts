@@ -34,7 +34,7 @@ Deno.test("events are read as the standard says", async (t) => {
       "",
     ]],
     ["types", "event: add\ndata: 73\n\ndata: 1\n\n", ["add", "73", ""], ["message", "1", ""]],
-    ["without data there is no event", "event: add\nid: 7\n\ndata: 1\n\n", ["message", "1", "7"]],
+    ["without data there is no event", "event: add\nid: 7\n\ndata: 1\n\n", ["message", "1", ""]],
     ["every line break", "data: a\r\ndata: b\r\rdata: c\r\n\r\n", ["message", "a\nb", ""], [
       "message",
       "c",
