@@ -71,6 +71,7 @@ export async function openParts(
   const metrics = new Metrics();
   const store = await openStore(settings.data, {
     events: { onCommit: (changes, duration_ms) => metrics.commit(changes, duration_ms) },
+    ...(settings.kv === undefined ? {} : { remote: { url: settings.kv } }),
   });
   try {
     const secrets = await openSecretBox(settings.data, settings.secretKey);
@@ -120,7 +121,8 @@ export async function openParts(
         logFailures(triggerLog, run);
       },
     });
-    const space = new Space(settings.data, { file: join(settings.data, DATABASE_FILE) });
+    const file = settings.kv === undefined ? join(settings.data, DATABASE_FILE) : undefined;
+    const space = new Space(settings.data, file === undefined ? {} : { file });
     const acceptor = new Acceptor({
       store,
       clock,

@@ -41,6 +41,8 @@ export interface ServiceSettings {
   adminToken?: string;
   /** `HOOKLAUNCH_SECRET_KEY`. */
   secretKey?: string;
+  /** The URL of the remote Deno KV that is the database; without it, it is a file in the data folder. */
+  kv?: string;
 }
 
 /** What a service takes from its surroundings. */
@@ -55,7 +57,7 @@ export interface Surroundings {
  * @throws {InvalidInputError} when a setting is not what it must be
  */
 export function checkSettings(settings: ServiceSettings): void {
-  const { adminToken, host, dev, publicUrl, trustedProxies } = settings;
+  const { adminToken, host, dev, publicUrl, trustedProxies, kv, secretKey } = settings;
   const fail = (what: string, detail: string) => {
     throw new InvalidInputError(what, [{ pointer: "", detail }]);
   };
@@ -81,6 +83,20 @@ export function checkSettings(settings: ServiceSettings): void {
       "--public-url",
       "Expected a URL such as https://hooks.example.com, without a query, a fragment or a " +
         `password, found "${publicUrl}"`,
+    );
+  }
+  if (kv !== undefined && !isBaseUrl(kv)) {
+    fail(
+      "--kv",
+      "Expected the URL of a Deno KV such as https://kv.example.com, without a query, a fragment or a " +
+        "password (its token is DENO_KV_ACCESS_TOKEN), found another text",
+    );
+  }
+  if (kv !== undefined && secretKey === undefined) {
+    fail(
+      "HOOKLAUNCH_SECRET_KEY",
+      "Expected a key, as --kv is given: each machine that is to use the database needs the same one, " +
+        "found none; make one with: openssl rand -base64 32",
     );
   }
 }

@@ -24,6 +24,7 @@ export function defineSecretKey(command: Command): void {
   command.command("rotate")
     .description("Encrypt all stored secrets with a new key, while the service is stopped")
     .addOption(option("--data <folder>", "folder that holds everything").default("./data"))
+    .addOption(option("--kv <url>", "the remote Deno KV that is the database, if one is"))
     .action(rotate);
 }
 
@@ -31,10 +32,11 @@ export function defineSecretKey(command: Command): void {
  * Encrypts all stored secrets anew. It can be cut off at any moment and called again: until all is
  * done, the key before is kept and read.
  */
-async function rotate({ data }: { data: string }): Promise<void> {
+async function rotate({ data, kv }: { data: string; kv?: string }): Promise<void> {
   const variable = environment("HOOKLAUNCH_SECRET_KEY");
-  await expectDatabase(data);
-  await using store = await openStore(data);
+  if (kv === undefined) await expectDatabase(data);
+  const remote = kv === undefined ? {} : { remote: { url: kv, ownership: { standsBy: false } } };
+  await using store = await openStore(data, remote);
   if (variable === undefined) await addSecretKey(data);
   else if ((await readSecretKeys(data, variable)).length < 2) {
     throw new InvalidInputError("HOOKLAUNCH_SECRET_KEY", [{

@@ -20,6 +20,8 @@ const SWEEP_SCHEDULE = "* * * * *";
 
 /** How long the process may take to end by itself once everything is closed. */
 const EXIT_MS = 500;
+/** How long after its deadline a stop may take. A remote database that does not answer would hold it for ever. */
+const HANG_MS = 10_000;
 
 const log = getLogger(["hooklaunch"]);
 
@@ -75,7 +77,9 @@ export function defineServe(command: Command): void {
       option("--stop-timeout <seconds>", "how long work under way may take at a stop")
         .argParser(wholeNumber(0, 3_600)).default(8),
     )
-    .addOption(option("--kv <url>", "a remote Deno KV (not available in this version)"))
+    .addOption(
+      option("--kv <url>", "a remote Deno KV for the database (with DENO_KV_ACCESS_TOKEN)"),
+    )
     .option("--dev", "accept plain HTTP from this machine (env: HOOKLAUNCH_DEV=true)")
     .addOption(
       option("--log-format <format>", "text or json").argParser(choice("text", "json"))
@@ -89,13 +93,6 @@ export function defineServe(command: Command): void {
 }
 
 async function serve(options: ServeOptions): Promise<void> {
-  if (options.kv !== undefined) {
-    throw new InvalidInputError("--kv", [{
-      pointer: "",
-      detail: "Expected none: a remote Deno KV is not available in this version, " +
-        "the database is a file in the data folder",
-    }]);
-  }
   await setUpLogging({ format: options.logFormat, level: options.logLevel });
   const { config } = options;
   const tlsFiles = tlsFilesOf(options);
@@ -143,12 +140,15 @@ async function warnOfUnusableSecrets({ triggers }: Parts): Promise<void> {
   }
 }
 
-/** Runs a service with its periodic work until SIGTERM or SIGINT; a second one ends it at once. */
+/**
+ * Runs a service with its periodic work until SIGTERM or SIGINT, or until another process has its
+ * database. A second signal ends it at once.
+ */
 export async function runUntilStopped(service: Service, tlsFiles?: TlsFiles): Promise<void> {
   const periodic = new AbortController();
   startPeriodicWork(service, periodic.signal);
   if (tlsFiles !== undefined) startRenewing(tlsFiles, service, periodic.signal);
-  const { promise: stopped, resolve: stop } = Promise.withResolvers<Deno.Signal>();
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<string>();
   let asked = false;
   const onSignal = (signal: Deno.Signal) => {
     if (asked) Deno.exit(1);
@@ -159,12 +159,23 @@ export async function runUntilStopped(service: Service, tlsFiles?: TlsFiles): Pr
   const onInt = () => onSignal("SIGINT");
   Deno.addSignalListener("SIGTERM", onTerm);
   Deno.addSignalListener("SIGINT", onInt);
-  log.info("Stopping after {signal}", { signal: await stopped });
+  const { store: { lost }, settings: { stopTimeout_ms } } = service.parts;
+  lost.addEventListener("abort", () => stop("the loss of its database"), { once: true });
+  log.info("Stopping after {reason}", { reason: await stopped });
   periodic.abort();
-  await service.close();
+  Deno.unrefTimer(setTimeout(() => giveUp(stopTimeout_ms + HANG_MS), stopTimeout_ms + HANG_MS));
+  await service.close(lost.aborted ? 0 : stopTimeout_ms);
   log.info("Stopped");
+  // Whoever supervises the process is to start it again: it stands by then.
+  if (lost.aborted) Deno.exitCode = 1;
   Deno.removeSignalListener("SIGTERM", onTerm);
   Deno.removeSignalListener("SIGINT", onInt);
+}
+
+/** Ends the process as it is. What it leaves is taken over at the next start, as after a kill. */
+function giveUp(waited_ms: number): void {
+  log.error("Not stopped after {waited_ms} ms: the process ends as it is", { waited_ms });
+  Deno.exit(1);
 }
 
 function startPeriodicWork(service: Service, signal: AbortSignal): void {
@@ -202,6 +213,7 @@ function settingsOf(options: ServeOptions): ServiceSettings {
     stopTimeout_ms: options.stopTimeout * 1_000,
     ...(adminToken === undefined ? {} : { adminToken }),
     ...(secretKey === undefined ? {} : { secretKey }),
+    ...(options.kv === undefined ? {} : { kv: options.kv }),
   };
 }
 

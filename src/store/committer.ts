@@ -64,18 +64,27 @@ export interface CommitterEvents {
   onWrite?(key: Deno.KvKey): void;
 }
 
+/** What every commit checks, so that only one of several processes can store anything. */
+export interface Fence {
+  readonly check: Deno.AtomicCheck;
+  /** Told that a commit has failed the check. */
+  lose(): void;
+}
+
 /** Stores changes in batches, in the order in which they come. */
 export class Committer {
   readonly #kv: Deno.Kv;
   readonly #events: CommitterEvents;
+  readonly #fence: Fence | undefined;
   #waiting: Waiting[] = [];
   #running = false;
   #failures = 0;
   #idle: Promise<void> = Promise.resolve();
 
-  constructor(kv: Deno.Kv, events: CommitterEvents = {}) {
+  constructor(kv: Deno.Kv, events: CommitterEvents = {}, fence?: Fence) {
     this.#kv = kv;
     this.#events = events;
+    this.#fence = fence;
   }
 
   /** How many changes wait for a commit. */
@@ -239,8 +248,11 @@ export class Committer {
     }
     for (const write of shared.values()) this.#apply(operation, write);
     if (count + shared.size === 0) return;
-    const result = await operation.commit();
-    if (!result.ok) throw new Error("Cannot store: the commit was refused without a check");
+    if (this.#fence !== undefined) operation.check(this.#fence.check);
+    const { ok } = await operation.commit();
+    if (ok) return;
+    this.#fence?.lose();
+    throw new Error("another process has the database");
   }
 
   #apply(operation: Deno.AtomicOperation, { key, value }: Write): void {

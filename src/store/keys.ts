@@ -15,6 +15,10 @@ export const FORMAT_VERSION = 4;
 export const keys = {
   /** Number: {@linkcode FORMAT_VERSION}. */
   format: (): Deno.KvKey => ["meta", "format"],
+  /** `Owner`: the process that has a remote database. */
+  owner: (): Deno.KvKey => ["meta", "owner"],
+  /** Something new, as long as the owner is alive. */
+  ownerSign: (): Deno.KvKey => ["meta", "owner_sign"],
   /** `SecretBox.fingerprint` of the keys that no trigger was locked with when all were last looked at. */
   noneLocked: (): Deno.KvKey => ["meta", "none_locked"],
   /** `AdminToken`, by the SHA-256 of the token. */

@@ -8,10 +8,9 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { join } from "node:path";
 import { Committer, type Write } from "./committer.ts";
 import type { Execution } from "./executions.ts";
-import { DATABASE_FILE, holdOnlyExpiring } from "./database_file.ts";
+import { holdOnlyExpiring } from "./database_file.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import type { EngineSettings, Project } from "./projects.ts";
 import { readValue, scan } from "./reading.ts";
@@ -32,9 +31,9 @@ export interface Migration {
   /**
    * Changes all records that have the form of its format; answers how many.
    *
-   * @param folder the data folder
+   * @param file the database's; a remote one has none
    */
-  run(kv: Deno.Kv, folder: string): Promise<number>;
+  run(kv: Deno.Kv, file: string | undefined): Promise<number>;
 }
 
 /** All steps, in order. */
@@ -47,24 +46,26 @@ export const MIGRATIONS: readonly Migration[] = [
 
 /** Which database is brought up to date. */
 export interface MigrateOptions {
-  /** The data folder. */
-  folder: string;
+  /** The data folder, or the URL of a remote one. */
+  where: string;
+  /** Its file; a remote one has none. */
+  file: string | undefined;
   /** The format that it has. */
   from: number;
 }
 
 /** Brings a database, which must be this process's alone, up to the present format. */
-export async function migrate(kv: Deno.Kv, { folder, from }: MigrateOptions): Promise<void> {
+export async function migrate(kv: Deno.Kv, { where, file, from }: MigrateOptions): Promise<void> {
   if (from < FORMAT_VERSION) {
     log.warn(
-      "The data in {folder} is brought from format {from} to {to}. An earlier version of Hooklaunch " +
+      "The data in {where} is brought from format {from} to {to}. An earlier version of Hooklaunch " +
         "cannot read it any more then, only a backup that was made before",
-      { folder, from, to: FORMAT_VERSION },
+      { where, from, to: FORMAT_VERSION },
     );
   }
   for (const step of MIGRATIONS) {
     if (step.from < from) continue;
-    const records = await step.run(kv, folder);
+    const records = await step.run(kv, file);
     await kv.set(keys.format(), step.from + 1);
     log.info("Format {to}: {says}; {records} records changed", {
       to: step.from + 1,
@@ -98,8 +99,8 @@ async function nameEngines(kv: Deno.Kv): Promise<number> {
 }
 
 /** Format 3 had the keys of pending runs without their triggers, which listed them from the beginning. */
-async function to4(kv: Deno.Kv, folder: string): Promise<number> {
-  await holdOnlyExpiring(join(folder, DATABASE_FILE));
+async function to4(kv: Deno.Kv, file: string | undefined): Promise<number> {
+  if (file !== undefined) await holdOnlyExpiring(file);
   const committer = new Committer(kv);
   let moves: Promise<void>[] = [];
   let moved = 0;

@@ -1,5 +1,5 @@
 /**
- * The database of one data folder: one Deno KV file, opened by one process at a time.
+ * The database: a Deno KV file in the data folder, or a remote Deno KV. One process at a time has it.
  *
  * @module
  */
@@ -11,8 +11,10 @@ import { DATABASE_FILE, holdOnlyExpiring, makeDatabaseFile } from "./database_fi
 import { EndedRuns } from "./ended_runs.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import { migrate } from "./migrations.ts";
+import { Ownership, type OwnershipOptions } from "./ownership.ts";
 import { makePrivate } from "./private.ts";
 import { Reads } from "./reads.ts";
+import { within } from "../within.ts";
 
 export { DATABASE_FILE } from "./database_file.ts";
 
@@ -21,6 +23,10 @@ export const LOCK_FILE = "lock";
 /** A process that was killed may leave a child that holds the lock for the moment before its exec. */
 const LOCK_PATIENCE_MS = 1_000;
 const LOCK_RETRY_MS = 20;
+/** How long what is being written may take when the store is closed. */
+const DRAIN_MS = 5_000;
+/** Where Deno looks for the access token of a remote Deno KV. */
+const TOKEN_VARIABLE = "DENO_KV_ACCESS_TOKEN";
 
 /** An open database. Everything that is stored goes through the functions of this folder. */
 export interface Store extends AsyncDisposable {
@@ -29,6 +35,8 @@ export interface Store extends AsyncDisposable {
   /** Reads single values, those together that are asked for at the same time. */
   readonly reads: Reads;
   readonly endedRuns: EndedRuns;
+  /** Aborted once another process has taken the database, which only a remote one can be. */
+  readonly lost: AbortSignal;
   /** Whether the database answers. */
   probe(): Promise<boolean>;
   /** Waits for what is being written, then closes the database and frees the data folder. */
@@ -40,6 +48,14 @@ export interface OpenStoreOptions {
   events?: CommitterEvents;
   /** Whether what an earlier version has stored is left in its format, to be read only. */
   keepFormat?: boolean;
+  /** The remote Deno KV that the database is; without it, it is a file in the data folder. */
+  remote?: RemoteDatabase;
+}
+
+/** A remote Deno KV, over KV Connect. */
+export interface RemoteDatabase {
+  url: string;
+  ownership?: OwnershipOptions;
 }
 
 /**
@@ -48,28 +64,59 @@ export interface OpenStoreOptions {
  *
  * A second process on the same file would make commits fail with "database is locked" and would
  * count quotas on its own, so the folder is held by an exclusive lock, which the operating system
- * frees when the process ends in whatever way.
+ * frees when the process ends in whatever way. A remote database is waited for until no other process
+ * has it.
  *
- * @throws {ConflictError} when another process has the folder, or this version cannot read its format
+ * @throws {ConflictError} when another process has it and is not waited for, or this version cannot read its format
  * @throws {InvalidInputError} when it can be no data folder
  */
 export async function openStore(folder: string, options: OpenStoreOptions = {}): Promise<Store> {
   await Deno.mkdir(folder, { recursive: true, mode: 0o700 }).catch(unusable(folder));
-  const lock = await lockDataFolder(folder);
-  let kv: Deno.Kv | undefined;
-  try {
-    const path = join(folder, DATABASE_FILE);
-    // The folder may be one that others have something in. What else is in it is made for its owner alone.
-    for (const each of databaseFiles(folder)) await makePrivate(each);
-    await makeDatabaseFile(path).catch(unusable(folder));
-    kv = await Deno.openKv(path).catch(unusable(folder));
-    await prepareFormat(kv, folder, options.keepFormat ?? false);
-  } catch (error) {
-    kv?.close();
-    lock.close();
-    throw error;
+  const { remote, events, keepFormat = false } = options;
+  await using opened = new AsyncDisposableStack();
+  let kv: Deno.Kv;
+  let ownership: Ownership | undefined;
+  if (remote === undefined) {
+    opened.use(await lockDataFolder(folder));
+    kv = opened.use(await openFile(folder));
+  } else {
+    kv = opened.use(await openRemote(remote.url));
+    ownership = await Ownership.take(kv, remote.ownership);
+    opened.defer(() => ownership?.release());
+    opened.use(await lockDataFolder(folder));
   }
-  return new OpenStore(kv, options.events, () => lock.close());
+  const where = remote?.url ?? folder;
+  const file = remote === undefined ? join(folder, DATABASE_FILE) : undefined;
+  await prepareFormat(kv, { where, file, keepFormat });
+  return new OpenStore(kv, { events, ownership, opened: opened.move() });
+}
+
+async function openFile(folder: string): Promise<Deno.Kv> {
+  const path = join(folder, DATABASE_FILE);
+  // The folder may be one that others have something in. What else is in it is made for its owner alone.
+  for (const each of databaseFiles(folder)) await makePrivate(each);
+  await makeDatabaseFile(path).catch(unusable(folder));
+  return await Deno.openKv(path).catch(unusable(folder));
+}
+
+async function openRemote(url: string): Promise<Deno.Kv> {
+  if (!Deno.env.get(TOKEN_VARIABLE)) {
+    const detail = "Expected the access token of the Deno KV that --kv names, found none";
+    throw new InvalidInputError(TOKEN_VARIABLE, [{ pointer: "", detail }]);
+  }
+  return await Deno.openKv(url).catch((error) => {
+    throw new InvalidInputError("--kv", [{
+      pointer: "",
+      detail: `Expected the URL of a Deno KV that answers, found ${url}: ${messageOf(error)}`,
+    }]);
+  });
+}
+
+interface OpenStoreParts {
+  events: CommitterEvents | undefined;
+  ownership: Ownership | undefined;
+  /** What is to be closed with the store. */
+  opened: AsyncDisposableStack;
 }
 
 class OpenStore implements Store {
@@ -77,16 +124,18 @@ class OpenStore implements Store {
   readonly endedRuns = new EndedRuns();
   readonly committer: Committer;
 
-  constructor(
-    readonly kv: Deno.Kv,
-    events: CommitterEvents | undefined,
-    private readonly release: () => void,
-  ) {
+  readonly lost: AbortSignal;
+  readonly #isRemote: boolean;
+  readonly #opened: AsyncDisposableStack;
+
+  constructor(readonly kv: Deno.Kv, { events, ownership, opened }: OpenStoreParts) {
     this.reads = new Reads(kv);
-    this.committer = new Committer(kv, {
-      ...events,
-      onWrite: (key) => this.endedRuns.written(key),
-    });
+    const onWrite = (key: Deno.KvKey) => this.endedRuns.written(key);
+    this.committer = new Committer(kv, { ...events, onWrite }, ownership);
+    this.#isRemote = ownership !== undefined;
+    this.lost = ownership?.lost ?? new AbortController().signal;
+    this.#opened = opened;
+    ownership?.showAlive(this.committer);
   }
 
   async probe(): Promise<boolean> {
@@ -94,9 +143,10 @@ class OpenStore implements Store {
   }
 
   async close(): Promise<void> {
-    await this.committer.drain();
-    this.kv.close();
-    this.release();
+    const drained = this.committer.drain();
+    // A remote database may not answer, and is asked again for ever.
+    await (this.#isRemote ? within(DRAIN_MS, drained) : drained);
+    await this.#opened.disposeAsync();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -149,19 +199,22 @@ function unusable(folder: string): (error: unknown) => never {
   };
 }
 
-async function prepareFormat(kv: Deno.Kv, folder: string, keepFormat: boolean): Promise<void> {
+async function prepareFormat(
+  kv: Deno.Kv,
+  { where, file, keepFormat }: { where: string; file: string | undefined; keepFormat: boolean },
+): Promise<void> {
   const { value } = await kv.get<number>(keys.format());
   if (value === null) {
-    await holdOnlyExpiring(join(folder, DATABASE_FILE));
+    if (file !== undefined) await holdOnlyExpiring(file);
     await kv.set(keys.format(), FORMAT_VERSION);
   } else if (!Number.isInteger(value) || value < 1 || value > FORMAT_VERSION) {
     const hint = value > FORMAT_VERSION ? "; a newer version of Hooklaunch has written it" : "";
     throw new ConflictError(
-      `Cannot open the data folder ${folder}: its format is ${value}, ` +
+      `Cannot open the data in ${where}: its format is ${value}, ` +
         `and this version reads format ${FORMAT_VERSION}${hint}`,
     );
   } else if (!keepFormat) {
-    await migrate(kv, { folder, from: value });
+    await migrate(kv, { where, file, from: value });
   }
 }
 

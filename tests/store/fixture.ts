@@ -69,6 +69,7 @@ export async function storeInMemory(
   };
   return {
     kv,
+    lost: new AbortController().signal,
     committer,
     reads: new Reads(kv),
     endedRuns,

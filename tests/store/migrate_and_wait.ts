@@ -11,9 +11,10 @@ import { watchedKv } from "./fixture.ts";
 
 const [folder = "", commits = "0"] = Deno.args;
 let left = Number(commits);
-const kv = watchedKv(await Deno.openKv(join(folder, DATABASE_FILE)), (_commit, store) => {
+const file = join(folder, DATABASE_FILE);
+const kv = watchedKv(await Deno.openKv(file), (_commit, store) => {
   if (left-- > 0) return store();
   console.log("waiting");
   return new Promise(() => setInterval(() => {}, 1_000));
 });
-await migrate(kv, { folder, from: 1 });
+await migrate(kv, { where: folder, file, from: 1 });

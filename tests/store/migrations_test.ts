@@ -228,7 +228,7 @@ Deno.test("a migration that is cut off at any commit is gone on with at the next
     });
     assertEquals((await inner.get(keys.format())).value, 1);
     try {
-      await migrate(kv, { folder: folder.path, from: 1 });
+      await migrate(kv, { where: folder.path, file: path, from: 1 });
       seen = cuts;
       break;
     } catch (error) {

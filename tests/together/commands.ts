@@ -8,6 +8,7 @@ import "../commands/apply_test.ts";
 import "../commands/demo_test.ts";
 import "../commands/pipeline_test.ts";
 import "../commands/project_test.ts";
+import "../commands/remote_kv_test.ts";
 import "../commands/restore_test.ts";
 import "../commands/run_test.ts";
 import "../commands/secret_key_test.ts";

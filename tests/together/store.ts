@@ -15,6 +15,7 @@ import "../store/committer_test.ts";
 import "../store/executions_test.ts";
 import "../store/in_parts_test.ts";
 import "../store/migrations_test.ts";
+import "../store/ownership_test.ts";
 import "../store/payloads_test.ts";
 import "../store/private_test.ts";
 import "../store/projects_test.ts";

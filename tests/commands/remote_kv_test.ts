@@ -1,0 +1,143 @@
+/** `serve --kv`: the database is a remote Deno KV, which several machines have in turn. */
+import { assertEquals, assertMatch } from "@std/assert";
+import { eventually, temporaryFolder } from "../surroundings.ts";
+import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
+import { hooklaunch, run } from "./process.ts";
+
+const TOKEN = "an-operators-token-for-tests";
+const ID = "01900000-0000-7000-8000-000000000001";
+const ENV = {
+  HOOKLAUNCH_ADMIN_TOKEN: TOKEN,
+  HOOKLAUNCH_SECRET_KEY: "00".repeat(32),
+  [KV_TOKEN.name]: KV_TOKEN.value,
+};
+const QUOTA = 8;
+/** A machine that says nothing for a quarter of a minute is gone. */
+const GONE_MS_MAX = 40_000;
+
+/** A project and a trigger with a quota, and how to serve them from a machine of their own. */
+async function setUp() {
+  const folder = await temporaryFolder();
+  await Deno.mkdir(`${folder.path}/p`);
+  await Deno.writeTextFile(
+    `${folder.path}/p/valohai.yaml`,
+    "- step: { name: s, image: i, command: 'true' }\n",
+  );
+  const trigger = {
+    id: ID,
+    name: "t",
+    project: "p",
+    conditions: [{ type: "rate_limit", period: 3_600, quota: QUOTA }],
+    actions: [{ type: "run_execution", step: "s" }],
+    response: { type: "json", json: { run_id: "{run_id}" } },
+  };
+  const config = `${folder.path}/hooklaunch.yaml`;
+  await Deno.writeTextFile(
+    config,
+    JSON.stringify({ projects: [{ name: "p", directory: "./p" }], triggers: [trigger] }),
+  );
+  const machine = (name: string, kv: string, ...more: string[]) => {
+    const at = ["--port", "0", "--data", `${folder.path}/${name}`, "--config", config, "--dev"];
+    return hooklaunch(["serve", "--kv", kv, ...at, ...more], ENV);
+  };
+  return { folder, machine };
+}
+
+const REACHED = /reached as (http:\/\/127\.0\.0\.1:\d+)/;
+
+async function launch(url: string): Promise<string | undefined> {
+  const answer = await fetch(`${url}/api/v0/launch/${ID}/`, { method: "POST", body: "{}" });
+  const text = await answer.text();
+  return answer.status === 200 ? JSON.parse(text).run_id : undefined;
+}
+
+Deno.test("serve --kv: another machine goes on where one has stopped, and that one stores nothing more", async () => {
+  await using remote = new RemoteKv();
+  const { folder, machine } = await setUp();
+  await using _folder = folder;
+  await using first = machine("first", remote.way().url);
+  const [, firstUrl = ""] = await first.expect(REACHED);
+  await using second = machine("second", remote.way().url);
+  await second.expect(/Standing by/);
+  const accepted = await Promise.all(Array.from({ length: 5 }, () => launch(firstUrl)));
+  first.child.kill("SIGSTOP");
+  const [, url = ""] = await second.expect(REACHED, GONE_MS_MAX);
+  for (let i = 5; i < QUOTA; i++) accepted.push(await launch(url));
+  assertEquals(new Set(accepted).size, QUOTA, "all are accepted, as runs of their own");
+  assertEquals(await launch(url), undefined, "the quota counts what both have accepted");
+  for (const id of accepted) {
+    await eventually(async () => {
+      const headers = { authorization: `Bearer ${TOKEN}` };
+      const run = await (await fetch(`${url}/api/v0/runs/${id}/`, { headers })).json();
+      return run.status === "completed" ? run : undefined;
+    }, { what: `the end of run ${id}` });
+  }
+  const rotated = () => {
+    const keys = { HOOKLAUNCH_SECRET_KEY: `${"11".repeat(32)},${ENV.HOOKLAUNCH_SECRET_KEY}` };
+    const args = ["--kv", remote.way().url, "--data", `${folder.path}/rotating`];
+    return run(["secret-key", "rotate", ...args], { ...ENV, ...keys });
+  };
+  const busy = await rotated();
+  assertMatch(busy.printed, /another Hooklaunch process is using it/);
+  assertEquals(busy.code, 1);
+  first.child.kill("SIGCONT");
+  assertEquals((await first.end()).code, 1, first.printed());
+  assertMatch(first.printed(), /Another process has taken the database over/);
+  second.child.kill("SIGTERM");
+  assertEquals((await second.end()).code, 0, second.printed());
+  const free = await rotated();
+  assertMatch(free.printed, /Encrypted the secrets of 1 triggers/);
+  assertEquals(free.code, 0);
+});
+
+Deno.test("serve --kv: it is stopped though its database does not answer", async () => {
+  await using remote = new RemoteKv();
+  const { folder, machine } = await setUp();
+  await using _folder = folder;
+  const way = remote.way();
+  await using service = machine("only", way.url, "--stop-timeout", "0");
+  const [, url = ""] = await service.expect(REACHED);
+  way.isClosed = true;
+  const waiting = launch(url).catch(() => "cut off");
+  await eventually(async () => {
+    const { status, body } = await fetch(`${url}/readyz`);
+    await body?.cancel();
+    return status === 503 ? true : undefined;
+  }, { what: "that it is not ready" });
+  service.child.kill("SIGTERM");
+  assertEquals((await service.end()).code, 1);
+  assertEquals(await waiting, "cut off", "nobody was told that a launch is stored");
+});
+
+Deno.test("serve --kv: what it needs beside the URL", async (t) => {
+  await using folder = await temporaryFolder();
+  const data = ["--data", `${folder.path}/data`];
+  const cases: [name: string, url: string, env: Record<string, string>, says: RegExp][] = [
+    [
+      "a key",
+      "https://kv.example.com",
+      { HOOKLAUNCH_SECRET_KEY: "" },
+      /SECRET_KEY.*Expected a key/,
+    ],
+    ["a URL", "kv.example.com", {}, /--kv: .*Expected the URL of a Deno KV/],
+    ["no password", "https://a:secret@kv.example.com", {}, /--kv: .*without a query/],
+    [
+      "a token",
+      "http://127.0.0.1:1",
+      { [KV_TOKEN.name]: "" },
+      /DENO_KV_ACCESS_TOKEN: .*found none/,
+    ],
+    ["one that answers", "http://127.0.0.1:1", {}, /--kv: .*Deno KV that answers.*refused/],
+  ];
+  for (const [name, url, env, says] of cases) {
+    await t.step(name, async () => {
+      const { code, printed } = await run(["serve", "--kv", url, ...data], { ...ENV, ...env });
+      assertMatch(printed, says);
+      assertEquals([code, printed.includes("secret@"), printed.includes("    at ")], [
+        1,
+        false,
+        false,
+      ]);
+    });
+  }
+});

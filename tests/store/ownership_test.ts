@@ -1,0 +1,76 @@
+/** A remote database: one process at a time has it, the next one goes on where it stopped. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { UnavailableError } from "../../src/errors.ts";
+import { openStore, type Store } from "../../src/store/store.ts";
+import { temporaryFolder } from "../surroundings.ts";
+import { KV_TOKEN, RemoteKv } from "./kv_connect.ts";
+
+Deno.env.set(KV_TOKEN.name, KV_TOKEN.value);
+
+const times = { look_ms: 10, sign_ms: 20, gone_ms: 300 };
+
+/** Opens the database; each caller stands for a process of its own, with a data folder of its own. */
+async function open(url: string): Promise<{ store: Store; close(): Promise<void> }> {
+  const folder = await temporaryFolder();
+  try {
+    const store = await openStore(folder.path, { remote: { url, ownership: times } });
+    const close = async () => {
+      await store.close();
+      await folder[Symbol.asyncDispose]();
+    };
+    return { store, close };
+  } catch (error) {
+    await folder[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+const stored = async ({ kv }: Store) => (await kv.get(["test"])).value;
+
+Deno.test("remote database: who stands by has it as soon as it is given back, with all that was stored", async () => {
+  await using remote = new RemoteKv();
+  const first = await open(remote.way().url);
+  let isOpen = false;
+  const opening = open(remote.way().url).finally(() => isOpen = true);
+  await first.store.committer.write([{ key: ["test"], value: "of the first" }]);
+  // Longer than it takes to be taken for gone.
+  await new Promise((resolve) => setTimeout(resolve, 2 * times.gone_ms));
+  assertEquals([isOpen, first.store.lost.aborted], [false, false]);
+  await first.close();
+  const second = await opening;
+  assertEquals(await stored(second.store), "of the first");
+  assert(await second.store.probe());
+  await second.close();
+});
+
+Deno.test("remote database: a process that was taken to be gone stores nothing any more", async () => {
+  await using remote = new RemoteKv();
+  const way = remote.way();
+  const first = await open(way.url);
+  way.isClosed = true;
+  const late = first.store.committer.write([{ key: ["test"], value: "of the first" }]);
+  const refused = assertRejects(() => late, UnavailableError, "another process has the database");
+  const second = await open(remote.way().url);
+  await second.store.committer.write([{ key: ["test"], value: "of the second" }]);
+  way.isClosed = false;
+  await refused;
+  assert(first.store.lost.aborted);
+  await first.close();
+  assertEquals(await stored(second.store), "of the second");
+  // What the first one gave back was not its own any more.
+  await second.store.committer.write([{ key: ["test"], value: "of the second still" }]);
+  await second.close();
+});
+
+Deno.test("remote database: of many that wait, one at a time has it", async () => {
+  await using remote = new RemoteKv();
+  let having = 0;
+  const turns = Array.from({ length: 5 }, async (_, turn) => {
+    const { store, close } = await open(remote.way().url);
+    assertEquals(++having, 1);
+    await store.committer.write([{ key: ["turn", turn], value: true }]);
+    having--;
+    await close();
+  });
+  await Promise.all(turns);
+});
