@@ -11,8 +11,8 @@ import { getLogger } from "@logtape/logtape";
 import { nextTick } from "node:process";
 import { messageOf, UnavailableError } from "../errors.ts";
 
-/** Limits of one atomic operation of Deno KV, with some room left below each. */
-const MUTATIONS_MAX = 1_000;
+/** Limits of one atomic operation of Deno KV, with some room left below each; one mutation is the fence's. */
+const MUTATIONS_MAX = 999;
 const BYTES_MAX = 780 * 1024;
 const KEY_BYTES_MAX = 76 * 1024;
 /** How many writes go together that need not. */
@@ -64,11 +64,12 @@ export interface CommitterEvents {
   onWrite?(key: Deno.KvKey): void;
 }
 
-/** What every commit checks, so that only one of several processes can store anything. */
+/** Keeps all but one of several processes from storing anything. */
 export interface Fence {
-  readonly check: Deno.AtomicCheck;
-  /** Told that a commit has failed the check. */
-  lose(): void;
+  /** Adds what a commit checks, and what it leaves for the next one to check. */
+  guard(operation: Deno.AtomicOperation): void;
+  /** Whether the commit that was guarded last is stored. */
+  isStored(result: Deno.KvCommitResult | Deno.KvCommitError): Promise<boolean>;
 }
 
 /** Stores changes in batches, in the order in which they come. */
@@ -156,7 +157,7 @@ export class Committer {
     let keyBytes = 0;
     let taken = 0;
     for (const waiting of this.#waiting) {
-      if (mutations >= MUTATIONS_MAX - 16 || bytes >= BYTES_MAX - 64 * 1024) break;
+      if (mutations >= MUTATIONS_MAX - 15 || bytes >= BYTES_MAX - 64 * 1024) break;
       if (keyBytes >= KEY_BYTES_MAX - 4 * 1024) break;
       let list: readonly Write[];
       try {
@@ -248,11 +249,10 @@ export class Committer {
     }
     for (const write of shared.values()) this.#apply(operation, write);
     if (count + shared.size === 0) return;
-    if (this.#fence !== undefined) operation.check(this.#fence.check);
-    const { ok } = await operation.commit();
-    if (ok) return;
-    this.#fence?.lose();
-    throw new Error("another process has the database");
+    this.#fence?.guard(operation);
+    const result = await operation.commit();
+    const isStored = await this.#fence?.isStored(result) ?? result.ok;
+    if (!isStored) throw new Error("another process has the database");
   }
 
   #apply(operation: Deno.AtomicOperation, { key, value }: Write): void {

@@ -17,7 +17,7 @@ export const keys = {
   format: (): Deno.KvKey => ["meta", "format"],
   /** `Owner`: the process that has a remote database. */
   owner: (): Deno.KvKey => ["meta", "owner"],
-  /** Something new, as long as the owner is alive. */
+  /** Nothing that is read: it is written where a commit is to show that the owner is alive. */
   ownerSign: (): Deno.KvKey => ["meta", "owner_sign"],
   /** `SecretBox.fingerprint` of the keys that no trigger was locked with when all were last looked at. */
   noneLocked: (): Deno.KvKey => ["meta", "none_locked"],

@@ -2,10 +2,11 @@
  * Whose a remote database is. Quotas, deliveries and what is pending are decided in the memory of one
  * process, so one at a time has the database, and others stand by until it is gone.
  *
- * Each commit checks that the database is still its writer's, as with a fencing token (M. Kleppmann,
- * "How to do distributed locking", 2016): a process that was taken to be gone and is not stores nothing
- * any more. That it is gone is told by its signs of life as they are seen, whatever the clocks of two
- * machines say.
+ * Each commit checks that its writer's last one is still the last there is, and counts itself. So a
+ * process that was taken to be gone and is not stores nothing any more, as with a fencing token (M.
+ * Kleppmann, "How to do distributed locking", 2016); and a commit that Deno sends again, because the
+ * answer was lost, is neither stored twice nor taken for one that failed. That a process is gone is told
+ * by its commits as they are seen, whatever the clocks of two machines say.
  *
  * @module
  */
@@ -13,12 +14,12 @@ import { getLogger } from "@logtape/logtape";
 import { ConflictError } from "../errors.ts";
 import { pause } from "../pause.ts";
 import { within } from "../within.ts";
-import type { Committer } from "./committer.ts";
+import type { Committer, Fence } from "./committer.ts";
 import { keys } from "./keys.ts";
 
 const LOOK_MS = 1_000;
 const SIGN_MS = 3_000;
-/** How long no sign of life is seen of a process that is gone. */
+/** How long no commit is seen of a process that is gone. */
 const GONE_MS = 15_000;
 /** How long giving the database back may take: a database that does not answer is asked for ever. */
 const RELEASE_MS = 1_000;
@@ -39,20 +40,31 @@ interface Owner {
   process: string;
   /** By its own clock, for those who read logs. */
   since: string;
+  /** How many times it has committed. */
+  commits: number;
 }
 
 /** The right to write to a remote database, as long as nobody else has taken it. */
-export class Ownership {
-  /** What each commit checks. */
-  readonly check: Deno.AtomicCheck;
+export class Ownership implements Fence {
   readonly #kv: Deno.Kv;
   readonly #sign_ms: number;
   readonly #lost = new AbortController();
+  #owner: Owner;
+  /** Of the owner's record, which each commit changes. */
+  #versionstamp: string | null;
   #signs: ReturnType<typeof setInterval> | undefined;
 
-  private constructor(kv: Deno.Kv, check: Deno.AtomicCheck, sign_ms: number) {
+  private constructor(
+    kv: Deno.Kv,
+    { owner, versionstamp, sign_ms }: {
+      owner: Owner;
+      versionstamp: string | null;
+      sign_ms: number;
+    },
+  ) {
     this.#kv = kv;
-    this.check = check;
+    this.#owner = owner;
+    this.#versionstamp = versionstamp;
     this.#sign_ms = sign_ms;
   }
 
@@ -64,32 +76,30 @@ export class Ownership {
   static async take(kv: Deno.Kv, options: OwnershipOptions = {}): Promise<Ownership> {
     const { standsBy = true, look_ms = LOOK_MS, sign_ms = SIGN_MS, gone_ms = GONE_MS } = options;
     const process = crypto.randomUUID();
-    let seen: string | undefined;
+    let seen: string | null | undefined;
     let seenAt_ms = 0;
     for (;;) {
-      const [owner, sign] = await kv.getMany<[Owner, unknown]>([keys.owner(), keys.ownerSign()]);
+      const owner = await kv.get<Owner>(keys.owner());
       const { value, versionstamp } = owner;
       if (value?.process === process) {
-        return new Ownership(kv, { key: keys.owner(), versionstamp }, sign_ms);
+        return new Ownership(kv, { owner: value, versionstamp, sign_ms });
       }
-      if (value !== null && seen === undefined) {
-        log.info("Standing by: another process has the database since {since}", {
-          since: value.since,
-        });
-      }
-      const now = `${versionstamp} ${sign.versionstamp}`;
-      if (now !== seen) {
-        if (seen !== undefined && value !== null && !standsBy) {
+      if (versionstamp !== seen) {
+        if (value !== null && seen === undefined) {
+          log.info("Standing by: another process has the database since {since}", {
+            since: value.since,
+          });
+        } else if (value !== null && !standsBy) {
           throw new ConflictError(
             "Cannot open the database: another Hooklaunch process is using it. Stop that one first",
           );
         }
-        seen = now;
+        seen = versionstamp;
         seenAt_ms = performance.now();
       }
       if (value === null || performance.now() - seenAt_ms >= gone_ms) {
+        const self: Owner = { process, since: new Date().toISOString(), commits: 0 };
         // Who has it then is looked up: a commit that was sent twice may be told that it failed.
-        const self: Owner = { process, since: new Date().toISOString() };
         await kv.atomic().check(owner).set(keys.owner(), self).commit();
       } else await pause(look_ms);
     }
@@ -109,21 +119,41 @@ export class Ownership {
     }, this.#sign_ms);
   }
 
-  /** Notes that a commit has failed its check. */
-  lose(): void {
-    if (this.lost.aborted) return;
-    log.error("Another process has taken the database over: nothing can be stored any more");
-    this.#lost.abort();
+  guard(operation: Deno.AtomicOperation): void {
+    const { commits, ...self } = this.#owner;
+    this.#owner = { ...self, commits: commits + 1 };
+    operation.check({ key: keys.owner(), versionstamp: this.#versionstamp })
+      .set(keys.owner(), this.#owner);
   }
 
-  /** Lets another process take the database at once. */
+  async isStored(result: Deno.KvCommitResult | Deno.KvCommitError): Promise<boolean> {
+    if (result.ok) {
+      this.#versionstamp = result.versionstamp;
+      return true;
+    }
+    // It may have been stored, and been sent once more because the answer was lost.
+    const found = await this.#kv.get<Owner>(keys.owner());
+    const { process, commits } = this.#owner;
+    if (found.value?.process === process && found.value.commits === commits) {
+      this.#versionstamp = found.versionstamp;
+      return true;
+    }
+    if (!this.lost.aborted) {
+      log.error("Another process has taken the database over: nothing can be stored any more");
+      this.#lost.abort();
+    }
+    return false;
+  }
+
+  /** Lets another process take the database at once. Nothing may be under way. */
   async release(): Promise<void> {
     clearInterval(this.#signs);
-    const released = this.#kv.atomic().check(this.check).delete(this.check.key).commit();
+    const owner = { key: keys.owner(), versionstamp: this.#versionstamp };
+    const released = this.#kv.atomic().check(owner).delete(owner.key).commit();
     await within(
       RELEASE_MS,
       released.catch(() => {
-        // The database is closed, or does not answer: it is free when no sign of life is seen any more.
+        // The database does not answer: it is free when no commits are seen any more.
       }),
     );
   }

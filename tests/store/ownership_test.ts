@@ -74,3 +74,40 @@ Deno.test("remote database: of many that wait, one at a time has it", async () =
   });
   await Promise.all(turns);
 });
+
+Deno.test("remote database: a commit whose answer is lost is stored once, and does not come again later", async () => {
+  await using remote = new RemoteKv();
+  const way = remote.way();
+  const { store, close } = await open(way.url);
+  for (let value = 1; value <= 5; value++) {
+    way.answersLost = 1;
+    // It is sent again by Deno, since it was not answered.
+    await store.committer.write([{ key: ["test"], value }]);
+    assertEquals([await stored(store), way.answersLost], [value, 0]);
+  }
+  for (const late of way.lateWrites) await (await late()).body?.cancel();
+  assertEquals([await stored(store), way.lateWrites.length], [5, 5]);
+  await store.committer.write([{ key: ["test"], value: 6 }]);
+  assertEquals([await stored(store), store.lost.aborted], [6, false]);
+  await close();
+});
+
+Deno.test("remote database: it is taken though the answer to that is lost", async () => {
+  await using remote = new RemoteKv();
+  const way = remote.way();
+  way.answersLost = 1;
+  const { store, close } = await open(way.url);
+  await store.committer.write([{ key: ["test"], value: 1 }]);
+  assertEquals(await stored(store), 1);
+  await close();
+});
+
+Deno.test("remote database: a commit as large as one can be is taken with its fence", async () => {
+  await using remote = new RemoteKv();
+  const { store, close } = await open(remote.way().url);
+  const writes = Array.from({ length: 1_500 }, (_, n) => ({ key: ["large", n], value: n }));
+  await Promise.all(writes.map((write) => store.committer.write([write])));
+  const found = await Array.fromAsync(store.kv.list({ prefix: ["large"] }));
+  assertEquals(found.length, writes.length);
+  await close();
+});
