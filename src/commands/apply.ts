@@ -7,9 +7,8 @@ import type { Command } from "commander";
 import { apiTarget } from "./api_target.ts";
 import { applyConfig } from "../config/apply.ts";
 import { parseConfig } from "../config/document.ts";
-import { InvalidInputError, messageOf } from "../errors.ts";
-import { ApiClient } from "./api_client.ts";
-import { apiOptions, operatorToken } from "./options.ts";
+import { apiOptions, clientOf } from "./api_options.ts";
+import { readText } from "./options.ts";
 
 /** Defines the command. */
 export function defineApply(command: Command): void {
@@ -18,12 +17,9 @@ export function defineApply(command: Command): void {
 }
 
 async function apply(path: string, { url }: { url: string }): Promise<void> {
-  const text = await Deno.readTextFile(path).catch((error) => {
-    throw new InvalidInputError(path, [{ pointer: "", detail: messageOf(error) }]);
-  });
+  const text = await readText(path, "the configuration file");
   const document = parseConfig(text, path);
-  const api = new ApiClient({ url, token: operatorToken() });
-  for await (const applied of applyConfig(document, apiTarget(api))) {
+  for await (const applied of applyConfig(document, apiTarget(clientOf(url)))) {
     const { kind, name, outcome, launchUrl, warnings } = applied;
     console.log([`${kind} ${name}: ${outcome}`, launchUrl].filter(Boolean).join("  "));
     for (const { pointer, detail } of warnings) console.log(`  warning: ${pointer}: ${detail}`);

@@ -3,14 +3,15 @@
  *
  * @module
  */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { LogLine } from "../engines/engine.ts";
 import type { Execution } from "../store/executions.ts";
-import { ApiClient } from "./api_client.ts";
+import type { ApiClient } from "./api_client.ts";
 import { downloadOutputs } from "./download.ts";
 import { exitCodeOf, exitCodesHelp } from "./exit_code.ts";
 import { followLog } from "./follow.ts";
-import { apiOptions, choice, fullId, operatorToken, wholeNumber } from "./options.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
+import { fullId, wholeNumber } from "./options.ts";
 import { harmlessJson, printFields, printJson, printList } from "./table.ts";
 import { writeLines } from "./terminal.ts";
 
@@ -22,12 +23,7 @@ const EVENT_PREFIX = "hooklaunch: ";
 
 const STATUSES = ["created", "queued", "started", "stopping", "stopped", "error", "complete"];
 
-interface Options {
-  url: string;
-  json?: boolean;
-}
-
-interface ListOptions extends Options {
+interface ListOptions extends ApiOptions {
   project?: string;
   status?: string;
   pipeline?: string;
@@ -38,7 +34,7 @@ interface ListOptions extends Options {
 export function defineExecution(command: Command): void {
   apiOptions(command.command("list").description("List the executions, newest first"))
     .option("--project <name>", "only those of a project")
-    .option("--status <status>", `only those that are ${STATUSES.join(", ")}`, choice(...STATUSES))
+    .addOption(new Option("--status <status>", "only those of a status").choices(STATUSES))
     .option("--pipeline <id>", "only those of a pipeline", fullId)
     .option("--limit <number>", "how many at most", wholeNumber(1, LIST_LIMIT_MAX), LIST_LIMIT)
     .option("--json", "print JSON")
@@ -89,7 +85,7 @@ async function list({ url, json = false, limit, ...query }: ListOptions): Promis
   ], { json });
 }
 
-async function show(id: string, { url, json = false }: Options): Promise<void> {
+async function show(id: string, { url, json = false }: ApiOptions): Promise<void> {
   const execution = await read(clientOf(url), id);
   if (json) return printJson(execution);
   const { command, inputs, parameters, environment_variables, metadata, outputs, ...fields } =
@@ -130,7 +126,7 @@ async function show(id: string, { url, json = false }: Options): Promise<void> {
 
 async function showLog(
   id: string,
-  { url, json = false, follow = false }: Options & { follow?: boolean },
+  { url, json = false, follow = false }: ApiOptions & { follow?: boolean },
 ): Promise<void> {
   const api = clientOf(url);
   const print = json ? printAsJson : printLines;
@@ -190,7 +186,10 @@ async function printAsJson(lines: readonly LogLine[]): Promise<void> {
 
 async function showOutputs(
   id: string,
-  { url, json = false, download, force = false }: Options & { download?: string; force?: boolean },
+  { url, json = false, download, force = false }: ApiOptions & {
+    download?: string;
+    force?: boolean;
+  },
 ): Promise<void> {
   const api = clientOf(url);
   const { outputs } = await read(api, id);
@@ -206,7 +205,7 @@ async function showOutputs(
   ], { json });
 }
 
-async function stop(id: string, { url, json = false }: Options): Promise<void> {
+async function stop(id: string, { url, json = false }: ApiOptions): Promise<void> {
   const execution: Execution = await clientOf(url).request("POST", `executions/${id}/stop/`);
   if (json) printJson(execution);
   else console.log(`Execution ${id} is ${execution.status}`);
@@ -214,8 +213,4 @@ async function stop(id: string, { url, json = false }: Options): Promise<void> {
 
 function read(api: ApiClient, id: string): Promise<Execution> {
   return api.request("GET", `executions/${id}/`);
-}
-
-function clientOf(url: string): ApiClient {
-  return new ApiClient({ url, token: operatorToken() });
 }

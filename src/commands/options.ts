@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import process from "node:process";
-import { isBaseUrl } from "../base_url.ts";
 import { InvalidInputError, messageOf } from "../errors.ts";
 import { isId } from "../ids.ts";
 
@@ -45,14 +44,6 @@ export function byteSize(max: number): (text: string) => number {
   };
 }
 
-/** Reads one of several words. */
-export function choice(...words: readonly string[]): (text: string) => string {
-  return (text) => {
-    if (words.includes(text)) return text;
-    throw new InvalidArgumentError(`Expected one of ${words.join(", ")}.`);
-  };
-}
-
 /** Adds one more value to a list; the variable separates several with commas. */
 export function list(text: string, before: readonly string[] | undefined): string[] {
   return [...before ?? [], ...text.split(",").map((part) => part.trim()).filter(Boolean)];
@@ -61,35 +52,6 @@ export function list(text: string, before: readonly string[] | undefined): strin
 /** Reads an environment variable; empty counts as not set. */
 export function environment(name: string): string | undefined {
   return process.env[name] || undefined;
-}
-
-/** Adds the option that says how to reach a running service. */
-export function apiOptions(command: Command): Command {
-  return command.addOption(
-    option("--url <url>", "the service").argParser(serviceUrl).default("http://127.0.0.1:8000"),
-  );
-}
-
-function serviceUrl(text: string): string {
-  if (isBaseUrl(text)) return text;
-  throw new InvalidArgumentError(
-    `Expected a URL such as https://hooks.example.com, found "${text}".`,
-  );
-}
-
-/**
- * The operator's token. It comes by variable alone: a command line can be read by everybody on the
- * machine.
- *
- * @throws {InvalidInputError} when it is not set
- */
-export function operatorToken(): string {
-  const token = environment("HOOKLAUNCH_ADMIN_TOKEN");
-  if (token !== undefined) return token;
-  throw new InvalidInputError("the operator's token", [{
-    pointer: "",
-    detail: "Expected it in the variable HOOKLAUNCH_ADMIN_TOKEN, found nothing",
-  }]);
 }
 
 /**

@@ -3,13 +3,14 @@
  *
  * @module
  */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { pause } from "../pause.ts";
 import type { NodeState, Pipeline } from "../store/pipelines.ts";
 import { hasPipelineEnded } from "../store/pipelines.ts";
-import { ApiClient, isPassing } from "./api_client.ts";
+import { type ApiClient, isPassing } from "./api_client.ts";
 import { exitCodeOf, exitCodesHelp } from "./exit_code.ts";
-import { apiOptions, choice, fullId, operatorToken, wholeNumber } from "./options.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
+import { fullId, wholeNumber } from "./options.ts";
 import { harmless, printFields, printJson, printList } from "./table.ts";
 
 const LIST_LIMIT = 50;
@@ -20,12 +21,7 @@ const PATIENCE_MS = 60_000;
 
 const STATUSES = ["created", "started", "stopping", "stopped", "error", "complete"];
 
-interface Options {
-  url: string;
-  json?: boolean;
-}
-
-interface ListOptions extends Options {
+interface ListOptions extends ApiOptions {
   project?: string;
   status?: string;
   limit: number;
@@ -35,7 +31,7 @@ interface ListOptions extends Options {
 export function definePipeline(command: Command): void {
   apiOptions(command.command("list").description("List the pipelines, newest first"))
     .option("--project <name>", "only those of a project")
-    .option("--status <status>", `only those that are ${STATUSES.join(", ")}`, choice(...STATUSES))
+    .addOption(new Option("--status <status>", "only those of a status").choices(STATUSES))
     .option("--limit <number>", "how many at most", wholeNumber(1, LIST_LIMIT_MAX), LIST_LIMIT)
     .option("--json", "print JSON")
     .action(list);
@@ -76,7 +72,7 @@ async function list({ url, json = false, limit, project, status }: ListOptions):
 
 async function show(
   id: string,
-  { url, json = false, wait = false }: Options & { wait?: boolean },
+  { url, json = false, wait = false }: ApiOptions & { wait?: boolean },
 ): Promise<void> {
   const api = clientOf(url);
   let pipeline = await read(api, id);
@@ -87,13 +83,13 @@ async function show(
   print(pipeline, json);
 }
 
-async function stop(id: string, { url, json = false }: Options): Promise<void> {
+async function stop(id: string, { url, json = false }: ApiOptions): Promise<void> {
   print(await clientOf(url).request("POST", `pipelines/${id}/stop/`), json);
 }
 
 async function approve(
   id: string,
-  { url, json = false, node }: Options & { node?: string },
+  { url, json = false, node }: ApiOptions & { node?: string },
 ): Promise<void> {
   const body = node === undefined ? {} : { node };
   print(await clientOf(url).request("POST", `pipelines/${id}/approve/`, body), json);
@@ -156,8 +152,4 @@ function summary(nodes: readonly NodeState[]): string {
 
 function read(api: ApiClient, id: string): Promise<Pipeline> {
   return api.request("GET", `pipelines/${id}/`);
-}
-
-function clientOf(url: string): ApiClient {
-  return new ApiClient({ url, token: operatorToken() });
 }

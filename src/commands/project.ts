@@ -5,12 +5,13 @@
  * @module
  */
 import type { Command } from "commander";
-import { InvalidInputError, messageOf, type Problem } from "../errors.ts";
+import { InvalidInputError, type Problem } from "../errors.ts";
 import { readConfigFile } from "../projects/mod.ts";
 import type { Project } from "../store/projects.ts";
 import type { LocatedProblem } from "../yaml.ts";
-import { ApiClient, ApiError } from "./api_client.ts";
-import { apiOptions, operatorToken } from "./options.ts";
+import { type ApiClient, ApiError } from "./api_client.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
+import { readText } from "./options.ts";
 import { harmless, printFields, printJson, printList } from "./table.ts";
 
 const CONFIG_FILE = "valohai.yaml";
@@ -18,11 +19,6 @@ const CONFIG_FILE = "valohai.yaml";
 const FETCH_PATIENCE_MS = 15 * 60_000;
 /** A request that failed sooner was not one that the client stopped waiting for. */
 const REQUEST_MIN_MS = 20_000;
-
-interface Options {
-  url: string;
-  json?: boolean;
-}
 
 /** What was found in a project configuration file. */
 interface Check {
@@ -67,7 +63,7 @@ export function defineProject(command: Command): void {
     .action(check);
 }
 
-async function list({ url, json = false }: Options): Promise<void> {
+async function list({ url, json = false }: ApiOptions): Promise<void> {
   printList(await clientOf(url).list<Project>("projects/"), [
     ["name", ({ name }) => name],
     ["code", ({ repository, directory }) => repository ?? directory],
@@ -76,7 +72,7 @@ async function list({ url, json = false }: Options): Promise<void> {
   ], { json });
 }
 
-async function show(name: string, { url, json = false }: Options): Promise<void> {
+async function show(name: string, { url, json = false }: ApiOptions): Promise<void> {
   const project = await clientOf(url).request<Project>("GET", pathOf(name));
   if (json) return printJson(project);
   const { engine: { type, ...settings }, ...fields } = project;
@@ -87,7 +83,7 @@ async function show(name: string, { url, json = false }: Options): Promise<void>
   printFields({ ...fields, engine: type, ...Object.fromEntries(ofEngine) });
 }
 
-async function fetchRepository(name: string, { url, json = false }: Options): Promise<void> {
+async function fetchRepository(name: string, { url, json = false }: ApiOptions): Promise<void> {
   const fetched = await waitForFetch(clientOf(url), `${pathOf(name)}fetch/`);
   if (json) return printJson(fetched);
   const branches = Object.entries(fetched.branches);
@@ -114,10 +110,7 @@ async function waitForFetch(
 }
 
 async function check(file: string, { json = false }: { json?: boolean }): Promise<void> {
-  const text = await Deno.readTextFile(file).catch((error) => {
-    throw new InvalidInputError(file, [{ pointer: "", detail: messageOf(error) }]);
-  });
-  const checked = checkText(file, text);
+  const checked = checkText(file, await readText(file, "the project configuration file"));
   if (checked.errors.length > 0) Deno.exitCode = 1;
   if (json) return printJson(checked);
   for (const finding of checked.errors) console.log(lineOf(file, finding, ""));
@@ -173,8 +166,4 @@ function counted(count: number, noun: string): string {
 
 function pathOf(name: string): string {
   return `projects/${encodeURIComponent(name)}/`;
-}
-
-function clientOf(url: string): ApiClient {
-  return new ApiClient({ url, token: operatorToken() });
 }

@@ -6,19 +6,15 @@
 import type { Command } from "commander";
 import { ConflictError, messageOf } from "../errors.ts";
 import type { ActionOutcome, Run } from "../store/runs.ts";
-import { ApiClient, ApiError } from "./api_client.ts";
-import { apiOptions, fullId, operatorToken, wholeNumber } from "./options.ts";
+import { ApiError } from "./api_client.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
+import { fullId, wholeNumber } from "./options.ts";
 import { printFields, printJson, printList } from "./table.ts";
 import { writeAll, writeLines } from "./terminal.ts";
 import { findTrigger } from "./trigger.ts";
 
 const LIST_LIMIT = 50;
 const LIST_LIMIT_MAX = 10_000;
-
-interface Options {
-  url: string;
-  json?: boolean;
-}
 
 /** Defines the command. */
 export function defineRun(command: Command): void {
@@ -48,7 +44,7 @@ export function defineRun(command: Command): void {
 
 async function list(
   nameOrId: string,
-  { url, json = false, limit }: Options & { limit: number },
+  { url, json = false, limit }: ApiOptions & { limit: number },
 ): Promise<void> {
   const api = clientOf(url);
   const { id } = await findTrigger(api, nameOrId);
@@ -62,7 +58,7 @@ async function list(
   ], { json });
 }
 
-async function show(id: string, { url, json = false }: Options): Promise<void> {
+async function show(id: string, { url, json = false }: ApiOptions): Promise<void> {
   print(await clientOf(url).request("GET", `runs/${id}/`), json);
 }
 
@@ -100,7 +96,7 @@ async function writeFile(
   }
 }
 
-async function replay(id: string, { url, json = false }: Options): Promise<void> {
+async function replay(id: string, { url, json = false }: ApiOptions): Promise<void> {
   print(await clientOf(url).request("POST", `runs/${id}/replay/`), json);
 }
 
@@ -121,8 +117,4 @@ function describe({ action, created, error }: ActionOutcome): string {
     ? Object.entries(created ?? {}).map(([name, value]) => `${name} ${value}`).join(" ")
     : `failed: ${error}`;
   return said === "" ? action : `${action}: ${said}`;
-}
-
-function clientOf(url: string): ApiClient {
-  return new ApiClient({ url, token: operatorToken() });
 }

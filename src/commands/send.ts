@@ -7,8 +7,8 @@
 import type { Command } from "commander";
 import type { SignedResult, TestResult } from "../http/api/try_out.ts";
 import { InvalidInputError, messageOf } from "../errors.ts";
-import { ApiClient, unreachable } from "./api_client.ts";
-import { apiOptions, operatorToken } from "./options.ts";
+import { type ApiClient, unreachable } from "./api_client.ts";
+import { apiOptions, clientOf } from "./api_options.ts";
 import { findTrigger } from "./trigger.ts";
 import { typeByExtension } from "@std/media-types";
 
@@ -41,7 +41,7 @@ async function send(
   file: string | undefined,
   options: SendOptions,
 ): Promise<void> {
-  const api = new ApiClient({ url: options.url, token: operatorToken() });
+  const api = clientOf(options.url);
   const { id } = await findTrigger(api, nameOrId);
   const body_base64 = (await read(file)).toBase64();
   const headers = headersOf(file, options);

@@ -10,7 +10,7 @@ import type { Applied } from "../config/apply.ts";
 import { InvalidInputError } from "../errors.ts";
 import { type Parts, Service, type ServiceSettings } from "../service.ts";
 import { setUpLogging } from "./logging.ts";
-import { byteSize, choice, environment, list, option, readText, wholeNumber } from "./options.ts";
+import { byteSize, environment, list, option, readText, wholeNumber } from "./options.ts";
 import { TlsFiles } from "./tls_files.ts";
 
 const MIB = 1024 * 1024;
@@ -82,12 +82,12 @@ export function defineServe(command: Command): void {
     )
     .option("--dev", "accept plain HTTP from this machine (env: HOOKLAUNCH_DEV=true)")
     .addOption(
-      option("--log-format <format>", "text or json").argParser(choice("text", "json"))
+      option("--log-format <format>", "how log lines are written").choices(["text", "json"])
         .default(isTerminal ? "text" : "json"),
     )
     .addOption(
-      option("--log-level <level>", "debug, info, warning or error")
-        .argParser(choice("debug", "info", "warning", "error")).default("info"),
+      option("--log-level <level>", "the least that is logged")
+        .choices(["debug", "info", "warning", "error"]).default("info"),
     )
     .action(serve);
 }

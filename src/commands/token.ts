@@ -5,14 +5,8 @@
  */
 import type { Command } from "commander";
 import type { ListedToken } from "../store/tokens.ts";
-import { ApiClient } from "./api_client.ts";
-import { apiOptions, operatorToken } from "./options.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
 import { printJson, printList } from "./table.ts";
-
-interface Options {
-  url: string;
-  json?: boolean;
-}
 
 /** Defines the command. */
 export function defineToken(command: Command): void {
@@ -39,7 +33,7 @@ export function defineToken(command: Command): void {
     .action(revoke);
 }
 
-async function list({ url, json = false }: Options): Promise<void> {
+async function list({ url, json = false }: ApiOptions): Promise<void> {
   printList(await clientOf(url).list<ListedToken>("tokens/"), [
     ["id", ({ id }) => id],
     ["name", ({ name }) => name],
@@ -47,7 +41,7 @@ async function list({ url, json = false }: Options): Promise<void> {
   ], { json });
 }
 
-async function create(name: string, { url, json = false }: Options): Promise<void> {
+async function create(name: string, { url, json = false }: ApiOptions): Promise<void> {
   const made: ListedToken & { token: string } = await clientOf(url).request("POST", "tokens/", {
     name,
   });
@@ -57,11 +51,7 @@ async function create(name: string, { url, json = false }: Options): Promise<voi
   console.log(made.token);
 }
 
-async function revoke(id: string, { url }: Options): Promise<void> {
+async function revoke(id: string, { url }: ApiOptions): Promise<void> {
   await clientOf(url).request("DELETE", `tokens/${encodeURIComponent(id)}/`);
   console.log(`Token ${id} is revoked`);
-}
-
-function clientOf(url: string): ApiClient {
-  return new ApiClient({ url, token: operatorToken() });
 }

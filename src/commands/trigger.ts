@@ -7,19 +7,15 @@ import type { Command } from "commander";
 import { NotFoundError } from "../errors.ts";
 import type { TriggerLogEntry } from "../store/trigger_log.ts";
 import type { Trigger } from "../trigger/trigger.ts";
-import { ApiClient } from "./api_client.ts";
-import { apiOptions, operatorToken, wholeNumber } from "./options.ts";
+import type { ApiClient } from "./api_client.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
+import { wholeNumber } from "./options.ts";
 import { harmless, printJson, printList } from "./table.ts";
 
 const LOG_LIMIT = 50;
 
 /** A trigger as the API shows it. */
 export type ShownTrigger = Trigger & { url: string };
-
-interface ListOptions {
-  url: string;
-  json?: boolean;
-}
 
 /** Defines the command. */
 export function defineTrigger(command: Command): void {
@@ -51,8 +47,8 @@ export async function findTrigger(api: ApiClient, nameOrId: string): Promise<Sho
   throw new NotFoundError(`There is no trigger "${nameOrId}"; there are: ${names}`);
 }
 
-async function list({ url, json = false }: ListOptions): Promise<void> {
-  const api = new ApiClient({ url, token: operatorToken() });
+async function list({ url, json = false }: ApiOptions): Promise<void> {
+  const api = clientOf(url);
   printList(await api.list<ShownTrigger>("triggers/"), [
     ["name", ({ name }) => name],
     ["project", ({ project }) => project],
@@ -64,9 +60,9 @@ async function list({ url, json = false }: ListOptions): Promise<void> {
 
 async function showLog(
   nameOrId: string,
-  { url, json = false, limit }: ListOptions & { limit: number },
+  { url, json = false, limit }: ApiOptions & { limit: number },
 ): Promise<void> {
-  const api = new ApiClient({ url, token: operatorToken() });
+  const api = clientOf(url);
   const { id } = await findTrigger(api, nameOrId);
   const page: { results: TriggerLogEntry[] } = await api.request(
     "GET",

@@ -73,7 +73,7 @@ Deno.test("what cannot be asked for is an error that says what can", async (t) =
       1,
       /Cannot reach the service/,
     ],
-    [["execution", "list", "--status", "done", ...url], 1, /Expected one of created, queued/],
+    [["execution", "list", "--status", "done", ...url], 1, /Allowed choices are created, queued/],
     [["execution", "list", "--project", "..", ...url], 1, /\/project: .*found ".."/],
     [["execution", "list", "--limit", "0", ...url], 1, /Expected a whole number from 1/],
     [["execution", "log", "--help"], 0, /3 +the execution was stopped/],

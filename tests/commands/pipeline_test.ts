@@ -105,7 +105,7 @@ Deno.test("what cannot be done with a pipeline is said", async (t) => {
     [["approve", id, "--node", "train"], '409: Cannot approve node "train"'],
     [["approve", id, "--node", "trian"], '/node: Expected one of "train", "deploy", found "trian"'],
     [["show", "retrain"], "Expected a full id"],
-    [["list", "--status", "queued"], "Expected one of created, started"],
+    [["list", "--status", "queued"], "Allowed choices are created, started"],
   ];
   for (const [args, says] of cases) {
     await t.step(args.join(" "), async () => {

@@ -1,0 +1,45 @@
+/**
+ * How commands reach a running service.
+ *
+ * @module
+ */
+import { type Command, InvalidArgumentError } from "commander";
+import { isBaseUrl } from "../base_url.ts";
+import { InvalidInputError } from "../errors.ts";
+import { ApiClient } from "./api_client.ts";
+import { environment, option } from "./options.ts";
+
+/** What most commands that talk to a service are told. */
+export interface ApiOptions {
+  url: string;
+  json?: boolean;
+}
+
+/** Adds the option that says how to reach a running service. */
+export function apiOptions(command: Command): Command {
+  return command.addOption(
+    option("--url <url>", "the service").argParser(serviceUrl).default("http://127.0.0.1:8000"),
+  );
+}
+
+function serviceUrl(text: string): string {
+  if (isBaseUrl(text)) return text;
+  throw new InvalidArgumentError(
+    `Expected a URL such as https://hooks.example.com, found "${text}".`,
+  );
+}
+
+/**
+ * A client of the service, with the operator's token. The token comes by variable alone: a
+ * command line can be read by everybody on the machine.
+ *
+ * @throws {InvalidInputError} when the token is not set
+ */
+export function clientOf(url: string): ApiClient {
+  const token = environment("HOOKLAUNCH_ADMIN_TOKEN");
+  if (token !== undefined) return new ApiClient({ url, token });
+  throw new InvalidInputError("the operator's token", [{
+    pointer: "",
+    detail: "Expected it in the variable HOOKLAUNCH_ADMIN_TOKEN, found nothing",
+  }]);
+}
