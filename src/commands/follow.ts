@@ -19,7 +19,8 @@ const RETRY_MS = 1_000;
 export type FollowedEnd = Pick<Execution, "status" | "exit_code" | "reason" | "duration">;
 
 /**
- * Follows a log to its end, and gives the lines together that come together. When the connection is lost it goes on behind the last line that came.
+ * Follows a log to its end, and gives the lines together that come together. When the connection is
+ * lost it goes on behind the last line that came.
  *
  * @throws {ApiError} when the service does not answer for a minute, or there is no such execution
  */
@@ -61,16 +62,9 @@ export async function* followLog(
 /** The events of an answer; a lost connection is an {@linkcode ApiError}. */
 async function* eventsOf({ body }: Response) {
   if (body === null) return;
-  const events = readEvents(body, { silence_ms: SILENCE_MS });
   try {
-    for (;;) {
-      const { done, value } = await events.next().catch((error) => {
-        throw new ApiError(`Cannot follow the log any longer: ${messageOf(error)}`);
-      });
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    await events.return(undefined);
+    yield* readEvents(body, { silence_ms: SILENCE_MS });
+  } catch (error) {
+    throw new ApiError(`Cannot follow the log any longer: ${messageOf(error)}`);
   }
 }

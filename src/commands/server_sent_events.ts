@@ -4,6 +4,7 @@
  * @module
  */
 import { createParser } from "eventsource-parser";
+import { within } from "../within.ts";
 
 const EVENT_LENGTH_MAX = 4 * 1024 * 1024;
 
@@ -17,7 +18,8 @@ export interface ServerSentEvent {
 }
 
 /**
- * Reads the events of an answer, those together that come together. An event that is cut off at the end is left out, as it will come again.
+ * Reads the events of an answer, those together that come together. An event that is cut off at the
+ * end is left out, as it will come again.
  *
  * @param silence_ms how long nothing may come, not even a comment
  * @throws {Error} when nothing comes, when the connection is lost, or when an event is far too long
@@ -42,25 +44,16 @@ export async function* readEvents(
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     for (;;) {
-      const { done, value } = await within(silence_ms, reader.read());
-      if (done) return;
+      const read = await within(silence_ms, reader.read());
+      if (read === undefined) throw new Error(`Nothing came for ${silence_ms / 1_000} s`);
+      if (read.done) return;
       events = [];
-      parser.feed(value);
+      parser.feed(read.value);
       if (events.length > 0) yield events;
     }
   } finally {
     await reader.cancel().catch(() => {
       // The connection is lost already.
     });
-  }
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`Nothing came for ${ms / 1_000} s`)), ms);
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    clearTimeout(timer);
   }
 }
