@@ -8,9 +8,7 @@ import { type Command, Option } from "commander";
 import { dirname, join } from "node:path";
 import { systemClock } from "../clock.ts";
 import { hmac, sign } from "../conditions/hmac.ts";
-import { applyConfig } from "../config/apply.ts";
-import { parseConfig } from "../config/document.ts";
-import { localTarget } from "../config/local_target.ts";
+import { applyText } from "../config/apply_text.ts";
 import { type Example, EXAMPLES } from "../demo/examples.ts";
 import { HooklaunchError } from "../errors.ts";
 import { pause } from "../pause.ts";
@@ -74,13 +72,10 @@ async function demo({ port, once = false, example: name }: DemoOptions): Promise
         `\nServing on ${service.url} until Ctrl-C. Try it yourself, in another terminal:\n`,
       );
       console.log(curlLine(stage, example));
-    } catch (error) {
-      await service.close();
-      throw error;
+      await runUntilStopped(service);
     } finally {
-      if (once) await service.close();
+      await service.close();
     }
-    await runUntilStopped(service);
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
@@ -105,10 +100,9 @@ async function setUp(folder: string, port: number, example: Example): Promise<St
   };
   const secret = crypto.getRandomValues(new Uint8Array(16)).toHex();
   const env = (name: string) => name === "DEMO_SECRET" ? secret : environment(name);
-  const document = parseConfig(example.config, join(folder, "hooklaunch.yaml"));
   const surroundings = { clock: systemClock, env };
   const service = await Service.start(settings, surroundings, async (parts) => {
-    await Array.fromAsync(applyConfig(document, localTarget(parts)));
+    await Array.fromAsync(applyText(example.config, join(folder, "hooklaunch.yaml"), parts));
   });
   const { triggers: [trigger] } = await service.parts.triggers.list({ limit: 1 });
   if (trigger === undefined) throw new DemoError("The demo's trigger is not there");
