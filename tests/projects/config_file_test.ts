@@ -164,9 +164,9 @@ const refused: { name: string; text: string; problems: string[] }[] = [
     text: "- step:\n    image: true\n- step:\n    name: x\n    image: y\n    command: 8\n- 7\n",
     problems: [
       "/0/step/name line 1, column 3: Expected a string, found nothing",
-      "/0/step/command line 1, column 3: Expected a string or a list of strings, found nothing",
+      "/0/step/command line 1, column 3: Expected a string or an array, found nothing",
       "/0/step/image line 2, column 5: Expected a string, found true",
-      "/1/step/command line 6, column 5: Expected a string or a list of strings, found 8",
+      "/1/step/command line 6, column 5: Expected a string or an array, found 8",
       '/2 line 7, column 3: Expected an item such as "step: …", found 7',
     ],
   },

@@ -277,7 +277,7 @@ const refused: FormatCase[] = [
     problems: [
       ["/1/pipeline/nodes/0/actions/0/if", "expected a name, a number, a text in quotes"],
       ["/1/pipeline/nodes/0/actions/1/if/1", 'at character 3: expected an operator, "and", "or"'],
-      ["/1/pipeline/nodes/0/actions/1/if/2", "Expected a condition as a string, found 7"],
+      ["/1/pipeline/nodes/0/actions/1/if/2", "Expected a string, found 7"],
     ],
   },
   {

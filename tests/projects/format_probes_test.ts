@@ -5,7 +5,7 @@
  * @module
  */
 import { assertEquals, assertThrows } from "@std/assert";
-import { ActionError } from "../../src/errors.ts";
+import { ActionError, InvalidInputError } from "../../src/errors.ts";
 import { findPipeline, readConfigFile } from "../../src/projects/config_file.ts";
 import { type FormatCase, nodeOf, pipelineOf, stepOf, testCases } from "./format_cases.ts";
 
@@ -183,4 +183,14 @@ Deno.test("format: of very many problems the first hundred are told", () => {
   const text = pipelineOf(Array.from({ length: 900 }, (_, index) => nodeOf(`n${index}`, "none")));
   const error = assertThrows(() => readConfigFile(text, "valohai.yaml"));
   assertEquals(Object(error).problems.length, 100);
+});
+
+Deno.test("format: of a list in which very much is wrong the first hundred problems are told", () => {
+  const text = `- pipeline:
+    name: p
+    nodes: [{ name: a, type: execution, step: s, actions: [{ when: [${"1,".repeat(130_000)}] }] }]
+    edges: []
+`;
+  const error = assertThrows(() => readConfigFile(text, "valohai.yaml"), InvalidInputError);
+  assertEquals(error.problems.length, 100);
 });

@@ -295,9 +295,9 @@ const refused: FormatCase[] = [
     text: "- step:\n    image: true\n- step:\n    name: b\n    image: busybox\n    command: 8\n",
     problems: [
       ["/0/step/name", "Expected a string, found nothing"],
-      ["/0/step/command", "Expected a string or a list of strings, found nothing"],
+      ["/0/step/command", "Expected a string or an array, found nothing"],
       ["/0/step/image", "Expected a string, found true"],
-      ["/1/step/command", "Expected a string or a list of strings, found 8"],
+      ["/1/step/command", "Expected a string or an array, found 8"],
     ],
   },
   {
