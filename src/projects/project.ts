@@ -31,16 +31,16 @@ const addressSchema = z.string().check(({ value, issues }) => {
 /** A project as its owner writes it: a repository or a folder, and the engine its work runs on. */
 export const projectSchema = z.strictObject({
   name: nameSchema,
-  repository: addressSchema.optional(),
+  repository: addressSchema.exactOptional(),
   deploy_key: z.string().min(1).max(2_048).refine(
     (path) => isAbsolute(path) && !/\p{Cc}/u.test(path),
     { error: "Expected the absolute path of a private key file" },
   ).describe("The absolute path of the private key file that ssh opens the repository with")
-    .optional(),
+    .exactOptional(),
   /** The absolute path of a plain folder. */
   directory: z.string().min(1).max(2_048).refine(isAbsolute, {
     error: "Expected an absolute path",
-  }).optional(),
+  }).exactOptional(),
   /** The project configuration file, relative to the repository. */
   config_file: z.string().min(1).max(512).default("valohai.yaml"),
   engine: engineSettingsSchema.default({ type: "local", runner: "process" }),
@@ -65,14 +65,5 @@ export const projectSchema = z.strictObject({
  * @throws {InvalidInputError} with everything that is wrong with it
  */
 export function parseProject(value: unknown): Project {
-  const project = parseWith(projectSchema, value, "the project");
-  const { name, repository, deploy_key, directory, config_file, engine } = project;
-  return {
-    name,
-    ...(repository === undefined ? {} : { repository }),
-    ...(deploy_key === undefined ? {} : { deploy_key }),
-    ...(directory === undefined ? {} : { directory }),
-    config_file,
-    engine,
-  };
+  return parseWith(projectSchema, value, "the project");
 }
