@@ -51,11 +51,8 @@ async function copy(id: string, settings: Settings, context: ActionContext): Pro
     );
   }
   const { commit, name } = source;
-  const problems: string[] = [];
-  if (target !== undefined) setPayload(plan, { target, file: payloadFile(run) }, problems);
-  if (problems.length > 0) {
-    throw new ActionError(`Cannot copy pipeline ${source_pipeline}: ${problems.join("; ")}`);
-  }
+  const problem = target && setPayload(plan, { target, file: payloadFile(run) });
+  if (problem) throw new ActionError(`Cannot copy pipeline ${source_pipeline}: ${problem}`);
   const pipeline = newPipeline(id, plan, context, { commit, name, title: title ?? source.title });
   await pipelines.launch({ ...pipeline, copy_of: source.id }, plan);
   return name;

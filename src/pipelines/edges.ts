@@ -5,10 +5,9 @@
  * @module
  */
 import { basename, matchesGlob } from "node:path";
-import type { Step } from "../projects/mod.ts";
+import { fileOfUrl, quoted, type Step, stepOf } from "../projects/mod.ts";
 import type { Execution, InputFile } from "../store/executions.ts";
 import type { PipelinePlan, PlannedEdge, PlannedNode } from "../store/pipelines.ts";
-import { fileOfUrl, stepOf } from "../projects/mod.ts";
 
 /** What comes out of an edge: files for an input, or a value. */
 type Carried = { files: InputFile[] } | { value: unknown } | undefined;
@@ -135,9 +134,8 @@ function problemOf(
 function undeclared({ node, type, key }: PlannedEdge["source"], step: Step): string | undefined {
   const declared = { input: step.inputs, parameter: step.parameters }[type];
   if (declared === undefined || declared.has(key)) return undefined;
-  const names = [...declared.keys()].map((name) => `"${name}"`).join(", ") || "none";
   return `names the ${type} "${key}" of node "${node}", which its step does not declare; ` +
-    `its ${type}s are ${names}`;
+    `its ${type}s are ${quoted(declared.keys())}`;
 }
 
 function shown({ source, target }: PlannedEdge): string {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { nodesInCircles } from "../projects/mod.ts";
+import { nodesInCircles, quoted } from "../projects/mod.ts";
 import type { PipelinePlan } from "../store/pipelines.ts";
 
 /** The names of the nodes that a node waits for, each once. */
@@ -16,8 +16,7 @@ export function nodesBefore({ edges }: PipelinePlan, name: string): string[] {
 
 /** What is wrong with the order: nodes that wait for one another. */
 export function checkOrder({ edges }: PipelinePlan): string[] {
-  const circle = [...nodesInCircles(edges)];
-  if (circle.length === 0) return [];
-  const names = circle.map((name) => `"${name}"`).join(", ");
-  return [`its nodes wait for one another in a circle: ${names}`];
+  const circle = nodesInCircles(edges);
+  if (circle.size === 0) return [];
+  return [`its nodes wait for one another in a circle: ${quoted(circle)}`];
 }

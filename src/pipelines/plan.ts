@@ -10,6 +10,7 @@ import {
   findStep,
   overrideStep,
   type PipelineNode,
+  quoted,
   type ResolvedCommit,
   stepOf,
 } from "../projects/mod.ts";
@@ -66,7 +67,8 @@ export async function planPipeline(request: PlanRequest): Promise<PipelinePlan> 
   if (problems.length === 0) {
     setParameters(plan, pipeline.parameters, request.parameters ?? {}, problems);
     problems.push(...checkEdges(plan), ...checkOrder(plan));
-    if (request.payload) setPayload(plan, request.payload, problems);
+    const problem = request.payload && setPayload(plan, request.payload);
+    if (problem !== undefined) problems.push(problem);
   }
   if (problems.length === 0) problems.push(...checkLaunches(plan));
   if (problems.length > 0) {
@@ -87,12 +89,12 @@ export function nodeOf(plan: PipelinePlan, name: string): PlannedNode {
  *
  * @param target `<node>.<input>`, or `<step>.<input>` when only one node runs a step of that name; both
  *   names may have dots, so it is parted at the last one
+ * @returns what keeps it from being put there, as the rest of a sentence
  */
 export function setPayload(
   plan: PipelinePlan,
   { target, file }: { target: string; file: InputFile },
-  problems: string[],
-): void {
+): string | undefined {
   const dot = target.lastIndexOf(".");
   const [owner, input] = [target.slice(0, Math.max(0, dot)), target.slice(dot + 1)];
   const byName = plan.nodes.filter(({ name }) => name === owner);
@@ -101,21 +103,22 @@ export function setPayload(
     : plan.nodes.filter((node) => stepOf(node.step).name === owner);
   const [node, another] = found;
   if (node === undefined) {
-    const names = plan.nodes.map((each) => `"${each.name}"`).join(", ");
-    problems.push(`its payload input "${target}" names no node; its nodes are ${names}`);
-  } else if (another !== undefined) {
-    const names = found.map((each) => `"${each.name}"`).join(", ");
-    problems.push(
-      `its payload input "${target}" names a step that several nodes run: name one of ${names}`,
-    );
-  } else {
-    const { inputs } = stepOf(node.step);
-    if (inputs.has(input)) node.inputs[input] = [file];
-    else {
-      const names = [...inputs.keys()].map((each) => `"${each}"`).join(", ") || "none";
-      problems.push(`node "${node.name}" has no input "${input}"; its inputs are ${names}`);
-    }
+    return `its payload input "${target}" names no node; ` +
+      `its nodes are ${quoted(namesOf(plan.nodes))}`;
   }
+  if (another !== undefined) {
+    return `its payload input "${target}" names a step that several nodes run: ` +
+      `name one of ${quoted(namesOf(found))}`;
+  }
+  const { inputs } = stepOf(node.step);
+  if (!inputs.has(input)) {
+    return `node "${node.name}" has no input "${input}"; its inputs are ${quoted(inputs.keys())}`;
+  }
+  node.inputs[input] = [file];
+}
+
+function namesOf(nodes: readonly PlannedNode[]): string[] {
+  return nodes.map(({ name }) => name);
 }
 
 function planNode(node: PipelineNode, { commit, config }: ResolvedCommit): PlannedNode {
@@ -145,8 +148,7 @@ function setParameters(
 ): void {
   for (const name of Object.keys(given)) {
     if (declared.has(name)) continue;
-    const names = [...declared.keys()].map((each) => `"${each}"`).join(", ") || "none";
-    problems.push(`it has no parameter "${name}"; its parameters are ${names}`);
+    problems.push(`it has no parameter "${name}"; its parameters are ${quoted(declared.keys())}`);
   }
   const values: [string, unknown][] = [];
   for (const { name, default: initial, targets } of declared.values()) {

@@ -13,6 +13,7 @@ import type { Pipeline } from "./pipeline.ts";
 import { pipelineProblems, prefixed } from "./pipeline_check.ts";
 import { pipelineOf, type PipelineParts, pipelineSchema, readParts } from "./pipeline_schema.ts";
 import { pipelineWarnings } from "./pipeline_warnings.ts";
+import { quoted } from "./quoted.ts";
 import { type Step, stepSchema, stepWarnings } from "./step.ts";
 import { type Task, taskSchema, taskWarnings } from "./task.ts";
 
@@ -129,7 +130,7 @@ export function findPipeline(config: ProjectConfig, name: string): Pipeline {
 function find<T>(kind: string, items: ReadonlyMap<string, T>, name: string): T {
   const item = items.get(name);
   if (item) return item;
-  const names = [...items.keys()].map((other) => `"${other}"`).join(", ") || "none";
+  const names = quoted(items.keys());
   throw new ActionError(`Cannot run ${kind} "${name}": there is none of this name; found ${names}`);
 }
 
@@ -177,7 +178,7 @@ function readStep(value: unknown, at: string, reading: Reading): void {
   // The schema takes nothing but objects.
   const step = read && { ...read, written: value as Record<string, unknown> };
   remember("step", reading.steps, step, value, at, reading);
-  if (step) add(reading.warnings, at, stepWarnings(step, value));
+  if (step) add(reading.warnings, at, stepWarnings(step));
 }
 
 function readPipeline(value: unknown, at: string, reading: Reading): void {

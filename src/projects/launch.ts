@@ -10,6 +10,7 @@ import type { InputFile, Resources } from "../store/executions.ts";
 import { buildScript } from "./command.ts";
 import type { Input } from "./input.ts";
 import { checkValue, type Parameter, type ParameterValue } from "./parameter.ts";
+import { quoted } from "./quoted.ts";
 import type { Step } from "./step.ts";
 
 const PARAMETER = /\{parameter:([^{}\n]+)\}/g;
@@ -82,7 +83,9 @@ function parameterValues(
 ): Map<string, ParameterValue> {
   for (const name of Object.keys(given)) {
     if (!step.parameters.has(name)) {
-      problems.push(`it has no parameter "${name}"; its parameters are ${list(step.parameters)}`);
+      problems.push(
+        `it has no parameter "${name}"; its parameters are ${quoted(step.parameters.keys())}`,
+      );
     }
   }
   const values = new Map<string, ParameterValue>();
@@ -122,7 +125,7 @@ function inputFiles(
 ): Record<string, InputFile[]> {
   for (const name of Object.keys(given)) {
     if (!step.inputs.has(name)) {
-      problems.push(`it has no input "${name}"; its inputs are ${list(step.inputs)}`);
+      problems.push(`it has no input "${name}"; its inputs are ${quoted(step.inputs.keys())}`);
     }
   }
   const files: [string, InputFile[]][] = [];
@@ -183,8 +186,4 @@ function environmentOf(
   }
   for (const [name, value] of Object.entries(given)) values.set(name, value);
   return Object.fromEntries(values);
-}
-
-function list(names: ReadonlyMap<string, unknown>): string {
-  return [...names.keys()].map((name) => `"${name}"`).join(", ") || "none";
 }

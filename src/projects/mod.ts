@@ -19,6 +19,7 @@ export type {
   PipelineParameter,
 } from "./pipeline.ts";
 export { nodesInCircles } from "./pipeline_circle.ts";
+export { quoted } from "./quoted.ts";
 export { type Step, stepOf } from "./step.ts";
 export {
   type FetchResult,

@@ -9,9 +9,9 @@ import { pointer, problemsOf } from "../schema.ts";
 import { booleanSchema } from "./boolean.ts";
 import { environmentVariableSchema, inputSchema } from "./input.ts";
 import { parameterFieldsSchema, parameterSchema, parameterWarnings } from "./parameter.ts";
-import { shownNames } from "./pipeline_names.ts";
+import { firstQuoted } from "./quoted.ts";
 import { mountSchema } from "./requirements.ts";
-import { type Step, stepSchema } from "./step.ts";
+import { itemsOf, type Step, stepSchema } from "./step.ts";
 import { textListSchema } from "./text_list.ts";
 
 /** An override, as it is written. */
@@ -123,7 +123,7 @@ function undeclared(
   declared: ReadonlyMap<string, unknown>,
 ): Problem {
   const detail = `Expected one of the ${list} of the step, which are ` +
-    `${shownNames(declared)}; found "${name}"`;
+    `${firstQuoted(declared)}; found "${name}"`;
   return { pointer: pointer(list, index, "name"), detail };
 }
 
@@ -152,9 +152,4 @@ function mergeByName(field: string, declared: unknown, overriding: unknown) {
 function isEmpty(value: unknown): boolean {
   return value === null || value === undefined || value === "" ||
     (Array.isArray(value) && value.length === 0);
-}
-
-function itemsOf(list: unknown): Record<string, unknown>[] {
-  // The schemas of steps and of overrides have checked that it is a list of objects.
-  return Array.isArray(list) ? list as Record<string, unknown>[] : [];
 }

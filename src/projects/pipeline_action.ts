@@ -7,6 +7,7 @@ import { z } from "zod";
 import type { Problem } from "../errors.ts";
 import { conditionListSchema } from "./expression_schema.ts";
 import type { NodeAction, NodeEffect } from "./pipeline.ts";
+import { quoted } from "./quoted.ts";
 import { textListSchema } from "./text_list.ts";
 
 const MOMENTS: readonly NodeAction["when"][] = ["node-starting", "node-complete", "node-error"];
@@ -47,7 +48,7 @@ function known<T extends string>(
   values: readonly T[],
 ): { found: T[]; warnings: Problem[] } {
   const found = values.filter((value) => written.includes(value));
-  const names = values.map((value) => `"${value}"`).join(", ");
+  const names = quoted(values);
   const warnings = written.filter((text) => !values.some((value) => value === text)).map((
     text,
   ) => ({

@@ -7,7 +7,7 @@
 import type { Problem } from "../errors.ts";
 import { pointer } from "../schema.ts";
 import { overrideProblems } from "./override.ts";
-import { shownNames } from "./pipeline_names.ts";
+import { firstQuoted } from "./quoted.ts";
 import type { ReadNode } from "./pipeline_node.ts";
 import type { PipelineParts } from "./pipeline_schema.ts";
 import type { Step } from "./step.ts";
@@ -97,8 +97,7 @@ function missing(
   name: string,
   known: ReadonlyMap<string, unknown> | ReadonlySet<string>,
 ): Problem {
-  const detail = `Expected the name of a ${what}, found "${name}"; there is ` +
-    shownNames(known);
+  const detail = `Expected the name of a ${what}, found "${name}"; there is ${firstQuoted(known)}`;
   return { pointer: at, detail };
 }
 

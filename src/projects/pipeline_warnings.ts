@@ -8,7 +8,7 @@ import type { Problem } from "../errors.ts";
 import { overrideWarnings } from "./override.ts";
 import { type Declared, prefixed, stepOfNode } from "./pipeline_check.ts";
 import { nodesInCircles } from "./pipeline_circle.ts";
-import { shownNames } from "./pipeline_names.ts";
+import { firstQuoted } from "./quoted.ts";
 import type { PipelineParts } from "./pipeline_schema.ts";
 
 /** What is odd about a pipeline without problems, with pointers relative to it. */
@@ -46,7 +46,7 @@ function edgeWarnings({ nodes, edges }: PipelineParts, declared: Declared): Prob
   });
   const circle = nodesInCircles(edges.flatMap((read) => read ? [read.edge] : []));
   if (circle.size > 0) {
-    const names = shownNames(circle);
+    const names = firstQuoted(circle);
     const detail = `They lead in a circle, so it cannot be launched: see the nodes ${names}`;
     warnings.push({ pointer: "/edges", detail });
   }

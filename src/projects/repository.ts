@@ -6,6 +6,7 @@
 import { ActionError } from "../errors.ts";
 import { GitError } from "./git.ts";
 import { Mirror, type MirrorOptions } from "./mirror.ts";
+import { firstQuoted } from "./quoted.ts";
 import { isReference, type Refs } from "./refs.ts";
 import type { Origin } from "./remote.ts";
 
@@ -112,12 +113,10 @@ export class Repository {
   }
 
   #unknown({ branches }: Refs, reference: string): ActionError {
-    const names = [...branches.keys()].slice(0, NAMES_SHOWN).map((name) => `"${name}"`);
-    const more = branches.size > NAMES_SHOWN ? ` and ${branches.size - NAMES_SHOWN} more` : "";
     return new ActionError(
       `Cannot find ${JSON.stringify(reference)} in the repository of project ` +
         `"${this.#projectName}" as last fetched: it is no branch, tag or commit; ` +
-        `the branches are ${names.join(", ") || "none"}${more}`,
+        `the branches are ${firstQuoted(branches, NAMES_SHOWN)}`,
     );
   }
 }

@@ -113,23 +113,19 @@ function limitsOf(written: z.infer<typeof resourcesSchema> | undefined): Resourc
   return { ...(cpu === undefined ? {} : { cpu }), ...(memory === undefined ? {} : { memory }) };
 }
 
-/**
- * What is odd about a step but keeps nothing from running, with pointers relative to it.
- *
- * @param written its fields as the file has them
- */
-export function stepWarnings(step: Step, written: unknown): Problem[] {
+/** What is odd about a step but keeps nothing from running, with pointers relative to it. */
+export function stepWarnings({ parameters, written }: Step): Problem[] {
   const warnings: Problem[] = [];
   for (const list of ["parameters", "inputs", "environment-variables"]) {
     const seen = new Set<unknown>();
-    for (const [index, item] of itemsOf(written, list).entries()) {
+    for (const [index, item] of itemsOf(written[list]).entries()) {
       const at = `/${list}/${index}`;
       if (seen.has(item.name)) {
         const detail = `Another of the name "${item.name}" stands above: this one takes its place`;
         warnings.push({ pointer: `${at}/name`, detail });
       }
       seen.add(item.name);
-      const parameter = step.parameters.get(String(item.name));
+      const parameter = parameters.get(String(item.name));
       if (list !== "parameters" || parameter === undefined) continue;
       for (const { pointer, detail } of parameterWarnings(parameter, item)) {
         warnings.push({ pointer: at + pointer, detail });
@@ -144,8 +140,8 @@ function byName<T extends { name: string }>(items: readonly T[]): Map<string, T>
   return new Map(items.map((item) => [item.name, item]));
 }
 
-function itemsOf(written: unknown, list: string): Record<string, unknown>[] {
-  const value = Object(written)[list];
-  // The step's schema has checked that it is a list of objects.
-  return Array.isArray(value) ? value as Record<string, unknown>[] : [];
+/** The items of a field as it is written, of a step or of what overrides one; none when it is not there. */
+export function itemsOf(list: unknown): Record<string, unknown>[] {
+  // The schemas of steps and of overrides have checked that it is a list of objects.
+  return Array.isArray(list) ? list as Record<string, unknown>[] : [];
 }

@@ -8,6 +8,7 @@ import { z } from "zod";
 import type { Problem } from "../errors.ts";
 import { booleanSchema } from "./boolean.ts";
 import { conditionSchema } from "./expression_schema.ts";
+import { quoted } from "./quoted.ts";
 
 /** A declared task. */
 export interface Task {
@@ -46,7 +47,7 @@ const fields = z.strictObject({
   step: z.string(),
   description: z.string().optional(),
   type: z.string().refine((type) => type === "" || TYPES.includes(normalType(type)), {
-    error: `Expected one of ${TYPES.map((type) => `"${type}"`).join(", ")}`,
+    error: `Expected one of ${quoted(TYPES)}`,
   }).optional(),
   parameters: z.array(variantSchema).optional(),
   "parameter-sets": z.array(z.record(z.string(), z.unknown())).optional(),
@@ -58,7 +59,7 @@ const fields = z.strictObject({
   engine: z.string().optional(),
   "on-child-error": z.string().refine(
     (text) => text === "" || CHILD_ERRORS.includes(text.toLowerCase().replaceAll("_", "-")),
-    { error: `Expected one of ${CHILD_ERRORS.map((each) => `"${each}"`).join(", ")}` },
+    { error: `Expected one of ${quoted(CHILD_ERRORS)}` },
   ).optional(),
   "stop-condition": conditionSchema.optional(),
   "reuse-children": booleanSchema.optional(),
