@@ -21,7 +21,7 @@ const SUFFIXES = ["json", "xml", "yaml", "zip"];
  * The payload's file name: `payload` with an extension from the content type, or without one when
  * the type says nothing.
  */
-export function payloadFileName(contentType: string | undefined): string {
+function payloadFileName(contentType: string | undefined): string {
   const type = mediaType(contentType ?? "");
   const suffix = SUFFIXES.find((candidate) => type.endsWith(`+${candidate}`));
   const found = EXTENSIONS[type] ?? suffix ?? extension(type);

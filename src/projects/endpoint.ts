@@ -5,6 +5,7 @@
  * @module
  */
 import { z } from "zod";
+import { refuseField } from "../schema.ts";
 import { booleanSchema } from "./boolean.ts";
 import { rangeSchema, resourcesSchema } from "./requirements.ts";
 import { textListSchema } from "./text_list.ts";
@@ -21,12 +22,7 @@ const tolerationSchema = z.strictObject({
   effect: z.enum(["PreferNoSchedule", "NoSchedule", "NoExecute"]).optional(),
 }).superRefine(({ key, operator }, context) => {
   if (key !== undefined || operator === undefined || operator === "Exists") return;
-  context.addIssue({
-    code: "custom",
-    path: ["operator"],
-    input: operator,
-    message: 'Expected a key, or the operator "Exists"',
-  });
+  refuseField(context, ["operator"], 'Expected a key, or the operator "Exists"');
 });
 
 const mountPath = z.string().regex(/^\//, { error: "Expected an absolute path" });
@@ -68,13 +64,9 @@ const fields = z.strictObject({
 
 /** An endpoint of the project configuration file. */
 export const endpointSchema = fields.superRefine((written, context) => {
-  for (const [index, path] of twiceMounted(written)) {
-    context.addIssue({
-      code: "custom",
-      path: ["shared-volumes", index, "mount-path"],
-      input: path,
-      message: "Expected a path that no other volume is mounted at",
-    });
+  for (const index of twiceMounted(written)) {
+    const path = ["shared-volumes", index, "mount-path"];
+    refuseField(context, path, "Expected a path that no other volume is mounted at");
   }
   const servers = [written["server-command"], written.wsgi].filter((each) => each !== undefined);
   if (servers.length === 1) return;
@@ -85,13 +77,13 @@ export const endpointSchema = fields.superRefine((written, context) => {
   });
 }).transform(({ name }): Endpoint => ({ name }));
 
-/** The shared volumes, by their places, that are mounted where another one is. */
-function twiceMounted(written: z.infer<typeof fields>): [number, string][] {
+/** The places of the shared volumes that are mounted where another one is. */
+function twiceMounted(written: z.infer<typeof fields>): number[] {
   const workspace = written["workspace-volume"]?.["mount-path"];
   const taken = new Set(workspace === undefined ? [] : [workspace]);
   return (written["shared-volumes"] ?? []).flatMap(({ "mount-path": path }, index) => {
     const isTaken = taken.has(path);
     taken.add(path);
-    return isTaken ? [[index, path] as [number, string]] : [];
+    return isTaken ? [index] : [];
   });
 }

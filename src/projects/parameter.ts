@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import type { Problem } from "../errors.ts";
+import { refuseField } from "../schema.ts";
 import { booleanSchema } from "./boolean.ts";
 
 /** One value of a parameter. */
@@ -72,20 +73,11 @@ export const parameterFieldsSchema = z.strictObject({
 /** A parameter as the project configuration file declares it. */
 export const parameterSchema = parameterFieldsSchema.superRefine((declared, context) => {
   if (declared.type === "flag" && declared.multiple !== "none") {
-    context.addIssue({
-      code: "custom",
-      path: ["multiple"],
-      input: declared.multiple,
-      message: "Expected a flag to have no multiple values",
-    });
+    refuseField(context, ["multiple"], "Expected a flag to have no multiple values");
   }
   if (declared.multiple === "none" && Array.isArray(declared.default)) {
-    context.addIssue({
-      code: "custom",
-      path: ["default"],
-      input: declared.default,
-      message: "Expected a single value, as the parameter is not declared multiple",
-    });
+    const message = "Expected a single value, as the parameter is not declared multiple";
+    refuseField(context, ["default"], message);
   }
 }).transform((declared): Parameter => {
   const isFlag = declared.type === "flag";

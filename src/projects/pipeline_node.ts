@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import type { Problem } from "../errors.ts";
+import { refuseField } from "../schema.ts";
 import { overrideSchema } from "./override.ts";
 import type { PipelineNode } from "./pipeline.ts";
 import { actionSchema, type ReadAction } from "./pipeline_action.ts";
@@ -44,12 +45,8 @@ const taskSchema = z.strictObject({
   task: z.string().optional(),
 }).superRefine(({ step, task }, context) => {
   if ((step === undefined) !== (task === undefined)) return;
-  context.addIssue({
-    code: "custom",
-    path: step === undefined ? ["step"] : ["task"],
-    input: task,
-    message: "Expected a step or a task, one of the two",
-  });
+  const field = step === undefined ? "step" : "task";
+  refuseField(context, [field], "Expected a step or a task, one of the two");
 });
 
 const deploymentSchema = z.strictObject({

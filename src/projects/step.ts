@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import type { Problem } from "../errors.ts";
+import { refuseField } from "../schema.ts";
 import type { Resources } from "../store/executions.ts";
 import { booleanSchema } from "./boolean.ts";
 import { durationSchema } from "./duration.ts";
@@ -73,12 +74,7 @@ const fields = z.strictObject({
 /** A step of the project configuration file. */
 export const stepSchema = fields.superRefine((written, context) => {
   if (written["runtime-config-preset"] !== undefined && written.environment === undefined) {
-    context.addIssue({
-      code: "custom",
-      path: ["runtime-config-preset"],
-      input: written["runtime-config-preset"],
-      message: "Expected an environment beside the preset",
-    });
+    refuseField(context, ["runtime-config-preset"], "Expected an environment beside the preset");
   }
 }).transform((written): Omit<Step, "written"> => ({
   name: written.name,

@@ -6,6 +6,7 @@
  */
 import { z } from "zod";
 import type { Problem } from "../errors.ts";
+import { refuseField } from "../schema.ts";
 import { booleanSchema } from "./boolean.ts";
 import { conditionSchema } from "./expression_schema.ts";
 import { quoted } from "./quoted.ts";
@@ -68,12 +69,7 @@ const fields = z.strictObject({
 /** A task of the project configuration file. */
 export const taskSchema = fields.superRefine((written, context) => {
   if (written.parameters !== undefined || written["parameter-sets"] !== undefined) return;
-  context.addIssue({
-    code: "custom",
-    path: ["parameters"],
-    input: undefined,
-    message: "Expected parameters or parameter-sets",
-  });
+  refuseField(context, ["parameters"], "Expected parameters or parameter-sets");
 }).transform(({ name, step }): Task => ({ name, step }));
 
 /**
