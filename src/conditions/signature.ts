@@ -83,7 +83,7 @@ function prepare(settings: SignatureSettings, context: ConditionContext): Check 
   const [problem] = reviewTimestamp(scheme, context.siblings);
   if (problem) return () => ({ reason: problem.detail });
   return prepareVerifier(scheme, {
-    matches: signatureMatcher(scheme.algorithm, keys),
+    matches: signatureMatcher(scheme, keys),
     siblingTimestamp: context.siblings.find(isTimestamp),
     hint: "",
   });

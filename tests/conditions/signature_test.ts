@@ -2,8 +2,10 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import fc from "fast-check";
 import { signature } from "../../src/conditions/signature.ts";
-import { checkOnce, problemsOf, type RequestParts } from "./fixture.ts";
+import { withFlippedBit } from "../arbitraries.ts";
+import { checkOnce, context, problemsOf, request, type RequestParts } from "./fixture.ts";
 
 const ed = generateKeyPairSync("ed25519");
 const ec = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -18,6 +20,12 @@ const raw = der(ed.publicKey).subarray(-32);
 const body = '{"a":1}';
 
 const base = { algorithm: "ed25519", header: "X-Sig" };
+const ecDer = {
+  algorithm: "ecdsa_p256",
+  signature_format: "der",
+  header: "X-Sig",
+  public_keys: [pem(ec.publicKey)],
+};
 const signed: RequestParts = {
   headers: { "x-sig": sign(null, Buffer.from(body), ed.privateKey).toString("base64") },
   body,
@@ -128,6 +136,66 @@ Deno.test("signature ecdsa_p256: each form is refused where the other is expecte
       assertEquals(refusal?.reason, reason, `${sent} as ${expected}`);
     }
   }
+});
+
+const malformed: { name: string; der: string }[] = [
+  { name: "no sequence", der: "0206020101020101" },
+  { name: "a length that is too small", der: "3005020101020101" },
+  { name: "a length that is too large", der: "3007020101020101" },
+  { name: "a length in its long form", der: "308106020101020101" },
+  { name: "bytes behind the end", der: "300602010102010100" },
+  { name: "bytes behind the end, inside", der: "300702010102010100" },
+  { name: "one number", der: "3003020101" },
+  { name: "three numbers", der: "3009020101020101020101" },
+  { name: "an empty number", der: "30050200020101" },
+  { name: "a negative number", der: "3006020181020101" },
+  { name: "a number with a zero too many", der: "300702020001020101" },
+  { name: "no number", der: "3006040101020101" },
+  { name: "a number of 33 bytes", der: `30260221${"01".repeat(33)}020101` },
+  { name: "a number that is cut off", der: "300602010102ff01" },
+];
+
+for (const { name, der } of malformed) {
+  Deno.test(`signature ecdsa_p256: DER with ${name} is refused`, async () => {
+    const settings = { ...ecDer, encoding: "hex" };
+    const refusal = await checkOnce(signature, settings, { headers: { "x-sig": der }, body });
+    assertMatch(refusal?.reason ?? "", /^Header X-Sig (is malformed|holds a wrong signature)$/);
+  });
+}
+
+Deno.test("signature ecdsa_p256: DER is taken in its one form alone", async () => {
+  const valid = sign("sha256", Buffer.from(body), ec.privateKey);
+  const [sequence = 0, length = 0, integer = 0, first = 0, ...rest] = valid;
+  const forms: { bytes: number[]; isTaken: boolean }[] = [
+    { bytes: [...valid], isTaken: true },
+    { bytes: [...valid, 0], isTaken: false },
+    { bytes: [sequence, length + 1, integer, first, ...rest, 0], isTaken: false },
+    { bytes: [sequence, 0x81, length, integer, first, ...rest], isTaken: false },
+    { bytes: [sequence, length + 1, integer, first + 1, 0, ...rest], isTaken: false },
+  ];
+  for (const { bytes, isTaken } of forms) {
+    const headers = { "x-sig": Buffer.from(bytes).toString("base64") };
+    const refusal = await checkOnce(signature, ecDer, { headers, body });
+    assertEquals(refusal === undefined, isTaken, Buffer.from(bytes).toString("hex"));
+  }
+});
+
+Deno.test("signature ecdsa_p256: a changed bit of DER is refused, and never an error", async () => {
+  const valid = sign("sha256", Buffer.from(body), ec.privateKey);
+  const changed = fc.tuple(fc.nat(), fc.uint8Array({ maxLength: 2 }))
+    .map(([at, more]) => Buffer.concat([withFlippedBit(valid, at), more]));
+  const random = fc.uint8Array({ maxLength: 80 })
+    .map((bytes) => Buffer.from([0x30, bytes.length, ...bytes]));
+  const settings = signature.schema.parse({ type: "signature", ...ecDer });
+  const check = signature.prepare(settings, context());
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(changed, random), async (bytes) => {
+      const headers = { "x-sig": bytes.toString("base64") };
+      const refusal = await check(request({ headers, body }));
+      assertMatch(refusal?.reason ?? "", /(is missing|is malformed|holds a wrong signature)$/);
+    }),
+    { numRuns: 1000 },
+  );
 });
 
 Deno.test("signature rsa_sha256: one of several keys matches", async () => {

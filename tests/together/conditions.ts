@@ -29,7 +29,6 @@ import "../conditions/static_token_test.ts";
 import "../conditions/timestamp_test.ts";
 import "../conditions/warnings_test.ts";
 import "../conditions/signing/builders_test.ts";
-import "../conditions/signing/der_test.ts";
 import "../conditions/signing/libraries_test.ts";
 import "../conditions/signing/mac_test.ts";
 import "../conditions/signing/presets_test.ts";

@@ -6,12 +6,13 @@
 import { Buffer } from "node:buffer";
 import { type KeyObject, sign, verify } from "node:crypto";
 import { isAnyOf } from "../secret.ts";
-import { derToRaw, rawToDer } from "./der.ts";
 import { prepareMac } from "./mac.ts";
 import { MAC_BYTES, type MacAlgorithm, type Scheme } from "./scheme.ts";
 
-const ED25519_SIGNATURE_BYTES = 64;
-const ECDSA_SIGNATURE_BYTES = 64;
+/** Of Ed25519, and of r and s side by side (IEEE P1363). */
+const RAW_SIGNATURE_BYTES = 64;
+/** The tag of an ASN.1 SEQUENCE, as which DER writes r and s. */
+const SEQUENCE = 0x30;
 /** Of RSA keys of 2,048 to 8,192 bits. */
 const RSA_SIGNATURE_BYTES = { min: 256, max: 1024 };
 
@@ -40,14 +41,13 @@ export function macMatcher(algorithm: MacAlgorithm, secrets: readonly Uint8Array
 }
 
 /** Matches signatures that a private key made. */
-export function signatureMatcher(
-  algorithm: Scheme["algorithm"],
-  keys: readonly KeyObject[],
-): Matcher {
+export function signatureMatcher(scheme: Scheme, keys: readonly KeyObject[]): Matcher {
+  const hash = hashOf(scheme);
+  const dsaEncoding = dsaEncodingOf(scheme);
   return (content, signatures) => {
     const bytes = joined(content);
     return keys.some((key) =>
-      signatures.some((signature) => verify(hashOf(algorithm), bytes, keyWith(key), signature))
+      signatures.some((signature) => verify(hash, bytes, { key, dsaEncoding }, signature))
     );
   };
 }
@@ -60,33 +60,23 @@ export function macMaker(algorithm: MacAlgorithm, secret: Uint8Array): Maker {
 
 /** Makes signatures, as they are sent. */
 export function signatureMaker(scheme: Scheme, key: KeyObject): Maker {
-  return (content) => {
-    const signature = sign(hashOf(scheme.algorithm), joined(content), keyWith(key));
-    return isDer(scheme) ? rawToDer(signature) : signature;
-  };
+  const dsaEncoding = dsaEncodingOf(scheme);
+  return (content) => sign(hashOf(scheme), joined(content), { key, dsaEncoding });
 }
 
-/** Makes of a signature as it was sent one as it is compared; undefined when it cannot be one. */
-export function normalizeSignature(bytes: Uint8Array, scheme: Scheme): Uint8Array | undefined {
-  const { algorithm } = scheme;
-  if (isMac(algorithm)) return bytes.length === MAC_BYTES[algorithm] ? bytes : undefined;
-  switch (algorithm) {
-    case "ed25519":
-      return bytes.length === ED25519_SIGNATURE_BYTES ? bytes : undefined;
-    case "ecdsa_p256":
-      if (isDer(scheme)) return derToRaw(bytes);
-      return bytes.length === ECDSA_SIGNATURE_BYTES ? bytes : undefined;
-    case "rsa_sha256": {
-      const { min, max } = RSA_SIGNATURE_BYTES;
-      return min <= bytes.length && bytes.length <= max ? bytes : undefined;
-    }
-  }
+/** Whether bytes can be a signature at all, by their length and how they begin. */
+export function isWellFormed(bytes: Uint8Array, scheme: Scheme): boolean {
+  if (isDer(scheme)) return bytes[0] === SEQUENCE && bytes[1] === bytes.length - 2;
+  const length = signatureLength(scheme);
+  if (length !== undefined) return bytes.length === length;
+  const { min, max } = RSA_SIGNATURE_BYTES;
+  return min <= bytes.length && bytes.length <= max;
 }
 
 /** How many bytes a signature has as it is sent; undefined where that is not always the same. */
 export function signatureLength(scheme: Scheme): number | undefined {
   if (isMac(scheme.algorithm)) return MAC_BYTES[scheme.algorithm];
-  return isDer(scheme) || scheme.algorithm === "rsa_sha256" ? undefined : ED25519_SIGNATURE_BYTES;
+  return isDer(scheme) || scheme.algorithm === "rsa_sha256" ? undefined : RAW_SIGNATURE_BYTES;
 }
 
 function isDer({ algorithm, signature_format }: Scheme): boolean {
@@ -94,12 +84,13 @@ function isDer({ algorithm, signature_format }: Scheme): boolean {
 }
 
 /** Ed25519 hashes by itself. */
-function hashOf(algorithm: Scheme["algorithm"]): string | null {
+function hashOf({ algorithm }: Scheme): string | null {
   return algorithm === "ed25519" ? null : "sha256";
 }
 
-function keyWith(key: KeyObject): { key: KeyObject; dsaEncoding: "ieee-p1363" } {
-  return { key, dsaEncoding: "ieee-p1363" };
+/** How r and s are written; it says nothing of other algorithms. */
+function dsaEncodingOf({ signature_format }: Scheme): "der" | "ieee-p1363" {
+  return signature_format === "der" ? "der" : "ieee-p1363";
 }
 
 function joined(content: readonly Uint8Array[]): Uint8Array {

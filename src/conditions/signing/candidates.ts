@@ -7,7 +7,7 @@ import type { Refusal } from "../condition.ts";
 import { decode, encode, encodedLength } from "../encoding.ts";
 import { describeField, type Field, readText } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
-import { isMac, normalizeSignature, signatureLength } from "./algorithms.ts";
+import { isMac, isWellFormed, signatureLength } from "./algorithms.ts";
 import { type Scheme, signatureFields } from "./scheme.ts";
 
 /** More candidates than these are refused: each costs a comparison, or a verification. */
@@ -20,7 +20,7 @@ const SIGNATURE_CHARACTERS_MAX = 2048;
 
 /** What a request says of its signatures. */
 export interface Candidates {
-  /** Each as it is compared; at least one. */
+  /** At least one. */
   signatures: readonly Uint8Array[];
   /** The value of the field that the scheme's timestamp names, where it is one of the signature's. */
   timestamp: string | undefined;
@@ -109,8 +109,7 @@ function decodeAll(
     lengths.push(length);
     if (length > SIGNATURE_CHARACTERS_MAX) continue;
     const bytes = decode(text.slice(prefix.length), encoding);
-    const signature = bytes && normalizeSignature(bytes, scheme);
-    if (signature) signatures.push(signature);
+    if (bytes && isWellFormed(bytes, scheme)) signatures.push(bytes);
   }
   if (signatures.length > 0) return signatures;
   if (lengths.length === 0) return { reason: `${place} does not begin with the prefix` };
