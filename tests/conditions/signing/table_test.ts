@@ -1,6 +1,6 @@
 /** The README shows the presets as they are. */
 import { assertEquals } from "@std/assert";
-import { presetTable } from "../../../src/conditions/signing/table.ts";
+import { presetTable } from "./preset_table.ts";
 
 Deno.test("README.md contains the table of presets between its markers", async () => {
   const readme = await Deno.readTextFile(new URL("../../../README.md", import.meta.url));

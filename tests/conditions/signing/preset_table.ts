@@ -3,11 +3,19 @@
  *
  * @module
  */
-import type { Field } from "../field.ts";
-import { describeSignature } from "./candidates.ts";
-import type { SigningPreset, TokenPreset } from "./preset.ts";
-import { hmacPresets, signaturePresets, tokenPresets } from "./presets/mod.ts";
-import { resolveScheme, signatureFields, signedContents } from "./scheme.ts";
+import type { Field } from "../../../src/conditions/field.ts";
+import { describeSignature } from "../../../src/conditions/signing/candidates.ts";
+import type { SigningPreset, TokenPreset } from "../../../src/conditions/signing/preset.ts";
+import {
+  hmacPresets,
+  signaturePresets,
+  tokenPresets,
+} from "../../../src/conditions/signing/presets/mod.ts";
+import {
+  resolveScheme,
+  signatureFields,
+  signedContents,
+} from "../../../src/conditions/signing/scheme.ts";
 
 const HEADINGS = ["Preset", "Provider", "Signed or sent", "Where", "Tolerance", "Delivery id"];
 const HEADERS_SHOWN_MAX = 2;
