@@ -19,7 +19,6 @@ import {
   isSameField,
   readField,
 } from "./field.ts";
-import type { LaunchRequest } from "./request.ts";
 import { settingsObject } from "./settings.ts";
 
 /** How a timestamp is written: whole seconds or milliseconds since 1970, or as RFC 3339 has it. */
@@ -27,6 +26,9 @@ export const TIMESTAMP_FORMATS = ["unix_s", "unix_ms", "rfc3339"] as const;
 
 /** A way of writing a timestamp. */
 export type TimestampFormat = typeof TIMESTAMP_FORMATS[number];
+
+/** RFC 3339 section 5.6. A leap second is refused: clocks do not say which seconds are. */
+const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
 const schema = settingsObject({
   type: z.literal("timestamp"),
@@ -54,15 +56,6 @@ export const timestamp = {
 /** Whether a condition is a timestamp condition. */
 export function isTimestamp(settings: ConditionSettings): settings is TimestampSettings {
   return settings.type === "timestamp";
-}
-
-/** The timestamp as the sender wrote it, right or wrong; a JSON number as it is usually written. */
-export function readTimestampText(
-  request: LaunchRequest,
-  settings: TimestampSettings,
-): string | Refusal {
-  const value = readField(request, settings);
-  return typeof value === "number" ? String(value) : value;
 }
 
 /**
@@ -136,25 +129,20 @@ function prepare(settings: TimestampSettings, { credentials }: ConditionContext)
   const expected = EXAMPLES[settings.format];
   const holdsCredential = credentials.some((field) => isSameField(field, settings));
   return (request) => {
-    const text = readTimestampText(request, settings);
-    if (typeof text !== "string") return { expected, ...text };
-    const refusal = checkFreshness(text, { ...settings, place }, request.receivedAt_ms);
+    const value = readField(request, settings);
+    if (typeof value === "object") return { expected, ...value };
+    // A JSON number is looked at as it is usually written.
+    const refusal = checkFreshness(String(value), { ...settings, place }, request.receivedAt_ms);
     return refusal && holdsCredential ? { ...refusal, found: "not shown" } : refusal;
   };
 }
 
-/** RFC 3339 section 5.6. A leap second is refused: clocks do not say which seconds are. */
-const RFC3339 =
-  /^(\d{4}-\d\d-\d\d)[Tt]((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/;
-
 function parseRfc3339(text: string): number | undefined {
-  const [, date, time, fraction = "", sign, hours, minutes] = RFC3339.exec(text) ?? [];
-  const seconds_ms = Date.parse(`${date}T${time}Z`);
-  // Date.parse makes the 2nd of March of the 30th of February, and NaN where nothing matched.
-  if (Number.isNaN(seconds_ms) || !new Date(seconds_ms).toISOString().startsWith(`${date}`)) {
+  if (!RFC3339.test(text)) return undefined;
+  try {
+    return Temporal.Instant.from(text).epochMilliseconds;
+  } catch {
+    // There is no such day, hour, minute or offset.
     return undefined;
   }
-  const offset_min = sign === undefined ? 0 : Number(hours) * 60 + Number(minutes);
-  const offset_ms = (sign === "-" ? -offset_min : offset_min) * 60_000;
-  return seconds_ms + Number(fraction.padEnd(3, "0").slice(0, 3)) - offset_ms;
 }
