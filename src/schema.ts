@@ -46,6 +46,13 @@ export function pointer(...parts: readonly PropertyKey[]): string {
   );
 }
 
+/** The parts of a path from a JSON Pointer (RFC 6901). */
+export function pointerParts(pointer: string): string[] {
+  return pointer.split("/").slice(1).map((part) =>
+    part.replaceAll("~1", "/").replaceAll("~0", "~")
+  );
+}
+
 /** Refuses, in a schema's `superRefine`, the field of the value that a path leads to. */
 export function refuseField(
   context: z.RefinementCtx<unknown>,

@@ -22,7 +22,7 @@ import {
   type YAMLMap,
 } from "yaml";
 import { InvalidInputError, messageOf, type Problem } from "./errors.ts";
-import { describeValue } from "./schema.ts";
+import { describeValue, pointerParts } from "./schema.ts";
 
 /** The longest text that is read, in bytes. */
 export const YAML_BYTES_MAX = 1024 * 1024;
@@ -211,8 +211,7 @@ class Places {
   offsetOf(pointer: string): number {
     let node = this.#resolve(this.#document.contents);
     let offset = node?.range?.[0] ?? 0;
-    for (const part of pointer.split("/").slice(1)) {
-      const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    for (const name of pointerParts(pointer)) {
       if (isMap(node)) {
         const field = this.#fieldsOf(node).get(name);
         if (field === undefined) return offset;

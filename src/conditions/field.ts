@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { z } from "zod";
-import { refuseField } from "../schema.ts";
+import { pointerParts, refuseField } from "../schema.ts";
 import type { Refusal } from "./condition.ts";
 import type { LaunchRequest } from "./request.ts";
 
@@ -152,8 +152,7 @@ function readBodyField(request: LaunchRequest, field: Field): string | number | 
 
 /** The keys of a JSON Pointer (RFC 6901), or one key. */
 export function pathOf(name: string): string[] {
-  if (!name.startsWith("/")) return [name];
-  return name.slice(1).split("/").map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+  return name.startsWith("/") ? pointerParts(name) : [name];
 }
 
 /** One step into a JSON value: own properties alone, so that `constructor` is no key. */

@@ -7,7 +7,7 @@
  */
 import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 import { HooklaunchError, InvalidInputError, type Problem } from "../errors.ts";
-import { pointer } from "../schema.ts";
+import { pointer, pointerParts } from "../schema.ts";
 import { readSecretKeys } from "./secret_key.ts";
 
 /** What the API shows in place of a stored secret. Writing it back keeps what is stored. */
@@ -19,6 +19,8 @@ const TAG_BYTES = 16;
 const CIPHERTEXT_PREFIX = `${CIPHER}:`;
 const encoder = new TextEncoder();
 const ENV_REFERENCE = /^\{env:[^}]*\}$/;
+/** A pointer to a secret: to what has the field `secrets`, and from there on. */
+const SECRETS_POINTER = /^(.*)\/secrets(\/.*)?$/s;
 
 /** A stored secret cannot be decrypted: the key is another one, or what is stored was changed or moved. */
 export class LockedSecretError extends HooklaunchError {
@@ -151,8 +153,8 @@ export function maskSecrets<T>(value: T): T {
 
 /**
  * Puts stored secrets back where a new version of a value has the mask. A masked secret is the one at
- * its place in the list of a stored condition with the same settings, wherever that stood; else that
- * of the condition at the same place, if it is of the same type.
+ * its place in the list of a stored condition with the same settings, of the one at the same place
+ * before one elsewhere; else that of the condition at the same place, if it is of the same type.
  *
  * @param stored the value that is stored, its secrets in clear; undefined when there is none
  * @throws {InvalidInputError} where the mask stands for nothing, or for a secret that is locked
@@ -162,21 +164,16 @@ export function unmaskSecrets<T>(
   stored: Opened<unknown> | undefined,
   what: string,
 ): T {
-  const bySettings = new Map<string, StoredSecret>();
-  const byPlace = new Map<string, StoredSecret>();
+  const known = new Map<string, { secret: string; isLocked: boolean }>();
   mapSecrets(stored?.value, (secret, at) => {
-    const { settings, type } = holderOf(stored?.value, at);
-    const known = { secret, isLocked: stored?.locked.includes(at) ?? false };
-    bySettings.set(`${settings} ${at.slice(at.lastIndexOf("/secrets/"))}`, known);
-    byPlace.set(`${type} ${at}`, known);
+    const isLocked = stored?.locked.includes(at) ?? false;
+    for (const name of namesOf(stored?.value, at)) known.set(name, { secret, isLocked });
     return secret;
   });
   const problems: Problem[] = [];
   const unmasked = mapSecrets(value, (secret, at) => {
     if (secret !== SECRET_MASK) return secret;
-    const { settings, type } = holderOf(value, at);
-    const kept = bySettings.get(`${settings} ${at.slice(at.lastIndexOf("/secrets/"))}`) ??
-      byPlace.get(`${type} ${at}`);
+    const kept = namesOf(value, at).map((name) => known.get(name)).find((found) => found);
     if (kept !== undefined && !kept.isLocked) return kept.secret;
     const why = kept === undefined
       ? "none is stored at this place"
@@ -191,21 +188,20 @@ export function unmaskSecrets<T>(
   return unmasked;
 }
 
-interface StoredSecret {
-  secret: string;
-  isLocked: boolean;
-}
-
-/** What tells the object whose `secrets` hold a secret from others: its type, and all else it says. */
-function holderOf(value: unknown, at: string): { settings: string; type: string } {
-  const path = at.slice(1, at.lastIndexOf("/secrets/")).split("/");
+/** What a secret is known by, best first: its pointer, and what its condition says beside secrets. */
+function namesOf(value: unknown, at: string): string[] {
+  const [, holderAt = "", inList = ""] = SECRETS_POINTER.exec(at) ?? [];
   let holder = value;
-  for (const part of path) {
-    holder = Object.entries(Object(holder)).find(([name]) => name === part)?.[1];
+  for (const part of pointerParts(holderAt)) {
+    holder = Object.getOwnPropertyDescriptor(Object(holder), part)?.value;
   }
   const { secrets: _secrets, ...others } = Object(holder);
-  const settings = Object.entries(others).sort(([a], [b]) => a < b ? -1 : 1);
-  return { settings: JSON.stringify(settings), type: String(others.type) };
+  const settings = JSON.stringify(Object.entries(others).sort(([a], [b]) => a < b ? -1 : 1));
+  return [
+    `same settings and place: ${at} ${settings}`,
+    `same settings: ${inList} ${settings}`,
+    `same place and type: ${at} ${others.type}`,
+  ];
 }
 
 function walk(

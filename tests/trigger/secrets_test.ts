@@ -271,3 +271,29 @@ Deno.test("the mask of a secret that cannot be opened keeps nothing, and the err
   ]);
   for (const { detail } of error.problems) assertStringIncludes(detail, "cannot be decrypted");
 });
+
+Deno.test("masks of what has the same settings, or names that JSON Pointers escape, keep each its own", () => {
+  const value = {
+    conditions: [{ type: "token", secrets: ["a", "b"] }, { type: "token", secrets: ["c"] }],
+    response: {
+      json: {
+        secrets: "d",
+        one: { secrets: "e" },
+        "x/y": { secrets: ["f"] },
+        "x~z": { secrets: ["g"] },
+      },
+    },
+  };
+  const stored = { value, locked: [] };
+  assertEquals(unmaskSecrets(maskSecrets(value), stored, "the trigger"), value);
+});
+
+Deno.test("masks follow their settings when what holds them is moved", () => {
+  const [a, b] = [
+    { type: "token", name: "X-A", secrets: ["a"] },
+    { type: "token", name: "X-B", secrets: ["b"] },
+  ];
+  const stored = { value: { conditions: [a, b] }, locked: [] };
+  const moved = { conditions: [b, a] };
+  assertEquals(unmaskSecrets(maskSecrets(moved), stored, "the trigger"), moved);
+});
