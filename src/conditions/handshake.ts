@@ -12,9 +12,8 @@ import type {
   ConditionSettings,
 } from "./condition.ts";
 import { type Field, readField, readText } from "./field.ts";
-import { hmac, type HmacSettings } from "./hmac.ts";
+import { hmac, hmacSecrets, type HmacSettings } from "./hmac.ts";
 import type { LaunchRequest } from "./request.ts";
-import { secretText } from "./secret.ts";
 import { hmacPresets, signaturePresets, tokenPresets } from "./signing/presets/mod.ts";
 
 /** A handshake as data. */
@@ -51,7 +50,13 @@ export function prepareHandshakes(
   conditions: readonly ConditionSettings[],
   environment: ConditionEnvironment,
 ): Handshakes {
-  const context = { ...contextOf(environment), siblings: conditions, credentials: [] };
+  const context: ConditionContext = {
+    clock: environment.clock,
+    env: (name) => environment.env(name),
+    signal: environment.signal,
+    siblings: conditions,
+    credentials: [],
+  };
   const all = conditions.flatMap((settings) => {
     const handshake = handshakeOf(settings);
     return handshake ? [{ handshake, settings }] : [];
@@ -118,19 +123,15 @@ async function signingSecret(
   settings: ConditionSettings,
   request: LaunchRequest,
   context: ConditionContext,
-): Promise<string | undefined> {
+): Promise<Uint8Array | undefined> {
   // Only presets of `hmac` ask for it, and handshakeOf found this one among them.
   const { secrets, ...others } = settings as HmacSettings;
   for (const secret of secrets) {
-    const check: Check = hmac.prepare({ ...others, secrets: [secret] }, context);
-    if (await check(request) === undefined) return clearText(secretText(secret), context);
+    const own = { ...others, secrets: [secret] };
+    const check: Check = hmac.prepare(own, context);
+    if (await check(request) === undefined) return hmacSecrets(own, context.env).usable[0]?.bytes;
   }
   return undefined;
-}
-
-function clearText(secret: string, { env }: ConditionContext): string | undefined {
-  const variable = /^\{env:(.+)\}$/.exec(secret)?.[1];
-  return variable === undefined ? secret : env(variable);
 }
 
 function handshakeOf(settings: ConditionSettings): Handshake | undefined {
@@ -138,12 +139,4 @@ function handshakeOf(settings: ConditionSettings): Handshake | undefined {
   const presets = { hmac: hmacPresets, signature: signaturePresets, static_token: tokenPresets };
   const rows = Object.entries(presets).find(([type]) => type === settings.type)?.[1];
   return rows?.[settings.preset]?.handshake;
-}
-
-function contextOf(environment: ConditionEnvironment): ConditionEnvironment {
-  return {
-    clock: environment.clock,
-    env: (name) => environment.env(name),
-    signal: environment.signal,
-  };
 }

@@ -107,6 +107,15 @@ Deno.test("zoom: the token is answered with its HMAC, by the secret that signed 
   assertEquals([answer.status, answer.contentType], [200, "application/json"]);
 });
 
+Deno.test("zoom: the HMAC is made with the key that the secret is written for", async () => {
+  const settings = { key_encoding: "hex", secrets: ["00ff"] };
+  const decoded = parse({ type: "hmac", preset: "zoom", ...settings });
+  const answer = await knock([decoded], await signed(decoded, zoomBody("qgg8")));
+  assert(typeof answer === "object");
+  const expected = createHmac("sha256", Uint8Array.of(0, 255)).update("qgg8").digest("hex");
+  assertEquals(JSON.parse(answer.body).encryptedToken, expected);
+});
+
 for (
   const plainToken of [
     "v0:1700000000:{}",
