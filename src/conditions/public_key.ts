@@ -79,23 +79,13 @@ function readJwk(setting: object): JWK | string {
   }
   // A copy, since jose freezes what it is given. That it is a key, createPublicKey finds out.
   const key = structuredClone(setting) as JWK;
-  createPublicKey({ key: { ...key }, format: "jwk" });
-  return checkKey(key);
-}
-
-function checkKey(key: JWK): JWK | string {
-  if (key.kty === "RSA" && rsaBits(key) < RSA_BITS_MIN) {
-    return `Must have at least ${RSA_BITS_MIN} bits: current value is ${rsaBits(key)}`;
+  const { asymmetricKeyDetails } = createPublicKey({ key: { ...key }, format: "jwk" });
+  const bits = asymmetricKeyDetails?.modulusLength ?? RSA_BITS_MIN;
+  if (bits < RSA_BITS_MIN) {
+    return `Must have at least ${RSA_BITS_MIN} bits: current value is ${bits}`;
   }
   if (JWT_ALGORITHMS.some((algorithm) => fits(key, algorithm))) return key;
   return `Must be a key of RSA, P-256, P-384, P-521 or Ed25519 for signatures: this is ${
     [key.kty, key.crv, key.alg, key.use].filter(Boolean).join(" ")
   }`;
-}
-
-function rsaBits(key: JWK): number {
-  const modulus = Uint8Array.fromBase64(key.n ?? "", { alphabet: "base64url" });
-  const leading = modulus.findIndex((byte) => byte !== 0);
-  if (leading === -1) return 0;
-  return (modulus.length - leading) * 8 - Math.clz32(modulus[leading] ?? 0) + 24;
 }
