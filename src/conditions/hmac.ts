@@ -15,6 +15,7 @@ import {
   resolveSecrets,
   type Secrets,
   secretText,
+  VARIABLE,
 } from "./secret.ts";
 import { secretsSchema } from "./secret_schema.ts";
 import { settingsObject } from "./settings.ts";
@@ -36,7 +37,6 @@ import { prepareVerifier } from "./signing/verify.ts";
 import { isTimestamp } from "./timestamp.ts";
 
 const ALGORITHMS = ["sha1", "sha256", "sha384", "sha512"] as const;
-const VARIABLE = /^\{env:/;
 
 const schema = settingsObject({
   type: z.literal("hmac"),
@@ -47,9 +47,7 @@ const schema = settingsObject({
   ...schemeShape,
   secrets: secretsSchema,
 }).superRefine((settings, context) => checkScheme(settings, context, hmacPresets, ALGORITHMS))
-  .overwrite((settings) =>
-    fillGeneralForm(settings, { encoding: "hex", prefix: "", signed_content: "{body}" })
-  );
+  .overwrite((settings) => fillGeneralForm(settings, "hex"));
 
 /** The settings of an HMAC condition. */
 export type HmacSettings = z.infer<typeof schema>;

@@ -52,9 +52,7 @@ const schema = settingsObject({
     if (typeof key !== "string") return;
     refuseField(context, ["public_keys", index], key);
   });
-}).overwrite((settings) =>
-  fillGeneralForm(settings, { encoding: "base64", prefix: "", signed_content: "{body}" })
-);
+}).overwrite((settings) => fillGeneralForm(settings, "base64"));
 
 /** The settings of a signature condition. */
 export type SignatureSettings = z.infer<typeof schema>;

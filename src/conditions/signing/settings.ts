@@ -29,12 +29,12 @@ export function schemeOf(settings: SigningSettings, presets: Presets): Scheme {
 /** Fills in, in a schema's `overwrite`, what the general form has without being told. */
 export function fillGeneralForm<T extends SigningSettings>(
   settings: T,
-  defaults: Pick<Scheme, "encoding" | "prefix" | "signed_content">,
+  encoding: Scheme["encoding"],
 ): T {
   if (settings.preset !== undefined) return settings;
   const given = Object.entries(settings).filter(([, value]) => value !== undefined);
   // The defaults are of the same fields, and those that are given stand.
-  return { ...defaults, ...Object.fromEntries(given) } as T;
+  return { encoding, prefix: "", signed_content: "{body}", ...Object.fromEntries(given) } as T;
 }
 
 /** Refuses, in a schema's `superRefine`, settings that make no whole scheme. */
