@@ -162,22 +162,11 @@ function whyNotBool(
     }
     case "callExpr": {
       const { function: name, args } = exprKind.value;
-      if (LOGIC.has(name)) return firstOf(args, again);
+      if (LOGIC.has(name)) return args.map(again).find((problem) => problem !== undefined);
       const results = [...functions.find(name) ?? []].map(({ result }) => result.name);
       return results.length === 0 || results.some((type) => type === "bool" || type === "dyn")
         ? undefined
         : not(results[0] ?? "value");
     }
   }
-}
-
-function firstOf<Item>(
-  items: readonly Item[],
-  find: (item: Item) => string | undefined,
-): string | undefined {
-  for (const item of items) {
-    const found = find(item);
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }

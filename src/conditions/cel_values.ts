@@ -7,7 +7,7 @@ import type { CelInput } from "@bufbuild/cel";
 import { type Bindings, conversion, type VariableType } from "./cel.ts";
 import { fieldMap, fromJson, textMap } from "./cel_json.ts";
 import { tick } from "./cel_meter.ts";
-import type { LaunchRequest } from "./request.ts";
+import { type LaunchRequest, valuesByName } from "./request.ts";
 
 const toTimestamp = conversion("timestamp");
 
@@ -28,7 +28,7 @@ const readers: Record<keyof typeof filterVariables, Reader> = {
   body: readBody,
   raw: ({ body }) => decodeUtf8(body),
   headers: ({ headers }) => textMap(new Map(headers)),
-  query: ({ query }) => readQuery(query),
+  query: ({ query }) => fieldMap(valuesByName(query)),
   content_type: ({ headers }) => headers.get("content-type") ?? "",
   remote_ip: ({ remoteIp }) => remoteIp,
   now: ({ receivedAt_ms }) => toTimestamp(new Date(receivedAt_ms).toISOString()),
@@ -76,16 +76,6 @@ function readBody(request: LaunchRequest): CelInput {
     case "other":
       return null;
   }
-}
-
-function readQuery(query: URLSearchParams): CelInput {
-  const fields = new Map<string, string[]>();
-  for (const [name, value] of query) {
-    const values = fields.get(name);
-    if (values) values.push(value);
-    else fields.set(name, [value]);
-  }
-  return fieldMap(fields);
 }
 
 function decodeUtf8(bytes: Uint8Array): string {

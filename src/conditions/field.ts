@@ -108,13 +108,13 @@ export function readText(request: LaunchRequest, field: Field): string | Refusal
 export function readEach(request: LaunchRequest, list: string, name: string): string[] | Refusal {
   const body = request.parsedBody();
   const field: Field = { in: "body", name: list };
-  const elements = body.kind === "json" ? pathOf(list).reduce(child, body.value) : undefined;
+  const elements = body.kind === "json" ? pathOf(list).reduce(childOf, body.value) : undefined;
   if (elements === undefined) return missing(field);
   if (!Array.isArray(elements) || elements.length === 0) return notA("list", field, elements);
   if (elements.length > ELEMENTS_MAX) {
     return { reason: `${describeField(field)} is too long`, found: `${elements.length} elements` };
   }
-  const values = elements.map((element) => pathOf(name).reduce(child, element));
+  const values = elements.map((element) => pathOf(name).reduce(childOf, element));
   const other = values.findIndex((value) => typeof value !== "string");
   if (other === -1) return values.filter((value) => typeof value === "string");
   return { reason: `${describeField(field)} has no ${name} in its element ${other}` };
@@ -143,7 +143,7 @@ function readBodyField(request: LaunchRequest, field: Field): string | number | 
       return onlyOne(body.fields.get(name) ?? [], field);
     }
     case "json": {
-      const value = path.reduce(child, body.value);
+      const value = path.reduce(childOf, body.value);
       if (typeof value === "string" || typeof value === "number") return value;
       return value === undefined ? missing(field) : notA("string", field, value);
     }
@@ -156,7 +156,7 @@ export function pathOf(name: string): string[] {
 }
 
 /** One step into a JSON value: own properties alone, so that `constructor` is no key. */
-function child(parent: unknown, key: string): unknown {
+export function childOf(parent: unknown, key: string): unknown {
   if (typeof parent !== "object" || parent === null) return undefined;
   if (Array.isArray(parent) && !ARRAY_INDEX.test(key)) return undefined;
   return Object.getOwnPropertyDescriptor(parent, key)?.value;

@@ -4,11 +4,11 @@
  *
  * @module
  */
-import { type CelResult, isCelError, isCelList } from "@bufbuild/cel";
+import { type CelResult, isCelError } from "@bufbuild/cel";
 import { type Clause, compile, compileTerm, type Expression } from "./cel.ts";
 import { filterVariables } from "./cel_values.ts";
 import type { FilterClause } from "./filter_list.ts";
-import type { Kind } from "./filter_list_literal.ts";
+import { type Kind, kindOf } from "./filter_list_literal.ts";
 import { operators, type Test } from "./filter_list_operators.ts";
 import { type Path, readPath } from "./filter_list_path.ts";
 
@@ -95,19 +95,4 @@ function plainPart({ path: place = "", op, value }: FilterClause, isInNot: boole
 
 function sourceOf(path: Path, test: Test, isInNot: boolean): string {
   return isInNot ? `${path.found}.exists(v, ${test.expression("v")})` : test.expression(path.value);
-}
-
-function kindOf(value: unknown): Kind {
-  if (value === null) return "null";
-  switch (typeof value) {
-    case "string":
-      return "string";
-    case "boolean":
-      return "boolean";
-    case "bigint":
-    case "number":
-      return "number";
-    default:
-      return isCelList(value) ? "list" : "map";
-  }
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { type CelValue, isCelList } from "@bufbuild/cel";
 
 const SHOWN_CHARACTERS_MAX = 80;
 
@@ -44,16 +45,19 @@ export function isOfKind(value: string, kinds: readonly Kind[]): string {
     : `type(${value}) in [${types.join(", ")}]`;
 }
 
-/** The kind of a value of a filter list. */
-export function kindOf(value: Scalar): Kind {
+/** The kind of a value of a filter list, or of CEL. */
+export function kindOf(value: Scalar | CelValue): Kind {
   if (value === null) return "null";
   switch (typeof value) {
     case "string":
       return "string";
-    case "number":
-      return "number";
     case "boolean":
       return "boolean";
+    case "bigint":
+    case "number":
+      return "number";
+    default:
+      return isCelList(value) ? "list" : "map";
   }
 }
 

@@ -80,13 +80,18 @@ export function parseBody(
       if (!isForm) return { kind: "other" };
     }
   }
-  const fields = new Map<string, string[]>();
-  for (const [name, value] of formFields(text)) {
-    const values = fields.get(name);
+  return { kind: "form", fields: valuesByName(formFields(text)) };
+}
+
+/** All values of each name, in the order in which they come. */
+export function valuesByName(fields: URLSearchParams): Map<string, string[]> {
+  const byName = new Map<string, string[]>();
+  for (const [name, value] of fields) {
+    const values = byName.get(name);
     if (values) values.push(value);
-    else fields.set(name, [value]);
+    else byName.set(name, [value]);
   }
-  return { kind: "form", fields };
+  return byName;
 }
 
 function urlOf({ headers, path, query }: LaunchRequestParts): string {

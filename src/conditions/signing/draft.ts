@@ -4,7 +4,7 @@
  * @module
  */
 import { HooklaunchError } from "../../errors.ts";
-import { type Field, pathOf } from "../field.ts";
+import { childOf, type Field, pathOf } from "../field.ts";
 import { formFields, type LaunchRequest, launchRequest } from "../request.ts";
 
 /** A request cannot be made that a condition lets pass. */
@@ -98,11 +98,6 @@ export class Draft {
       `Cannot put ${name} into the body: it is neither a form nor an object of JSON`,
     );
   }
-}
-
-function childOf(parent: unknown, key: string): unknown {
-  if (typeof parent !== "object" || parent === null) return undefined;
-  return Object.getOwnPropertyDescriptor(parent, key)?.value;
 }
 
 /** Sets a value at a path, making the objects that are not there. A text stays a text. */

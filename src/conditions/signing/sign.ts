@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { bytesOf, type Field, readField } from "../field.ts";
+import { bytesOf, type Field, isSameField, readField } from "../field.ts";
 import { formatTimestamp } from "../timestamp.ts";
 import type { Maker } from "./algorithms.ts";
 import { additionsFor } from "./builders.ts";
@@ -28,7 +28,7 @@ export function stamp(scheme: Scheme, draft: Draft, newId: () => string): void {
     if (field === undefined || typeof readField(draft.request(), field) !== "object") continue;
     // What is signed must be there; an id that is not signed is for headers alone.
     const isSigned = field !== delivery_id || field === id ||
-      named.some((part) => isSame(part, field));
+      named.some((part) => isSameField(part, field));
     if (isSigned || field.in === "header") draft.put(field, newId());
   }
   for (const part of parts) {
@@ -91,8 +91,4 @@ export function addSignatures(
     const own = signatures.slice(index, index + 1);
     draft.put({ in: "header", name }, writeSignatures(own, scheme, time));
   });
-}
-
-function isSame(one: Field, other: Field): boolean {
-  return one.in === other.in && one.name === other.name;
 }
