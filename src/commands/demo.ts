@@ -7,7 +7,7 @@
 import { type Command, Option } from "commander";
 import { dirname, join } from "node:path";
 import { systemClock } from "../clock.ts";
-import { hmac, sign } from "../conditions/hmac.ts";
+import { signRequest } from "../conditions/sign_request.ts";
 import { applyText } from "../config/apply_text.ts";
 import { type Example, EXAMPLES } from "../demo/examples.ts";
 import { HooklaunchError } from "../errors.ts";
@@ -187,19 +187,14 @@ async function eventually<T>(
 }
 
 async function send({ trigger, secret }: Stage, url: string, body: string, type: string) {
-  const timestamp = String(Math.floor(Date.now() / 1_000));
-  const settings = hmac.schema.parse(trigger.conditions.find(({ type }) => type === "hmac"));
-  const signature = sign(settings, secret, { body: new TextEncoder().encode(body), timestamp });
-  const response = await fetch(url, {
-    method: "POST",
-    headers: {
-      "content-type": type,
-      "x-timestamp": timestamp,
-      "x-signature": signature,
-      "x-github-event": "issues",
-    },
-    body,
+  const { headers } = await signRequest(trigger.conditions, {
+    url,
+    headers: { "content-type": type, "x-github-event": "issues" },
+    body: new TextEncoder().encode(body),
+    now_ms: systemClock.now(),
+    env: () => secret,
   });
+  const response = await fetch(url, { method: "POST", headers, body });
   const text = await response.text();
   if (!response.ok) throw new DemoError(`${url} answered ${response.status}: ${text}`);
   return { status: response.status, text };

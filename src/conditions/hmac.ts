@@ -8,7 +8,6 @@ import { z } from "zod";
 import type { Problem } from "../errors.ts";
 import type { Check, CheckedKind, ConditionContext, ConditionSettings } from "./condition.ts";
 import type { Field } from "./field.ts";
-import { launchRequest } from "./request.ts";
 import {
   describeMissing,
   refuseWithoutSecrets,
@@ -19,20 +18,11 @@ import {
 } from "./secret.ts";
 import { secretsSchema } from "./secret_schema.ts";
 import { settingsObject } from "./settings.ts";
-import { isMac, macMaker, macMatcher } from "./signing/algorithms.ts";
-import { writeSignatures } from "./signing/candidates.ts";
-import { contentOf } from "./signing/content.ts";
+import { isMac, macMatcher } from "./signing/algorithms.ts";
 import { decodeSecret } from "./signing/keys.ts";
 import { hmacPresets } from "./signing/presets/mod.ts";
-import {
-  type MacAlgorithm,
-  type Scheme,
-  schemeShape,
-  signatureFields,
-  signedContents,
-} from "./signing/scheme.ts";
+import { type MacAlgorithm, type Scheme, schemeShape, signatureFields } from "./signing/scheme.ts";
 import { checkScheme, fillGeneralForm, reviewTimestamp, schemeOf } from "./signing/settings.ts";
-import { parseTemplate } from "./signing/template.ts";
 import { prepareVerifier } from "./signing/verify.ts";
 import { isTimestamp } from "./timestamp.ts";
 
@@ -76,42 +66,6 @@ export function hmacSecrets(
 ): Secrets {
   const scheme = hmacScheme(settings);
   return resolveSecrets(settings.secrets, env, (text) => decodeSecret(text, scheme));
-}
-
-/** What a sender signs. */
-export interface SignedParts {
-  /** The body, byte for byte as it is sent. */
-  body: Uint8Array;
-  /** The timestamp as it is sent; needed when `signed_content` names it. */
-  timestamp?: string;
-}
-
-/**
- * Makes the value of the signature's header, as a sender does that signs its body and a timestamp.
- *
- * @param secret the secret itself, not `{env:NAME}`
- * @throws {TypeError} when the scheme signs more than that, or the secret cannot be decoded
- */
-export function sign(settings: HmacSettings, secret: string, parts: SignedParts): string {
-  const scheme = hmacScheme(settings);
-  const { body, timestamp = "" } = parts;
-  const key = decodeSecret(secret, scheme);
-  const [template = ""] = signedContents(scheme);
-  const request = launchRequest({
-    method: "POST",
-    path: "/",
-    query: new URLSearchParams(),
-    headers: new Headers(),
-    body,
-    remoteIp: "",
-    receivedAt_ms: 0,
-  });
-  const facts = { timestamp: new TextEncoder().encode(timestamp), id: new Uint8Array(), url: "" };
-  const content = contentOf(parseTemplate(template), request, facts);
-  if (!Array.isArray(content) || key === undefined) {
-    throw new TypeError("Cannot sign a body and a timestamp alone as this scheme does");
-  }
-  return writeSignatures([macMaker(scheme.algorithm, key)(content)], scheme, timestamp);
 }
 
 function review(settings: HmacSettings, siblings: readonly ConditionSettings[]): Problem[] {

@@ -8,8 +8,8 @@ import {
   reviewConditions,
 } from "../../src/conditions/mod.ts";
 import { credentialFields, prepareConditions } from "../../src/conditions/prepare.ts";
-import { sign } from "../../src/conditions/hmac.ts";
 import { context, request } from "./fixture.ts";
+import { sign } from "./sign.ts";
 
 /** The conditions of the contract's example, without its preset. */
 const example: Record<string, unknown>[] = [
