@@ -10,6 +10,7 @@ import { InvalidInputError, type Problem } from "./errors.ts";
 const FOUND_LENGTH_MAX = 80;
 /** How many problems are told of one value. */
 const PROBLEMS_MAX = 100;
+const ARRAY_INDEX = /^(0|[1-9][0-9]*)$/;
 const TOO_MUCH = "Cannot be read: too much of it is wrong";
 
 /**
@@ -51,6 +52,13 @@ export function pointerParts(pointer: string): string[] {
   return pointer.split("/").slice(1).map((part) =>
     part.replaceAll("~1", "/").replaceAll("~0", "~")
   );
+}
+
+/** One step into a JSON value: own properties alone, so that `constructor` is no key. */
+export function childOf(parent: unknown, key: string): unknown {
+  if (typeof parent !== "object" || parent === null) return undefined;
+  if (Array.isArray(parent) && !ARRAY_INDEX.test(key)) return undefined;
+  return Object.getOwnPropertyDescriptor(parent, key)?.value;
 }
 
 /** Refuses, in a schema's `superRefine`, the field of the value that a path leads to. */

@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { z } from "zod";
-import { pointerParts, refuseField } from "../schema.ts";
+import { childOf, pointerParts, refuseField } from "../schema.ts";
 import type { Refusal } from "./condition.ts";
 import type { LaunchRequest } from "./request.ts";
 
@@ -17,7 +17,6 @@ const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const NOT_A_HEADER = "Must be the name of a header: letters, digits and !#$%&'*+-.^_`|~";
 /** `~` is written `~0` and `/` is written `~1` (RFC 6901 section 3). */
 const POINTER = /^(\/([^~/]|~[01])*)+$/;
-const ARRAY_INDEX = /^(0|[1-9][0-9]*)$/;
 
 /** Where a request carries a value. */
 export interface Field {
@@ -153,13 +152,6 @@ function readBodyField(request: LaunchRequest, field: Field): string | number | 
 /** The keys of a JSON Pointer (RFC 6901), or one key. */
 export function pathOf(name: string): string[] {
   return name.startsWith("/") ? pointerParts(name) : [name];
-}
-
-/** One step into a JSON value: own properties alone, so that `constructor` is no key. */
-export function childOf(parent: unknown, key: string): unknown {
-  if (typeof parent !== "object" || parent === null) return undefined;
-  if (Array.isArray(parent) && !ARRAY_INDEX.test(key)) return undefined;
-  return Object.getOwnPropertyDescriptor(parent, key)?.value;
 }
 
 function onlyOne(values: readonly string[], field: Field): string | Refusal {

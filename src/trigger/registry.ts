@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { ConditionEnvironment } from "../conditions/condition.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../errors.ts";
 import { newId } from "../ids.ts";
-import { parseWith } from "../schema.ts";
+import { childOf, parseWith } from "../schema.ts";
 import { thenRest } from "../store/in_parts.ts";
 import { keys } from "../store/keys.ts";
 import { getProject } from "../store/projects.ts";
@@ -142,13 +142,13 @@ export class TriggerRegistry {
       const shown = maskSecrets(current);
       const written = change(shown);
       const kept = opened.locked.map(nameAt)
-        .filter((name) => fieldOf(written, name) === fieldOf(shown, name));
+        .filter((name) => childOf(written, name) === childOf(shown, name));
       const locked = opened.locked.filter((at) => !kept.includes(nameAt(at)));
       const settings = await this.#check(written, { value: current, locked }, kept);
       if (isSame(settings, current)) return shown;
       const updated_at = new Date(this.#parts.context.clock.now()).toISOString();
       const trigger = { ...settings, id, created_at: stored.created_at, updated_at };
-      const sealed = kept.map((name) => [name, fieldOf(stored.settings, name)] as const);
+      const sealed = kept.map((name) => [name, childOf(stored.settings, name)] as const);
       return await this.#put(trigger, Object.fromEntries(sealed));
     }, id);
   }
@@ -325,10 +325,6 @@ export function settingsOf(trigger: Trigger): TriggerSettings {
 /** The name of the field of a trigger that a pointer leads into. */
 function nameAt(at: string): string {
   return at.split("/")[1] ?? "";
-}
-
-function fieldOf(trigger: unknown, name: string): unknown {
-  return Object.entries(Object(trigger)).find(([each]) => each === name)?.[1];
 }
 
 /** Whether settings say what a trigger already is. */

@@ -7,7 +7,7 @@
  */
 import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 import { HooklaunchError, InvalidInputError, type Problem } from "../errors.ts";
-import { pointer, pointerParts } from "../schema.ts";
+import { childOf, pointer, pointerParts } from "../schema.ts";
 import { readSecretKeys } from "./secret_key.ts";
 
 /** What the API shows in place of a stored secret. Writing it back keeps what is stored. */
@@ -191,10 +191,7 @@ export function unmaskSecrets<T>(
 /** What a secret is known by, best first: its pointer, and what its condition says beside secrets. */
 function namesOf(value: unknown, at: string): string[] {
   const [, holderAt = "", inList = ""] = SECRETS_POINTER.exec(at) ?? [];
-  let holder = value;
-  for (const part of pointerParts(holderAt)) {
-    holder = Object.getOwnPropertyDescriptor(Object(holder), part)?.value;
-  }
+  const holder = pointerParts(holderAt).reduce(childOf, value);
   const { secrets: _secrets, ...others } = Object(holder);
   const settings = JSON.stringify(Object.entries(others).sort(([a], [b]) => a < b ? -1 : 1));
   return [

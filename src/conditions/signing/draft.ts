@@ -4,7 +4,8 @@
  * @module
  */
 import { HooklaunchError } from "../../errors.ts";
-import { childOf, type Field, pathOf } from "../field.ts";
+import { childOf } from "../../schema.ts";
+import { type Field, pathOf } from "../field.ts";
 import { formFields, type LaunchRequest, launchRequest } from "../request.ts";
 
 /** A request cannot be made that a condition lets pass. */
