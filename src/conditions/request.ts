@@ -14,8 +14,6 @@ const utf8 = new TextDecoder();
 /** A request on a trigger's URL, its body read to the end. Its payload filters share one time. */
 export interface LaunchRequest extends TimeShare {
   readonly method: string;
-  /** The path as sent, without the query. */
-  readonly path: string;
   readonly query: URLSearchParams;
   /** The public URL as the sender sees it, path and query included. */
   readonly url: string;
@@ -36,18 +34,11 @@ export type ParsedBody =
   | { kind: "form"; fields: ReadonlyMap<string, readonly string[]> }
   | { kind: "other"; refused?: string };
 
-/** The parts of a {@linkcode LaunchRequest} that cannot be derived. */
-export interface LaunchRequestParts extends Omit<LaunchRequest, "parsedBody" | "url"> {
-  /** Where it is not known, it is made from the Host header, the path and the query. */
-  readonly url?: string;
-}
-
 /** Makes a request whose body is parsed when it is first asked for. */
-export function launchRequest(parts: LaunchRequestParts): LaunchRequest {
+export function launchRequest(parts: Omit<LaunchRequest, "parsedBody">): LaunchRequest {
   let parsed: ParsedBody | undefined;
   return {
     ...parts,
-    url: parts.url ?? urlOf(parts),
     parsedBody: () => parsed ??= parseBody(parts.body, parts.headers.get("content-type") ?? ""),
   };
 }
@@ -92,11 +83,6 @@ export function valuesByName(fields: URLSearchParams): Map<string, string[]> {
     else byName.set(name, [value]);
   }
   return byName;
-}
-
-function urlOf({ headers, path, query }: LaunchRequestParts): string {
-  const search = query.toString();
-  return `https://${headers.get("host") ?? "localhost"}${path}${search === "" ? "" : `?${search}`}`;
 }
 
 /** The fields of a form: a question mark that it begins with is its own, unlike that of a query. */

@@ -70,10 +70,6 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
     this.#room = facts.values;
   }
 
-  get path(): string {
-    return this.#sentUrl.pathname;
-  }
-
   get query(): URLSearchParams {
     // To read the whole URL takes as long as an HMAC, and few have a query.
     return this.#request.url.includes("?") ? this.#sentUrl.searchParams : new URLSearchParams();
@@ -83,7 +79,7 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
   get url(): string {
     const { url } = this.#request;
     const question = url.indexOf("?");
-    return this.#baseUrl + this.path + (question === -1 ? "" : url.slice(question));
+    return this.#baseUrl + this.#sentUrl.pathname + (question === -1 ? "" : url.slice(question));
   }
 
   /** @throws {UnavailableError} when what other bodies hold leaves no room */

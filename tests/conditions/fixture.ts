@@ -31,7 +31,6 @@ export function request(parts: RequestParts = {}): LaunchRequest {
   return launchRequest({
     method,
     url: parts.url ?? `https://hooks.example${path}${query === "" ? "" : `?${query}`}`,
-    path,
     query: new URLSearchParams(query),
     headers: new Headers(headers),
     body: typeof body === "string" ? new TextEncoder().encode(body) : body,

@@ -142,12 +142,10 @@ for (const { name, conditions, ...parts } of passing) {
     const sent = await signRequest(settings, unsigned(parts));
     assertEquals(sent.problems, []);
     assertEquals(sent.notes.length, conditions.length);
-    const { pathname, searchParams } = new URL(sent.url);
     const request = launchRequest({
       ...sent,
       method: "POST",
-      path: pathname,
-      query: searchParams,
+      query: new URL(sent.url).searchParams,
       headers: new Headers(sent.headers),
       remoteIp: "192.0.2.7",
       receivedAt_ms: NOW_MS,

@@ -36,12 +36,10 @@ export class Draft {
 
   /** The request as the receiver would see it now. */
   request(): LaunchRequest {
-    const { pathname, searchParams } = new URL(this.url);
     return launchRequest({
       method: this.method,
       url: this.url,
-      path: pathname,
-      query: searchParams,
+      query: new URL(this.url).searchParams,
       headers: new Headers(this.headers),
       body: this.body,
       remoteIp: "",

@@ -53,12 +53,10 @@ export async function testTrigger(
 ): Promise<TestResult> {
   const prepared = await find(operator, id);
   const { method, headers, query, remote_ip, ...rest } = read(input);
-  const path = `/api/v0/launch/${id}/`;
   const request = launchRequest({
     method,
-    path,
     query: new URLSearchParams(query),
-    url: operator.baseUrl() + path + query,
+    url: `${operator.baseUrl()}/api/v0/launch/${id}/${query}`,
     headers: new Headers(headers),
     body: bytesOf(rest),
     remoteIp: remote_ip,

@@ -137,12 +137,10 @@ function sender(
     },
     async check(own, sent) {
       const { url, headers, ...others } = sent;
-      const { pathname, searchParams } = new URL(url);
       const request = launchRequest({
         ...others,
         url,
-        path: pathname,
-        query: searchParams,
+        query: new URL(url).searchParams,
         headers: new Headers(headers),
         remoteIp: "192.0.2.7",
       });
