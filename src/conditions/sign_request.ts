@@ -40,8 +40,6 @@ export interface UnsignedRequest {
   now_ms: number;
   /** Reads an environment variable, for secrets written as `{env:NAME}`. */
   env(name: string): string | undefined;
-  /** Makes an id where a scheme needs one; a UUID by default. */
-  newId?: () => string;
   /** Private keys for conditions that know public keys alone: as PEM, JWK or the provider's form. */
   privateKeys?: readonly KeySetting[];
 }
@@ -118,21 +116,15 @@ function stepsFor(
       return before(() => putJwt(settings as JwtSettings, draft, unsigned));
     case hmac.type: {
       const own = settings as HmacSettings;
-      return signingSteps(
-        hmacScheme(own),
-        () => macMakers(own, unsigned),
-        draft,
-        unsigned,
-        siblings,
-      );
+      return signingSteps(hmacScheme(own), () => macMakers(own, unsigned), draft, siblings);
     }
     case signature.type: {
       const scheme = signatureScheme(settings as SignatureSettings);
-      return signingSteps(scheme, () => keyMakers(scheme, unsigned), draft, unsigned, siblings);
+      return signingSteps(scheme, () => keyMakers(scheme, unsigned), draft, siblings);
     }
     case deduplication.type: {
       const field = deliveryField(settings as DeduplicationSettings, siblings);
-      return before(() => field && putDeliveryId(field, draft, unsigned));
+      return before(() => field && putDeliveryId(field, draft));
     }
     default:
       return [];
@@ -143,7 +135,6 @@ function signingSteps(
   scheme: Scheme,
   makers: () => Maker[],
   draft: Draft,
-  { newId = () => crypto.randomUUID() }: UnsignedRequest,
   siblings: readonly ConditionSettings[],
 ): Step[] {
   const places = signatureFields(scheme).map(describeField).join(", ");
@@ -152,7 +143,7 @@ function signingSteps(
     {
       order: ORDER.before,
       run: () => {
-        stamp(scheme, draft, newId);
+        stamp(scheme, draft);
         return undefined;
       },
     },
@@ -211,15 +202,11 @@ function putToken(settings: StaticTokenSettings, draft: Draft, { env }: Unsigned
 }
 
 /** An id that is in the body is the file's own. */
-function putDeliveryId(
-  field: Field,
-  draft: Draft,
-  { newId = () => crypto.randomUUID() }: UnsignedRequest,
-): string | undefined {
+function putDeliveryId(field: Field, draft: Draft): string | undefined {
   if (field.in === "body" || typeof readField(draft.request(), field) !== "object") {
     return undefined;
   }
-  const id = newId();
+  const id = crypto.randomUUID();
   draft.put(field, id);
   return `${describeField(field)} is ${id}`;
 }

@@ -14,7 +14,7 @@ import { type Scheme, signatureHeaders, signedContents } from "./scheme.ts";
 import { isPlain, parseTemplate } from "./template.ts";
 
 /** Puts into a request what is signed beside its body: the time, an id, what a builder needs. */
-export function stamp(scheme: Scheme, draft: Draft, newId: () => string): void {
+export function stamp(scheme: Scheme, draft: Draft): void {
   const { timestamp, id, delivery_id } = scheme;
   const parts = parseTemplate(signedContents(scheme)[0] ?? "");
   if (timestamp && timestamp.in !== "signature") {
@@ -29,7 +29,7 @@ export function stamp(scheme: Scheme, draft: Draft, newId: () => string): void {
     // What is signed must be there; an id that is not signed is for headers alone.
     const isSigned = field !== delivery_id || field === id ||
       named.some((part) => isSameField(part, field));
-    if (isSigned || field.in === "header") draft.put(field, newId());
+    if (isSigned || field.in === "header") draft.put(field, crypto.randomUUID());
   }
   for (const part of parts) {
     if (!("kind" in part) || part.kind !== "built") continue;
