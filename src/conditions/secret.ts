@@ -42,8 +42,8 @@ export interface Secrets {
 }
 
 /**
- * Looks up the secrets of a condition's settings; those that have ended are left out before. One that is empty, missing or malformed matches
- * nothing.
+ * Looks up the secrets of a condition's settings, of which those that have ended are left out before.
+ * One that is empty, missing or malformed matches nothing.
  *
  * @param decode makes a secret's bytes from its text, undefined when it cannot; UTF-8 by default
  */

@@ -104,15 +104,16 @@ type ReadTokens = (request: LaunchRequest) => Uint8Array[] | Refusal;
 function prepare(settings: StaticTokenSettings, context: ConditionContext): Check {
   const secrets = resolveSecrets(settings.secrets, context.env);
   const unusable = refuseWithoutSecrets(secrets);
-  const { prefix } = tokenPlace(settings);
-  const place = describeField(tokenPlace(settings));
-  const token = prefix === "" ? "a token" : `${JSON.stringify(prefix)} and a token`;
-  const expected = settings.basic === undefined ? token : "HTTP Basic with a username and password";
-  const read = settings.basic === undefined
-    ? tokenReader(tokenPlace(settings))
-    : (request: LaunchRequest) => readBasic(request, settings.basic?.username);
+  if (unusable) return () => unusable;
+  const { basic } = settings;
+  const field = tokenPlace(settings);
+  const place = describeField(field);
+  const token = field.prefix === "" ? "a token" : `${JSON.stringify(field.prefix)} and a token`;
+  const expected = basic ? "HTTP Basic with a username and password" : token;
+  const read = basic
+    ? (request: LaunchRequest) => readBasic(request, basic.username)
+    : tokenReader(field);
   return (request) => {
-    if (unusable) return unusable;
     const tokens = read(request);
     if (!Array.isArray(tokens)) return { expected, ...tokens };
     // All are looked at, so that the time does not tell which one is wrong.

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 import { HooklaunchError, InvalidInputError, type Problem } from "../errors.ts";
 import { childOf, pointer, pointerParts } from "../schema.ts";
@@ -77,7 +78,7 @@ function encrypt(secret: string, owner: string, key: Uint8Array): string {
   const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
   const cipher = createCipheriv(CIPHER, key, nonce).setAAD(encoder.encode(owner));
   const sealed = [nonce, cipher.update(secret, "utf8"), cipher.final(), cipher.getAuthTag()];
-  return CIPHERTEXT_PREFIX + Uint8Array.from(sealed.flatMap((part) => [...part])).toBase64();
+  return CIPHERTEXT_PREFIX + Buffer.concat(sealed).toString("base64");
 }
 
 /** Undefined when the key is another one, or the text was changed or moved. */
