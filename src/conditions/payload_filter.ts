@@ -11,7 +11,7 @@ import { compile, type Expression } from "./cel.ts";
 import { sharingTime } from "./cel_meter.ts";
 import { explain } from "./cel_reason.ts";
 import { binder, filterVariables } from "./cel_values.ts";
-import type { Check, CheckedKind, ConditionContext } from "./condition.ts";
+import type { Check, CheckedKind, ConditionContext, ConditionSettings } from "./condition.ts";
 import { checkList, groupNames, listShape } from "./filter_list.ts";
 import { compileList } from "./filter_list_compile.ts";
 import { settingsObject } from "./settings.ts";
@@ -35,7 +35,7 @@ const schema = settingsObject({
   checkList(settings, context);
   if (context.issues.length > 0) return;
   try {
-    compileSettings(settings);
+    compileFilter(settings);
   } catch (error) {
     const what = form === "expression" ? "" : "As an expression: ";
     refuse(`${what}${messageOf(error)}`, [form]);
@@ -56,7 +56,7 @@ export const payloadFilter = {
 function prepare(settings: PayloadFilterSettings, context: ConditionContext): Check {
   let expression: Expression;
   try {
-    expression = compileSettings(settings);
+    expression = compileFilter(settings);
   } catch (error) {
     const refusal = { reason: `Payload filter cannot be used: ${messageOf(error)}` };
     return () => refusal;
@@ -84,6 +84,16 @@ function prepare(settings: PayloadFilterSettings, context: ConditionContext): Ch
   };
 }
 
-function compileSettings({ expression, ...list }: PayloadFilterSettings): Expression {
+/** Whether a condition is a payload filter. */
+export function isPayloadFilter(settings: ConditionSettings): settings is PayloadFilterSettings {
+  return settings.type === "payload_filter";
+}
+
+/**
+ * Compiles the expression or the list of a payload filter.
+ *
+ * @throws {ExpressionError} when it makes no expression that can be evaluated
+ */
+export function compileFilter({ expression, ...list }: PayloadFilterSettings): Expression {
   return expression === undefined ? compileList(list) : compile(expression, filterVariables);
 }

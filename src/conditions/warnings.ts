@@ -5,11 +5,10 @@
  * @module
  */
 import type { Problem } from "../errors.ts";
-import { compile } from "./cel.ts";
-import { filterVariables } from "./cel_values.ts";
 import type { ConditionSettings } from "./condition.ts";
 import { deliveryField, isDeduplication } from "./deduplication.ts";
 import { type Field, isSameField } from "./field.ts";
+import { compileFilter, isPayloadFilter } from "./payload_filter.ts";
 import { type Scheme, signedContents, type TimestampSource } from "./signing/scheme.ts";
 import {
   coversBody,
@@ -91,8 +90,8 @@ function warnOfDelivery(
 
 /** A filter that decides by what is not signed decides by what whoever sends it again chose. */
 function warnOfFilter(settings: ConditionSettings, signing: readonly Scheme[]): Problem[] {
-  if (signing.length === 0 || !("expression" in settings)) return [];
-  const { variables } = compile(String(settings.expression), filterVariables);
+  if (signing.length === 0 || !isPayloadFilter(settings)) return [];
+  const { variables } = compileFilter(settings);
   const isSigned: Record<string, boolean> = {
     headers: false,
     content_type: false,
@@ -101,7 +100,7 @@ function warnOfFilter(settings: ConditionSettings, signing: readonly Scheme[]): 
   const open = [...variables].filter((name) => isSigned[name] === false);
   if (open.length === 0) return [];
   const detail = `The filter looks at ${open.join(" and ")}, which no signature covers`;
-  return [{ pointer: "/expression", detail }];
+  return [{ pointer: settings.expression === undefined ? "" : "/expression", detail }];
 }
 
 /** Whether a change of a condition's time would break a signature. */

@@ -178,6 +178,20 @@ const cases: { name: string; conditions: Settings[]; warnings: Record<string, st
     },
   },
   {
+    name: "a filter that is a list, on what no signature covers",
+    conditions: [
+      mac({ preset: "github" }),
+      {
+        type: "payload_filter",
+        all: [
+          { path: "headers.X-GitHub-Event", op: "eq", value: "push" },
+          { path: "body.a", op: "exists" },
+        ],
+      },
+    ],
+    warnings: { "/1": "The filter looks at headers, which no signature covers" },
+  },
+  {
     name: "a filter on what is signed",
     conditions: [
       mac({ preset: "square" }),
