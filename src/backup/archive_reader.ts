@@ -5,7 +5,7 @@
  * @module
  */
 import { createTarDecoder, type ParsedTarEntry } from "modern-tar";
-import { createHash, type Hash } from "node:crypto";
+import { createHash } from "node:crypto";
 import { dirname, join, relative } from "node:path";
 import type { z } from "zod";
 import { HooklaunchError, messageOf } from "../errors.ts";
@@ -163,9 +163,8 @@ class ArchiveReader {
     const mode = (header.mode ?? 0) & 0o777;
     const hash = createHash("sha256");
     const target = join(folder, path);
-    const created = await Deno.open(target, { write: true, createNew: true, mode: 0o600 })
+    using file = await Deno.open(target, { write: true, createNew: true, mode: 0o600 })
       .catch(conflictOf(path));
-    using file = created;
     let size = 0;
     for await (const chunk of body) {
       signal.throwIfAborted();
@@ -194,7 +193,7 @@ class ArchiveReader {
   }
 
   async #check({ body }: ParsedTarEntry): Promise<void> {
-    const hash: Hash = createHash("sha256");
+    const hash = createHash("sha256");
     for await (const chunk of body) hash.update(chunk);
     if (hash.digest("hex") !== this.#manifest.digest("hex")) {
       throw damaged("what it holds is not what its manifest says");

@@ -108,8 +108,8 @@ export class ArchiveWriter {
   }
 
   /** Lets go of everything. What was written of an archive that is not finished is of no use. */
-  async close(reason: unknown = new Error("The archive is closed")): Promise<void> {
-    this.#tar.error(reason);
+  async close(): Promise<void> {
+    this.#tar.error(new Error("The archive is closed"));
     await this.#written.catch(() => {});
     this.#spool.close();
   }

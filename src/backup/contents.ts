@@ -98,9 +98,10 @@ async function addWork(
   await options.archive.addFolder(path, 0o700);
   for (const name of WORK_FOLDERS) {
     const folder = `${path}/${name}`;
-    await addTree(folder, options, (file, written) => {
+    const onFile = (file: string, written: WrittenFile) => {
       if (name === "outputs") seen.set(file.slice(folder.length + 1), written);
-    });
+    };
+    await addTree(folder, { ...options, onFile });
   }
   return seen;
 }
@@ -128,25 +129,22 @@ function reportOutputs(
 async function addSnapshot(path: string, options: ContentsOptions): Promise<void> {
   let isWhole = true;
   const onFlaw = () => void (isWhole = false);
-  await addTree(path, { ...options, onFlaw }, () => {}, path);
+  await addTree(path, { ...options, onFlaw, isSnapshot: true });
   if (isWhole && await isFolder(join(options.data, path))) return;
   options.onFlaw({ path, detail: "It was removed while it was read", discard: true });
 }
 
-/**
- * Adds a folder with all that it holds.
- *
- * @param onFile told of each file that was added
- * @param snapshot the path of the snapshot that this is or belongs to. Only these have links
- */
-async function addTree(
-  path: string,
-  options: ContentsOptions,
-  onFile: (path: string, written: WrittenFile) => void,
-  snapshot?: string,
-): Promise<void> {
-  const { data, archive, onFlaw } = options;
-  const isSnapshot = snapshot !== undefined;
+/** How a folder is added. */
+interface TreeOptions extends ContentsOptions {
+  /** Whether it is a snapshot. Only these have links, and miss nothing. */
+  isSnapshot?: true;
+  /** Told of each file that was added. */
+  onFile?(path: string, written: WrittenFile): void;
+}
+
+/** Adds a folder with all that it holds. */
+async function addTree(path: string, options: TreeOptions): Promise<void> {
+  const { data, archive, onFlaw, isSnapshot, onFile } = options;
   const folders = [path];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     const found = await listed(join(data, folder));
@@ -160,11 +158,11 @@ async function addTree(
       if (isDirectory) folders.push(inner);
       else if (isFile) {
         const written = await addFile(inner, options);
-        if (written) onFile(inner, written);
+        if (written) onFile?.(inner, written);
         else if (isSnapshot) onFlaw({ path: inner, detail: "It is not there any more" });
       } else if (isSymlink && isSnapshot) {
         const target = await Deno.readLink(join(data, inner)).catch(() => "/");
-        if (isInsideTree(snapshot, inner, target)) await archive.addLink(inner, target);
+        if (isInsideTree(path, inner, target)) await archive.addLink(inner, target);
         else onFlaw({ path: inner, detail: "It leads out of its snapshot" });
       }
     }
