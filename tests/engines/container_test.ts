@@ -11,7 +11,6 @@ import { containerLayout } from "../../src/engines/local/layout.ts";
 import { runArguments } from "../../src/engines/local/runners/container_arguments.ts";
 import { CONTAINER_PROGRAMS } from "../../src/engines/local/runners/container_program.ts";
 import { containerWrapperArguments } from "../../src/engines/local/runners/container_wrapper.ts";
-import { WorkFolder } from "../../src/engines/local/work_folder.ts";
 import { type Execution, saveExecution } from "../../src/store/executions.ts";
 import { call, type Containers, hasContainers, makeImage } from "./containers.ts";
 import { EngineFixture, QUICK, textOf, until } from "./fixture.ts";
@@ -222,9 +221,7 @@ const cases: Case[] = [
       });
       await fixture.store.committer.commit(saveExecution(execution));
       const root = fixture.path("").replace(/\/$/, "");
-      const folder = new WorkFolder(root, execution.id, containerLayout(program));
-      const checkout = (_project: string, _commit: string, to: string) => Deno.mkdir(to);
-      await folder.prepare(execution, { store: fixture.store, checkout });
+      const folder = await fixture.prepare(execution, containerLayout(program));
       const options = { execution, settings: {}, path: folder.path, root, processors: 2 };
       const own = CONTAINER_PROGRAMS.find(({ name }) => name === program);
       assert(own);

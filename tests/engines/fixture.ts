@@ -5,13 +5,21 @@
  */
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
+import { RemoteFiles } from "../../src/engines/local/inputs/mod.ts";
+import type { Layout } from "../../src/engines/local/layout.ts";
 import { LocalEngine, type LocalEngineOptions } from "../../src/engines/local/mod.ts";
+import { WorkFolder } from "../../src/engines/local/work_folder.ts";
+import type { Execution } from "../../src/store/executions.ts";
 import { type EngineParts, EngineService } from "./service.ts";
 
 export { until } from "./service.ts";
 
 /** Settings with which tests do not wait for long, and no command that may end by itself is killed. */
 export const QUICK = { poll_ms: 20, grace_ms: 60_000 };
+
+function checkout(_project: string, _commit: string, destination: string): Promise<void> {
+  return Deno.mkdir(destination);
+}
 
 /** The text of a file; empty while there is none. */
 export function textOf(path: string): string {
@@ -50,11 +58,22 @@ export class EngineFixture extends EngineService<LocalEngine> {
   protected override makeEngine(parts: EngineParts): LocalEngine {
     return new LocalEngine({
       ...parts,
-      projects: { checkout: (_project, _commit, destination) => Deno.mkdir(destination) },
+      projects: { checkout },
       clock: systemClock,
       settings: QUICK,
       ...this.#options,
     });
+  }
+
+  /** The work folder of an execution, prepared as an engine does before it starts the command. */
+  async prepare(execution: Execution, layout?: Layout): Promise<WorkFolder> {
+    const root = join(this.folder, "data", "executions");
+    const folder = new WorkFolder(root, execution.id, layout);
+    const remote = new RemoteFiles({ folder: join(this.folder, "cache"), clock: systemClock });
+    const { signal } = new AbortController();
+    const sources = { clock: systemClock, root, remote, signal, tell: () => Promise.resolve() };
+    await folder.prepare(execution, { store: this.store, sources, checkout });
+    return folder;
   }
 
   /** A path in an execution's work folder. */

@@ -7,22 +7,11 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { systemClock } from "../../src/clock.ts";
 import { lookAtMachine } from "../../src/engines/local/processes.ts";
-import { WorkFolder } from "../../src/engines/local/work_folder.ts";
 import { wrapperArguments } from "../../src/engines/local/wrapper.ts";
 import { type Execution, saveExecution } from "../../src/store/executions.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "./fixture.ts";
 
 const { bootId } = await lookAtMachine();
-
-/** The work folder of an execution, prepared as an engine does before it starts the command. */
-async function prepare(fixture: EngineFixture, execution: Execution): Promise<WorkFolder> {
-  const folder = new WorkFolder(fixture.path(execution.id, ".."), execution.id);
-  await folder.prepare(execution, {
-    store: fixture.store,
-    checkout: (_project, _commit, destination) => Deno.mkdir(destination),
-  });
-  return folder;
-}
 
 /** An execution whose record says that it was started, by an engine that is gone. */
 async function started(
@@ -38,7 +27,7 @@ async function started(
     ...fields,
   });
   await fixture.store.committer.commit(saveExecution(execution));
-  await prepare(fixture, execution);
+  await fixture.prepare(execution);
   for (const [name, text] of Object.entries(files)) {
     await Deno.writeTextFile(fixture.path(execution.id, "control", name), text);
   }
@@ -227,7 +216,7 @@ Deno.test("recovery: one that was found again can be stopped", async () => {
 Deno.test("recovery: of many wrappers that start at once one runs the command", async () => {
   await using fixture = await EngineFixture.make();
   const execution = fixture.execution(`echo ran >>${fixture.folder}/ran; sleep 0.1`);
-  const folder = await prepare(fixture, execution);
+  const folder = await fixture.prepare(execution);
   const codes = await Promise.all(Array.from({ length: 12 }, async () => {
     const { code } = await new Deno.Command("sh", {
       args: wrapperArguments({ shell: "/bin/sh", streamBytesMax: 1_024 }),
@@ -262,7 +251,7 @@ Deno.test("recovery: what was prepared for one that is still queued is prepared 
   await using fixture = await EngineFixture.make();
   const execution = fixture.execution("cat $VH_OUTPUTS_DIR/old 2>/dev/null || true");
   await fixture.store.committer.commit(saveExecution(execution));
-  const folder = await prepare(fixture, execution);
+  const folder = await fixture.prepare(execution);
   await Deno.writeTextFile(`${folder.outputs}/old`, "old");
   await fixture.restart();
   assertEquals((await fixture.ended(execution.id)).outputs, []);

@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../../clock.ts";
 import { pause } from "../../pause.ts";
-import { openCaptured } from "./control_files.ts";
+import { openWritten } from "./control_files.ts";
 import { LINE_BYTES_MAX, LineReader } from "./line_reader.ts";
 import { LogWriter, type StoredLine } from "./log_file.ts";
 import { isObjectText, Metadata } from "./metadata.ts";
@@ -55,8 +55,8 @@ export class Capture implements Disposable {
       if (line.stream === "stdout" && isObjectText(line.message)) printed.push(line);
     });
     const capture = new Capture(folder, clock, log, {
-      stdout: new LineReader(() => openCaptured(folder, "stdout"), ends.stdout),
-      stderr: new LineReader(() => openCaptured(folder, "stderr"), ends.stderr),
+      stdout: new LineReader(() => openWritten(folder, "stdout"), ends.stdout),
+      stderr: new LineReader(() => openWritten(folder, "stderr"), ends.stderr),
     });
     if (printed.length > 0) await capture.#storeEvents(printed, { truncate: true });
     return capture;

@@ -8,19 +8,8 @@ import { stringify } from "yaml";
 import type { Execution } from "../../store/executions.ts";
 import type { BroughtFile, BroughtInputs } from "./inputs/mod.ts";
 
-/** What the files say of where the command runs. */
-export interface Surroundings {
-  /** The work folder as the command sees it. */
-  folder: string;
-  /** The runner's name. */
-  runner: string;
-}
-
 /** The files by name, with their text; those that tell of inputs are {@linkcode inputConfigFiles}. */
-export function configFiles(
-  execution: Execution,
-  { runner }: Pick<Surroundings, "runner">,
-): Map<string, string> {
+export function configFiles(execution: Execution, runner: string): Map<string, string> {
   return asFiles({
     execution: aboutExecution(execution),
     parameters: execution.parameters,
@@ -29,11 +18,12 @@ export function configFiles(
   });
 }
 
-/** The files that tell of inputs, by name, with their text. */
-export function inputConfigFiles(
-  inputs: BroughtInputs,
-  { folder }: Pick<Surroundings, "folder">,
-): Map<string, string> {
+/**
+ * The files that tell of inputs, by name, with their text.
+ *
+ * @param folder the work folder as the command sees it
+ */
+export function inputConfigFiles(inputs: BroughtInputs, folder: string): Map<string, string> {
   return asFiles({ inputs: aboutInputs(inputs, folder) });
 }
 

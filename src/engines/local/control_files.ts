@@ -45,15 +45,8 @@ async function readSmall(
   return new TextDecoder().decode(buffer.subarray(0, file.readSync(buffer) ?? 0));
 }
 
-/** Opens a stream that a wrapper has captured; undefined when it has not come so far. */
-export function openCaptured(
-  folder: WorkFolder,
-  stream: "stdout" | "stderr",
-): Promise<Deno.FsFile | undefined> {
-  return openWritten(folder, stream);
-}
-
-async function openWritten(
+/** Opens what a wrapper has written; undefined when it has not come so far. */
+export async function openWritten(
   folder: WorkFolder,
   name: ControlFile,
 ): Promise<Deno.FsFile | undefined> {

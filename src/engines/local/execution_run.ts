@@ -52,7 +52,7 @@ export interface RunSettings {
 }
 
 /** What an execution runs with. */
-export interface RunContext extends PrepareContext {
+export interface RunContext extends Omit<PrepareContext, "sources"> {
   clock: Clock;
   /** The folder of all executions. */
   root: string;
@@ -358,7 +358,7 @@ export class ExecutionRun {
       clock,
       interval_ms: settings.disk_ms,
       mb_max: typeof disk_mb === "number" ? disk_mb : undefined,
-      measure: (signal) => this.#runner.diskUse_mb(this.#job(signal), signal),
+      measure: (signal) => this.#runner.diskUse_mb(this.#job(signal)),
     });
   }
 

@@ -129,7 +129,7 @@ export class WorkFolder {
       const { configFiles, inputConfigFiles } = await import("./config_files.ts");
       const { writeInputs } = await import("./inputs/mod.ts");
       this.#makeFixedParts(execution);
-      this.#writeConfig(configFiles(execution, { runner: this.#layout.runner }));
+      this.#writeConfig(configFiles(execution, this.#layout.runner));
       if (keep) await keep();
       // All of it is over, failed or not, before anything is removed.
       const [code, inputs] = await Promise.allSettled([
@@ -138,7 +138,7 @@ export class WorkFolder {
       ]);
       if (code.status === "rejected") throw code.reason;
       if (inputs.status === "rejected") throw inputs.reason;
-      this.#writeConfig(inputConfigFiles(inputs.value, { folder: this.#layout.seenAs(this.path) }));
+      this.#writeConfig(inputConfigFiles(inputs.value, this.#layout.seenAs(this.path)));
     } catch (error) {
       await this.#removeAllButLog();
       throw error;

@@ -13,12 +13,12 @@ const MIB = 1_024 * 1_024;
 export class Allowance implements Disposable {
   readonly #max_mb: number;
   readonly #timeout_s: number;
-  readonly #signal: AbortSignal | undefined;
+  readonly #signal: AbortSignal;
   #left: number;
   #time: { signal: AbortSignal; timer: ReturnType<typeof setTimeout> } | undefined;
 
   /** @param signal aborted when the files are not wanted any more */
-  constructor({ max_mb, timeout }: NonNullable<LocalSettings["inputs"]>, signal?: AbortSignal) {
+  constructor({ max_mb, timeout }: NonNullable<LocalSettings["inputs"]>, signal: AbortSignal) {
     this.#max_mb = max_mb ?? MAX_MB;
     this.#timeout_s = timeout ?? TIMEOUT_S;
     this.#left = this.#max_mb * MIB;
@@ -36,12 +36,7 @@ export class Allowance implements Disposable {
               "setting inputs.timeout of the project's engine gives them",
           ),
         ), this.#timeout_s * 1_000);
-      this.#time = {
-        signal: AbortSignal.any(
-          [over.signal, ...this.#signal ? [this.#signal] : []],
-        ),
-        timer,
-      };
+      this.#time = { signal: AbortSignal.any([over.signal, this.#signal]), timer };
     }
     return this.#time.signal;
   }

@@ -6,10 +6,9 @@
 import { join } from "node:path";
 import { messageOf } from "../../../errors.ts";
 import type { Execution, InputFile } from "../../../store/executions.ts";
-import type { Store } from "../../../store/store.ts";
 import type { LocalSettings } from "../settings.ts";
 import { Allowance } from "./allowance.ts";
-import type { Bringing, BroughtFile, BroughtInputs, Sources, UrlFile } from "./bringing.ts";
+import type { Bringing, BroughtFile, BroughtInputs, UrlFile } from "./bringing.ts";
 import { InputFolder } from "./input_folder.ts";
 import { bringLocalFile } from "./local_file.ts";
 import { checkNames } from "./names.ts";
@@ -18,16 +17,12 @@ import { bringPayload } from "./payload.ts";
 import { bringRemote } from "./remote.ts";
 import { shownUrl } from "./shown.ts";
 
-export type { BroughtFile, BroughtInputs, Sources } from "./bringing.ts";
+export type { BroughtFile, BroughtInputs } from "./bringing.ts";
 export { PreparationLog } from "./preparation_log.ts";
 export { RemoteFiles } from "./remote_files.ts";
 
 /** What inputs are brought with. */
-export interface InputContext {
-  store: Store;
-  /** What all files but payloads take. Without it there are only those. */
-  sources?: Sources;
-}
+export type InputContext = Pick<Bringing, "store" | "sources">;
 
 /** The schemes of URLs. */
 const SCHEMES: ReadonlyMap<
@@ -55,22 +50,26 @@ export async function writeInputs(
   checkNames(execution);
   // The schema has checked them when the project was stored.
   const { inputs: settings = {} } = execution.engine as LocalSettings;
-  using allowance = new Allowance(settings, sources?.signal);
+  using allowance = new Allowance(settings, sources.signal);
   const brought = new Map<string, BroughtFile[]>();
   for (const [input, files] of Object.entries(execution.inputs)) {
     const path = join(folder, input);
     Deno.mkdirSync(path, { mode: 0o700 });
-    const target = new InputFolder(path);
+    const bringing = {
+      execution,
+      settings,
+      store,
+      sources,
+      allowance,
+      folder: new InputFolder(path),
+    };
     const there: BroughtFile[] = [];
     brought.set(input, there);
     for (const file of files) {
       if ("payload_of" in file) {
         allowance.take(file.size);
-        there.push(await bringPayload(file, target, store));
-      } else if (sources === undefined) {
-        throw new Error(`Cannot fetch ${file.name}`);
+        there.push(await bringPayload(file, bringing));
       } else {
-        const bringing = { execution, settings, store, sources, allowance, folder: target };
         there.push(await bring(file, bringing));
       }
     }

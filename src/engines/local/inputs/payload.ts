@@ -5,9 +5,7 @@
  */
 import type { InputFile } from "../../../store/executions.ts";
 import { readPayload } from "../../../store/payloads.ts";
-import type { Store } from "../../../store/store.ts";
-import type { BroughtFile } from "./bringing.ts";
-import type { InputFolder } from "./input_folder.ts";
+import type { Bringing, BroughtFile } from "./bringing.ts";
 
 /**
  * Writes a payload.
@@ -16,8 +14,7 @@ import type { InputFolder } from "./input_folder.ts";
  */
 export async function bringPayload(
   { name: wanted, payload_of, size, sha256 }: Extract<InputFile, { payload_of: string }>,
-  folder: InputFolder,
-  store: Store,
+  { folder, store }: Bringing,
 ): Promise<BroughtFile> {
   const { name, path } = folder.place(wanted);
   using target = Deno.openSync(path, { createNew: true, write: true });

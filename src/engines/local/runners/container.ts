@@ -120,15 +120,15 @@ export class ContainerRunner implements Runner {
     await this.#handOver(job);
   }
 
-  async diskUse_mb(job: Job, signal: AbortSignal): Promise<number> {
-    const { execution, folder } = job;
+  async diskUse_mb(job: Job): Promise<number> {
+    const { folder, signal } = job;
     const [{ mb, isComplete }, layer_mb] = await Promise.all([
       folderUse(folder.path, signal),
-      this.#layerUse_mb(execution, signal),
+      this.#layerUse_mb(job),
     ]);
     if (isComplete || await isRoots(folder.path)) return mb + layer_mb;
     // The command may have made folders that only root may look into.
-    return Math.max(mb, await this.#innerUse_mb(job, signal)) + layer_mb;
+    return Math.max(mb, await this.#innerUse_mb(job)) + layer_mb;
   }
 
   /** Makes and starts the container, or finds the one that an earlier service has made. */
@@ -295,17 +295,17 @@ export class ContainerRunner implements Runner {
   }
 
   /** What the container has written outside of the work folder, in MiB. */
-  async #layerUse_mb(execution: Execution, signal: AbortSignal): Promise<number> {
+  async #layerUse_mb({ execution, signal }: Job): Promise<number> {
     const format = "--format={{.SizeRw}}";
     const args = ["container", "inspect", "--size", format, containerName(execution)];
     return (Number.parseInt((await this.#call(args, { signal })).stdout) || 0) / 2 ** 20;
   }
 
   /** What the work folder takes as the container sees it, in MiB. */
-  async #innerUse_mb(job: Job, signal: AbortSignal): Promise<number> {
+  async #innerUse_mb(job: Job): Promise<number> {
     const folders = Object.keys(CONTAINER_MOUNTS).map((name) => `${CONTAINER_FOLDER}/${name}`);
     const args = ["exec", containerName(job.execution), "du", "-skx", ...folders];
-    const { stdout } = await this.#call(args, { signal, cwd: controlOf(job) });
+    const { stdout } = await this.#call(args, { signal: job.signal, cwd: controlOf(job) });
     const sizes = stdout.split("\n").map((line) => Number.parseInt(line) || 0);
     return sizes.reduce((sum, size) => sum + size, 0) / 1_024;
   }

@@ -108,7 +108,7 @@ export async function callContainers(
   if (isLate) throw new ContainersError(`${name} did not answer within ${timeout_ms / 1_000} s`);
   const stderr = decoder.decode(output.stderr);
   const message = messageFor(stderr);
-  if (!output.success && isUnreachable(stderr)) {
+  if (!output.success && UNREACHABLE.test(stderr)) {
     throw new ContainersUnreachableError(`Cannot reach ${name}: ${message}; ${advice}`);
   }
   // As every shell says it.
@@ -137,10 +137,6 @@ function environment(): Record<string, string> {
     if (value !== undefined) environment[name] = value;
   }
   return environment;
-}
-
-function isUnreachable(stderr: string): boolean {
-  return UNREACHABLE.test(stderr);
 }
 
 /** What the program complained of, without warnings, how to call it, and what may be a credential. */

@@ -38,7 +38,7 @@ export class ProcessRunner implements Runner {
     if (mark) await killLeftovers([mark.pid]);
   }
 
-  async diskUse_mb({ folder }: Job, signal: AbortSignal): Promise<number> {
+  async diskUse_mb({ folder, signal }: Job): Promise<number> {
     return (await folderUse(folder.path, signal)).mb;
   }
 }

@@ -15,7 +15,7 @@ export interface Job {
   readonly folder: WorkFolder;
   /** How much of stdout, and as much of stderr, is kept. */
   readonly streamBytesMax: number;
-  /** Aborted when the execution is asked to stop or let go while it is being started. */
+  /** Aborted when what is done with it is not wanted any more. */
   readonly signal: AbortSignal;
   /** Adds a line of Hooklaunch's own to the execution's log. */
   tell(message: string): Promise<void>;
@@ -35,7 +35,7 @@ export interface Runner {
   /** Ends and removes what is left of an execution that nobody follows, so that it can be started anew. */
   clear(job: Job): Promise<void>;
   /** Measures what the execution takes on disk, in MiB. */
-  diskUse_mb(job: Job, signal: AbortSignal): Promise<number>;
+  diskUse_mb(job: Job): Promise<number>;
 }
 
 /** What runs a command, started by this service or found again by it. */
