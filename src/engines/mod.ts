@@ -31,9 +31,8 @@ export class Engines {
   readonly #engines: ReadonlyMap<string, Engine>;
 
   constructor({ executionsMax, ...options }: EnginesOptions) {
-    const concurrency = executionsMax === undefined ? {} : { concurrency: executionsMax };
     this.#engines = new Map<string, Engine>([
-      ["local", new LocalEngine({ ...options, ...concurrency })],
+      ["local", new LocalEngine({ ...options, concurrency: executionsMax })],
     ]);
   }
 

@@ -3,13 +3,14 @@
  *
  * @module
  */
+import { existsSync } from "node:fs";
 import type { Clock } from "../../clock.ts";
 import { pause } from "../../pause.ts";
 import { openWritten } from "./control_files.ts";
 import { LINE_BYTES_MAX, LineReader } from "./line_reader.ts";
 import { LogWriter, type StoredLine } from "./log_file.ts";
 import { isObjectText, Metadata } from "./metadata.ts";
-import { isThere, type WorkFolder } from "./work_folder.ts";
+import type { WorkFolder } from "./work_folder.ts";
 
 const BUFFER_BYTES = 64 * 1024;
 const STREAMS = ["stdout", "stderr"] as const;
@@ -145,7 +146,7 @@ export class Capture implements Disposable {
 
   #tellIfCut(stream: Stream): void {
     if (this.#cut.has(stream)) return;
-    if (!isThere(this.#folder.control(`${stream}.cut`))) return;
+    if (!existsSync(this.#folder.control(`${stream}.cut`))) return;
     this.#cut.add(stream);
     this.tell(`Too much was printed to ${stream}: what comes from here on is left out`);
   }

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { type ControlFile, isThere, type WorkFolder } from "./work_folder.ts";
+import { existsSync } from "node:fs";
+import type { ControlFile, WorkFolder } from "./work_folder.ts";
 
 /** More than any of the files that are read whole may have. */
 const SMALL_BYTES = 256;
@@ -53,8 +54,9 @@ export async function openWritten(
   const path = folder.control(name);
   if (folder.isForeign) return await openForeign(path);
   try {
-    // Not awaited, because that takes several times as long. But to open a pipe would wait for its writer.
-    const isFile = isThere(path) && Deno.lstatSync(path).isFile;
+    // Not awaited, because that takes several times as long, as does an error where there is nothing yet.
+    // And to open a pipe would wait for its writer.
+    const isFile = existsSync(path) && Deno.lstatSync(path).isFile;
     return isFile ? Deno.openSync(path, { read: true }) : undefined;
   } catch (error) {
     // The command may have removed it just now.

@@ -7,12 +7,13 @@
 import { join } from "node:path";
 import type { Execution } from "../../store/executions.ts";
 
-const PASSED_ON = ["PATH", "LANG", "TZ"];
-
 /** What the wrapper, and with it the command, gets of the service's environment. */
-export function baseEnvironment(): Record<string, string> {
+export const FOR_COMMANDS = ["PATH", "LANG", "TZ"];
+
+/** Variables of the service's environment, as far as they are set. There is always a path. */
+export function passedOn(names: readonly string[]): Record<string, string> {
   const environment: Record<string, string> = { PATH: "/usr/local/bin:/usr/bin:/bin" };
-  for (const name of PASSED_ON) {
+  for (const name of names) {
     const value = Deno.env.get(name);
     if (value !== undefined) environment[name] = value;
   }

@@ -410,7 +410,6 @@ export class ExecutionRun {
   /** @returns false where the record has no room for it */
   #takeMetadata({ metadata }: Capture): boolean {
     this.#execution.metadata = metadata.latest;
-    metadata.isChanged = false;
     if (executionBytes(this.#execution) <= RECORD_BYTES_MAX) return true;
     this.#execution.metadata = {};
     return false;

@@ -5,7 +5,7 @@
  */
 import { pause } from "../../pause.ts";
 import { type Mark, readMark } from "./control_files.ts";
-import { baseEnvironment } from "./environment.ts";
+import { FOR_COMMANDS, passedOn } from "./environment.ts";
 import { isAlive, signalSession } from "./processes.ts";
 import type { Leader } from "./runners/runner.ts";
 import type { WorkFolder } from "./work_folder.ts";
@@ -42,7 +42,7 @@ export function startLeader(
     detached: beginSession.length === 0,
     cwd: folder.path,
     clearEnv: true,
-    env: baseEnvironment(),
+    env: passedOn(FOR_COMMANDS),
     stdin: "null",
     stdout: "null",
     stderr: "null",

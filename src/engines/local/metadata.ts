@@ -22,8 +22,6 @@ export class Metadata {
   #eventBytes = 0;
   /** Why something was left out: sentences without a full stop. */
   readonly leftOut = new Set<string>();
-  /** Whether a value was taken in since somebody set this to false. */
-  isChanged = false;
   /** How many values were taken in. */
   changes = 0;
 
@@ -68,7 +66,6 @@ export class Metadata {
     }
     this.#latest.set(key, { value, bytes });
     this.#bytes = total;
-    this.isChanged = true;
     this.changes++;
   }
 }

@@ -19,7 +19,7 @@ import {
 import type { Store } from "../../store/store.ts";
 import { inTrace } from "../../telemetry/spans.ts";
 import { within } from "../../within.ts";
-import type { Engine, LogOptions, LogPage } from "../engine.ts";
+import type { Engine, EngineLoad, LogOptions, LogPage } from "../engine.ts";
 import { STOPPED_BY_REQUEST, writeEnd } from "./ending.ts";
 import type { ExecutionRun, RunContext, RunSettings } from "./execution_run.ts";
 import type { RemoteFiles } from "./inputs/mod.ts";
@@ -57,7 +57,7 @@ export interface LocalEngineOptions {
   /** The service's data folder; work folders are in `executions/<id>/` below it. */
   dataFolder: string;
   /** How many executions run at once. Default: one a processor. */
-  concurrency?: number;
+  concurrency?: number | undefined;
   /** How many of those that wait are held in memory. Default 1,000. */
   waitingMax?: number;
   settings?: Partial<RunSettings>;
@@ -90,7 +90,7 @@ export class LocalEngine implements Engine {
   }
 
   /** How many executions run or are ending, and how many of those that wait are in memory. */
-  get load(): { running: number; waiting: number } {
+  get load(): EngineLoad {
     return { running: this.#runs.size, waiting: this.#waiting.size };
   }
 

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import {
   type Execution,
@@ -11,6 +10,7 @@ import {
   type OutputFile,
   RECORD_BYTES_MAX,
 } from "../../store/executions.ts";
+import { hashFile } from "./inputs/checked_copy.ts";
 
 const ENTRIES_MAX = 100_000;
 /** Room that is kept in a record for why the execution failed. */
@@ -123,15 +123,7 @@ function isFolder(path: string): boolean {
 
 async function describe(folder: string, path: string): Promise<OutputFile | undefined> {
   try {
-    using file = await Deno.open(join(folder, path), { read: true });
-    const hash = createHash("sha256");
-    const buffer = new Uint8Array(256 * 1024);
-    let size = 0;
-    for (let read = await file.read(buffer); read !== null; read = await file.read(buffer)) {
-      hash.update(buffer.subarray(0, read));
-      size += read;
-    }
-    return { path, size, sha256: hash.digest("hex") };
+    return { path, ...await hashFile(join(folder, path)) };
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { passedOn } from "./environment.ts";
 import { IDENTITY_FUNCTION } from "./wrapper.ts";
 
 /** What the engine has to know of the machine. */
@@ -116,7 +117,7 @@ function command(
   return new Deno.Command("sh", {
     args: ["-c", script, "sh", ...args],
     clearEnv: true,
-    env: { PATH: Deno.env.get("PATH") ?? "/usr/local/bin:/usr/bin:/bin" },
+    env: passedOn(["PATH"]),
     stdin: "null",
     stdout: "piped",
     stderr: "null",

@@ -48,6 +48,8 @@ export class Watch {
   #isLeaderOver = false;
   /** When SIGKILL follows. */
   #kill_ms = Infinity;
+  /** How often the metadata had changed when it was last told of, and when that was. */
+  #toldChanges = 0;
   #metadata_ms: number;
   #wake: () => void = () => {};
 
@@ -121,8 +123,11 @@ export class Watch {
 
   async #tellMetadata(): Promise<void> {
     const { capture, clock, onMetadata } = this.#parts;
-    if (!capture.metadata.isChanged || clock.steady() - this.#metadata_ms < METADATA_MS) return;
-    this.#metadata_ms = clock.steady();
+    const { changes } = capture.metadata;
+    const now_ms = clock.steady();
+    if (changes === this.#toldChanges || now_ms - this.#metadata_ms < METADATA_MS) return;
+    this.#toldChanges = changes;
+    this.#metadata_ms = now_ms;
     await onMetadata();
   }
 

@@ -67,7 +67,7 @@ export class WorkFolder {
 
   /** Its log, wherever that is now. */
   log(): string {
-    return isThere(this.preparationLog) ? this.preparationLog : this.record("log");
+    return existsSync(this.preparationLog) ? this.preparationLog : this.record("log");
   }
 
   /** A file by which the engine and the wrapper know of each other. */
@@ -77,13 +77,13 @@ export class WorkFolder {
 
   /** Whether it is there; when it is, it is complete. */
   exists(): boolean {
-    return isThere(this.path);
+    return existsSync(this.path);
   }
 
   /** Makes it, with everything that the command finds when it starts. */
   async prepare(execution: Execution, context: PrepareContext): Promise<void> {
     // What is there was prepared by a service that did not come to say so.
-    await Promise.all([this.#temporary, this.path].filter(isThere).map(removeTree));
+    await removeTrees([this.#temporary, this.path]);
     await this.#make(execution, context);
     Deno.renameSync(this.#temporary, this.path);
   }
@@ -98,7 +98,7 @@ export class WorkFolder {
     context: PrepareContext,
     { line, logBytesMax }: { line: StoredLine; logBytesMax: number },
   ): Promise<void> {
-    await Promise.all([this.#temporary, this.#replaced].filter(isThere).map(removeTree));
+    await removeTrees([this.#temporary, this.#replaced]);
     await this.#make(execution, context, async () => {
       await Deno.copyFile(this.record("log"), this.preparationLog).catch(ignoreMissing);
       await appendToLog(this.preparationLog, logBytesMax, line);
@@ -197,8 +197,7 @@ export class WorkFolder {
 
   /** Removes all of it. */
   async remove(): Promise<void> {
-    const paths = [this.path, this.#temporary, this.#replaced];
-    await Promise.all(paths.filter(isThere).map(removeTree));
+    await removeTrees([this.path, this.#temporary, this.#replaced]);
   }
 
   #controlFiles(execution: Execution): Map<string, string> {
@@ -233,15 +232,8 @@ function ignoreMissing(error: unknown): void {
 }
 
 /**
- * Whether something is there that is no link to nothing. Without awaiting it, because that takes several
- * times as long, and without an error, which takes as much.
- */
-export function isThere(path: string): boolean {
-  return existsSync(path);
-}
-
-/**
- * Removes a file, or a folder with nothing in it, without awaiting it likewise.
+ * Removes a file, or a folder with nothing in it. Without awaiting it, because that takes several times as
+ * long.
  *
  * @returns whether nothing is there now
  */
@@ -252,6 +244,11 @@ function removeSmall(path: string): boolean {
   } catch (error) {
     return error instanceof Deno.errors.NotFound;
   }
+}
+
+/** Removes those of so many that are there, which mostly none is. */
+async function removeTrees(paths: readonly string[]): Promise<void> {
+  await Promise.all(paths.filter((path) => existsSync(path)).map(removeTree));
 }
 
 /** Removes what may not be there, also when the command has made parts of it unwritable. */

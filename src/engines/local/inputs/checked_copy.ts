@@ -57,15 +57,17 @@ export async function writeNew(
   return { size, sha256: hash.digest("hex") };
 }
 
-/** The SHA-256 of a file, unless the signal is aborted. */
-export async function hashFile(path: string, signal: AbortSignal): Promise<string> {
+/** Reads a file, unless the signal is aborted, and says what a copy of it would be. */
+export async function hashFile(path: string, signal?: AbortSignal): Promise<Copied> {
   using file = await Deno.open(path, { read: true });
   const hash = createHash("sha256");
+  let size = 0;
   for await (const chunk of chunksOf(file)) {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     hash.update(chunk);
+    size += chunk.length;
   }
-  return hash.digest("hex");
+  return { size, sha256: hash.digest("hex") };
 }
 
 /** Each chunk is valid until the next is asked for. */

@@ -5,6 +5,7 @@
  * @module
  */
 import { HooklaunchError } from "../../../errors.ts";
+import { passedOn } from "../environment.ts";
 
 const CALL_MS = 60_000;
 /** How long a call that is given up may take to end. */
@@ -81,7 +82,7 @@ export async function callContainers(
   const child = new Deno.Command("sh", {
     args: ["-c", 'exec "$0" "$@"', name, ...args],
     clearEnv: true,
-    env: environment(),
+    env: passedOn(PASSED_ON),
     stdin: "null",
     stdout: "piped",
     stderr: "piped",
@@ -128,15 +129,6 @@ function kill(child: Deno.ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
   } catch {
     // It has just ended.
   }
-}
-
-function environment(): Record<string, string> {
-  const environment: Record<string, string> = { PATH: "/usr/local/bin:/usr/bin:/bin" };
-  for (const name of PASSED_ON) {
-    const value = Deno.env.get(name);
-    if (value !== undefined) environment[name] = value;
-  }
-  return environment;
 }
 
 /** What the program complained of, without warnings, how to call it, and what may be a credential. */
