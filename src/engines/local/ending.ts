@@ -7,27 +7,38 @@ import type { Execution } from "../../store/executions.ts";
 
 const REASON_LENGTH_MAX = 1_024;
 
-/** How an execution ends whatever its exit code, because it was decided before. */
+/** How an execution ends. */
 export interface Ending {
-  status: "stopped" | "error";
+  status: "stopped" | "error" | "complete";
   /** One sentence without a full stop. */
-  reason: string;
+  reason?: string;
 }
 
 /** The ending of an execution that somebody asked to stop. */
 export const STOPPED_BY_REQUEST: Ending = { status: "stopped", reason: "Stopped by request" };
 
+/** The ending of an execution that has failed. */
+export function failure(reason: string): Ending {
+  return { status: "error", reason };
+}
+
+/** The ending of an execution whose command has left an exit code. */
+export function endingOf(exitCode: number): Ending {
+  if (exitCode === 0) return { status: "complete" };
+  return failure(`The command ended with exit code ${exitCode}`);
+}
+
 /** What is known when an execution ends. */
 export interface End {
-  ending: Ending | undefined;
-  exitCode: number | undefined;
+  ending: Ending;
+  exitCode?: number | undefined;
   /** When it ended, in milliseconds since the epoch. */
   at_ms: number;
 }
 
 /** Writes an end into the record. */
 export function writeEnd(execution: Execution, { ending, exitCode, at_ms }: End): void {
-  const { status, reason } = ending ?? endingOf(exitCode);
+  const { status, reason } = ending;
   execution.status = status;
   if (reason !== undefined) execution.reason = reason.slice(0, REASON_LENGTH_MAX);
   if (exitCode !== undefined) execution.exit_code = exitCode;
@@ -43,12 +54,4 @@ export function failInstead(execution: Execution, reason: string): void {
   if (execution.status !== "complete") return;
   execution.status = "error";
   execution.reason = reason;
-}
-
-function endingOf(exitCode: number | undefined): { status: "complete" | "error"; reason?: string } {
-  if (exitCode === 0) return { status: "complete" };
-  const reason = exitCode === undefined
-    ? "The command's process ended without leaving an exit code: something else has killed it"
-    : `The command ended with exit code ${exitCode}`;
-  return { status: "error", reason };
 }

@@ -16,7 +16,7 @@ import { within } from "../../within.ts";
 import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import { DiskUse } from "./disk_use.ts";
-import { type End, type Ending, failInstead, writeEnd } from "./ending.ts";
+import { type End, type Ending, endingOf, failInstead, failure, writeEnd } from "./ending.ts";
 import { PreparationLog, type RemoteFiles } from "./inputs/mod.ts";
 import { inTime, Limits } from "./limits.ts";
 import { appendToLog, type StoredLine } from "./log_file.ts";
@@ -176,9 +176,8 @@ export class ExecutionRun {
       if (this.#ending === undefined && !this.#isLetGo) {
         log.warn("Cannot run execution {execution_id}: {error}", details(error));
       }
-      const failed: Ending = { status: "error", reason: `Cannot run: ${messageOf(error)}` };
-      const ending = this.#ending ?? failed;
-      await this.#end({ ending, exitCode: undefined, at_ms: this.#context.clock.now() })
+      const ending = this.#ending ?? failure(`Cannot run: ${messageOf(error)}`);
+      await this.#end({ ending, at_ms: this.#context.clock.now() })
         .catch((error) => {
           log.error("Cannot end execution {execution_id}: {error}", details(error));
         });
@@ -209,7 +208,7 @@ export class ExecutionRun {
   #inTime<T>(work: () => Promise<T>): Promise<T> {
     const { id: execution_id } = this.#execution;
     return inTime(this.#execution, this.#context.clock, work, (reason) => {
-      this.stop({ status: "error", reason }).catch((error) => {
+      this.stop(failure(reason)).catch((error) => {
         const details = { execution_id, error: messageOf(error) };
         log.error("Cannot store that execution {execution_id} is out of time: {error}", details);
       });
@@ -241,8 +240,7 @@ export class ExecutionRun {
   /** Starts the command, unless it was asked to stop before. */
   async #launch(): Promise<void> {
     if (this.#ending) {
-      const at_ms = this.#context.clock.now();
-      return await this.#end({ ending: this.#ending, exitCode: undefined, at_ms });
+      return await this.#end({ ending: this.#ending, at_ms: this.#context.clock.now() });
     }
     if (this.#isLetGo) return;
     this.#starting = new AbortController();
@@ -304,13 +302,10 @@ export class ExecutionRun {
     // What is left of it may take long to be removed.
     const at_ms = isFound && exit ? exit.at_ms : clock.now();
     const { cause, lost } = await leader.settle(exit?.code);
-    const reason = cause ?? (exit === undefined ? lost : undefined);
     if (exit === undefined && cause === undefined && this.#mayRunAgain) return lost;
     this.#context.onCommandOver?.();
-    const ending: Ending | undefined = reason === undefined
-      ? undefined
-      : { status: "error", reason };
-    await this.#end({ ending: this.#ending ?? ending, exitCode: exit?.code, at_ms }, capture);
+    const found = exit && cause === undefined ? endingOf(exit.code) : failure(cause ?? lost);
+    await this.#end({ ending: this.#ending ?? found, exitCode: exit?.code, at_ms }, capture);
   }
 
   /** Whether it is run again when nobody can tell how it ended. */
@@ -328,8 +323,7 @@ export class ExecutionRun {
     const { clock, bootId, save, settings } = this.#context;
     const execution = this.#execution;
     if (!this.#mayRunAgain) {
-      const ending: Ending = this.#ending ?? { status: "error", reason };
-      return await this.#end({ ending, exitCode: undefined, at_ms: clock.now() });
+      return await this.#end({ ending: this.#ending ?? failure(reason), at_ms: clock.now() });
     }
     this.#isOver = false;
     this.#watch = undefined;

@@ -131,7 +131,7 @@ export class LocalEngine implements Engine {
       return false;
     }
     const at_ms = this.#options.clock.now();
-    writeEnd(execution, { ending: STOPPED_BY_REQUEST, exitCode: undefined, at_ms });
+    writeEnd(execution, { ending: STOPPED_BY_REQUEST, at_ms });
     return await this.#save(execution);
   }
 

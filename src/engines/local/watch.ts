@@ -7,7 +7,7 @@ import type { Clock } from "../../clock.ts";
 import type { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import type { DiskUse } from "./disk_use.ts";
-import type { Ending } from "./ending.ts";
+import { type Ending, failure } from "./ending.ts";
 import type { Limits } from "./limits.ts";
 import type { Leader } from "./runners/runner.ts";
 import type { StopCondition } from "./stop_condition.ts";
@@ -116,7 +116,7 @@ export class Watch {
   #reached(): Ending | undefined {
     const { limits, disk, stopCondition } = this.#parts;
     const limit = limits.reached() ?? disk.reached();
-    if (limit !== undefined) return { status: "error", reason: limit };
+    if (limit !== undefined) return failure(limit);
     const condition = stopCondition.reached();
     return condition === undefined ? undefined : { status: "stopped", reason: condition };
   }

@@ -270,7 +270,7 @@ export class ContainerRunner implements Runner {
     if (exitCode === undefined) await this.#handOver(job).catch(() => {});
     const memory = execution.resources?.memory;
     const allowed = memory === undefined ? "" : `: it may use ${memory} MiB`;
-    return isOutOfMemory ? { cause: `The command ran out of memory${allowed}` } : { lost };
+    return { lost, ...(isOutOfMemory && { cause: `The command ran out of memory${allowed}` }) };
   }
 
   async #remove(execution: Execution): Promise<void> {

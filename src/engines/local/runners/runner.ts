@@ -66,8 +66,8 @@ export interface Leader {
 export interface Settled {
   /** What has ended the command, when that is known. */
   cause?: string;
-  /** Why there is no exit code, as far as anybody can tell. */
-  lost?: string;
+  /** Why there is no exit code when there is none, as far as anybody can tell. */
+  lost: string;
 }
 
 /** What became of an execution that an earlier service has started. */
