@@ -23,6 +23,7 @@
  */
 import { join } from "node:path";
 import { isId } from "../ids.ts";
+import { openRegularFile } from "../regular_file.ts";
 import { type Execution, hasEnded } from "../store/executions.ts";
 import { keys } from "../store/keys.ts";
 import { scan } from "../store/reading.ts";
@@ -175,9 +176,10 @@ async function addFile(
   { data, archive, onFlaw }: ContentsOptions,
 ): Promise<WrittenFile | undefined> {
   const source = join(data, path);
-  const file = await openRegular(source).catch((error) => {
-    if (!(error instanceof Deno.errors.NotFound)) onFlaw({ path, detail: "It cannot be read" });
-  });
+  // A command may put a link, or something that is no file, in the place of what was listed.
+  const file = await openRegularFile(source).catch(() =>
+    onFlaw({ path, detail: "It cannot be read" })
+  );
   if (file === undefined) return undefined;
   try {
     const written = await archive.addFile(path, file);
@@ -187,17 +189,6 @@ async function addFile(
   } finally {
     file.close();
   }
-}
-
-/** A command may put a link, or something that is no file, in the place of what was listed. */
-async function openRegular(path: string): Promise<Deno.FsFile | undefined> {
-  const named = await Deno.lstat(path);
-  if (!named.isFile) return undefined;
-  const file = await Deno.open(path, { read: true });
-  const { dev, ino } = await file.stat();
-  if (dev === named.dev && ino === named.ino) return file;
-  file.close();
-  return undefined;
 }
 
 /** A folder's mode and what it holds, by name; undefined when it cannot be read. */

@@ -10,6 +10,7 @@ import "../engines/engines_test.ts";
 import "../engines/line_reader_test.ts";
 import "../engines/log_test.ts";
 import "../engines/metadata_test.ts";
+import "../engines/outputs_test.ts";
 import "../engines/queue_test.ts";
 import "../engines/recovery_test.ts";
 import "../engines/rerun_test.ts";

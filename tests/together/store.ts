@@ -7,6 +7,7 @@ import "../addresses_test.ts";
 import "../deadlines_test.ts";
 import "../ids_test.ts";
 import "../readme_test.ts";
+import "../regular_file_test.ts";
 import "../schema_test.ts";
 import "../backup/key_test.ts";
 import "../backup/restore_test.ts";

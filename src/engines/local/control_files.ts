@@ -4,6 +4,7 @@
  * @module
  */
 import { existsSync } from "node:fs";
+import { openRegularFile } from "../../regular_file.ts";
 import type { ControlFile, WorkFolder } from "./work_folder.ts";
 
 /** More than any of the files that are read whole may have. */
@@ -52,7 +53,7 @@ export async function openWritten(
   name: ControlFile,
 ): Promise<Deno.FsFile | undefined> {
   const path = folder.control(name);
-  if (folder.isForeign) return await openForeign(path);
+  if (folder.isForeign) return await openRegularFile(path);
   try {
     // Not awaited, because that takes several times as long, as does an error where there is nothing yet.
     // And to open a pipe would wait for its writer.
@@ -60,26 +61,7 @@ export async function openWritten(
     return isFile ? Deno.openSync(path, { read: true }) : undefined;
   } catch (error) {
     // The command may have removed it just now.
-    return undefinedIfMissing(error);
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
   }
-}
-
-/**
- * Opens a file of a folder in which anybody may have put anything: only a regular one is opened, and not
- * one that a link leads to.
- */
-async function openForeign(path: string): Promise<Deno.FsFile | undefined> {
-  const named = await Deno.lstat(path).catch(undefinedIfMissing);
-  if (!named?.isFile) return undefined;
-  const file = await Deno.open(path, { read: true }).catch(undefinedIfMissing);
-  if (file === undefined) return undefined;
-  // It may have been replaced by a link between the two.
-  const { dev, ino } = await file.stat();
-  if (dev === named.dev && ino === named.ino) return file;
-  file.close();
-  return undefined;
-}
-
-function undefinedIfMissing(error: unknown): undefined {
-  if (!(error instanceof Deno.errors.NotFound)) throw error;
 }

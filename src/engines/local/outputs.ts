@@ -4,6 +4,7 @@
  * @module
  */
 import { basename, dirname, join } from "node:path";
+import { openRegularFile } from "../../regular_file.ts";
 import {
   type Execution,
   executionBytes,
@@ -78,8 +79,11 @@ export async function openOutput(folder: string, path: string): Promise<Deno.FsF
     const real = await Deno.realPath(join(folder, path));
     // Equal only when no part of the path is a link or leads up.
     if (real !== `${root}/${path}`) return undefined;
-    if (!(await Deno.lstat(real)).isFile) return undefined;
-    return await Deno.open(real, { read: true });
+    const file = await openRegularFile(real);
+    // A link in the place of a folder has led elsewhere. It is seen unless it is gone again by now.
+    if (await Deno.realPath(real).catch(() => undefined) === real) return file;
+    file?.close();
+    return undefined;
   } catch (error) {
     const isMissing = error instanceof Deno.errors.NotFound ||
       error instanceof Deno.errors.NotADirectory || error instanceof TypeError;

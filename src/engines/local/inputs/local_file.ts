@@ -5,6 +5,7 @@
  */
 import { sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { openRegularFile } from "../../../regular_file.ts";
 import type { Bringing, BroughtFile, UrlFile } from "./bringing.ts";
 import { checkedCopy } from "./checked_copy.ts";
 
@@ -55,19 +56,10 @@ function pathOf(url: URL): string {
 async function openInside(path: string, folders: string[]): Promise<Deno.FsFile | undefined> {
   const real = await realPathInside(path, folders);
   if (real === undefined) return undefined;
-  const found = await Deno.lstat(real);
-  // Opening a pipe would wait for somebody who writes into it.
-  if (!found.isFile) throw new Error("it is no regular file");
-  const file = await Deno.open(real, { read: true });
-  try {
-    // What was opened is what was looked at, whatever was put in its place, or in that of a folder.
-    const opened = await file.stat();
-    const isSame = opened.dev === found.dev && opened.ino === found.ino;
-    if (isSame && await realPathInside(path, folders) === real) return file;
-  } catch (error) {
-    file.close();
-    throw error;
-  }
+  const file = await openRegularFile(real);
+  if (file === undefined) throw new Error("it is no regular file");
+  // A link in the place of a folder has led elsewhere. It is seen unless it is gone again by now.
+  if (await realPathInside(path, folders).catch(() => undefined) === real) return file;
   file.close();
   throw new Error("it was replaced while it was opened");
 }
