@@ -10,6 +10,7 @@ import { dirname, join, relative } from "node:path";
 import type { z } from "zod";
 import { HooklaunchError, messageOf } from "../errors.ts";
 import { DATABASE_FILE } from "../store/store.ts";
+import { writeAll } from "../write_all.ts";
 import { BackupError } from "./error.ts";
 import {
   ARCHIVE_FORMAT,
@@ -169,7 +170,7 @@ class ArchiveReader {
     for await (const chunk of body) {
       signal.throwIfAborted();
       hash.update(chunk);
-      for (let at = 0; at < chunk.length;) at += await file.write(chunk.subarray(at));
+      await writeAll(file, chunk);
       size += chunk.length;
     }
     // When a command ended is told by the time of a file.

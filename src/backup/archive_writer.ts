@@ -5,6 +5,7 @@
  */
 import { createTarPacker, type TarPackController } from "modern-tar";
 import { createHash } from "node:crypto";
+import { writeAll } from "../write_all.ts";
 import { type Entry, MANIFEST_ENTRY, manifestLine } from "./manifest.ts";
 
 const CHUNK_BYTES = 256 * 1024;
@@ -138,10 +139,7 @@ export class ArchiveWriter {
 
   async #list(entry: Entry): Promise<void> {
     this.#signal.throwIfAborted();
-    const line = new TextEncoder().encode(manifestLine(entry));
-    for (let written = 0; written < line.length;) {
-      written += await this.#spool.write(line.subarray(written));
-    }
+    await writeAll(this.#spool, new TextEncoder().encode(manifestLine(entry)));
   }
 }
 

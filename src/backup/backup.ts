@@ -16,6 +16,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import config from "../../deno.json" with { type: "json" };
 import { messageOf } from "../errors.ts";
 import { DATABASE_FILE, openStore } from "../store/store.ts";
+import { writeAll } from "../write_all.ts";
 import { ArchiveWriter } from "./archive_writer.ts";
 import { addExecutions, addProjects } from "./contents.ts";
 import { copyDatabase, settleDatabase } from "./database.ts";
@@ -200,11 +201,7 @@ async function expectFree(path: string, force: boolean): Promise<void> {
 async function create(path: string): Promise<WritableStream<Uint8Array>> {
   const file = await Deno.open(path, { write: true, createNew: true, mode: 0o600 });
   return new WritableStream({
-    async write(chunk) {
-      for (let written = 0; written < chunk.length;) {
-        written += await file.write(chunk.subarray(written));
-      }
-    },
+    write: (chunk) => writeAll(file, chunk),
     async close() {
       await file.sync();
       file.close();

@@ -8,8 +8,8 @@ import { createHash } from "node:crypto";
 import { dirname, join, resolve, sep } from "node:path";
 import { ConflictError, InvalidInputError, messageOf } from "../errors.ts";
 import type { OutputFile } from "../store/executions.ts";
+import { writeAll } from "../write_all.ts";
 import { type ApiClient, ApiError } from "./api_client.ts";
-import { writeAll } from "./terminal.ts";
 
 /** Where to put files. */
 export interface DownloadOptions {
@@ -94,7 +94,7 @@ async function receive(
       hash.update(chunk);
       received += chunk.length;
       if (received > size) break;
-      await writeAll({ write: (bytes) => file.write(bytes) }, chunk);
+      await writeAll(file, chunk);
     }
     if (received !== size || hash.digest("hex") !== sha256) {
       throw new ApiError("it is not what its checksum says");

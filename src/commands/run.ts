@@ -6,11 +6,12 @@
 import type { Command } from "commander";
 import { ConflictError, messageOf } from "../errors.ts";
 import type { ActionOutcome, Run } from "../store/runs.ts";
+import { writeAll } from "../write_all.ts";
 import { ApiError } from "./api_client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
 import { fullId, wholeNumber } from "./options.ts";
 import { printFields, printJson, printList } from "./table.ts";
-import { writeAll, writeLines } from "./terminal.ts";
+import { writeLines } from "./terminal.ts";
 import { findTrigger } from "./trigger.ts";
 
 const LIST_LIMIT = 50;

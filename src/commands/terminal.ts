@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { writeAll } from "../write_all.ts";
 
 /** Where it is written. */
 export type Output = Pick<typeof Deno.stdout, "write" | "isTerminal">;
@@ -35,11 +36,4 @@ export async function writeLines(output: Output, lines: readonly string[]): Prom
   if (lines.length === 0) return;
   const shown = output.isTerminal() ? lines.map(terminalLine) : lines;
   await writeAll(output, new TextEncoder().encode(shown.map((line) => `${line}\n`).join("")));
-}
-
-/** Writes bytes as they are, all of them. */
-export async function writeAll(output: Pick<Output, "write">, bytes: Uint8Array): Promise<void> {
-  for (let written = 0; written < bytes.length;) {
-    written += await output.write(bytes.subarray(written));
-  }
 }

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { writeAllSync } from "../../write_all.ts";
 import type { LogLine, LogOptions, LogPage } from "../engine.ts";
 
 const LINES_DEFAULT = 1_000;
@@ -81,7 +82,7 @@ export class LogWriter {
     }
     if (text === "") return;
     try {
-      writeAll(this.#file, new TextEncoder().encode(text));
+      writeAllSync(this.#file, new TextEncoder().encode(text));
       this.#bytes = bytes;
     } catch {
       // The disk is full. What is missing from the log must not end the execution.
@@ -179,10 +180,4 @@ function joined(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
 
 function byteLength(text: string): number {
   return new TextEncoder().encode(text).length;
-}
-
-function writeAll(file: Deno.FsFile, bytes: Uint8Array): void {
-  for (let written = 0; written < bytes.length;) {
-    written += file.writeSync(bytes.subarray(written));
-  }
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
+import { writeAll } from "../../../write_all.ts";
 
 const BUFFER_BYTES = 256 * 1024;
 
@@ -49,9 +50,7 @@ export async function writeNew(
     size += chunk.length;
     onBytes(size);
     hash.update(chunk);
-    for (let written = 0; written < chunk.length;) {
-      written += await target.write(chunk.subarray(written));
-    }
+    await writeAll(target, chunk);
   }
   signal.throwIfAborted();
   return { size, sha256: hash.digest("hex") };

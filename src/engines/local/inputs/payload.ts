@@ -5,6 +5,7 @@
  */
 import type { InputFile } from "../../../store/executions.ts";
 import { readPayload } from "../../../store/payloads.ts";
+import { writeAllSync } from "../../../write_all.ts";
 import type { Bringing, BroughtFile } from "./bringing.ts";
 
 /**
@@ -19,9 +20,7 @@ export async function bringPayload(
   const { name, path } = folder.place(wanted);
   using target = Deno.openSync(path, { createNew: true, write: true });
   for await (const chunk of readPayload(store, payload_of, size, sha256)) {
-    for (let written = 0; written < chunk.length;) {
-      written += target.writeSync(chunk.subarray(written));
-    }
+    writeAllSync(target, chunk);
   }
   return { name, size, ...(sha256 === undefined ? {} : { sha256 }) };
 }

@@ -53,7 +53,6 @@ export class RemoteFiles {
   readonly #fetches = new SharedWork<RemoteFile>();
   #opening: Promise<void> | undefined;
   readonly #pruning = new OneAtATime(() => this.#prune());
-  #pruned: Promise<void> | undefined;
 
   constructor({ folder, clock, bytesMax, network }: RemoteFilesOptions) {
     this.#clock = clock;
@@ -90,13 +89,13 @@ export class RemoteFiles {
    * file that is added, once that is not in use any more. Never rejects: what fails is logged.
    */
   prune(): Promise<void> {
-    return this.#pruned = this.#pruning.run();
+    return this.#pruning.run();
   }
 
   /** Waits until nothing is being fetched or removed any more. */
   async close(): Promise<void> {
     await this.#fetches.settled();
-    await this.#pruned;
+    await this.#pruning.idle();
   }
 
   async #prune(): Promise<void> {
