@@ -10,7 +10,7 @@ const SNAPSHOT_OF = /^projects\/[^/]+\/trees\/~[^/]+/;
 const FOLDERS = /^(executions|projects)(\/|$)/;
 
 /** Whether a path is relative, stays inside, and is written in the one way. */
-export function isPlainPath(path: string): boolean {
+function isPlainPath(path: string): boolean {
   return path !== "" && !path.includes("\0") &&
     path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
 }

@@ -48,32 +48,27 @@ export class CacheFiles {
    * @param signal aborted when it is not wanted any more
    */
   async find(wanted: Copied, signal: AbortSignal): Promise<Held | undefined> {
-    const held = this.#hold(wanted);
-    try {
-      if (await this.#isWhole(held, signal)) return held;
+    using unlessReturned = new DisposableStack();
+    const held = unlessReturned.use(this.#hold(wanted));
+    if (!await this.#isWhole(held, signal)) {
       await this.#remove(held.sha256);
-    } catch (error) {
-      held[Symbol.dispose]();
-      throw error;
+      return undefined;
     }
-    held[Symbol.dispose]();
-    return undefined;
+    unlessReturned.move();
+    return held;
   }
 
   /** Keeps what chunks hold. */
   async add(chunks: AsyncIterable<Uint8Array>, options: CopyOptions): Promise<Held> {
     const path = join(this.#folder, TEMPORARY + crypto.randomUUID());
     try {
-      const held = this.#hold(await writeNew(path, chunks, options));
-      try {
-        await Deno.rename(path, held.path);
-        this.#bytesAbout += held.size;
-        this.#checked.set(held.sha256, look(await Deno.lstat(held.path)));
-        return held;
-      } catch (error) {
-        held[Symbol.dispose]();
-        throw error;
-      }
+      using unlessReturned = new DisposableStack();
+      const held = unlessReturned.use(this.#hold(await writeNew(path, chunks, options)));
+      await Deno.rename(path, held.path);
+      this.#bytesAbout += held.size;
+      this.#checked.set(held.sha256, look(await Deno.lstat(held.path)));
+      unlessReturned.move();
+      return held;
     } catch (error) {
       await Deno.remove(path).catch(() => {});
       throw error;

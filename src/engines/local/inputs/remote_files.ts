@@ -153,35 +153,30 @@ export class RemoteFiles {
     const { headers } = answer;
     const expected = Number(headers["content-length"] ?? NaN);
     if (expected > 0) all.onBytes(expected);
-    const held = await this.#files.add(answer.body(), all);
-    try {
-      if (!Number.isNaN(expected) && held.size !== expected) {
-        throw new TransientError(
-          `it has ${held.size} bytes and not ${expected}, as its server says`,
-        );
-      }
-      const suggested = suggestedName(headers["content-disposition"]);
-      await this.#urls.put(key, {
-        sha256: held.sha256,
-        size: held.size,
-        of: hashOfUrl(answer.url),
-        ...validatorsOf(answer),
-        ...(suggested === undefined ? {} : { file_name: suggested }),
-        fetched_at: new Date(this.#clock.now()).toISOString(),
-      });
-      return {
-        ...held,
-        suggestedName: suggested,
-        wasKept: false,
-        [Symbol.dispose]: () => {
-          held[Symbol.dispose]();
-          void this.prune();
-        },
-      };
-    } catch (error) {
-      held[Symbol.dispose]();
-      throw error;
+    using unlessReturned = new DisposableStack();
+    const held = unlessReturned.use(await this.#files.add(answer.body(), all));
+    if (!Number.isNaN(expected) && held.size !== expected) {
+      throw new TransientError(`it has ${held.size} bytes and not ${expected}, as its server says`);
     }
+    const suggested = suggestedName(headers["content-disposition"]);
+    await this.#urls.put(key, {
+      sha256: held.sha256,
+      size: held.size,
+      of: hashOfUrl(answer.url),
+      ...validatorsOf(answer),
+      ...(suggested === undefined ? {} : { file_name: suggested }),
+      fetched_at: new Date(this.#clock.now()).toISOString(),
+    });
+    unlessReturned.move();
+    return {
+      ...held,
+      suggestedName: suggested,
+      wasKept: false,
+      [Symbol.dispose]: () => {
+        held[Symbol.dispose]();
+        void this.prune();
+      },
+    };
   }
 }
 
