@@ -173,6 +173,11 @@ for (const { name, query, body = "" } of notEchoed) {
   });
 }
 
+Deno.test("microsoft_graph: a notification to a URL with a token is no question", async () => {
+  const parts = { ...json({ value: [{ clientState: "state" }] }), query: "validationToken=a" };
+  assertEquals(await knock([graph], parts), undefined);
+});
+
 Deno.test("a trigger without the preset echoes nothing", async () => {
   const github = parse({ type: "hmac", preset: "github", secrets: ["s"] });
   const own = parse({ type: "hmac", algorithm: "sha256", header: "X", secrets: ["s"] });

@@ -210,6 +210,8 @@ const urls: { url: string; isAllowed: boolean }[] = [
   { url: "http://localhost.example/jwks", isAllowed: false },
   { url: "http://10.0.0.1/jwks", isAllowed: false },
   { url: "https://user:password@issuer.example/jwks", isAllowed: false },
+  { url: "https://user@issuer.example/jwks", isAllowed: false },
+  { url: "https://:password@issuer.example/jwks", isAllowed: false },
   { url: "file:///etc/jwks.json", isAllowed: false },
   { url: "data:application/json,{}", isAllowed: false },
   { url: "issuer.example/jwks", isAllowed: false },

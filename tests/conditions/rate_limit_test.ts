@@ -249,6 +249,13 @@ Deno.test("settle leaves a window that is of the present as it is", () => {
   assertEquals(settle(undefined, limit.period, START_MS), emptyWindow);
 });
 
+Deno.test("launches of the present and of a clock that was set back since count once each", () => {
+  const limit = { period: 50, quota: 10 };
+  const window = admit(admit(undefined, limit, START_MS), limit, START_MS + 1_000);
+  const slot = Math.floor(START_MS / 1_000);
+  assertEquals(settle(window, limit.period, START_MS), { total: 2, slots: [[slot, 2]] });
+});
+
 Deno.test("a quota that is lowered holds at once", () => {
   let window: RateWindow | undefined;
   for (let i = 0; i < 10; i++) {

@@ -1,6 +1,7 @@
 /** What is made from a trigger's conditions passes all of them; what cannot be made is explained. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { generateKeyPairSync } from "node:crypto";
+import { Buffer } from "node:buffer";
+import { generateKeyPairSync, sign } from "node:crypto";
 import { z } from "zod";
 import { conditionSchema } from "../../src/conditions/mod.ts";
 import { prepareConditions } from "../../src/conditions/prepare.ts";
@@ -206,6 +207,28 @@ for (const { name, conditions, problem, ...parts } of impossible) {
     assertMatch(problems[0]?.detail ?? "", problem);
   });
 }
+
+Deno.test("signRequest leaves a body alone that has no place for an id which is not sent", async () => {
+  const conditions = parse([{ type: "hmac", preset: "slack", secrets: ["s"] }]);
+  const { body } = await signRequest(conditions, unsigned({}));
+  assertEquals(new TextDecoder().decode(body), '{"a":1}');
+});
+
+Deno.test("signRequest takes a key that is written as its seed and its public key", async () => {
+  const { x = "", d = "" } = ed.privateKey.export({ format: "jwk" });
+  const both = Buffer.concat([Buffer.from(d, "base64url"), Buffer.from(x, "base64url")]);
+  const conditions = parse([{
+    type: "signature",
+    algorithm: "ed25519",
+    header: "X-Sig",
+    public_keys: [pem(ed)],
+  }]);
+  const privateKeys = [`whsk_${both.toString("base64")}`];
+  const { headers, problems } = await signRequest(conditions, unsigned({ privateKeys }));
+  assertEquals(problems, []);
+  const expected = sign(null, Buffer.from('{"a":1}'), ed.privateKey);
+  assertEquals(headers["x-sig"], expected.toString("base64"));
+});
 
 Deno.test("signRequest leaves a prototype alone", async () => {
   const conditions = parse([{ ...header, in: "body", name: "/__proto__/polluted" }]);

@@ -36,3 +36,4 @@ import "../conditions/signing/sign_test.ts";
 import "../conditions/signing/table_test.ts";
 import "../conditions/signing/template_test.ts";
 import "../conditions/signing/vectors_test.ts";
+import "../conditions/signing/verify_test.ts";
