@@ -1,11 +1,11 @@
-import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
 import { Acceptor } from "../../src/runs/accept.ts";
 import { removeEndedDeliveries } from "../../src/runs/deliveries.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import { Worker } from "../../src/runs/worker.ts";
 import { keys } from "../../src/store/keys.ts";
 import type { Store } from "../../src/store/store.ts";
-import { openTestStore } from "../store/fixture.ts";
+import { openTestStore, standIn, storeInMemory } from "../store/fixture.ts";
 import { TestClock } from "../surroundings.ts";
 
 const TRIGGER = "01900000-0000-7000-8000-000000000001";
@@ -111,6 +111,19 @@ Deno.test("deliveries whose window is over are removed, in steps, and the others
   assertEquals(await removeEndedDeliveries({ store, clock, signal }), 0);
   assertEquals(await accepting.accept(launch("late")), { repeatOf: late.run.id });
   assert("run" in await accepting.accept(launch("early")));
+});
+
+Deno.test("a delivery that could not be looked up is accepted when it comes again", async () => {
+  await using store = await storeInMemory();
+  let isBroken = true;
+  const kv = standIn(store.kv, {
+    get: (key: Deno.KvKey) =>
+      isBroken ? Promise.reject(new TypeError("disk I/O error")) : store.kv.get(key),
+  });
+  const accepting = acceptor({ ...store, kv }, new TestClock());
+  await assertRejects(() => accepting.accept(launch("a")), TypeError);
+  isBroken = false;
+  assert("run" in await accepting.accept(launch("a")));
 });
 
 Deno.test("a damaged delivery is as good as none", async () => {

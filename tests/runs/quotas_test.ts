@@ -8,7 +8,7 @@ import { type Quota, Quotas, smallestByPeriod } from "../../src/runs/quotas.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { TestClock } from "../surroundings.ts";
-import { launchOf, openDesk, TRIGGER_ID } from "./fixture.ts";
+import { launchOf, openDesk, startDesk, TRIGGER_ID } from "./fixture.ts";
 
 /** The most launches that any span of a period holds, both ends included. */
 function mostWithin(period_ms: number, accepted_ms: readonly number[]): number {
@@ -153,6 +153,45 @@ Deno.test("a launch that could not be stored gives back what it used", async () 
   isBroken = false;
   const answers = await Promise.all([accept(), accept(), accept()]);
   assertEquals(answers.map((answer) => "run" in answer), [true, true, false]);
+});
+
+Deno.test("what one launch gives back is there for the next, which is then told of its run", async () => {
+  let commits = 0;
+  // The database refuses both launches together, and then the first of them alone.
+  await using store = await storeInMemory((_commit, store) =>
+    ++commits <= 2 ? Promise.reject(new TypeError("Value too large")) : store()
+  );
+  await using desk = openDesk(store);
+  const quotas = [{ period: 60, quota: 1 }];
+  // What is counted so far is in memory then, and both come in one commit.
+  await desk.acceptor.exhausted(TRIGGER_ID, quotas);
+  const answers = await Promise.allSettled(
+    [1, 2].map(() => desk.acceptor.accept(launchOf({ quotas }))),
+  );
+  const [told, ...others] = answers.flatMap((answer) =>
+    answer.status === "fulfilled" ? [answer.value] : []
+  );
+  assertEquals(others, []);
+  assert(told && "run" in told);
+  assertEquals(await storedUnder(store, "pending"), [told.run.id]);
+});
+
+Deno.test("launches that a quota refuses hold no run back", async () => {
+  await using store = await storeInMemory();
+  let performed = 0;
+  const perform = () => {
+    performed++;
+    return new Promise<never>(() => {});
+  };
+  await using desk = await startDesk(store, { perform });
+  const quotas = [{ period: 60, quota: 1 }];
+  for (let turn = 0; turn < 20; turn++) await desk.acceptor.accept(launchOf({ quotas }));
+  for (let turn = 0; turn < 4; turn++) {
+    await desk.acceptor.accept(launchOf());
+    assertEquals(performed, turn + 2);
+    // As long as it takes for a crowd to be one that lasts.
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
 });
 
 Deno.test("what was used before a restart counts after it", async () => {
