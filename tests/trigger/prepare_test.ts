@@ -1,4 +1,5 @@
 /** A trigger made ready: the conditions of a stage in the order of the door, whatever the order written. */
+import { SignJWT } from "@panva/jose";
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import type { Stage } from "../../src/conditions/condition.ts";
 import { InvalidInputError } from "../../src/errors.ts";
@@ -76,18 +77,49 @@ Deno.test("only the stages that are asked for are checked", async () => {
   assertEquals((await trigger.check(stale, ["filter"]))?.index, 0);
 });
 
-Deno.test("a check that breaks refuses, and says why", async () => {
-  const trigger = await prepared({ conditions: [{ ...TOKEN, in: "body", name: "token" }] });
-  const broken = {
-    ...request(),
-    parsedBody: () => {
-      throw new RangeError("too deep");
-    },
-  };
-  const refused = await trigger.check(broken, DOOR);
-  assertEquals(refused?.condition, "static_token");
-  assertStringIncludes(refused?.reason ?? "", "too deep");
-});
+const JWT = { type: "jwt", algorithms: ["HS256"], secrets: ["s".repeat(32)] };
+
+/** A JWT that passes where nothing else is expected of it. */
+async function bearer(secret: string): Promise<Record<string, string>> {
+  const token = await new SignJWT().setProtectedHeader({ alg: "HS256" })
+    .setExpirationTime(NOW_MS / 1_000 + 60).sign(new TextEncoder().encode(secret));
+  return { authorization: `Bearer ${token}` };
+}
+
+const beside: { name: string; secret?: string; parts: RequestParts; refusedBy?: number }[] = [
+  { name: "a good JWT", parts: sent() },
+  { name: "a wrong JWT", secret: "w".repeat(32), parts: sent(), refusedBy: 1 },
+  { name: "a good JWT and a wrong token", parts: sent({ token: "x" }), refusedBy: 2 },
+  { name: "a good JWT in a stale request", parts: sent({ time_s: 1 }), refusedBy: 0 },
+  { name: "a good JWT in one to filter out", parts: sent({ action: "x" }), refusedBy: 3 },
+];
+
+for (const { name, secret = "s".repeat(32), parts, refusedBy } of beside) {
+  Deno.test(`${name} meets ${refusedBy === undefined ? "no refusal" : "its refusal"} of several conditions`, async () => {
+    const trigger = await prepared({ conditions: [TIMESTAMP, JWT, TOKEN, FILTER] });
+    const headers = { ...parts.headers, ...await bearer(secret) };
+    const refused = await trigger.check(request({ ...parts, headers }), DOOR);
+    assertEquals(refused?.index, refusedBy);
+    const verdicts = await trigger.explain(request({ ...parts, headers }));
+    const failed = verdicts.filter(({ passed }) => !passed).map(({ index }) => index);
+    assertEquals([verdicts.length, failed], [4, refusedBy === undefined ? [] : [refusedBy]]);
+  });
+}
+
+for (const condition of [TOKEN, JWT]) {
+  Deno.test(`a check of ${condition.type} that breaks refuses, and says why`, async () => {
+    const trigger = await prepared({ conditions: [{ ...condition, in: "body", name: "token" }] });
+    const broken = {
+      ...request(),
+      parsedBody: () => {
+        throw new RangeError("too deep");
+      },
+    };
+    const refused = await trigger.check(broken, DOOR);
+    assertEquals(refused?.condition, condition.type);
+    assertStringIncludes(refused?.reason ?? "", "too deep");
+  });
+}
 
 Deno.test("a trigger without conditions lets everything pass", async () => {
   const trigger = await prepared({});

@@ -485,6 +485,23 @@ Deno.test("all triggers are looked at once for each set of keys, and each time w
   assertEquals(await count(key), { locked: 1, total: 1 });
 });
 
+Deno.test("the secrets of more triggers than one page holds are looked at, and encrypted anew", async () => {
+  await using store = await storeInMemory();
+  const before = await openRegistry(store);
+  const ids: string[] = [];
+  for (let index = 0; index < 101; index++) {
+    const { id } = await before.create(written({ name: `t-${index}`, conditions: [TOKEN] }));
+    ids.push(id);
+  }
+  const both = await openSecretBox("/nowhere", `${OTHER},${KEY}`);
+  const triggers = await openRegistry(store, { secrets: both });
+  assertEquals(await triggers.countLocked(), { locked: 0, total: 101 });
+  assertEquals(await triggers.sealAgain(), 101);
+  const after = await openRegistry(store, { secrets: await openSecretBox("/nowhere", OTHER) });
+  assertEquals(await after.countLocked(), { locked: 0, total: 101 });
+  assertEquals(await preparedSecrets(after, ids.at(-1) ?? ""), [SECRET]);
+});
+
 Deno.test("secrets in variables that are not set are found at each look, with trigger, place and name", async () => {
   await using store = await storeInMemory();
   const environment: Record<string, string> = { HERE: "x", EMPTY: "" };
