@@ -22,7 +22,7 @@ import {
 } from "../../src/store/runs.ts";
 import { DATABASE_FILE } from "../../src/store/store.ts";
 import { pendingOf, storePending, TRIGGER_ID } from "../runs/fixture.ts";
-import { listPending, openTestStore, storeInMemory, type TestStore } from "./fixture.ts";
+import { listPending, openTestStore, standIn, storeInMemory, type TestStore } from "./fixture.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 
@@ -177,4 +177,15 @@ Deno.test("a payload that is not the bytes that came is not given out as if it w
       else await assertRejects(() => read, CorruptPayloadError);
     });
   }
+});
+
+Deno.test("a run is not taken for one that has ended while the database cannot be read", async () => {
+  await using store = await storeInMemory();
+  const [id = ""] = await storePending(store, [pendingOf()]);
+  const list = () => {
+    throw new TypeError("disk I/O error");
+  };
+  const kv = standIn(store.kv, { list });
+  await assertRejects(() => getPending({ ...store, kv }, id), TypeError);
+  assertEquals((await getPending(store, id))?.run.id, id);
 });

@@ -1,6 +1,6 @@
 /** Operators' tokens: whoever reads the database learns none. */
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import { createToken, getToken, hasTokens } from "../../src/store/tokens.ts";
+import { createToken, getToken, hasTokens, removeToken, tokenId } from "../../src/store/tokens.ts";
 import { contents, storeInMemory } from "./fixture.ts";
 
 const FIRST = { name: "first", created_at: "2026-01-01T00:00:00.000Z" };
@@ -25,4 +25,16 @@ Deno.test("each token is another one", async () => {
   await using store = await storeInMemory();
   assertNotEquals(await createToken(store, FIRST), await createToken(store, FIRST));
   assertEquals((await contents(store)).size, 2);
+});
+
+Deno.test("a token is removed by its id, and no other one with it", async () => {
+  await using store = await storeInMemory();
+  const tokens: string[] = [];
+  for (let made = 0; made < 3; made++) tokens.push(await createToken(store, FIRST));
+  for (const token of tokens.toSorted((a, b) => tokenId(a) < tokenId(b) ? 1 : -1)) {
+    assertEquals(await removeToken(store, "0".repeat(16)), false);
+    assertEquals(await getToken(store, token), FIRST);
+    assertEquals(await removeToken(store, tokenId(token)), true);
+    assertEquals(await getToken(store, token), undefined);
+  }
 });
