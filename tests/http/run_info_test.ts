@@ -220,6 +220,18 @@ Deno.test("wait holds the answer until the run has ended, or the time is up", as
   });
 });
 
+Deno.test("who waits for a run's end is answered when the service stops", async () => {
+  await using service = await startService();
+  const stop = service.service.close.bind(service.service);
+  const { runId, url } = await pendingRun(service);
+  const waits = fetch(`${url}run/?run_id=${runId}&wait=30`);
+  // Another request of the same sender is answered meanwhile: the first one has arrived.
+  await (await fetch(`${url}run/?run_id=${runId}&wait=0.1`)).body?.cancel();
+  const stopped = stop(1_000);
+  assertEquals(await (await waits).json(), { status: "pending", result: [] });
+  await stopped;
+});
+
 /** A run that stays pending: its action waits for a repository that never answers. */
 async function pendingRun(service: TestService) {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
