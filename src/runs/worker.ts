@@ -21,6 +21,7 @@ import {
   damagedRun,
   endWrites,
   getPending,
+  pendingEntries,
   type PendingRun,
   type Run,
   type RunStatus,
@@ -28,10 +29,8 @@ import {
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
 import { within } from "../within.ts";
-import { claimableRuns, type Claimant, claimRuns } from "./claims.ts";
 import { Crowd, crowdedPlaces } from "./crowd.ts";
 import { Endings } from "./endings.ts";
-import { Lease } from "./lease.ts";
 import { Queue } from "./queue.ts";
 
 /** How many runs are performed at a time. Most of them wait for the same commit. */
@@ -47,8 +46,6 @@ const HELD_MAX = 2_000;
 /** How many accepted runs may have work before them. */
 const BACKLOG_MAX = 100_000;
 const RETRY_MS = 1_000;
-/** How many runs are taken over together. */
-const CLAIMS_SIZE = 100;
 
 const log = getLogger(["hooklaunch", "runs"]);
 
@@ -96,8 +93,6 @@ export class Worker {
   #expected = 0;
   readonly #crowd = new Crowd(CROWD_WINDOW_MS, CROWD);
   #lookAgain: ReturnType<typeof setTimeout> | undefined;
-  readonly #lease: Lease;
-  readonly #claimant: Claimant;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
   /** The runs that have ended since the listing began, which may show them still. */
@@ -110,8 +105,6 @@ export class Worker {
     this.#heldMax = parts.heldMax ?? HELD_MAX;
     this.#backlogMax = parts.backlogMax ?? BACKLOG_MAX;
     this.id = newId(parts.clock.now());
-    this.#lease = new Lease(this.id, parts);
-    this.#claimant = { store: parts.store, lease: this.#lease, workerId: this.id };
   }
 
   /** How many runs have work before them, in memory or in the database. */
@@ -124,14 +117,11 @@ export class Worker {
     return this.backlog >= this.#backlogMax;
   }
 
-  /**
-   * Shows itself alive and takes over what is pending. Call it once, before anything is accepted.
-   */
+  /** Takes over what is pending. Call it once, before anything is accepted. */
   async start(): Promise<void> {
     for await (const { key } of scan(this.#parts.store.kv, ["pending"], { ids: 2 })) {
       this.#pending.set(String(key[1]), String(key[2]));
     }
-    await this.#lease.take();
     this.claim();
   }
 
@@ -181,6 +171,8 @@ export class Worker {
       .finally(() => {
         this.#claiming = undefined;
         this.#endedMeanwhile.clear();
+        // Not another look: what this one leaves, the next would leave as well.
+        this.#begin();
         if (!this.#claimAgain) return;
         this.#claimAgain = false;
         this.claim();
@@ -203,7 +195,6 @@ export class Worker {
    */
   async close(deadline_ms: number): Promise<void> {
     this.#closing = true;
-    this.#lease.letGo();
     clearTimeout(this.#lookAgain);
     await this.#claiming;
     await within(deadline_ms, Promise.all(this.#performing));
@@ -328,21 +319,23 @@ export class Worker {
     }
   }
 
+  /**
+   * Takes over what nobody has in memory. The data folder is this process's alone, so whoever else
+   * accepted it is gone.
+   */
   async #claimPending(): Promise<void> {
-    const isHeld = (id: string) => this.#held.has(id) || this.#endedMeanwhile.has(id);
-    let claims: PendingRun[] = [];
-    for await (const { key, pending } of claimableRuns(this.#claimant, isHeld)) {
-      if (this.#closing || this.#waiting.length + claims.length >= this.#heldMax) break;
+    for await (const { key, pending } of pendingEntries(this.#parts.store)) {
+      if (this.#closing || this.#waiting.length >= this.#heldMax) break;
+      const id = String(key[1]);
+      if (this.#held.has(id) || this.#endedMeanwhile.has(id)) continue;
       if (pending === undefined) {
         await this.#endDamaged(key);
         continue;
       }
-      claims.push(pending);
-      if (claims.length < CLAIMS_SIZE) continue;
-      await this.#claim(claims);
-      claims = [];
+      this.#pending.set(id, pending.run.trigger_id);
+      // The worker before may have begun with it.
+      this.#hold(pending, pending.worker !== this.id);
     }
-    await this.#claim(claims);
   }
 
   /** Ends a run of which nobody can tell any more what was to be done. */
@@ -351,21 +344,6 @@ export class Worker {
     const run = this.#ended(await damagedRun(this.#parts.store, id ?? "", triggerId ?? ""));
     // The next look tries again where this one cannot.
     if (await this.#storeEnd(run.id, [...endWrites(run), { key }])) this.#tell(run);
-  }
-
-  /** Takes runs over that nobody has in memory. */
-  async #claim(claims: readonly PendingRun[]): Promise<void> {
-    const results = await claimRuns(this.#claimant, claims);
-    for (const result of results) {
-      if (result.status === "rejected") continue;
-      const { value: pending } = result;
-      this.#pending.set(pending.run.id, pending.run.trigger_id);
-      // The worker before may have begun with it. Only now is that to be seen: it is stored as this one's.
-      this.#hold(pending, pending.worker !== this.id);
-    }
-    // Not another look: what this one leaves, as where nothing can be stored, the next would leave as well.
-    this.#begin();
-    for (const result of results) if (result.status === "rejected") throw result.reason;
   }
 
   #hold(pending: PendingRun, repeated = false): void {

@@ -39,8 +39,6 @@ export const keys = {
   triggerRun: (triggerId: string, runId: string): Deno.KvKey => ["trigger_run", triggerId, runId],
   /** `PendingRun`: a run until it has ended. Its trigger is known though the record be damaged. */
   pending: (runId: string, triggerId: string): Deno.KvKey => ["pending", runId, triggerId],
-  /** `WorkerLease`. */
-  worker: (workerId: string): Deno.KvKey => ["worker", workerId],
   /** Bytes: one chunk of a payload that does not lie in its run's record. */
   payload: (runId: string, index: number): Deno.KvKey => ["payload", runId, index],
   /** True, while the chunks of a payload are written whose run is not accepted yet. */

@@ -60,7 +60,7 @@ export interface ActionSettings {
 export interface PendingRun {
   run: Run;
   actions: readonly ActionSettings[];
-  /** The worker that has it; another may take it when that one's lease has run out. */
+  /** The worker that has accepted it; for another one, its actions may have been begun before. */
   worker: string;
   /** The launch in its trace. */
   traceparent?: string;
@@ -72,12 +72,6 @@ export interface PendingRun {
 export interface EndedRun extends Run {
   /** The payload, where it lies in the record of the run. */
   body?: Uint8Array;
-}
-
-/** Shows that a worker is alive. */
-export interface WorkerLease {
-  /** Milliseconds since the epoch. */
-  until_ms: number;
 }
 
 /** The value of a key that only has to be there; bytes are stored as they are. */

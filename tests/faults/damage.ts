@@ -24,7 +24,6 @@ export const KINDS = [
   "rate",
   "delivery",
   "upload",
-  "worker",
   "reusable",
 ] as const;
 

@@ -26,7 +26,6 @@ const parts: {
         "rate",
         "delivery",
         "upload",
-        "worker",
       ]),
   },
   {

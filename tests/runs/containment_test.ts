@@ -4,7 +4,7 @@ import type { WorkerParts } from "../../src/runs/worker.ts";
 import { keys } from "../../src/store/keys.ts";
 import { getRun, type Run } from "../../src/store/runs.ts";
 import { standIn, storeInMemory } from "../store/fixture.ts";
-import { eventually, TestClock } from "../surroundings.ts";
+import { eventually } from "../surroundings.ts";
 import {
   type Desk,
   launchOf,
@@ -129,32 +129,6 @@ Deno.test("what failed while nothing could be stored is done again, what failed 
   for (const id of ids) assertEquals((await getRun(store, id))?.status, "completed");
 });
 
-Deno.test("runs that are taken over in part, as the disk becomes full, are known to have been begun", async () => {
-  let takeovers = 0;
-  await using store = await storeInMemory(({ keys: all }, store) => {
-    const isTakeover = all.length > 1 && all.every(([kind]) => kind === "pending");
-    const isFull = isTakeover && ++takeovers === 2;
-    return isFull ? Promise.reject(new TypeError("database or disk is full")) : store();
-  });
-  const ids: string[] = [];
-  // One by one, so that only what takes them over is a commit of several.
-  for (let count = 0; count < 100; count++) ids.push(...await storePending(store, [pendingOf()]));
-  const seen = new Map<string, boolean>();
-  await using desk = await startDesk(store, {
-    perform: ({ run: { id }, repeated }) => {
-      seen.set(id, repeated);
-      return Promise.resolve([]);
-    },
-  });
-  await eventually(() => takeovers > 1 ? true : undefined);
-  await eventually(() => {
-    desk.worker.claim();
-    return seen.size === ids.length ? true : undefined;
-  });
-  await untilIdle(desk);
-  assertEquals(ids.filter((id) => !seen.get(id)), []);
-});
-
 Deno.test("a pending record that is damaged ends as error, its trigger's owner is told, others go on", async () => {
   await using store = await storeInMemory();
   await store.kv.set(keys.trigger(TRIGGER_ID), {});
@@ -162,7 +136,6 @@ Deno.test("a pending record that is damaged ends as error, its trigger's owner i
   const [, damaged = ""] = ids;
   await store.kv.set(keys.pending(damaged, TRIGGER_ID), { run: "gone" });
   await store.kv.set(["pending", 17, 17], "not even an id");
-  await store.kv.set(keys.worker("w"), "not a lease");
   const told: Run[] = [];
   await using desk = await startDesk(store, {
     perform: () => Promise.resolve([]),
@@ -178,12 +151,9 @@ Deno.test("a pending record that is damaged ends as error, its trigger's owner i
 });
 
 Deno.test("runs that cannot be taken over while nothing can be stored are not looked for all the time", async (t) => {
-  const clock = new TestClock();
   const [lost, damaged] = [pendingOf(), pendingOf()];
   const full = () => Promise.reject(new TypeError("database or disk is full"));
   const records: { name: string; key: Deno.KvKey; value: unknown }[] = [
-    // Its lease would be removed, if anything could.
-    { name: "lease", key: keys.worker(lost.worker), value: { until_ms: clock.time_ms + 50_000 } },
     { name: "damage", key: keys.pending(damaged.run.id, TRIGGER_ID), value: "damaged" },
     { name: "nothing else", key: ["other"], value: true },
   ];
@@ -201,7 +171,7 @@ Deno.test("runs that cannot be taken over while nothing can be stored are not lo
           return store.kv.list(...args);
         },
       });
-      await using _desk = await startDesk(standIn(store, { kv }), { clock });
+      await using _desk = await startDesk(standIn(store, { kv }));
       await new Promise((resolve) => setTimeout(resolve, 200));
       assertLessOrEqual(looks, 5);
     });
