@@ -31,7 +31,6 @@ import { inTrace } from "../telemetry/spans.ts";
 import { within } from "../within.ts";
 import { Crowd, crowdedPlaces } from "./crowd.ts";
 import { Endings } from "./endings.ts";
-import { Queue } from "./queue.ts";
 
 /** How many runs are performed at a time. Most of them wait for the same commit. */
 const CONCURRENCY = 128;
@@ -81,7 +80,7 @@ export class Worker {
   readonly #concurrency: number;
   readonly #heldMax: number;
   readonly #backlogMax: number;
-  readonly #waiting = new Queue<WaitingRun>();
+  readonly #waiting: WaitingRun[] = [];
   /** The runs that are in memory: announced, waiting, or being performed. */
   readonly #held = new Map<string, Run | undefined>();
   readonly #performing = new Set<Promise<void>>();

@@ -12,7 +12,6 @@ import "../runs/cleanup_test.ts";
 import "../runs/containment_test.ts";
 import "../runs/crowd_test.ts";
 import "../runs/deliveries_test.ts";
-import "../runs/queue_test.ts";
 import "../runs/quotas_test.ts";
 import "../runs/worker_test.ts";
 import "../telemetry/traceparent_test.ts";
