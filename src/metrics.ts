@@ -29,67 +29,52 @@ export interface Gauged {
 /** The metrics of one service. */
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #launches = this.#add(
-    new Histogram({
-      name: "hooklaunch_launch_seconds",
-      help: "From the arrival of a request at a launch URL to its answer, by the answer's status",
-      labelNames: ["status"],
-      buckets: LATENCY_S,
-      registers: [],
-    }),
-  );
-  readonly #refusals = this.#add(
-    new Counter({
-      name: "hooklaunch_refusals_total",
-      help: "Requests of senders that a condition refused, by the condition",
-      labelNames: ["condition"],
-      registers: [],
-    }),
-  );
-  readonly #batch = this.#add(
-    new Histogram({
-      name: "hooklaunch_commit_changes",
-      help: "Changes that went into one commit of the database together",
-      buckets: BATCH,
-      registers: [],
-    }),
-  );
-  readonly #commit = this.#add(
-    new Histogram({
-      name: "hooklaunch_commit_seconds",
-      help: "How long a commit of the database took",
-      buckets: LATENCY_S,
-      registers: [],
-    }),
-  );
-  readonly #runs = this.#add(
-    new Histogram({
-      name: "hooklaunch_run_seconds",
-      help: "From a run's acceptance to its end, by how it ended",
-      labelNames: ["status"],
-      buckets: DURATION_S,
-      registers: [],
-    }),
-  );
-  readonly #executions = this.#add(
-    new Histogram({
-      name: "hooklaunch_execution_seconds",
-      help: "From an execution's start to its end, by how it ended",
-      labelNames: ["status"],
-      buckets: DURATION_S,
-      registers: [],
-    }),
-  );
-
-  readonly #pipelines = this.#add(
-    new Histogram({
-      name: "hooklaunch_pipeline_seconds",
-      help: "From a pipeline's launch to its end, by how it ended",
-      labelNames: ["status"],
-      buckets: DURATION_S,
-      registers: [],
-    }),
-  );
+  readonly #launches = new Histogram({
+    name: "hooklaunch_launch_seconds",
+    help: "From the arrival of a request at a launch URL to its answer, by the answer's status",
+    labelNames: ["status"],
+    buckets: LATENCY_S,
+    registers: [this.#registry],
+  });
+  readonly #refusals = new Counter({
+    name: "hooklaunch_refusals_total",
+    help: "Requests of senders that a condition refused, by the condition",
+    labelNames: ["condition"],
+    registers: [this.#registry],
+  });
+  readonly #batch = new Histogram({
+    name: "hooklaunch_commit_changes",
+    help: "Changes that went into one commit of the database together",
+    buckets: BATCH,
+    registers: [this.#registry],
+  });
+  readonly #commit = new Histogram({
+    name: "hooklaunch_commit_seconds",
+    help: "How long a commit of the database took",
+    buckets: LATENCY_S,
+    registers: [this.#registry],
+  });
+  readonly #runs = new Histogram({
+    name: "hooklaunch_run_seconds",
+    help: "From a run's acceptance to its end, by how it ended",
+    labelNames: ["status"],
+    buckets: DURATION_S,
+    registers: [this.#registry],
+  });
+  readonly #executions = new Histogram({
+    name: "hooklaunch_execution_seconds",
+    help: "From an execution's start to its end, by how it ended",
+    labelNames: ["status"],
+    buckets: DURATION_S,
+    registers: [this.#registry],
+  });
+  readonly #pipelines = new Histogram({
+    name: "hooklaunch_pipeline_seconds",
+    help: "From a pipeline's launch to its end, by how it ended",
+    labelNames: ["status"],
+    buckets: DURATION_S,
+    registers: [this.#registry],
+  });
 
   /** Begins to show what is looked up. */
   watch(gauged: Gauged): void {
@@ -142,11 +127,6 @@ export class Metrics {
   /** All of it in Prometheus' text format, and the content type of that. */
   async text(): Promise<{ body: string; contentType: string }> {
     return { body: await this.#registry.metrics(), contentType: this.#registry.contentType };
-  }
-
-  #add<T extends Counter | Histogram>(metric: T): T {
-    this.#registry.registerMetric(metric);
-    return metric;
   }
 
   #gauge(name: string, help: string, look: () => number | Promise<number>): void {

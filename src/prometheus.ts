@@ -14,11 +14,7 @@ import registry from "prom-client/lib/registry.js";
 export const Counter: typeof client.Counter = counter;
 /** A number that rises and falls. */
 export const Gauge: typeof client.Gauge = gauge;
-/** A counter. */
-export type Counter = client.Counter;
 /** Numbers by how large they are. */
 export const Histogram: typeof client.Histogram = histogram;
-/** A histogram. */
-export type Histogram = client.Histogram;
 /** What makes the text of metrics. */
 export const Registry: typeof client.Registry = registry;
