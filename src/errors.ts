@@ -38,6 +38,11 @@ export class InvalidInputError extends HooklaunchError {
   }
 }
 
+/** What an operator sent is longer than it may be. */
+export class TooLargeError extends HooklaunchError {
+  override readonly code = "too_large";
+}
+
 /** Something that was asked for by name or id does not exist. */
 export class NotFoundError extends HooklaunchError {
   override readonly code = "not_found";

@@ -11,6 +11,7 @@ import {
   InvalidInputError,
   NotFoundError,
   type Problem,
+  TooLargeError,
   UnavailableError,
 } from "../errors.ts";
 
@@ -74,6 +75,9 @@ export function problemOfError(error: unknown): Response {
       detail: error.message,
       errors: error.problems,
     });
+  }
+  if (error instanceof TooLargeError) {
+    return problem(STATUS_CODE.ContentTooLarge, { detail: error.message });
   }
   if (error instanceof NotFoundError) {
     return problem(STATUS_CODE.NotFound, { detail: error.message });

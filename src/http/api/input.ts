@@ -5,7 +5,7 @@
  */
 import type { Context } from "@hono/hono";
 import { sizeOfBody } from "../../conditions/body_limits.ts";
-import { InvalidInputError, messageOf, UnavailableError } from "../../errors.ts";
+import { InvalidInputError, messageOf, TooLargeError, UnavailableError } from "../../errors.ts";
 import type { BodyReader, ReadBody } from "../body.ts";
 
 const MIB = 1024 * 1024;
@@ -17,7 +17,8 @@ export const PAYLOAD_BODY_BYTES_MAX = 24 * MIB;
 /**
  * Reads a JSON body.
  *
- * @throws {InvalidInputError} when it is none, or is longer than the limit
+ * @throws {InvalidInputError} when it is none
+ * @throws {TooLargeError} when it is longer than the limit
  */
 export async function readJson(
   context: Context,
@@ -34,7 +35,8 @@ export async function readJson(
 /**
  * Reads a JSON body; undefined when there is none.
  *
- * @throws {InvalidInputError} when it is something else, or is longer than 1 MiB
+ * @throws {InvalidInputError} when it is something else
+ * @throws {TooLargeError} when it is longer than 1 MiB
  */
 export async function readOptionalJson(
   context: Context,
@@ -50,7 +52,9 @@ function bytesOf(read: ReadBody, limit_bytes: number): Uint8Array {
   if ("bytes" in read) return read.bytes;
   if (read.failure === "no_memory") throw new UnavailableError("Too many requests", 1);
   if (read.failure !== "too_large") throw invalid("Expected a body, and it did not arrive whole");
-  throw invalid(`Expected a body of at most ${limit_bytes / MIB} MiB, found a longer one`);
+  throw new TooLargeError(
+    `Expected a body of at most ${limit_bytes / MIB} MiB, found a longer one`,
+  );
 }
 
 function parseJson(bytes: Uint8Array): unknown {

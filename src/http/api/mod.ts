@@ -4,7 +4,9 @@
  * @module
  */
 import { Hono } from "@hono/hono";
+import { methodNotAllowed as refuseOtherMethods } from "@hono/hono/method-not-allowed";
 import { NotFoundError } from "../../errors.ts";
+import { methodNotAllowed } from "../problem.ts";
 import { executionRoutes } from "./executions.ts";
 import type { Operator } from "./operator.ts";
 import { pipelineRoutes } from "./pipelines.ts";
@@ -29,7 +31,12 @@ export function operatorRoutes(
   operator: Operator,
   { closing, hasEnvironmentToken }: ApiOptions,
 ): Hono {
-  return new Hono({ strict: false })
+  const api = new Hono({ strict: false });
+  return api
+    .use(refuseOtherMethods({
+      app: api,
+      onMethodNotAllowed: (_context, methods) => methodNotAllowed(methods.join(", ")),
+    }))
     .use("/:kind/:name/*", async function refuseLongNames(context, next) {
       const { length } = context.req.param("name");
       if (length <= NAME_LENGTH_MAX) return await next();

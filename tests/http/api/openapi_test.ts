@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { startService } from "../../data.ts";
+import { ADMIN_TOKEN, startService } from "../../data.ts";
 
 Deno.test("the description names every route that the API has, and the schemas that check the input", async () => {
   await using service = await startService();
@@ -19,6 +19,22 @@ Deno.test("the description names every route that the API has, and the schemas t
   const trigger = JSON.stringify(body.components.schemas.Trigger);
   for (const field of ["payload_filter", "tolerance", "run_execution", "deduplication"]) {
     assertStringIncludes(trigger, field);
+  }
+});
+
+Deno.test("a method that a path does not have is refused with those that it has", async () => {
+  await using service = await startService();
+  const { body: { paths } } = await service.api("GET", "openapi.json");
+  for (const [path, item] of Object.entries<Record<string, unknown>>(paths)) {
+    const methods = Object.keys(item).map((method) => method.toUpperCase());
+    const concrete = path.replace(/\{\w+\}/g, "01900000-0000-7000-8000-000000000009");
+    const answer = await fetch(`${service.url}/api/v0${concrete}`, {
+      method: methods.includes("PUT") ? "OPTIONS" : "PUT",
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+    });
+    assertEquals((await answer.json()).status, 405, path);
+    const allowed = answer.headers.get("allow")?.split(", ").toSorted();
+    assertEquals(allowed, [...methods, ...methods.includes("GET") ? ["HEAD"] : []].toSorted());
   }
 });
 

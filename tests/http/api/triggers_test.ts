@@ -331,6 +331,20 @@ Deno.test("a failed action is in the trigger log and in the run, with its error"
   assertMatch(entry.error, /copy/, "the error lists the steps there are");
 });
 
+Deno.test("a body that is longer than an operator may send is refused as such", async () => {
+  await using service = await startService();
+  for (const [path, size_mib] of [["triggers/", 1], ["triggers/x/test/", 24]] as const) {
+    const answer = await fetch(`${service.url}/api/v0/${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+      body: new Uint8Array(size_mib * 1024 * 1024 + 1),
+    });
+    const { status, detail } = await answer.json();
+    assertEquals([answer.status, status], [413, 413]);
+    assertEquals(detail, `Expected a body of at most ${size_mib} MiB, found a longer one`);
+  }
+});
+
 Deno.test("a body that is nested too deep is refused as such", async () => {
   await using service = await startService();
   const deep = `${"[".repeat(5_000)}${"]".repeat(5_000)}`;
