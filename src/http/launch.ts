@@ -98,9 +98,9 @@ async function accept(
     actions: trigger.actions,
     quotas,
     body: request.body,
+    contentType,
     remoteIp: request.remoteIp,
-    ...(contentType === undefined ? {} : { contentType }),
-    ...(delivery === undefined ? {} : { delivery }),
+    delivery,
   });
   if ("exhausted" in acceptance) {
     const { quota, period } = acceptance.exhausted;

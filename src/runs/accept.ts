@@ -39,10 +39,10 @@ export interface Launch {
   quotas: readonly Quota[];
   body: Uint8Array;
   /** The Content-Type header as sent. */
-  contentType?: string;
+  contentType?: string | undefined;
   remoteIp: string;
   /** What tells a repeat from a new launch; absent where repeats are launches like others. */
-  delivery?: Delivery;
+  delivery?: Delivery | undefined;
   /** The run whose payload is launched again. */
   replayOf?: string;
 }

@@ -116,8 +116,7 @@ interface Old {
 
 async function unlistRuns(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
   return await removeInParts<Deno.KvKey>(parts, async (after) => {
-    const page = { limit: PAGE_SIZE, ...(after === undefined ? {} : { after }) };
-    const { found, next } = await runsListedBefore(parts.store, before_ms, page);
+    const { found, next } = await runsListedBefore(parts.store, before_ms, pageBehind(after));
     const unneeded = found.filter((key) => !needed.runs.has(String(key[2])));
     return { writes: unneeded.map((key) => ({ key })), count: unneeded.length, next };
   });
@@ -236,6 +235,6 @@ async function forgetDeleted({ store, projects }: CleanupParts, name: string): P
   return 1;
 }
 
-function pageBehind(after: string | undefined): { after?: string; limit: number } {
-  return { limit: PAGE_SIZE, ...(after === undefined ? {} : { after }) };
+function pageBehind<Place>(after: Place): { after: Place; limit: number } {
+  return { after, limit: PAGE_SIZE };
 }

@@ -5,7 +5,7 @@
  */
 import { derivedId, isId } from "../ids.ts";
 import { keys } from "./keys.ts";
-import { listNewest, listOldestEnded, type OldestEnded, recordOf } from "./lists.ts";
+import { listNewest, listOldestEnded, type OldestEnded, type Page, recordOf } from "./lists.ts";
 import type { Change, Write } from "./committer.ts";
 import type { EngineSettings } from "./projects.ts";
 import { scan } from "./reading.ts";
@@ -175,7 +175,7 @@ export async function* openExecutions(
 export function endedExecutionsMadeBefore(
   store: Store,
   before_ms: number,
-  page: { after?: string; limit: number },
+  page: { after?: string | undefined; limit: number },
 ): Promise<OldestEnded<Execution>> {
   return listOldestEnded<Execution, Execution["status"]>(
     store,
@@ -218,14 +218,10 @@ export function removeExecutionWrites(id: string): Write[] {
   return [{ key: keys.execution(id) }];
 }
 
-/**
- * One page of all executions, newest first.
- *
- * @param before list only those older than this one; the `next` of the page before
- */
+/** One page of all executions, newest first. */
 export async function listExecutions(
   store: Store,
-  page: { before?: string; limit: number },
+  page: Page,
 ): Promise<{ executions: Execution[]; next: string | undefined }> {
   const { records, next } = await listNewest<Execution>(store, "execution", page);
   return { executions: records, next };

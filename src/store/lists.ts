@@ -7,24 +7,27 @@ import { idTime } from "../ids.ts";
 import { type FoundEntry, isUndecodable, logDamage, scan } from "./reading.ts";
 import type { Store } from "./store.ts";
 
-/**
- * One page of all records of a kind, newest first.
- *
- * @param before list only those older than this one; the `next` of the page before
- */
+/** Which part of a list is wanted, newest first. */
+export interface Page {
+  /** List only what is older than this id; the `next` of the page before. */
+  before?: string | undefined;
+  limit: number;
+}
+
+/** One page of all records of a kind, newest first. */
 export async function listNewest<T extends { id: string }>(
   store: Store,
   kind: string,
-  { before, limit }: { before?: string; limit: number },
+  page: Page,
 ): Promise<{ records: T[]; next: string | undefined }> {
-  const entries = await newest(store.kv, kind, { before, limit }).catch(async (error) => {
+  const entries = await newest(store.kv, kind, page).catch(async (error) => {
     if (!isUndecodable(error)) throw error;
-    return await newestReadable(store.kv, kind, { before, limit });
+    return await newestReadable(store.kv, kind, page);
   });
   const last = entries.at(-1);
   return {
     records: entries.flatMap((entry) => recordOf<T>(entry) ?? []),
-    next: last && entries.length === limit ? String(last.key[1]) : undefined,
+    next: last && entries.length === page.limit ? String(last.key[1]) : undefined,
   };
 }
 
@@ -34,12 +37,6 @@ export function recordOf<T extends { id: string }>({ key, value }: FoundEntry): 
   if (typeof value === "object" && value !== null && "id" in value) return value as T;
   logDamage(key);
   return undefined;
-}
-
-/** Which records of a kind are wanted. */
-interface Page {
-  before: string | undefined;
-  limit: number;
 }
 
 async function newest(kv: Deno.Kv, kind: string, { before, limit }: Page): Promise<FoundEntry[]> {
@@ -80,7 +77,7 @@ export interface OldestEnded<T> {
 export async function listOldestEnded<T extends { id: string; status: Status }, Status>(
   store: Store,
   kind: string,
-  { before_ms, after, limit }: { before_ms: number; after?: string; limit: number },
+  { before_ms, after, limit }: { before_ms: number; after?: string | undefined; limit: number },
   hasEnded: (status: Status) => boolean,
 ): Promise<OldestEnded<T>> {
   const ended: T[] = [];

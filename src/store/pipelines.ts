@@ -8,7 +8,7 @@ import type { Change, Write } from "./committer.ts";
 import type { InputFile } from "./executions.ts";
 import { keys } from "./keys.ts";
 import { isUndecodable, logDamage, scan } from "./reading.ts";
-import { listNewest, listOldestEnded, type OldestEnded, recordOf } from "./lists.ts";
+import { listNewest, listOldestEnded, type OldestEnded, type Page, recordOf } from "./lists.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
@@ -223,14 +223,10 @@ export async function openPipelines(store: Store): Promise<string[]> {
   return ids;
 }
 
-/**
- * One page of all pipelines, newest first.
- *
- * @param before list only those older than this one; the `next` of the page before
- */
+/** One page of all pipelines, newest first. */
 export async function listPipelines(
   store: Store,
-  page: { before?: string; limit: number },
+  page: Page,
 ): Promise<{ pipelines: Pipeline[]; next: string | undefined }> {
   const { records, next } = await listNewest<Pipeline>(store, "pipeline", page);
   return { pipelines: records, next };
@@ -244,7 +240,7 @@ export async function listPipelines(
 export function endedPipelinesMadeBefore(
   store: Store,
   before_ms: number,
-  page: { after?: string; limit: number },
+  page: { after?: string | undefined; limit: number },
 ): Promise<OldestEnded<Pipeline>> {
   return listOldestEnded<Pipeline, Pipeline["status"]>(
     store,

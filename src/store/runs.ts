@@ -6,6 +6,7 @@
 import { idTime } from "../ids.ts";
 import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
+import type { Page } from "./lists.ts";
 import {
   bodyForRecord,
   type PayloadInfo,
@@ -231,12 +232,9 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** Which of a trigger's runs are wanted. */
-export interface RunsPage {
+export interface RunsPage extends Page {
   /** The ids of its pending runs, looked up before this: what ends meanwhile is listed then. */
   pending?: readonly string[];
-  /** List only those older than this run; the `next` of the page before. */
-  before?: string;
-  limit: number;
 }
 
 /** One page of a trigger's runs, newest first. */
@@ -276,7 +274,7 @@ export interface OldListed {
 export async function runsListedBefore(
   { kv }: Store,
   before_ms: number,
-  { after, limit }: { after?: Deno.KvKey; limit: number },
+  { after, limit }: { after?: Deno.KvKey | undefined; limit: number },
 ): Promise<OldListed> {
   const prefix = ["trigger_run"];
   const selector = after === undefined ? { prefix } : { prefix, start: [...after, true] };
@@ -303,7 +301,7 @@ export async function runsListedBefore(
 export async function endedRunsMadeBefore(
   store: Store,
   before_ms: number,
-  { after, limit }: { after?: string; limit: number },
+  { after, limit }: { after?: string | undefined; limit: number },
 ): Promise<EndedRun[]> {
   const found: EndedRun[] = [];
   for await (const entry of scan(store.kv, ["run"], { after, batchSize: limit })) {

@@ -9,6 +9,7 @@ import type { Clock } from "../clock.ts";
 import { lowestId, newId } from "../ids.ts";
 import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
+import type { Page } from "./lists.ts";
 import { recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 import { idsBehind } from "./triggers.ts";
@@ -141,14 +142,10 @@ export class TriggerLog {
     await this.flush();
   }
 
-  /**
-   * One page of a trigger's log, newest first.
-   *
-   * @param before list only entries older than this one; the `next` of the page before
-   */
+  /** One page of a trigger's log, newest first. */
   async list(
     triggerId: string,
-    { before, limit }: { before?: string; limit: number },
+    { before, limit }: Page,
   ): Promise<{ entries: TriggerLogEntry[]; next: string | undefined }> {
     // What cannot be stored keeps nobody from reading what is.
     await this.flush().catch(() => {});

@@ -70,7 +70,7 @@ export async function deleteStoredTrigger(store: Store, trigger: StoredTrigger):
  */
 export async function listStoredTriggers(
   store: Store,
-  { after, limit }: { after?: string; limit: number },
+  { after, limit }: { after?: string | undefined; limit: number },
 ): Promise<{ triggers: StoredTrigger[]; next: string | undefined }> {
   const triggers: StoredTrigger[] = [];
   for await (const entry of scan(store.kv, ["trigger"], { after, batchSize: limit })) {

@@ -100,7 +100,7 @@ export class TriggerRegistry {
 
   /** One page of triggers as the API shows them, oldest first. */
   async list(
-    page: { after?: string; limit: number },
+    page: { after?: string | undefined; limit: number },
   ): Promise<{ triggers: Trigger[]; next: string | undefined }> {
     const { triggers, next } = await listStoredTriggers(this.#parts.store, page);
     return { triggers: triggers.map((stored) => maskSecrets(triggerOf(stored))), next };

@@ -11,6 +11,7 @@ import { NotFoundError } from "../../errors.ts";
 import { idTime, lowestId } from "../../ids.ts";
 import { parseWith } from "../../schema.ts";
 import { datumId, type Execution, getExecution, listExecutions } from "../../store/executions.ts";
+import type { Page } from "../../store/lists.ts";
 import { pageAnswer } from "./input.ts";
 import {
   END_ID,
@@ -67,7 +68,7 @@ export function executionRoutes(operator: Operator, options: FollowOptions): Hon
 
 async function listed({ store }: Operator, context: Context): Promise<Batch<Execution>> {
   const { limit, cursor, project, status, pipeline } = readQuery(context, executionQuery);
-  const read = async (page: { before?: string; limit: number }) => {
+  const read = async (page: Page) => {
     const { executions, next } = await listExecutions(store, page);
     return { records: executions, next };
   };

@@ -8,6 +8,7 @@ import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError, InvalidInputError, NotFoundError } from "../../errors.ts";
 import { parseWith } from "../../schema.ts";
+import type { Page } from "../../store/lists.ts";
 import { getPipeline, getPlan, listPipelines, type Pipeline } from "../../store/pipelines.ts";
 import { pageAnswer, readOptionalJson } from "./input.ts";
 import type { Operator } from "./operator.ts";
@@ -61,7 +62,7 @@ export function pipelineRoutes(operator: Operator): Hono {
 
 async function listed({ store }: Operator, context: Context): Promise<Batch<Pipeline>> {
   const { limit, cursor, project, status } = readQuery(context, pipelineQuery);
-  const read = async (page: { before?: string; limit: number }) => {
+  const read = async (page: Page) => {
     const { pipelines, next } = await listPipelines(store, page);
     return { records: pipelines, next };
   };

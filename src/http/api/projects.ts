@@ -86,7 +86,7 @@ export function projectRoutes(operator: Operator): Hono {
 async function userOf({ triggers }: Operator, project: string): Promise<string | undefined> {
   let after: string | undefined;
   do {
-    const page = await triggers.list({ limit: 200, ...(after ? { after } : {}) });
+    const page = await triggers.list({ after, limit: 200 });
     const user = page.triggers.find((trigger) => trigger.project === project);
     if (user) return user.name;
     after = page.next;

@@ -44,10 +44,10 @@ const page = {
   cursor: idSchema.optional(),
 };
 
-/** What every other list takes; the cursor is what came with the page before. */
+/** What every other list takes; the cursor is what came with the page before, or empty. */
 export const listQuery = z.object({
   limit: page.limit,
-  cursor: z.string().max(CURSOR_LENGTH_MAX).optional(),
+  cursor: z.string().max(CURSOR_LENGTH_MAX).optional().transform((text) => text || undefined),
 });
 
 /** What `GET /executions/` takes. */

@@ -71,9 +71,9 @@ async function replayRun({ store, triggers, acceptor }: Operator, run: Run): Pro
     actions: trigger.actions,
     quotas,
     body,
+    contentType: run.payload.content_type,
     remoteIp: run.remote_ip,
     replayOf: run.id,
-    ...(run.payload.content_type === undefined ? {} : { contentType: run.payload.content_type }),
   });
   if ("exhausted" in acceptance) {
     const { quota, period } = acceptance.exhausted;

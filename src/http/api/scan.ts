@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Page } from "../../store/lists.ts";
 
 /** How many records one request looks at. */
 const SCAN_MAX = 2_000;
@@ -31,17 +32,14 @@ export interface ScanOptions<T> {
  * to go on with, and fewer results than asked for, or none.
  */
 export async function scan<T extends { id: string }>(
-  read: (page: { before?: string; limit: number }) => Promise<Batch<T>>,
+  read: (page: Page) => Promise<Batch<T>>,
   { limit, cursor, matches, isPast }: ScanOptions<T>,
 ): Promise<Batch<T>> {
   const found: T[] = [];
   let before = cursor;
   let looked = 0;
   for (;;) {
-    const batch = await read({
-      limit: matches ? BATCH_MAX : limit,
-      ...(before === undefined ? {} : { before }),
-    });
+    const batch = await read({ before, limit: matches ? BATCH_MAX : limit });
     for (const [index, record] of batch.records.entries()) {
       if (isPast?.(record)) return { records: found, next: undefined };
       looked++;

@@ -36,7 +36,7 @@ export function triggerRoutes(operator: Operator): Hono {
   return new Hono({ strict: false })
     .get("/", async (context) => {
       const { limit, cursor } = readQuery(context, listQuery);
-      const page = await triggers.list({ limit, ...(cursor ? { after: cursor } : {}) });
+      const page = await triggers.list({ after: cursor, limit });
       return pageAnswer(context, baseUrl(), page.triggers.map(show), page.next);
     })
     .post("/", async (context) => {
@@ -85,15 +85,15 @@ export function triggerRoutes(operator: Operator): Hono {
       const { id } = await found(context);
       const page = await listTriggerRuns(store, id, {
         pending: worker.pendingOf(id),
+        before: cursor,
         limit,
-        ...(cursor ? { before: cursor } : {}),
       });
       return pageAnswer(context, baseUrl(), page.runs, page.next);
     })
     .get("/:id/log", async (context) => {
       const { limit, cursor } = readQuery(context, listQuery);
       const { id } = await found(context);
-      const page = await triggerLog.list(id, { limit, ...(cursor ? { before: cursor } : {}) });
+      const page = await triggerLog.list(id, { before: cursor, limit });
       return pageAnswer(context, baseUrl(), page.entries, page.next);
     });
 }
