@@ -112,15 +112,9 @@ export class Service {
 
   /** Removes what has outlived its retention. Call it now and then; there is never more than one at a time. */
   cleanUp(): Promise<CleanupReport> {
-    const { store, clock, projects, engines, settings, closing } = this.#parts;
-    return this.#cleanup ??= cleanUp({
-      store,
-      clock,
-      projects,
-      engines,
-      retention_days: settings.retention_days,
-      signal: closing.signal,
-    }).finally(() => this.#cleanup = undefined);
+    const { settings: { retention_days }, closing: { signal } } = this.#parts;
+    const parts = { ...this.#parts, retention_days, signal };
+    return this.#cleanup ??= cleanUp(parts).finally(() => this.#cleanup = undefined);
   }
 
   /**
@@ -179,20 +173,12 @@ function listen(
   parts: Parts,
   bodies: Bodies,
 ): Listener {
-  const { store, triggers, triggerLog, projects, engines, pipelines, worker, acceptor, exposure } =
-    parts;
-  const { closing, clock, metrics } = parts;
+  const { closing, exposure, metrics } = parts;
   const app = createApp({
     door: {
-      clock,
-      store,
-      triggers,
-      triggerLog,
-      acceptor,
-      worker,
+      ...parts,
       bodies: bodies.senders,
       values: new ParsedValues(),
-      metrics,
       payloadBytesMax: settings.payloadBytesMax,
       peerOf: (context: Context<{ Bindings: Deno.ServeHandlerInfo<Deno.NetAddr> }>) =>
         peerOf(context.req.raw.headers, context.env.remoteAddr.hostname, exposure),
@@ -200,20 +186,7 @@ function listen(
       closing: closing.signal,
       breaksOff: () => closing.signal.aborted || listener.isEnding,
     },
-    operator: {
-      store,
-      triggers,
-      triggerLog,
-      acceptor,
-      worker,
-      projects,
-      engines,
-      pipelines,
-      clock,
-      bodies: bodies.operators,
-      env: parts.env,
-      baseUrl: () => parts.baseUrl,
-    },
+    operator: { ...parts, bodies: bodies.operators, baseUrl: () => parts.baseUrl },
     adminToken: settings.adminToken,
     metrics,
     isReady: () => isReady(parts),
