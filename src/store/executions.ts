@@ -219,10 +219,9 @@ export function removeExecutionWrites(id: string): Write[] {
 }
 
 /** One page of all executions, newest first. */
-export async function listExecutions(
+export function listExecutions(
   store: Store,
   page: Page,
-): Promise<{ executions: Execution[]; next: string | undefined }> {
-  const { records, next } = await listNewest<Execution>(store, "execution", page);
-  return { executions: records, next };
+): Promise<{ records: Execution[]; next: string | undefined }> {
+  return listNewest<Execution>(store, "execution", page);
 }

@@ -224,12 +224,11 @@ export async function openPipelines(store: Store): Promise<string[]> {
 }
 
 /** One page of all pipelines, newest first. */
-export async function listPipelines(
+export function listPipelines(
   store: Store,
   page: Page,
-): Promise<{ pipelines: Pipeline[]; next: string | undefined }> {
-  const { records, next } = await listNewest<Pipeline>(store, "pipeline", page);
-  return { pipelines: records, next };
+): Promise<{ records: Pipeline[]; next: string | undefined }> {
+  return listNewest<Pipeline>(store, "pipeline", page);
 }
 
 /**

@@ -197,28 +197,13 @@ export function loggedTriggers(store: Store): AsyncGenerator<string> {
 
 /** Removes a trigger's whole log. */
 export async function removeTriggerLog(store: Store, triggerId: string): Promise<void> {
-  await removeEntriesBefore(store, triggerId, undefined);
-}
-
-/**
- * Removes the entries of a trigger's log that were made before a time, or all of them.
- *
- * @returns how many there were
- */
-export async function removeEntriesBefore(
-  store: Store,
-  triggerId: string,
-  before_ms: number | undefined,
-): Promise<number> {
-  const writes = await removeEntriesWrites(store, triggerId, { before_ms });
-  await store.committer.writeInParts(writes);
-  return writes.length;
+  await store.committer.writeInParts(await removeEntriesWrites(store, triggerId));
 }
 
 /** Which entries of a trigger's log. */
 export interface OldEntries {
-  /** Those that were made before this time; all when it is undefined. */
-  before_ms: number | undefined;
+  /** Those that were made before this time; all when absent. */
+  before_ms?: number;
   /** The oldest of them, so many at most. */
   limit?: number;
 }
@@ -227,7 +212,7 @@ export interface OldEntries {
 export async function removeEntriesWrites(
   store: Store,
   triggerId: string,
-  { before_ms, ...options }: OldEntries,
+  { before_ms, ...options }: OldEntries = {},
 ): Promise<Write[]> {
   const prefix = ["trigger_log", triggerId];
   const selector = before_ms === undefined

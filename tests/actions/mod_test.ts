@@ -46,7 +46,7 @@ async function commitsOf(project: Project, actions: { type: string }[]): Promise
   );
   assertEquals(outcomes.filter(({ error }) => error !== undefined), []);
   const ids = outcomes.map(({ created }) => created?.execution_id);
-  const { executions } = await listExecutions(store.store, { limit: 10 });
+  const { records: executions } = await listExecutions(store.store, { limit: 10 });
   return ids.flatMap((id) => executions.find((each) => each.id === id)?.commit ?? []);
 }
 

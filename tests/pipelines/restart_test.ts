@@ -41,7 +41,7 @@ Deno.test("pipeline: any graph ends as it must, over any number of restarts", as
       const order = await play(fixture, id, nodes, restarts);
       const pipeline = await fixture.ended(id);
 
-      const { executions } = await listExecutions(fixture.store, { limit: 200 });
+      const { records: executions } = await listExecutions(fixture.store, { limit: 200 });
       assertEquals(new Set(executions.map((each) => each.id)).size, executions.length);
       assertEquals(pipeline.nodes.map(({ status }) => status !== "created"), nodes.map(() => true));
       for (const { name, attempts, status } of pipeline.nodes) {
@@ -69,7 +69,7 @@ async function play(
   for (let step = 0;; step++) {
     if (restarts[step % restarts.length]) await fixture.restart();
     const open = async () => {
-      const { executions } = await listExecutions(fixture.store, { limit: 200 });
+      const { records: executions } = await listExecutions(fixture.store, { limit: 200 });
       const next = executions.find((each) => !over.has(each.id) && !hasEnded(each.status));
       const { ended_at } = await fixture.record(id);
       return next ?? (ended_at === undefined ? undefined : null);

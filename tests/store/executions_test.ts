@@ -82,9 +82,9 @@ Deno.test("executions are listed from the newest, page by page, each once", asyn
   const pages: string[][] = [];
   let before: string | undefined;
   do {
-    const options = { limit: 10, ...(before === undefined ? {} : { before }) };
+    const options = { before, limit: 10 };
     const page = await listExecutions(store, options);
-    pages.push(page.executions.map(({ id }) => id));
+    pages.push(page.records.map(({ id }) => id));
     before = page.next;
   } while (before !== undefined);
   assertEquals(pages.map(({ length }) => length), [10, 10, 5]);

@@ -10,7 +10,7 @@ import {
   COUNTS_PER_MINUTE,
   ENTRIES_PER_MINUTE,
   ENTRIES_PER_TRIGGER_MINUTE,
-  removeEntriesBefore,
+  removeEntriesWrites,
   removeTriggerLog,
   TriggerLog,
   type TriggerLogEntry,
@@ -350,6 +350,16 @@ Deno.test("an entry that is too large to store takes no other with it", async ()
   await log.flush().catch(() => {});
   assertEquals((await entriesOf(log, "a")).map(reasonOf), ["small too", "small"]);
 });
+
+async function removeEntriesBefore(
+  store: Store,
+  triggerId: string,
+  before_ms: number,
+): Promise<number> {
+  const writes = await removeEntriesWrites(store, triggerId, { before_ms });
+  await store.committer.writeInParts(writes);
+  return writes.length;
+}
 
 Deno.test("entries past a time are removed, those of this trigger alone", async () => {
   await using store = await storeInMemory();

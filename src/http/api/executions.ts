@@ -68,10 +68,7 @@ export function executionRoutes(operator: Operator, options: FollowOptions): Hon
 
 async function listed({ store }: Operator, context: Context): Promise<Batch<Execution>> {
   const { limit, cursor, project, status, pipeline } = readQuery(context, executionQuery);
-  const read = async (page: Page) => {
-    const { executions, next } = await listExecutions(store, page);
-    return { records: executions, next };
-  };
+  const read = (page: Page) => listExecutions(store, page);
   const isAll = project === undefined && status === undefined && pipeline === undefined;
   if (isAll) return await scan(read, { limit, cursor });
   // The ids of a pipeline's executions derive from its own and carry its time.

@@ -62,10 +62,7 @@ export function pipelineRoutes(operator: Operator): Hono {
 
 async function listed({ store }: Operator, context: Context): Promise<Batch<Pipeline>> {
   const { limit, cursor, project, status } = readQuery(context, pipelineQuery);
-  const read = async (page: Page) => {
-    const { pipelines, next } = await listPipelines(store, page);
-    return { records: pipelines, next };
-  };
+  const read = (page: Page) => listPipelines(store, page);
   if (project === undefined && status === undefined) return await scan(read, { limit, cursor });
   return await scan(read, {
     limit,
