@@ -49,7 +49,7 @@ async function answer(door: Door, triggerId: string, request: LaunchRequest): Pr
     ? door.worker.pendingRun(runId) ?? await getRun(door.store, runId)
     : undefined;
   if (run?.trigger_id !== triggerId) return problem(STATUS_CODE.NotFound);
-  if (run.status === "pending" && wait_s > 0) {
+  if (run.status === "pending" && wait_s > 0 && !door.closing.aborted) {
     run = await waitForEnd(door, run, wait_s);
   }
   return new Response(JSON.stringify({ status: run.status, result: resultOf(run) }), {

@@ -1,4 +1,5 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertLess } from "@std/assert";
+import { pause } from "../../src/pause.ts";
 import {
   endOfRun,
   HMAC_CONDITION,
@@ -232,6 +233,23 @@ Deno.test("who waits for a run's end is answered when the service stops", async 
   await stopped;
 });
 
+Deno.test("wait does not hold the answer of a service that is stopping already", async () => {
+  await using service = await startService();
+  const { runId, url, stop } = await pendingRun(service);
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port: service.service.port });
+  // While this body is arriving, the service answers.
+  const head = `POST ${
+    new URL(url).pathname
+  } HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n`;
+  await connection.write(new TextEncoder().encode(head));
+  await pause(100);
+  void stop(20_000);
+  const began_ms = performance.now();
+  const answer = await fetch(`${url}run/?run_id=${runId}&wait=5`);
+  assertEquals((await answer.json()).status, "pending");
+  assertLess(performance.now() - began_ms, 4_000);
+});
+
 /** A run that stays pending: its action waits for a repository that never answers. */
 async function pendingRun(service: TestService) {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
@@ -251,5 +269,5 @@ async function pendingRun(service: TestService) {
   });
   const trigger = await service.trigger({ ...TEXT_RESPONSE, project: "silent" });
   const runId = await launch(trigger.url);
-  return { triggerId: trigger.id, runId, url: trigger.url };
+  return { triggerId: trigger.id, runId, url: trigger.url, stop };
 }
