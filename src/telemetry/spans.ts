@@ -9,7 +9,10 @@
  *
  * @module
  */
-import { formatTraceparent, parseTraceparent, type TraceContext } from "./traceparent.ts";
+import type { ContextManager, Span, SpanContext, SpanOptions, Tracer } from "@opentelemetry/api";
+import { formatTraceparent, parseTraceparent } from "./traceparent.ts";
+
+export type { Span } from "@opentelemetry/api";
 
 /** `SpanStatusCode.ERROR` of OpenTelemetry's API for JavaScript. */
 const STATUS_ERROR = 2;
@@ -19,48 +22,10 @@ const SPAN_KEY = Symbol.for("OpenTelemetry Context Key SPAN");
 /** What spans say; never anything that a sender wrote. */
 export type Attributes = Record<string, string | number>;
 
-/** A span under way, as far as it is used. */
-export interface Span {
-  setAttribute(name: string, value: string | number): unknown;
-  setStatus(status: { code: number }): unknown;
-}
-
-/** How a span begins. */
-export interface SpanOptions {
-  attributes?: Attributes;
-  /** `SpanKind` of that API; internal when absent. */
-  kind?: number;
-}
-
 /** The field by which a record keeps the trace that it belongs to. */
 export interface Traced {
   /** The span that made it, as the header of that name would have it. */
   traceparent?: string;
-}
-
-/** `Span` of the API, as far as it is used; of one that was made elsewhere only the context is known. */
-interface AnySpan {
-  spanContext(): TraceContext;
-}
-
-interface OwnSpan extends Span, AnySpan {
-  end(at?: Date): void;
-}
-
-interface Context {
-  getValue(key: symbol): unknown;
-  setValue(key: symbol, value: AnySpan): Context;
-  deleteValue(key: symbol): Context;
-}
-
-interface ContextManager {
-  active(): Context;
-  with<T>(context: Context, work: () => T): T;
-}
-
-interface Tracer {
-  startSpan(name: string, options?: SpanOptions & { startTime?: Date }): OwnSpan;
-  startActiveSpan<T>(name: string, options: SpanOptions, work: (span: OwnSpan) => T): T;
 }
 
 const contexts: ContextManager = Deno.telemetry.contextManager;
@@ -141,10 +106,10 @@ export function activeTraceId(): string | undefined {
   return activeContext()?.traceId;
 }
 
-function activeContext(): TraceContext | undefined {
+function activeContext(): SpanContext | undefined {
   if (tracer === undefined) return undefined;
   // Nothing but spans is put there, by Deno and above.
-  const span = contexts.active().getValue(SPAN_KEY) as AnySpan | undefined;
+  const span = contexts.active().getValue(SPAN_KEY) as Span | undefined;
   return span?.spanContext();
 }
 

@@ -3,16 +3,7 @@
  *
  * @module
  */
-
-/** Names a span, wherever it was made. */
-export interface TraceContext {
-  /** 32 hexadecimal digits, in lower case. */
-  traceId: string;
-  /** 16 of them. */
-  spanId: string;
-  /** 1 when whoever made the span may have recorded it, else 0. */
-  traceFlags: number;
-}
+import type { SpanContext } from "@opentelemetry/api";
 
 const LENGTH = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".length;
 /** What every version begins with. Digits in upper case and ids of zeros alone are invalid. */
@@ -21,7 +12,7 @@ const BEGINNING =
 const SAMPLED = 0x01;
 
 /** Reads a `traceparent`; undefined when it is not valid, and so means nothing. */
-export function parseTraceparent(text: string): TraceContext | undefined {
+export function parseTraceparent(text: string): SpanContext | undefined {
   const [, version, traceId, spanId, flags] = BEGINNING.exec(text) ?? [];
   if (version === undefined || traceId === undefined || spanId === undefined) return undefined;
   if (version === "ff") return undefined;
@@ -32,6 +23,6 @@ export function parseTraceparent(text: string): TraceContext | undefined {
 }
 
 /** Writes the `traceparent` that names a span. */
-export function formatTraceparent({ traceId, spanId, traceFlags }: TraceContext): string {
+export function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${traceFlags & SAMPLED ? "01" : "00"}`;
 }
