@@ -33,7 +33,7 @@ export function localTarget({ store, triggers, env }: LocalService): ApplyTarget
       const all: Trigger[] = [];
       let after: string | undefined;
       do {
-        const page = await triggers.list({ limit: PAGE_SIZE, ...(after ? { after } : {}) });
+        const page = await triggers.list({ after, limit: PAGE_SIZE });
         all.push(...page.triggers);
         after = page.next;
       } while (after !== undefined);

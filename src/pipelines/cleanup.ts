@@ -104,7 +104,7 @@ async function copiedPipelines(store: Store, signal: AbortSignal): Promise<strin
   const found: string[] = [];
   let after: string | undefined;
   do {
-    const options = { limit: PAGE_SIZE, ...(after === undefined ? {} : { after }) };
+    const options = { after, limit: PAGE_SIZE };
     const { triggers, next } = await thenRest(() => listStoredTriggers(store, options));
     for (const { settings } of triggers) {
       const actions: unknown = Object(settings).actions;

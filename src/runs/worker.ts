@@ -319,7 +319,7 @@ export class Worker {
   }
 
   /**
-   * Takes over what nobody has in memory. The data folder is this process's alone, so whoever else
+   * Takes over what nobody has in memory. The database is this process's alone, so whoever else
    * accepted it is gone.
    */
   async #claimPending(): Promise<void> {

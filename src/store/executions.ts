@@ -12,8 +12,6 @@ import { scan } from "./reading.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
-export { RECORD_BYTES_MAX, recordBytes as executionBytes } from "./record.ts";
-
 /** How far an execution is. The last three are ends. */
 export type ExecutionStatus =
   | "created"

@@ -231,7 +231,7 @@ export class TriggerRegistry {
   async *#all(read: Read = (page) => page()): AsyncGenerator<StoredTrigger> {
     let after: string | undefined;
     do {
-      const page = { limit: PAGE_SIZE, ...(after === undefined ? {} : { after }) };
+      const page = { after, limit: PAGE_SIZE };
       const { triggers, next } = await read(() => listStoredTriggers(this.#parts.store, page));
       yield* triggers;
       after = next;

@@ -6,12 +6,8 @@
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../clock.ts";
 import { messageOf } from "../../errors.ts";
-import {
-  type Execution,
-  executionBytes,
-  hasEnded,
-  RECORD_BYTES_MAX,
-} from "../../store/executions.ts";
+import { type Execution, hasEnded } from "../../store/executions.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../../store/record.ts";
 import { within } from "../../within.ts";
 import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
@@ -404,7 +400,7 @@ export class ExecutionRun {
   /** @returns false where the record has no room for it */
   #takeMetadata({ metadata }: Capture): boolean {
     this.#execution.metadata = metadata.latest;
-    if (executionBytes(this.#execution) <= RECORD_BYTES_MAX) return true;
+    if (recordBytes(this.#execution) <= RECORD_BYTES_MAX) return true;
     this.#execution.metadata = {};
     return false;
   }

@@ -5,12 +5,8 @@
  */
 import { basename, dirname, join } from "node:path";
 import { openRegularFile } from "../../regular_file.ts";
-import {
-  type Execution,
-  executionBytes,
-  type OutputFile,
-  RECORD_BYTES_MAX,
-} from "../../store/executions.ts";
+import type { Execution, OutputFile } from "../../store/executions.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../../store/record.ts";
 import { hashFile } from "./inputs/checked_copy.ts";
 
 const ENTRIES_MAX = 100_000;
@@ -53,7 +49,7 @@ export async function listOutputs(folder: string, filesMax: number): Promise<Out
 /** As many of the files as an execution's record has room for. */
 export function fitting(execution: Execution, files: OutputFile[]): OutputFile[] {
   const isTooLarge = (count: number) =>
-    executionBytes({ ...execution, outputs: files.slice(0, count) }) >
+    recordBytes({ ...execution, outputs: files.slice(0, count) }) >
       RECORD_BYTES_MAX - REASON_BYTES;
   if (!isTooLarge(files.length)) return files;
   let [fit, tooMany] = [0, files.length];
