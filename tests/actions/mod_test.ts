@@ -3,47 +3,81 @@
  *
  * @module
  */
-import { assertEquals } from "@std/assert";
-import { performActions } from "../../src/actions/mod.ts";
+import { assert, assertEquals } from "@std/assert";
+import { type ActionServices, performActions } from "../../src/actions/mod.ts";
 import { systemClock } from "../../src/clock.ts";
 import { Deadlines } from "../../src/deadlines.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import type { Engines } from "../../src/engines/mod.ts";
 import { readConfigFile } from "../../src/projects/mod.ts";
-import { listExecutions } from "../../src/store/executions.ts";
+import { getExecution, listExecutions, saveExecution } from "../../src/store/executions.ts";
+import { createPipelineWrites } from "../../src/store/pipelines.ts";
 import { type Project, putProject } from "../../src/store/projects.ts";
+import type { Store } from "../../src/store/store.ts";
 import { pendingOf } from "../runs/fixture.ts";
 import { openTestStore } from "../store/fixture.ts";
 
-const config = readConfigFile("- step: { name: s, image: i, command: c }", "valohai.yaml");
+const config = readConfigFile(
+  `
+- step: { name: s, image: i, command: c }
+- pipeline: { name: Words, nodes: [{ name: n, type: execution, step: s }], edges: [] }
+`,
+  "valohai.yaml",
+);
 const step = { type: "run_execution", step: "s", commit: "HEAD", parameters: {} };
 const fetch = { type: "fetch_repository" };
 
-/** The commits that the executions of some actions have, when the project changes all the time. */
-async function commitsOf(project: Project, actions: { type: string }[]): Promise<string[]> {
-  await using store = await openTestStore();
-  await putProject(store.store, project);
-  using deadlines = new Deadlines(60_000);
+/** How the actions of a run are performed. */
+interface Options {
+  signal?: AbortSignal;
+  /** How long an action may take. */
+  time_ms?: number;
+  repeated?: boolean;
+  fetch?: ActionServices["projects"]["fetch"];
+}
+
+/** Runs whose project changes all the time. */
+function runsOf(store: Store, project: Project) {
   const waiting = pendingOf();
   let resolved = 0;
-  const engine: Pick<Engine, "submit"> = { submit: () => {} };
+  const submitted: string[] = [];
+  const launched: string[] = [];
+  const engine: Pick<Engine, "submit"> = { submit: ({ status }) => void submitted.push(status) };
   // Actions use nothing else of the engines.
   const engines = { of: () => engine } as unknown as Engines;
-  const outcomes = await performActions(
-    { ...waiting, run: { ...waiting.run, project: project.name }, actions, repeated: false },
-    {
-      store: store.store,
-      clock: systemClock,
-      deadlines,
-      engines,
-      pipelines: { launch: () => Promise.resolve() },
-      projects: {
-        resolve: () => Promise.resolve({ commit: `~${++resolved}`, config }),
-        fetch: () => Promise.resolve({ branches: {} }),
+  async function perform(actions: { type: string }[], options: Options = {}) {
+    const { signal = new AbortController().signal, repeated = false } = options;
+    await putProject(store, project);
+    using deadlines = new Deadlines(options.time_ms ?? 60_000);
+    return await performActions(
+      { ...waiting, run: { ...waiting.run, project: project.name }, actions, repeated },
+      {
+        store,
+        clock: systemClock,
+        deadlines,
+        engines,
+        pipelines: {
+          launch(pipeline, plan) {
+            launched.push(pipeline.id);
+            return store.committer.write(createPipelineWrites(pipeline, plan));
+          },
+        },
+        projects: {
+          resolve: (_project, reference) =>
+            Promise.resolve({ commit: `${reference}~${++resolved}`, config }),
+          fetch: options.fetch ?? (() => Promise.resolve({ branches: {} })),
+        },
       },
-    },
-    new AbortController().signal,
-  );
+      signal,
+    );
+  }
+  return { perform, submitted, launched };
+}
+
+/** The commits that the executions of some actions have. */
+async function commitsOf(project: Project, actions: { type: string }[]): Promise<string[]> {
+  await using store = await openTestStore();
+  const outcomes = await runsOf(store.store, project).perform(actions);
   assertEquals(outcomes.filter(({ error }) => error !== undefined), []);
   const ids = outcomes.map(({ created }) => created?.execution_id);
   const { records: executions } = await listExecutions(store.store, { limit: 10 });
@@ -54,10 +88,58 @@ const project = { name: "p", config_file: "valohai.yaml", engine: { type: "local
 
 Deno.test("the actions of a run share one snapshot of a folder, until one fetches", async () => {
   const folder = { ...project, directory: "/p" };
-  assertEquals(await commitsOf(folder, [step, step, fetch, step]), ["~1", "~1", "~2"]);
+  assertEquals(await commitsOf(folder, [step, step, fetch, step]), [
+    "HEAD~1",
+    "HEAD~1",
+    "HEAD~2",
+  ]);
+});
+
+Deno.test("an action that names another commit of a folder is not given the run's snapshot", async () => {
+  const folder = { ...project, directory: "/p" };
+  const other = { ...step, commit: "main" };
+  assertEquals(await commitsOf(folder, [step, other, step]), ["HEAD~1", "main~2", "HEAD~1"]);
 });
 
 Deno.test("each action finds the newest commit of a repository", async () => {
   const repository = { ...project, repository: "/p.git" };
-  assertEquals(await commitsOf(repository, [step, step]), ["~1", "~2"]);
+  assertEquals(await commitsOf(repository, [step, step]), ["HEAD~1", "HEAD~2"]);
+});
+
+Deno.test("an action that is performed again finds its execution as it is by now", async () => {
+  await using store = await openTestStore();
+  const { perform, submitted } = runsOf(store.store, { ...project, repository: "/p.git" });
+  const first = await perform([step]);
+  const id = first[0]?.created?.execution_id ?? "";
+  const made = await getExecution(store.store, id);
+  assert(made?.status === "queued");
+  const complete = { ...made, status: "complete" as const, exit_code: 0 };
+  await store.store.committer.commit(saveExecution(complete));
+  assertEquals(await perform([step], { repeated: true }), first);
+  assertEquals(await getExecution(store.store, id), complete);
+  assertEquals(submitted, ["queued", "complete"]);
+});
+
+Deno.test("actions that are performed again find their pipelines", async () => {
+  await using store = await openTestStore();
+  const { perform, launched } = runsOf(store.store, { ...project, repository: "/p.git" });
+  const run = { type: "run_pipeline", pipeline: "Words", commit: "HEAD", parameters: {} };
+  const [source] = await perform([run]);
+  const copy = { type: "copy_pipeline", source_pipeline: source?.created?.pipeline_id };
+  const first = await perform([run, copy], { repeated: true });
+  assertEquals(first.map(({ created }) => created?.pipeline_id), launched);
+  assertEquals(await perform([run, copy], { repeated: true }), first);
+  assertEquals(launched.length, 2);
+});
+
+Deno.test("work that does not end when its time is up, or the service stops, fails its action", async () => {
+  await using store = await openTestStore();
+  const { perform } = runsOf(store.store, { ...project, repository: "/p.git" });
+  const deaf = { fetch: () => new Promise<never>(() => {}) };
+  const late = await perform([fetch, step], { ...deaf, time_ms: 50 });
+  assertEquals(late.map(({ error }) => error), ["Not done after 0.05 s", undefined]);
+  const stopping = new AbortController();
+  setTimeout(() => stopping.abort(), 50);
+  const stopped = await perform([fetch], { ...deaf, time_ms: 5_000, signal: stopping.signal });
+  assertEquals(stopped.map(({ error }) => error), ["The service stopped"]);
 });
