@@ -57,12 +57,16 @@ echo '}'; echo '{"b":1}'`;
 });
 
 Deno.test("run: the environment is clean", async () => {
+  const language = Deno.env.get("LANG");
   Deno.env.set("HOOKLAUNCH_TEST_SECRET", "s3cr3t");
+  Deno.env.set("LANG", "C.UTF-8");
   await using fixture = await EngineFixture.make();
   const { id } = await fixture.run("env -0 >$VH_OUTPUTS_DIR/env; pwd >$VH_OUTPUTS_DIR/pwd", {
     environment_variables: { MODE: "it's\na $(test) é", VH_JOB_ID: "mine", PATH: "/usr/bin:/bin" },
   });
   Deno.env.delete("HOOKLAUNCH_TEST_SECRET");
+  if (language === undefined) Deno.env.delete("LANG");
+  else Deno.env.set("LANG", language);
   const variables = new Map(
     textOf(fixture.path(id, "outputs", "env")).split("\0").filter(Boolean).map((line) =>
       [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)] as const
@@ -70,6 +74,7 @@ Deno.test("run: the environment is clean", async () => {
   );
   assertEquals(variables.get("MODE"), "it's\na $(test) é");
   assertEquals(variables.get("PATH"), "/usr/bin:/bin");
+  assertEquals(variables.get("LANG"), "C.UTF-8");
   assertEquals(variables.get("HOME"), fixture.path(id, "home"));
   assertEquals(variables.get("TMPDIR"), fixture.path(id, "tmp"));
   assertEquals(variables.get("VH_CONFIG_DIR"), fixture.path(id, "config"));

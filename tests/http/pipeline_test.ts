@@ -98,7 +98,7 @@ Deno.test("a webhook runs a pipeline: outputs, metadata and overrides reach the 
 
 Deno.test("a pipeline is copied with what it had, the payload in place of one input", async () => {
   await using service = await start();
-  const first = await launch(service, RUN, "one two");
+  const first = await launch(service, { ...RUN, title: "The first" }, "one two");
   const source = first.info.result[0].pipeline_id;
   await endOfPipeline(service, source);
   // What the project says now is no matter to the copy.
@@ -121,6 +121,7 @@ Deno.test("a pipeline is copied with what it had, the payload in place of one in
   // Without a payload input it is the same work with the same input.
   const third = await launch(service, { type: "copy_pipeline", source_pipeline: source }, "six");
   const again = await endOfPipeline(service, third.info.result[0].pipeline_id);
+  assertEquals(again.title, "The first");
   assertEquals(await printed(service, again.nodes[1].execution_id), "2 words, slow: one two");
 });
 

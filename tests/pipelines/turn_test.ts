@@ -367,6 +367,12 @@ const actions: [
     "b skipped",
     "c stopped",
   ]],
+  // What has failed has no results to approve.
+  ["node-error", "require-approval", "parameter.rate == 1", "error", "error", [
+    "a error",
+    "b skipped",
+    "c stopped",
+  ]],
 ];
 
 Deno.test("pipeline: actions of nodes", async (t) => {

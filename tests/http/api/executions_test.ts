@@ -34,7 +34,9 @@ async function readAll(url: string): Promise<{ ids: string[]; pages: number }> {
 Deno.test("executions are found by project, status and pipeline", async (t) => {
   await using routes = await serveRoutes();
   const { store, url } = routes;
-  const pipeline = newId(Date.now() - 1_000);
+  const made_ms = Date.now() - 1_000;
+  const pipeline = newId(made_ms);
+  const sameTime = newId(made_ms);
   const other = newId(Date.now());
   const node = (id: string, name: string, parts = {}) =>
     storeExecution(store, { id: derivedId(id, name), pipeline_id: id, node: name, ...parts });
@@ -44,10 +46,11 @@ Deno.test("executions are found by project, status and pipeline", async (t) => {
     elsewhere: await storeExecution(store, { project: "digits", status: "error" }),
     train: await node(pipeline, "train"),
     deploy: await node(pipeline, "deploy", { status: "error" }),
+    sameTime: await node(sameTime, "train"),
     other: await node(other, "train"),
   };
   const cases: [query: string, ...names: (keyof typeof ids)[]][] = [
-    ["", "plain", "ended", "elsewhere", "train", "deploy", "other"],
+    ["", "plain", "ended", "elsewhere", "train", "deploy", "sameTime", "other"],
     ["project=digits", "elsewhere"],
     ["project=none"],
     ["status=error", "ended", "elsewhere", "deploy"],

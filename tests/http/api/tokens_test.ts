@@ -41,6 +41,18 @@ Deno.test("a token that cannot be made is refused", async () => {
   );
 });
 
+Deno.test("with HOOKLAUNCH_ADMIN_TOKEN a token may revoke itself", async () => {
+  await using service = await startService();
+  const { body: { id, token } } = await service.api("POST", "tokens/", { name: "ci" });
+  await play(service.url, {
+    name: "itself",
+    method: "DELETE",
+    path: `/api/v0/tokens/${id}/`,
+    headers: { authorization: `Bearer ${token}` },
+    expectedStatus: 204,
+  });
+});
+
 Deno.test("of tokens that are asked for by one name at the same time, one is made", async () => {
   await using service = await startService();
   const made = await Promise.all(
