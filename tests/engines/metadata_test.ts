@@ -72,3 +72,15 @@ Deno.test("more keys than are kept are left out", () => {
   for (let count = 0; count <= 500; count++) metadata.take(`{"k${count}": 1}`, TIME);
   assertEquals([...metadata.leftOut], ["There is too much metadata: some of it is left out"]);
 });
+
+Deno.test("more events than are kept are left out, and the latest values are not", () => {
+  const metadata = new Metadata();
+  const long = "x".repeat(8_000);
+  let kept = 0;
+  for (let count = 1; count <= 3_000; count++) {
+    kept += metadata.take(JSON.stringify({ count, long }), TIME)?.length ?? 0;
+  }
+  assertLessOrEqual(kept, 16 * 1024 * 1024);
+  assertEquals(metadata.latest.count, 3_000);
+  assertEquals([...metadata.leftOut], ["There is too much metadata: some of it is left out"]);
+});

@@ -233,6 +233,17 @@ Deno.test("a service stops while somebody follows, and the follower is cut off w
   assert(performance.now() - begun_ms < CLOSE_MS, "it did not wait for the follower");
 });
 
+Deno.test("nobody begins to follow a log while the service stops", async () => {
+  await using routes = await serveRoutes();
+  const id = await storeExecution(routes.store);
+  routes.closing.abort();
+  const answer = await fetch(`${routes.url}/api/v0/executions/${id}/log/?follow`, {
+    signal: AbortSignal.timeout(5_000),
+  });
+  await answer.body?.cancel();
+  assertEquals([answer.status, answer.headers.get("retry-after")], [503, "10"]);
+});
+
 Deno.test("a log comes in pages of JSON, or as text", async (t) => {
   await using service = await startService();
   const id = await launchCommand(service, "for i in 1 2 3; do echo $i; done");

@@ -1,4 +1,10 @@
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { ADMIN_TOKEN, endOfRun, startService } from "../../data.ts";
 import { play, type Scenario } from "../scenario.ts";
 
@@ -314,6 +320,20 @@ Deno.test("a trigger's runs are listed newest first, and a run can be launched a
   const run = await endOfRun(service, replay.body.id);
   assertEquals(run.payload.sha256, (await endOfRun(service, first)).payload.sha256);
   assertEquals((await service.api("POST", `runs/${trigger.id}/replay/`)).status, 404);
+});
+
+Deno.test("a run is not launched again beyond its trigger's quota", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({
+    response: { type: "text", text: "{run_id}" },
+    conditions: [{ type: "rate_limit", period: 3600, quota: 2 }],
+  });
+  const id = await (await fetch(trigger.url, { method: "POST", body: "x" })).text();
+  assertEquals((await service.api("POST", `runs/${id}/replay/`)).status, 201);
+  const refused = await service.api("POST", `runs/${id}/replay/`);
+  assertEquals(refused.status, 409);
+  assertStringIncludes(refused.body.detail, "the quota of 2 launches in 3600 s is used up");
+  assertEquals((await service.api("GET", `triggers/${trigger.id}/runs/`)).body.results.length, 2);
 });
 
 Deno.test("a failed action is in the trigger log and in the run, with its error", async () => {
