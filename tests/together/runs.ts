@@ -6,6 +6,7 @@
 import "../actions/mod_test.ts";
 import "../pipelines/plan_test.ts";
 import "../pipelines/restart_test.ts";
+import "../pipelines/reuse_test.ts";
 import "../pipelines/turn_test.ts";
 import "../runs/accept_test.ts";
 import "../runs/cleanup_test.ts";
