@@ -20,7 +20,7 @@ import { removeEndedDeliveries } from "./deliveries.ts";
 import { removeInParts, thenRest } from "../store/in_parts.ts";
 import { abandonedUploads, removeUpload } from "../store/payloads.ts";
 import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/pipelines.ts";
-import { getProject } from "../store/projects.ts";
+import { hasProject } from "../store/projects.ts";
 import { endedRunsMadeBefore, removeRunWrites, runsListedBefore } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
 import { loggedTriggers, removeEntriesWrites } from "../store/trigger_log.ts";
@@ -230,7 +230,7 @@ async function removeAllLeftovers({ store, signal }: CleanupParts): Promise<numb
 
 /** Removes the code of a project that is gone, which a crash or a fetch may have left behind. */
 async function forgetDeleted({ store, projects }: CleanupParts, name: string): Promise<number> {
-  if (await getProject(store, name)) return 0;
+  if (await hasProject(store, name)) return 0;
   await projects.forget(name);
   return 1;
 }

@@ -15,19 +15,28 @@ export interface Page {
 }
 
 /** One page of all records of a kind, newest first. */
-export async function listNewest<T extends { id: string }>(
+export function listNewest<T extends { id: string }>(
   store: Store,
   kind: string,
   page: Page,
 ): Promise<{ records: T[]; next: string | undefined }> {
-  const entries = await newest(store.kv, kind, page).catch(async (error) => {
+  return listNewestUnder(store, [kind], page);
+}
+
+/** One page of the records under a prefix whose next part is an id, newest first. */
+export async function listNewestUnder<T extends { id: string }>(
+  store: Store,
+  prefix: Deno.KvKey,
+  page: Page,
+): Promise<{ records: T[]; next: string | undefined }> {
+  const entries = await newest(store.kv, prefix, page).catch(async (error) => {
     if (!isUndecodable(error)) throw error;
-    return await newestReadable(store.kv, kind, page);
+    return await newestReadable(store.kv, prefix, page);
   });
   const last = entries.at(-1);
   return {
     records: entries.flatMap((entry) => recordOf<T>(entry) ?? []),
-    next: last && entries.length === page.limit ? String(last.key[1]) : undefined,
+    next: last && entries.length === page.limit ? String(last.key.at(-1)) : undefined,
   };
 }
 
@@ -39,21 +48,24 @@ export function recordOf<T extends { id: string }>({ key, value }: FoundEntry): 
   return undefined;
 }
 
-async function newest(kv: Deno.Kv, kind: string, { before, limit }: Page): Promise<FoundEntry[]> {
-  const prefix = [kind];
-  const selector = before === undefined ? { prefix } : { prefix, end: [kind, before] };
+async function newest(
+  kv: Deno.Kv,
+  prefix: Deno.KvKey,
+  { before, limit }: Page,
+): Promise<FoundEntry[]> {
+  const selector = before === undefined ? { prefix } : { prefix, end: [...prefix, before] };
   return await Array.fromAsync(kv.list(selector, { reverse: true, limit }));
 }
 
 /** The same where some cannot be read. All have to be gone through, as the database reads no further. */
 async function newestReadable(
   kv: Deno.Kv,
-  kind: string,
+  prefix: Deno.KvKey,
   { before, limit }: Page,
 ): Promise<FoundEntry[]> {
   const entries: FoundEntry[] = [];
-  for await (const entry of scan(kv, [kind])) {
-    if (before !== undefined && String(entry.key[1]) >= before) break;
+  for await (const entry of scan(kv, prefix)) {
+    if (before !== undefined && String(entry.key.at(-1)) >= before) break;
     entries.push(entry);
     if (entries.length > limit) entries.shift();
   }

@@ -4,6 +4,7 @@
  * @module
  */
 import { keys } from "./keys.ts";
+import { type FoundEntry, isStored, logDamage, readValue, scan } from "./reading.ts";
 import type { Store } from "./store.ts";
 
 /** A project as it is stored: exactly what its owner wrote, defaults filled in. */
@@ -33,23 +34,40 @@ export interface EngineSettings {
  */
 const known = new WeakMap<Store, Map<string, Project>>();
 
-/** Reads a project; undefined when there is none of this name. */
+/** Reads a project; undefined when there is none of this name, or its record is damaged. */
 export async function getProject(store: Store, name: string): Promise<Project | undefined> {
   const projects = known.get(store) ?? new Map<string, Project>();
   known.set(store, projects);
   const kept = projects.get(name);
   if (kept) return kept;
-  const { value } = await store.kv.get<Project>(keys.project(name));
+  const key = keys.project(name);
+  const project = wholeProject({ key, value: await readValue(store.kv, key) });
   // When a project has changed meanwhile, nobody looks into this map any more.
-  if (value !== null) projects.set(name, value);
-  return value ?? undefined;
+  if (project) projects.set(name, project);
+  return project;
 }
 
-/** All projects, by name. */
+/** All projects, by name; those whose records are damaged are left out. */
 export async function listProjects(store: Store): Promise<Project[]> {
   const found: Project[] = [];
-  for await (const { value } of store.kv.list<Project>({ prefix: ["project"] })) found.push(value);
+  for await (const entry of scan(store.kv, ["project"])) {
+    const project = wholeProject(entry);
+    if (project) found.push(project);
+  }
   return found;
+}
+
+/** Whether there is a project of this name, though its record be damaged. */
+export function hasProject(store: Store, name: string): Promise<boolean> {
+  return isStored(store.kv, keys.project(name));
+}
+
+function wholeProject({ key, value }: FoundEntry): Project | undefined {
+  if (value === null) return undefined;
+  // Only projects are stored under these keys.
+  if (Object(value).name === key[1]) return value as Project;
+  logDamage(key);
+  return undefined;
 }
 
 /** Stores a project in place of the one of its name. */

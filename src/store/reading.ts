@@ -7,9 +7,9 @@
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../errors.ts";
 
-/** The characters of an id, in the order of their bytes. */
-const ID_CHARACTERS = "-0123456789abcdef";
-const ID_LENGTH = 36;
+/** The characters of ids, hashes and names, in the order of their bytes. */
+const ID_CHARACTERS = "-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+const ID_LENGTH_MAX = 256;
 
 const log = getLogger(["hooklaunch", "store"]);
 
@@ -59,8 +59,8 @@ export interface ScanOptions {
 }
 
 /**
- * All entries under a prefix whose next part is an id, in their order, those that cannot be decoded
- * among them.
+ * All entries under a prefix whose next part is an id, a hash or a project's name, in their order,
+ * those that cannot be decoded among them.
  */
 export async function* scan(
   kv: Deno.Kv,
@@ -99,37 +99,49 @@ function behind(prefix: Deno.KvKey, last: Deno.KvKey | undefined): Deno.KvListSe
 
 /**
  * The key of the next entry, which cannot be decoded. The database does not tell it either, so its id
- * is found digit by digit: the right one begins the first range in which a read fails.
+ * is found digit by digit: it is the first entry behind the last, so what ends behind it cannot be read,
+ * and what ends before it is empty.
  */
 async function findUndecodable(
   kv: Deno.Kv,
   prefix: Deno.KvKey,
   last?: Deno.KvKey,
 ): Promise<Deno.KvKey> {
+  const start = last === undefined ? prefix : [...last, true];
   const from = String(last?.[prefix.length] ?? "");
+  const isUpTo = async (end: string) =>
+    // The database wants no range that ends before it begins.
+    end > from && await fails(kv, { start, end: [...prefix, end] });
   let id = "";
-  while (id.length < ID_LENGTH) {
-    const character = await firstOf(ID_CHARACTERS, (next) => {
-      const low = `${id}${next}`;
-      const high = `${low}\x7f`;
-      if (high <= from) return Promise.resolve(false);
-      const start = last !== undefined && low <= from ? [...last, true] : [...prefix, low];
-      return fails(kv, { start, end: [...prefix, high] });
-    });
-    if (character === undefined) {
-      throw new RangeError(`Cannot decode what is stored under ${prefix.join("/")}`);
-    }
-    id += character;
+  while (id.length < ID_LENGTH_MAX) {
+    id += await leastOf(ID_CHARACTERS, (next) => isUpTo(`${id}${next}\x7f`));
+    if (await isUpTo(`${id}\0`)) return [...prefix, id];
   }
-  return [...prefix, id];
+  throw new RangeError(`Cannot decode what is stored under ${prefix.join("/")}`);
 }
 
-async function firstOf(
+/** The first character that something holds of, as it does of all behind it. */
+async function leastOf(
   characters: string,
-  is: (character: string) => Promise<boolean>,
-): Promise<string | undefined> {
-  for (const character of characters) if (await is(character)) return character;
-  return undefined;
+  holds: (character: string) => Promise<boolean>,
+): Promise<string> {
+  let [low, high] = [0, characters.length - 1];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (await holds(characters.charAt(middle))) high = middle;
+    else low = middle + 1;
+  }
+  return characters.charAt(low);
+}
+
+/** Whether anything is stored under a key, though it be damaged. */
+export async function isStored(kv: Deno.Kv, key: Deno.KvKey): Promise<boolean> {
+  try {
+    return (await kv.get(key)).versionstamp !== null;
+  } catch (error) {
+    if (!isUndecodable(error)) throw error;
+    return true;
+  }
 }
 
 /** Whether the first entry of a selection cannot be decoded. */

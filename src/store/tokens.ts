@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { keys } from "./keys.ts";
+import { readValue, scan } from "./reading.ts";
 import type { Store } from "./store.ts";
 
 /** What is known of a token. */
@@ -21,6 +22,8 @@ export interface ListedToken extends AdminToken {
 }
 
 const ID_LENGTH = 16;
+/** What is shown of one whose record is damaged. Nobody gets in with it. */
+const DAMAGED: AdminToken = { name: "(damaged)", created_at: new Date(0).toISOString() };
 
 /** The SHA-256 of a token, in hex. Tokens are random, so one round is enough. */
 export function tokenHash(token: string): string {
@@ -32,14 +35,15 @@ export function tokenId(token: string): string {
   return tokenHash(token).slice(0, ID_LENGTH);
 }
 
-/** Reads what is known of a token; undefined when it is not one. */
+/** Reads what is known of a token; undefined when it is not one, or its record is damaged. */
 export async function getToken(store: Store, token: string): Promise<AdminToken | undefined> {
-  return (await store.kv.get<AdminToken>(keys.token(tokenHash(token)))).value ?? undefined;
+  const value = await readValue(store.kv, keys.token(tokenHash(token)));
+  return isToken(value) ? value : undefined;
 }
 
 /** Whether any token is stored. */
 export async function hasTokens(store: Store): Promise<boolean> {
-  for await (const _ of store.kv.list({ prefix: ["token"] }, { limit: 1 })) return true;
+  for await (const _ of scan(store.kv, ["token"])) return true;
   return false;
 }
 
@@ -55,11 +59,12 @@ export async function createToken(store: Store, token: AdminToken): Promise<stri
   return secret;
 }
 
-/** All stored tokens. */
+/** All stored tokens, those among them whose records are damaged: they can be removed. */
 export async function listTokens(store: Store): Promise<ListedToken[]> {
   const found: ListedToken[] = [];
-  for await (const { key, value } of store.kv.list<AdminToken>({ prefix: ["token"] })) {
-    found.push({ id: String(key[1]).slice(0, ID_LENGTH), ...value });
+  for await (const { key, value } of scan(store.kv, ["token"])) {
+    const token = isToken(value) ? value : DAMAGED;
+    found.push({ id: String(key[1]).slice(0, ID_LENGTH), ...token });
   }
   return found;
 }
@@ -70,10 +75,15 @@ export async function listTokens(store: Store): Promise<ListedToken[]> {
  * @returns false when there is none of this id
  */
 export async function removeToken(store: Store, id: string): Promise<boolean> {
-  for await (const { key } of store.kv.list({ prefix: ["token"] })) {
+  for await (const { key } of scan(store.kv, ["token"])) {
     if (String(key[1]).slice(0, ID_LENGTH) !== id) continue;
     await store.committer.write([{ key }]);
     return true;
   }
   return false;
+}
+
+function isToken(value: unknown): value is AdminToken {
+  const { name, created_at } = Object(value);
+  return typeof name === "string" && typeof created_at === "string";
 }

@@ -9,7 +9,7 @@ import type { Clock } from "../clock.ts";
 import { lowestId, newId } from "../ids.ts";
 import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
-import type { Page } from "./lists.ts";
+import { listNewestUnder, type Page } from "./lists.ts";
 import { recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 import { idsBehind } from "./triggers.ts";
@@ -145,18 +145,11 @@ export class TriggerLog {
   /** One page of a trigger's log, newest first. */
   async list(
     triggerId: string,
-    { before, limit }: Page,
-  ): Promise<{ entries: TriggerLogEntry[]; next: string | undefined }> {
+    page: Page,
+  ): Promise<{ records: TriggerLogEntry[]; next: string | undefined }> {
     // What cannot be stored keeps nobody from reading what is.
     await this.flush().catch(() => {});
-    const prefix = ["trigger_log", triggerId];
-    const selector = before === undefined ? { prefix } : { prefix, end: [...prefix, before] };
-    const entries: TriggerLogEntry[] = [];
-    const options = { reverse: true, limit };
-    for await (const { value } of this.#store.kv.list<TriggerLogEntry>(selector, options)) {
-      entries.push(value);
-    }
-    return { entries, next: entries.length === limit ? entries.at(-1)?.id : undefined };
+    return await listNewestUnder(this.#store, ["trigger_log", triggerId], page);
   }
 
   #write(triggerId: string, event: TriggerLogEvent): void {

@@ -31,7 +31,8 @@ export async function getStoredTrigger(
 
 /** The id of the trigger of this name. */
 export async function triggerIdByName(store: Store, name: string): Promise<string | undefined> {
-  return (await store.kv.get<string>(keys.triggerName(name))).value ?? undefined;
+  const id = await readValue(store.kv, keys.triggerName(name));
+  return typeof id === "string" ? id : undefined;
 }
 
 /**

@@ -6,9 +6,11 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { systemClock } from "../../src/clock.ts";
 import { newId } from "../../src/ids.ts";
 import { keys } from "../../src/store/keys.ts";
 import { CHUNK_BYTES, CorruptPayloadError, readPayload } from "../../src/store/payloads.ts";
+import { getProject, hasProject, listProjects, putProject } from "../../src/store/projects.ts";
 import { readValue, scan } from "../../src/store/reading.ts";
 import {
   acceptWrites,
@@ -21,6 +23,16 @@ import {
   pendingEntries,
 } from "../../src/store/runs.ts";
 import { DATABASE_FILE } from "../../src/store/store.ts";
+import {
+  createToken,
+  getToken,
+  hasTokens,
+  listTokens,
+  removeToken,
+  tokenHash,
+  tokenId,
+} from "../../src/store/tokens.ts";
+import { TriggerLog } from "../../src/store/trigger_log.ts";
 import { pendingOf, storePending, TRIGGER_ID } from "../runs/fixture.ts";
 import { listPending, openTestStore, standIn, storeInMemory, type TestStore } from "./fixture.ts";
 
@@ -97,6 +109,50 @@ Deno.test("a value that cannot be decoded reads as none, and other failures are 
   damage(open, "run", [id]);
   assertEquals(await readValue(open.store.kv, ["run", id]), null);
   await assertRejects(() => readValue(open.store.kv, ["run", "x".repeat(3_000)]), TypeError);
+});
+
+Deno.test("a project, a token or a log entry that is damaged hides no other, and can be replaced or removed", async () => {
+  await using open = await openTestStore();
+  const { store } = open;
+  const engine = { type: "local" };
+  const projectOf = (name: string) => ({ name, directory: "/c", config_file: "c.yaml", engine });
+  for (const name of ["A.b", "a-b", "a_b", "b", "ba"]) await putProject(store, projectOf(name));
+  const first = { name: "first", created_at: new Date(NOW_MS).toISOString() };
+  const tokens = [await createToken(store, first), await createToken(store, first)];
+  const [bad = "", good = ""] = tokens;
+  const log = new TriggerLog(store, systemClock);
+  for (const run_id of ["1", "2", "3"]) {
+    const failed = { kind: "action_failed", run_id, action: "run_execution" } as const;
+    log.add(TRIGGER_ID, { ...failed, action_index: 0, error: "no such step" });
+  }
+  await log.flush();
+  const entries = (await log.list(TRIGGER_ID, { limit: 10 })).records;
+
+  damage(open, "token", [tokenHash(bad)]);
+  damage(open, "trigger_log", [entries[1]?.id ?? ""]);
+  for (const name of ["a-b", "ba"]) damage(open, "project", [name]);
+  await store.kv.set(keys.project("b"), { name: "of another" });
+  const again = await open.reopen();
+
+  assertEquals((await listProjects(again)).map(({ name }) => name), ["A.b", "a_b"]);
+  assertEquals(await getProject(again, "ba"), undefined);
+  assertEquals(await Promise.all(["ba", "none"].map((name) => hasProject(again, name))), [
+    true,
+    false,
+  ]);
+  await putProject(again, projectOf("ba"));
+  assertEquals((await getProject(again, "ba"))?.name, "ba");
+
+  assertEquals([await hasTokens(again), await getToken(again, bad)], [true, undefined]);
+  assertEquals(await getToken(again, good), first);
+  const listed = (await listTokens(again)).map(({ id, name }) => `${id} ${name}`);
+  assertEquals(listed.sort(), [`${tokenId(bad)} (damaged)`, `${tokenId(good)} first`].sort());
+  assertEquals(await removeToken(again, tokenId(bad)), true);
+  assertEquals((await listTokens(again)).length, 1);
+
+  const left = new TriggerLog(again, systemClock);
+  const page = await left.list(TRIGGER_ID, { limit: 10 });
+  assertEquals(page.records.map(({ id }) => id), [entries[0]?.id, entries[2]?.id]);
 });
 
 const garbage: { name: string; value: unknown }[] = [

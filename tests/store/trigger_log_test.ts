@@ -43,7 +43,7 @@ function openLog(store: Store, clock: TestClock): TriggerLog & AsyncDisposable {
 }
 
 async function entriesOf(log: TriggerLog, triggerId: string): Promise<TriggerLogEntry[]> {
-  return (await log.list(triggerId, { limit: 10_000 })).entries;
+  return (await log.list(triggerId, { limit: 10_000 })).records;
 }
 
 /** How many entries are kept, and how many are counted as left out. */
@@ -289,14 +289,14 @@ Deno.test("pages go from the newest entry to the oldest, each entry once", async
   const sizes: number[] = [];
   let before: string | undefined;
   do {
-    const page = await log.list("a", { limit: 10, ...(before === undefined ? {} : { before }) });
-    reasons.push(...page.entries.map(reasonOf));
-    sizes.push(page.entries.length);
+    const page = await log.list("a", { before, limit: 10 });
+    reasons.push(...page.records.map(reasonOf));
+    sizes.push(page.records.length);
     before = page.next;
   } while (before !== undefined);
   assertEquals(reasons, Array.from({ length: 25 }, (_, index) => String(24 - index)));
   assertEquals(sizes, [10, 10, 5]);
-  assertEquals(await log.list("unknown", { limit: 10 }), { entries: [], next: undefined });
+  assertEquals(await log.list("unknown", { limit: 10 }), { records: [], next: undefined });
 });
 
 Deno.test("a database that fails loses entries, and nothing else", async () => {

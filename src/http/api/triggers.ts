@@ -94,7 +94,7 @@ export function triggerRoutes(operator: Operator): Hono {
       const { limit, cursor } = readQuery(context, listQuery);
       const { id } = await found(context);
       const page = await triggerLog.list(id, { before: cursor, limit });
-      return pageAnswer(context, baseUrl(), page.entries, page.next);
+      return pageAnswer(context, baseUrl(), page.records, page.next);
     });
 }
 
