@@ -118,7 +118,7 @@ async function serve(options: ServeOptions): Promise<void> {
   Deno.unrefTimer(setTimeout(() => Deno.exit(), EXIT_MS));
 }
 
-async function warnOfUnusableSecrets({ triggers }: Parts): Promise<void> {
+async function warnOfUnusableSecrets({ triggers, closing }: Parts): Promise<void> {
   try {
     const counted = await triggers.countLocked();
     if (counted !== "none" && counted.locked > 0) {
@@ -136,6 +136,8 @@ async function warnOfUnusableSecrets({ triggers }: Parts): Promise<void> {
       { ...found, places: places.join(", ") },
     );
   } catch (error) {
+    // A service that is stopping has closed its database meanwhile.
+    if (closing.signal.aborted) return;
     log.error("Cannot look through the triggers' secrets: {error}", { error });
   }
 }
