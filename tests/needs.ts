@@ -9,6 +9,7 @@
 export const OPTIONAL_COMMANDS = {
   busybox: "running steps in containers of an image that is made of it",
   curl: "pasting the demo's curl line into a shell",
+  denokv: "storing in a remote Deno KV on its own server, and not on one of the tests alone",
   docker: "running steps in containers of docker",
   h2load: "launching faster than can be accepted (Debian's package nghttp2-client)",
   mount: "filling a small disk to its last byte",

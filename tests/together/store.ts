@@ -13,6 +13,7 @@ import "../backup/key_test.ts";
 import "../backup/restore_test.ts";
 import "../config/document_test.ts";
 import "../store/committer_test.ts";
+import "../store/denokv_test.ts";
 import "../store/executions_test.ts";
 import "../store/in_parts_test.ts";
 import "../store/migrations_test.ts";
