@@ -73,14 +73,17 @@ Deno.test("more keys than are kept are left out", () => {
   assertEquals([...metadata.leftOut], ["There is too much metadata: some of it is left out"]);
 });
 
-Deno.test("more events than are kept are left out, and the latest values are not", () => {
-  const metadata = new Metadata();
-  const long = "x".repeat(8_000);
-  let kept = 0;
-  for (let count = 1; count <= 3_000; count++) {
-    kept += metadata.take(JSON.stringify({ count, long }), TIME)?.length ?? 0;
-  }
-  assertLessOrEqual(kept, 16 * 1024 * 1024);
-  assertEquals(metadata.latest.count, 3_000);
-  assertEquals([...metadata.leftOut], ["There is too much metadata: some of it is left out"]);
-});
+for (const [name, character] of [["ASCII", "x"], ["CJK", "字"]] as const) {
+  Deno.test(`more events than are kept are left out, and the latest values are not: ${name}`, () => {
+    const metadata = new Metadata();
+    const long = character.repeat(4_000);
+    let kept = 0;
+    for (let count = 1; count <= 5_000; count++) {
+      const line = metadata.take(JSON.stringify({ count, long }), TIME) ?? "";
+      kept += new TextEncoder().encode(line).length;
+    }
+    assertLessOrEqual(kept, 16 * 1024 * 1024);
+    assertEquals(metadata.latest.count, 5_000);
+    assertEquals([...metadata.leftOut], ["There is too much metadata: some of it is left out"]);
+  });
+}

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 
 const KEYS_MAX = 500;
 const BYTES_MAX = 16 * 1024;
@@ -40,11 +41,12 @@ export class Metadata {
     }
     for (const [key, value] of Object.entries(event)) this.#set(key, value);
     const line = `${JSON.stringify({ _time: time, ...event })}\n`;
-    if (this.#eventBytes + line.length > EVENTS_BYTES_MAX) {
+    const bytes = Buffer.byteLength(line);
+    if (this.#eventBytes + bytes > EVENTS_BYTES_MAX) {
       this.leftOut.add(TOO_MUCH);
       return undefined;
     }
-    this.#eventBytes += line.length;
+    this.#eventBytes += bytes;
     return line;
   }
 
@@ -56,7 +58,7 @@ export class Metadata {
   #set(key: string, value: unknown): void {
     // To an object it is the name of something else.
     if (key === "__proto__") return void this.leftOut.add(NO_KEY);
-    const bytes = JSON.stringify([key, value]).length;
+    const bytes = Buffer.byteLength(JSON.stringify([key, value]));
     const before = this.#latest.get(key);
     const total = this.#bytes - (before?.bytes ?? 0) + bytes;
     const isOneTooMany = before === undefined && this.#latest.size >= KEYS_MAX;
