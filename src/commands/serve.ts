@@ -162,7 +162,10 @@ export async function runUntilStopped(service: Service, tlsFiles?: TlsFiles): Pr
   Deno.addSignalListener("SIGTERM", onTerm);
   Deno.addSignalListener("SIGINT", onInt);
   const { store: { lost }, settings: { stopTimeout_ms } } = service.parts;
-  lost.addEventListener("abort", () => stop("the loss of its database"), { once: true });
+  const onLost = () => stop("the loss of its database");
+  lost.addEventListener("abort", onLost, { once: true });
+  // It may have been lost while the service started.
+  if (lost.aborted) onLost();
   log.info("Stopping after {reason}", { reason: await stopped });
   periodic.abort();
   Deno.unrefTimer(setTimeout(() => giveUp(stopTimeout_ms + HANG_MS), stopTimeout_ms + HANG_MS));

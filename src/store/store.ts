@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import { ConflictError, InvalidInputError, messageOf } from "../errors.ts";
 import { pause } from "../pause.ts";
+import { within } from "../within.ts";
 import { Committer, type CommitterEvents } from "./committer.ts";
 import { DATABASE_FILE, holdOnlyExpiring, makeDatabaseFile } from "./database_file.ts";
 import { EndedRuns } from "./ended_runs.ts";
@@ -14,7 +15,6 @@ import { migrate } from "./migrations.ts";
 import { Ownership, type OwnershipOptions } from "./ownership.ts";
 import { makePrivate } from "./private.ts";
 import { Reads } from "./reads.ts";
-import { within } from "../within.ts";
 
 export { DATABASE_FILE } from "./database_file.ts";
 
@@ -23,7 +23,7 @@ export const LOCK_FILE = "lock";
 /** A process that was killed may leave a child that holds the lock for the moment before its exec. */
 const LOCK_PATIENCE_MS = 1_000;
 const LOCK_RETRY_MS = 20;
-/** How long what is being written may take when the store is closed. */
+/** How long what is being written to a remote database may take when the store is closed. */
 const DRAIN_MS = 5_000;
 /** Where Deno looks for the access token of a remote Deno KV. */
 const TOKEN_VARIABLE = "DENO_KV_ACCESS_TOKEN";
@@ -67,7 +67,8 @@ export interface RemoteDatabase {
  * frees when the process ends in whatever way. A remote database is waited for until no other process
  * has it.
  *
- * @throws {ConflictError} when another process has it and is not waited for, or this version cannot read its format
+ * @throws {ConflictError} when another process has it and is not waited for, or this version cannot
+ * read its format
  * @throws {InvalidInputError} when it can be no data folder
  */
 export async function openStore(folder: string, options: OpenStoreOptions = {}): Promise<Store> {
@@ -123,7 +124,6 @@ class OpenStore implements Store {
   readonly reads: Reads;
   readonly endedRuns = new EndedRuns();
   readonly committer: Committer;
-
   readonly lost: AbortSignal;
   readonly #isRemote: boolean;
   readonly #opened: AsyncDisposableStack;
