@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { ActionError, ConflictError, InvalidInputError } from "../../src/errors.ts";
 import { Projects } from "../../src/projects/mod.ts";
+import type { Project } from "../../src/store/projects.ts";
 import { configFile, GitFixture, projectOf, setUp, TemporaryFolder } from "./git_fixture.ts";
 
 Deno.test("repository: a branch, a tag, a hash and HEAD are found", async () => {
@@ -142,7 +143,7 @@ Deno.test({
 
 Deno.test("repository: a checkout runs no filter of the configuration of the service's user", async () => {
   await using folder = new TemporaryFolder();
-  const { remote, projects, project } = await setUp(folder);
+  const { remote, dataFolder, project } = await setUp(folder);
   const commit = await remote.commit({
     ".gitattributes": "*.bin filter=x\n",
     "a.bin": "as it is\n",
@@ -151,24 +152,18 @@ Deno.test("repository: a checkout runs no filter of the configuration of the ser
   const configuration = `[filter "x"]\n\tsmudge = "tee '${ran}' | tr a-z A-Z"\n`;
   await Deno.writeTextFile(join(folder.path, ".gitconfig"), configuration);
   const copy = join(folder.path, "copy");
-  await withHome(folder.path, async () => {
-    await projects.resolve(project, "main");
-    await projects.checkout("digits", commit, copy);
-  });
+  assertEquals(await withHome(folder.path, { dataFolder, project, copy }), commit);
   assertEquals(await Deno.readTextFile(join(copy, "a.bin")), "as it is\n");
   await assertRejects(() => Deno.lstat(ran), Deno.errors.NotFound);
 });
 
 Deno.test("repository: a fetch goes by the configuration of the service's user", async () => {
   await using folder = new TemporaryFolder();
-  const { remote, hash, projects } = await setUp(folder);
+  const { remote, hash, dataFolder } = await setUp(folder);
   const configuration = `[url "file://${remote.path}"]\n\tinsteadOf = https://git.example.com/x\n`;
   await Deno.writeTextFile(join(folder.path, ".gitconfig"), configuration);
-  const { commit } = await withHome(
-    folder.path,
-    () => projects.resolve(projectOf("https://git.example.com/x"), "main"),
-  );
-  assertEquals(commit, hash);
+  const project = projectOf("https://git.example.com/x");
+  assertEquals(await withHome(folder.path, { dataFolder, project }), hash);
 });
 
 Deno.test("repository: pruned trees are made again, those in use stay", async () => {
@@ -238,14 +233,16 @@ Deno.test("repository: a remote whose HEAD leads nowhere is fetched all the same
   assertEquals((await projects.resolve(project, "HEAD")).commit, hash);
 });
 
-/** Does something while the service's user has another home. */
-async function withHome<T>(home: string, work: () => Promise<T>): Promise<T> {
-  const before = Deno.env.get("HOME");
-  Deno.env.set("HOME", home);
-  try {
-    return await work();
-  } finally {
-    if (before === undefined) Deno.env.delete("HOME");
-    else Deno.env.set("HOME", before);
-  }
+/** What a service finds whose user has another home: the commit of `main`, also checked out. */
+async function withHome(
+  home: string,
+  { dataFolder, project, copy }: { dataFolder: string; project: Project; copy?: string },
+): Promise<string> {
+  const script = import.meta.resolve("./with_home.ts");
+  const args = [home, dataFolder, JSON.stringify(project), ...(copy === undefined ? [] : [copy])];
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", "--allow-all", script, ...args],
+  }).output();
+  assert(success, new TextDecoder().decode(stderr));
+  return new TextDecoder().decode(stdout).trim();
 }
