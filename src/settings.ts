@@ -58,9 +58,6 @@ export interface Surroundings {
  */
 export function checkSettings(settings: ServiceSettings): void {
   const { adminToken, host, dev, publicUrl, trustedProxies, kv, secretKey } = settings;
-  const fail = (what: string, detail: string) => {
-    throw new InvalidInputError(what, [{ pointer: "", detail }]);
-  };
   if (adminToken !== undefined && !ADMIN_TOKEN.test(adminToken)) {
     fail(
       "HOOKLAUNCH_ADMIN_TOKEN",
@@ -85,18 +82,32 @@ export function checkSettings(settings: ServiceSettings): void {
         `password, found "${publicUrl}"`,
     );
   }
-  if (kv !== undefined && !isBaseUrl(kv)) {
+  if (kv !== undefined) checkRemote(kv, secretKey);
+}
+
+/**
+ * Checks what a remote Deno KV needs.
+ *
+ * @throws {InvalidInputError} when its URL is none, or there is no key that all its machines have
+ */
+export function checkRemote(kv: string, secretKey: string | undefined): void {
+  // Deno would take any other text for the name of a file.
+  if (!isBaseUrl(kv)) {
     fail(
       "--kv",
       "Expected the URL of a Deno KV such as https://kv.example.com, without a query, a fragment or a " +
         "password (its token is DENO_KV_ACCESS_TOKEN), found another text",
     );
   }
-  if (kv !== undefined && secretKey === undefined) {
+  if (secretKey === undefined) {
     fail(
       "HOOKLAUNCH_SECRET_KEY",
       "Expected a key, as --kv is given: each machine that is to use the database needs the same one, " +
         "found none; make one with: openssl rand -base64 32",
     );
   }
+}
+
+function fail(what: string, detail: string): never {
+  throw new InvalidInputError(what, [{ pointer: "", detail }]);
 }

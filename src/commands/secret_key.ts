@@ -7,6 +7,7 @@ import type { Command } from "commander";
 import { join } from "node:path";
 import { systemClock } from "../clock.ts";
 import { DATABASE_FILE } from "../store/database_file.ts";
+import { checkRemote } from "../settings.ts";
 import { openStore } from "../store/store.ts";
 import { TriggerRegistry } from "../trigger/registry.ts";
 import {
@@ -35,6 +36,7 @@ export function defineSecretKey(command: Command): void {
 async function rotate({ data, kv }: { data: string; kv?: string }): Promise<void> {
   const variable = environment("HOOKLAUNCH_SECRET_KEY");
   if (kv === undefined) await expectDatabase(data);
+  else checkRemote(kv, variable);
   const remote = kv === undefined ? {} : { remote: { url: kv, ownership: { standsBy: false } } };
   await using store = await openStore(data, remote);
   if (variable === undefined) await addSecretKey(data);

@@ -20,7 +20,7 @@ const SWEEP_SCHEDULE = "* * * * *";
 
 /** How long the process may take to end by itself once everything is closed. */
 const EXIT_MS = 500;
-/** How long after its deadline a stop may take. A remote database that does not answer would hold it for ever. */
+/** How long after its deadline a stop may take: a remote database may not answer, and holds it up. */
 const HANG_MS = 10_000;
 
 const log = getLogger(["hooklaunch"]);

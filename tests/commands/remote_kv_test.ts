@@ -109,7 +109,7 @@ Deno.test("serve --kv: it is stopped though its database does not answer", async
   assertEquals(await waiting, "cut off", "nobody was told that a launch is stored");
 });
 
-Deno.test("serve --kv: what it needs beside the URL", async (t) => {
+Deno.test("--kv: what it needs beside the URL", async (t) => {
   await using folder = await temporaryFolder();
   const data = ["--data", `${folder.path}/data`];
   const cases: [name: string, url: string, env: Record<string, string>, says: RegExp][] = [
@@ -131,6 +131,9 @@ Deno.test("serve --kv: what it needs beside the URL", async (t) => {
   ];
   for (const [name, url, env, says] of cases) {
     await t.step(name, async () => {
+      const rotated = await run(["secret-key", "rotate", "--kv", url, ...data], { ...ENV, ...env });
+      assertMatch(rotated.printed, says);
+      assertEquals(rotated.code, 1);
       const { code, printed } = await run(["serve", "--kv", url, ...data], { ...ENV, ...env });
       assertMatch(printed, says);
       assertEquals([code, printed.includes("secret@"), printed.includes("    at ")], [
