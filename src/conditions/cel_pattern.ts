@@ -70,7 +70,7 @@ export function matches(text: string, pattern: string): boolean {
   return parsed.test(text);
 }
 
-/** More parts than a pattern has, without reading it: as if each repeated group held all others. */
+/** About how many parts a pattern can have at most: as if each repeated group held all others. */
 function partsAtMost(pattern: string): number {
   let parts = pattern.length;
   let repeats = 1;
