@@ -237,5 +237,5 @@ function isPlainlySent(request: Request): boolean {
 /** The length that the sender declares; undefined when it declares none. */
 function declaredLength(request: Request): number | undefined {
   const header = request.headers.get("content-length");
-  return header !== null && /^\d{1,15}$/.test(header) ? Number(header) : undefined;
+  return header !== null && /^\d+$/.test(header) ? Number(header) : undefined;
 }

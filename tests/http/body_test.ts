@@ -115,6 +115,12 @@ const lengths: { name: string; sent: () => Sent; expected: ReadBody; taken: numb
     taken: 0,
   },
   {
+    name: "declared, over any number that is exact",
+    sent: () => send([bytes(1)], { length: 2 ** 63 }),
+    expected: { failure: "too_large" },
+    taken: 0,
+  },
+  {
     name: "not declared, at the limit",
     sent: () => send([bytes(60), bytes(40)]),
     expected: { bytes: bytes(100) },
