@@ -12,6 +12,7 @@ import type { LaunchRequest } from "./request.ts";
 const NAME_CHARACTERS_MAX = 256;
 /** A list of more elements than these is not read. */
 const ELEMENTS_MAX = 1_000;
+const TYPE_CHARACTERS_SHOWN_MAX = 100;
 /** A header's name is a token (RFC 9110 section 5.6.2). */
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const NOT_A_HEADER = "Must be the name of a header: letters, digits and !#$%&'*+-.^_`|~";
@@ -131,11 +132,16 @@ function readBodyField(request: LaunchRequest, field: Field): string | number | 
   const path = pathOf(field.name);
   const body = request.parsedBody();
   switch (body.kind) {
-    case "other":
+    case "other": {
+      const why = body.refused === undefined
+        ? "the body is neither JSON nor a form"
+        : `the body cannot be read: ${body.refused}`;
+      const type = request.headers.get("content-type")?.slice(0, TYPE_CHARACTERS_SHOWN_MAX);
       return {
-        reason: `${describeField(field)} is missing: the body is neither JSON nor a form`,
-        found: `${request.body.length} bytes of type ${request.headers.get("content-type")}`,
+        reason: `${describeField(field)} is missing: ${why}`,
+        found: `${request.body.length} bytes of ${type ? `type ${type}` : "no type"}`,
       };
+    }
     case "form": {
       const [name, ...deeper] = path;
       if (name === undefined || deeper.length > 0) return missing(field);

@@ -179,6 +179,12 @@ const cases: { name: string; field: Field; parts: RequestParts; expected: string
     parts: {},
     expected: "Body field token is missing: the body is neither JSON nor a form",
   },
+  {
+    name: "a body that is nested too deep",
+    field: { in: "body", name: "token" },
+    parts: { body: `{"token":"abc","x":${"[".repeat(100)}${"]".repeat(100)}}` },
+    expected: "Body field token is missing: the body cannot be read: it is nested too deep",
+  },
 ];
 
 for (const { name, field, parts, expected } of cases) {
@@ -187,6 +193,16 @@ for (const { name, field, parts, expected } of cases) {
     assertEquals(typeof value === "object" ? value.reason : value, expected);
   });
 }
+
+Deno.test("of a body that is neither, a refusal tells the size and the beginning of its type", () => {
+  const found = (headers: Record<string, string>) => {
+    const value = readText(request({ headers, body: "x" }), { in: "body", name: "token" });
+    return typeof value === "object" && value.found;
+  };
+  assertEquals(found({ "content-type": "text/csv" }), "1 bytes of type text/csv");
+  assertEquals(found({ "content-type": "x".repeat(60_000) }), `1 bytes of type ${"x".repeat(100)}`);
+  assertEquals(found({}), "1 bytes of no type");
+});
 
 Deno.test("readText refuses a number", () => {
   const value = readText(request(json({ n: 7 })), { in: "body", name: "n" });
