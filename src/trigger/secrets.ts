@@ -22,6 +22,8 @@ const encoder = new TextEncoder();
 const ENV_REFERENCE = /^\{env:[^}]*\}$/;
 /** A pointer to a secret: to what has the field `secrets`, and from there on. */
 const SECRETS_POINTER = /^(.*)\/secrets(\/.*)?$/s;
+/** How a pointer to a secret ends that says beside it when it ends. */
+const DATED = /(?<=\/secrets\/\d+)\/secret$/;
 
 /** A stored secret cannot be decrypted: the key is another one, or what is stored was changed or moved. */
 export class LockedSecretError extends HooklaunchError {
@@ -190,7 +192,9 @@ export function unmaskSecrets<T>(
 }
 
 /** What a secret is known by, best first: its pointer, and what its condition says beside secrets. */
-function namesOf(value: unknown, at: string): string[] {
+function namesOf(value: unknown, secretAt: string): string[] {
+  // The same secret, whether it is given an end date or loses it.
+  const at = secretAt.replace(DATED, "");
   const [, holderAt = "", inList = ""] = SECRETS_POINTER.exec(at) ?? [];
   const holder = pointerParts(holderAt).reduce(childOf, value);
   const { secrets: _secrets, ...others } = Object(holder);

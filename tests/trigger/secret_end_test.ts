@@ -36,6 +36,31 @@ Deno.test("a secret with an end date matches until then and not a moment longer"
   }
 });
 
+Deno.test("a stored secret is given an end, and loses it, by its mask", async () => {
+  const clock = new TestClock();
+  await using service = await startService({ clock });
+  const trigger = await service.trigger({
+    conditions: [{ ...HMAC_CONDITION, secrets: ["the-old-one"] }],
+  });
+  const sendOld = async () => {
+    const headers = signature("x", "the-old-one");
+    const answer = await fetch(trigger.url, { method: "POST", body: "x", headers });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  const save = async (secrets: unknown[]) => {
+    const conditions = [{ ...HMAC_CONDITION, secrets }];
+    return (await service.api("PATCH", `triggers/${trigger.id}/`, { conditions })).status;
+  };
+  const until = new Date(clock.time_ms + 60_000).toISOString();
+  assertEquals(await save([{ secret: "********", until }, "the-new-one"]), 200);
+  assertEquals(await sendOld(), 200);
+  clock.time_ms += 60_000;
+  assertEquals(await sendOld(), 400);
+  assertEquals(await save(["********", "********"]), 200);
+  assertEquals(await sendOld(), 200);
+});
+
 Deno.test("an end that is no time is refused", async () => {
   await using service = await startService();
   const { status } = await service.api("POST", "triggers/", {
