@@ -9,6 +9,7 @@ import { STATUS_CODE } from "@std/http/status";
 import { isId } from "../ids.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { getRun, type Run } from "../store/runs.ts";
+import type { PreparedTrigger } from "../trigger/prepare.ts";
 import { arrivalHandler, refuse } from "./arrival.ts";
 import type { Door } from "./door.ts";
 import { problem, rejected } from "./problem.ts";
@@ -28,7 +29,6 @@ export function runInfoHandler(door: Door): (context: Context) => Promise<Respon
     readsOnly: true,
     answersWhileClosing: true,
     async answer(prepared, request) {
-      const { id } = prepared.trigger;
       if (request.method === "GET" && !prepared.answersGet) {
         return refuse(door, prepared, request, {
           condition: "signature",
@@ -36,19 +36,26 @@ export function runInfoHandler(door: Door): (context: Context) => Promise<Respon
         });
       }
       const refused = await prepared.check(request, ["address", "authentication", "timestamp"]);
-      return refused ? refuse(door, prepared, request, refused) : await answer(door, id, request);
+      return refused
+        ? refuse(door, prepared, request, refused)
+        : await answer(door, prepared, request);
     },
   });
 }
 
-async function answer(door: Door, triggerId: string, request: LaunchRequest): Promise<Response> {
-  const wait_s = waitOf(request);
-  const runId = field(request, "run_id");
+async function answer(
+  door: Door,
+  { trigger, answersGet }: PreparedTrigger,
+  request: LaunchRequest,
+): Promise<Response> {
+  const wait_s = waitOf(field(request, "wait"));
+  // Where requests are signed, the run is named by what is signed: many signatures cover no query.
+  const runId = (answersGet ? field : bodyField)(request, "run_id");
   if (wait_s === undefined || runId === undefined) return rejected();
   let run = isId(runId)
     ? door.worker.pendingRun(runId) ?? await getRun(door.store, runId)
     : undefined;
-  if (run?.trigger_id !== triggerId) return problem(STATUS_CODE.NotFound);
+  if (run?.trigger_id !== trigger.id) return problem(STATUS_CODE.NotFound);
   if (run.status === "pending" && wait_s > 0 && !door.closing.aborted) {
     run = await waitForEnd(door, run, wait_s);
   }
@@ -77,8 +84,7 @@ function resultOf(run: Run): Record<string, string>[] {
 }
 
 /** The seconds to wait, 0 when it is not given; undefined when it is no number from 0 to 30. */
-function waitOf(request: LaunchRequest): number | undefined {
-  const text = field(request, "wait") ?? "0";
+function waitOf(text = "0"): number | undefined {
   if (!/^\d{1,2}(\.\d{1,3})?$/.test(text)) return undefined;
   const wait_s = Number(text);
   return wait_s <= WAIT_S_MAX ? wait_s : undefined;
@@ -86,16 +92,17 @@ function waitOf(request: LaunchRequest): number | undefined {
 
 /** A field of a form, of a JSON body's top level, or of the query. */
 function field(request: LaunchRequest, name: string): string | undefined {
+  return bodyField(request, name) ?? request.query.get(name) ?? undefined;
+}
+
+function bodyField(request: LaunchRequest, name: string): string | undefined {
   const body = request.parsedBody();
-  if (body.kind === "form") {
-    const value = body.fields.get(name)?.[0];
-    if (value !== undefined) return value;
-  }
+  if (body.kind === "form") return body.fields.get(name)?.[0];
   if (body.kind === "json" && isObject(body.value) && Object.hasOwn(body.value, name)) {
     const value = body.value[name];
     if (typeof value === "string" || typeof value === "number") return String(value);
   }
-  return request.query.get(name) ?? undefined;
+  return undefined;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

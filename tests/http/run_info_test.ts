@@ -192,6 +192,14 @@ Deno.test("run info of a trigger with an HMAC condition must be signed, so it is
     expectedBody: REJECTED,
   });
   await play(service.url, {
+    name: "a signed body that names no run, and a run in the query, which is not signed",
+    path: runPath(trigger, `?run_id=${runId}`),
+    headers: signature("x"),
+    body: "x",
+    expectedStatus: 400,
+    expectedBody: REJECTED,
+  });
+  await play(service.url, {
     name: "GET with the signature of an empty body",
     method: "GET",
     path: runPath(trigger, `?run_id=${runId}`),
