@@ -7,15 +7,17 @@
 import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { isId } from "../ids.ts";
+import type { Refusal } from "../conditions/condition.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { getRun, type Run } from "../store/runs.ts";
 import type { PreparedTrigger } from "../trigger/prepare.ts";
 import { arrivalHandler, refuse } from "./arrival.ts";
 import type { Door } from "./door.ts";
-import { problem, rejected } from "./problem.ts";
+import { problem } from "./problem.ts";
 
 const BODY_BYTES_MAX = 64 * 1024;
 const WAIT_S_MAX = 30;
+const FOUND_CHARACTERS_MAX = 64;
 const HEADERS = { "content-type": "application/json; charset=utf-8" };
 /** Nobody keeps the answer to a POST unless told to (RFC 9110 section 9.3.3). */
 const GET_HEADERS = { ...HEADERS, "cache-control": "no-store" };
@@ -45,13 +47,20 @@ export function runInfoHandler(door: Door): (context: Context) => Promise<Respon
 
 async function answer(
   door: Door,
-  { trigger, answersGet }: PreparedTrigger,
+  prepared: PreparedTrigger,
   request: LaunchRequest,
 ): Promise<Response> {
-  const wait_s = waitOf(field(request, "wait"));
+  const { trigger, answersGet } = prepared;
   // Where requests are signed, the run is named by what is signed: many signatures cover no query.
   const runId = (answersGet ? field : bodyField)(request, "run_id");
-  if (wait_s === undefined || runId === undefined) return rejected();
+  const wait = field(request, "wait");
+  const wait_s = waitOf(wait);
+  if (runId === undefined || wait_s === undefined) {
+    return refuse(door, prepared, request, {
+      condition: "run_info",
+      ...(runId === undefined ? noRun(answersGet) : noWait(String(wait))),
+    });
+  }
   let run = isId(runId)
     ? door.worker.pendingRun(runId) ?? await getRun(door.store, runId)
     : undefined;
@@ -81,6 +90,19 @@ async function waitForEnd(door: Door, run: Run, wait_s: number): Promise<Run> {
 /** What the successful actions made, in their order. */
 function resultOf(run: Run): Record<string, string>[] {
   return run.actions.flatMap(({ action, created }) => created ? [{ action, ...created }] : []);
+}
+
+function noRun(answersGet: boolean): Refusal {
+  const places = answersGet ? "a form, JSON or the query" : "a form or JSON, which are signed";
+  return { reason: "Run info was asked for without run_id", expected: `run_id in ${places}` };
+}
+
+function noWait(found: string): Refusal {
+  return {
+    reason: "The field wait is no time to wait",
+    expected: `0 to ${WAIT_S_MAX} seconds`,
+    found: found.slice(0, FOUND_CHARACTERS_MAX),
+  };
 }
 
 /** The seconds to wait, 0 when it is not given; undefined when it is no number from 0 to 30. */

@@ -175,6 +175,29 @@ Deno.test("run info checks authentication and time again, but neither filter nor
   await play(service.url, { ...ask, expectedStatus: 400, expectedBody: REJECTED });
 });
 
+Deno.test("the log says what was wrong with a question about a run", async () => {
+  await using service = await startService();
+  const ask = async (conditions: unknown[], query: string, init: RequestInit = {}) => {
+    const { id } = await service.trigger({ conditions });
+    const answer = await fetch(service.url + runPath({ id }, query), init);
+    assertEquals([answer.status, await answer.text()], [400, REJECTED]);
+    const { body } = await service.api("GET", `triggers/${id}/log/`);
+    return body.results.map(({ condition, reason, expected, found }: Record<string, string>) =>
+      [condition, reason, expected, found].join("; ")
+    );
+  };
+  assertEquals(await ask([], "?runid=x"), [
+    "run_info; Run info was asked for without run_id; run_id in a form, JSON or the query; ",
+  ]);
+  const signed = { method: "POST", body: "x", headers: signature("x") };
+  assertEquals(await ask([HMAC_CONDITION], `?run_id=${UNKNOWN_ID}`, signed), [
+    "run_info; Run info was asked for without run_id; run_id in a form or JSON, which are signed; ",
+  ]);
+  assertEquals(await ask([], `?run_id=${UNKNOWN_ID}&wait=60${"0".repeat(100)}`), [
+    `run_info; The field wait is no time to wait; 0 to 30 seconds; 60${"0".repeat(62)}`,
+  ]);
+});
+
 Deno.test("run info of a trigger with an HMAC condition must be signed, so it is not for GET", async () => {
   await using service = await startService();
   const trigger = await service.trigger({ ...TEXT_RESPONSE, conditions: [HMAC_CONDITION] });
