@@ -12,7 +12,7 @@ import { idTime, lowestId } from "../../ids.ts";
 import { parseWith } from "../../schema.ts";
 import { datumId, type Execution, getExecution, listExecutions } from "../../store/executions.ts";
 import type { Page } from "../../store/lists.ts";
-import { pageAnswer } from "./input.ts";
+import { pageAnswer, pageOf } from "./input.ts";
 import {
   END_ID,
   LogStreams,
@@ -52,7 +52,7 @@ export function executionRoutes(operator: Operator, options: FollowOptions): Hon
       const engine = engineOf(execution);
       return follow
         ? followAnswer(context, streams, { engine, execution, ...part })
-        : await logAnswer(context, { engine, execution, ...part });
+        : await logAnswer(context, baseUrl(), { engine, execution, ...part });
     })
     .get("/:id/outputs/:path{[^]+}", async (context) => {
       const execution = await found(context);
@@ -96,6 +96,7 @@ interface LogPart {
 
 async function logAnswer(
   context: Context,
+  baseUrl: string,
   { execution: { id }, engine, cursor, limit }: LogPart,
 ): Promise<Response> {
   const after = await offsetOf(engine, id, cursor);
@@ -106,7 +107,10 @@ async function logAnswer(
     default: "application/json",
   });
   if (type === "application/json") {
-    return context.json({ results: lines, cursor: String(next) });
+    const more = await engine.log(id, { after: next, limit: 1 });
+    const page = pageOf(context, baseUrl, lines, more.lines.length > 0 ? `${next}` : undefined);
+    // Also where there is no next page yet: what is printed later begins there.
+    return context.json({ ...page, cursor: `${next}` });
   }
   return context.text(lines.map(({ message }) => `${message}\n`).join(""), 200, {
     "x-content-type-options": "nosniff",

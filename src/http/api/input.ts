@@ -82,24 +82,34 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
-/**
- * The answer to a list: a page of results and the address of the next one.
- *
- * @param baseUrl how the service is reached; a proxy may have taken its path off what was asked for
- */
+/** The answer to a list: see {@linkcode pageOf}. */
 export function pageAnswer(
   context: Context,
   baseUrl: string,
   results: readonly unknown[],
   next: string | undefined,
 ): Response {
-  if (next === undefined) return context.json({ results, next: null });
+  return context.json(pageOf(context, baseUrl, results, next));
+}
+
+/**
+ * A page of a list: results and the address of the next page.
+ *
+ * @param baseUrl how the service is reached; a proxy may have taken its path off what was asked for
+ */
+export function pageOf(
+  context: Context,
+  baseUrl: string,
+  results: readonly unknown[],
+  next: string | undefined,
+): { results: readonly unknown[]; next: string | null } {
+  if (next === undefined) return { results, next: null };
   const url = new URL(baseUrl + context.req.path);
   for (const [name, value] of Object.entries(context.req.query())) {
     url.searchParams.set(name, value);
   }
   url.searchParams.set("cursor", next);
-  return context.json({ results, next: url.href });
+  return { results, next: url.href };
 }
 
 function invalid(detail: string): InvalidInputError {
