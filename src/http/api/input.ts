@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isUtf8 } from "node:buffer";
 import type { Context } from "@hono/hono";
 import { sizeOfBody } from "../../conditions/body_limits.ts";
 import { InvalidInputError, messageOf, TooLargeError, UnavailableError } from "../../errors.ts";
@@ -58,6 +59,8 @@ function bytesOf(read: ReadBody, limit_bytes: number): Uint8Array {
 }
 
 function parseJson(bytes: Uint8Array): unknown {
+  // A secret of other characters than it was sent with would match nothing, behind its mask.
+  if (!isUtf8(bytes)) throw invalid("Expected JSON in UTF-8");
   const text = new TextDecoder().decode(bytes);
   const size = sizeOfBody(text, false);
   if ("refused" in size) throw invalid(`Cannot read the body: ${size.refused}`);

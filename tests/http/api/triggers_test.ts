@@ -5,7 +5,7 @@ import {
   assertRejects,
   assertStringIncludes,
 } from "@std/assert";
-import { ADMIN_TOKEN, endOfRun, startService } from "../../data.ts";
+import { ADMIN_TOKEN, endOfRun, HMAC_CONDITION, startService } from "../../data.ts";
 import { play, type Scenario } from "../scenario.ts";
 
 const AUTHORIZED = { authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -374,4 +374,26 @@ Deno.test("a body that is nested too deep is refused as such", async () => {
     body: `{"name":"deep","project":"files","response":{"type":"json","json":${deep}}}`,
   });
   assertEquals([answer.status, (await answer.text()).includes("nested too deep")], [422, true]);
+});
+
+Deno.test("a body that is not UTF-8 is refused, so that no secret is stored as other characters", async () => {
+  await using service = await startService();
+  const condition = { ...HMAC_CONDITION, secrets: ["pä"] };
+  const trigger = JSON.stringify({
+    name: "latin",
+    project: "files",
+    conditions: [condition],
+    actions: [{ type: "fetch_repository" }],
+  });
+  const send = async (body: Uint8Array<ArrayBuffer>) => {
+    const answer = await fetch(`${service.url}/api/v0/triggers/`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+      body,
+    });
+    return [answer.status, (await answer.json()).errors];
+  };
+  const latin1 = Uint8Array.from(trigger, (character) => character.charCodeAt(0));
+  assertEquals(await send(latin1), [422, [{ pointer: "", detail: "Expected JSON in UTF-8" }]]);
+  assertEquals(await send(new TextEncoder().encode(trigger)), [201, undefined]);
 });
