@@ -31,7 +31,16 @@ interface Operation {
   also?: Partial<Record<201 | 204 | 304, string>>;
   /** The media types of its answer, unless that is JSON alone. */
   media?: readonly string[];
+  /** Headers of its answers that say something of what was asked for. */
+  headers?: readonly (keyof typeof HEADERS)[];
 }
+
+const HEADERS = {
+  Location: "The address of what was made",
+  Link: "Where the text that was printed later begins",
+  ETag: "Its SHA-256",
+  "Content-Disposition": "A name for it as a file",
+};
 
 /** The schemas of what is sent. */
 const BODIES = {
@@ -57,6 +66,7 @@ const OPERATIONS: readonly Operation[] = [
     summary: "Create a trigger",
     body: "Trigger",
     success: 201,
+    headers: ["Location"],
   },
   { method: "get", path: "/triggers/{id}/", summary: "Read a trigger", success: 200 },
   {
@@ -109,12 +119,14 @@ const OPERATIONS: readonly Operation[] = [
     summary: "Read a run's payload",
     success: 200,
     media: ["application/octet-stream"],
+    headers: ["Content-Disposition"],
   },
   {
     method: "post",
     path: "/runs/{id}/replay/",
     summary: "Launch a run's payload again",
     success: 201,
+    headers: ["Location"],
   },
   {
     method: "get",
@@ -129,6 +141,7 @@ const OPERATIONS: readonly Operation[] = [
     summary: "Create a project",
     body: "Project",
     success: 201,
+    headers: ["Location"],
   },
   { method: "get", path: "/projects/{name}/", summary: "Read a project", success: 200 },
   {
@@ -163,6 +176,7 @@ const OPERATIONS: readonly Operation[] = [
     success: 200,
     also: { 204: "The end was told before" },
     media: ["application/json", "text/plain", "text/event-stream"],
+    headers: ["Link"],
   },
   {
     method: "get",
@@ -172,6 +186,7 @@ const OPERATIONS: readonly Operation[] = [
     success: 200,
     also: { 304: "The client has it already" },
     media: ["application/octet-stream"],
+    headers: ["Content-Disposition", "ETag"],
   },
   { method: "post", path: "/executions/{id}/stop/", summary: "Stop an execution", success: 202 },
   {
@@ -209,6 +224,7 @@ const OPERATIONS: readonly Operation[] = [
     summary: "Make a token, which is shown this once",
     body: "Token",
     success: 201,
+    headers: ["Location"],
   },
   { method: "delete", path: "/tokens/{id}/", summary: "Revoke a token", success: 204 },
 ];
@@ -262,7 +278,13 @@ function describe(operation: Operation): Record<string, unknown> {
   const { summary, body, isBodyOptional = false, success, also = {} } = operation;
   const done = Object.entries({ [success]: "Done", ...also }).map(([status, description]) => {
     const content = contentOf(operation, Number(status));
-    return [status, { description, ...(content === undefined ? {} : { content }) }];
+    return [status, {
+      description,
+      ...(content === undefined ? {} : { content }),
+      ...(status === "204" || operation.headers === undefined
+        ? {}
+        : { headers: headersOf(operation.headers) }),
+    }];
   });
   return {
     summary,
@@ -300,6 +322,13 @@ function contentOf({ media }: Operation, status: number): Record<string, unknown
   if (status === 204 || status === 304) return undefined;
   const types = media ?? ["application/json"];
   return Object.fromEntries(types.map((type) => [type, {}]));
+}
+
+function headersOf(names: readonly (keyof typeof HEADERS)[]): Record<string, unknown> {
+  const text = { type: "string" };
+  return Object.fromEntries(
+    names.map((name) => [name, { description: HEADERS[name], schema: text }]),
+  );
 }
 
 /** A schema by a name of the description, from whose root its references begin. */

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { ADMIN_TOKEN, startService } from "../../data.ts";
+import { ADMIN_TOKEN, endOfExecution, endOfRun, startService } from "../../data.ts";
 
 Deno.test("the description names every route that the API has, and the schemas that check the input", async () => {
   await using service = await startService();
@@ -96,6 +96,37 @@ Deno.test("the description says what lists and what is sent are like, and each s
   assertEquals(statuses("/projects/{name}/", "put"), ["200", "201", "default"]);
   assertEquals(statuses("/executions/{id}/log/", "get"), ["200", "204", "default"]);
   assertEquals(statuses("/executions/{id}/outputs/{path}", "get"), ["200", "304", "default"]);
+});
+
+Deno.test("the description names the headers that answers have", async () => {
+  await using service = await startService();
+  const { body: { paths } } = await service.api("GET", "openapi.json");
+  const { url } = await service.trigger({ response: { type: "text", text: "{run_id}" } });
+  const launch = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
+  const runId = await (await fetch(url, launch)).text();
+  const { actions: [{ created }] } = await endOfRun(service, runId);
+  await endOfExecution(service, created.execution_id);
+  const execution = `/executions/${created.execution_id}`;
+  const common = ["cache-control", "content-length", "content-type", "date", "vary"];
+  const answers = [
+    ["POST", "/tokens/", "/tokens/", "application/json"],
+    ["POST", "/runs/{id}/replay/", `/runs/${runId}/replay/`, "application/json"],
+    ["GET", "/runs/{id}/payload/", `/runs/${runId}/payload/`, "*/*"],
+    ["GET", "/executions/{id}/log/", `${execution}/log/`, "text/plain"],
+    ["GET", "/executions/{id}/outputs/{path}", `${execution}/outputs/payload.json`, "*/*"],
+  ] as const;
+  for (const [method, path, concrete, accept] of answers) {
+    const answer = await fetch(`${service.url}/api/v0${concrete}`, {
+      method,
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, accept },
+      body: path === "/tokens/" ? '{"name":"t"}' : null,
+    });
+    await answer.body?.cancel();
+    const described = paths[path][method.toLowerCase()].responses[answer.status].headers;
+    const names = Object.keys(described).map((name) => name.toLowerCase());
+    const found = [...answer.headers.keys()].filter((name) => !common.includes(name));
+    assertEquals(found.filter((name) => name !== "x-content-type-options"), names.toSorted(), path);
+  }
 });
 
 Deno.test("the page of the API lists the operations and loads nothing from elsewhere", async () => {
