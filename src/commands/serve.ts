@@ -18,6 +18,11 @@ const PAYLOAD_BYTES_MAX = 256 * MIB;
 const CLEANUP_SCHEDULE = "17 * * * *";
 const SWEEP_SCHEDULE = "* * * * *";
 
+/**
+ * A signal this soon after one before it is the same: the Ctrl-C of a terminal, or the signal of who
+ * stops a whole process group, comes to the process and once more from `deno task`, which passes it on.
+ */
+const REPEAT_MS = 500;
 /** How long the process may take to end by itself once everything is closed. */
 const EXIT_MS = 500;
 /** How long after its deadline a stop may take: a remote database may not answer, and holds it up. */
@@ -144,17 +149,18 @@ async function warnOfUnusableSecrets({ triggers, closing }: Parts): Promise<void
 
 /**
  * Runs a service with its periodic work until SIGTERM or SIGINT, or until another process has its
- * database. A second signal ends it at once.
+ * database. A later second signal ends it at once.
  */
 export async function runUntilStopped(service: Service, tlsFiles?: TlsFiles): Promise<void> {
   const periodic = new AbortController();
   startPeriodicWork(service, periodic.signal);
   if (tlsFiles !== undefined) startRenewing(tlsFiles, service, periodic.signal);
   const { promise: stopped, resolve: stop } = Promise.withResolvers<string>();
-  let asked = false;
+  let asked_ms: number | undefined;
   const onSignal = (signal: Deno.Signal) => {
-    if (asked) Deno.exit(1);
-    asked = true;
+    const now_ms = systemClock.steady();
+    asked_ms ??= now_ms;
+    if (now_ms - asked_ms > REPEAT_MS) Deno.exit(1);
     stop(signal);
   };
   const onTerm = () => onSignal("SIGTERM");

@@ -14,6 +14,7 @@ import "../commands/run_test.ts";
 import "../commands/secret_key_test.ts";
 import "../commands/send_test.ts";
 import "../commands/server_sent_events_test.ts";
+import "../commands/signals_test.ts";
 import "../commands/table_test.ts";
 import "../commands/terminal_test.ts";
 import "../commands/tls_files_test.ts";
