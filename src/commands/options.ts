@@ -8,12 +8,21 @@ import process from "node:process";
 import { InvalidInputError, messageOf } from "../errors.ts";
 import { isId } from "../ids.ts";
 
-/** An option that can also be set by a variable, `HOOKLAUNCH_` and its name; empty counts as not set. */
+/**
+ * An option that can also be set by a variable, `HOOKLAUNCH_` and its name. An empty variable counts
+ * as not set; an empty value on the command line, as of `--data "$UNSET"`, is refused: as a path it
+ * would be the current folder.
+ */
 export function option(flags: string, description: string): Option {
   const made = new Option(flags, description);
   const variable = `HOOKLAUNCH_${made.name().replaceAll("-", "_").toUpperCase()}`;
   if (process.env[variable] === "") delete process.env[variable];
-  return made.env(variable);
+  return made.env(variable).argParser(notEmpty);
+}
+
+function notEmpty(text: string): string {
+  if (text !== "") return text;
+  throw new InvalidArgumentError("Expected a value, found nothing.");
 }
 
 /** Reads a whole number within bounds. */

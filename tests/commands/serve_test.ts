@@ -228,7 +228,12 @@ Deno.test("serve refuses what cannot work, says why, and ends with 1", async (t)
     ],
     ["a file as data", ["serve", "--data", config], {}, /--data: .*folder.*hooklaunch.yaml"/],
     ["data below a file", ["serve", "--data", `${config}/x`], {}, /--data: .*folder.*yaml\/x"/],
-    ["empty data", ["serve", "--data", ""], {}, /--data: .*folder.*found ""/],
+    ...[["serve"], ["restore", "nowhere"]].map((command): typeof cases[number] => [
+      `empty data of ${command[0]}`,
+      [...command, "--data", ""],
+      {},
+      /option '--data <folder>' argument '' is invalid. Expected a value, found nothing/,
+    ]),
     [
       "data where nobody may write",
       ["serve", "--data", "/proc/hooklaunch"],
