@@ -33,9 +33,13 @@ export class InvalidInputError extends HooklaunchError {
    * @param problems everything that is wrong, at least one
    */
   constructor(what: string, readonly problems: readonly Problem[]) {
-    const lines = problems.map(({ pointer, detail }) => `${pointer || "/"}: ${detail}`);
-    super(`Cannot accept ${what}: ${lines.join("; ")}`);
+    super(`Cannot accept ${what}: ${problems.map(problemText).join("; ")}`);
   }
+}
+
+/** A problem as an operator reads it. */
+export function problemText({ pointer, detail }: Problem): string {
+  return pointer === "" ? detail : `${pointer}: ${detail}`;
 }
 
 /** What an operator sent is longer than it may be. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { Command } from "commander";
-import { HooklaunchError, InvalidInputError } from "./errors.ts";
+import { HooklaunchError, InvalidInputError, problemText } from "./errors.ts";
 import { refuseAutomaticSpans } from "./telemetry/automatic_spans.ts";
 import config from "../deno.json" with { type: "json" };
 
@@ -96,6 +96,5 @@ async function run(args: readonly string[]): Promise<void> {
 function explain(error: HooklaunchError): string {
   if (!(error instanceof InvalidInputError) || error.problems.length < 2) return error.message;
   const [what] = error.message.split(": ", 1);
-  return [`${what}:`, ...error.problems.map(({ pointer, detail }) => `${pointer}: ${detail}`)]
-    .join("\n  ");
+  return [`${what}:`, ...error.problems.map(problemText)].join("\n  ");
 }

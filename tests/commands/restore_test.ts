@@ -58,7 +58,7 @@ Deno.test("restore as a command", async (t) => {
   await t.step("says that there is no such file", async () => {
     const { code, printed } = await run(["restore", `${path}/none`, "--data", `${path}/new`]);
     assertEquals(code, 1);
-    assertMatch(printed, /^hooklaunch: Cannot accept the backup/m);
+    assertMatch(printed, /^hooklaunch: Cannot accept the backup: Cannot read /m);
   });
 });
 

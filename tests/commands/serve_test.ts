@@ -261,7 +261,7 @@ Deno.test("serve refuses what cannot work, says why, and ends with 1", async (t)
       ]),
     ["short token", ["serve"], { HOOKLAUNCH_ADMIN_TOKEN: "short" }, /HOOKLAUNCH_ADMIN_TOKEN.*16/],
     ["bad key", [...args], { HOOKLAUNCH_SECRET_KEY: "abc" }, /32 bytes.*openssl rand/],
-    ["no file", ["serve", "--config", "nowhere.yaml"], {}, /Cannot read nowhere.yaml/],
+    ["no file", ["serve", "--config", "nowhere.yaml"], {}, /file: Cannot read nowhere.yaml/],
     ["unknown command", ["srve"], {}, /unknown command 'srve'.*serve/s],
     [
       "two services on one folder",
