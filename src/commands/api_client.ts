@@ -157,8 +157,12 @@ function failure(status: number, text: string): HooklaunchError {
   }
   if (details.errors) return new InvalidInputError("what was sent", details.errors);
   const said = details.detail ?? text.slice(0, 200);
-  const advice = said.startsWith("HTTPS is required")
+  return new ApiError(`The service answered ${status}: ${said}${adviceOn(status, said)}`, status);
+}
+
+function adviceOn(status: number, said: string): string {
+  if (status === 401) return ". The one in HOOKLAUNCH_ADMIN_TOKEN is none of this service's";
+  return said.startsWith("HTTPS is required")
     ? ". Where it has a public https address, --url or HOOKLAUNCH_URL can name that"
     : "";
-  return new ApiError(`The service answered ${status}: ${said}${advice}`, status);
 }

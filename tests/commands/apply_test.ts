@@ -138,7 +138,7 @@ Deno.test("apply says what is wrong: in the file, with the service, with the tok
       good,
       service.url,
       { HOOKLAUNCH_ADMIN_TOKEN: "wrong-token-but-long" },
-      /answered 401: Send an operator's token/,
+      /answered 401: Send an operator's token.* HOOKLAUNCH_ADMIN_TOKEN is none/,
     ],
     ["no token", good, service.url, { HOOKLAUNCH_ADMIN_TOKEN: "" }, /HOOKLAUNCH_ADMIN_TOKEN/],
   ];
