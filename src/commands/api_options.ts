@@ -19,7 +19,7 @@ export interface ApiOptions {
 export function apiOptions(command: Command): Command {
   return command.addOption(
     option("--url <url>", "the service").argParser(serviceUrl).default("http://127.0.0.1:8000"),
-  );
+  ).addHelpText("after", "\nThe operator's token comes from the variable HOOKLAUNCH_ADMIN_TOKEN.");
 }
 
 function serviceUrl(text: string): string {

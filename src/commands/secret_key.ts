@@ -26,6 +26,11 @@ export function defineSecretKey(command: Command): void {
     .description("Encrypt all stored secrets with a new key, while the service is stopped")
     .addOption(option("--data <folder>", "folder that holds everything").default("./data"))
     .addOption(option("--kv <url>", "the remote Deno KV that is the database, if one is"))
+    .addHelpText(
+      "after",
+      "\nWhere HOOKLAUNCH_SECRET_KEY is set, it holds the new key and the one before,\n" +
+        "separated by a comma; else the new key is made, and kept in secret.key.",
+    )
     .action(rotate);
 }
 

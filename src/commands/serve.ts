@@ -23,6 +23,13 @@ const SWEEP_SCHEDULE = "* * * * *";
  * stops a whole process group, comes to the process and once more from `deno task`, which passes it on.
  */
 const REPEAT_MS = 500;
+const VARIABLES = `
+Variables without a flag:
+  HOOKLAUNCH_ADMIN_TOKEN  the operators' token, at least 16 characters; made at
+                          the first start when not set
+  HOOKLAUNCH_SECRET_KEY   the key of stored secrets, 32 bytes in base64 or hex;
+                          secret.key in the data folder when not set`;
+
 /** How long the process may take to end by itself once everything is closed. */
 const EXIT_MS = 500;
 /** How long after its deadline a stop may take: a remote database may not answer, and holds it up. */
@@ -63,7 +70,10 @@ export function defineServe(command: Command): void {
     .addOption(option("--tls-cert <file>", "certificate chain, PEM"))
     .addOption(option("--tls-key <file>", "private key of the certificate, PEM"))
     .addOption(
-      option("--trusted-proxy <cidr>", "a proxy that is believed (repeatable)").argParser(list),
+      option(
+        "--trusted-proxy <cidr>",
+        "a proxy that is believed (repeatable; its variable takes several with commas)",
+      ).argParser(list),
     )
     .addOption(option("--public-url <url>", "how the service is reached from outside"))
     .addOption(
@@ -94,6 +104,7 @@ export function defineServe(command: Command): void {
       option("--log-level <level>", "the least that is logged")
         .choices(["debug", "info", "warning", "error"]).default("info"),
     )
+    .addHelpText("after", VARIABLES)
     .action(serve);
 }
 

@@ -367,14 +367,6 @@ Deno.test("secrets in variables that are not set are told at the start, by trigg
   }
 });
 
-Deno.test("help says what there is", async () => {
-  const { code, printed } = await run(["--help"]);
-  assertEquals(code, 0);
-  for (const command of ["serve", "demo", "apply"]) assertStringIncludes(printed, command);
-  const serve = await run(["serve", "--help"]);
-  assertStringIncludes(serve.printed, "HOOKLAUNCH_TRUSTED_PROXY");
-});
-
 Deno.test("a variable that is empty counts as not set", async () => {
   const { folder, args } = await configured();
   await using _folder = folder;
