@@ -8,6 +8,19 @@ import { HooklaunchError, InvalidInputError, messageOf, type Problem } from "../
 const TIMEOUT_MS = 30_000;
 const PAGE_MAX = 200;
 
+/** What to do about a certificate, by why it is refused. */
+const CERTIFICATE_ADVICE = [
+  [
+    "UnknownIssuer",
+    ". Its certificate is not trusted: DENO_CERT=ca.pem names a file with an authority to trust",
+  ],
+  [
+    "CaUsedAsEndEntity",
+    ". Its certificate is an authority's, as openssl req -x509 makes them: make one with -addext " +
+    "basicConstraints=critical,CA:FALSE",
+  ],
+] as const;
+
 /** The service answered that it cannot do what was asked, or did not answer. */
 export class ApiError extends HooklaunchError {
   override readonly code = "api_error";
@@ -28,9 +41,7 @@ export function unreachable(url: string, error: unknown): ApiError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   // The URL and the step at which it failed begin it.
   const why = messageOf(cause).replace(/^error sending request .*?: client error \(\w+\): /, "");
-  const advice = why.includes("UnknownIssuer")
-    ? ". Its certificate is not trusted: DENO_CERT=ca.pem names a file with an authority to trust"
-    : "";
+  const [, advice = ""] = CERTIFICATE_ADVICE.find(([reason]) => why.includes(reason)) ?? [];
   return new ApiError(`Cannot reach the service at ${new URL(url).origin}: ${why}${advice}`);
 }
 

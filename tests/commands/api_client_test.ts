@@ -1,6 +1,6 @@
 /** What the command line says when there is no answer, or one that more can be said of. */
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { ApiClient, ApiError } from "../../src/commands/api_client.ts";
+import { ApiClient, ApiError, unreachable } from "../../src/commands/api_client.ts";
 import { ADMIN_TOKEN, startService } from "../data.ts";
 import { run } from "./process.ts";
 
@@ -41,6 +41,13 @@ Deno.test("a service that cannot be reached: why", async (t) => {
       "UnknownIssuer. Its certificate is not trusted: DENO_CERT=ca.pem names",
     );
   });
+});
+
+Deno.test("a certificate that is an authority's own: told how to make another", () => {
+  const url = "https://localhost:8443/api/v0/triggers/";
+  const cause = new Error("invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))");
+  const { message } = unreachable(url, new TypeError("error sending request", { cause }));
+  assertMatch(message, /^Cannot reach the service at https:\/\/localhost:8443: .*CA:FALSE$/);
 });
 
 Deno.test("something else than the service answers: told as that", async (t) => {
