@@ -28,12 +28,17 @@ export interface Problem {
 export class InvalidInputError extends HooklaunchError {
   override readonly code = "invalid_input";
 
+  /** Everything that is wrong, at least one. */
+  readonly problems: readonly Problem[];
+
   /**
    * @param what what was being read, for the first words of the message
-   * @param problems everything that is wrong, at least one
+   * @param wrong everything that is wrong with it; or one sentence of the whole
    */
-  constructor(what: string, readonly problems: readonly Problem[]) {
+  constructor(what: string, wrong: readonly Problem[] | string) {
+    const problems = typeof wrong === "string" ? [{ pointer: "", detail: wrong }] : wrong;
     super(`Cannot accept ${what}: ${problems.map(problemText).join("; ")}`);
+    this.problems = problems;
   }
 }
 

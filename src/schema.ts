@@ -22,7 +22,7 @@ const TOO_MUCH = "Cannot be read: too much of it is wrong";
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
   const result = checked(schema, value);
   if (result === undefined) {
-    throw new InvalidInputError(what, [{ pointer: "", detail: TOO_MUCH }]);
+    throw new InvalidInputError(what, TOO_MUCH);
   }
   if (result.success) return result.data;
   const problems = result.error.issues.slice(0, PROBLEMS_MAX).flatMap(problemsOf);

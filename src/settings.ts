@@ -59,24 +59,27 @@ export interface Surroundings {
 export function checkSettings(settings: ServiceSettings): void {
   const { adminToken, host, dev, publicUrl, trustedProxies, kv, secretKey } = settings;
   if (adminToken !== undefined && !ADMIN_TOKEN.test(adminToken)) {
-    fail(
+    throw new InvalidInputError(
       "HOOKLAUNCH_ADMIN_TOKEN",
       "Expected 16 to 512 letters, digits or punctuation marks without blanks, " +
         `found ${adminToken.length} characters`,
     );
   }
   if (dev && !isLoopback(host) && host !== "localhost") {
-    fail("--dev", `Expected a loopback address such as 127.0.0.1 as --host, found "${host}"`);
+    throw new InvalidInputError(
+      "--dev",
+      `Expected a loopback address such as 127.0.0.1 as --host, found "${host}"`,
+    );
   }
   for (const range of trustedProxies) {
     if (isAddressRange(range)) continue;
-    fail(
+    throw new InvalidInputError(
       "--trusted-proxy",
       `Expected an IP address or a range such as 10.0.0.0/8, found "${range}"`,
     );
   }
   if (publicUrl !== undefined && !isBaseUrl(publicUrl)) {
-    fail(
+    throw new InvalidInputError(
       "--public-url",
       "Expected a URL such as https://hooks.example.com, without a query, a fragment or a " +
         `password, found "${publicUrl}"`,
@@ -93,21 +96,17 @@ export function checkSettings(settings: ServiceSettings): void {
 export function checkRemote(kv: string, secretKey: string | undefined): void {
   // Deno would take any other text for the name of a file.
   if (!isBaseUrl(kv)) {
-    fail(
+    throw new InvalidInputError(
       "--kv",
       "Expected the URL of a Deno KV such as https://kv.example.com, without a query, a fragment or a " +
         "password (its token is DENO_KV_ACCESS_TOKEN), found another text",
     );
   }
   if (secretKey === undefined) {
-    fail(
+    throw new InvalidInputError(
       "HOOKLAUNCH_SECRET_KEY",
       "Expected a key, as --kv is given: each machine that is to use the database needs the same one, " +
         "found none; make one with: openssl rand -base64 32",
     );
   }
-}
-
-function fail(what: string, detail: string): never {
-  throw new InvalidInputError(what, [{ pointer: "", detail }]);
 }

@@ -38,8 +38,8 @@ function serviceUrl(text: string): string {
 export function clientOf(url: string): ApiClient {
   const token = environment("HOOKLAUNCH_ADMIN_TOKEN");
   if (token !== undefined) return new ApiClient({ url, token });
-  throw new InvalidInputError("the operator's token", [{
-    pointer: "",
-    detail: "Expected it in the variable HOOKLAUNCH_ADMIN_TOKEN, found nothing",
-  }]);
+  throw new InvalidInputError(
+    "the operator's token",
+    "Expected it in the variable HOOKLAUNCH_ADMIN_TOKEN, found nothing",
+  );
 }

@@ -56,10 +56,10 @@ export function targetOf(root: string, path: string): string {
   if (isInside && !parts.some((part) => part === "" || part === "." || part === "..")) {
     return target;
   }
-  throw new InvalidInputError("the outputs", [{
-    pointer: "",
-    detail: `Expected a path inside of the folder, found ${JSON.stringify(path)}`,
-  }]);
+  throw new InvalidInputError(
+    "the outputs",
+    `Expected a path inside of the folder, found ${JSON.stringify(path)}`,
+  );
 }
 
 /** A link in the folder may lead out of it. */

@@ -72,9 +72,6 @@ export async function readText(path: string, what: string): Promise<string> {
   try {
     return await Deno.readTextFile(path);
   } catch (error) {
-    throw new InvalidInputError(what, [{
-      pointer: "",
-      detail: `Cannot read ${path}: ${messageOf(error)}`,
-    }]);
+    throw new InvalidInputError(what, `Cannot read ${path}: ${messageOf(error)}`);
   }
 }

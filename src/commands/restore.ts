@@ -66,9 +66,6 @@ async function open(file: string): Promise<ReadableStream<Uint8Array<ArrayBuffer
   try {
     return (await Deno.open(file, { read: true })).readable;
   } catch (error) {
-    throw new InvalidInputError("the backup", [{
-      pointer: "",
-      detail: `Cannot read ${file}: ${messageOf(error)}`,
-    }]);
+    throw new InvalidInputError("the backup", `Cannot read ${file}: ${messageOf(error)}`);
   }
 }

@@ -46,10 +46,10 @@ async function rotate({ data, kv }: { data: string; kv?: string }): Promise<void
   await using store = await openStore(data, remote);
   if (variable === undefined) await addSecretKey(data);
   else if ((await readSecretKeys(data, variable)).length < 2) {
-    throw new InvalidInputError("HOOKLAUNCH_SECRET_KEY", [{
-      pointer: "",
-      detail: "Expected the new key and the one before, separated by a comma, found one key",
-    }]);
+    throw new InvalidInputError(
+      "HOOKLAUNCH_SECRET_KEY",
+      "Expected the new key and the one before, separated by a comma, found one key",
+    );
   }
   const registry = new TriggerRegistry({
     store,
@@ -75,6 +75,6 @@ async function expectDatabase(data: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
     const detail = `Expected a data folder, found no ${DATABASE_FILE} in ${data}`;
-    throw new InvalidInputError("--data", [{ pointer: "", detail }]);
+    throw new InvalidInputError("--data", detail);
   }
 }

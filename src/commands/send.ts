@@ -100,7 +100,7 @@ async function read(file: string | undefined): Promise<Uint8Array> {
       ? await new Response(Deno.stdin.readable).bytes()
       : await Deno.readFile(file);
   } catch (error) {
-    throw new InvalidInputError(file, [{ pointer: "", detail: messageOf(error) }]);
+    throw new InvalidInputError(file, messageOf(error));
   }
 }
 
@@ -115,10 +115,10 @@ function headersOf(
   for (const line of header) {
     const colon = line.indexOf(":");
     if (colon < 1) {
-      throw new InvalidInputError("--header", [{
-        pointer: "",
-        detail: `Expected a name, a colon and a value, found "${line}"`,
-      }]);
+      throw new InvalidInputError(
+        "--header",
+        `Expected a name, a colon and a value, found "${line}"`,
+      );
     }
     headers[line.slice(0, colon).trim().toLowerCase()] = line.slice(colon + 1).trim();
   }

@@ -244,19 +244,16 @@ function isDev({ dev }: ServeOptions): boolean {
   const variable = environment("HOOKLAUNCH_DEV");
   if (dev !== undefined || variable === undefined || variable === "false") return dev ?? false;
   if (variable === "true") return true;
-  throw new InvalidInputError("HOOKLAUNCH_DEV", [{
-    pointer: "",
-    detail: `Expected true or false, found "${variable}"`,
-  }]);
+  throw new InvalidInputError("HOOKLAUNCH_DEV", `Expected true or false, found "${variable}"`);
 }
 
 function tlsFilesOf({ tlsCert, tlsKey }: ServeOptions): TlsFiles | undefined {
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined) {
-    throw new InvalidInputError("the TLS settings", [{
-      pointer: "",
-      detail: "Expected both --tls-cert and --tls-key, found only one of them",
-    }]);
+    throw new InvalidInputError(
+      "the TLS settings",
+      "Expected both --tls-cert and --tls-key, found only one of them",
+    );
   }
   return new TlsFiles({ cert: tlsCert, key: tlsKey });
 }

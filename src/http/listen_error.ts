@@ -12,7 +12,7 @@ export type ListenSettings = Pick<ServiceSettings, "host" | "port" | "tls">;
 /** Makes of what was thrown when the service began to listen an error that names the setting. */
 export function listenError(error: unknown, settings: ListenSettings): InvalidInputError {
   const [setting, detail] = explain(error, settings);
-  return new InvalidInputError(setting, [{ pointer: "", detail }]);
+  return new InvalidInputError(setting, detail);
 }
 
 /**

@@ -103,13 +103,13 @@ async function openFile(folder: string): Promise<Deno.Kv> {
 async function openRemote(url: string): Promise<Deno.Kv> {
   if (!Deno.env.get(TOKEN_VARIABLE)) {
     const detail = "Expected the access token of the Deno KV that --kv names, found none";
-    throw new InvalidInputError(TOKEN_VARIABLE, [{ pointer: "", detail }]);
+    throw new InvalidInputError(TOKEN_VARIABLE, detail);
   }
   return await Deno.openKv(url).catch((error) => {
-    throw new InvalidInputError("--kv", [{
-      pointer: "",
-      detail: `Expected the URL of a Deno KV that answers, found ${url}: ${messageOf(error)}`,
-    }]);
+    throw new InvalidInputError(
+      "--kv",
+      `Expected the URL of a Deno KV that answers, found ${url}: ${messageOf(error)}`,
+    );
   });
 }
 
@@ -191,11 +191,11 @@ function unusable(folder: string): (error: unknown) => never {
     const why = error instanceof Deno.errors.NotCapable
       ? "Deno does not allow to write there"
       : messageOf(error);
-    throw new InvalidInputError("--data", [{
-      pointer: "",
-      detail: `Expected a folder that is there or can be made, and written to, ` +
+    throw new InvalidInputError(
+      "--data",
+      `Expected a folder that is there or can be made, and written to, ` +
         `found "${folder}": ${why}`,
-    }]);
+    );
   };
 }
 

@@ -19,10 +19,9 @@ const REGISTERED = Symbol.for("opentelemetry.js.api.1");
  */
 export function refuseAutomaticSpans(): void {
   if (!("trace" in Object(Reflect.get(globalThis, REGISTERED)))) return;
-  throw new InvalidInputError("OTEL_DENO_TRACING", [{
-    pointer: "",
-    detail:
-      "Expected false while OTEL_DENO is true: the spans that Deno makes by itself hold whole " +
+  throw new InvalidInputError(
+    "OTEL_DENO_TRACING",
+    "Expected false while OTEL_DENO is true: the spans that Deno makes by itself hold whole " +
       "URLs, and with them the secrets of senders. With false, the spans of Hooklaunch's own are sent",
-  }]);
+  );
 }

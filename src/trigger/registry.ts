@@ -291,10 +291,10 @@ export class TriggerRegistry {
     const record = { id, name, created_at, updated_at, settings };
     const bytes = recordBytes(record);
     if (bytes > RECORD_BYTES_MAX) {
-      throw new InvalidInputError("the trigger", [{
-        pointer: "",
-        detail: `Expected at most ${RECORD_BYTES_MAX} bytes in all, found ${bytes}`,
-      }]);
+      throw new InvalidInputError(
+        "the trigger",
+        `Expected at most ${RECORD_BYTES_MAX} bytes in all, found ${bytes}`,
+      );
     }
     await putStoredTrigger(store, record);
     return maskSecrets(trigger);

@@ -111,10 +111,10 @@ function parseKeys(texts: readonly string[], where: string): Key[] {
     } catch {
       // Neither hex nor base64: said below.
     }
-    throw new InvalidInputError(where, [{
-      pointer: "",
-      detail: `Expected ${KEY_BYTES} bytes in base64 or hex, found another value; ` +
+    throw new InvalidInputError(
+      where,
+      `Expected ${KEY_BYTES} bytes in base64 or hex, found another value; ` +
         "make one with: openssl rand -base64 32",
-    }]);
+    );
   });
 }

@@ -116,7 +116,7 @@ export function pageOf(
 }
 
 function invalid(detail: string): InvalidInputError {
-  return new InvalidInputError("the request", [{ pointer: "", detail }]);
+  return new InvalidInputError("the request", detail);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
