@@ -5,7 +5,7 @@
  */
 import { type Command, Option } from "commander";
 import type { LogLine } from "../engines/engine.ts";
-import type { Execution } from "../store/executions.ts";
+import { type Execution, EXECUTION_STATUSES } from "../store/executions.ts";
 import type { ApiClient } from "./api_client.ts";
 import { downloadOutputs } from "./download.ts";
 import { exitCodeOf, exitCodesHelp } from "./exit_code.ts";
@@ -21,8 +21,6 @@ const LOG_LIMIT = 10_000;
 /** What Hooklaunch itself says, where it stands between the lines of a step. */
 const EVENT_PREFIX = "hooklaunch: ";
 
-const STATUSES = ["created", "queued", "started", "stopping", "stopped", "error", "complete"];
-
 interface ListOptions extends ApiOptions {
   project?: string;
   status?: string;
@@ -34,7 +32,9 @@ interface ListOptions extends ApiOptions {
 export function defineExecution(command: Command): void {
   apiOptions(command.command("list").description("List the executions, newest first"))
     .option("--project <name>", "only those of a project")
-    .addOption(new Option("--status <status>", "only those of a status").choices(STATUSES))
+    .addOption(
+      new Option("--status <status>", "only those of a status").choices(EXECUTION_STATUSES),
+    )
     .option("--pipeline <id>", "only those of a pipeline", fullId)
     .option("--limit <number>", "how many at most", wholeNumber(1, LIST_LIMIT_MAX), LIST_LIMIT)
     .option("--json", "print JSON")

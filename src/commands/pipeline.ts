@@ -5,8 +5,12 @@
  */
 import { type Command, Option } from "commander";
 import { pause } from "../pause.ts";
-import type { NodeState, Pipeline } from "../store/pipelines.ts";
-import { hasPipelineEnded } from "../store/pipelines.ts";
+import {
+  hasPipelineEnded,
+  type NodeState,
+  type Pipeline,
+  PIPELINE_STATUSES,
+} from "../store/pipelines.ts";
 import { type ApiClient, isPassing } from "./api_client.ts";
 import { exitCodeOf, exitCodesHelp } from "./exit_code.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
@@ -19,8 +23,6 @@ const POLL_MS = 1_000;
 /** How long a service that is waited for may not answer, such as while it starts again. */
 const PATIENCE_MS = 60_000;
 
-const STATUSES = ["created", "started", "stopping", "stopped", "error", "complete"];
-
 interface ListOptions extends ApiOptions {
   project?: string;
   status?: string;
@@ -31,7 +33,7 @@ interface ListOptions extends ApiOptions {
 export function definePipeline(command: Command): void {
   apiOptions(command.command("list").description("List the pipelines, newest first"))
     .option("--project <name>", "only those of a project")
-    .addOption(new Option("--status <status>", "only those of a status").choices(STATUSES))
+    .addOption(new Option("--status <status>", "only those of a status").choices(PIPELINE_STATUSES))
     .option("--limit <number>", "how many at most", wholeNumber(1, LIST_LIMIT_MAX), LIST_LIMIT)
     .option("--json", "print JSON")
     .action(list);

@@ -12,25 +12,23 @@ import { scan } from "./reading.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
-/** How far an execution is. The last three are ends. */
-export type ExecutionStatus =
-  | "created"
-  | "queued"
-  | "started"
-  | "stopping"
-  | "stopped"
-  | "error"
-  | "complete";
+/** How far an execution can be. The last three are ends. */
+export const EXECUTION_STATUSES = [
+  "created",
+  "queued",
+  "started",
+  "stopping",
+  "stopped",
+  "error",
+  "complete",
+] as const;
+
+/** How far an execution is. */
+export type ExecutionStatus = typeof EXECUTION_STATUSES[number];
 
 /** Whether an execution with this status has ended. */
 export function hasEnded(status: ExecutionStatus): boolean {
   return status === "stopped" || status === "error" || status === "complete";
-}
-
-const STATUSES = ["created", "queued", "started", "stopping", "stopped", "error", "complete"];
-
-function isStatus(value: unknown): value is ExecutionStatus {
-  return typeof value === "string" && STATUSES.includes(value);
 }
 
 /** A file that an execution finds in one of its inputs, and where it comes from. */
@@ -160,7 +158,8 @@ export async function* openExecutions(
   for await (const { key, value } of scan(store.kv, ["execution_open"], { batchSize: 500 })) {
     const id = String(key[1]);
     // What is damaged is looked up in the execution's own record.
-    const status = isStatus(value) ? value : (await getExecution(store, id))?.status;
+    const status = EXECUTION_STATUSES.find((known) => known === value) ??
+      (await getExecution(store, id))?.status;
     if (status !== undefined && !hasEnded(status)) yield { id, status };
   }
 }

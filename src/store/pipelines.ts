@@ -12,14 +12,18 @@ import { listNewest, listOldestEnded, type OldestEnded, type Page, recordOf } fr
 import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
-/** How far a pipeline is. The last three are ends. */
-export type PipelineStatus =
-  | "created"
-  | "started"
-  | "stopping"
-  | "stopped"
-  | "error"
-  | "complete";
+/** How far a pipeline can be. The last three are ends. */
+export const PIPELINE_STATUSES = [
+  "created",
+  "started",
+  "stopping",
+  "stopped",
+  "error",
+  "complete",
+] as const;
+
+/** How far a pipeline is. */
+export type PipelineStatus = typeof PIPELINE_STATUSES[number];
 
 /**
  * How far a node is. `created` waits for other nodes, `awaiting_approval` for an operator;

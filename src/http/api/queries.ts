@@ -9,38 +9,19 @@ import { z } from "zod";
 import { isId } from "../../ids.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
 import { parseWith } from "../../schema.ts";
-import type { ExecutionStatus } from "../../store/executions.ts";
-import type { PipelineStatus } from "../../store/pipelines.ts";
+import { EXECUTION_STATUSES } from "../../store/executions.ts";
+import { PIPELINE_STATUSES } from "../../store/pipelines.ts";
 
 const LIMIT_MAX = 200;
 const LOG_LINES_MAX = 10_000;
 /** A cursor becomes part of a key, and the database refuses long ones. */
 const CURSOR_LENGTH_MAX = 256;
 
-const EXECUTION_STATUSES = [
-  "created",
-  "queued",
-  "started",
-  "stopping",
-  "stopped",
-  "error",
-  "complete",
-] as const satisfies readonly ExecutionStatus[];
-
-const PIPELINE_STATUSES = [
-  "created",
-  "started",
-  "stopping",
-  "stopped",
-  "error",
-  "complete",
-] as const satisfies readonly PipelineStatus[];
-
 const idSchema = z.string().refine(isId, { error: "Expected a full id, a UUID in lower case" });
 
 /** Lists of what has an id: the cursor is the id of the last one that was looked at. */
 const page = {
-  limit: wholeNumber(1, LIMIT_MAX).default(50),
+  limit: wholeNumberTo(LIMIT_MAX).default(50),
   cursor: idSchema.optional(),
 };
 
@@ -75,7 +56,7 @@ export const logCursorSchema = z.string().regex(LOG_CURSOR, {
 
 /** What `GET /executions/<id>/log/` takes. */
 export const logQuery = z.strictObject({
-  limit: wholeNumber(1, LOG_LINES_MAX).default(1_000),
+  limit: wholeNumberTo(LOG_LINES_MAX).default(1_000),
   cursor: logCursorSchema.default("0"),
   follow: z.enum(["", "true", "false"]).default("false").transform((text) => text !== "false"),
 });
@@ -89,12 +70,12 @@ export function readQuery<T>(context: Context, schema: z.ZodType<T>): T {
   return parseWith(schema, context.req.query(), "the query");
 }
 
-/** A whole number within bounds, as text. */
-function wholeNumber(min: number, max: number) {
+/** A whole number from 1 on, as text. */
+function wholeNumberTo(max: number) {
   return z.string()
-    .refine((text) => /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max, {
-      error: `Expected a whole number from ${min} to ${max}`,
+    .refine((text) => /^\d{1,9}$/.test(text) && Number(text) >= 1 && Number(text) <= max, {
+      error: `Expected a whole number from 1 to ${max}`,
     })
-    .meta({ type: "integer", minimum: min, maximum: max })
+    .meta({ type: "integer", minimum: 1, maximum: max })
     .transform(Number);
 }
