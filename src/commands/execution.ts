@@ -11,12 +11,10 @@ import { downloadOutputs } from "./download.ts";
 import { exitCodeOf, exitCodesHelp } from "./exit_code.ts";
 import { followLog } from "./follow.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
-import { fullId, wholeNumber } from "./options.ts";
+import { fullId, listLimit } from "./options.ts";
 import { harmlessJson, printFields, printJson, printList } from "./table.ts";
 import { writeLines } from "./terminal.ts";
 
-const LIST_LIMIT = 50;
-const LIST_LIMIT_MAX = 10_000;
 const LOG_LIMIT = 10_000;
 /** What Hooklaunch itself says, where it stands between the lines of a step. */
 const EVENT_PREFIX = "hooklaunch: ";
@@ -36,7 +34,7 @@ export function defineExecution(command: Command): void {
       new Option("--status <status>", "only those of a status").choices(EXECUTION_STATUSES),
     )
     .option("--pipeline <id>", "only those of a pipeline", fullId)
-    .option("--limit <number>", "how many at most", wholeNumber(1, LIST_LIMIT_MAX), LIST_LIMIT)
+    .addOption(listLimit())
     .option("--json", "print JSON")
     .action(list);
   apiOptions(command.command("show").description("Show an execution"))

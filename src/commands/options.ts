@@ -8,6 +8,9 @@ import process from "node:process";
 import { InvalidInputError, messageOf } from "../errors.ts";
 import { isId } from "../ids.ts";
 
+const LIST_LIMIT = 50;
+const LIST_LIMIT_MAX = 10_000;
+
 /**
  * An option that can also be set by a variable, `HOOKLAUNCH_` and its name. An empty variable counts
  * as not set; an empty value on the command line, as of `--data "$UNSET"`, is refused: as a path it
@@ -32,6 +35,12 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
     if (value >= min && value <= max) return value;
     throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`);
   };
+}
+
+/** How many elements of a list that may be long are printed. */
+export function listLimit(): Option {
+  return new Option("--limit <number>", "how many at most")
+    .argParser(wholeNumber(1, LIST_LIMIT_MAX)).default(LIST_LIMIT);
 }
 
 /** Reads an id. It is not enough to give its beginning: many ids of one second begin alike. */

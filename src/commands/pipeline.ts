@@ -14,11 +14,9 @@ import {
 import { type ApiClient, isPassing } from "./api_client.ts";
 import { exitCodeOf, exitCodesHelp } from "./exit_code.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
-import { fullId, wholeNumber } from "./options.ts";
+import { fullId, listLimit } from "./options.ts";
 import { harmless, printFields, printJson, printList } from "./table.ts";
 
-const LIST_LIMIT = 50;
-const LIST_LIMIT_MAX = 10_000;
 const POLL_MS = 1_000;
 /** How long a service that is waited for may not answer, such as while it starts again. */
 const PATIENCE_MS = 60_000;
@@ -34,7 +32,7 @@ export function definePipeline(command: Command): void {
   apiOptions(command.command("list").description("List the pipelines, newest first"))
     .option("--project <name>", "only those of a project")
     .addOption(new Option("--status <status>", "only those of a status").choices(PIPELINE_STATUSES))
-    .option("--limit <number>", "how many at most", wholeNumber(1, LIST_LIMIT_MAX), LIST_LIMIT)
+    .addOption(listLimit())
     .option("--json", "print JSON")
     .action(list);
   apiOptions(command.command("show").description("Show a pipeline and how far its nodes are"))

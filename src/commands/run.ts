@@ -9,19 +9,16 @@ import type { ActionOutcome, Run } from "../store/runs.ts";
 import { writeAll } from "../write_all.ts";
 import { ApiError } from "./api_client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
-import { fullId, wholeNumber } from "./options.ts";
+import { fullId, listLimit } from "./options.ts";
 import { printFields, printJson, printList } from "./table.ts";
 import { writeLines } from "./terminal.ts";
 import { findTrigger } from "./trigger.ts";
-
-const LIST_LIMIT = 50;
-const LIST_LIMIT_MAX = 10_000;
 
 /** Defines the command. */
 export function defineRun(command: Command): void {
   apiOptions(command.command("list").description("List the runs of a trigger, newest first"))
     .argument("<trigger>", "name or id")
-    .option("--limit <number>", "how many at most", wholeNumber(1, LIST_LIMIT_MAX), LIST_LIMIT)
+    .addOption(listLimit())
     .option("--json", "print JSON")
     .action(list);
   apiOptions(command.command("show").description("Show a run and what came of its actions"))
