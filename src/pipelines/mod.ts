@@ -3,5 +3,5 @@
  *
  * @module
  */
-export { Pipelines, type PipelinesParts } from "./pipelines.ts";
+export { Pipelines } from "./pipelines.ts";
 export { planPipeline, type PlanRequest, setPayload } from "./plan.ts";

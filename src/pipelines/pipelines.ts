@@ -22,7 +22,6 @@ import {
 import { getProject } from "../store/projects.ts";
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
-import type { PipelineControl } from "./control.ts";
 import { endPipeline } from "./ending.ts";
 
 const RETRY_MS = 1_000;
@@ -39,7 +38,7 @@ export interface PipelinesParts {
 }
 
 /** All pipelines of a service. */
-export class Pipelines implements PipelineControl {
+export class Pipelines {
   readonly #parts: PipelinesParts;
   /** The last piece of work of each pipeline that has some: they come one after another. */
   readonly #work = new Map<string, Promise<unknown>>();
@@ -72,6 +71,12 @@ export class Pipelines implements PipelineControl {
     if (pipeline_id !== undefined && hasEnded(status)) this.#touch(pipeline_id);
   }
 
+  /**
+   * Stops a pipeline: its running nodes are stopped, the others are not started. Resolves when that is
+   * on disk; the pipeline is `stopping` until its executions have ended.
+   *
+   * @returns false when it had ended already, or is not known
+   */
   stop(pipelineId: string): Promise<boolean> {
     return this.#change(pipelineId, (pipeline) => {
       endPipeline(pipeline, "stopped", "Stopped by request");
@@ -79,6 +84,12 @@ export class Pipelines implements PipelineControl {
     }, false);
   }
 
+  /**
+   * Lets nodes go on that wait for approval. Resolves when that is on disk.
+   *
+   * @param node the only node that is approved; all that wait when absent
+   * @returns the names of the nodes that were approved; empty when none waits
+   */
   approve(pipelineId: string, node?: string): Promise<string[]> {
     return this.#change(pipelineId, (pipeline) => {
       const approved = pipeline.nodes.filter(({ name, status }) =>

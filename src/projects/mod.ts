@@ -3,27 +3,12 @@
  *
  * @module
  */
-export { findPipeline, findStep, type ProjectConfig, readConfigFile } from "./config_file.ts";
-export { evaluate, type Expression, ExpressionError, parseExpression } from "./expression.ts";
-export { fileOfUrl, type Launch, type LaunchOptions, launchStep } from "./launch.ts";
+export { findPipeline, findStep, readConfigFile } from "./config_file.ts";
+export { evaluate, parseExpression } from "./expression.ts";
+export { fileOfUrl, type Launch, launchStep } from "./launch.ts";
 export { overrideStep } from "./override.ts";
-export type {
-  EdgeEnd,
-  EdgeType,
-  NodeAction,
-  NodeEffect,
-  OnError,
-  Pipeline,
-  PipelineEdge,
-  PipelineNode,
-  PipelineParameter,
-} from "./pipeline.ts";
+export type { NodeAction, PipelineNode } from "./pipeline.ts";
 export { nodesInCircles } from "./pipeline_circle.ts";
 export { quoted } from "./quoted.ts";
 export { type Step, stepOf } from "./step.ts";
-export {
-  type FetchResult,
-  Projects,
-  type ProjectsOptions,
-  type ResolvedCommit,
-} from "./projects.ts";
+export { Projects, type ProjectsOptions, type ResolvedCommit } from "./projects.ts";

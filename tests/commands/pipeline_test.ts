@@ -1,6 +1,6 @@
 /** `hooklaunch pipeline` as a process of its own, on records that a test writes. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import type { PipelineControl } from "../../src/pipelines/control.ts";
+import type { Pipelines } from "../../src/pipelines/mod.ts";
 import { type Pipeline, savePipeline } from "../../src/store/pipelines.ts";
 import type { Store } from "../../src/store/store.ts";
 import { serveRoutes, storePipeline } from "../http/api/fixture.ts";
@@ -9,7 +9,7 @@ import { hooklaunch, run } from "./process.ts";
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: "any" };
 
 /** Ends a pipeline as soon as an operator does something with it. */
-class EndingControl implements PipelineControl {
+class EndingControl implements Pick<Pipelines, "stop" | "approve"> {
   store: Store | undefined;
   pipeline: Pipeline | undefined;
 

@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../../clock.ts";
 import type { Engines } from "../../engines/mod.ts";
-import type { PipelineControl } from "../../pipelines/control.ts";
+import type { Pipelines } from "../../pipelines/mod.ts";
 import type { Projects } from "../../projects/mod.ts";
 import type { Acceptor } from "../../runs/accept.ts";
 import type { Worker } from "../../runs/worker.ts";
@@ -23,7 +23,7 @@ export interface Operator {
   worker: Pick<Worker, "pendingOf">;
   projects: Projects;
   engines: Engines;
-  pipelines: PipelineControl;
+  pipelines: Pick<Pipelines, "stop" | "approve">;
   clock: Clock;
   bodies: BodyReader;
   /** Reads an environment variable, for secrets written as `{env:NAME}`. */

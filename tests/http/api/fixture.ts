@@ -14,7 +14,6 @@ import type { Operator } from "../../../src/http/api/operator.ts";
 import { pipelineRoutes } from "../../../src/http/api/pipelines.ts";
 import { problemOfError } from "../../../src/http/problem.ts";
 import { newId } from "../../../src/ids.ts";
-import type { PipelineControl } from "../../../src/pipelines/control.ts";
 import { type Execution, saveExecution } from "../../../src/store/executions.ts";
 import {
   createPipelineWrites,
@@ -75,7 +74,7 @@ export interface ServedRoutes extends AsyncDisposable {
 export async function serveRoutes(
   { follow = {}, control }: {
     follow?: Partial<FollowOptions>;
-    control?: PipelineControl;
+    control?: Operator["pipelines"];
   } = {},
 ): Promise<ServedRoutes> {
   const store = await storeInMemory();

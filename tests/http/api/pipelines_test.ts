@@ -1,13 +1,13 @@
 /** The lists of pipelines, and what operators do with one. */
 import { assertEquals } from "@std/assert";
-import type { PipelineControl } from "../../../src/pipelines/control.ts";
+import type { Pipelines } from "../../../src/pipelines/mod.ts";
 import { play, type Scenario } from "../scenario.ts";
 import { serveRoutes, storePipeline } from "./fixture.ts";
 
 const NONE = "01900000-0000-7000-8000-000000000000";
 
 /** Remembers what it was asked to do. */
-class SeenControl implements PipelineControl {
+class SeenControl implements Pick<Pipelines, "stop" | "approve"> {
   readonly asked: string[] = [];
   waiting = ["deploy"];
 
