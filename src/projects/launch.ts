@@ -6,7 +6,7 @@
  */
 import { basename } from "node:path";
 import { ActionError } from "../errors.ts";
-import type { InputFile, Resources } from "../store/executions.ts";
+import type { Execution, InputFile } from "../store/executions.ts";
 import { buildScript } from "./command.ts";
 import type { Input } from "./input.ts";
 import { checkValue, type Parameter, type ParameterValue } from "./parameter.ts";
@@ -27,23 +27,20 @@ export interface LaunchOptions {
   appended?: ReadonlySet<string>;
 }
 
-/** What an execution is made of. The fields are those of its record. */
-export interface Launch {
-  image: string;
-  /** One script. */
-  command: string;
-  inputs: Record<string, InputFile[]>;
-  /** The values in effect. */
-  parameters: Record<string, ParameterValue>;
-  environment_variables: Record<string, string>;
-  resources?: Resources;
-  rerun?: true;
-  /** Seconds. */
-  time_limit?: number;
-  /** Seconds. */
-  no_output_timeout?: number;
-  stop_condition?: string;
-}
+/** What an execution is made of: the part of its record that the launch decides. */
+export type Launch = Pick<
+  Execution,
+  | "image"
+  | "command"
+  | "inputs"
+  | "parameters"
+  | "environment_variables"
+  | "resources"
+  | "rerun"
+  | "time_limit"
+  | "no_output_timeout"
+  | "stop_condition"
+>;
 
 /**
  * Resolves a launch of a step.
