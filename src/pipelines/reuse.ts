@@ -17,7 +17,7 @@ type Deciding = Pick<
 >;
 
 /** A hash of everything that decides what an execution does. */
-export function fingerprint(execution: Deciding): string {
+function fingerprint(execution: Deciding): string {
   const { commit, step, image, command, inputs, parameters, environment_variables } = execution;
   const files = Object.entries(inputs).map(([name, all]) => [name, all.map(identityOf)]);
   const variables = Object.entries(environment_variables).sort();

@@ -84,7 +84,7 @@ const NO_CONFIGURATION = { GIT_CONFIG_NOSYSTEM: "1", GIT_CONFIG_GLOBAL: "/dev/nu
  * @returns what it wrote to stdout
  * @throws {GitError} when it exits with another code than 0, writes too much or is ended by the signal
  */
-export async function git(args: readonly string[], options: GitOptions = {}): Promise<Uint8Array> {
+export async function git(args: readonly string[], options: GitOptions): Promise<Uint8Array> {
   const { env = {}, cwd, stdin, stdoutBytesMax = 1024 * 1024, failsOn, signal } = options;
   const { ownSession = false, usesConfiguration = false } = options;
   if (signal?.aborted) throw new GitError("git was not started: it was given up", true);

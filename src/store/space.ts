@@ -10,7 +10,7 @@ import { statfs } from "node:fs/promises";
 import { messageOf } from "../errors.ts";
 
 /** With less room than this, launches are turned away. */
-export const RESERVE_BYTES = 32 * 1024 * 1024;
+const RESERVE_BYTES = 32 * 1024 * 1024;
 const LOOK_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "store"]);
@@ -36,7 +36,7 @@ export class Space {
 
   constructor(
     folder: string,
-    { file, reserve_bytes = RESERVE_BYTES, look = freeBytes }: SpaceOptions = {},
+    { file, reserve_bytes = RESERVE_BYTES, look = freeBytes }: SpaceOptions,
   ) {
     this.#folder = folder;
     this.#file = file;

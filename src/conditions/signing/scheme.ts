@@ -71,7 +71,7 @@ export interface Scheme {
 }
 
 /** The fields of a scheme that have a value when nobody names one. */
-export const SCHEME_DEFAULTS = {
+const SCHEME_DEFAULTS = {
   encoding: "hex",
   signature_format: "der",
   prefix: "",

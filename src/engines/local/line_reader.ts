@@ -34,7 +34,7 @@ export class LineReader {
    * @param open opens the file; answers undefined while there is none
    * @param offset where a line begins
    */
-  constructor(open: () => Promise<Deno.FsFile | undefined>, offset = 0) {
+  constructor(open: () => Promise<Deno.FsFile | undefined>, offset: number) {
     this.#open = open;
     this.#end = offset;
   }

@@ -68,11 +68,6 @@ export class LogStreams {
     };
   }
 
-  /** How many there are. */
-  get count(): number {
-    return this.#count;
-  }
-
   /**
    * Follows a log until its execution has ended and all of it was sent.
    *
