@@ -104,7 +104,7 @@ async function setUp(folder: string, port: number, example: Example): Promise<St
   const service = await Service.start(settings, surroundings, async (parts) => {
     await Array.fromAsync(applyText(example.config, join(folder, "hooklaunch.yaml"), parts));
   });
-  const { triggers: [trigger] } = await service.parts.triggers.list({ limit: 1 });
+  const { records: [trigger] } = await service.parts.triggers.list({ limit: 1 });
   if (trigger === undefined) throw new DemoError("The demo's trigger is not there");
   return { service, trigger, secret };
 }

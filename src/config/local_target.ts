@@ -10,8 +10,6 @@ import { triggerWarnings } from "../trigger/review.ts";
 import type { Trigger } from "../trigger/trigger.ts";
 import type { ApplyTarget, ShownTrigger } from "./apply.ts";
 
-const PAGE_SIZE = 500;
-
 /** The parts of a service that a file is applied to. */
 export interface LocalService {
   store: Store;
@@ -29,16 +27,7 @@ export function localTarget({ store, triggers, env }: LocalService): ApplyTarget
   return {
     projects: () => listProjects(store),
     putProject: (project) => putProject(store, project),
-    async triggers() {
-      const all: Trigger[] = [];
-      let after: string | undefined;
-      do {
-        const page = await triggers.list({ after, limit: PAGE_SIZE });
-        all.push(...page.triggers);
-        after = page.next;
-      } while (after !== undefined);
-      return all;
-    },
+    triggers: () => Array.fromAsync(triggers.all()),
     createTrigger: async (settings) => show(await triggers.create(settings)),
     updateTrigger: async (id, settings) => show(await triggers.update(id, () => settings)),
   };

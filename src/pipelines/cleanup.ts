@@ -7,7 +7,7 @@ import { findDatum, getExecutions, type InputFile, openExecutions } from "../sto
 import { thenRest } from "../store/in_parts.ts";
 import { getPipeline, getPlan, openPipelines } from "../store/pipelines.ts";
 import type { Store } from "../store/store.ts";
-import { listStoredTriggers } from "../store/triggers.ts";
+import { allStoredTriggers } from "../store/triggers.ts";
 
 /** How many records are read at a time, with a rest after each. */
 const PAGE_SIZE = 32;
@@ -102,18 +102,13 @@ function datumsIn(value: object): string[] {
 /** The pipelines that actions of triggers name as their source. */
 async function copiedPipelines(store: Store, signal: AbortSignal): Promise<string[]> {
   const found: string[] = [];
-  let after: string | undefined;
-  do {
-    const options = { after, limit: PAGE_SIZE };
-    const { triggers, next } = await thenRest(() => listStoredTriggers(store, options));
-    for (const { settings } of triggers) {
-      const actions: unknown = Object(settings).actions;
-      for (const action of Array.isArray(actions) ? actions : []) {
-        const source: unknown = Object(action).source_pipeline;
-        if (typeof source === "string") found.push(source);
-      }
+  for await (const { settings } of allStoredTriggers(store, { rests: true })) {
+    if (signal.aborted) break;
+    const actions: unknown = Object(settings).actions;
+    for (const action of Array.isArray(actions) ? actions : []) {
+      const source: unknown = Object(action).source_pipeline;
+      if (typeof source === "string") found.push(source);
     }
-    after = next;
-  } while (after !== undefined && !signal.aborted);
+  }
   return found;
 }

@@ -5,7 +5,14 @@
  */
 import { derivedId, isId } from "../ids.ts";
 import { keys } from "./keys.ts";
-import { listNewest, listOldestEnded, type OldestEnded, type Page, recordOf } from "./lists.ts";
+import {
+  type Listed,
+  listNewest,
+  listOldestEnded,
+  type OldestEnded,
+  type Page,
+  recordOf,
+} from "./lists.ts";
 import type { Change, Write } from "./committer.ts";
 import type { EngineSettings } from "./projects.ts";
 import { scan } from "./reading.ts";
@@ -216,9 +223,6 @@ export function removeExecutionWrites(id: string): Write[] {
 }
 
 /** One page of all executions, newest first. */
-export function listExecutions(
-  store: Store,
-  page: Page,
-): Promise<{ records: Execution[]; next: string | undefined }> {
-  return listNewest<Execution>(store, "execution", page);
+export function listExecutions(store: Store, page: Page): Promise<Listed<Execution>> {
+  return listNewest(store, ["execution"], page);
 }

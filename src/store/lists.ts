@@ -14,21 +14,19 @@ export interface Page {
   limit: number;
 }
 
-/** One page of all records of a kind, newest first. */
-export function listNewest<T extends { id: string }>(
-  store: Store,
-  kind: string,
-  page: Page,
-): Promise<{ records: T[]; next: string | undefined }> {
-  return listNewestUnder(store, [kind], page);
+/** One page of a list. */
+export interface Listed<T> {
+  records: T[];
+  /** The id behind which the next page begins; undefined when this is the last. */
+  next: string | undefined;
 }
 
 /** One page of the records under a prefix whose next part is an id, newest first. */
-export async function listNewestUnder<T extends { id: string }>(
+export async function listNewest<T extends { id: string }>(
   store: Store,
   prefix: Deno.KvKey,
   page: Page,
-): Promise<{ records: T[]; next: string | undefined }> {
+): Promise<Listed<T>> {
   const entries = await newest(store.kv, prefix, page).catch(async (error) => {
     if (!isUndecodable(error)) throw error;
     return await newestReadable(store.kv, prefix, page);

@@ -8,7 +8,14 @@ import type { Change, Write } from "./committer.ts";
 import type { InputFile } from "./executions.ts";
 import { keys } from "./keys.ts";
 import { isUndecodable, logDamage, scan } from "./reading.ts";
-import { listNewest, listOldestEnded, type OldestEnded, type Page, recordOf } from "./lists.ts";
+import {
+  type Listed,
+  listNewest,
+  listOldestEnded,
+  type OldestEnded,
+  type Page,
+  recordOf,
+} from "./lists.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
@@ -228,11 +235,8 @@ export async function openPipelines(store: Store): Promise<string[]> {
 }
 
 /** One page of all pipelines, newest first. */
-export function listPipelines(
-  store: Store,
-  page: Page,
-): Promise<{ records: Pipeline[]; next: string | undefined }> {
-  return listNewest<Pipeline>(store, "pipeline", page);
+export function listPipelines(store: Store, page: Page): Promise<Listed<Pipeline>> {
+  return listNewest(store, ["pipeline"], page);
 }
 
 /**

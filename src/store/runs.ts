@@ -6,7 +6,7 @@
 import { idTime } from "../ids.ts";
 import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
-import type { Page } from "./lists.ts";
+import type { Listed, Page } from "./lists.ts";
 import {
   bodyForRecord,
   type PayloadInfo,
@@ -242,7 +242,7 @@ export async function listTriggerRuns(
   store: Store,
   triggerId: string,
   { pending = [], before, limit }: RunsPage,
-): Promise<{ runs: Run[]; next: string | undefined }> {
+): Promise<Listed<Run>> {
   const prefix = ["trigger_run", triggerId];
   const selector = before === undefined ? { prefix } : { prefix, end: [...prefix, before] };
   const found = new Set(before === undefined ? pending : pending.filter((id) => id < before));
@@ -252,7 +252,7 @@ export async function listTriggerRuns(
   const ids = [...found].sort().reverse().slice(0, limit);
   const runs = await Promise.all(ids.map((id) => getRun(store, id)));
   return {
-    runs: runs.filter((run) => run !== undefined),
+    records: runs.filter((run) => run !== undefined),
     next: ids.length === limit ? ids.at(-1) : undefined,
   };
 }

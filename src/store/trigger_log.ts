@@ -9,7 +9,7 @@ import type { Clock } from "../clock.ts";
 import { lowestId, newId } from "../ids.ts";
 import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
-import { listNewestUnder, type Page } from "./lists.ts";
+import { type Listed, listNewest, type Page } from "./lists.ts";
 import { recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 import { idsBehind } from "./triggers.ts";
@@ -143,13 +143,10 @@ export class TriggerLog {
   }
 
   /** One page of a trigger's log, newest first. */
-  async list(
-    triggerId: string,
-    page: Page,
-  ): Promise<{ records: TriggerLogEntry[]; next: string | undefined }> {
+  async list(triggerId: string, page: Page): Promise<Listed<TriggerLogEntry>> {
     // What cannot be stored keeps nobody from reading what is.
     await this.flush().catch(() => {});
-    return await listNewestUnder(this.#store, ["trigger_log", triggerId], page);
+    return await listNewest(this.#store, ["trigger_log", triggerId], page);
   }
 
   #write(triggerId: string, event: TriggerLogEvent): void {

@@ -6,9 +6,13 @@
 import { ConflictError } from "../errors.ts";
 import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
-import { recordOf } from "./lists.ts";
+import { thenRest } from "./in_parts.ts";
+import { type Listed, recordOf } from "./lists.ts";
 import { readValue, scan } from "./reading.ts";
 import type { Store } from "./store.ts";
+
+/** How many triggers are read at once where all are looked at. */
+const PAGE_SIZE = 100;
 
 /** A trigger as it is stored: what its owner wrote, literal secrets encrypted. Times are RFC 3339. */
 export interface StoredTrigger {
@@ -72,14 +76,32 @@ export async function deleteStoredTrigger(store: Store, trigger: StoredTrigger):
 export async function listStoredTriggers(
   store: Store,
   { after, limit }: { after?: string | undefined; limit: number },
-): Promise<{ triggers: StoredTrigger[]; next: string | undefined }> {
-  const triggers: StoredTrigger[] = [];
+): Promise<Listed<StoredTrigger>> {
+  const records: StoredTrigger[] = [];
   for await (const entry of scan(store.kv, ["trigger"], { after, batchSize: limit })) {
     const trigger = recordOf<StoredTrigger>(entry);
-    if (trigger) triggers.push(trigger);
-    if (triggers.length === limit) return { triggers, next: String(entry.key[1]) };
+    if (trigger) records.push(trigger);
+    if (records.length === limit) return { records, next: String(entry.key[1]) };
   }
-  return { triggers, next: undefined };
+  return { records, next: undefined };
+}
+
+/**
+ * All triggers, oldest first, a page of them in memory at a time.
+ *
+ * @param rests whether it rests after each page, so that launches come first
+ */
+export async function* allStoredTriggers(
+  store: Store,
+  { rests = false } = {},
+): AsyncGenerator<StoredTrigger> {
+  let after: string | undefined;
+  do {
+    const read = () => listStoredTriggers(store, { after, limit: PAGE_SIZE });
+    const { records, next } = await (rests ? thenRest(read) : read());
+    yield* records;
+    after = next;
+  } while (after !== undefined);
 }
 
 /** What is kept of a trigger beside its record and its runs: the first parts of the keys. */

@@ -9,13 +9,14 @@ import type { ConditionEnvironment } from "../conditions/condition.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { childOf, parseWith } from "../schema.ts";
-import { thenRest } from "../store/in_parts.ts";
 import { keys } from "../store/keys.ts";
+import type { Listed } from "../store/lists.ts";
 import { getProject } from "../store/projects.ts";
 import { readValue } from "../store/reading.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../store/record.ts";
 import type { Store } from "../store/store.ts";
 import {
+  allStoredTriggers,
   deleteStoredTrigger,
   getStoredTrigger,
   listStoredTriggers,
@@ -37,13 +38,11 @@ import { missingVariables } from "./variables.ts";
 
 /** How many prepared triggers are kept in memory; the longest unused goes first. */
 const PREPARED_MAX = 20_000;
-/** How many triggers are read at once where all are looked at. */
-const PAGE_SIZE = 100;
 /**
- * How many triggers are looked at for missing secrets. That is one page: to read 500 takes 10 MiB of an idle
- * service, 10,000 take 35 and half a second.
+ * How many triggers are looked at for missing secrets: to read 500 takes 10 MiB of an idle service, 10,000
+ * take 35 and half a second.
  */
-const LOOKED_AT_MAX = PAGE_SIZE;
+const LOOKED_AT_MAX = 100;
 /** How many secrets that are missing are told of one by one. */
 const PLACES_MAX = 20;
 
@@ -62,9 +61,6 @@ export interface MissingSecrets {
   /** The trigger, the place and the variable of some of them. */
   places: string[];
 }
-
-/** How a page is read. */
-type Read = <T>(page: () => Promise<T>) => Promise<T>;
 
 /** The triggers of a database. */
 export class TriggerRegistry {
@@ -101,9 +97,16 @@ export class TriggerRegistry {
   /** One page of triggers as the API shows them, oldest first. */
   async list(
     page: { after?: string | undefined; limit: number },
-  ): Promise<{ triggers: Trigger[]; next: string | undefined }> {
-    const { triggers, next } = await listStoredTriggers(this.#parts.store, page);
-    return { triggers: triggers.map((stored) => maskSecrets(triggerOf(stored))), next };
+  ): Promise<Listed<Trigger>> {
+    const { records, next } = await listStoredTriggers(this.#parts.store, page);
+    return { records: records.map((stored) => maskSecrets(triggerOf(stored))), next };
+  }
+
+  /** All triggers as the API shows them, oldest first. */
+  async *all(): AsyncGenerator<Trigger> {
+    for await (const stored of allStoredTriggers(this.#parts.store)) {
+      yield maskSecrets(triggerOf(stored));
+    }
   }
 
   /**
@@ -176,7 +179,7 @@ export class TriggerRegistry {
     if (noneLockedWith === secrets.fingerprint) return "none";
     let locked = 0;
     let total = 0;
-    for await (const stored of this.#all(thenRest)) {
+    for await (const stored of allStoredTriggers(store, { rests: true })) {
       if (context.signal.aborted) return { locked, total };
       const opened = openWhatOpens(stored.settings, secrets, stored.id);
       if (opened.locked.length > 0) locked++;
@@ -193,9 +196,9 @@ export class TriggerRegistry {
    * after each page: launches come first.
    */
   async countMissing(): Promise<MissingSecrets> {
-    const { env, signal } = this.#parts.context;
+    const { store, context: { env, signal } } = this.#parts;
     const counted: MissingSecrets = { missing: 0, total: 0, places: [] };
-    for await (const { name, settings } of this.#all(thenRest)) {
+    for await (const { name, settings } of allStoredTriggers(store, { rests: true })) {
       if (signal.aborted || counted.total >= LOOKED_AT_MAX) break;
       const found = missingVariables(settings, (variable) => env(variable));
       counted.total++;
@@ -219,23 +222,13 @@ export class TriggerRegistry {
   async sealAgain(): Promise<number> {
     const { store, secrets } = this.#parts;
     let count = 0;
-    for await (const stored of this.#all()) {
+    for await (const stored of allStoredTriggers(store)) {
       const settings = openSecrets(stored.settings, secrets, stored.id);
       const sealed = sealSecrets(settings, secrets, stored.id);
       await putStoredTrigger(store, { ...stored, settings: sealed });
       count++;
     }
     return count;
-  }
-
-  async *#all(read: Read = (page) => page()): AsyncGenerator<StoredTrigger> {
-    let after: string | undefined;
-    do {
-      const page = { after, limit: PAGE_SIZE };
-      const { triggers, next } = await read(() => listStoredTriggers(this.#parts.store, page));
-      yield* triggers;
-      after = next;
-    } while (after !== undefined);
   }
 
   async #prepare(id: string): Promise<PreparedTrigger | undefined> {

@@ -67,7 +67,7 @@ for (const body of [new Uint8Array(), new TextEncoder().encode("hello"), PART, L
     assertEquals(stored?.body?.buffer.byteLength, inRecord.body?.length);
     const pending = worker.pendingOf(TRIGGER_ID);
     const page = await listTriggerRuns(store, TRIGGER_ID, { pending, limit: 10 });
-    assertEquals(page.runs, [expected]);
+    assertEquals(page.records, [expected]);
     assertEquals(await payloadOf(store, run), body);
     assertEquals(idTime(run.id), clock.time_ms);
     assertEquals(await storedUnder(store, "upload"), []);

@@ -377,7 +377,7 @@ Deno.test("runs that cannot be taken off the lists go all the same, and the next
   clock.time_ms += 1;
   isBroken = true;
   assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, runs: 3 });
-  const { runs, next } = await listTriggerRuns(store, TRIGGER_ID, { limit: 10 });
+  const { records: runs, next } = await listTriggerRuns(store, TRIGGER_ID, { limit: 10 });
   assertEquals([runs.map(({ id }) => id), next], [[young.id], undefined]);
   isBroken = false;
   assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, unlisted: 3 });

@@ -145,7 +145,7 @@ Deno.test("format 2: payloads and pending runs stay as they are, and are read an
   await using store = await openStore(folder.path);
   await using desk = await startDesk(store, { perform: () => Promise.resolve([]) });
   assert(await desk.worker.ended(pending.id, AbortSignal.timeout(5_000)));
-  const { runs } = await listTriggerRuns(store, TRIGGER_ID, { limit: 10 });
+  const { records: runs } = await listTriggerRuns(store, TRIGGER_ID, { limit: 10 });
   assertEquals(runs.map(({ status }) => status), ["completed", "completed"]);
   for (const { id } of runs) {
     const chunks = await Array.fromAsync(readPayload(store, id, payload.size, payload.sha256));
@@ -173,13 +173,13 @@ Deno.test("format 3: pending runs are listed once, and one whose record is damag
     await using desk = await startDesk(store);
     assertEquals(desk.worker.backlog, 450);
     const pending = desk.worker.pendingOf(TRIGGER_ID);
-    const { runs } = await listTriggerRuns(store, TRIGGER_ID, { pending, limit: 1_000 });
+    const { records: runs } = await listTriggerRuns(store, TRIGGER_ID, { pending, limit: 1_000 });
     assertEquals(runs.map(({ id }) => id).slice(0, 449), ids);
   }
   await using store = await openStore(folder.path);
   await using desk = await startDesk(store, { perform: () => Promise.resolve([]) });
   await eventually(() => Promise.resolve(desk.worker.backlog === 0 ? true : undefined));
-  const { runs } = await listTriggerRuns(store, TRIGGER_ID, { limit: 1_000 });
+  const { records: runs } = await listTriggerRuns(store, TRIGGER_ID, { limit: 1_000 });
   assertEquals(runs.map(({ id }) => id), [...ids, damaged.run.id]);
   assertEquals(new Set(runs.slice(0, 449).map(({ status }) => status)), new Set(["completed"]));
   assertEquals(runs[449]?.status, "error");

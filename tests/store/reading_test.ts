@@ -184,7 +184,7 @@ for (const { name, value } of garbage) {
     assertEquals(await getPending(store, bad), undefined);
     assertEquals(await getRun(store, bad), undefined);
     const page = { pending: [before, bad, after], limit: 10 };
-    const { runs } = await listTriggerRuns(store, TRIGGER_ID, page);
+    const { records: runs } = await listTriggerRuns(store, TRIGGER_ID, page);
     assertEquals(runs.map(({ id }) => id), [after, before]);
   });
 }

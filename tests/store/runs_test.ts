@@ -89,13 +89,13 @@ Deno.test("a trigger's runs are listed from the newest, page by page, pending on
   do {
     const options = { pending, limit: 10, ...(before === undefined ? {} : { before }) };
     const page = await listTriggerRuns(store, TRIGGER_ID, options);
-    pages.push(page.runs);
+    pages.push(page.records);
     before = page.next;
   } while (before !== undefined);
   assertEquals(pages.map(({ length }) => length), [10, 10, 5]);
   assertEquals(pages.flat(), [ended, ...rest].toReversed());
   assertEquals(await listTriggerRuns(store, newId(NOW_MS), { limit: 5 }), {
-    runs: [],
+    records: [],
     next: undefined,
   });
 });

@@ -99,7 +99,7 @@ Deno.test("a trigger gets an id, its defaults and its times, and is shown as it 
     updated_at: "2026-01-02T03:04:05.000Z",
   });
   assertEquals(await triggers.get(created.id), created);
-  assertEquals(await triggers.list({ limit: 10 }), { triggers: [created], next: undefined });
+  assertEquals(await triggers.list({ limit: 10 }), { records: [created], next: undefined });
   assertEquals(await preparedSecrets(triggers, created.id), [SECRET]);
 });
 
@@ -194,7 +194,7 @@ Deno.test("two triggers cannot have one name or one id", async () => {
   await assertRejects(() => triggers.create(written({ name: "first" })), ConflictError, "first");
   await assertRejects(() => triggers.create(written({ name: "x", id: ID })), ConflictError, ID);
   await assertRejects(() => edit(triggers, second.id, { name: "first" }), ConflictError, "first");
-  assertEquals((await triggers.list({ limit: 10 })).triggers, [first, second]);
+  assertEquals((await triggers.list({ limit: 10 })).records, [first, second]);
   assertEquals(await triggerIdByName(store, "first"), ID);
   assertEquals(await triggerIdByName(store, "x"), undefined);
 });
@@ -225,7 +225,7 @@ Deno.test("of many who create one name at once, one wins", async () => {
   for (const result of results) {
     if (result.status === "rejected") assert(result.reason instanceof ConflictError);
   }
-  assertEquals((await triggers.list({ limit: 100 })).triggers, won);
+  assertEquals((await triggers.list({ limit: 100 })).records, won);
 });
 
 Deno.test("of many who change one trigger at once, none undoes what another has done", async () => {
@@ -278,7 +278,7 @@ Deno.test("no answer shows a literal secret", async () => {
     return { ...settingsOf(current), name: "other" };
   });
   const same = await edit(triggers, id, {});
-  const [listed] = (await triggers.list({ limit: 1 })).triggers;
+  const [listed] = (await triggers.list({ limit: 1 })).records;
   for (const shown of [created, seen, updated, same, listed, await triggers.get(id)]) {
     assertEquals(secretsOf(shown), [SECRET_MASK, SECRET_MASK]);
     assert(!JSON.stringify(shown).includes(SECRET));
@@ -383,7 +383,7 @@ Deno.test("triggers are listed from the oldest, page by page, each once", async 
   let after: string | undefined;
   do {
     const page = await triggers.list({ limit: 3, ...(after === undefined ? {} : { after }) });
-    listed.push(page.triggers.map(({ name }) => name));
+    listed.push(page.records.map(({ name }) => name));
     after = page.next;
   } while (after !== undefined);
   assertEquals(listed, [names.slice(0, 3), names.slice(3, 6), names.slice(6)]);
@@ -548,5 +548,5 @@ Deno.test("what the database did not store has not happened", async () => {
   await assertRejects(() => triggers.create(written({ name: "other" })));
   isBroken = false;
   assertEquals(await preparedSecrets(triggers, ID), [SECRET]);
-  assertEquals((await triggers.list({ limit: 10 })).triggers.map(({ id }) => id), [ID]);
+  assertEquals((await triggers.list({ limit: 10 })).records.map(({ id }) => id), [ID]);
 });

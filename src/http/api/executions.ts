@@ -11,7 +11,7 @@ import { NotFoundError } from "../../errors.ts";
 import { idTime, lowestId } from "../../ids.ts";
 import { parseWith } from "../../schema.ts";
 import { datumId, type Execution, getExecution, listExecutions } from "../../store/executions.ts";
-import type { Page } from "../../store/lists.ts";
+import type { Listed, Page } from "../../store/lists.ts";
 import { pageAnswer, pageOf } from "./input.ts";
 import {
   END_ID,
@@ -23,7 +23,7 @@ import {
 import type { Operator } from "./operator.ts";
 import { outputAnswer } from "./outputs.ts";
 import { executionQuery, logCursorSchema, logQuery, readQuery } from "./queries.ts";
-import { type Batch, scan } from "./scan.ts";
+import { scan } from "./scan.ts";
 
 /** How logs are followed, and until when. */
 export type FollowOptions = Omit<LogStreamsOptions, "store" | "clock">;
@@ -66,7 +66,7 @@ export function executionRoutes(operator: Operator, options: FollowOptions): Hon
     });
 }
 
-async function listed({ store }: Operator, context: Context): Promise<Batch<Execution>> {
+async function listed({ store }: Operator, context: Context): Promise<Listed<Execution>> {
   const { limit, cursor, project, status, pipeline } = readQuery(context, executionQuery);
   const read = (page: Page) => listExecutions(store, page);
   const isAll = project === undefined && status === undefined && pipeline === undefined;

@@ -8,12 +8,12 @@ import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError, InvalidInputError, NotFoundError } from "../../errors.ts";
 import { parseWith } from "../../schema.ts";
-import type { Page } from "../../store/lists.ts";
+import type { Listed, Page } from "../../store/lists.ts";
 import { getPipeline, getPlan, listPipelines, type Pipeline } from "../../store/pipelines.ts";
 import { pageAnswer, readOptionalJson } from "./input.ts";
 import type { Operator } from "./operator.ts";
 import { pipelineQuery, readQuery } from "./queries.ts";
-import { type Batch, scan } from "./scan.ts";
+import { scan } from "./scan.ts";
 
 /** What an approval may say. */
 export const approvalSchema = z.strictObject({
@@ -60,7 +60,7 @@ export function pipelineRoutes(operator: Operator): Hono {
     });
 }
 
-async function listed({ store }: Operator, context: Context): Promise<Batch<Pipeline>> {
+async function listed({ store }: Operator, context: Context): Promise<Listed<Pipeline>> {
   const { limit, cursor, project, status } = readQuery(context, pipelineQuery);
   const read = (page: Page) => listPipelines(store, page);
   if (project === undefined && status === undefined) return await scan(read, { limit, cursor });

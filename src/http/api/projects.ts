@@ -84,12 +84,8 @@ export function projectRoutes(operator: Operator): Hono {
 
 /** The name of a trigger that uses a project. */
 async function userOf({ triggers }: Operator, project: string): Promise<string | undefined> {
-  let after: string | undefined;
-  do {
-    const page = await triggers.list({ after, limit: 200 });
-    const user = page.triggers.find((trigger) => trigger.project === project);
-    if (user) return user.name;
-    after = page.next;
-  } while (after !== undefined);
+  for await (const trigger of triggers.all()) {
+    if (trigger.project === project) return trigger.name;
+  }
   return undefined;
 }

@@ -3,17 +3,11 @@
  *
  * @module
  */
-import type { Page } from "../../store/lists.ts";
+import type { Listed, Page } from "../../store/lists.ts";
 
 /** How many records one request looks at. */
 const SCAN_MAX = 2_000;
 const BATCH_MAX = 200;
-
-/** A part of a list, newest first. */
-export interface Batch<T> {
-  records: T[];
-  next: string | undefined;
-}
 
 /** Which records are wanted. */
 export interface ScanOptions<T> {
@@ -32,9 +26,9 @@ export interface ScanOptions<T> {
  * to go on with, and fewer results than asked for, or none.
  */
 export async function scan<T extends { id: string }>(
-  read: (page: Page) => Promise<Batch<T>>,
+  read: (page: Page) => Promise<Listed<T>>,
   { limit, cursor, matches, isPast }: ScanOptions<T>,
-): Promise<Batch<T>> {
+): Promise<Listed<T>> {
   const found: T[] = [];
   let before = cursor;
   let looked = 0;

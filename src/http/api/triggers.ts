@@ -37,7 +37,7 @@ export function triggerRoutes(operator: Operator): Hono {
     .get("/", async (context) => {
       const { limit, cursor } = readQuery(context, listQuery);
       const page = await triggers.list({ after: cursor, limit });
-      return pageAnswer(context, baseUrl(), page.triggers.map(show), page.next);
+      return pageAnswer(context, baseUrl(), page.records.map(show), page.next);
     })
     .post("/", async (context) => {
       const trigger = show(await triggers.create(await readJson(context, operator.bodies)));
@@ -88,7 +88,7 @@ export function triggerRoutes(operator: Operator): Hono {
         before: cursor,
         limit,
       });
-      return pageAnswer(context, baseUrl(), page.runs, page.next);
+      return pageAnswer(context, baseUrl(), page.records, page.next);
     })
     .get("/:id/log", async (context) => {
       const { limit, cursor } = readQuery(context, listQuery);
