@@ -9,6 +9,7 @@ import { createHash } from "node:crypto";
 import { dirname, join, relative } from "node:path";
 import type { z } from "zod";
 import { HooklaunchError, messageOf } from "../errors.ts";
+import { ignoreMissing } from "../missing_file.ts";
 import { DATABASE_FILE } from "../store/store.ts";
 import { writeAll } from "../write_all.ts";
 import { BackupError } from "./error.ts";
@@ -122,9 +123,7 @@ class ArchiveReader {
     for (const { path, discard } of this.#flaws) {
       if (!discard) continue;
       if (!isInDataFolder(path)) throw refused(path, "it is outside of the data folder");
-      await Deno.remove(join(folder, path), { recursive: true }).catch((error) => {
-        if (!(error instanceof Deno.errors.NotFound)) throw error;
-      });
+      await Deno.remove(join(folder, path), { recursive: true }).catch(ignoreMissing);
     }
     return { header: this.#header, flaws: this.#flaws, files: this.#files };
   }

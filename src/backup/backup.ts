@@ -15,6 +15,7 @@
 import { basename, dirname, join, resolve } from "node:path";
 import config from "../../deno.json" with { type: "json" };
 import { messageOf } from "../errors.ts";
+import { exists } from "../missing_file.ts";
 import { DATABASE_FILE, openStore } from "../store/store.ts";
 import { writeAll } from "../write_all.ts";
 import { ArchiveWriter } from "./archive_writer.ts";
@@ -208,8 +209,4 @@ async function create(path: string): Promise<WritableStream<Uint8Array>> {
     },
     abort: () => file.close(),
   });
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await Deno.lstat(path).then(() => true, () => false);
 }

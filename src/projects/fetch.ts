@@ -8,6 +8,7 @@
  */
 import { dirname, join } from "node:path";
 import { messageOf } from "../errors.ts";
+import { ignoreMissing } from "../missing_file.ts";
 import { git, GitError } from "./git.ts";
 import type { Remote } from "./remote.ts";
 
@@ -154,8 +155,4 @@ export async function removeLocks(folder: string): Promise<void> {
   };
   await remove(folder, false).catch(ignoreMissing);
   await remove(join(folder, "refs"), true).catch(ignoreMissing);
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!(error instanceof Deno.errors.NotFound)) throw error;
 }

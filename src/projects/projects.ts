@@ -8,6 +8,7 @@ import type { Clock } from "../clock.ts";
 import { ActionError } from "../errors.ts";
 import { pause } from "../pause.ts";
 import type { Project } from "../store/projects.ts";
+import { unlessAborted } from "../unless_aborted.ts";
 import type { ProjectConfig } from "./config_file.ts";
 import { EXPECTED_NAME, NAME } from "./name.ts";
 import { OneAtATime } from "./one_at_a_time.ts";
@@ -74,7 +75,8 @@ export class Projects {
    * @throws {InvalidInputError} when the project configuration file is not what it must be
    */
   resolve(project: Project, reference: string, signal?: AbortSignal): Promise<ResolvedCommit> {
-    return unlessAborted(this.#resolve(project, reference), signal);
+    const resolved = this.#resolve(project, reference);
+    return signal === undefined ? resolved : unlessAborted(resolved, signal);
   }
 
   /**
@@ -84,7 +86,8 @@ export class Projects {
    * @throws {ActionError} when it cannot be fetched, with a message free of credentials
    */
   fetch(project: Project, signal?: AbortSignal): Promise<FetchResult> {
-    return unlessAborted(this.#fetch(project), signal);
+    const fetched = this.#fetch(project);
+    return signal === undefined ? fetched : unlessAborted(fetched, signal);
   }
 
   /**
@@ -299,18 +302,5 @@ async function readFile(path: string): Promise<Uint8Array | undefined> {
     const { NotFound, IsADirectory } = Deno.errors;
     if (error instanceof NotFound || error instanceof IsADirectory) return undefined;
     throw error;
-  }
-}
-
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return await work;
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(signal.reason);
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
   }
 }

@@ -6,6 +6,7 @@
  */
 import { dirname, join } from "node:path";
 import type { Clock } from "../clock.ts";
+import { exists } from "../missing_file.ts";
 import { copyByShell, copyTree, listTree, NotUtf8Error, type TreeEntry } from "./tree.ts";
 
 const LISTINGS_MAX = 64;
@@ -116,10 +117,6 @@ async function listOrNone(path: string): Promise<TreeEntry[] | undefined> {
     if (error instanceof NotUtf8Error) return undefined;
     throw error;
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await Deno.lstat(path).then(() => true, () => false);
 }
 
 async function madeAt_ms(path: string): Promise<number> {

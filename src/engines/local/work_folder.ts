@@ -5,6 +5,7 @@
  */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { ignoreMissing } from "../../missing_file.ts";
 import type { Execution } from "../../store/executions.ts";
 import { quote } from "../../projects/command.ts";
 import { commandEnvironment } from "./environment.ts";
@@ -226,10 +227,6 @@ export type ControlFile =
   | "stderr.cut"
   | "stdout"
   | "stdout.cut";
-
-function ignoreMissing(error: unknown): void {
-  if (!(error instanceof Deno.errors.NotFound)) throw error;
-}
 
 /**
  * Removes a file, or a folder with nothing in it. Without awaiting it, because that takes several times as

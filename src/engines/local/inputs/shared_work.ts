@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { unlessAborted } from "./aborting.ts";
+import { unlessAborted } from "../../../unless_aborted.ts";
 
 /** One who waits for a result. */
 export interface Waiter {

@@ -13,6 +13,7 @@
  * @module
  */
 import { dirname, join } from "node:path";
+import { exists } from "../../../missing_file.ts";
 import { pause } from "../../../pause.ts";
 import { hasShebang } from "../../../projects/command.ts";
 import type { Execution } from "../../../store/executions.ts";
@@ -108,7 +109,7 @@ export class ContainerRunner implements Runner {
       signal,
       () => this.#state(execution),
     );
-    if (status === "running" || await hasFile(folder.control("started"))) return started;
+    if (status === "running" || await exists(folder.control("started"))) return started;
     if (lost === GONE) return { kind: "not_started" };
     // The mark may have been lost with the power, after the command had begun.
     return { kind: "lost", reason: MAY_HAVE_RUN };
@@ -167,7 +168,7 @@ export class ContainerRunner implements Runner {
   async #startMade(job: Job): Promise<boolean> {
     const { execution, folder } = job;
     const { status } = await this.#state(execution);
-    if (status === "running" || await hasFile(folder.control("started"))) return true;
+    if (status === "running" || await exists(folder.control("started"))) return true;
     const name = containerName(execution);
     if (status === "created") {
       const options = { timeout_ms: LONG_CALL_MS, cwd: controlOf(job) };
@@ -260,7 +261,7 @@ export class ContainerRunner implements Runner {
     { exitCode, lost }: { exitCode: number | undefined; lost: string },
   ): Promise<Settled> {
     const { execution, folder } = job;
-    let isOutOfMemory = exitCode !== 0 && await hasFile(folder.control("oom"));
+    let isOutOfMemory = exitCode !== 0 && await exists(folder.control("oom"));
     if (exitCode === undefined) {
       const state = await this.#state(execution).catch(() => undefined);
       isOutOfMemory ||= state?.isOutOfMemory === true;
@@ -346,10 +347,6 @@ function controlOf({ folder }: Job): string {
 
 function isNameTaken({ message }: Answer): boolean {
   return /\bname\b.*\balready in use\b/.test(message);
-}
-
-async function hasFile(path: string): Promise<boolean> {
-  return await Deno.lstat(path).then(() => true, () => false);
 }
 
 async function isRoots(path: string): Promise<boolean> {

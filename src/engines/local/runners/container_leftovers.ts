@@ -7,6 +7,7 @@
 import { getLogger } from "@logtape/logtape";
 import { join } from "node:path";
 import { messageOf } from "../../../errors.ts";
+import { exists } from "../../../missing_file.ts";
 import { getExecutions, hasEnded } from "../../../store/executions.ts";
 import type { Store } from "../../../store/store.ts";
 import { OWNER_LABEL } from "./container_arguments.ts";
@@ -49,7 +50,7 @@ export async function markAsUsed(root: string, { name }: ContainerProgram): Prom
 }
 
 async function wasUsed(root: string, { name }: ContainerProgram): Promise<boolean> {
-  return await Deno.lstat(join(root, `.${name}`)).then(() => true, () => false);
+  return await exists(join(root, `.${name}`));
 }
 
 async function removeOf(

@@ -1,5 +1,5 @@
 /**
- * Waiting for work no longer than it is wanted.
+ * Waiting no longer than it is wanted.
  *
  * @module
  */
