@@ -5,6 +5,7 @@
  * @module
  */
 import type { z } from "zod";
+import { cut } from "./cut.ts";
 import { InvalidInputError, type Problem } from "./errors.ts";
 
 const FOUND_LENGTH_MAX = 80;
@@ -170,6 +171,5 @@ export function describeValue(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "an object";
-  const text = JSON.stringify(value);
-  return text.length > FOUND_LENGTH_MAX ? `${text.slice(0, FOUND_LENGTH_MAX)}…` : text;
+  return cut(JSON.stringify(value), FOUND_LENGTH_MAX);
 }

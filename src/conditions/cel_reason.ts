@@ -12,6 +12,7 @@ import {
   isCelList,
   isCelMap,
 } from "@bufbuild/cel";
+import { cut } from "../cut.ts";
 import type { Bindings, Clause } from "./cel.ts";
 import type { Meter } from "./cel_meter.ts";
 import type { Refusal } from "./condition.ts";
@@ -39,7 +40,7 @@ export interface Evaluation {
 export function explain(clause: Clause, value: CelResult, evaluation: Evaluation): Refusal {
   const { request, meter, credentials } = evaluation;
   const censor = censorOf(request, credentials);
-  const expected = cut(clause.text);
+  const expected = cut(clause.text, SHOWN_CHARACTERS_MAX);
   if (isCelError(value) && (meter.hasEnded || !clause.whyNot)) {
     return { reason: `Payload filter failed: ${censor(value.message)}`, expected };
   }
@@ -47,10 +48,13 @@ export function explain(clause: Clause, value: CelResult, evaluation: Evaluation
     const found = censor(show(value));
     return { reason: "Payload filter is neither true nor false", expected, found };
   }
-  const found = cut(operandsOf(clause, evaluation, censor).join("; "));
+  const found = cut(operandsOf(clause, evaluation, censor).join("; "), SHOWN_CHARACTERS_MAX);
   const why = whyNot(clause, evaluation);
   return {
-    reason: cut(why === undefined ? "Payload filter is false" : `Payload filter is false: ${why}`),
+    reason: cut(
+      why === undefined ? "Payload filter is false" : `Payload filter is false: ${why}`,
+      SHOWN_CHARACTERS_MAX,
+    ),
     expected,
     ...(found !== "" && { found }),
   };
@@ -89,7 +93,7 @@ function censorOf(request: LaunchRequest, fields: readonly Field[]): Censor {
       return lookedAt.includes(start) || lookedAt.includes(JSON.stringify(start).slice(1, -1)) ||
         (shown.length >= CREDENTIAL_PART_CHARACTERS_MIN && credential.includes(shown));
     });
-    return isSecret ? "not shown" : cut(text);
+    return isSecret ? "not shown" : cut(text, SHOWN_CHARACTERS_MAX);
   };
 }
 
@@ -99,8 +103,4 @@ function show(value: CelValue): string {
   if (isCelMap(value)) return `a map of ${value.size}`;
   if (typeof value !== "object" || value === null) return String(value);
   return `a ${celType(value).name}`;
-}
-
-function cut(text: string): string {
-  return text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}…` : text;
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { type CelValue, isCelList } from "@bufbuild/cel";
+import { cut } from "../cut.ts";
 
 const SHOWN_CHARACTERS_MAX = 80;
 
@@ -63,6 +64,5 @@ export function kindOf(value: Scalar | CelValue): Kind {
 
 /** Writes what was found in a list, for a message. */
 export function show(value: unknown): string {
-  const text = value === undefined ? "nothing" : JSON.stringify(value);
-  return text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}…` : text;
+  return cut(value === undefined ? "nothing" : JSON.stringify(value), SHOWN_CHARACTERS_MAX);
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { decodeProtectedHeader, type JWK } from "@panva/jose";
+import { cut } from "../cut.ts";
 import type { ConditionEnvironment, Refusal } from "./condition.ts";
 import { RemoteKeys } from "./jwks.ts";
 import { fits, type JwtAlgorithm, readPublicKey } from "./public_key.ts";
@@ -50,7 +51,10 @@ export function readTokenHeader(
     if (algorithm !== undefined) {
       return { algorithm, kid: typeof kid === "string" ? kid : undefined };
     }
-    return { reason: "The algorithm of the token is not listed", found: cut(String(alg)) };
+    return {
+      reason: "The algorithm of the token is not listed",
+      found: cut(String(alg), SHOWN_CHARACTERS_MAX),
+    };
   } catch {
     return { reason: "The token is no JWT" };
   }
@@ -98,10 +102,8 @@ function isNamed(key: JWK, { kid }: TokenHeader): boolean {
 function noKey({ algorithm, kid }: TokenHeader, source: string): Refusal {
   return {
     reason: `None of the keys of ${source} fits the token`,
-    found: kid === undefined ? algorithm : `${algorithm} with key id ${cut(kid)}`,
+    found: kid === undefined
+      ? algorithm
+      : `${algorithm} with key id ${cut(kid, SHOWN_CHARACTERS_MAX)}`,
   };
-}
-
-function cut(text: string): string {
-  return text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}…` : text;
 }

@@ -5,6 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "@panva/jose";
+import { cut } from "../cut.ts";
 import { messageOf } from "../errors.ts";
 import type { Refusal } from "./condition.ts";
 import type { VerificationKey } from "./jwt_keys.ts";
@@ -104,6 +105,5 @@ function expectedOf(claim: string, options: JWTVerifyOptions): string {
 
 /** A value as a log shows it: JSON, cut off where it is long. */
 function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
-  return text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}…` : text;
+  return cut(JSON.stringify(value) ?? "nothing", SHOWN_CHARACTERS_MAX);
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { cut } from "../../cut.ts";
 import { evaluate, type Expression, parseExpression } from "../../projects/expression.ts";
 import type { Execution } from "../../store/executions.ts";
 import type { Metadata } from "./metadata.ts";
@@ -33,10 +34,7 @@ export class StopCondition {
     if (!evaluate(this.#expression, { metadata: this.#metadata.latest, parameter: parameters })) {
       return undefined;
     }
-    const shown = text.length > SHOWN_CHARACTERS_MAX
-      ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}…`
-      : text;
-    return `Stopped: its stop condition "${shown}" holds`;
+    return `Stopped: its stop condition "${cut(text, SHOWN_CHARACTERS_MAX)}" holds`;
   }
 }
 
