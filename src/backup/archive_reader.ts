@@ -5,7 +5,7 @@
  * @module
  */
 import { createTarDecoder, type ParsedTarEntry } from "modern-tar";
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { dirname, join, relative } from "node:path";
 import type { z } from "zod";
 import { HooklaunchError, messageOf } from "../errors.ts";
@@ -184,7 +184,7 @@ class ArchiveReader {
     const { name: path, size } = header;
     if (size > TEXT_BYTES_MAX) throw refused(path, `it has ${size} bytes`);
     const bytes = await new Response(body).bytes();
-    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    const sha256 = hash("sha256", bytes);
     const mode = (header.mode ?? 0) & 0o777;
     this.#list({ type: "file", path, mode, size: bytes.length, sha256 });
     const { data, success } = schema.safeParse(parseJson(new TextDecoder().decode(bytes)));

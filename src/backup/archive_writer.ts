@@ -4,7 +4,7 @@
  * @module
  */
 import { createTarPacker, type TarPackController } from "modern-tar";
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { writeAll } from "../write_all.ts";
 import { type Entry, MANIFEST_ENTRY, manifestLine } from "./manifest.ts";
 
@@ -80,7 +80,7 @@ export class ArchiveWriter {
     const writer = this.#tar.add(header).getWriter();
     await writer.write(bytes);
     await writer.close();
-    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    const sha256 = hash("sha256", bytes);
     await this.#list({ type: "file", path, mode: FILE_MODE, size: bytes.length, sha256 });
   }
 

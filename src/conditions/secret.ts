@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { timingSafeEqual } from "@std/crypto/timing-safe-equal";
 import type { Refusal } from "./condition.ts";
 
@@ -62,7 +62,7 @@ export function resolveSecrets(
     if (text) {
       const bytes = decode(text);
       if (bytes === undefined || bytes.length === 0) malformed++;
-      else usable.push({ bytes, digest: sha256(bytes) });
+      else usable.push({ bytes, digest: hash("sha256", bytes, "buffer") });
     } else if (variable !== undefined) {
       missing.push(variable);
     }
@@ -92,7 +92,7 @@ export function describeMissing({ missing, malformed }: Secrets): string {
  * the secrets' content, nor of their length.
  */
 export function isSecret(token: Uint8Array, secrets: Secrets): boolean {
-  return isAnyOf(sha256(token), secrets.usable.map(({ digest }) => digest));
+  return isAnyOf(hash("sha256", token, "buffer"), secrets.usable.map(({ digest }) => digest));
 }
 
 /**
@@ -106,8 +106,4 @@ export function isAnyOf(bytes: Uint8Array, candidates: readonly Uint8Array[]): b
     found = equal || found;
   }
   return found;
-}
-
-function sha256(bytes: Uint8Array): Uint8Array {
-  return createHash("sha256").update(bytes).digest();
 }

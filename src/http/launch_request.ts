@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Field } from "../conditions/field.ts";
 import { type LaunchRequest, parseBody, type ParsedBody } from "../conditions/request.ts";
 import { UnavailableError } from "../errors.ts";
@@ -133,6 +133,6 @@ export function requestFacts(
     remote_ip: request.remoteIp,
     headers,
     size: request.body.length,
-    sha256: createHash("sha256").update(request.body).digest("hex"),
+    sha256: hash("sha256", request.body),
   };
 }

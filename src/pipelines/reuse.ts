@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Write } from "../store/committer.ts";
 import { type Execution, getExecution, type InputFile } from "../store/executions.ts";
 import { keys } from "../store/keys.ts";
@@ -22,7 +22,7 @@ function fingerprint(execution: Deciding): string {
   const files = Object.entries(inputs).map(([name, all]) => [name, all.map(identityOf)]);
   const variables = Object.entries(environment_variables).sort();
   const deciding = [commit, step, image, command, files, Object.entries(parameters), variables];
-  return createHash("sha256").update(JSON.stringify(deciding)).digest("hex");
+  return hash("sha256", JSON.stringify(deciding));
 }
 
 /** The complete execution that did the same before; undefined when there is none any more. */

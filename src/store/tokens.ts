@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { keys } from "./keys.ts";
 import { readValue, scan } from "./reading.ts";
 import type { Store } from "./store.ts";
@@ -27,7 +27,7 @@ const DAMAGED: AdminToken = { name: "(damaged)", created_at: new Date(0).toISOSt
 
 /** The SHA-256 of a token, in hex. Tokens are random, so one round is enough. */
 export function tokenHash(token: string): string {
-  return createHash("sha256").update(token).digest("hex");
+  return hash("sha256", token);
 }
 
 /** The id by which a token is listed and removed. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Refusal } from "../condition.ts";
 import type { LaunchRequest } from "../request.ts";
 import type { Builder } from "./template.ts";
@@ -42,7 +42,7 @@ export function additionsFor(builder: Builder, request: LaunchRequest): Addition
     }
     case "twilio:parameters": {
       const needsHash = request.body.length > 0 && request.parsedBody().kind !== "form";
-      return needsHash ? { query: { bodySHA256: sha256(request.body) } } : {};
+      return needsHash ? { query: { bodySHA256: hash("sha256", request.body) } } : {};
     }
     default:
       return {};
@@ -54,11 +54,11 @@ export function additionsFor(builder: Builder, request: LaunchRequest): Addition
  * likewise and each once. Any other body is bound by its hash, which is a parameter of the URL.
  */
 function twilioParameters(request: LaunchRequest): string | Refusal {
-  const [hash, ...others] = request.query.getAll("bodySHA256");
+  const [given, ...others] = request.query.getAll("bodySHA256");
   if (others.length > 0) return { reason: "Query parameter bodySHA256 comes more than once" };
-  if (hash !== undefined) {
+  if (given !== undefined) {
     // Even of no body, and of a form: or anyone could send one with the signature of another.
-    if (hash.toLowerCase() === sha256(request.body)) return "";
+    if (given.toLowerCase() === hash("sha256", request.body)) return "";
     return { reason: "Query parameter bodySHA256 is not the SHA-256 of the body" };
   }
   if (request.body.length === 0) return "";
@@ -134,8 +134,4 @@ function contentfulHeaders(request: LaunchRequest): string | Refusal {
     return value === null ? "" : `${name}:${value.trim()}`;
   });
   return lines.filter((line) => line !== "").join(";");
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
 }

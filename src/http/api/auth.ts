@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Context, MiddlewareHandler } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { isAnyOf } from "../../conditions/secret.ts";
@@ -22,11 +22,15 @@ export function requireToken(
   store: Store,
   environmentToken: string | undefined,
 ): MiddlewareHandler {
-  const expected = environmentToken === undefined ? [] : [sha256(environmentToken)];
+  const expected = environmentToken === undefined
+    ? []
+    : [hash("sha256", environmentToken, "buffer")];
   return async function requireToken(context, next) {
     const token = tokenOf(context);
     if (token !== undefined) {
-      if (isAnyOf(sha256(token), expected) || await getToken(store, token)) return await next();
+      if (isAnyOf(hash("sha256", token, "buffer"), expected) || await getToken(store, token)) {
+        return await next();
+      }
     }
     return problem(STATUS_CODE.Unauthorized, {
       detail: "Send an operator's token as: Authorization: Bearer <token>",
@@ -40,8 +44,4 @@ export function tokenOf(context: Context): string | undefined {
   const header = context.req.header("authorization") ?? "";
   const token = /^(?:bearer|token) +(\S+)$/i.exec(header)?.[1];
   return token !== undefined && token.length <= TOKEN_LENGTH_MAX ? token : undefined;
-}
-
-function sha256(text: string): Uint8Array {
-  return createHash("sha256").update(text).digest();
 }

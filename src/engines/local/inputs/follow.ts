@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { STATUS_CODES } from "node:http";
 import { messageOf } from "../../../errors.ts";
 import type { ConnectOptions } from "./connection.ts";
@@ -63,7 +63,7 @@ export async function follow(start: URL, options: FollowOptions): Promise<Answer
 
 /** What names the URL of an answer in {@linkcode Validators.of}. */
 export function hashOfUrl({ href }: URL): string {
-  return createHash("sha256").update(href).digest("hex");
+  return hash("sha256", href);
 }
 
 function conditionsFor(url: URL, validators: Validators | undefined): RequestHeaders {

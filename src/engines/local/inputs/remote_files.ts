@@ -5,7 +5,7 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { join } from "node:path";
 import type { Clock } from "../../../clock.ts";
 import { messageOf } from "../../../errors.ts";
@@ -78,8 +78,7 @@ export class RemoteFiles {
     const wanted = new URL(url);
     wanted.hash = "";
     // What one project may reach says nothing of what another may.
-    const key = createHash("sha256").update(JSON.stringify([wanted.href, privateNetworks]))
-      .digest("hex");
+    const key = hash("sha256", JSON.stringify([wanted.href, privateNetworks]));
     const fetch = (all: Waiter) => this.#fetch(wanted, key, privateNetworks, all);
     return await this.#fetches.use(key, waiter, fetch, use);
   }
