@@ -83,6 +83,10 @@ function templateOf(parameter: Parameter, value: ParameterValue): string | undef
   return value ? passAs ?? "--{name}" : undefined;
 }
 
+/** A brace that is written twice stands for itself, as in the text that Python formats. */
 function substitute(piece: string, { name }: Parameter, atom: ParameterAtom): string {
-  return piece.replace(/\{(name|value|v)\}/g, (_, key) => key === "name" ? name : String(atom));
+  return piece.replace(/\{\{|\}\}|\{(name|value|v)\}/g, (found, key?: string) => {
+    if (key === undefined) return found.charAt(0);
+    return key === "name" ? name : String(atom);
+  });
 }

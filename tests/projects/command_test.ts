@@ -36,6 +36,8 @@ const argumentCases: [declared: unknown, value: ParameterValue, expected: string
   [{ ...p, "pass-as": "-x  {value}  -y {name}" }, "1", ["-x", "1", "-y", "p"]],
   [{ ...p, "pass-as": "{v}" }, "bare", ["bare"]],
   [{ ...p, "pass-as": "--{other}={v}" }, "1", ["--{other}=1"]],
+  [{ ...p, "pass-as": '--json={{"{name}":{v}}}' }, "{{1}}", ['--json={"p":{{1}}}']],
+  [{ ...p, "pass-as": "--p={{v}}" }, "1", ["--p={v}"]],
   [flag, true, ["--f"]],
   [flag, false, []],
   [{ ...flag, "pass-as": "-q" }, true, ["-q"]],
