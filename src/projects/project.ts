@@ -8,6 +8,7 @@ import { z } from "zod";
 import { engineSettingsSchema } from "../engines/settings.ts";
 import { parseWith } from "../schema.ts";
 import type { Project } from "../store/projects.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../store/record.ts";
 import { nameSchema } from "./name_schema.ts";
 import { addressProblem, isSshAddress, shownAddress } from "./remote.ts";
 
@@ -57,7 +58,10 @@ export const projectSchema = z.strictObject({
     error: 'Expected no deploy_key without a repository that ssh opens, such as "git@host:x.git"',
     path: ["deploy_key"],
   },
-);
+).refine((project) => recordBytes(project) <= RECORD_BYTES_MAX, {
+  error: ({ input }) =>
+    `Expected at most ${RECORD_BYTES_MAX} bytes in all, found ${recordBytes(Object(input))}`,
+});
 
 /**
  * Reads a project.

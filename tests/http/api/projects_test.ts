@@ -107,3 +107,17 @@ Deno.test("a project that cannot work is refused, field by field", async (t) => 
     });
   }
 });
+
+Deno.test("a project that is larger than a record is refused, and one as large is stored", async () => {
+  await using service = await startService();
+  const project = (folders: number) => ({
+    name: "large",
+    directory: "/srv",
+    engine: { type: "local", inputs: { folders: Array(folders).fill(`/${"x".repeat(2_000)}`) } },
+  });
+  const refused = await service.api("PUT", "projects/large/", project(40));
+  assertEquals([refused.status, refused.body.errors], [422, [
+    { pointer: "", detail: "Expected at most 61440 bytes in all, found 80292" },
+  ]]);
+  assertEquals((await service.api("PUT", "projects/large/", project(30))).status, 201);
+});
