@@ -5,7 +5,7 @@
  * @module
  */
 import { join } from "node:path";
-import { InvalidInputError } from "../errors.ts";
+import { InvalidInputError, messageOf } from "../errors.ts";
 
 const KEY_BYTES = 32;
 const KEYS_MAX = 4;
@@ -17,7 +17,8 @@ type Key = Uint8Array<ArrayBuffer>;
  * Reads the keys, the current one first: from `HOOKLAUNCH_SECRET_KEY`, where commas separate them, or
  * from the key file of the data folder, one a line. The file is made with mode 0600 when it is missing.
  *
- * @throws {InvalidInputError} when one of them is not 32 bytes in base64 or hex
+ * @throws {InvalidInputError} when one of them is not 32 bytes in base64 or hex, or the file is there
+ *   but cannot be read, such as one that `secret-key rotate` has made as another user
  */
 export async function readSecretKeys(
   folder: string,
@@ -26,12 +27,8 @@ export async function readSecretKeys(
   if (fromEnvironment !== undefined) {
     return parseKeys(fromEnvironment.split(","), "HOOKLAUNCH_SECRET_KEY");
   }
-  const path = join(folder, KEY_FILE);
-  try {
-    return parseKeyFile(await Deno.readTextFile(path), path);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
+  const inFile = await readKeyFile(join(folder, KEY_FILE));
+  if (inFile !== undefined) return inFile;
   const key = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
   await writeSecretKeys(folder, [key]);
   return [key];
@@ -61,16 +58,20 @@ export async function removeSecretKeyFile(
 ): Promise<boolean> {
   const path = join(folder, KEY_FILE);
   const [current] = await readSecretKeys(folder, fromEnvironment);
-  try {
-    const inFile = parseKeyFile(await Deno.readTextFile(path), path);
-    // The one that is in force may be kept there, too.
-    if (inFile.some((key) => key.toHex() === current?.toHex())) return false;
-    await Deno.remove(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
+  const inFile = await readKeyFile(path);
+  // The one that is in force may be kept there, too.
+  if (inFile?.some((key) => key.toHex() === current?.toHex()) ?? true) return false;
+  await Deno.remove(path);
+  return true;
+}
+
+async function readKeyFile(path: string): Promise<Key[] | undefined> {
+  const text = await Deno.readTextFile(path).catch((error) => {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    const detail = `Expected a file that this user can read: ${messageOf(error)}`;
+    throw new InvalidInputError(path, [{ pointer: "", detail }]);
+  });
+  return text === undefined ? undefined : parseKeyFile(text, path);
 }
 
 /**

@@ -181,6 +181,17 @@ Deno.test("a key file that holds no key is an error that names it, and stays as 
   }
 });
 
+Deno.test("a key file that cannot be read is an error that names it", async () => {
+  await using folder = await temporaryFolder();
+  const path = join(folder.path, "secret.key");
+  await Deno.mkdir(path);
+  await assertRejects(
+    () => openSecretBox(folder.path, undefined),
+    InvalidInputError,
+    `Cannot accept ${path}: Expected a file that this user can read: Is a directory`,
+  );
+});
+
 Deno.test("a key in the environment makes no file", async () => {
   await using folder = await temporaryFolder();
   await openSecretBox(folder.path, KEY);
