@@ -10,12 +10,12 @@ import { systemClock } from "../clock.ts";
 import { signRequest } from "../conditions/sign_request.ts";
 import { applyText } from "../config/apply_text.ts";
 import { type Example, EXAMPLES } from "../demo/examples.ts";
-import { HooklaunchError } from "../errors.ts";
+import { HooklaunchError, messageOf } from "../errors.ts";
 import { pause } from "../pause.ts";
 import { type Parts, Service } from "../service.ts";
 import { getExecution, hasEnded } from "../store/executions.ts";
 import { getPipeline } from "../store/pipelines.ts";
-import { getRun } from "../store/runs.ts";
+import { type CreatedObject, getRun, listTriggerRuns } from "../store/runs.ts";
 import type { Trigger } from "../trigger/trigger.ts";
 import { setUpLogging } from "./logging.ts";
 import { environment, option, wholeNumber } from "./options.ts";
@@ -23,6 +23,7 @@ import { runUntilStopped } from "./serve.ts";
 
 const WAIT_MS_MAX = 30_000;
 const POLL_MS = 20;
+const FOLLOW_MS = 300;
 
 /** The demo did not show what it should have shown. */
 class DemoError extends HooklaunchError {
@@ -72,7 +73,7 @@ async function demo({ port, once = false, example: name }: DemoOptions): Promise
         `\nServing on ${service.url} until Ctrl-C. Try it yourself, in another terminal:\n`,
       );
       console.log(curlLine(stage, example));
-      await runUntilStopped(service);
+      await Promise.all([runUntilStopped(service), showFurther(stage)]);
     } finally {
       await service.close();
     }
@@ -127,11 +128,35 @@ async function show(stage: Stage, example: Example): Promise<void> {
   console.log(`Run ${runId}: pending from ${run?.created_at}`);
   console.log(`Run ${runId}: ${info.status} at ${run?.ended_at} ${JSON.stringify(info.result)}`);
   if (info.status !== "completed") throw new DemoError(`The run ended as ${info.status}`);
-  const { execution_id, pipeline_id } = info.result[0] ?? {};
-  const printed = pipeline_id === undefined
-    ? await showExecution(parts, expectText(execution_id, "an execution in the result"))
-    : await showPipeline(parts, expectText(pipeline_id, "a pipeline in the result"));
+  const printed = await showCreated(parts, info.result[0] ?? {});
   if (!printed.includes(prints)) throw new DemoError(`No step has printed "${prints}"`);
+}
+
+/** Shows what comes of each further launch, until the service stops. */
+async function showFurther({ service: { parts }, trigger }: Stage): Promise<void> {
+  const { store, closing: { signal } } = parts;
+  const newest = async () => (await listTriggerRuns(store, trigger.id, { limit: 20 })).runs;
+  try {
+    const shown = new Set((await newest()).map(({ id }) => id));
+    while (await pause(FOLLOW_MS, signal)) {
+      for (const { id, status, ended_at, actions } of (await newest()).reverse()) {
+        if (shown.has(id)) continue;
+        shown.add(id);
+        console.log(`Run ${id}: ${status} at ${ended_at}`);
+        await showCreated(parts, actions[0]?.created ?? {});
+      }
+    }
+  } catch (error) {
+    // A service that is stopping has closed its database meanwhile.
+    if (!signal.aborted) console.error(`Shows nothing more: ${messageOf(error)}`);
+  }
+}
+
+/** Shows what an action has made, and answers what the steps printed. */
+function showCreated(parts: Parts, { execution_id, pipeline_id }: CreatedObject): Promise<string> {
+  return pipeline_id === undefined
+    ? showExecution(parts, expectText(execution_id, "an execution in the result"))
+    : showPipeline(parts, pipeline_id);
 }
 
 /** Waits for a pipeline, tells how its nodes go on, and prints what their steps printed. */

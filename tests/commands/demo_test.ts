@@ -44,6 +44,7 @@ Deno.test({
       /^{"status":"ok","run":"[0-9a-f-]{36}"}$/,
       new TextDecoder().decode(stderr),
     );
+    await demo.expect(/Hi from the step: "Hello from my terminal"/);
     demo.child.kill("SIGINT");
     assertEquals((await demo.end()).code, 0);
   },
