@@ -61,7 +61,9 @@ export function defineDemo(command: Command): void {
 
 async function demo({ port, once = false, example: name }: DemoOptions): Promise<void> {
   await setUpLogging({ format: "text", level: "warning" });
-  const folder = await Deno.makeTempDir({ prefix: "hooklaunch-demo-" });
+  const folder = await Deno.makeTempDir({ prefix: "hooklaunch-demo-" }).catch((error) => {
+    throw new DemoError(`Cannot make a temporary folder, look at TMPDIR: ${messageOf(error)}`);
+  });
   const example = EXAMPLES[name];
   try {
     const stage = await setUp(folder, once ? 0 : port, example);

@@ -11,6 +11,12 @@ Deno.test("demo --once shows the main job and ends with 0", async () => {
   assertMatch(printed, /The payload payload.json has \d+ bytes/);
 });
 
+Deno.test("demo says that it cannot make its folder", async () => {
+  const { code, printed } = await run(["demo", "--once"], { TMPDIR: "/nowhere" });
+  assertEquals(code, 1);
+  assertMatch(printed, /^hooklaunch: Cannot make a temporary folder, look at TMPDIR: .*\n$/);
+});
+
 Deno.test("demo --example pipeline trains and tests a model on the labels of a webhook", async () => {
   const { code, printed } = await run(["demo", "--example", "pipeline", "--once"]);
   assertEquals(code, 0, printed);
