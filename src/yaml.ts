@@ -54,11 +54,12 @@ export interface YamlSource {
 /**
  * Reads YAML.
  *
- * @param text one document
+ * @param written one document, as text or as the bytes of a file
  * @param what what is being read, for the first words of the error
  * @throws {InvalidInputError} whose problems are {@linkcode LocatedProblem}s, when it is not YAML
  */
-export function parseYaml(text: string, what: string): YamlSource {
+export function parseYaml(written: string | Uint8Array, what: string): YamlSource {
+  const text = typeof written === "string" ? written : decode(written, what);
   if (new TextEncoder().encode(text).length > YAML_BYTES_MAX) {
     const detail = `Expected at most ${YAML_BYTES_MAX} bytes, found ${text.length} characters`;
     throw new InvalidInputError(what, [problemAt({ line: 1, column: 1 }, "", detail)]);
@@ -73,6 +74,18 @@ export function parseYaml(text: string, what: string): YamlSource {
     located: (problems) =>
       problems.map(({ pointer, detail }) => problemAt(locate(pointer), pointer, detail)),
   };
+}
+
+/** The text of a file: UTF-8, without the mark that some editors put before it. */
+function decode(bytes: Uint8Array, what: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    const text = new TextDecoder().decode(bytes);
+    const position = positionsIn(text)(text.indexOf("\uFFFD"));
+    const detail = "Expected text in UTF-8, found bytes that are none";
+    throw new InvalidInputError(what, [problemAt(position, "", detail)]);
+  }
 }
 
 /** Where offsets are. The parser's own counter misses the line breaks behind some errors. */

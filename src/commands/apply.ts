@@ -8,7 +8,7 @@ import { apiTarget } from "./api_target.ts";
 import { applyConfig } from "../config/apply.ts";
 import { parseConfig } from "../config/document.ts";
 import { apiOptions, clientOf } from "./api_options.ts";
-import { readText } from "./options.ts";
+import { readBytes } from "./options.ts";
 
 /** Defines the command. */
 export function defineApply(command: Command): void {
@@ -17,8 +17,8 @@ export function defineApply(command: Command): void {
 }
 
 async function apply(path: string, { url }: { url: string }): Promise<void> {
-  const text = await readText(path, "the configuration file");
-  const document = parseConfig(text, path);
+  const written = await readBytes(path, "the configuration file");
+  const document = parseConfig(written, path);
   for await (const applied of applyConfig(document, apiTarget(clientOf(url)))) {
     const { kind, name, outcome, launchUrl, warnings } = applied;
     console.log([`${kind} ${name}: ${outcome}`, launchUrl].filter(Boolean).join("  "));

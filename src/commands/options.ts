@@ -73,13 +73,22 @@ export function environment(name: string): string | undefined {
 }
 
 /**
- * Reads a file that a setting names.
+ * Reads a file of text that a setting names.
  *
  * @throws {InvalidInputError} when it cannot be read
  */
 export async function readText(path: string, what: string): Promise<string> {
+  return new TextDecoder().decode(await readBytes(path, what));
+}
+
+/**
+ * Reads a file that a setting names.
+ *
+ * @throws {InvalidInputError} when it cannot be read
+ */
+export async function readBytes(path: string, what: string): Promise<Uint8Array> {
   try {
-    return await Deno.readTextFile(path);
+    return await Deno.readFile(path);
   } catch (error) {
     throw new InvalidInputError(what, `Cannot read ${path}: ${messageOf(error)}`);
   }

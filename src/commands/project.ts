@@ -11,7 +11,7 @@ import type { Project } from "../store/projects.ts";
 import type { LocatedProblem } from "../yaml.ts";
 import { type ApiClient, ApiError } from "./api_client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
-import { readText } from "./options.ts";
+import { readBytes } from "./options.ts";
 import { harmless, printFields, printJson, printList } from "./table.ts";
 
 const CONFIG_FILE = "valohai.yaml";
@@ -110,7 +110,7 @@ async function waitForFetch(
 }
 
 async function check(file: string, { json = false }: { json?: boolean }): Promise<void> {
-  const checked = checkText(file, await readText(file, "the project configuration file"));
+  const checked = checkFile(file, await readBytes(file, "the project configuration file"));
   if (checked.errors.length > 0) Deno.exitCode = 1;
   if (json) return printJson(checked);
   for (const finding of checked.errors) console.log(lineOf(file, finding, ""));
@@ -118,9 +118,9 @@ async function check(file: string, { json = false }: { json?: boolean }): Promis
   console.log(summary(checked));
 }
 
-function checkText(file: string, text: string): Check {
+function checkFile(file: string, bytes: Uint8Array): Check {
   try {
-    const { steps, pipelines, endpoints, tasks, warnings } = readConfigFile(text, file);
+    const { steps, pipelines, endpoints, tasks, warnings } = readConfigFile(bytes, file);
     return {
       file,
       steps: [...steps.keys()],

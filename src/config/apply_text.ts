@@ -14,9 +14,9 @@ import { type LocalService, localTarget } from "./local_target.ts";
  * @throws {InvalidInputError} with everything that is wrong with it
  */
 export function applyText(
-  text: string,
+  written: string | Uint8Array,
   path: string,
   service: LocalService,
 ): AsyncGenerator<Applied> {
-  return applyConfig(parseConfig(text, path), localTarget(service));
+  return applyConfig(parseConfig(written, path), localTarget(service));
 }

@@ -32,8 +32,8 @@ export interface ConfigDocument {
  * @param path where it lies; relative folders in it are taken from there
  * @throws {InvalidInputError} with every problem, each with its line and column
  */
-export function parseConfig(text: string, path: string): ConfigDocument {
-  const yaml = parseYaml(text, path);
+export function parseConfig(written: string | Uint8Array, path: string): ConfigDocument {
+  const yaml = parseYaml(written, path);
   const problems: Problem[] = [];
   const collect = <T>(at: string, read: () => T): T | undefined => {
     try {

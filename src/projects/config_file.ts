@@ -62,12 +62,12 @@ const readers: ReadonlyMap<string, ReadItem> = new Map([
 /**
  * Reads a project configuration file.
  *
- * @param text its YAML
+ * @param written its YAML, as text or as bytes
  * @param name its name, for the error
  * @throws {InvalidInputError} with everything that is wrong, each with line and column
  */
-export function readConfigFile(text: string, name: string): ProjectConfig {
-  const source = parseSource(text, name);
+export function readConfigFile(written: string | Uint8Array, name: string): ProjectConfig {
+  const source = parseSource(written, name);
   const reading: Reading = {
     steps: new Map(),
     pipelines: new Map(),
@@ -135,9 +135,9 @@ function find<T>(kind: string, items: ReadonlyMap<string, T>, name: string): T {
 }
 
 /** YAML, with a word on indentation where that is what it lacks. */
-function parseSource(text: string, name: string): YamlSource {
+function parseSource(written: string | Uint8Array, name: string): YamlSource {
   try {
-    return parseYaml(text, name);
+    return parseYaml(written, name);
   } catch (error) {
     if (!(error instanceof InvalidInputError)) throw error;
     // What is wrong with YAML has a place.

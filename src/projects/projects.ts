@@ -216,7 +216,7 @@ export class Projects {
       );
     }
     const { readConfigFile } = await import("./config_file.ts");
-    return readConfigFile(new TextDecoder().decode(bytes), path);
+    return readConfigFile(bytes, path);
   }
 
   #snapshotOf({ name, directory = "" }: Project): Promise<string> {

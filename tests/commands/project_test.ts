@@ -77,7 +77,15 @@ Deno.test("project check says what is wrong with a file, where, and how much", a
     `- step:\n    name: ${name}\n    image: busybox\n    command: echo\n${more}`;
   const pipeline = "- pipeline:\n    name: all\n    nodes:\n" +
     "      - { name: one, type: execution, step: a }\n    edges: []\n";
-  const cases: [name: string, text: string, code: number, says: RegExp][] = [
+  const latin1 = (text: string) => Uint8Array.from(text, (char) => char.charCodeAt(0));
+  const cases: [name: string, text: string | Uint8Array, code: number, says: RegExp][] = [
+    ["a mark of UTF-8", "\ufeff" + step("a"), 0, /^1 step: no errors, no warnings\n$/],
+    [
+      "no UTF-8",
+      latin1(step("é")),
+      1,
+      /^\S+valohai.yaml:2:11: Expected text in UTF-8.*\n\S+: 1 error\n$/,
+    ],
     ["one step", step("a"), 0, /^1 step: no errors, no warnings\n$/],
     ["nothing but an empty list", "[]", 0, /^no steps: no errors, no warnings\n$/],
     [
@@ -98,7 +106,7 @@ Deno.test("project check says what is wrong with a file, where, and how much", a
   const file = join(folder.path, "valohai.yaml");
   for (const [name, text, code, says] of cases) {
     await t.step(name, async () => {
-      await Deno.writeTextFile(file, text);
+      await Deno.writeFile(file, typeof text === "string" ? new TextEncoder().encode(text) : text);
       const checked = await run(["project", "check", file]);
       assertMatch(checked.printed, says);
       assertEquals(checked.code, code);

@@ -6,7 +6,7 @@
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
-import { ActionError } from "../../src/errors.ts";
+import { ActionError, InvalidInputError } from "../../src/errors.ts";
 import { Projects } from "../../src/projects/mod.ts";
 import type { Project } from "../../src/store/projects.ts";
 import { configFile, TemporaryFolder } from "./git_fixture.ts";
@@ -218,6 +218,18 @@ Deno.test("snapshot: a folder that is missing, relative or too large is refused"
     const limited = new Projects({ dataFolder, clock: systemClock, snapshotLimits });
     await assertRejects(() => limited.resolve(project, "HEAD"), ActionError, "holds more than");
   }
+});
+
+Deno.test("snapshot: a project configuration file that is no UTF-8 is refused, not read as other text", async () => {
+  await using folder = new TemporaryFolder();
+  const { directory, project, projects } = await setUp(folder);
+  const step = "- step: { name: caf\u00e9, image: x, command: echo }\n";
+  await Deno.writeFile(
+    join(directory, "valohai.yaml"),
+    Uint8Array.from(step, (char) => char.charCodeAt(0)),
+  );
+  const message = "valohai.yaml: /: line 1, column 20: Expected text in UTF-8";
+  await assertRejects(() => projects.resolve(project, "HEAD"), InvalidInputError, message);
 });
 
 Deno.test("snapshot: what keeps one from being taken is told", async () => {

@@ -95,6 +95,30 @@ Deno.test("yaml: what is refused, and where", () => {
   for (const [text, problems] of refused) assertEquals(problemsOf(text), problems, text);
 });
 
+Deno.test("yaml: bytes are UTF-8, with or without a mark before them, or refused where they are not", () => {
+  const bytes = (...parts: (string | number)[]) =>
+    Uint8Array.from(
+      parts.flatMap((part) =>
+        typeof part === "number" ? [part] : [...new TextEncoder().encode(part)]
+      ),
+    );
+  for (const mark of [[], [0xef, 0xbb, 0xbf]]) {
+    const { value, locate } = parseYaml(bytes(...mark, "- a: é\r\n  b: 2\r\n"), "x");
+    assertEquals(value, [{ a: "é", b: 2 }]);
+    assertEquals([locate("/0/a"), locate("/0/b")], [
+      { line: 1, column: 3 },
+      { line: 2, column: 3 },
+    ]);
+  }
+  const error = assertThrows(
+    () => parseYaml(bytes("a: é\nb: gr", 0xfc, "n\nc: ", 0xff), "x.yaml"),
+    InvalidInputError,
+  );
+  assertEquals(error.problems.map(({ detail }) => detail), [
+    "line 2, column 6: Expected text in UTF-8, found bytes that are none",
+  ]);
+});
+
 Deno.test("yaml: aliases that multiply are refused", () => {
   let text = "a: &a [x, x, x, x, x, x, x, x, x]\n";
   for (const [before, name] of ["ab", "bc", "cd", "de", "ef", "fg", "gh", "hi"]) {
