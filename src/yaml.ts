@@ -2,8 +2,8 @@
  * YAML that people write: text in, a plain value out, and for every JSON Pointer into that value the
  * line and column it came from.
  *
- * YAML 1.2, core schema: `yes` and `on` are text, there are no merge keys, tags beyond the schema's own
- * are errors.
+ * YAML 1.2, core schema: `yes` and `on` are text, there are no merge keys unless they are asked for, tags
+ * beyond the schema's own are errors.
  *
  * @module
  */
@@ -31,6 +31,8 @@ const REPEATS_MAX = 100;
 /** How many aliases there may be: each is looked for among all anchors. */
 const ALIASES_MAX = 1_000;
 const SYNTAX_PROBLEMS_MAX = 20;
+/** The key of what brings the fields of other maps, where merge keys are read. */
+const MERGE_KEY = "<<";
 
 /** A place in a text, both counted from 1. */
 export interface Position {
@@ -51,6 +53,12 @@ export interface YamlSource {
   located(problems: readonly Problem[]): LocatedProblem[];
 }
 
+/** How YAML is read. */
+export interface YamlOptions {
+  /** Whether `<<` brings the fields of another map, or of a list of them, as YAML 1.1 has it. */
+  mergeKeys?: boolean;
+}
+
 /**
  * Reads YAML.
  *
@@ -58,15 +66,19 @@ export interface YamlSource {
  * @param what what is being read, for the first words of the error
  * @throws {InvalidInputError} whose problems are {@linkcode LocatedProblem}s, when it is not YAML
  */
-export function parseYaml(written: string | Uint8Array, what: string): YamlSource {
+export function parseYaml(
+  written: string | Uint8Array,
+  what: string,
+  { mergeKeys = false }: YamlOptions = {},
+): YamlSource {
   const text = typeof written === "string" ? written : decode(written, what);
   if (new TextEncoder().encode(text).length > YAML_BYTES_MAX) {
     const detail = `Expected at most ${YAML_BYTES_MAX} bytes, found ${text.length} characters`;
     throw new InvalidInputError(what, [problemAt({ line: 1, column: 1 }, "", detail)]);
   }
   const positionAt = positionsIn(text);
-  const { document, targets, value } = read(text, what, positionAt);
-  const places = new Places(document, targets);
+  const { document, targets, value } = read(text, what, { positionAt, mergeKeys });
+  const places = new Places(document, targets, mergeKeys);
   const locate = (pointer: string) => positionAt(places.offsetOf(pointer));
   return {
     value,
@@ -109,7 +121,7 @@ function positionsIn(text: string): (offset: number) => Position {
 function read(
   text: string,
   what: string,
-  positionAt: (offset: number) => Position,
+  { positionAt, mergeKeys }: { positionAt: (offset: number) => Position; mergeKeys: boolean },
 ): { document: Document; targets: Targets; value: unknown } {
   try {
     const document = parseDocument(text, {
@@ -129,13 +141,37 @@ function read(
     if (problems.length > 0) {
       throw new InvalidInputError(what, problems.slice(0, SYNTAX_PROBLEMS_MAX));
     }
-    return { document, targets, value: document.toJS({ maxAliasCount: REPEATS_MAX }) };
+    const value = document.toJS({ maxAliasCount: REPEATS_MAX });
+    if (mergeKeys) mergeIn(value);
+    return { document, targets, value };
   } catch (error) {
     if (error instanceof InvalidInputError) throw error;
     // Aliases that are unknown or repeat too much, and nesting that is too deep for the stack.
     throw new InvalidInputError(what, [
       problemAt({ line: 1, column: 1 }, "", `Cannot be read: ${messageOf(error)}`),
     ]);
+  }
+}
+
+/**
+ * Puts what merge keys bring in the place of these. A map's own fields stand, and of the others the first
+ * of a name. What is no map is left for who reads the value to refuse.
+ */
+function mergeIn(value: unknown, done = new Set<unknown>()): void {
+  // All aliases of a map stand for one object.
+  if (typeof value !== "object" || value === null || done.has(value)) return;
+  done.add(value);
+  for (const inner of Object.values(value)) mergeIn(inner, done);
+  if (!Object.hasOwn(value, MERGE_KEY)) return;
+  // It has been seen to have the field.
+  const fields = value as Record<string, unknown>;
+  const sources = [fields[MERGE_KEY]].flat();
+  if (!sources.every((source) => Object(source) === source && !Array.isArray(source))) return;
+  delete fields[MERGE_KEY];
+  for (const [name, inner] of sources.flatMap((source) => Object.entries(Object(source)))) {
+    if (Object.hasOwn(fields, name)) continue;
+    const property = { value: inner, enumerable: true, configurable: true, writable: true };
+    Object.defineProperty(fields, name, property);
   }
 }
 
@@ -212,12 +248,14 @@ function problemAt({ line, column }: Position, pointer: string, detail: string):
 class Places {
   readonly #document: Document;
   readonly #targets: Targets;
+  readonly #mergeKeys: boolean;
   /** The fields of each map that was walked through, by their names. */
   readonly #fields = new Map<YAMLMap, Map<string, { key: Scalar; value: unknown }>>();
 
-  constructor(document: Document, targets: Targets) {
+  constructor(document: Document, targets: Targets, mergeKeys: boolean) {
     this.#document = document;
     this.#targets = targets;
+    this.#mergeKeys = mergeKeys;
   }
 
   /** Walks down as far as the pointer's parts exist. A field is where its key is. */
@@ -246,6 +284,14 @@ class Places {
       if (isScalar(key)) fields.set(String(key.value), { key, value });
     }
     this.#fields.set(map, fields);
+    const merged = this.#mergeKeys ? this.#resolve(fields.get(MERGE_KEY)?.value) : undefined;
+    for (const item of isSeq(merged) ? merged.items : [merged]) {
+      const source = this.#resolve(item);
+      if (!isMap(source)) continue;
+      for (const [name, field] of this.#fieldsOf(source)) {
+        if (!fields.has(name)) fields.set(name, field);
+      }
+    }
     return fields;
   }
 

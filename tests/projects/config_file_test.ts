@@ -325,6 +325,38 @@ Deno.test("YAML 1.1's words for true and false mean what they mean elsewhere", (
   assertEquals(pipelines.get("p")?.reuseExecutions, true);
 });
 
+Deno.test("merge keys bring what stands elsewhere, as they do for other readers of the format", () => {
+  const text = `- step: &base
+    name: a
+    image: x
+    command: echo {parameters}
+    parameters:
+      - &rate { name: rate, type: float, default: 0.5 }
+- step:
+    <<: *base
+    name: b
+    parameters:
+      - { <<: *rate, default: 1.5 }
+`;
+  const { steps } = readConfigFile(text, "valohai.yaml");
+  const read = [...steps.values()].map(({ name, image, parameters }) => [
+    name,
+    image,
+    parameters.get("rate")?.type,
+    parameters.get("rate")?.default,
+  ]);
+  assertEquals(read, [["a", "x", "float", 0.5], ["b", "x", "float", 1.5]]);
+  assertEquals("<<" in (steps.get("b")?.written ?? {}), false);
+  const { problems } = assertThrows(
+    () => readConfigFile(text.replace("image: x", "image: 1"), "valohai.yaml"),
+    InvalidInputError,
+  );
+  assertEquals(problems.map(({ pointer, detail }) => [pointer, detail.split(": ")[0]]), [
+    ["/0/step/image", "line 3, column 5"],
+    ["/1/step/image", "line 3, column 5"],
+  ]);
+});
+
 Deno.test("any file is read, or refused with places inside of it", () => {
   readConfigFile(file, "valohai.yaml");
   fc.assert(fc.property(fc.oneof(mutated(file, ...values), anyText), read), { numRuns: 150 });

@@ -38,6 +38,38 @@ Deno.test("yaml: values are those of YAML 1.2", () => {
   assertEquals(parseYaml("", "x").value, null);
 });
 
+Deno.test("yaml: merge keys, where they are asked for, bring the fields of other maps", () => {
+  const read = (text: string) => parseYaml(text, "x", { mergeKeys: true });
+  const cases: [text: string, value: unknown][] = [
+    ["- &a { x: 1, y: { z: 1 } }\n- { <<: *a, y: 2 }", [{ x: 1, y: { z: 1 } }, { x: 1, y: 2 }]],
+    ["- &a { x: 1 }\n- { x: 2, <<: *a }", [{ x: 1 }, { x: 2 }]],
+    [
+      "- &a { x: 1 }\n- &b { <<: *a, y: 1 }\n- { <<: [{ x: 2 }, *b], z: 1 }\n- *b",
+      [{ x: 1 }, { x: 1, y: 1 }, { x: 2, y: 1, z: 1 }, { x: 1, y: 1 }],
+    ],
+    ["- &a { x: 1 }\n- n: { <<: *a }", [{ x: 1 }, { n: { x: 1 } }]],
+    ["<<: {}\na: 1", { a: 1 }],
+    ["<<: text\na: 1", { "<<": "text", a: 1 }],
+    ["<<: [{ b: 1 }, [1]]\na: 1", { "<<": [{ b: 1 }, [1]], a: 1 }],
+    ["<<:\na: 1", { "<<": null, a: 1 }],
+    ["<<: { __proto__: { x: 1 } }", JSON.parse('{ "__proto__": { "x": 1 } }')],
+  ];
+  for (const [text, value] of cases) assertEquals(read(text).value, value, text);
+  const { locate } = read(
+    "a: &a\n  x: 1\nb: &b\n  y: 2\n  <<: *a\nc:\n  <<: [*b, { z: 3 }]\n  d: 4\n",
+  );
+  const places: [pointer: string, line: number, column: number][] = [
+    ["/c/d", 8, 3],
+    ["/c/y", 4, 3],
+    ["/c/x", 2, 3],
+    ["/c/z", 7, 14],
+    ["/c/missing", 6, 1],
+  ];
+  for (const [pointer, line, column] of places) {
+    assertEquals(locate(pointer), { line, column }, pointer);
+  }
+});
+
 Deno.test("yaml: where things are", () => {
   const { locate } = parseYaml(
     "# head\nlist:\n  - name: a\n    n: 1\n  - &b\n    name: b\n  - *b\n'a/b~c':\n  x: 1\n",
@@ -125,6 +157,13 @@ Deno.test("yaml: aliases that multiply are refused", () => {
     text += `${name}: &${name} [${Array(9).fill(`*${before}`).join(", ")}]\n`;
   }
   assertStringIncludes(problemsOf(text).join(), "Excessive alias count");
+  const merging = text.replace(/\*(.)/g, "{ <<: *$1 }").replace(/\[x.*/, "{ x: 1 }")
+    .replace(/: (&.) \[(.*)\]/g, ": $1 { n: [$2] }");
+  assertThrows(
+    () => parseYaml(merging, "x", { mergeKeys: true }),
+    InvalidInputError,
+    "Excessive alias count",
+  );
 });
 
 Deno.test("yaml: too long and too deep texts are refused", () => {
