@@ -146,7 +146,7 @@ function read(
     return { document, targets, value };
   } catch (error) {
     if (error instanceof InvalidInputError) throw error;
-    // Aliases that are unknown or repeat too much, and nesting that is too deep for the stack.
+    // Aliases that repeat too much, and nesting that is too deep for the stack.
     throw new InvalidInputError(what, [
       problemAt({ line: 1, column: 1 }, "", `Cannot be read: ${messageOf(error)}`),
     ]);
@@ -201,6 +201,7 @@ function survey(
       if (isAlias(node)) {
         const target = anchors.get(node.source);
         if (target) targets.set(node, target);
+        else tell(node, `Expected an alias of an anchor above, found *${node.source}`);
         if (target && ancestors.includes(target)) {
           tell(node, `Expected no alias inside of what it stands for, found *${node.source}`);
         }

@@ -111,9 +111,9 @@ const refused: [text: string, problems: string[]][] = [
     "line 2, column 4: Expected a number that can be kept as it is, found .inf: " +
     "put it in quotes to make it text",
   ]],
-  ["a: *b\n", [
-    "line 1, column 1: Cannot be read: " +
-    "Unresolved alias (the anchor must be set before the alias): b",
+  ["a: *b\n", ["line 1, column 4: Expected an alias of an anchor above, found *b"]],
+  ["a: 1\nb: [2, *b]\nc: &d 1\ne: *d\n", [
+    "line 2, column 8: Expected an alias of an anchor above, found *b",
   ]],
   ["a: &b [1, *b]\n", [
     "line 1, column 11: Expected no alias inside of what it stands for, found *b",
