@@ -5,7 +5,7 @@
  * @module
  */
 import { basename, matchesGlob } from "node:path";
-import { fileOfUrl, quoted, type Step, stepOf } from "../projects/mod.ts";
+import { fileOfUrl, quoted, type Step, stepOf, VARIABLE_NAME } from "../projects/mod.ts";
 import type { Execution, InputFile } from "../store/executions.ts";
 import type { PipelinePlan, PlannedEdge, PlannedNode } from "../store/pipelines.ts";
 
@@ -125,6 +125,10 @@ function problemOf(
   if (targets === undefined) return `begins with "${source.type}", which no execution gives`;
   if (!targets.includes(target.type)) {
     return `carries ${source.type} to ${target.type}; expected one of ${targets.join(", ")}`;
+  }
+  if (target.type === "environment-variable" && !VARIABLE_NAME.test(target.key)) {
+    return `sets "${target.key}", which is no name of a variable: ` +
+      "expected letters, digits and underscores, no digit first";
   }
   const isThere = source.type === "input" &&
     inputsNamed(source.key, from.inputs.keys()).length > 0;

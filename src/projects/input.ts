@@ -51,9 +51,12 @@ export const inputSchema = z.strictObject({
   keepDirectories: keptDirectories(written["keep-directories"]),
 }));
 
+/** The names that a shell gives to variables. */
+export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
 /** An environment variable as the project configuration file declares it. */
 export const environmentVariableSchema = z.strictObject({
-  name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
+  name: z.string().regex(VARIABLE_NAME, {
     error: "Expected a name of letters, digits and underscores that begins with no digit",
   }),
   default: z.string().refine((text) => !text.includes("\0"), {

@@ -5,6 +5,7 @@
  */
 export { findPipeline, findStep, readConfigFile } from "./config_file.ts";
 export { evaluate, parseExpression } from "./expression.ts";
+export { VARIABLE_NAME } from "./input.ts";
 export { fileOfUrl, type Launch, launchStep } from "./launch.ts";
 export { overrideStep } from "./override.ts";
 export type { NodeAction, PipelineNode } from "./pipeline.ts";

@@ -143,6 +143,12 @@ edges: [[a.output.x, b.input.labels], [b.output.x, a.input.labels]]`,
     "carries output to parameter; expected one of input, dependency",
   ],
   [
+    "a variable that no shell can have",
+    `nodes: [${NODE}, ${TRAIN}]\nedges: [[a.metadata.x, t.environment-variable.MY-VAR]]`,
+    {},
+    'its edge a.metadata.x → t.environment-variable.MY-VAR sets "MY-VAR", which is no name of a variable',
+  ],
+  [
     "an input without a file",
     `nodes: [${TRAIN}]\nedges: []`,
     {},
