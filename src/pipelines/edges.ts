@@ -153,10 +153,13 @@ function inputsNamed(key: string, names: Iterable<string>): string[] {
   return all.includes(key) ? [key] : all.filter((name) => matchesGlob(name, key));
 }
 
-/** A pattern without a folder is one of file names, wherever they lie. */
+/**
+ * Whether a path is the one that an edge names, whatever characters it has, or fits its pattern. A pattern
+ * without a folder is one of file names, wherever they lie.
+ */
 function matches(path: string, pattern: string): boolean {
-  return matchesGlob(path, pattern) ||
-    (!pattern.includes("/") && matchesGlob(basename(path), pattern));
+  const texts = pattern.includes("/") ? [path] : [path, basename(path)];
+  return texts.some((text) => text === pattern || matchesGlob(text, pattern));
 }
 
 /** The name of an output as an input's file: `suffix` keeps the folders that the pattern does not name. */

@@ -100,6 +100,13 @@ const carried: {
     inputs: { data: [["model.pkl", "model.pkl"]] },
   },
   {
+    name: "an output by a name that would be a pattern of others",
+    edges: "  - ['a.output.best [1].pt', b.input.data]\n  - ['a.output.{x}/[y].pt', b.input.data]",
+    inputs: {
+      data: [["best [1].pt", "top/best [1].pt"], ["[y].pt", "{x}/[y].pt"]],
+    },
+  },
+  {
     name: "outputs by a pattern of names, wherever they lie",
     edges: "  - [a.output.*.csv, b.input.data]",
     inputs: { data: [["one.csv", "one.csv"], ["two.csv", "results/deep/two.csv"]] },
@@ -196,7 +203,10 @@ Deno.test("pipeline: what edges carry", async (t) => {
       const target = { payload: { target: "a.raw", file: payload } };
       const id = await launch(fixture, TWO(edges, more), target);
       await fixture.end(id, "a", {
-        outputs: ["model.pkl", "one.csv", "results/deep/two.csv", "results/x.txt"],
+        outputs: [
+          ...["model.pkl", "one.csv", "results/deep/two.csv", "results/x.txt"],
+          ...["top/best [1].pt", "{x}/[y].pt"],
+        ],
         metadata: {
           accuracy: 0.5,
           "a": { b: "deep" },
