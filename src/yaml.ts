@@ -2,8 +2,8 @@
  * YAML that people write: text in, a plain value out, and for every JSON Pointer into that value the
  * line and column it came from.
  *
- * YAML 1.2, core schema: `yes` and `on` are text, there are no merge keys unless they are asked for, tags
- * beyond the schema's own are errors.
+ * YAML 1.2, core schema: `yes` and `on` are text, tags beyond the schema's own are errors. Of YAML 1.1
+ * there are merge keys (https://yaml.org/type/merge.html), as project configuration files have them.
  *
  * @module
  */
@@ -31,7 +31,7 @@ const REPEATS_MAX = 100;
 /** How many aliases there may be: each is looked for among all anchors. */
 const ALIASES_MAX = 1_000;
 const SYNTAX_PROBLEMS_MAX = 20;
-/** The key of what brings the fields of other maps, where merge keys are read. */
+/** The key of what brings the fields of another map, or of a list of them. */
 const MERGE_KEY = "<<";
 
 /** A place in a text, both counted from 1. */
@@ -53,12 +53,6 @@ export interface YamlSource {
   located(problems: readonly Problem[]): LocatedProblem[];
 }
 
-/** How YAML is read. */
-export interface YamlOptions {
-  /** Whether `<<` brings the fields of another map, or of a list of them, as YAML 1.1 has it. */
-  mergeKeys?: boolean;
-}
-
 /**
  * Reads YAML.
  *
@@ -66,19 +60,15 @@ export interface YamlOptions {
  * @param what what is being read, for the first words of the error
  * @throws {InvalidInputError} whose problems are {@linkcode LocatedProblem}s, when it is not YAML
  */
-export function parseYaml(
-  written: string | Uint8Array,
-  what: string,
-  { mergeKeys = false }: YamlOptions = {},
-): YamlSource {
+export function parseYaml(written: string | Uint8Array, what: string): YamlSource {
   const text = typeof written === "string" ? written : decode(written, what);
   if (new TextEncoder().encode(text).length > YAML_BYTES_MAX) {
     const detail = `Expected at most ${YAML_BYTES_MAX} bytes, found ${text.length} characters`;
     throw new InvalidInputError(what, [problemAt({ line: 1, column: 1 }, "", detail)]);
   }
   const positionAt = positionsIn(text);
-  const { document, targets, value } = read(text, what, { positionAt, mergeKeys });
-  const places = new Places(document, targets, mergeKeys);
+  const { document, targets, value } = read(text, what, positionAt);
+  const places = new Places(document, targets);
   const locate = (pointer: string) => positionAt(places.offsetOf(pointer));
   return {
     value,
@@ -121,7 +111,7 @@ function positionsIn(text: string): (offset: number) => Position {
 function read(
   text: string,
   what: string,
-  { positionAt, mergeKeys }: { positionAt: (offset: number) => Position; mergeKeys: boolean },
+  positionAt: (offset: number) => Position,
 ): { document: Document; targets: Targets; value: unknown } {
   try {
     const document = parseDocument(text, {
@@ -142,7 +132,7 @@ function read(
       throw new InvalidInputError(what, problems.slice(0, SYNTAX_PROBLEMS_MAX));
     }
     const value = document.toJS({ maxAliasCount: REPEATS_MAX });
-    if (mergeKeys) mergeIn(value);
+    mergeIn(value);
     return { document, targets, value };
   } catch (error) {
     if (error instanceof InvalidInputError) throw error;
@@ -249,14 +239,12 @@ function problemAt({ line, column }: Position, pointer: string, detail: string):
 class Places {
   readonly #document: Document;
   readonly #targets: Targets;
-  readonly #mergeKeys: boolean;
   /** The fields of each map that was walked through, by their names. */
   readonly #fields = new Map<YAMLMap, Map<string, { key: Scalar; value: unknown }>>();
 
-  constructor(document: Document, targets: Targets, mergeKeys: boolean) {
+  constructor(document: Document, targets: Targets) {
     this.#document = document;
     this.#targets = targets;
-    this.#mergeKeys = mergeKeys;
   }
 
   /** Walks down as far as the pointer's parts exist. A field is where its key is. */
@@ -285,7 +273,7 @@ class Places {
       if (isScalar(key)) fields.set(String(key.value), { key, value });
     }
     this.#fields.set(map, fields);
-    const merged = this.#mergeKeys ? this.#resolve(fields.get(MERGE_KEY)?.value) : undefined;
+    const merged = this.#resolve(fields.get(MERGE_KEY)?.value);
     for (const item of isSeq(merged) ? merged.items : [merged]) {
       const source = this.#resolve(item);
       if (!isMap(source)) continue;

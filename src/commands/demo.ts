@@ -137,7 +137,7 @@ async function show(stage: Stage, example: Example): Promise<void> {
 /** Shows what comes of each further launch, until the service stops. */
 async function showFurther({ service: { parts }, trigger }: Stage): Promise<void> {
   const { store, closing: { signal } } = parts;
-  const newest = async () => (await listTriggerRuns(store, trigger.id, { limit: 20 })).runs;
+  const newest = async () => (await listTriggerRuns(store, trigger.id, { limit: 20 })).records;
   try {
     const shown = new Set((await newest()).map(({ id }) => id));
     while (await pause(FOLLOW_MS, signal)) {

@@ -137,8 +137,7 @@ function find<T>(kind: string, items: ReadonlyMap<string, T>, name: string): T {
 /** YAML, with a word on indentation where that is what it lacks. */
 function parseSource(written: string | Uint8Array, name: string): YamlSource {
   try {
-    // Other readers of the format take them.
-    return parseYaml(written, name, { mergeKeys: true });
+    return parseYaml(written, name);
   } catch (error) {
     if (!(error instanceof InvalidInputError)) throw error;
     // What is wrong with YAML has a place.
