@@ -228,7 +228,7 @@ Deno.test("snapshot: a project configuration file that is no UTF-8 is refused, n
     join(directory, "valohai.yaml"),
     Uint8Array.from(step, (char) => char.charCodeAt(0)),
   );
-  const message = "valohai.yaml: /: line 1, column 20: Expected text in UTF-8";
+  const message = "valohai.yaml: line 1, column 20: Expected text in UTF-8";
   await assertRejects(() => projects.resolve(project, "HEAD"), InvalidInputError, message);
 });
 
