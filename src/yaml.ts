@@ -33,6 +33,8 @@ const ALIASES_MAX = 1_000;
 const SYNTAX_PROBLEMS_MAX = 20;
 /** The key of what brings the fields of another map, or of a list of them. */
 const MERGE_KEY = "<<";
+/** How many fields merge keys may bring in all: each is there once more. */
+const MERGED_MAX = 100_000;
 
 /** A place in a text, both counted from 1. */
 export interface Position {
@@ -132,7 +134,7 @@ function read(
       throw new InvalidInputError(what, problems.slice(0, SYNTAX_PROBLEMS_MAX));
     }
     const value = document.toJS({ maxAliasCount: REPEATS_MAX });
-    mergeIn(value);
+    mergeIn(value, { done: new Set(), merged: 0 });
     return { document, targets, value };
   } catch (error) {
     if (error instanceof InvalidInputError) throw error;
@@ -147,11 +149,11 @@ function read(
  * Puts what merge keys bring in the place of these. A map's own fields stand, and of the others the first
  * of a name. What is no map is left for who reads the value to refuse.
  */
-function mergeIn(value: unknown, done = new Set<unknown>()): void {
+function mergeIn(value: unknown, merging: { done: Set<unknown>; merged: number }): void {
   // All aliases of a map stand for one object.
-  if (typeof value !== "object" || value === null || done.has(value)) return;
-  done.add(value);
-  for (const inner of Object.values(value)) mergeIn(inner, done);
+  if (typeof value !== "object" || value === null || merging.done.has(value)) return;
+  merging.done.add(value);
+  for (const inner of Object.values(value)) mergeIn(inner, merging);
   if (!Object.hasOwn(value, MERGE_KEY)) return;
   // It has been seen to have the field.
   const fields = value as Record<string, unknown>;
@@ -160,6 +162,9 @@ function mergeIn(value: unknown, done = new Set<unknown>()): void {
   delete fields[MERGE_KEY];
   for (const [name, inner] of sources.flatMap((source) => Object.entries(Object(source)))) {
     if (Object.hasOwn(fields, name)) continue;
+    if (++merging.merged > MERGED_MAX) {
+      throw new Error(`Merge keys bring over ${MERGED_MAX} fields`);
+    }
     const property = { value: inner, enumerable: true, configurable: true, writable: true };
     Object.defineProperty(fields, name, property);
   }

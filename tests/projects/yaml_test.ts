@@ -157,6 +157,11 @@ Deno.test("yaml: aliases that multiply are refused", () => {
     text += `${name}: &${name} [${Array(9).fill(`*${before}`).join(", ")}]\n`;
   }
   assertStringIncludes(problemsOf(text).join(), "Excessive alias count");
+  const wide = `- &a { ${Array.from({ length: 2_000 }, (_, at) => `k${at}: 1`).join(", ")} }\n` +
+    "- { <<: *a }\n".repeat(51);
+  assertEquals(problemsOf(wide), [
+    "line 1, column 1: Cannot be read: Merge keys bring over 100000 fields",
+  ]);
   const merging = text.replace(/\*(.)/g, "{ <<: *$1 }").replace(/\[x.*/, "{ x: 1 }")
     .replace(/: (&.) \[(.*)\]/g, ": $1 { n: [$2] }");
   assertStringIncludes(problemsOf(merging).join(), "Excessive alias count");
