@@ -172,6 +172,9 @@ function mergeIn(value: unknown, merging: { done: Set<unknown>; merged: number }
 
 function syntaxDetail({ code, message }: YAMLError): string {
   if (code === "MULTIPLE_DOCS") return "Expected one document, found another";
+  if (code === "NON_STRING_KEY") {
+    return "Expected text for a key, found a list or a map: text that begins with a brace is put in quotes";
+  }
   // The parser recurses, and reports the end of the stack once for each level.
   if (message.includes("call stack")) return "Nested too deeply";
   return message.replace(/\.$/, "");

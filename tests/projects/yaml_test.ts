@@ -111,6 +111,10 @@ const refused: [text: string, problems: string[]][] = [
     "line 2, column 4: Expected a number that can be kept as it is, found .inf: " +
     "put it in quotes to make it text",
   ]],
+  ["a: {{x}}\n", [
+    "line 1, column 5: Expected text for a key, found a list or a map: " +
+    "text that begins with a brace is put in quotes",
+  ]],
   ["a: *b\n", ["line 1, column 4: Expected an alias of an anchor above, found *b"]],
   ["a: 1\nb: [2, *b]\nc: &d 1\ne: *d\n", [
     "line 2, column 8: Expected an alias of an anchor above, found *b",
