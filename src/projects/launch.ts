@@ -181,6 +181,12 @@ function environmentOf(
       problems.push(`its environment variable "${variable.name}" has no value`);
     }
   }
-  for (const [name, value] of Object.entries(given)) values.set(name, value);
+  for (const [name, value] of Object.entries(given)) {
+    // No process can be given it, and a shell would leave the NUL out.
+    if (value.includes("\0")) {
+      problems.push(`its environment variable "${name}" cannot take a value with NUL`);
+    }
+    values.set(name, value);
+  }
   return Object.fromEntries(values);
 }

@@ -175,6 +175,11 @@ const failures: [step: string, options: LaunchOptions, message: string][] = [
   ["mounting", {}, "it has mounts, which no runner of Hooklaunch makes"],
   ["demanding", {}, 'its parameter "p" has no value; its environment variable "KEY" has no value'],
   ["demanding", { parameters: { p: null } }, 'its parameter "p" has no value'],
+  [
+    "demanding",
+    { parameters: { p: "" }, environment_variables: { KEY: "a\0" } },
+    'Cannot run step "demanding": its environment variable "KEY" cannot take a value with NUL',
+  ],
 ];
 
 const wrongValues: [parameters: Record<string, unknown>, problem: string][] = [
