@@ -11,7 +11,7 @@ import type { Clock } from "../clock.ts";
 import type { Write } from "../store/committer.ts";
 import { removeInParts } from "../store/in_parts.ts";
 import { keys } from "../store/keys.ts";
-import { logDamage, readValue } from "../store/reading.ts";
+import { behind, logDamage, readValue } from "../store/reading.ts";
 import type { Store } from "../store/store.ts";
 
 /** How many deliveries are read at a time. */
@@ -96,12 +96,9 @@ export class Deliveries {
 export async function removeEndedDeliveries(
   { store, clock, signal }: { store: Store; clock: Clock; signal: AbortSignal },
 ): Promise<number> {
-  const prefix = ["delivery"];
   return await removeInParts<Deno.KvKey>({ store, signal }, async (last) => {
-    // No key has `true` where another one ends.
-    const selector = last === undefined ? { prefix } : { prefix, start: [...last, true] };
     const options = { limit: PAGE_SIZE, batchSize: PAGE_SIZE };
-    const page = await Array.fromAsync(store.kv.list<unknown>(selector, options));
+    const page = await Array.fromAsync(store.kv.list<unknown>(behind(["delivery"], last), options));
     const now_ms = clock.steady();
     const ended = page.filter(({ value }) => !isKnown(value) || value.until_ms <= now_ms);
     return {

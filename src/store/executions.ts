@@ -16,7 +16,7 @@ import {
 import type { Change, Write } from "./committer.ts";
 import type { EngineSettings } from "./projects.ts";
 import { scan } from "./reading.ts";
-import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
+import { RECORD_BYTES_MAX, recordBytes, recordWrite } from "./record.ts";
 import type { Store } from "./store.ts";
 
 /** How far an execution can be. The last three are ends. */
@@ -132,7 +132,7 @@ export function executionWrites(execution: Execution): Write[] {
   }
   const open: Write = { key: keys.executionOpen(id) };
   if (!hasEnded(status)) open.value = status;
-  return [{ key: keys.execution(id), value: execution, bytes: bytes + 256 }, open];
+  return [recordWrite(keys.execution(id), execution, bytes), open];
 }
 
 /** A change that stores an execution as it is when the commit is put together. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { idTime } from "../ids.ts";
-import { type FoundEntry, isUndecodable, logDamage, scan } from "./reading.ts";
+import { type FoundEntry, isUndecodable, logDamage, scan, upTo } from "./reading.ts";
 import type { Store } from "./store.ts";
 
 /** Which part of a list is wanted, newest first. */
@@ -51,8 +51,7 @@ async function newest(
   prefix: Deno.KvKey,
   { before, limit }: Page,
 ): Promise<FoundEntry[]> {
-  const selector = before === undefined ? { prefix } : { prefix, end: [...prefix, before] };
-  return await Array.fromAsync(kv.list(selector, { reverse: true, limit }));
+  return await Array.fromAsync(kv.list(upTo(prefix, before), { reverse: true, limit }));
 }
 
 /** The same where some cannot be read. All have to be gone through, as the database reads no further. */

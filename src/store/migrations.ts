@@ -14,12 +14,10 @@ import { holdOnlyExpiring } from "./database_file.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import type { EngineSettings, Project } from "./projects.ts";
 import { readValue, scan } from "./reading.ts";
-import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
+import { RECORD_BYTES_MAX, recordWrite } from "./record.ts";
 
 /** How many records are held in memory at a time. */
 const RECORDS_HELD = 200;
-/** What a stored value takes beside its record. */
-const VALUE_BYTES = 256;
 
 const log = getLogger(["hooklaunch", "store"]);
 
@@ -151,7 +149,7 @@ async function rewrite<T extends object>(
     // Under one prefix are records of one kind.
     const record = await change(value as T);
     if (record === undefined) continue;
-    writes.push({ key, value: record, bytes: recordBytes(record) + VALUE_BYTES });
+    writes.push(recordWrite(key, record));
     if (writes.length >= RECORDS_HELD) await store();
   }
   await store();

@@ -16,7 +16,8 @@ import {
   type Page,
   recordOf,
 } from "./lists.ts";
-import { RECORD_BYTES_MAX, recordBytes } from "./record.ts";
+import { CHUNK_BYTES } from "./payloads.ts";
+import { RECORD_BYTES_MAX, recordBytes, recordWrite } from "./record.ts";
 import type { Store } from "./store.ts";
 
 /** How far a pipeline can be. The last three are ends. */
@@ -125,7 +126,6 @@ export interface PlannedEdge {
   target: { node: string; type: string; key: string };
 }
 
-const CHUNK_BYTES = 60 * 1024;
 /** How large a plan may be as JSON. */
 const PLAN_BYTES_MAX = 600 * 1024;
 /** Room that is kept for what comes into a pipeline's record while it runs, but for its nodes' reasons. */
@@ -166,10 +166,9 @@ export function createPipelineWrites(pipeline: Pipeline, plan: PipelinePlan): Wr
 
 /** The writes that store how far a pipeline is and keep the list of open ones true. */
 export function pipelineWrites(pipeline: Pipeline): Write[] {
-  const value = withShortReasons(pipeline);
   const open: Write = { key: keys.pipelineOpen(pipeline.id) };
   if (!hasPipelineEnded(pipeline.status)) open.value = true;
-  return [{ key: keys.pipeline(pipeline.id), value, bytes: recordBytes(value) + 256 }, open];
+  return [recordWrite(keys.pipeline(pipeline.id), withShortReasons(pipeline)), open];
 }
 
 /** A pipeline with its nodes' reasons as long as its record has room for: it ends, whatever they say. */

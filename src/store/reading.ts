@@ -92,9 +92,14 @@ export async function* scan(
   }
 }
 
-/** What is under a prefix behind a key: no key has `true` where this one ends. */
-function behind(prefix: Deno.KvKey, last: Deno.KvKey | undefined): Deno.KvListSelector {
+/** What is under a prefix behind a key, if one is given: no key has `true` where this one ends. */
+export function behind(prefix: Deno.KvKey, last: Deno.KvKey | undefined): Deno.KvListSelector {
   return last === undefined ? { prefix } : { prefix, start: [...last, true] };
+}
+
+/** What is under a prefix whose next part is an id, up to the one before an id, if one is given. */
+export function upTo(prefix: Deno.KvKey, end: string | undefined): Deno.KvListSelector {
+  return end === undefined ? { prefix } : { prefix, end: [...prefix, end] };
 }
 
 /**

@@ -14,7 +14,7 @@ import {
   removePayloadWrites,
   storedSize,
 } from "./payloads.ts";
-import { type FoundEntry, logDamage, readFirst, scan } from "./reading.ts";
+import { behind, type FoundEntry, logDamage, readFirst, scan, upTo } from "./reading.ts";
 import { recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
@@ -244,9 +244,8 @@ export async function listTriggerRuns(
   { pending = [], before, limit }: RunsPage,
 ): Promise<Listed<Run>> {
   const prefix = ["trigger_run", triggerId];
-  const selector = before === undefined ? { prefix } : { prefix, end: [...prefix, before] };
   const found = new Set(before === undefined ? pending : pending.filter((id) => id < before));
-  for await (const { key } of store.kv.list(selector, { reverse: true, limit })) {
+  for await (const { key } of store.kv.list(upTo(prefix, before), { reverse: true, limit })) {
     found.add(String(key[2]));
   }
   const ids = [...found].sort().reverse().slice(0, limit);
@@ -276,12 +275,10 @@ export async function runsListedBefore(
   before_ms: number,
   { after, limit }: { after?: Deno.KvKey | undefined; limit: number },
 ): Promise<OldListed> {
-  const prefix = ["trigger_run"];
-  const selector = after === undefined ? { prefix } : { prefix, start: [...after, true] };
   const found: Deno.KvKey[] = [];
   let next: Deno.KvKey | undefined;
   let looked = 0;
-  for await (const { key } of kv.list(selector, { limit })) {
+  for await (const { key } of kv.list(behind(["trigger_run"], after), { limit })) {
     looked++;
     const [, triggerId = ""] = key;
     // Behind a young one all of its trigger are young.

@@ -10,7 +10,8 @@ import { lowestId, newId } from "../ids.ts";
 import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
 import { type Listed, listNewest, type Page } from "./lists.ts";
-import { recordBytes } from "./record.ts";
+import { upTo } from "./reading.ts";
+import { recordWrite } from "./record.ts";
 import type { Store } from "./store.ts";
 import { idsBehind } from "./triggers.ts";
 
@@ -153,8 +154,7 @@ export class TriggerLog {
     const now_ms = this.#clock.now();
     const id = newId(now_ms);
     const entry: TriggerLogEntry = { id, time: new Date(now_ms).toISOString(), ...event };
-    const bytes = recordBytes(entry) + 256;
-    this.#unwritten.push({ key: keys.triggerLog(triggerId, id), value: entry, bytes });
+    this.#unwritten.push(recordWrite(keys.triggerLog(triggerId, id), entry));
     this.#timer ??= setTimeout(() => {
       this.flush().catch(() => {
         // The committer's failure is counted where it happens; a lost log entry must not end the service.
@@ -205,8 +205,6 @@ export async function removeEntriesWrites(
   { before_ms, ...options }: OldEntries = {},
 ): Promise<Write[]> {
   const prefix = ["trigger_log", triggerId];
-  const selector = before_ms === undefined
-    ? { prefix }
-    : { prefix, end: [...prefix, lowestId(before_ms)] };
+  const selector = upTo(prefix, before_ms === undefined ? undefined : lowestId(before_ms));
   return await Array.fromAsync(store.kv.list(selector, options), ({ key }) => ({ key }));
 }

@@ -8,7 +8,7 @@ import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
 import { thenRest } from "./in_parts.ts";
 import { type Listed, recordOf } from "./lists.ts";
-import { readValue, scan } from "./reading.ts";
+import { behind, readValue, scan } from "./reading.ts";
 import type { Store } from "./store.ts";
 
 /** How many triggers are read at once where all are looked at. */
@@ -139,14 +139,12 @@ export async function removeLeftovers(
 
 /** The different second parts of the keys that begin with a word, in order: one step for each. */
 export async function* idsBehind(store: Store, first: string): AsyncGenerator<string> {
-  const prefix = [first];
-  let last: string | undefined;
+  let last: Deno.KvKey | undefined;
   for (;;) {
-    // A boolean sorts behind every other part of a key.
-    const selector = last === undefined ? { prefix } : { prefix, start: [...prefix, last, true] };
-    const [entry] = await Array.fromAsync(store.kv.list(selector, { limit: 1 }));
+    const [entry] = await Array.fromAsync(store.kv.list(behind([first], last), { limit: 1 }));
     if (entry === undefined) return;
-    last = String(entry.key[1]);
-    yield last;
+    const id = String(entry.key[1]);
+    last = [first, id];
+    yield id;
   }
 }
