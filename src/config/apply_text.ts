@@ -3,9 +3,21 @@
  *
  * @module
  */
-import { type Applied, applyConfig } from "./apply.ts";
+import { listProjects, putProject } from "../store/projects.ts";
+import type { Store } from "../store/store.ts";
+import type { TriggerRegistry } from "../trigger/registry.ts";
+import { triggerWarnings } from "../trigger/review.ts";
+import type { Trigger } from "../trigger/trigger.ts";
+import { type Applied, applyConfig, type ApplyTarget, type ShownTrigger } from "./apply.ts";
 import { parseConfig } from "./document.ts";
-import { type LocalService, localTarget } from "./local_target.ts";
+
+/** The parts of a service that a file is applied to. */
+export interface LocalService {
+  store: Store;
+  triggers: TriggerRegistry;
+  /** Reads an environment variable, for secrets written as `{env:NAME}`. */
+  env(name: string): string | undefined;
+}
 
 /**
  * Applies the text of a configuration file.
@@ -18,5 +30,20 @@ export function applyText(
   path: string,
   service: LocalService,
 ): AsyncGenerator<Applied> {
-  return applyConfig(parseConfig(written, path), localTarget(service));
+  return applyConfig(parseConfig(written, path), targetOf(service));
+}
+
+/** The database as a target of {@linkcode applyConfig}. */
+function targetOf({ store, triggers, env }: LocalService): ApplyTarget {
+  const show = (trigger: Trigger): ShownTrigger => ({
+    ...trigger,
+    warnings: triggerWarnings(trigger, (name) => env(name)),
+  });
+  return {
+    projects: () => listProjects(store),
+    putProject: (project) => putProject(store, project),
+    triggers: () => Array.fromAsync(triggers.all()),
+    createTrigger: async (settings) => show(await triggers.create(settings)),
+    updateTrigger: async (id, settings) => show(await triggers.update(id, () => settings)),
+  };
 }
