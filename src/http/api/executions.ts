@@ -12,7 +12,7 @@ import { idTime, lowestId } from "../../ids.ts";
 import { parseWith } from "../../schema.ts";
 import { datumId, type Execution, getExecution, listExecutions } from "../../store/executions.ts";
 import type { Listed, Page } from "../../store/lists.ts";
-import { pageAnswer, pageOf } from "./input.ts";
+import { pageAnswer, pageOf } from "./page_answer.ts";
 import {
   END_ID,
   LogStreams,
@@ -23,7 +23,7 @@ import {
 import type { Operator } from "./operator.ts";
 import { outputAnswer } from "./outputs.ts";
 import { executionQuery, logCursorSchema, logQuery, readQuery } from "./queries.ts";
-import { scan } from "./scan.ts";
+import { search } from "./search.ts";
 
 /** How logs are followed, and until when. */
 export type FollowOptions = Omit<LogStreamsOptions, "store" | "clock">;
@@ -70,12 +70,12 @@ async function listed({ store }: Operator, context: Context): Promise<Listed<Exe
   const { limit, cursor, project, status, pipeline } = readQuery(context, executionQuery);
   const read = (page: Page) => listExecutions(store, page);
   const isAll = project === undefined && status === undefined && pipeline === undefined;
-  if (isAll) return await scan(read, { limit, cursor });
+  if (isAll) return await search(read, { limit, cursor });
   // The ids of a pipeline's executions derive from its own and carry its time.
   const [oldest, end] = pipeline === undefined
     ? ["", undefined]
     : [lowestId(idTime(pipeline)), lowestId(idTime(pipeline) + 1)];
-  return await scan(read, {
+  return await search(read, {
     limit,
     cursor: end !== undefined && (cursor === undefined || cursor > end) ? end : cursor,
     matches: (execution) =>

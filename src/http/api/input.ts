@@ -1,5 +1,5 @@
 /**
- * Reading the JSON that operators send, and answering with pages of lists.
+ * Reading the JSON that operators send.
  *
  * @module
  */
@@ -83,36 +83,6 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
     else merged.set(name, mergePatch(merged.get(name), value));
   }
   return Object.fromEntries(merged);
-}
-
-/** The answer to a list: see {@linkcode pageOf}. */
-export function pageAnswer(
-  context: Context,
-  baseUrl: string,
-  results: readonly unknown[],
-  next: string | undefined,
-): Response {
-  return context.json(pageOf(context, baseUrl, results, next));
-}
-
-/**
- * A page of a list: results and the address of the next page.
- *
- * @param baseUrl how the service is reached; a proxy may have taken its path off what was asked for
- */
-export function pageOf(
-  context: Context,
-  baseUrl: string,
-  results: readonly unknown[],
-  next: string | undefined,
-): { results: readonly unknown[]; next: string | null } {
-  if (next === undefined) return { results, next: null };
-  const url = new URL(baseUrl + context.req.path);
-  for (const [name, value] of Object.entries(context.req.query())) {
-    url.searchParams.set(name, value);
-  }
-  url.searchParams.set("cursor", next);
-  return { results, next: url.href };
 }
 
 function invalid(detail: string): InvalidInputError {

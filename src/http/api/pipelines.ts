@@ -10,10 +10,11 @@ import { ConflictError, InvalidInputError, NotFoundError } from "../../errors.ts
 import { parseWith } from "../../schema.ts";
 import type { Listed, Page } from "../../store/lists.ts";
 import { getPipeline, getPlan, listPipelines, type Pipeline } from "../../store/pipelines.ts";
-import { pageAnswer, readOptionalJson } from "./input.ts";
+import { readOptionalJson } from "./input.ts";
 import type { Operator } from "./operator.ts";
+import { pageAnswer } from "./page_answer.ts";
 import { pipelineQuery, readQuery } from "./queries.ts";
-import { scan } from "./scan.ts";
+import { search } from "./search.ts";
 
 /** What an approval may say. */
 export const approvalSchema = z.strictObject({
@@ -63,8 +64,8 @@ export function pipelineRoutes(operator: Operator): Hono {
 async function listed({ store }: Operator, context: Context): Promise<Listed<Pipeline>> {
   const { limit, cursor, project, status } = readQuery(context, pipelineQuery);
   const read = (page: Page) => listPipelines(store, page);
-  if (project === undefined && status === undefined) return await scan(read, { limit, cursor });
-  return await scan(read, {
+  if (project === undefined && status === undefined) return await search(read, { limit, cursor });
+  return await search(read, {
     limit,
     cursor,
     matches: (pipeline) =>

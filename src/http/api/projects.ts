@@ -15,7 +15,7 @@ import {
   putProject,
 } from "../../store/projects.ts";
 import { readJson } from "./input.ts";
-import { listAnswer } from "./list_answer.ts";
+import { wholeListAnswer } from "./page_answer.ts";
 import type { Operator } from "./operator.ts";
 
 /** The routes below `/api/v0/projects`. */
@@ -32,7 +32,7 @@ export function projectRoutes(operator: Operator): Hono {
     .get(
       "/",
       async (context) =>
-        listAnswer(context, baseUrl(), await listProjects(store), ({ name }) => name),
+        wholeListAnswer(context, baseUrl(), await listProjects(store), ({ name }) => name),
     )
     .post("/", async (context) => {
       const project = parseProject(await readJson(context, operator.bodies));

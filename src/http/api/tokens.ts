@@ -19,7 +19,7 @@ import {
 } from "../../store/tokens.ts";
 import { tokenOf } from "./auth.ts";
 import { readJson } from "./input.ts";
-import { listAnswer } from "./list_answer.ts";
+import { wholeListAnswer } from "./page_answer.ts";
 import type { Operator } from "./operator.ts";
 
 const TOKENS_MAX = 1_000;
@@ -44,7 +44,8 @@ export function tokenRoutes(
   return new Hono({ strict: false })
     .get(
       "/",
-      async (context) => listAnswer(context, baseUrl(), await listTokens(store), ({ id }) => id),
+      async (context) =>
+        wholeListAnswer(context, baseUrl(), await listTokens(store), ({ id }) => id),
     )
     .post("/", async (context) => {
       const { name } = parseWith(tokenSchema, await readJson(context, bodies), "the token");

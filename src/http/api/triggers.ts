@@ -11,8 +11,9 @@ import { removeTriggerLog } from "../../store/trigger_log.ts";
 import { triggerWarnings } from "../../trigger/review.ts";
 import { settingsOf } from "../../trigger/registry.ts";
 import type { Trigger } from "../../trigger/trigger.ts";
-import { mergePatch, pageAnswer, PAYLOAD_BODY_BYTES_MAX, readJson } from "./input.ts";
+import { mergePatch, PAYLOAD_BODY_BYTES_MAX, readJson } from "./input.ts";
 import type { Operator } from "./operator.ts";
+import { pageAnswer } from "./page_answer.ts";
 import { listQuery, readQuery } from "./queries.ts";
 import { signForTrigger, testTrigger } from "./try_out.ts";
 

@@ -6,11 +6,11 @@
 import type { Listed, Page } from "../../store/lists.ts";
 
 /** How many records one request looks at. */
-const SCAN_MAX = 2_000;
+const LOOKED_AT_MAX = 2_000;
 const BATCH_MAX = 200;
 
 /** Which records are wanted. */
-export interface ScanOptions<T> {
+export interface SearchOptions<T> {
   /** How many of them at most. */
   limit: number;
   /** Look only at those older than this one. */
@@ -25,9 +25,9 @@ export interface ScanOptions<T> {
  * Looks for records, newest first. A search with few results ends all the same: then there is a `next`
  * to go on with, and fewer results than asked for, or none.
  */
-export async function scan<T extends { id: string }>(
+export async function search<T extends { id: string }>(
   read: (page: Page) => Promise<Listed<T>>,
-  { limit, cursor, matches, isPast }: ScanOptions<T>,
+  { limit, cursor, matches, isPast }: SearchOptions<T>,
 ): Promise<Listed<T>> {
   const found: T[] = [];
   let before = cursor;
@@ -38,7 +38,7 @@ export async function scan<T extends { id: string }>(
       if (isPast?.(record)) return { records: found, next: undefined };
       looked++;
       if (matches?.(record) ?? true) found.push(record);
-      if (found.length < limit && looked < SCAN_MAX) continue;
+      if (found.length < limit && looked < LOOKED_AT_MAX) continue;
       const isLast = index === batch.records.length - 1 && batch.next === undefined;
       return { records: found, next: isLast ? undefined : record.id };
     }
