@@ -19,7 +19,7 @@ const REST_RATIO = 10;
 const REST_MAX_MS = 20;
 
 /** Some of what is gone through. */
-export interface Page<Place> {
+export interface Part<Place> {
   /** What removes those of it that are to go. They are not stored together. */
   writes: readonly Write[];
   /** How many those are. */
@@ -44,7 +44,7 @@ export interface InPartsOptions {
  */
 export async function removeInParts<Place>(
   { store, signal }: InPartsOptions,
-  read: (after: Place | undefined) => Promise<Page<Place>>,
+  read: (after: Place | undefined) => Promise<Part<Place>>,
 ): Promise<number> {
   let removed = 0;
   let after: Place | undefined;

@@ -4,11 +4,11 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { pause } from "../../src/pause.ts";
-import { type Page, removeInParts, thenRest } from "../../src/store/in_parts.ts";
+import { type Part, removeInParts, thenRest } from "../../src/store/in_parts.ts";
 import { storeInMemory } from "./fixture.ts";
 
 /** A page that removes so many keys. */
-function pageOf(count: number, next?: number): Page<number> {
+function pageOf(count: number, next?: number): Part<number> {
   const writes = Array.from({ length: count }, (_, index) => ({ key: ["x", next ?? 0, index] }));
   return { writes, count, next };
 }
