@@ -11,8 +11,9 @@ import { backUp } from "../../src/backup/backup.ts";
 import { type Entry, manifestLine } from "../../src/backup/manifest.ts";
 import { restore } from "../../src/backup/restore.ts";
 import { newId } from "../../src/ids.ts";
-import { type Execution, executionWrites } from "../../src/store/executions.ts";
+import { executionWrites } from "../../src/store/executions.ts";
 import { openStore } from "../../src/store/store.ts";
+import { executionOf } from "../store/execution.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
 /** What tests back up and restore with, unless they say otherwise. */
@@ -30,29 +31,6 @@ export const ENDED = newId(Date.UTC(2026, 0, 1));
 /** An execution that has begun. */
 export const STARTED = newId(Date.UTC(2026, 0, 2));
 
-function executionOf(id: string, rest: Partial<Execution>): Execution {
-  return {
-    id,
-    run_id: newId(0),
-    trigger_id: newId(0),
-    project: "files",
-    engine: { type: "local" },
-    commit: SNAPSHOT.slice(-65),
-    step: "copy",
-    title: "copy",
-    image: "debian",
-    command: "true",
-    inputs: {},
-    parameters: {},
-    environment_variables: {},
-    status: "complete",
-    created_at: "2026-01-01T00:00:00.000Z",
-    metadata: {},
-    outputs: [],
-    ...rest,
-  };
-}
-
 /** Writes a data folder by hand that has a little of everything. */
 async function writeDataFolder(data: string): Promise<void> {
   const output = "the output";
@@ -61,8 +39,12 @@ async function writeDataFolder(data: string): Promise<void> {
     await using store = await openStore(data);
     for (
       const execution of [
-        executionOf(ENDED, { outputs: [{ path: "a/b", size: output.length, sha256 }] }),
-        executionOf(STARTED, { status: "started", engine_state: { boot_id: "a", more: 1 } }),
+        executionOf({
+          id: ENDED,
+          status: "complete",
+          outputs: [{ path: "a/b", size: output.length, sha256 }],
+        }),
+        executionOf({ id: STARTED, status: "started", engine_state: { boot_id: "a", more: 1 } }),
       ]
     ) await store.committer.write(executionWrites(execution));
   }

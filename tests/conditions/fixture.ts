@@ -8,6 +8,7 @@ import { assertLess } from "@std/assert";
 import type { Clock } from "../../src/clock.ts";
 import type { CheckedKind, ConditionContext, Refusal } from "../../src/conditions/condition.ts";
 import { type LaunchRequest, launchRequest } from "../../src/conditions/request.ts";
+import { TestClock } from "../surroundings.ts";
 
 /** The time of receipt where a test does not say: 2023-11-14T22:13:20Z. */
 export const NOW_MS = 1_700_000_000_000;
@@ -49,19 +50,6 @@ export function form(body: string): RequestParts {
   return { headers: { "content-type": "application/x-www-form-urlencoded" }, body };
 }
 
-/** A clock that goes where a test puts it. */
-export class TestClock implements Clock {
-  time_ms = NOW_MS;
-
-  now(): number {
-    return this.time_ms;
-  }
-
-  steady(): number {
-    return this.time_ms;
-  }
-}
-
 /** What a test's conditions live in. */
 export function context(parts: {
   env?: Record<string, string>;
@@ -71,7 +59,7 @@ export function context(parts: {
   signal?: AbortSignal;
 } = {}): ConditionContext {
   return {
-    clock: parts.clock ?? new TestClock(),
+    clock: parts.clock ?? new TestClock(NOW_MS),
     env: (name) => parts.env?.[name],
     siblings: parts.siblings ?? [],
     credentials: parts.credentials ?? [],

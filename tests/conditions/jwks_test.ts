@@ -4,7 +4,8 @@
  */
 import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
 import { isJwksUrl, RemoteKeys } from "../../src/conditions/jwks.ts";
-import { TestClock } from "./fixture.ts";
+import { TestClock } from "../surroundings.ts";
+import { NOW_MS } from "./fixture.ts";
 import { Issuer, p256 } from "./issuer.ts";
 
 const first = p256("first").publicKey;
@@ -17,7 +18,7 @@ async function find(keys: RemoteKeys, kid?: string): Promise<(string | undefined
 }
 
 function remoteKeys(issuer: Issuer, signal: AbortSignal = new AbortController().signal) {
-  const clock = new TestClock();
+  const clock = new TestClock(NOW_MS);
   return { clock, keys: new RemoteKeys(issuer.url, { clock, signal }) };
 }
 
@@ -181,7 +182,7 @@ Deno.test("RemoteKeys ends a fetch that takes too long, its body included", asyn
     });
     return new Response(body);
   };
-  const clock = new TestClock();
+  const clock = new TestClock(NOW_MS);
   const signal = new AbortController().signal;
   const keys = new RemoteKeys(issuer.url, { clock, signal, timeout_ms: 50 });
   assertEquals(await find(keys), []);

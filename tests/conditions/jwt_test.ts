@@ -8,7 +8,8 @@ import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { jwt } from "../../src/conditions/jwt.ts";
 import { verifyToken } from "../../src/conditions/jwt_verify.ts";
 import type { JwtAlgorithm } from "../../src/conditions/public_key.ts";
-import { checkOnce, context, json, NOW_MS, problemsOf, request, TestClock } from "./fixture.ts";
+import { TestClock } from "../surroundings.ts";
+import { checkOnce, context, json, NOW_MS, problemsOf, request } from "./fixture.ts";
 import { Issuer, p256 } from "./issuer.ts";
 
 const NOW_S = NOW_MS / 1000;
@@ -462,7 +463,7 @@ Deno.test("jwt: keys of an issuer, through a change of keys and a failure", asyn
       ...(kid !== undefined && { kid }),
     });
   await using issuer = new Issuer([old.publicKey]);
-  const clock = new TestClock();
+  const clock = new TestClock(NOW_MS);
   const settings = jwt.schema.parse({ type: "jwt", algorithms: ["ES256"], jwks_url: issuer.url });
   const check = jwt.prepare(settings, context({ clock }));
   const once = async (token: string) => await check(request(bearer(token)));

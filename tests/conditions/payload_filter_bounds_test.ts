@@ -10,15 +10,16 @@ import { payloadFilter } from "../../src/conditions/payload_filter.ts";
 import { textMap } from "../../src/conditions/cel_json.ts";
 import { contains, countCodePoints } from "../../src/conditions/cel_search.ts";
 import type { LaunchRequest } from "../../src/conditions/request.ts";
+import { TestClock } from "../surroundings.ts";
 import {
   assertTakesLess,
   checkOnce,
   context,
   form,
   json,
+  NOW_MS,
   request,
   type RequestParts,
-  TestClock,
 } from "./fixture.ts";
 
 const VALUES_MAX = 1_000_000;
@@ -32,7 +33,7 @@ const zeros = (length: number) => new Array(length).fill(0);
 Deno.test("payload_filter: nothing is called missing because the time was up", async () => {
   const told = new Set<string>();
   for (let step_ms = 10; step_ms < 1000; step_ms += 10) {
-    const clock = new TestClock();
+    const clock = new TestClock(NOW_MS);
     clock.steady = () => clock.time_ms += step_ms;
     const list = { all: [{ path: "body.a", op: "eq", value: "1" }] };
     const refusal = await checkOnce(payloadFilter, list, json({ a: 2 }), context({ clock }));
@@ -48,7 +49,7 @@ Deno.test("payload_filter: nothing is called missing because the time was up", a
 
 Deno.test("payload_filter: all filters of a request share one time, and reading the body takes none of it", async () => {
   // Time goes by a millisecond whenever an evaluation looks at the clock.
-  const clock = new TestClock();
+  const clock = new TestClock(NOW_MS);
   clock.steady = () => clock.time_ms++;
   const prepared = (expression: string) =>
     payloadFilter.prepare(

@@ -9,15 +9,16 @@ import { conditionSchema } from "../../src/conditions/mod.ts";
 import { prepareConditions } from "../../src/conditions/prepare.ts";
 import { payloadFilter } from "../../src/conditions/payload_filter.ts";
 import type { Field } from "../../src/conditions/field.ts";
+import { TestClock } from "../surroundings.ts";
 import {
   assertTakesLess,
   checkOnce,
   context,
   form,
   json,
+  NOW_MS,
   request,
   type RequestParts,
-  TestClock,
 } from "./fixture.ts";
 
 const issue = json({
@@ -261,7 +262,7 @@ const evaluations: { name: string; expression: string; length: number; isEnded: 
 for (const { name, expression, length, isEnded } of evaluations) {
   Deno.test(`payload_filter: an evaluation ${name} ${isEnded ? "ends" : "is done"}`, async () => {
     // Time goes by a millisecond whenever the evaluation looks at the clock.
-    const clock = new TestClock();
+    const clock = new TestClock(NOW_MS);
     clock.steady = () => clock.time_ms++;
     const body = expression.includes("[0]")
       ? [Object.fromEntries(Array.from({ length }, (_, i) => [`k${i}`, 1]))]

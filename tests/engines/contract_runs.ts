@@ -73,7 +73,7 @@ export const runs: Case[] = [
         `{"epochs":5,"note":"it's"}`,
         "it's",
         "a $(test) é",
-        `exec-${id} ${id} digits`,
+        `exec-${id} ${id} files`,
         folder,
         "10",
       ]);

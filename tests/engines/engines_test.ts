@@ -36,7 +36,7 @@ Deno.test("engines: a step of a repository runs on the payload", async () => {
   const hash = await remote.commit({});
   const engine = { type: "local", runner: "process" } as const;
   const project: Project = {
-    name: "digits",
+    name: "files",
     repository: remote.path,
     config_file: "valohai.yaml",
     engine,

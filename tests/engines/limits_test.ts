@@ -1,7 +1,7 @@
 /** When an execution has run, or was silent, for too long, and how long nobody needs to look. */
 import { assertEquals } from "@std/assert";
 import { Limits } from "../../src/engines/local/limits.ts";
-import { executionOf } from "../runs/fixture.ts";
+import { executionOf } from "../store/execution.ts";
 import { TestClock } from "../surroundings.ts";
 
 function limitsOf(parts: { time_limit?: number; no_output_timeout?: number }, clock: TestClock) {

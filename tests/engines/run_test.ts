@@ -83,7 +83,7 @@ Deno.test("run: the environment is clean", async () => {
   assertEquals(variables.get("VH_REPOSITORY_DIR"), fixture.path(id, "repository"));
   assertEquals(variables.get("VH_JOB_ID"), `exec-${id}`);
   assertEquals(variables.get("VH_EXECUTION_ID"), id);
-  assertEquals(variables.get("VH_PROJECT_ID"), "digits");
+  assertEquals(variables.get("VH_PROJECT_ID"), "files");
   assertEquals(textOf(fixture.path(id, "outputs", "pwd")).trim(), fixture.path(id, "repository"));
   const others = [...variables.keys()].filter((name) => !/^(VH_|MODE|PATH|HOME|TMPDIR)/.test(name));
   // The shell itself sets some.
@@ -146,7 +146,7 @@ Deno.test("run: the configuration files say what runs", async () => {
   assertEquals(about["valohai.execution-step"], "train");
   assertEquals(about["valohai.execution-title"], "yes");
   assertEquals(about["valohai.execution-status"], "created");
-  assertEquals(about["valohai.project-name"], "digits");
+  assertEquals(about["valohai.project-name"], "files");
 });
 
 Deno.test("run: inputs.json says where the files are", async () => {
@@ -321,9 +321,9 @@ Deno.test("run: what cannot be prepared ends that execution alone", async () => 
     concurrency: 1,
     projects: {
       checkout: (_project, commit, destination) =>
-        commit.startsWith("0")
-          ? Deno.mkdir(destination)
-          : Promise.reject(new Error("no such code")),
+        commit.startsWith("f")
+          ? Promise.reject(new Error("no such code"))
+          : Deno.mkdir(destination),
     },
   });
   const bad = await fixture.submit("true", { commit: "f".repeat(40) });

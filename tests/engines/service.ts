@@ -14,6 +14,7 @@ import {
   saveExecution,
 } from "../../src/store/executions.ts";
 import { openStore, type Store } from "../../src/store/store.ts";
+import { executionOf } from "../store/execution.ts";
 
 const POLL_MS = 5;
 const PATIENCE_MS = 60_000;
@@ -99,27 +100,14 @@ export abstract class EngineService<E extends Engine> implements AsyncDisposable
   /** An execution of a command, that is not stored yet. */
   execution(command: string, fields: Partial<Execution> = {}): Execution {
     const run_id = newId(Date.now());
-    return {
+    return executionOf({
       id: derivedId(run_id, 0, "execution"),
       run_id,
-      trigger_id: newId(Date.now()),
-      project: "digits",
-      engine: { type: "local" },
-      commit: "0".repeat(40),
-      step: "train",
-      title: "train",
-      image: "busybox",
-      command,
-      inputs: {},
-      parameters: {},
-      environment_variables: {},
-      status: "queued",
       created_at: new Date().toISOString(),
-      metadata: {},
-      outputs: [],
+      command,
       ...this.fields,
       ...fields,
-    };
+    });
   }
 
   /** Stores an execution and hands it over. Answers its id. */

@@ -4,7 +4,7 @@ import { newId } from "../../src/ids.ts";
 import { findReusable, forgetReusable, reusableWrite } from "../../src/pipelines/reuse.ts";
 import { type Execution, saveExecution } from "../../src/store/executions.ts";
 import type { Store } from "../../src/store/store.ts";
-import { executionOf } from "../runs/fixture.ts";
+import { executionOf } from "../store/execution.ts";
 import { openTestStore } from "../store/fixture.ts";
 
 const file = { name: "a.csv", url: "https://x.example/a.csv" };

@@ -25,7 +25,8 @@ import {
 import { startService } from "../data.ts";
 import { contents, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { TestClock } from "../surroundings.ts";
-import { executionOf, launchOf, openDesk, TRIGGER_ID } from "./fixture.ts";
+import { executionOf } from "../store/execution.ts";
+import { launchOf, openDesk, TRIGGER_ID } from "./fixture.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 const HOUR_MS = 60 * 60_000;

@@ -6,7 +6,7 @@ import { getRun, type Run } from "../../src/store/runs.ts";
 import { standIn, storeInMemory } from "../store/fixture.ts";
 import { eventually } from "../surroundings.ts";
 import {
-  type Desk,
+  accept,
   launchOf,
   neverEnds,
   openDesk,
@@ -15,17 +15,8 @@ import {
   startDesk,
   storePending,
   TRIGGER_ID,
+  untilIdle,
 } from "./fixture.ts";
-
-async function accept({ acceptor }: Desk): Promise<string> {
-  const answer = await acceptor.accept(launchOf());
-  assert("run" in answer);
-  return answer.run.id;
-}
-
-function untilIdle({ worker }: Desk): Promise<true> {
-  return eventually(() => worker.backlog === 0 ? true : undefined);
-}
 
 const failing: { name: string; perform: WorkerParts["perform"] }[] = [
   { name: "rejects", perform: () => Promise.reject(new Error("it broke")) },

@@ -3,15 +3,15 @@
  *
  * @module
  */
+import { assert } from "@std/assert";
 import { newId } from "../../src/ids.ts";
 import { Acceptor, type Launch } from "../../src/runs/accept.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import { type Perform, Worker, type WorkerParts } from "../../src/runs/worker.ts";
-import type { Execution } from "../../src/store/executions.ts";
 import { acceptWrites, type PendingRun } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { listPending } from "../store/fixture.ts";
-import { TestClock } from "../surroundings.ts";
+import { eventually, TestClock } from "../surroundings.ts";
 
 /** The trigger that launches are of where a test does not say. */
 export const TRIGGER_ID = "0190fe82-c984-7f66-8302-69874914e1c9";
@@ -61,6 +61,18 @@ export async function startDesk(store: Store, parts: Partial<WorkerParts> = {}):
   return desk;
 }
 
+/** Has a launch accepted, and answers its run's id. */
+export async function accept({ acceptor }: Desk): Promise<string> {
+  const answer = await acceptor.accept(launchOf());
+  assert("run" in answer);
+  return answer.run.id;
+}
+
+/** Waits until no run has work before it. */
+export function untilIdle({ worker }: Desk): Promise<true> {
+  return eventually(() => worker.backlog === 0 ? true : undefined);
+}
+
 /** A run as a worker of another life has accepted it. */
 export function pendingOf(parts: Partial<PendingRun> & { time_ms?: number } = {}): PendingRun {
   const { time_ms = NOW_MS, ...pending } = parts;
@@ -95,28 +107,4 @@ export async function storePending(
 /** The ids of the runs that have not ended. */
 export async function pendingIds(store: Store): Promise<string[]> {
   return (await Array.fromAsync(listPending(store))).map(({ run }) => run.id);
-}
-
-/** An execution that nothing is special about but what a test says. */
-export function executionOf(parts: Partial<Execution> = {}): Execution {
-  return {
-    id: newId(NOW_MS),
-    run_id: newId(NOW_MS),
-    trigger_id: TRIGGER_ID,
-    project: "files",
-    engine: { type: "local" },
-    commit: "c0ffee",
-    step: "train",
-    title: "train",
-    image: "debian",
-    command: "true",
-    inputs: {},
-    parameters: {},
-    environment_variables: {},
-    status: "queued",
-    created_at: new Date(NOW_MS).toISOString(),
-    metadata: {},
-    outputs: [],
-    ...parts,
-  };
 }

@@ -10,6 +10,7 @@ import type { Store } from "../../src/store/store.ts";
 import { openTestStore, standIn, storeInMemory } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 import {
+  accept,
   type Desk,
   launchOf,
   neverEnds,
@@ -18,6 +19,7 @@ import {
   pendingOf,
   startDesk,
   storePending,
+  untilIdle,
 } from "./fixture.ts";
 
 /** Performs runs, and counts how often each is performed and how many are at a time. */
@@ -45,16 +47,6 @@ function assertEachOnce(counts: ReadonlyMap<string, number>, ids: readonly strin
 
 function untilNothingIsPending(store: Store): Promise<true> {
   return eventually(async () => (await pendingIds(store)).length === 0 ? true : undefined);
-}
-
-function untilIdle({ worker }: Desk): Promise<true> {
-  return eventually(() => worker.backlog === 0 ? true : undefined);
-}
-
-async function accept({ acceptor }: Desk): Promise<string> {
-  const answer = await acceptor.accept(launchOf());
-  assert("run" in answer);
-  return answer.run.id;
 }
 
 function pause(time_ms: number): Promise<void> {

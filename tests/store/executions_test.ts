@@ -14,7 +14,7 @@ import {
   saveExecution,
 } from "../../src/store/executions.ts";
 import type { Store } from "../../src/store/store.ts";
-import { executionOf } from "../runs/fixture.ts";
+import { executionOf } from "./execution.ts";
 import { storeInMemory } from "./fixture.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);

@@ -13,9 +13,10 @@ import {
 } from "../../../src/engines/local/inputs/mod.ts";
 import type { Network } from "../../../src/engines/local/inputs/network.ts";
 import type { LocalSettings } from "../../../src/engines/local/settings.ts";
-import { derivedId, newId } from "../../../src/ids.ts";
+import { newId } from "../../../src/ids.ts";
 import { type Execution, type InputFile, saveExecution } from "../../../src/store/executions.ts";
 import { openStore, type Store } from "../../../src/store/store.ts";
+import { executionOf } from "../../store/execution.ts";
 
 /** Inputs settings of a project that may fetch from this machine. */
 export const PRIVATE = { private_networks: true } as const;
@@ -85,31 +86,6 @@ export class Bench implements AsyncDisposable {
     return join(this.folder, "cache", ...parts);
   }
 
-  /** An execution that is not stored. */
-  execution(fields: Partial<Execution> = {}): Execution {
-    const run_id = newId(Date.now());
-    return {
-      id: derivedId(run_id, 0, "execution"),
-      run_id,
-      trigger_id: newId(Date.now()),
-      project: "digits",
-      engine: { type: "local" },
-      commit: "0".repeat(40),
-      step: "train",
-      title: "train",
-      image: "busybox",
-      command: "",
-      inputs: {},
-      parameters: {},
-      environment_variables: {},
-      status: "queued",
-      created_at: new Date().toISOString(),
-      metadata: {},
-      outputs: [],
-      ...fields,
-    };
-  }
-
   /** Stores an ended execution with outputs of these texts. */
   async ended(
     texts: Record<string, string>,
@@ -120,7 +96,12 @@ export class Bench implements AsyncDisposable {
       size: new TextEncoder().encode(text).length,
       sha256: sha256(text),
     }));
-    const execution = this.execution({ status: "complete", outputs, ...fields });
+    const execution = executionOf({
+      id: newId(Date.now()),
+      status: "complete",
+      outputs,
+      ...fields,
+    });
     for (const [path, text] of Object.entries(texts)) {
       const full = this.outputPath(execution.id, path);
       await Deno.mkdir(dirname(full), { recursive: true });
@@ -138,7 +119,7 @@ export class Bench implements AsyncDisposable {
   /** Brings the files of one input. */
   async bring(
     files: readonly InputFile[],
-    { settings = PRIVATE, signal = new AbortController().signal, project = "digits" }: {
+    { settings = PRIVATE, signal = new AbortController().signal, project = "files" }: {
       settings?: NonNullable<LocalSettings["inputs"]>;
       signal?: AbortSignal;
       project?: string;
@@ -146,7 +127,7 @@ export class Bench implements AsyncDisposable {
   ): Promise<Brought> {
     const folder = join(this.folder, `inputs-${this.#count++}`);
     await Deno.mkdir(folder);
-    const execution = this.execution({
+    const execution = executionOf({
       project,
       engine: { type: "local", runner: "process", inputs: settings },
       inputs: { data: [...files] },

@@ -13,6 +13,7 @@ import {
   saveExecution,
 } from "../../../src/store/executions.ts";
 import { payloadWrites } from "../../../src/store/payloads.ts";
+import { executionOf } from "../../store/execution.ts";
 import { Bench, messageOf, sha256 } from "./fixture.ts";
 
 /** An output of an execution as an input file. */
@@ -140,7 +141,7 @@ Deno.test("datum: executions of the same millisecond, and of those around it", a
 Deno.test("datum: ids that stand for nothing", async () => {
   await using bench = await Bench.make();
   const earlier = await bench.ended({ a: "text" });
-  const running = bench.execution({ status: "started" });
+  const running = executionOf({ status: "started" });
   await bench.store.committer.commit(saveExecution(running));
   for (
     const id of [
@@ -282,7 +283,7 @@ Deno.test("other sources: the message says which schemes there are", async () =>
 Deno.test("names: files of several sources that have the same one", async () => {
   await using bench = await Bench.make();
   const earlier = await bench.ended({ "a.csv": "output" });
-  const { run_id } = bench.execution();
+  const { run_id } = executionOf();
   await bench.store.committer.write(payloadWrites(run_id, new TextEncoder().encode("payload")));
   const { texts, files } = await bench.bring([
     { name: "a.csv", payload_of: run_id, size: 7 },

@@ -22,7 +22,7 @@ import {
 } from "../../../src/store/pipelines.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { ADMIN_TOKEN, endOfRun, type TestService } from "../../data.ts";
-import { executionOf } from "../../runs/fixture.ts";
+import { executionOf } from "../../store/execution.ts";
 import { storeInMemory } from "../../store/fixture.ts";
 
 /** What operators send. */
