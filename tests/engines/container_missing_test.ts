@@ -4,34 +4,13 @@
  * @module
  */
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { join } from "node:path";
 import type { Execution } from "../../src/store/executions.ts";
-import { hasContainers } from "./containers.ts";
+import { hasContainers, runHosted } from "./containers.ts";
 
 /** Runs an execution in a container, by an engine that has this environment. */
 async function runIn(runner: string, env: Record<string, string>): Promise<Execution> {
-  const folder = await Deno.makeTempDir();
   const fields = { engine: { type: "local", runner }, image: "busybox" };
-  const settings = { poll_ms: 20, reach_ms: 300 };
-  const { stdout } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      "run",
-      "--quiet",
-      "--no-prompt",
-      "--allow-run=sh,git",
-      "--allow-read",
-      "--allow-write",
-      "--allow-env",
-      "--allow-net",
-      join(import.meta.dirname ?? "", "run_host.ts"),
-      folder,
-      JSON.stringify(fields),
-      JSON.stringify(settings),
-    ],
-    cwd: join(import.meta.dirname ?? "", "../.."),
-    env,
-  }).output();
-  return JSON.parse(new TextDecoder().decode(stdout));
+  return await runHosted(fields, { env, settings: { poll_ms: 20, reach_ms: 300 } });
 }
 
 const HOSTS = { docker: "DOCKER_HOST", podman: "CONTAINER_HOST" };

@@ -6,7 +6,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { join } from "node:path";
 import type { Execution } from "../../src/store/executions.ts";
-import { type Containers, hasContainers, makeImage } from "./containers.ts";
+import { type Containers, hasContainers, makeImage, runHosted } from "./containers.ts";
 
 /** Runs a command in a container, by a program that takes some seconds for each call of a subcommand. */
 async function runSlowly(
@@ -14,7 +14,7 @@ async function runSlowly(
   { subcommand, seconds, stop = "" }: { subcommand: string; seconds: number; stop?: string },
 ): Promise<Execution & { stop_ms: number; stopped_as: string }> {
   assert(program);
-  const [folder, bin] = [await Deno.makeTempDir(), await Deno.makeTempDir()];
+  const bin = await Deno.makeTempDir();
   const path = Deno.env.get("PATH") ?? "";
   const script = `#!/bin/sh
 [ "$1" != ${subcommand} ] || sleep ${seconds}
@@ -25,27 +25,12 @@ PATH='${path}' exec ${program} "$@"
     engine: { type: "local", runner: program },
     image: await makeImage(program),
   };
-  const { stdout } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      "run",
-      "--quiet",
-      "--no-prompt",
-      "--allow-run=sh,git",
-      "--allow-read",
-      "--allow-write",
-      "--allow-env",
-      "--allow-net",
-      join(import.meta.dirname ?? "", "run_host.ts"),
-      folder,
-      JSON.stringify(fields),
-      "{}",
-      stop,
-    ],
-    cwd: join(import.meta.dirname ?? "", "../.."),
+  const ran = await runHosted<Execution & { stop_ms: number; stopped_as: string }>(fields, {
     env: { PATH: `${bin}:${path}` },
-  }).output();
+    stop,
+  });
   await Deno.remove(bin, { recursive: true });
-  return JSON.parse(new TextDecoder().decode(stdout));
+  return ran;
 }
 
 // What is shown is the engine's own, the same for both programs.

@@ -3,8 +3,10 @@
  *
  * @module
  */
+import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { LocalEngine } from "../../src/engines/local/mod.ts";
+import type { Execution } from "../../src/store/executions.ts";
 import { has } from "../needs.ts";
 import { checkoutOfContract, CONTRACT_SETTINGS, engineContract } from "./contract.ts";
 
@@ -77,6 +79,44 @@ export async function containerContract(program: Containers): Promise<void> {
         settings: CONTRACT_SETTINGS,
       }),
   });
+}
+
+/** How {@linkcode runHosted} has an execution run. */
+export interface HostOptions {
+  /** The environment of the process. */
+  env: Record<string, string>;
+  /** Settings of the engine. */
+  settings?: Record<string, unknown>;
+  /** `stop` has it stopped as soon as it has begun. */
+  stop?: string;
+}
+
+/** Runs an execution with these fields in a process of its own, and answers what that tells of it. */
+export async function runHosted<T extends Execution = Execution>(
+  fields: Partial<Execution>,
+  { env, settings = {}, stop = "" }: HostOptions,
+): Promise<T> {
+  const folder = await Deno.makeTempDir();
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--quiet",
+      "--no-prompt",
+      "--allow-run=sh,git",
+      "--allow-read",
+      "--allow-write",
+      "--allow-env",
+      "--allow-net",
+      join(import.meta.dirname ?? "", "run_host.ts"),
+      folder,
+      JSON.stringify(fields),
+      JSON.stringify(settings),
+      stop,
+    ],
+    cwd: join(import.meta.dirname ?? "", "../.."),
+    env,
+  }).output();
+  return JSON.parse(new TextDecoder().decode(stdout));
 }
 
 /** Calls a program; answers what it printed. */
