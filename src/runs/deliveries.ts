@@ -96,9 +96,11 @@ export class Deliveries {
 export async function removeEndedDeliveries(
   { store, clock, signal }: { store: Store; clock: Clock; signal: AbortSignal },
 ): Promise<number> {
-  return await removeInParts<Deno.KvKey>({ store, signal }, async (last) => {
-    const options = { limit: PAGE_SIZE, batchSize: PAGE_SIZE };
-    const page = await Array.fromAsync(store.kv.list<unknown>(behind(["delivery"], last), options));
+  // One whose window is over may be accepted anew at any time.
+  const options = { store, signal, renewed: "delivery" };
+  return await removeInParts<Deno.KvKey>(options, async (last) => {
+    const limits = { limit: PAGE_SIZE, batchSize: PAGE_SIZE };
+    const page = await Array.fromAsync(store.kv.list<unknown>(behind(["delivery"], last), limits));
     const now_ms = clock.steady();
     const ended = page.filter(({ value }) => !isKnown(value) || value.until_ms <= now_ms);
     return {

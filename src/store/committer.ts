@@ -10,6 +10,7 @@
 import { getLogger } from "@logtape/logtape";
 import { nextTick } from "node:process";
 import { messageOf, UnavailableError } from "../errors.ts";
+import { WrittenKeys } from "./written_keys.ts";
 
 /** Limits of one atomic operation of Deno KV, with some room left below each; one mutation is the fence's. */
 const MUTATIONS_MAX = 999;
@@ -77,6 +78,7 @@ export class Committer {
   readonly #kv: Deno.Kv;
   readonly #events: CommitterEvents;
   readonly #fence: Fence | undefined;
+  readonly #watches = new Set<WrittenKeys>();
   #waiting: Waiting[] = [];
   #running = false;
   #failures = 0;
@@ -132,6 +134,18 @@ export class Committer {
     }
   }
 
+  /**
+   * Takes down the keys of a kind that are written from now on, until that is disposed of. A change that
+   * asks it in its `writes` learns whether what was read since then is still so.
+   *
+   * @param kind the first part of the keys
+   */
+  watch(kind: string): WrittenKeys {
+    const written = new WrittenKeys(kind, (ended) => void this.#watches.delete(ended));
+    this.#watches.add(written);
+    return written;
+  }
+
   /** Resolves when nothing waits any more. */
   async drain(): Promise<void> {
     while (this.#running) await this.#idle;
@@ -180,6 +194,7 @@ export class Committer {
       bytes += size.bytes;
       keyBytes += size.keyBytes;
       batch.push({ ...waiting, list });
+      this.#takeDown(list);
     }
     this.#waiting = this.#waiting.slice(taken);
     return batch;
@@ -195,8 +210,15 @@ export class Committer {
       if (batch.length > 1 && isRefusedValue(error)) return await this.#storeEach(batch);
       this.#fail(batch, error);
       return;
+    } finally {
+      // Who began to watch while it was under way may have read what was there before.
+      for (const { list } of batch) this.#takeDown(list);
     }
     this.#stored(batch, started);
+  }
+
+  #takeDown(list: readonly Write[]): void {
+    for (const watch of this.#watches) for (const { key } of list) watch.add(key);
   }
 
   async #storeEach(batch: readonly Prepared[]): Promise<void> {

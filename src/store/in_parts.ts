@@ -33,6 +33,8 @@ export interface InPartsOptions {
   store: Store;
   /** Aborted when the service stops: nothing is begun after it. */
   signal: AbortSignal;
+  /** The first part of keys that may be written anew: what was, since its page was read, stays. */
+  renewed?: string;
 }
 
 /**
@@ -43,16 +45,19 @@ export interface InPartsOptions {
  * @returns how many were removed
  */
 export async function removeInParts<Place>(
-  { store, signal }: InPartsOptions,
+  { store, signal, renewed }: InPartsOptions,
   read: (after: Place | undefined) => Promise<Part<Place>>,
 ): Promise<number> {
   let removed = 0;
   let after: Place | undefined;
   while (!signal.aborted) {
+    using written = renewed === undefined ? undefined : store.committer.watch(renewed);
     const { writes, count, next } = await thenRest(() => read(after));
     for (let start = 0; start < writes.length; start += WRITES_MAX) {
       if (start > 0 && signal.aborted) return removed;
-      await thenRest(() => store.committer.write(writes.slice(start, start + WRITES_MAX)));
+      const part = writes.slice(start, start + WRITES_MAX);
+      const change = { writes: () => part.filter(({ key }) => !written?.has(key)) };
+      await thenRest(() => store.committer.commit(change));
     }
     removed += count;
     if (next === undefined) break;

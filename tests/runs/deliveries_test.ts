@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
 import { Acceptor } from "../../src/runs/accept.ts";
 import { removeEndedDeliveries } from "../../src/runs/deliveries.ts";
+import { pause } from "../../src/pause.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import { Worker } from "../../src/runs/worker.ts";
 import { keys } from "../../src/store/keys.ts";
@@ -134,3 +135,48 @@ Deno.test("a damaged delivery is as good as none", async () => {
   const again = await acceptor(store, new TestClock()).accept(launch("a"));
   assert("run" in first && "run" in again);
 });
+
+Deno.test("a delivery that is accepted anew while the ended ones are removed is known", async (t) => {
+  const { signal } = new AbortController();
+  await t.step("between the look and the removal", async () => {
+    const clock = new TestClock();
+    await using store = await storeInMemory();
+    const accepting = acceptor(store, clock);
+    await accepting.accept(launch("a"));
+    clock.time_ms += 61_000;
+    let anew: unknown;
+    const kv = standIn(store.kv, {
+      async *list(selector: Deno.KvListSelector, options?: Deno.KvListOptions) {
+        yield* await Array.fromAsync(store.kv.list(selector, options));
+        anew = await accepting.accept(launch("a"));
+      },
+    });
+    await removeEndedDeliveries({ store: { ...store, kv }, clock, signal });
+    await assertKnown(accepting, anew);
+  });
+  await t.step("in a commit that is under way at the look", async () => {
+    const clock = new TestClock();
+    const gate = Promise.withResolvers<void>();
+    let isHeld = false;
+    await using store = await storeInMemory(async (_commit, store) => {
+      if (isHeld) await gate.promise;
+      return await store();
+    });
+    const accepting = acceptor(store, clock);
+    await accepting.accept(launch("a"));
+    clock.time_ms += 61_000;
+    isHeld = true;
+    const anew = accepting.accept(launch("a"));
+    await pause(20);
+    const removed = removeEndedDeliveries({ store, clock, signal });
+    await pause(20);
+    gate.resolve();
+    await removed;
+    await assertKnown(accepting, await anew);
+  });
+});
+
+async function assertKnown(accepting: Acceptor, accepted: unknown): Promise<void> {
+  const { run } = accepted as { run: { id: string } };
+  assertEquals(await accepting.accept(launch("a")), { repeatOf: run.id });
+}

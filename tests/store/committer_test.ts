@@ -547,3 +547,30 @@ Deno.test("a change is stored whole or not at all, its promise says which, and c
     { numRuns: 40 },
   );
 });
+
+Deno.test("a change learns which keys were written since a moment, in its own commit as well", async () => {
+  const held = heldUp();
+  await using store = await storeInMemory(held.between);
+  const { committer } = store;
+  const underWay = committer.write([{ key: ["test", "under way"], value: 1 }]);
+  await turn();
+  using written = committer.watch("test");
+  const seen: string[][] = [];
+  const look = () =>
+    committer.commit({
+      writes: () => {
+        const names = ["under way", "together", "deleted", "none"];
+        seen.push(names.filter((name) => written.has(["test", name])));
+        return [];
+      },
+    });
+  const rest = [
+    committer.write([{ key: ["test", "together"], value: 1 }, { key: ["other", "none"] }]),
+    look(),
+    committer.write([{ key: ["test", "deleted"] }]),
+    look(),
+  ];
+  held.release();
+  await Promise.all([underWay, ...rest]);
+  assertEquals(seen, [["under way", "together"], ["under way", "together", "deleted"]]);
+});

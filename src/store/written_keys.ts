@@ -1,0 +1,32 @@
+/**
+ * What was written since a moment: what is decided about stored values on the ground of an earlier look
+ * holds for those of them that were not written since.
+ *
+ * @module
+ */
+
+/** The keys of one kind that were written since a moment. */
+export class WrittenKeys implements Disposable {
+  readonly #kind: string;
+  readonly #keys = new Set<string>();
+  readonly #end: (keys: WrittenKeys) => void;
+
+  constructor(kind: string, onEnd: (keys: WrittenKeys) => void) {
+    this.#kind = kind;
+    this.#end = onEnd;
+  }
+
+  /** To be told of each key that is written. */
+  add(key: Deno.KvKey): void {
+    if (key[0] === this.#kind) this.#keys.add(JSON.stringify(key));
+  }
+
+  /** Whether a key of this kind was set or deleted. */
+  has(key: Deno.KvKey): boolean {
+    return this.#keys.has(JSON.stringify(key));
+  }
+
+  [Symbol.dispose](): void {
+    this.#end(this);
+  }
+}
