@@ -4,6 +4,7 @@
  * @module
  */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { existsSync } from "node:fs";
 import { parse } from "yaml";
 import { pause } from "../../src/pause.ts";
 import { payloadWrites, uploadPayload } from "../../src/store/payloads.ts";
@@ -280,6 +281,20 @@ Deno.test("run: afterwards only what the command left behind is kept", async () 
   await fixture.engine.forget(id);
   assertEquals([...Deno.readDirSync(fixture.path(id, ".."))], []);
   assertEquals((await fixture.engine.log(id)).lines, []);
+});
+
+Deno.test("run: folders however deep are removed, and end nothing else", async () => {
+  await using fixture = await EngineFixture.make();
+  // Twenty times a thousand levels, since no path may be so long.
+  const { id } = await fixture.run(`
+    levels=$(printf 'd/%.0s' $(seq 1000))
+    cd "$TMPDIR"
+    for _ in $(seq 20); do
+      mkdir -p "new/$levels"
+      [ ! -e d ] || mv d "new/$levels"
+      mv new/d .; rmdir new
+    done`);
+  await until(() => !existsSync(fixture.path(id, "tmp")));
 });
 
 Deno.test("run: pipes in place of what the wrapper writes are not waited for", async () => {

@@ -18,6 +18,8 @@ import { removeByForce } from "./processes.ts";
 const TEMPORARY = "tmp-";
 /** How the folder begins that another one takes the place of. */
 const REPLACED = "old-";
+/** How many levels of folders Deno removes: each takes some of a stack and an open file. */
+const LEVELS_MAX = 64;
 
 /** What a work folder is prepared with. */
 export interface PrepareContext extends InputContext {
@@ -248,12 +250,24 @@ async function removeTrees(paths: readonly string[]): Promise<void> {
   await Promise.all(paths.filter((path) => existsSync(path)).map(removeTree));
 }
 
-/** Removes what may not be there, also when the command has made parts of it unwritable. */
+/**
+ * Removes what may not be there, also when the command has made parts of it unwritable, or so deep that
+ * to remove it here would overflow a stack, and end the service.
+ */
 async function removeTree(path: string): Promise<void> {
   try {
+    if (await isDeep(path)) return await removeByForce(path);
     await Deno.remove(path, { recursive: true });
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return;
     await removeByForce(path);
   }
+}
+
+async function isDeep(path: string, levels = LEVELS_MAX): Promise<boolean> {
+  if (levels === 0) return true;
+  for await (const { name, isDirectory } of Deno.readDir(path)) {
+    if (isDirectory && await isDeep(join(path, name), levels - 1)) return true;
+  }
+  return false;
 }
