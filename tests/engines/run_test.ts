@@ -268,6 +268,20 @@ Deno.test("run: no more outputs are listed than are allowed", async () => {
   assertStringIncludes(reason ?? "", "Too many outputs: 3 of 5 can be listed");
 });
 
+Deno.test("run: outputs longer than the execution may take on disk are not read to their ends", async () => {
+  await using fixture = await EngineFixture.make();
+  const { status, reason, outputs } = await fixture.run(
+    "cd $VH_OUTPUTS_DIR; echo 1 >a; truncate -s 1T b; echo 1 >c",
+  );
+  assertEquals(outputs.map(({ path }) => path), ["a"]);
+  assertEquals(status, "error");
+  assertEquals(reason, "The outputs are longer than 20480 MiB together");
+  const within = await fixture.run("truncate -s 1M $VH_OUTPUTS_DIR/a", {
+    engine: { type: "local", disk_mb: 1 },
+  });
+  assertEquals([within.status, within.outputs[0]?.size], ["complete", 1024 ** 2]);
+});
+
 Deno.test("run: afterwards only what the command left behind is kept", async () => {
   await using fixture = await EngineFixture.make();
   const { id } = await fixture.run(

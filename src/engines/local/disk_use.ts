@@ -5,6 +5,7 @@
  * @module
  */
 import type { Clock } from "../../clock.ts";
+import type { Execution } from "../../store/executions.ts";
 
 /** What an execution may take when its project does not say. */
 const MB_MAX = 20 * 1_024;
@@ -12,6 +13,11 @@ const MB_MAX = 20 * 1_024;
 const INTERVALS_MAX = 6;
 /** How much of the time may go into measuring: one part in so many. */
 const SHARE = 20;
+
+/** What an execution may take, in MiB. */
+export function diskMbMax({ engine: { disk_mb } }: Pick<Execution, "engine">): number {
+  return typeof disk_mb === "number" ? disk_mb : MB_MAX;
+}
 
 /** What measuring takes. */
 export interface DiskUseParts {

@@ -11,7 +11,7 @@ import { RECORD_BYTES_MAX, recordBytes } from "../../store/record.ts";
 import { within } from "../../within.ts";
 import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
-import { DiskUse } from "./disk_use.ts";
+import { diskMbMax, DiskUse } from "./disk_use.ts";
 import { type End, type Ending, endingOf, failInstead, failure, writeEnd } from "./ending.ts";
 import { PreparationLog, type RemoteFiles } from "./inputs/mod.ts";
 import { inTime, Limits } from "./limits.ts";
@@ -343,11 +343,10 @@ export class ExecutionRun {
 
   #newDiskUse(): DiskUse {
     const { clock, settings } = this.#context;
-    const { disk_mb } = this.#execution.engine;
     return new DiskUse({
       clock,
       interval_ms: settings.disk_ms,
-      mb_max: typeof disk_mb === "number" ? disk_mb : undefined,
+      mb_max: diskMbMax(this.#execution),
       measure: (signal) => this.#runner.diskUse_mb(this.#job(signal)),
     });
   }
@@ -374,9 +373,10 @@ export class ExecutionRun {
     if (this.#isLetGo) return;
     const { settings, save } = this.#context;
     const execution = this.#execution;
-    const { files, more, passedOver } = await listOutputs(
+    const mb_max = diskMbMax(execution);
+    const { files, more, isTooLarge, passedOver } = await listOutputs(
       this.#folder.outputs,
-      settings.outputsMax,
+      { filesMax: settings.outputsMax, bytesMax: mb_max * 1024 ** 2 },
     );
     writeEnd(execution, end);
     const hasMetadata = capture === undefined || this.#takeMetadata(capture);
@@ -386,6 +386,7 @@ export class ExecutionRun {
     if (passedOver.length > 0) capture?.tell(`Not listed as outputs: ${shown(passedOver)}`);
     // What comes behind this execution is to have all that it left, or nothing.
     if (!hasMetadata) failInstead(execution, "Too much metadata for its record beside its inputs");
+    if (isTooLarge) failInstead(execution, `The outputs are longer than ${mb_max} MiB together`);
     if (listed < all) {
       const advice = "put some of them together into an archive";
       failInstead(execution, `Too many outputs: ${listed} of ${all} can be listed; ${advice}`);

@@ -20,6 +20,8 @@ export interface Outputs {
   files: OutputFile[];
   /** How many files there are besides, at least: there were too many to look at. */
   more: number;
+  /** Whether that is since they are too long together. */
+  isTooLarge: boolean;
   /**
    * The paths of what is no output: links, pipes, and files and folders that cannot be read or have no
    * name in UTF-8.
@@ -31,19 +33,27 @@ export interface Outputs {
  * Lists regular files; links are not followed.
  *
  * @param filesMax how many are listed at most
+ * @param bytesMax how long they may be together: a file with holes may be longer than any disk, and to
+ * read all of it would never end
  */
-export async function listOutputs(folder: string, filesMax: number): Promise<Outputs> {
+export async function listOutputs(
+  folder: string,
+  { filesMax, bytesMax }: { filesMax: number; bytesMax: number },
+): Promise<Outputs> {
   const { paths, passedOver, isCut } = await findFiles(folder);
   const files: OutputFile[] = [];
   let more = paths.length + (isCut ? 1 : 0);
+  let bytes = 0;
   for (const path of paths.sort()) {
     if (files.length >= filesMax) break;
+    bytes += await sizeOf(folder, path);
+    if (bytes > bytesMax) break;
     more--;
     const file = await describe(folder, path);
     if (file) files.push(file);
     else passedOver.push(path);
   }
-  return { files, more, passedOver: passedOver.sort() };
+  return { files, more, isTooLarge: bytes > bytesMax, passedOver: passedOver.sort() };
 }
 
 /** As many of the files as an execution's record has room for. */
@@ -119,6 +129,10 @@ function isFolder(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+async function sizeOf(folder: string, path: string): Promise<number> {
+  return await Deno.lstat(join(folder, path)).then(({ size }) => size, () => 0);
 }
 
 async function describe(folder: string, path: string): Promise<OutputFile | undefined> {
