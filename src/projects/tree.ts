@@ -3,10 +3,12 @@
  *
  * @module
  */
-import { dirname, isAbsolute, join, normalize } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { ActionError } from "../errors.ts";
 
 const AT_ONCE = 16;
+/** Of path_resolution(7). */
+const LINKS_FOLLOWED_MAX = 40;
 
 /** One thing in a tree; paths are relative to it, with `/` between folders. */
 export type TreeEntry =
@@ -108,17 +110,39 @@ export async function copyByShell(root: string, destination: string): Promise<vo
  */
 export async function checkLinks(root: string, entries: readonly TreeEntry[]): Promise<void> {
   const realRoot = await Deno.realPath(root);
-  for (const entry of entries) {
-    if (entry.kind !== "link") continue;
-    const { path, target } = entry;
-    const written = normalize(join(dirname(path), target));
+  const links = new Map<string, string>();
+  for (const entry of entries) if (entry.kind === "link") links.set(entry.path, entry.target);
+  for (const path of links.keys()) {
     const leadsTo = await Deno.realPath(join(root, path)).catch(() => undefined);
-    const isInside = !isAbsolute(target) && !/^\.\.(\/|$)/.test(written) &&
+    const isInside = staysInside(path, links) &&
       (leadsTo === undefined || leadsTo === realRoot || leadsTo.startsWith(`${realRoot}/`));
     if (!isInside) {
       throw new ActionError(`Cannot use the folder ${root}: its link ${path} leads outside of it`);
     }
   }
+}
+
+/**
+ * Whether no step of the way to where a link leads is outside of its tree. What is outside is another
+ * thing for a copy: nothing may be there for the one, and something for the other.
+ */
+function staysInside(path: string, links: ReadonlyMap<string, string>): boolean {
+  const at: string[] = [];
+  const rest = path.split("/").reverse();
+  for (let followed = 0, part = rest.pop(); part !== undefined; part = rest.pop()) {
+    if (part === "" || part === ".") continue;
+    if (part === "..") {
+      if (at.pop() === undefined) return false;
+      continue;
+    }
+    const target = links.get([...at, part].join("/"));
+    if (target === undefined) at.push(part);
+    else if (isAbsolute(target)) return false;
+    // Who follows so many gives up.
+    else if (++followed > LINKS_FOLLOWED_MAX) return true;
+    else rest.push(...target.split("/").reverse());
+  }
+  return true;
 }
 
 async function entryOf(root: string, path: string): Promise<TreeEntry | undefined> {

@@ -191,6 +191,15 @@ for (
         await Deno.symlink("deep/er/link/../../outside", join(at, "bad"));
       },
     },
+    {
+      // Beside the folder there is no such file; above the copy of it in the data folder there is.
+      name: "out of its copy to the service's key",
+      damage: async (at: string) => {
+        await Deno.mkdir(join(at, "a/b/c/d"), { recursive: true });
+        await Deno.symlink("../../../..", join(at, "a/b/c/d/up"));
+        await Deno.symlink("a/b/c/d/up/../../../../secret.key", join(at, "bad"));
+      },
+    },
   ]
 ) {
   Deno.test(`snapshot: a link that leads ${name} is refused`, async () => {
@@ -200,6 +209,21 @@ for (
     await assertRejects(() => projects.resolve(project, "HEAD"), ActionError, "bad leads outside");
   });
 }
+
+Deno.test("snapshot: links that lead nowhere or in circles, and inside of it by any way, are copied", async () => {
+  await using folder = new TemporaryFolder();
+  const { directory, project, projects } = await setUp(folder);
+  const targets = { a: "nowhere", b: "nowhere/../x", c: "c", d: "./", e: "d/../src", f: "up/../f" };
+  for (const [name, target] of Object.entries(targets)) {
+    await Deno.symlink(target, join(directory, "src", name));
+  }
+  const { commit } = await projects.resolve(project, "HEAD");
+  const copy = join(folder.path, "copy");
+  await projects.checkout("digits", commit, copy);
+  for (const [name, target] of Object.entries(targets)) {
+    assertEquals(await Deno.readLink(join(copy, "src", name)), target);
+  }
+});
 
 Deno.test("snapshot: a folder that is missing, relative or too large is refused", async () => {
   await using folder = new TemporaryFolder();
