@@ -25,7 +25,7 @@ export interface Engine {
    * @returns false when it had ended already, or is not known
    */
   stop(executionId: string): Promise<boolean>;
-  /** Where an execution's log can be read, and whether it may still grow. */
+  /** Lines of an execution's log, and where to read on. */
   log(executionId: string, options?: LogOptions): Promise<LogPage>;
   /** Opens a file that an execution has left in its outputs, or undefined when there is none. */
   output(executionId: string, path: string): Promise<Deno.FsFile | undefined>;

@@ -1,6 +1,6 @@
 /**
- * The local engine: runs executions as processes of this machine. A bounded number runs at once, the
- * others wait in the database, and both survive a restart of the service.
+ * The local engine: runs executions on this machine, as processes or in containers. A bounded number
+ * runs at once, the others wait in the database, and both survive a restart of the service.
  *
  * @module
  */
