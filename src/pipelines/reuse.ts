@@ -9,6 +9,7 @@ import type { Write } from "../store/committer.ts";
 import { type Execution, getExecution, type InputFile } from "../store/executions.ts";
 import { keys } from "../store/keys.ts";
 import type { Store } from "../store/store.ts";
+import type { WrittenKeys } from "../store/written_keys.ts";
 
 /** What decides what an execution does. */
 type Deciding = Pick<
@@ -48,12 +49,58 @@ function identityOf(file: InputFile): string[] {
   return [file.name, file.sha256 ?? file.payload_of];
 }
 
-/** Forgets a complete execution, so that no pipeline takes it any more. */
-export async function forgetReusable(store: Store, execution: Execution): Promise<void> {
-  if (execution.pipeline_id === undefined) return;
+/** Begins to take down which executions are taken, found again or forgotten from now on. */
+export function watchReusable({ committer }: Store): WrittenKeys {
+  return committer.watch("reusable");
+}
+
+/**
+ * Takes an execution for a pipeline, unless it was forgotten, or another has taken its place, meanwhile.
+ *
+ * @param written what was written since it was found
+ * @param writes what is stored with that
+ * @returns whether it is taken
+ */
+export async function takeReusable(
+  store: Store,
+  execution: Execution,
+  { written, writes }: { written: WrittenKeys; writes: readonly Write[] },
+): Promise<boolean> {
+  // Who is about to forget it sees it written.
+  const reusable = reusableWrite(execution);
+  return await storeUnless(store, () => written.has(reusable.key), [reusable, ...writes]);
+}
+
+/**
+ * Forgets a complete execution, so that no pipeline takes it any more.
+ *
+ * @param written what was written since it was known that nothing needs it
+ * @returns false when a pipeline may have taken it since then
+ */
+export async function forgetReusable(
+  store: Store,
+  execution: Execution,
+  written: WrittenKeys,
+): Promise<boolean> {
+  if (execution.pipeline_id === undefined) return true;
   const { key } = reusableWrite(execution);
   // A later execution may have taken its place.
-  if ((await store.kv.get<string>(key)).value === execution.id) {
-    await store.committer.write([{ key }]);
-  }
+  const isFound = (await store.kv.get<string>(key)).value === execution.id;
+  return await storeUnless(store, () => written.has(key), isFound ? [{ key }] : []);
+}
+
+/** Stores writes unless something holds at the moment of their commit; whether it did not. */
+async function storeUnless(
+  { committer }: Store,
+  holds: () => boolean,
+  writes: readonly Write[],
+): Promise<boolean> {
+  let isStored = false;
+  await committer.commit({
+    writes() {
+      isStored = !holds();
+      return isStored ? writes : [];
+    },
+  });
+  return isStored;
 }

@@ -17,13 +17,14 @@ import {
 } from "../store/pipelines.ts";
 import type { EngineSettings } from "../store/projects.ts";
 import type { Store } from "../store/store.ts";
+import type { WrittenKeys } from "../store/written_keys.ts";
 import { activeTrace, inSpan } from "../telemetry/spans.ts";
 import { gather } from "./edges.ts";
 import { type Moment, whatFollows } from "./effects.ts";
 import { endPipeline } from "./ending.ts";
 import { nodesBefore } from "./order.ts";
 import { nodeOf } from "./plan.ts";
-import { findReusable, reusableWrite } from "./reuse.ts";
+import { findReusable, reusableWrite, takeReusable, watchReusable } from "./reuse.ts";
 
 /** How often a node with `on-error: retry` is launched at most. */
 const ATTEMPTS_MAX = 3;
@@ -202,8 +203,9 @@ export class Turn {
     const step = stepOf(planned.step).name;
     const what = { commit: planned.commit, step, ...launch };
     if (this.#plan.reuse_executions && node.attempts === 0) {
+      using written = watchReusable(store);
       const earlier = await findReusable(store, project, what);
-      if (earlier) return await this.#reuse(node, earlier);
+      if (earlier && await this.#reuse(node, earlier, written)) return;
     }
     const execution: Execution = {
       id: derivedId(id, node.name, node.attempts, "execution"),
@@ -238,11 +240,22 @@ export class Turn {
     this.#tools.onLaunch(execution);
   }
 
-  async #reuse(node: NodeState, execution: Execution): Promise<void> {
+  /** Takes an earlier execution for a node; false when cleanup has begun to remove it. */
+  async #reuse(node: NodeState, execution: Execution, written: WrittenKeys): Promise<boolean> {
+    node.status = "started";
     node.execution_id = execution.id;
     node.reused = true;
+    // With the record of the pipeline, by which cleanup knows from now on that it is needed.
+    const writes = pipelineWrites(structuredClone(this.#pipeline));
+    if (!await takeReusable(this.#tools.store, execution, { written, writes })) {
+      node.status = "created";
+      delete node.execution_id;
+      delete node.reused;
+      return false;
+    }
     this.#executions.set(node.name, execution);
     await this.#complete(node, execution);
+    return true;
   }
 
   /** Does what the node's actions say about a moment. */

@@ -10,7 +10,7 @@ import type { Engines } from "../engines/mod.ts";
 import { messageOf } from "../errors.ts";
 import type { Projects } from "../projects/mod.ts";
 import { findNeeded, type Needed } from "../pipelines/cleanup.ts";
-import { forgetReusable } from "../pipelines/reuse.ts";
+import { forgetReusable, watchReusable } from "../pipelines/reuse.ts";
 import {
   endedExecutionsMadeBefore,
   type Execution,
@@ -25,6 +25,7 @@ import { endedRunsMadeBefore, removeRunWrites, runsListedBefore } from "../store
 import type { Store } from "../store/store.ts";
 import { loggedTriggers, removeEntriesWrites } from "../store/trigger_log.ts";
 import { getStoredTrigger, removeLeftovers, triggersWithLeftovers } from "../store/triggers.ts";
+import type { WrittenKeys } from "../store/written_keys.ts";
 
 /** How many records are read at a time. To remove so many runs takes two commits, mostly. */
 const PAGE_SIZE = 64;
@@ -73,8 +74,9 @@ export interface CleanupReport {
 export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   const { store, signal, projects } = parts;
   const before_ms = parts.clock.now() - parts.retention_days * DAY_MS;
+  using taken = watchReusable(store);
   const needed = await findNeeded(store, signal);
-  const old: Old = { before_ms, needed };
+  const old: Old = { before_ms, needed, taken };
   const attempt = async (what: string, remove: () => Promise<number>): Promise<number> => {
     try {
       return signal.aborted ? 0 : await remove();
@@ -112,6 +114,8 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
 interface Old {
   before_ms: number;
   needed: Needed;
+  /** The executions that pipelines have taken since that was found out. */
+  taken: WrittenKeys;
 }
 
 async function unlistRuns(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
@@ -146,7 +150,8 @@ async function removePipelines(parts: CleanupParts, { before_ms, needed }: Old):
   });
 }
 
-async function removeExecutions(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
+async function removeExecutions(parts: CleanupParts, old: Old): Promise<number> {
+  const { before_ms, needed, taken } = old;
   return await removeInParts<string>(parts, async (after) => {
     const page = await endedExecutionsMadeBefore(parts.store, before_ms, pageBehind(after));
     const unneeded = page.ended.filter(({ id, pipeline_id = "" }) =>
@@ -154,7 +159,7 @@ async function removeExecutions(parts: CleanupParts, { before_ms, needed }: Old)
       !needed.pipelines.has(pipeline_id) && !needed.executions.has(id)
     );
     // The folder first: a record without a folder can be removed again, a folder without a record not.
-    const forgotten = await forgetAll(parts, unneeded);
+    const forgotten = await forgetAll(parts, unneeded, taken);
     return {
       writes: forgotten.flatMap(({ id }) => removeExecutionWrites(id)),
       count: forgotten.length,
@@ -167,6 +172,7 @@ async function removeExecutions(parts: CleanupParts, { before_ms, needed }: Old)
 async function forgetAll(
   { store, engines, signal }: CleanupParts,
   executions: readonly Execution[],
+  taken: WrittenKeys,
 ): Promise<Execution[]> {
   const forgotten: Execution[] = [];
   const left = executions.values();
@@ -175,7 +181,7 @@ async function forgetAll(
       if (signal.aborted) return;
       try {
         // Before its files go: no pipeline must take it any more.
-        await forgetReusable(store, execution);
+        if (!await forgetReusable(store, execution, taken)) continue;
         await engines.forget(execution.id);
         forgotten.push(execution);
       } catch (error) {

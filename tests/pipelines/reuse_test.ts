@@ -1,11 +1,20 @@
 /** Which earlier execution is taken in place of a new one. */
 import { assertEquals } from "@std/assert";
 import { newId } from "../../src/ids.ts";
-import { findReusable, forgetReusable, reusableWrite } from "../../src/pipelines/reuse.ts";
+import {
+  findReusable,
+  forgetReusable,
+  reusableWrite,
+  watchReusable,
+} from "../../src/pipelines/reuse.ts";
+import { Turn } from "../../src/pipelines/turn.ts";
+import { cleanUp } from "../../src/runs/cleanup.ts";
 import { type Execution, saveExecution } from "../../src/store/executions.ts";
 import type { Store } from "../../src/store/store.ts";
 import { executionOf } from "../store/execution.ts";
-import { openTestStore } from "../store/fixture.ts";
+import { openTestStore, standIn } from "../store/fixture.ts";
+import { TestClock } from "../surroundings.ts";
+import { PipelineFixture, plan } from "./fixture.ts";
 
 const file = { name: "a.csv", url: "https://x.example/a.csv" };
 const brought = { name: "b", output_of: newId(1), path: "b", size: 1, sha256: "its bytes" };
@@ -60,8 +69,84 @@ Deno.test("an execution that is forgotten leaves the later one that did the same
   await using test = await openTestStore();
   const [first, second] = [await made(test.store), await made(test.store)];
   const found = async () => (await findReusable(test.store, first.project, deciding))?.id;
-  await forgetReusable(test.store, first);
+  using written = watchReusable(test.store);
+  assertEquals(await forgetReusable(test.store, first, written), true);
   assertEquals(await found(), second.id);
-  await forgetReusable(test.store, second);
+  assertEquals(await forgetReusable(test.store, second, written), true);
   assertEquals(await found(), undefined);
+});
+
+const CONFIG = `
+- step: { name: s, image: i, command: c }
+- pipeline:
+    name: p
+    reuse-executions: true
+    nodes: [{ name: a, type: execution, step: s }]
+    edges: []
+`;
+
+/** A pipeline that has ended, another that is to begin, and a way to come between a look and what follows. */
+async function rivals(fixture: PipelineFixture) {
+  const planned = await plan(CONFIG, "p");
+  const first = await fixture.launch(planned);
+  const { id: earlier } = await fixture.end(first, "a");
+  await fixture.ended(first);
+  const clock = new TestClock();
+  clock.time_ms = Date.now() + 60_000;
+  const forgotten: string[] = [];
+  const { store } = fixture;
+  const cleanUpIn = (store: Store) =>
+    cleanUp({
+      store,
+      clock,
+      retention_days: 0,
+      signal: new AbortController().signal,
+      engines: { forget: (id) => Promise.resolve(void forgotten.push(id)) },
+      projects: {
+        kept: () => Promise.resolve([]),
+        forget: () => Promise.resolve(),
+        pruneTrees: () => Promise.resolve(0),
+      },
+    });
+  const begin = async (store: Store) => {
+    const pipeline = fixture.pipelineOf(newId(Date.now()), planned);
+    const tools = { store, clock, engine: { type: "local" as const }, onLaunch() {} };
+    await new Turn(pipeline, planned, tools).take();
+    return pipeline.nodes[0];
+  };
+  /** The store as one sees it who is overtaken after the first look at something of a kind. */
+  const overtaken = (kind: string, work: () => Promise<unknown>): Store => {
+    let isDone = false;
+    const looking = <T>(look: (key: Deno.KvKey) => Promise<T>) => async (key: Deno.KvKey) => {
+      const found = await look(key);
+      if (key[0] !== kind || isDone) return found;
+      isDone = true;
+      await work();
+      return found;
+    };
+    const kv = standIn(store.kv, { get: looking((key) => store.kv.get(key)) });
+    const reads = standIn(store.reads, { read: looking((key) => store.reads.read(key)) });
+    return standIn(store, { kv, reads });
+  };
+  return { store, earlier, forgotten, cleanUpIn, begin, overtaken };
+}
+
+Deno.test("an execution that a pipeline takes while cleanup looks at it stays", async () => {
+  await using fixture = await PipelineFixture.make();
+  const { store, earlier, forgotten, cleanUpIn, begin, overtaken } = await rivals(fixture);
+  let node: Awaited<ReturnType<typeof begin>>;
+  const { executions } = await cleanUpIn(
+    overtaken("reusable", async () => node = await begin(store)),
+  );
+  assertEquals([node?.execution_id, node?.status, node?.reused], [earlier, "complete", true]);
+  assertEquals([executions, forgotten], [0, []]);
+  assertEquals((await cleanUpIn(store)).executions, 1, "the pipeline has ended meanwhile");
+});
+
+Deno.test("an execution that cleanup removes while a pipeline looks at it is made anew", async () => {
+  await using fixture = await PipelineFixture.make();
+  const { store, earlier, forgotten, cleanUpIn, begin, overtaken } = await rivals(fixture);
+  const node = await begin(overtaken("execution", () => cleanUpIn(store)));
+  assertEquals(forgotten, [earlier]);
+  assertEquals([node?.status, node?.attempts, node?.reused], ["started", 1, undefined]);
 });
