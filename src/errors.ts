@@ -52,6 +52,16 @@ export class TooLargeError extends HooklaunchError {
   override readonly code = "too_large";
 }
 
+/** What an operator sent did not arrive whole. */
+export class IncompleteError extends HooklaunchError {
+  override readonly code = "incomplete";
+
+  /** @param isLate whether it took too long; else it broke off */
+  constructor(message: string, readonly isLate: boolean) {
+    super(message);
+  }
+}
+
 /** Something that was asked for by name or id does not exist. */
 export class NotFoundError extends HooklaunchError {
   override readonly code = "not_found";

@@ -8,6 +8,7 @@ import { getLogger } from "@logtape/logtape";
 import {
   ActionError,
   ConflictError,
+  IncompleteError,
   InvalidInputError,
   NotFoundError,
   type Problem,
@@ -75,6 +76,10 @@ export function problemOfError(error: unknown): Response {
       detail: error.message,
       errors: error.problems,
     });
+  }
+  if (error instanceof IncompleteError) {
+    const status = error.isLate ? STATUS_CODE.RequestTimeout : STATUS_CODE.BadRequest;
+    return problem(status, { detail: error.message });
   }
   if (error instanceof TooLargeError) {
     return problem(STATUS_CODE.ContentTooLarge, { detail: error.message });

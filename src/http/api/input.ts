@@ -6,7 +6,13 @@
 import { isUtf8 } from "node:buffer";
 import type { Context } from "@hono/hono";
 import { sizeOfBody } from "../../conditions/body_limits.ts";
-import { InvalidInputError, messageOf, TooLargeError, UnavailableError } from "../../errors.ts";
+import {
+  IncompleteError,
+  InvalidInputError,
+  messageOf,
+  TooLargeError,
+  UnavailableError,
+} from "../../errors.ts";
 import type { BodyReader, ReadBody } from "../body.ts";
 
 const MIB = 1024 * 1024;
@@ -19,6 +25,7 @@ export const PAYLOAD_BODY_BYTES_MAX = 24 * MIB;
  * Reads a JSON body.
  *
  * @throws {InvalidInputError} when it is none
+ * @throws {IncompleteError} when it does not arrive whole
  * @throws {TooLargeError} when it is longer than the limit
  */
 export async function readJson(
@@ -37,6 +44,7 @@ export async function readJson(
  * Reads a JSON body; undefined when there is none.
  *
  * @throws {InvalidInputError} when it is something else
+ * @throws {IncompleteError} when it does not arrive whole
  * @throws {TooLargeError} when it is longer than 1 MiB
  */
 export async function readOptionalJson(
@@ -52,7 +60,10 @@ export async function readOptionalJson(
 function bytesOf(read: ReadBody, limit_bytes: number): Uint8Array {
   if ("bytes" in read) return read.bytes;
   if (read.failure === "no_memory") throw new UnavailableError("Too many requests", 1);
-  if (read.failure !== "too_large") throw invalid("Expected a body, and it did not arrive whole");
+  if (read.failure !== "too_large") {
+    const isLate = read.failure === "too_slow";
+    throw new IncompleteError("Expected a body, and it did not arrive whole", isLate);
+  }
   throw new TooLargeError(
     `Expected a body of at most ${limit_bytes / MIB} MiB, found a longer one`,
   );

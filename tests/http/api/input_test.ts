@@ -2,6 +2,7 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { mergePatch } from "../../../src/http/api/input.ts";
+import { ADMIN_TOKEN, startService } from "../../data.ts";
 
 /** Objects with few names, so that patches meet them; a name that objects have of themselves is one. */
 const { json } = fc.letrec<{ json: unknown }>((tie) => ({
@@ -76,4 +77,26 @@ Deno.test("any value without null can be made of any other by a patch", () => {
   fc.assert(fc.property(json, target, (from, to) => {
     assertEquals(mergePatch(from, difference(from, to)), to);
   }));
+});
+
+Deno.test("a body that breaks off is a bad request, whatever it would have been", async (t) => {
+  await using service = await startService();
+  const broken = {
+    "before its declared length": "Content-Length: 100\r\n\r\n{}",
+    "within its chunks": "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n9\r\n{",
+  };
+  for (const path of ["triggers", "projects", "tokens"]) {
+    for (const [name, rest] of Object.entries(broken)) {
+      await t.step(`${path}, ${name}`, async () => {
+        const { port } = service.service;
+        using connection = await Deno.connect({ hostname: "127.0.0.1", port });
+        const head = `POST /api/v0/${path}/ HTTP/1.1\r\nHost: localhost\r\n` +
+          `Authorization: Bearer ${ADMIN_TOKEN}\r\n`;
+        await connection.write(new TextEncoder().encode(head + rest));
+        await connection.closeWrite();
+        const answer = await new Response(connection.readable).text();
+        assertEquals(answer.split(" ", 2)[1], "400");
+      });
+    }
+  }
 });
