@@ -11,7 +11,7 @@ import type { ApiOptions } from "./api/mod.ts";
 import type { Operator } from "./api/operator.ts";
 import type { Door } from "./door.ts";
 import { launchHandler } from "./launch.ts";
-import { problem, problemOfError, unavailable } from "./problem.ts";
+import { methodNotAllowed, problem, problemOfError, unavailable } from "./problem.ts";
 import { runInfoHandler } from "./run_info.ts";
 
 /** What the routes work with. */
@@ -33,27 +33,28 @@ export function createApp(parts: AppParts): Hono {
   app.all("/api/v0/launch/:trigger_id", launchHandler(door));
   app.all("/api/v0/launch/:trigger_id/run", runInfoHandler(door));
 
-  app.get("/healthz", (context) => context.text("ok\n"));
+  app.get("/healthz", (context) => context.text("ok\n")).all(onlyGet);
   app.use(async function requireHttps(context, next) {
     if (door.peerOf(context).secure) return await next();
     return httpsRequired();
   });
   app.all("/api/v0/launch/*", () => problem(STATUS_CODE.NotFound));
-  app.get("/readyz", async (context) => await isReady() ? context.text("ready\n") : unavailable(5));
+  app.get("/readyz", async (context) => await isReady() ? context.text("ready\n") : unavailable(5))
+    .all(onlyGet);
   app.get("/api/v0/openapi.json", async (context) => {
     const { openApiDocument } = await import("./api/openapi.ts");
     return context.json(openApiDocument(operator.baseUrl()));
-  });
+  }).all(onlyGet);
   app.get("/api/v0/docs", async (context) => {
     const { DOCS_HEADERS, docsPage } = await import("./api/docs.ts");
     return context.html(docsPage(operator.baseUrl()), 200, DOCS_HEADERS);
-  });
+  }).all(onlyGet);
 
   const token = requireToken(operator.store, adminToken);
   app.get("/metrics", token, async (context) => {
     const { body, contentType } = await metrics.text();
     return context.body(body, 200, { "content-type": contentType });
-  });
+  }).all(token, onlyGet);
   const options = { closing: door.closing, hasEnvironmentToken: adminToken !== undefined };
   let api: Promise<Hono> | undefined;
   app.all("/api/v0/*", token, async (context) => {
@@ -75,6 +76,11 @@ function answeringErrors(app: Hono): Hono {
   app.notFound(() => problem(STATUS_CODE.NotFound));
   app.onError((error: Error, _context: Context) => problemOfError(error));
   return app;
+}
+
+/** The answer to other methods of paths that can only be read. */
+function onlyGet(): Response {
+  return methodNotAllowed("GET, HEAD");
 }
 
 function httpsRequired(): Response {

@@ -38,6 +38,20 @@ Deno.test("a method that a path does not have is refused with those that it has"
   }
 });
 
+Deno.test("another method of what can only be read is refused as well", async () => {
+  await using service = await startService();
+  for (const path of ["healthz", "readyz", "metrics", "api/v0/openapi.json", "api/v0/docs"]) {
+    for (const slash of ["", "/"]) {
+      const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+      const answer = await fetch(`${service.url}/${path}${slash}`, { method: "POST", headers });
+      assertEquals((await answer.json()).status, 405, path);
+      assertEquals(answer.headers.get("allow"), "GET, HEAD");
+      const head = await fetch(`${service.url}/${path}${slash}`, { method: "HEAD", headers });
+      assertEquals(head.status, 200);
+    }
+  }
+});
+
 Deno.test("the description says what can be asked for and what is answered", async () => {
   await using service = await startService();
   const { body: { paths } } = await service.api("GET", "openapi.json");
