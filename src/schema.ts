@@ -165,11 +165,17 @@ function found(issue: z.core.$ZodIssue): string {
   return isSecret && isText ? article(typeof value) : describeValue(value);
 }
 
-/** What a value is called where another one was expected, cut short. */
+/** What a value is called where another one was expected, cut short, a URL without what may be a password. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "an object";
-  return cut(JSON.stringify(value), FOUND_LENGTH_MAX);
+  return cut(withoutUserInfo(JSON.stringify(value)), FOUND_LENGTH_MAX);
+}
+
+/** A text without what stands before the host, where it is a URL. */
+function withoutUserInfo(text: string): string {
+  const [start, end] = [text.indexOf("://"), text.lastIndexOf("@")];
+  return start === -1 || end < start ? text : `${text.slice(0, start)}://***${text.slice(end)}`;
 }

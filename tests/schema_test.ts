@@ -254,6 +254,11 @@ const secrets: { name: string; value: unknown }[] = [
   { name: "in an unknown field", value: { type: "static_token", secret: SECRET } },
   { name: "a key that is too long", value: { type: "jwt", key: SECRET, admin_token: 1 } },
   { name: "a token of a wrong type", value: { type: "jwt", key: "k", admin_token: SECRET } },
+  {
+    name: "before the host of a URL",
+    value: `https://ci:${SECRET}@git.example.com/${"x".repeat(90)}`,
+  },
+  { name: "before the host of a URL, and long", value: `https://${SECRET.repeat(9)}@a` },
   { name: "beside a wrong type of condition", value: { type: "magic", secrets: [SECRET] } },
 ];
 
