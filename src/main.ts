@@ -4,6 +4,7 @@
  * @module
  */
 import { Command } from "commander";
+import { harmless } from "./commands/table.ts";
 import { HooklaunchError, InvalidInputError, problemText } from "./errors.ts";
 import { refuseAutomaticSpans } from "./telemetry/automatic_spans.ts";
 import config from "../deno.json" with { type: "json" };
@@ -75,7 +76,7 @@ async function main(args: readonly string[]): Promise<void> {
     await run(args);
   } catch (error) {
     if (!(error instanceof HooklaunchError)) throw error;
-    console.error(`hooklaunch: ${explain(error)}`);
+    console.error(`hooklaunch: ${explain(error).split("\n").map(harmless).join("\n")}`);
     Deno.exitCode = 1;
   }
 }

@@ -6,6 +6,7 @@
 import { configure, getConsoleSink, type LogRecord } from "@logtape/logtape";
 import { messageOf } from "../errors.ts";
 import { activeTraceId } from "../telemetry/spans.ts";
+import { harmless } from "./table.ts";
 
 /** How log lines are written. */
 export interface LogSettings {
@@ -38,7 +39,8 @@ export async function setUpLogging({ format, level }: LogSettings): Promise<void
 
 function textLine(record: LogRecord): string {
   const time = new Date(record.timestamp).toISOString();
-  return `${time} ${record.level.padEnd(7)} ${record.category.join(".")}: ${messageLine(record)}`;
+  const message = harmless(messageLine(record));
+  return `${time} ${record.level.padEnd(7)} ${record.category.join(".")}: ${message}`;
 }
 
 function jsonLine(record: LogRecord): string {

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { join } from "node:path";
 import { ADMIN_TOKEN, startService, temporaryFolder } from "../data.ts";
 import { configFile, GitFixture } from "../projects/git_fixture.ts";
-import { run } from "./process.ts";
+import { hooklaunch, run } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 
@@ -69,6 +69,32 @@ Deno.test("project fetch prints the branches and their commits", async () => {
   const failed = await fetch("digits");
   assertEquals(failed.code, 1);
   assertMatch(failed.printed, /^hooklaunch: The service answered 502: Cannot fetch the repository/);
+});
+
+Deno.test("what the server of a repository says moves no cursor, in an error and in the service's log", async () => {
+  await using folder = await temporaryFolder();
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, () => {
+    const headers = { "content-type": "text/plain" };
+    return new Response("\x1b]0;title\x07 \x1b[2J \u009b2J refused", { status: 403, headers });
+  });
+  const id = "01900000-0000-7000-8000-000000000001";
+  const trigger = { id, name: "t", project: "p", actions: [{ type: "fetch_repository" }] };
+  const repository = `http://127.0.0.1:${server.addr.port}/p.git`;
+  const config = `${folder.path}/hooklaunch.yaml`;
+  const text = JSON.stringify({ projects: [{ name: "p", repository }], triggers: [trigger] });
+  await Deno.writeTextFile(config, text);
+  const flags = ["--config", config, "--data", `${folder.path}/data`, "--log-format", "text"];
+  await using service = hooklaunch(["serve", "--port", "0", "--dev", ...flags], TOKEN);
+  const [, url = ""] = await service.expect(/reached as (http:\/\/127\.0\.0\.1:\d+)/);
+  const answer = await fetch(`${url}/api/v0/launch/${id}/`, { method: "POST" });
+  assertEquals([answer.status, await answer.text()], [200, '{"status":"accepted"}']);
+  await service.expect(/fetch_repository failed: .*refused/);
+  const fetched = await run(["project", "fetch", "p", "--url", url], TOKEN);
+  assertMatch(fetched.printed, /remote: .*refused/);
+  for (const printed of [service.printed(), fetched.printed]) {
+    // deno-lint-ignore no-control-regex
+    assert(!/[\x00-\x09\x0b-\x1f\x7f-\x9f]/.test(printed), JSON.stringify(printed));
+  }
 });
 
 Deno.test("project check says what is wrong with a file, where, and how much", async (t) => {
