@@ -21,6 +21,9 @@ import { BackupError } from "./error.ts";
 /** What may be in a data folder that counts as empty: the lock, and what a new disk has. */
 const NOTHING = new Set([LOCK_FILE, "lost+found"]);
 
+/** What the folder's name begins with that a backup is read into. One that was killed leaves it there. */
+const UNFINISHED = "restoring-";
+
 /** What is restored, and where to. */
 export interface RestoreOptions {
   /** The data folder. */
@@ -56,12 +59,18 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
   );
   using _lock = await lockDataFolder(data);
   try {
-    if (!force && (await namesIn(data)).length > 0) {
+    const names = await namesIn(data);
+    const unfinished = names.filter((name) => name.startsWith(UNFINISHED));
+    if (unfinished.length === names.length) {
+      // Nobody works on them, as the lock is held, and what they were read from is still there.
+      for (const name of unfinished) await Deno.remove(join(data, name), { recursive: true });
+    } else if (!force) {
+      const ofWhom = unfinished.length > 0 ? ", of a restore that was broken off as well" : "";
       throw new BackupError(
-        `Cannot restore to ${data}: there is data in it already, --force moves that aside`,
+        `Cannot restore to ${data}: there is data in it already${ofWhom}, --force moves that aside`,
       );
     }
-    const folder = await Deno.makeTempDir({ dir: data, prefix: "restoring-" });
+    const folder = await Deno.makeTempDir({ dir: data, prefix: UNFINISHED });
     try {
       const archive = await extractArchive(options.source, { ...options, folder });
       const interrupted = await prepare(folder);

@@ -57,6 +57,26 @@ Deno.test("what is restored into a folder that others look into is its owner's a
   assertMatch(found[DATABASE_FILE] ?? "", /^600 /);
 });
 
+Deno.test("what a restore has left that was killed is in nobody's way, but other data is", async () => {
+  await using prepared = await prepare();
+  const { archive, path } = prepared;
+  const to = `${path}/again`;
+  await Deno.mkdir(`${to}/restoring-1/projects`, { recursive: true });
+  await Deno.writeTextFile(`${to}/${DATABASE_FILE}`, "half of it");
+  const before = await contentsOf(to);
+  await assertRejects(
+    () => prepared.restore(archive, to),
+    BackupError,
+    "a restore that was broken",
+  );
+  assertEquals(await contentsOf(to), before);
+
+  await Deno.remove(`${to}/${DATABASE_FILE}`);
+  const names = (all: Record<string, string>) => Object.keys(all);
+  const found = names(await contentsOf(await prepared.restore(archive, to)));
+  assertEquals(found, names(await contentsOf(await prepared.restore(archive))));
+});
+
 Deno.test("an archive that was cut off is never restored", async () => {
   await using prepared = await prepare();
   const { archive, path } = prepared;
