@@ -9,6 +9,9 @@ import { fileOfUrl, quoted, type Step, stepOf, VARIABLE_NAME } from "../projects
 import type { Execution, InputFile } from "../store/executions.ts";
 import type { PipelinePlan, PlannedEdge, PlannedNode } from "../store/pipelines.ts";
 
+/** How many stars a pattern may have in the name of one file or folder, which is of 255 bytes at most. */
+const STARS_MAX = 4;
+
 /** What comes out of an edge: files for an input, or a value. */
 type Carried = { files: InputFile[] } | { value: unknown } | undefined;
 
@@ -130,9 +133,17 @@ function problemOf(
     return `sets "${target.key}", which is no name of a variable: ` +
       "expected letters, digits and underscores, no digit first";
   }
+  if (!isQuickPattern(source.key)) {
+    return `has more than ${STARS_MAX} stars between two slashes, which takes too long to match`;
+  }
   const isThere = source.type === "input" &&
     inputsNamed(source.key, from.inputs.keys()).length > 0;
   return (isThere ? undefined : undeclared(source, from)) ?? undeclared(target, to);
+}
+
+/** Whether a pattern is matched in less than a second, whatever the name: all ways of its stars are tried. */
+function isQuickPattern(key: string): boolean {
+  return key.split("/").every((part) => (part.match(/\*+/g)?.length ?? 0) <= STARS_MAX);
 }
 
 function undeclared({ node, type, key }: PlannedEdge["source"], step: Step): string | undefined {

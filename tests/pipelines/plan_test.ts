@@ -143,6 +143,12 @@ edges: [[a.output.x, b.input.labels], [b.output.x, a.input.labels]]`,
     "carries output to parameter; expected one of input, dependency",
   ],
   [
+    "a pattern that takes too long",
+    `nodes: [${NODE}, ${TRAIN}]\nedges: [["a.output.x/*a*b*c*d*", t.input.data]]`,
+    {},
+    "has more than 4 stars between two slashes, which takes too long to match",
+  ],
+  [
     "a variable that no shell can have",
     `nodes: [${NODE}, ${TRAIN}]\nedges: [[a.metadata.x, t.environment-variable.MY-VAR]]`,
     {},
