@@ -25,15 +25,16 @@ const PAGES = 512;
  */
 export async function copyDatabase(source: string, target: string): Promise<void> {
   try {
-    const database = new DatabaseSync(source, { readOnly: true, timeout: BUSY_MS });
-    try {
-      database.exec("BEGIN");
-      // The transaction begins with what is read first.
-      database.prepare("SELECT count(*) FROM sqlite_schema").get();
-      await backup(database, target, { rate: PAGES });
-    } finally {
-      database.close();
-    }
+    await copyFrom(source, target).catch(async (error) => {
+      if (!isCannotOpen(error)) throw error;
+      // Its two other files cannot be made, as on a read-only file system. Without them all is in the one.
+      await expectNoWal(
+        source,
+        "no files can be made beside it: copy the data folder and back up the copy",
+      );
+      await Deno.copyFile(source, target);
+      await expectNoWal(source, "a service has begun to write to it: try again");
+    });
   } catch (error) {
     throw new BackupError(
       `Cannot copy the database ${source} to ${target}: ${messageOf(error)}`,
@@ -43,6 +44,28 @@ export async function copyDatabase(source: string, target: string): Promise<void
   const problem = problemOf(target);
   if (problem === undefined) return;
   throw new BackupError(`Cannot back up the database ${source}: ${problem}`);
+}
+
+async function copyFrom(source: string, target: string): Promise<void> {
+  const database = new DatabaseSync(source, { readOnly: true, timeout: BUSY_MS });
+  try {
+    database.exec("BEGIN");
+    // The transaction begins with what is read first.
+    database.prepare("SELECT count(*) FROM sqlite_schema").get();
+    await backup(database, target, { rate: PAGES });
+  } finally {
+    database.close();
+  }
+}
+
+async function expectNoWal(path: string, otherwise: string): Promise<void> {
+  const wal = await Deno.stat(`${path}-wal`).catch(() => undefined);
+  if (wal && wal.size > 0) throw new Error(otherwise);
+}
+
+/** Whether SQLite says that it cannot open a file (`SQLITE_CANTOPEN`). */
+function isCannotOpen(error: unknown): boolean {
+  return error instanceof Error && "errcode" in error && error.errcode === 14;
 }
 
 /** Sees to it that a database that was closed is all in its one file, and on disk. */

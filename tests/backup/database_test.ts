@@ -1,0 +1,29 @@
+/** Copies of a database beside which no files can be made, as on a read-only file system. */
+import { assertEquals, assertRejects } from "@std/assert";
+import { copyDatabase } from "../../src/backup/database.ts";
+import { BackupError } from "../../src/backup/error.ts";
+import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
+import { temporaryFolder } from "../surroundings.ts";
+
+Deno.test("a database that was closed is copied where no files can be made beside it", async () => {
+  await using folder = await temporaryFolder();
+  const data = `${folder.path}/data #1?`;
+  {
+    await using store = await openStore(data);
+    await store.kv.set(["a"], "stored");
+  }
+  const database = `${data}/${DATABASE_FILE}`;
+  // SQLite would have a file of this name, and says of it what it says on a read-only file system.
+  await Deno.symlink(`${folder.path}/none/none`, `${database}-shm`);
+  await copyDatabase(database, `${folder.path}/${DATABASE_FILE}`);
+  {
+    await using copy = await openStore(folder.path);
+    assertEquals((await copy.kv.get(["a"])).value, "stored");
+  }
+  await Deno.writeTextFile(`${database}-wal`, "what was written last");
+  await assertRejects(
+    () => copyDatabase(database, `${folder.path}/another`),
+    BackupError,
+    "copy the data folder and back up the copy",
+  );
+});
