@@ -224,10 +224,12 @@ async function removeAllLeftovers({ store, signal }: CleanupParts): Promise<numb
   let removed = 0;
   for await (const triggerId of triggersWithLeftovers(store)) {
     if (signal.aborted) break;
+    using written = store.committer.watch("trigger");
     if (await getStoredTrigger(store, triggerId)) continue;
+    const options = { limit: LEFTOVERS_SIZE, written };
     let step = LEFTOVERS_SIZE;
     while (!signal.aborted && step === LEFTOVERS_SIZE) {
-      step = await thenRest(() => removeLeftovers(store, triggerId, LEFTOVERS_SIZE));
+      step = await thenRest(() => removeLeftovers(store, triggerId, options));
       removed += step;
     }
   }

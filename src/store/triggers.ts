@@ -10,6 +10,7 @@ import { thenRest } from "./in_parts.ts";
 import { type Listed, recordOf } from "./lists.ts";
 import { behind, readValue, scan } from "./reading.ts";
 import type { Store } from "./store.ts";
+import type { WrittenKeys } from "./written_keys.ts";
 
 /** How many triggers are read at once where all are looked at. */
 const PAGE_SIZE = 100;
@@ -118,12 +119,13 @@ export async function* triggersWithLeftovers(store: Store): AsyncGenerator<strin
 /**
  * Removes some of what is kept of a trigger that is gone.
  *
- * @returns how much was removed, less than `limit` when nothing is left
+ * @param written the triggers that were written since this one was seen to be gone: it may be there again
+ * @returns how much was removed, less than `limit` when nothing is left, or the trigger is there again
  */
 export async function removeLeftovers(
   store: Store,
   triggerId: string,
-  limit: number,
+  { limit, written }: { limit: number; written: WrittenKeys },
 ): Promise<number> {
   const writes: Write[] = [];
   for (const kind of LEFTOVERS) {
@@ -133,8 +135,15 @@ export async function removeLeftovers(
       writes.push({ key });
     }
   }
-  await store.committer.write(writes);
-  return writes.length;
+  let removed = 0;
+  await store.committer.commit({
+    writes() {
+      const removable = written.has(keys.trigger(triggerId)) ? [] : writes;
+      removed = removable.length;
+      return removable;
+    },
+  });
+  return removed;
 }
 
 /** The different second parts of the keys that begin with a word, in order: one step for each. */

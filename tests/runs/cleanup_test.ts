@@ -330,6 +330,32 @@ Deno.test("what is kept of a trigger goes after the trigger, in small steps, and
   assertEquals((await storedUnder(store, "pending")).length, 120, "what was accepted is performed");
 });
 
+Deno.test("a trigger that is made again while its leftovers are removed keeps what it has then", async () => {
+  const clock = new TestClock();
+  const accept = (delivery: string) =>
+    desk.acceptor.accept(
+      launchOf({ triggerId: id, delivery: { id: delivery, window_s: 86_400 } }),
+    );
+  let again: ReturnType<typeof accept> | undefined;
+  let trigger: Awaited<ReturnType<typeof getStoredTrigger>> = undefined;
+  await using store: Store = await storeInMemory(async (commit, storeIt) => {
+    const result = await storeIt();
+    if (trigger && commit.keys.every(([kind]) => kind === "delivery")) {
+      again ??= putStoredTrigger(store, trigger).then(() => accept("new"));
+    }
+    return result;
+  });
+  await using desk = openDesk(store, { clock });
+  const [id = ""] = await makeTriggers(store, clock, 1);
+  for (let index = 0; index < 400; index++) await accept(String(index));
+  trigger = await getStoredTrigger(store, id);
+  if (trigger) await deleteStoredTrigger(store, trigger);
+  await cleanUpAt(store, clock);
+  const made = await again;
+  assert(made && "run" in made);
+  assertEquals(await accept("new"), { repeatOf: made.run.id });
+});
+
 Deno.test("an upload that was abandoned goes after an hour", async () => {
   await using store = await storeInMemory();
   const clock = new TestClock();
