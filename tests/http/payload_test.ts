@@ -74,3 +74,29 @@ function random(length: number): Uint8Array<ArrayBuffer> {
   }
   return made;
 }
+
+Deno.test("the limit of a body is the same whatever its type is, with a length and in chunks", async () => {
+  await using service = await startService({ settings: { payloadBytesMax: 1_000 } });
+  const { url } = await service.trigger({ actions: [{ type: "fetch_repository" }] });
+  for (
+    const type of [
+      "application/x-www-form-urlencoded",
+      "multipart/form-data; boundary=x",
+      "application/json",
+      "application/octet-stream",
+    ]
+  ) {
+    for (const [length, status] of [[1_000, 200], [1_001, 413]] as const) {
+      const body = `a=1&b=${"x".repeat(length - 6)}`;
+      for (const sent of [body, new Blob([body]).stream()]) {
+        const answer = await fetch(url, {
+          method: "POST",
+          headers: { "content-type": type },
+          body: sent,
+        });
+        await answer.body?.cancel();
+        assertEquals(answer.status, status, `${type}, ${length} bytes`);
+      }
+    }
+  }
+});

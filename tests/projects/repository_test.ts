@@ -206,6 +206,28 @@ Deno.test("repository: a project configuration file that is a link is told of as
   );
 });
 
+Deno.test("repository: a tree that would be written out of its folder, or as a repository, is refused", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, hash, projects, project } = await setUp(folder);
+  const makeTree = `
+    inner=$(printf '100644 blob %s\tconfig\n' "$(git rev-parse "$2:src/run.sh")" | git mktree)
+    printf '040000 tree %s\t%s\n100644 blob %s\tvalohai.yaml\n' \\
+      "$inner" "$1" "$(git rev-parse "$2:valohai.yaml")" | git mktree`;
+  for (const name of ["..", ".git", ".GIT"]) {
+    const { stdout } = await new Deno.Command("sh", {
+      args: ["-c", makeTree, "sh", name, hash],
+      cwd: remote.path,
+    }).output();
+    const tree = new TextDecoder().decode(stdout).trim();
+    const commit = await remote.git("commit-tree", "-m", "x", "-p", hash, tree);
+    await remote.git("update-ref", "refs/heads/main", commit);
+    await projects.fetch(project);
+    assertEquals((await projects.resolve(project, "main")).commit, commit);
+    const checkout = () => projects.checkout("digits", commit, join(folder.path, "copy"));
+    await assertRejects(checkout, ActionError, `invalid path '${name}/config'`);
+  }
+});
+
 Deno.test("repository: one that is removed while it is fetched is fetched or refused, and fetched again", async () => {
   await using folder = new TemporaryFolder();
   const { projects, project } = await setUp(folder);
