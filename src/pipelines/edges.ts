@@ -9,8 +9,15 @@ import { fileOfUrl, quoted, type Step, stepOf, VARIABLE_NAME } from "../projects
 import type { Execution, InputFile } from "../store/executions.ts";
 import type { PipelinePlan, PlannedEdge, PlannedNode } from "../store/pipelines.ts";
 
-/** How many stars a pattern may have in the name of one file or folder, which is of 255 bytes at most. */
-const STARS_MAX = 4;
+/** What is named by patterns. */
+const PATTERNS = ["input", "output"];
+/**
+ * What a pattern may have, so that it is matched within a second: all ways in which stars can share the name
+ * of a file or folder are tried, and all that braces stand for are made. Stars count between two slashes.
+ */
+const PATTERN_MAX = { stars: 4, braces: 4, commas: 32 };
+/** `{1..9}` and `+(a|b)`, which can stand for any number of texts. */
+const RANGE_OR_GROUP = /\{[^{}]*\.\.|[+@!?*]\(/;
 
 /** What comes out of an edge: files for an input, or a value. */
 type Carried = { files: InputFile[] } | { value: unknown } | undefined;
@@ -133,17 +140,22 @@ function problemOf(
     return `sets "${target.key}", which is no name of a variable: ` +
       "expected letters, digits and underscores, no digit first";
   }
-  if (!isQuickPattern(source.key)) {
-    return `has more than ${STARS_MAX} stars between two slashes, which takes too long to match`;
+  if (PATTERNS.includes(source.type) && !isQuickPattern(source.key)) {
+    const { stars, braces, commas } = PATTERN_MAX;
+    return `has a pattern that may take too long: expected at most ${stars} stars between two ` +
+      `slashes, ${braces} braces and ${commas} commas, no range and no group`;
   }
   const isThere = source.type === "input" &&
     inputsNamed(source.key, from.inputs.keys()).length > 0;
   return (isThere ? undefined : undeclared(source, from)) ?? undeclared(target, to);
 }
 
-/** Whether a pattern is matched in less than a second, whatever the name: all ways of its stars are tried. */
+/** Whether a pattern is matched soon, whatever the names are. */
 function isQuickPattern(key: string): boolean {
-  return key.split("/").every((part) => (part.match(/\*+/g)?.length ?? 0) <= STARS_MAX);
+  const count = (what: RegExp, text = key) => text.match(what)?.length ?? 0;
+  return key.split("/").every((part) => count(/\*+/g, part) <= PATTERN_MAX.stars) &&
+    count(/\{/g) <= PATTERN_MAX.braces && count(/,/g) <= PATTERN_MAX.commas &&
+    !RANGE_OR_GROUP.test(key);
 }
 
 function undeclared({ node, type, key }: PlannedEdge["source"], step: Step): string | undefined {

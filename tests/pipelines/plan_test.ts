@@ -85,7 +85,9 @@ Deno.test("plan: the payload's input is found by node, else by the only node of 
 
 const NODE = "{ name: a, type: execution, step: ingest }";
 const TRAIN = "{ name: t, type: execution, step: train }";
-const refusals: [why: string, body: string, request: Partial<PlanRequest>, message: string][] = [
+type Refusal = [why: string, body: string, request: Partial<PlanRequest>, message: string];
+
+const refusals: Refusal[] = [
   [
     "an unknown pipeline",
     `nodes: [${NODE}]\nedges: []`,
@@ -142,12 +144,15 @@ edges: [[a.output.x, b.input.labels], [b.output.x, a.input.labels]]`,
     {},
     "carries output to parameter; expected one of input, dependency",
   ],
-  [
-    "a pattern that takes too long",
-    `nodes: [${NODE}, ${TRAIN}]\nedges: [["a.output.x/*a*b*c*d*", t.input.data]]`,
+  ...["x/*a*b*c*d*", "{1..1000000}", "{a,b}".repeat(5), `{${",".repeat(33)}}`, "+(*a)b"].map((
+    pattern,
+  ): Refusal => [
+    `the pattern ${pattern}, which may take too long`,
+    `nodes: [${NODE}, ${TRAIN}]\nedges: [["a.output.${pattern}", t.input.data]]`,
     {},
-    "has more than 4 stars between two slashes, which takes too long to match",
-  ],
+    "has a pattern that may take too long: expected at most 4 stars between two slashes, 4 braces " +
+    "and 32 commas, no range and no group",
+  ]),
   [
     "a variable that no shell can have",
     `nodes: [${NODE}, ${TRAIN}]\nedges: [[a.metadata.x, t.environment-variable.MY-VAR]]`,
