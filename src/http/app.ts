@@ -27,12 +27,20 @@ export interface AppParts {
 
 /** Makes the application. Every path answers with or without a slash at its end, never by redirect. */
 export function createApp(parts: AppParts): Hono {
-  const { door, operator, adminToken, metrics, isReady } = parts;
   const app = new Hono({ strict: false });
-
+  const { door } = parts;
   app.all("/api/v0/launch/:trigger_id", launchHandler(door));
   app.all("/api/v0/launch/:trigger_id/run", runInfoHandler(door));
+  // Not as further routes: what comes to one handler alone, Hono answers without a chain of promises.
+  const rest = restRoutes(parts);
+  app.notFound((context) => rest.fetch(context.req.raw, context.env));
+  app.onError((error: Error, _context: Context) => problemOfError(error));
+  return app;
+}
 
+/** All but what senders ask for. */
+function restRoutes({ door, operator, adminToken, metrics, isReady }: AppParts): Hono {
+  const app = new Hono({ strict: false });
   app.get("/healthz", (context) => context.text("ok\n")).all(onlyGet);
   app.use(async function requireHttps(context, next) {
     if (door.peerOf(context).secure) return await next();

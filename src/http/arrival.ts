@@ -34,36 +34,38 @@ export interface Endpoint {
   answer(prepared: PreparedTrigger, request: LaunchRequest): Promise<Response>;
 }
 
-/** Makes the handler of an endpoint. */
+/**
+ * Makes the handler of an endpoint.
+ *
+ * A launch waits for its commit in as few functions as there can be: what each keeps meanwhile has to be
+ * copied by the collections of garbage, and was half of what a launch keeps.
+ */
 export function arrivalHandler(
   door: Door,
   endpoint: Endpoint,
-): (context: Context) => Promise<Response> {
+): (context: Context) => Response | Promise<Response> {
   const underWay = { count: 0 };
   const isFull = () =>
     underWay.count >= UNDER_WAY_MAX || (!endpoint.readsOnly && door.acceptor.isBusy);
+  const arrival = { door, endpoint, isFull, underWay };
   const trace = requestTracer();
-  const { route } = endpoint;
-  return async (context) => {
+  const { route, methods } = endpoint;
+  return (context) => {
     const request = context.req.raw;
     const { method } = request;
-    if (!endpoint.methods.includes(method)) {
-      return methodNotAllowed(endpoint.methods.join(", "));
-    }
+    if (!methods.includes(method)) return methodNotAllowed(methods.join(", "));
     if (door.closing.aborted && !endpoint.answersWhileClosing) return unavailable(1);
-    if (isFull()) return await turnAway(door, request);
-    const arrival = { door, endpoint, context, isFull, underWay };
-    if (trace === undefined) return await arrive(arrival);
+    if (isFull()) return turnAway(door, request);
+    if (trace === undefined) return arrive(arrival, context);
     const traceparent = context.req.header("traceparent");
-    return await trace({ method, route, traceparent }, (span) => arrive(arrival, span));
+    return trace({ method, route, traceparent }, (span) => arrive(arrival, context, span));
   };
 }
 
-/** A request that arrives. */
+/** Where requests arrive. */
 interface Arrival {
   door: Door;
   endpoint: Endpoint;
-  context: Context;
   isFull(): boolean;
   /** The requests that wait for their answers. Those whose bodies are arriving are not among them. */
   underWay: { count: number };
@@ -74,15 +76,13 @@ interface Arrival {
  * new connection costs several times what reading does.
  */
 async function turnAway({ bodies }: Door, request: Request): Promise<Response> {
-  return await bodies.with(
-    request,
-    IN_ONE_PIECE_BYTES_MAX,
-    () => Promise.resolve(unavailable(1)),
-  );
+  using _held = await bodies.read(request, IN_ONE_PIECE_BYTES_MAX);
+  return unavailable(1);
 }
 
 async function arrive(
-  { door, endpoint, context, isFull, underWay }: Arrival,
+  { door, endpoint, isFull, underWay }: Arrival,
+  context: Context,
   span?: Span,
 ): Promise<Response> {
   const receivedAt_ms = door.clock.now();
@@ -93,26 +93,26 @@ async function arrive(
   const prepared = isId(id) ? await door.triggers.prepared(id) : undefined;
   if (prepared === undefined) return problem(STATUS_CODE.NotFound);
   span?.setAttribute("hooklaunch.trigger", prepared.trigger.name);
-  return await door.bodies.with(request, endpoint.bodyBytesMax, async (read) => {
-    if ("failure" in read) return bodyFailure(read.failure, door);
-    // Others may have taken the last place while this one arrived.
-    if (isFull()) return unavailable(1);
-    underWay.count++;
-    try {
-      using sent = new ArrivedRequest(request, read.bytes, {
-        baseUrl: door.baseUrl(),
-        remoteIp: peer.ip,
-        receivedAt_ms,
-        values: door.values,
-      });
-      const { locked } = prepared;
-      if (locked) return refuse(door, prepared, sent, locked);
-      // Awaited here: what the body was read as counts until it is answered.
-      return await endpoint.answer(prepared, sent);
-    } finally {
-      underWay.count--;
-    }
-  });
+  using held = await door.bodies.read(request, endpoint.bodyBytesMax);
+  const { body } = held;
+  if ("failure" in body) return bodyFailure(body.failure, door);
+  // Others may have taken the last place while this one arrived.
+  if (isFull()) return unavailable(1);
+  underWay.count++;
+  try {
+    using sent = new ArrivedRequest(request, body.bytes, {
+      baseUrl: door.baseUrl(),
+      remoteIp: peer.ip,
+      receivedAt_ms,
+      values: door.values,
+    });
+    const { locked } = prepared;
+    if (locked) return refuse(door, prepared, sent, locked);
+    // Awaited here: what the body was read as counts until it is answered.
+    return await endpoint.answer(prepared, sent);
+  } finally {
+    underWay.count--;
+  }
 }
 
 /** Writes why a request is refused into the trigger log, and tells the sender nothing of it. */

@@ -45,16 +45,48 @@ export type ReadBody =
   | { bytes: Uint8Array<ArrayBuffer> }
   | { failure: "too_large" | "too_slow" | "cut_off" | "no_memory" };
 
-/** Makes so many bytes of memory a body's own, in place of what was; false when there are not so many. */
-type Hold = (bytes: number) => boolean;
+/** A body, or why there is none. What it takes of memory counts until this is disposed of. */
+export interface HeldBody extends Disposable {
+  readonly body: ReadBody;
+}
 
-/** Reads bodies, and counts the memory that they take until they are released. */
-export class BodyReader implements Disposable {
+/** The memory of all bodies together. */
+interface Memory {
+  held_bytes: number;
+  readonly bytes_max: number;
+}
+
+/** What one body takes of the memory of all. */
+class Share implements HeldBody {
+  body: ReadBody = { failure: "no_memory" };
   #held_bytes = 0;
+  readonly #all: Memory;
+
+  constructor(all: Memory) {
+    this.#all = all;
+  }
+
+  /** Makes so many bytes its own, in place of what was; false when there are not so many. */
+  hold(bytes: number): boolean {
+    const others_bytes = this.#all.held_bytes - this.#held_bytes;
+    if (others_bytes + bytes > this.#all.bytes_max) return false;
+    this.#all.held_bytes = others_bytes + bytes;
+    this.#held_bytes = bytes;
+    return true;
+  }
+
+  [Symbol.dispose](): void {
+    this.#all.held_bytes -= this.#held_bytes;
+    this.#held_bytes = 0;
+  }
+}
+
+/** Reads bodies, and counts the memory that they take until they are let go. */
+export class BodyReader implements Disposable {
   /** How many short bodies there were since one was read as a stream. */
   #short = 0;
   readonly #deadlines: Deadlines;
-  readonly #bodies_bytes_max: number;
+  readonly #memory: Memory;
   readonly #arriving_max: number;
   readonly #slow_ms: number;
 
@@ -67,44 +99,32 @@ export class BodyReader implements Disposable {
     } = {},
   ) {
     this.#deadlines = new Deadlines(timeout_ms);
-    this.#bodies_bytes_max = bodies_bytes_max;
+    this.#memory = { held_bytes: 0, bytes_max: bodies_bytes_max };
     this.#arriving_max = arriving_max;
     this.#slow_ms = slow_ms;
   }
 
   /**
-   * Reads a body and hands it to `use`; its memory counts until `use` has ended. It counts as the body
-   * comes and not when it is announced: who announces much and sends nothing takes no room from others.
-   * Nor do slow senders: where too many bodies are arriving, the slowest is given up for the next.
+   * Reads a body; its memory counts until it is let go. It counts as the body comes and not when it is
+   * announced: who announces much and sends nothing takes no room from others. Nor do slow senders:
+   * where too many bodies are arriving, the slowest is given up for the next. Never rejects.
    *
    * @param limit_bytes a longer body is not read on
    */
-  async with<T>(
-    request: Request,
-    limit_bytes: number,
-    use: (body: ReadBody) => Promise<T>,
-  ): Promise<T> {
-    if (!isPlainlySent(request)) return await use({ failure: "cut_off" });
+  async read(request: Request, limit_bytes: number): Promise<HeldBody> {
+    const share = new Share(this.#memory);
+    share.body = await this.#read(request, limit_bytes, share);
+    return share;
+  }
+
+  #read(request: Request, limit_bytes: number, share: Share): ReadBody | Promise<ReadBody> {
+    if (!isPlainlySent(request)) return { failure: "cut_off" };
     const length = declaredLength(request);
-    if (length !== undefined && length > limit_bytes) return await use({ failure: "too_large" });
-    if (!this.#hasRoom()) return await use({ failure: "no_memory" });
-    let held_bytes = 0;
-    const hold: Hold = (bytes) => {
-      const others_bytes = this.#held_bytes - held_bytes;
-      if (others_bytes + bytes > this.#bodies_bytes_max) return false;
-      this.#held_bytes = others_bytes + bytes;
-      held_bytes = bytes;
-      return true;
-    };
-    try {
-      return await use(
-        this.#isForOnePiece(length)
-          ? await this.#readInOnePiece(request, limit_bytes, hold)
-          : await this.#readStream(request, length ?? Infinity, limit_bytes, hold),
-      );
-    } finally {
-      this.#held_bytes -= held_bytes;
-    }
+    if (length !== undefined && length > limit_bytes) return { failure: "too_large" };
+    if (!this.#hasRoom()) return { failure: "no_memory" };
+    return this.#isForOnePiece(length)
+      ? this.#readInOnePiece(request, limit_bytes, share)
+      : this.#readStream(request, length ?? Infinity, limit_bytes, share);
   }
 
   #isForOnePiece(length: number | undefined): boolean {
@@ -119,7 +139,7 @@ export class BodyReader implements Disposable {
     return this.#deadlines.size < this.#arriving_max || this.#deadlines.hurry(this.#slow_ms);
   }
 
-  async #readInOnePiece(request: Request, limit_bytes: number, hold: Hold): Promise<ReadBody> {
+  async #readInOnePiece(request: Request, limit_bytes: number, share: Share): Promise<ReadBody> {
     const { promise, resolve } = Promise.withResolvers<ReadBody>();
     const done = this.#deadlines.begin((isHurried) => resolve(givenUp(isHurried)));
     request.bytes().then((bytes) => resolve({ bytes }), () => resolve({ failure: "cut_off" }));
@@ -127,18 +147,18 @@ export class BodyReader implements Disposable {
     done();
     if ("failure" in read) return read;
     if (read.bytes.length > limit_bytes) return { failure: "too_large" };
-    return hold(read.bytes.length) ? read : { failure: "no_memory" };
+    return share.hold(read.bytes.length) ? read : { failure: "no_memory" };
   }
 
   async #readStream(
     request: Request,
     length: number,
     limit_bytes: number,
-    hold: Hold,
+    share: Share,
   ): Promise<ReadBody> {
     if (request.body === null) return { bytes: new Uint8Array() };
     const reader = bufferReader(request.body);
-    if (reader === undefined) return await this.#readInOnePiece(request, limit_bytes, hold);
+    if (reader === undefined) return await this.#readInOnePiece(request, limit_bytes, share);
     let late: ReadBody | undefined;
     const done = this.#deadlines.begin((isHurried) => {
       late = givenUp(isHurried);
@@ -147,7 +167,7 @@ export class BodyReader implements Disposable {
       });
     });
     try {
-      const read = await readAll(reader, length, limit_bytes, hold);
+      const read = await readAll(reader, length, limit_bytes, share);
       return late ?? read;
     } catch {
       // The sender went away, or broke the rules of chunked bodies.
@@ -185,7 +205,7 @@ async function readAll(
   reader: ReadableStreamBYOBReader,
   length: number,
   limit_bytes: number,
-  hold: Hold,
+  share: Share,
 ): Promise<ReadBody> {
   const most = Math.min(length, limit_bytes);
   let buffer = new Uint8Array();
@@ -194,7 +214,7 @@ async function readAll(
   for (;;) {
     if (size > room) {
       room = Math.min(most, Math.max(FIRST_BYTES_MAX, GROWTH * size));
-      if (size > 0 && !hold(room)) return await giveUp(reader, "no_memory");
+      if (size > 0 && !share.hold(room)) return await giveUp(reader, "no_memory");
       const larger = new Uint8Array(room + SPARE_BYTES);
       larger.set(buffer.subarray(0, size));
       buffer = larger;
@@ -204,7 +224,7 @@ async function readAll(
     buffer = new Uint8Array(value.buffer);
     size += value.length;
     if (size > limit_bytes) return await giveUp(reader, "too_large");
-    if (size <= FIRST_BYTES_MAX && !hold(size)) return await giveUp(reader, "no_memory");
+    if (size <= FIRST_BYTES_MAX && !share.hold(size)) return await giveUp(reader, "no_memory");
     if (done) return { bytes: buffer.subarray(0, size) };
   }
 }

@@ -9,6 +9,7 @@ import { STATUS_CODE } from "@std/http/status";
 import type { HandshakeAnswer } from "../conditions/handshake.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { UnavailableError } from "../errors.ts";
+import type { Acceptance, Launch } from "../runs/accept.ts";
 import type { Delivery } from "../runs/deliveries.ts";
 import type { PreparedTrigger } from "../trigger/prepare.ts";
 import { arrivalHandler, refuse } from "./arrival.ts";
@@ -34,7 +35,12 @@ export function launchHandler(door: Door): (context: Context) => Promise<Respons
           const refused = { condition: "deduplication", index, ...delivery };
           return refuse(door, prepared, request, refused);
         }
-        return await accept(door, prepared, request, delivery);
+        return answerTo(
+          door,
+          prepared,
+          request,
+          await door.acceptor.accept(launchOf(prepared, request, delivery)),
+        );
       },
     }),
   );
@@ -43,7 +49,7 @@ export function launchHandler(door: Door): (context: Context) => Promise<Respons
 /** Counts how requests are answered, and measures how long that takes. */
 function counted(
   { metrics, clock }: Door,
-  handle: (context: Context) => Promise<Response>,
+  handle: (context: Context) => Response | Promise<Response>,
 ): (context: Context) => Promise<Response> {
   return async (context) => {
     const start_ms = clock.steady();
@@ -84,36 +90,41 @@ async function atTheDoor(
   return filtered && refuse(door, prepared, request, filtered);
 }
 
-async function accept(
-  door: Door,
-  prepared: PreparedTrigger,
-  request: LaunchRequest,
+function launchOf(
+  { trigger, quotas }: PreparedTrigger,
+  { headers, body, remoteIp }: LaunchRequest,
   delivery: Delivery | undefined,
-): Promise<Response> {
-  const { trigger, quotas, respond } = prepared;
-  const contentType = request.headers.get("content-type")?.slice(0, CONTENT_TYPE_LENGTH_MAX);
-  const acceptance = await door.acceptor.accept({
+): Launch {
+  return {
     triggerId: trigger.id,
     project: trigger.project,
     actions: trigger.actions,
     quotas,
-    body: request.body,
-    contentType,
-    remoteIp: request.remoteIp,
+    body,
+    contentType: headers.get("content-type")?.slice(0, CONTENT_TYPE_LENGTH_MAX),
+    remoteIp,
     delivery,
-  });
+  };
+}
+
+function answerTo(
+  door: Door,
+  prepared: PreparedTrigger,
+  request: LaunchRequest,
+  acceptance: Acceptance,
+): Response {
   if ("exhausted" in acceptance) {
     const { quota, period } = acceptance.exhausted;
     return refuse(door, prepared, request, {
       condition: "rate_limit",
-      index: trigger.conditions.findIndex((condition) =>
+      index: prepared.trigger.conditions.findIndex((condition) =>
         condition.type === "rate_limit" && condition.period === period && condition.quota === quota
       ),
       reason: `The quota is used up: ${quota} launches in ${period} s`,
     });
   }
   const runId = "run" in acceptance ? acceptance.run.id : acceptance.repeatOf;
-  const { status, contentType: type, body } = respond(runId);
+  const { status, contentType: type, body } = prepared.respond(runId);
   return new Response(status === 204 || status === 205 ? null : body, {
     status,
     headers: { "content-type": type, "x-content-type-options": "nosniff" },

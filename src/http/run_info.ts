@@ -23,7 +23,9 @@ const HEADERS = { "content-type": "application/json; charset=utf-8" };
 const GET_HEADERS = { ...HEADERS, "cache-control": "no-store" };
 
 /** Makes the handler of the run-info URL. */
-export function runInfoHandler(door: Door): (context: Context) => Promise<Response> {
+export function runInfoHandler(
+  door: Door,
+): (context: Context) => Response | Promise<Response> {
   return arrivalHandler(door, {
     route: "/api/v0/launch/{trigger_id}/run/",
     methods: ["GET", "POST"],

@@ -10,13 +10,7 @@ import type { Clock } from "../clock.ts";
 import { UnavailableError } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { needsUpload, removeUpload, uploadPayload } from "../store/payloads.ts";
-import {
-  acceptWrites,
-  type ActionSettings,
-  newPending,
-  type PendingRun,
-  type Run,
-} from "../store/runs.ts";
+import { acceptWrites, type ActionSettings, newPending, type Run } from "../store/runs.ts";
 import type { Space } from "../store/space.ts";
 import type { Store } from "../store/store.ts";
 import { activeTrace } from "../telemetry/spans.ts";
@@ -94,19 +88,30 @@ export class Acceptor {
    *
    * @throws {UnavailableError} when it cannot be stored now; nothing of it remains then
    */
-  async accept(launch: Launch): Promise<Acceptance> {
+  accept(launch: Launch): Promise<Acceptance> {
+    const full = this.#fullness();
+    if (full) return Promise.reject(full);
+    const { delivery } = launch;
+    return delivery === undefined
+      ? this.#acceptOnce(launch)
+      : this.#acceptDelivery(launch, delivery);
+  }
+
+  #fullness(): UnavailableError | undefined {
     if (this.#worker.isFull) {
-      throw new UnavailableError("Cannot accept a launch: too many runs are pending", 10);
+      return new UnavailableError("Cannot accept a launch: too many runs are pending", 10);
     }
     if (this.#space?.isShort) {
-      throw new UnavailableError("Cannot accept a launch: the disk is nearly full, or gone", 10);
+      return new UnavailableError("Cannot accept a launch: the disk is nearly full, or gone", 10);
     }
     if (this.isBusy) {
-      throw new UnavailableError("Cannot accept a launch: too many wait to be stored", 1);
+      return new UnavailableError("Cannot accept a launch: too many wait to be stored", 1);
     }
-    const { triggerId, delivery } = launch;
-    if (delivery === undefined) return await this.#acceptOnce(launch);
-    const claim = await this.#deliveries.claim(triggerId, delivery);
+    return undefined;
+  }
+
+  async #acceptDelivery(launch: Launch, delivery: Delivery): Promise<Acceptance> {
+    const claim = await this.#deliveries.claim(launch.triggerId, delivery);
     if ("repeatOf" in claim) return claim;
     let accepted: string | undefined;
     try {
@@ -118,16 +123,23 @@ export class Acceptor {
     }
   }
 
-  async #acceptOnce(launch: Launch, claim?: Claim): Promise<Acceptance> {
+  #acceptOnce(launch: Launch, claim?: Claim): Promise<Acceptance> {
     const { triggerId, quotas, body } = launch;
-    if (!this.#quotas.isLoaded(triggerId, quotas)) await this.#quotas.load(triggerId, quotas);
+    if (!this.#quotas.isLoaded(triggerId, quotas)) {
+      return this.#quotas.load(triggerId, quotas).then(() => this.#acceptOnce(launch, claim));
+    }
     const run = this.#newRun(launch);
-    if (!needsUpload(body.length)) return await this.#acceptRun(run, launch, claim);
-    const exhausted = this.#quotas.exhausted(triggerId, quotas);
+    return needsUpload(body.length)
+      ? this.#acceptUploaded(run, launch, claim)
+      : this.#acceptRun(run, launch, claim);
+  }
+
+  async #acceptUploaded(run: Run, launch: Launch, claim?: Claim): Promise<Acceptance> {
+    const exhausted = this.#quotas.exhausted(launch.triggerId, launch.quotas);
     if (exhausted) return { exhausted };
     let isAccepted = false;
     try {
-      await uploadPayload(this.#store, run.id, body);
+      await uploadPayload(this.#store, run.id, launch.body);
       const acceptance = await this.#acceptRun(run, launch, claim);
       isAccepted = "run" in acceptance;
       return acceptance;
@@ -141,12 +153,29 @@ export class Acceptor {
   }
 
   async #acceptRun(run: Run, launch: Launch, claim?: Claim): Promise<Acceptance> {
-    const { actions, body } = launch;
+    const { triggerId, quotas, actions, body } = launch;
     const pending = newPending({ run, actions, worker: this.#worker.id, ...activeTrace() }, body);
     this.#worker.expect(run.id);
     let exhausted: Quota | undefined;
+    let undo: (() => void) | undefined;
     try {
-      exhausted = await this.#commit(pending, launch, claim);
+      await this.#store.committer.commit({
+        writes: () => {
+          const admission = this.#quotas.admit(triggerId, quotas);
+          if ("quota" in admission) {
+            exhausted = admission;
+            return [];
+          }
+          exhausted = undefined;
+          undo = admission.undo;
+          const remembered = claim?.writes(run.id) ?? [];
+          return [...admission.writes, ...remembered, ...acceptWrites(pending, body)];
+        },
+        undo: () => {
+          undo?.();
+          undo = undefined;
+        },
+      });
     } catch (error) {
       this.#worker.withdraw(run.id);
       throw error;
@@ -157,33 +186,6 @@ export class Acceptor {
     }
     this.#worker.take(pending);
     return { run };
-  }
-
-  async #commit(
-    pending: PendingRun,
-    launch: Launch,
-    claim: Claim | undefined,
-  ): Promise<Quota | undefined> {
-    let exhausted: Quota | undefined;
-    let undo: (() => void) | undefined;
-    await this.#store.committer.commit({
-      writes: () => {
-        const admission = this.#quotas.admit(launch.triggerId, launch.quotas);
-        if ("quota" in admission) {
-          exhausted = admission;
-          return [];
-        }
-        exhausted = undefined;
-        undo = admission.undo;
-        const remembered = claim?.writes(pending.run.id) ?? [];
-        return [...admission.writes, ...remembered, ...acceptWrites(pending, launch.body)];
-      },
-      undo: () => {
-        undo?.();
-        undo = undefined;
-      },
-    });
-    return exhausted;
   }
 
   #newRun({ triggerId, project, body, contentType, remoteIp, replayOf }: Launch): Run {

@@ -55,24 +55,21 @@ function bytes(size: number, value = 1): Uint8Array<ArrayBuffer> {
 }
 
 /** Reads a body and lets go of it at once. */
-function read(reader: BodyReader, { request }: Sent, limit_bytes = 100): Promise<ReadBody> {
-  return reader.with(request, limit_bytes, (body) => Promise.resolve(body));
+async function read(
+  reader: BodyReader,
+  { request }: Pick<Sent, "request">,
+  limit_bytes = 100,
+): Promise<ReadBody> {
+  using held = await reader.read(request, limit_bytes);
+  return held.body;
 }
 
 /** Reads a body and holds it until it is told to let go. */
 function hold(reader: BodyReader, { request }: Sent, limit_bytes = 100) {
-  const held = Promise.withResolvers<ReadBody>();
-  const gate = Promise.withResolvers<void>();
-  const done = reader.with(request, limit_bytes, async (body) => {
-    held.resolve(body);
-    await gate.promise;
-  });
+  const held = reader.read(request, limit_bytes);
   return {
-    read: held.promise,
-    release: () => {
-      gate.resolve();
-      return done;
-    },
+    read: held.then(({ body }) => body),
+    release: async () => (await held)[Symbol.dispose](),
   };
 }
 
@@ -91,8 +88,7 @@ Deno.test("a body comes out as its bytes, however it is cut into chunks", async 
 Deno.test("a request without a body has an empty one", async () => {
   const request = new Request("http://localhost/");
   using reader = new BodyReader();
-  const body = await reader.with(request, 0, (body) => Promise.resolve(body));
-  assertEquals(body, { bytes: new Uint8Array() });
+  assertEquals(await read(reader, { request }, 0), { bytes: new Uint8Array() });
 });
 
 const lengths: { name: string; sent: () => Sent; expected: ReadBody; taken: number }[] = [
@@ -192,8 +188,7 @@ Deno.test("a sender that drips is not waited for longer than one that stalls", a
   }, { highWaterMark: 0 });
   const request = new Request("http://localhost/", { method: "POST", body: drip });
   const started = performance.now();
-  const body = await reader.with(request, KIB, (body) => Promise.resolve(body));
-  assertEquals(body, { failure: "too_slow" });
+  assertEquals(await read(reader, { request }, KIB), { failure: "too_slow" });
   assertLess(performance.now() - started, 1_000);
 });
 
@@ -234,8 +229,6 @@ Deno.test("memory is let go whatever becomes of a body", async () => {
     await read(reader, send([bytes(80)], { then: "break off" }));
     await read(reader, send([bytes(80)], { then: "stall" }));
     await read(reader, send([bytes(50), bytes(60)]), 200);
-    await reader.with(send([bytes(80)]).request, 100, () => Promise.reject(new Error("broken")))
-      .catch(() => {});
   }
   assertEquals(await read(reader, send([bytes(100)])), { bytes: bytes(100) });
 });
@@ -278,28 +271,25 @@ Deno.test("a body in chunks of one byte takes little more memory than its size",
   const request = new Request("http://localhost/", { method: "POST", body });
   const before_bytes = Deno.memoryUsage().heapUsed;
   using reader = new BodyReader({ bodies_bytes_max: size });
-  await reader.with(request, size, (body) => {
-    // An array for each byte would be more than 64 MiB.
-    assertLess(Deno.memoryUsage().heapUsed - before_bytes, 30 * KIB * KIB);
-    assert("bytes" in body);
-    assertEquals(body.bytes.length, size);
-    assertEquals(body.bytes.every((byte) => byte === 7), true);
-    return Promise.resolve();
-  });
+  using held = await reader.read(request, size);
+  // An array for each byte would be more than 64 MiB.
+  assertLess(Deno.memoryUsage().heapUsed - before_bytes, 30 * KIB * KIB);
+  assert("bytes" in held.body);
+  assertEquals(held.body.bytes.length, size);
+  assertEquals(held.body.bytes.every((byte) => byte === 7), true);
 });
 
 Deno.test("short bodies that follow each other on one connection come out as they were sent", async () => {
   using reader = new BodyReader();
   const connections = new Set<number>();
-  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (
     request,
     { remoteAddr },
   ) => {
     connections.add(remoteAddr.port);
-    return reader.with(request, 16 * KIB, (read) => {
-      if ("failure" in read) return Promise.resolve(new Response(read.failure, { status: 500 }));
-      return Promise.resolve(new Response(read.bytes.slice()));
-    });
+    using held = await reader.read(request, 16 * KIB);
+    if ("failure" in held.body) return new Response(held.body.failure, { status: 500 });
+    return new Response(held.body.bytes.slice());
   });
   using client = Deno.createHttpClient({ poolMaxIdlePerHost: 1 });
   for (let turn = 0; turn < 100; turn++) {

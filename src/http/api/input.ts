@@ -33,11 +33,8 @@ export async function readJson(
   bodies: BodyReader,
   limit_bytes = BODY_BYTES_MAX,
 ): Promise<unknown> {
-  return await bodies.with(
-    context.req.raw,
-    limit_bytes,
-    (read) => Promise.resolve(parseJson(bytesOf(read, limit_bytes))),
-  );
+  using held = await bodies.read(context.req.raw, limit_bytes);
+  return parseJson(bytesOf(held.body, limit_bytes));
 }
 
 /**
@@ -51,10 +48,9 @@ export async function readOptionalJson(
   context: Context,
   bodies: BodyReader,
 ): Promise<unknown> {
-  return await bodies.with(context.req.raw, BODY_BYTES_MAX, (read) => {
-    const bytes = bytesOf(read, BODY_BYTES_MAX);
-    return Promise.resolve(bytes.length === 0 ? undefined : parseJson(bytes));
-  });
+  using held = await bodies.read(context.req.raw, BODY_BYTES_MAX);
+  const bytes = bytesOf(held.body, BODY_BYTES_MAX);
+  return bytes.length === 0 ? undefined : parseJson(bytes);
 }
 
 function bytesOf(read: ReadBody, limit_bytes: number): Uint8Array {
