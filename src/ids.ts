@@ -7,7 +7,8 @@
 import { hash } from "node:crypto";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-const RANDOM_BYTES = 10;
+/** How many hexadecimal digits stand behind the time. */
+const RANDOM_DIGITS = 20;
 
 /** Whether `text` is a UUID in lower case, of any version. */
 export function isId(text: string): boolean {
@@ -46,8 +47,7 @@ export function newId(time_ms: number): string {
  * @param parts what tells it from the parent's other children
  */
 export function derivedId(parent: string, ...parts: readonly (string | number)[]): string {
-  const digest = hash("sha256", JSON.stringify([parent, ...parts]));
-  return assemble(idTime(parent), Uint8Array.fromHex(digest.slice(0, 2 * RANDOM_BYTES)));
+  return assemble(idTime(parent), hash("sha256", JSON.stringify([parent, ...parts])));
 }
 
 /** The time that an id carries, in milliseconds since the epoch. */
@@ -59,19 +59,14 @@ export function idTime(id: string): number {
  * The smallest possible id of a time: every id made at or after `time_ms` sorts at or behind it.
  */
 export function lowestId(time_ms: number): string {
-  return assemble(time_ms, new Uint8Array(RANDOM_BYTES));
+  return assemble(time_ms, "0".repeat(RANDOM_DIGITS));
 }
 
-function assemble(time_ms: number, random: Uint8Array): string {
-  const bytes = new Uint8Array(16);
-  const view = new DataView(bytes.buffer);
-  view.setUint16(0, Math.floor(time_ms / 2 ** 32));
-  view.setUint32(2, Math.floor(time_ms) >>> 0);
-  bytes.set(random, 6);
-  view.setUint8(6, (view.getUint8(6) & 0x0f) | 0x70);
-  view.setUint8(8, (view.getUint8(8) & 0x3f) | 0x80);
-  const hex = bytes.toHex();
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${
-    hex.slice(20)
-  }`;
+/** @param random hexadecimal digits; of the first and the fifth the version and the variant are made */
+function assemble(time_ms: number, random: string): string {
+  const time = Math.floor(time_ms).toString(16).padStart(12, "0");
+  const variant = (Number.parseInt(random.charAt(4), 16) & 0b11 | 0b1000).toString(16);
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(1, 4)}-${variant}${
+    random.slice(5, 8)
+  }-${random.slice(8, RANDOM_DIGITS)}`;
 }
