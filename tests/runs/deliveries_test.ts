@@ -12,7 +12,8 @@ import { TestClock } from "../surroundings.ts";
 const TRIGGER = "01900000-0000-7000-8000-000000000001";
 
 function acceptor(store: Store, clock: TestClock): Acceptor {
-  const worker = new Worker({ store, clock, perform: () => Promise.resolve([]) });
+  // No run ends, which it might else while the store is being closed.
+  const worker = new Worker({ store, clock, perform: () => new Promise(() => {}) });
   return new Acceptor({ store, clock, worker, quotas: new Quotas(store, clock) });
 }
 

@@ -5,6 +5,7 @@
  */
 import "../open_damage_test.ts";
 import "../service_test.ts";
+import "../http/arrival_test.ts";
 import "../http/body_test.ts";
 import "../http/deduplication_test.ts";
 import "../http/handshake_test.ts";
