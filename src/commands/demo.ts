@@ -15,7 +15,7 @@ import { pause } from "../pause.ts";
 import { type Parts, Service } from "../service.ts";
 import { getExecution, hasEnded } from "../store/executions.ts";
 import { getPipeline } from "../store/pipelines.ts";
-import { type CreatedObject, getRun, listTriggerRuns } from "../store/runs.ts";
+import { getRun, listTriggerRuns } from "../store/runs.ts";
 import type { Trigger } from "../trigger/trigger.ts";
 import { setUpLogging } from "./logging.ts";
 import { environment, option, wholeNumber } from "./options.ts";
@@ -155,7 +155,10 @@ async function showFurther({ service: { parts }, trigger }: Stage): Promise<void
 }
 
 /** Shows what an action has made, and answers what the steps printed. */
-function showCreated(parts: Parts, { execution_id, pipeline_id }: CreatedObject): Promise<string> {
+function showCreated(
+  parts: Parts,
+  { execution_id, pipeline_id }: { execution_id?: string; pipeline_id?: string },
+): Promise<string> {
   return pipeline_id === undefined
     ? showExecution(parts, expectText(execution_id, "an execution in the result"))
     : showPipeline(parts, pipeline_id);

@@ -22,7 +22,9 @@ import type { Store } from "./store.ts";
 export type RunStatus = "pending" | "completed" | "error" | "complete_with_error";
 
 /** What an action made, as run info shows it beside the action's name. */
-export type CreatedObject = Record<string, string>;
+export type CreatedObject =
+  | { execution_step: string; execution_id: string }
+  | { pipeline_name: string; pipeline_id: string };
 
 /** What came of one action of a run. */
 export interface ActionOutcome {

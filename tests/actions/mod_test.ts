@@ -79,7 +79,7 @@ async function commitsOf(project: Project, actions: { type: string }[]): Promise
   await using store = await openTestStore();
   const outcomes = await runsOf(store.store, project).perform(actions);
   assertEquals(outcomes.filter(({ error }) => error !== undefined), []);
-  const ids = outcomes.map(({ created }) => created?.execution_id);
+  const ids = outcomes.map(({ created }) => Object(created).execution_id);
   const { records: executions } = await listExecutions(store.store, { limit: 10 });
   return ids.flatMap((id) => executions.find((each) => each.id === id)?.commit ?? []);
 }
@@ -110,7 +110,7 @@ Deno.test("an action that is performed again finds its execution as it is by now
   await using store = await openTestStore();
   const { perform, submitted } = runsOf(store.store, { ...project, repository: "/p.git" });
   const first = await perform([step]);
-  const id = first[0]?.created?.execution_id ?? "";
+  const id = Object(first[0]?.created).execution_id ?? "";
   const made = await getExecution(store.store, id);
   assert(made?.status === "queued");
   const complete = { ...made, status: "complete" as const, exit_code: 0 };
@@ -125,9 +125,9 @@ Deno.test("actions that are performed again find their pipelines", async () => {
   const { perform, launched } = runsOf(store.store, { ...project, repository: "/p.git" });
   const run = { type: "run_pipeline", pipeline: "Words", commit: "HEAD", parameters: {} };
   const [source] = await perform([run]);
-  const copy = { type: "copy_pipeline", source_pipeline: source?.created?.pipeline_id };
+  const copy = { type: "copy_pipeline", source_pipeline: Object(source?.created).pipeline_id };
   const first = await perform([run, copy], { repeated: true });
-  assertEquals(first.map(({ created }) => created?.pipeline_id), launched);
+  assertEquals(first.map(({ created }) => Object(created).pipeline_id), launched);
   assertEquals(await perform([run, copy], { repeated: true }), first);
   assertEquals(launched.length, 2);
 });

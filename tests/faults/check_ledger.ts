@@ -70,7 +70,9 @@ async function checkExecutions(
       const found = await served.all("executions/?limit=200");
       return found.every(({ ended_at }) => ended_at !== undefined) ? found : undefined;
     }, { what: "the end of all executions", within_ms: ENDS_WITHIN_MS });
-  const made = runs.flatMap(({ actions }) => actions.map(({ created }) => created?.execution_id));
+  const made = runs.flatMap(({ actions }) =>
+    actions.map(({ created }) => Object(created).execution_id)
+  );
   const ids = new Set(executions.map(({ id }) => id));
   findings.check(new Set(made).size === made.length, "Two actions have made the same execution");
   for (const id of made) findings.check(ids.has(id ?? ""), `Execution ${id} is not there`);

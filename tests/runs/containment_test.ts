@@ -100,7 +100,7 @@ Deno.test("what failed while nothing could be stored is done again, what failed 
       isFull = seen.length === 2;
       try {
         await store.committer.write([{ key: ["made", id], value: true }]);
-        return [{ action: "run_execution", created: { execution_id: id } }];
+        return [{ action: "run_execution", created: { execution_step: "s", execution_id: id } }];
       } catch (error) {
         return [{ action: "run_execution", error: String(error) }];
       }

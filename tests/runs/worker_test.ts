@@ -486,7 +486,7 @@ const outcomes: { name: string; actions: ActionOutcome[]; status: Run["status"] 
 ];
 
 function ok(): ActionOutcome {
-  return { action: "run_execution", created: { execution_id: "e" } };
+  return { action: "run_execution", created: { execution_step: "s", execution_id: "e" } };
 }
 
 function failed(error = "no such step"): ActionOutcome {
