@@ -63,7 +63,7 @@ const fields = settingsObject({
   ),
 }).superRefine(checkField).superRefine(checkKeySource);
 
-const schema = fields.transform((settings) => {
+const schema = fields.overwrite((settings) => {
   const isAuthorization = isSameField(settings, { in: "header", name: "Authorization" });
   return { ...settings, prefix: settings.prefix ?? (isAuthorization ? "Bearer " : "") };
 });
@@ -117,7 +117,7 @@ function checkKeySource(settings: z.infer<typeof fields>, context: z.RefinementC
 }
 
 function prepare(settings: JwtSettings, context: ConditionContext): Check {
-  const { prefix, algorithms } = settings;
+  const { prefix = "", algorithms } = settings;
   const secrets = resolveSecrets(settings.secrets ?? [], context.env);
   const findKeys = keyFinder(settings, secrets, context);
   const place = describeField(settings);

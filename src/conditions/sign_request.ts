@@ -216,7 +216,7 @@ async function putJwt(
   draft: Draft,
   unsigned: UnsignedRequest,
 ): Promise<string> {
-  const { algorithms, prefix, issuer, audience, claims = {} } = settings;
+  const { algorithms, prefix = "", issuer, audience, claims = {} } = settings;
   const [algorithm = "HS256"] = algorithms;
   const key = await jwtKey(settings, algorithm, unsigned);
   const payload = Object.entries(claims).map(([name, value]) => [name, value ?? "hooklaunch"]);

@@ -70,7 +70,7 @@ async function answer(
   if (run.status === "pending" && wait_s > 0 && !door.closing.aborted) {
     run = await waitForEnd(door, run, wait_s);
   }
-  return new Response(JSON.stringify({ status: run.status, result: resultOf(run) }), {
+  return new Response(JSON.stringify(infoOf(run)), {
     headers: request.method === "GET" ? GET_HEADERS : HEADERS,
   });
 }
@@ -89,10 +89,14 @@ async function waitForEnd(door: Door, run: Run, wait_s: number): Promise<Run> {
   return await getRun(door.store, run.id) ?? run;
 }
 
-/** What the successful actions made, in their order. */
-function resultOf(run: Run): Record<string, string>[] {
-  return run.actions.flatMap(({ action, created }) => created ? [{ action, ...created }] : []);
+/** What the sender is told of a run: how far it is, and what the successful actions made, in their order. */
+function infoOf({ status, actions }: Run) {
+  const result = actions.flatMap(({ action, created }) => created ? [{ action, ...created }] : []);
+  return { status, result };
 }
+
+/** How a run went, as run info says it. */
+export type RunInfo = ReturnType<typeof infoOf>;
 
 function noRun(answersGet: boolean): Refusal {
   const places = answersGet ? "a form, JSON or the query" : "a form or JSON, which are signed";

@@ -6,13 +6,19 @@
 import { type Context, Hono } from "@hono/hono";
 import { accepts } from "@hono/hono/accepts";
 import { STATUS_CODE } from "@std/http/status";
-import type { Engine } from "../../engines/engine.ts";
+import type { Engine, LogLine } from "../../engines/engine.ts";
 import { NotFoundError } from "../../errors.ts";
 import { idTime, lowestId } from "../../ids.ts";
 import { parseWith } from "../../schema.ts";
-import { datumId, type Execution, getExecution, listExecutions } from "../../store/executions.ts";
+import {
+  datumId,
+  type Execution,
+  getExecution,
+  type InputFile,
+  listExecutions,
+} from "../../store/executions.ts";
 import type { Listed, Page } from "../../store/lists.ts";
-import { pageAnswer, pageOf } from "./page_answer.ts";
+import { type AnswerPage, pageAnswer, pageOf } from "./page_answer.ts";
 import {
   END_ID,
   LogStreams,
@@ -94,6 +100,11 @@ interface LogPart {
   limit: number;
 }
 
+/** A page of a log, as JSON. */
+export interface LogAnswer extends AnswerPage<LogLine> {
+  cursor: string;
+}
+
 async function logAnswer(
   context: Context,
   baseUrl: string,
@@ -110,7 +121,8 @@ async function logAnswer(
     const more = await engine.log(id, { after: next, limit: 1 });
     const page = pageOf(context, baseUrl, lines, more.lines.length > 0 ? `${next}` : undefined);
     // Also where there is no next page yet: what is printed later begins there.
-    return context.json({ ...page, cursor: `${next}` });
+    const answer: LogAnswer = { ...page, cursor: `${next}` };
+    return context.json(answer);
   }
   return context.text(lines.map(({ message }) => `${message}\n`).join(""), 200, {
     "x-content-type-options": "nosniff",
@@ -139,7 +151,7 @@ function followAnswer(
 function show(
   { engine_state: _state, traceparent: _trace, outputs, inputs, ...execution }: Execution,
 ) {
-  const shown = Object.entries(inputs).map(([name, files]) => [
+  const shown = Object.entries(inputs).map(([name, files]): [string, InputFile[]] => [
     name,
     files.map((file) => "url" in file ? { ...file, url: withoutCredentials(file.url) } : file),
   ]);
@@ -149,6 +161,9 @@ function show(
     outputs: outputs.map((output) => ({ ...output, datum_id: datumId(execution.id, output.path) })),
   };
 }
+
+/** An execution as the API shows it. */
+export type ShownExecution = ReturnType<typeof show>;
 
 function withoutCredentials(url: string): string {
   return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, "$1********@");

@@ -6,6 +6,13 @@
 import type { Context } from "@hono/hono";
 import { listQuery, readQuery } from "./queries.ts";
 
+/** A page of a list, as the API answers it. */
+export interface AnswerPage<T> {
+  results: readonly T[];
+  /** The address of the next page; null when this is the last. */
+  next: string | null;
+}
+
 /** The answer to a list: see {@linkcode pageOf}. */
 export function pageAnswer(
   context: Context,
@@ -21,12 +28,12 @@ export function pageAnswer(
  *
  * @param baseUrl how the service is reached; a proxy may have taken its path off what was asked for
  */
-export function pageOf(
+export function pageOf<T>(
   context: Context,
   baseUrl: string,
-  results: readonly unknown[],
+  results: readonly T[],
   next: string | undefined,
-): { results: readonly unknown[]; next: string | null } {
+): AnswerPage<T> {
   if (next === undefined) return { results, next: null };
   const url = new URL(baseUrl + context.req.path);
   for (const [name, value] of Object.entries(context.req.query())) {

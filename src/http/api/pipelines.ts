@@ -9,7 +9,13 @@ import { z } from "zod";
 import { ConflictError, InvalidInputError, NotFoundError } from "../../errors.ts";
 import { parseWith } from "../../schema.ts";
 import type { Listed, Page } from "../../store/lists.ts";
-import { getPipeline, getPlan, listPipelines, type Pipeline } from "../../store/pipelines.ts";
+import {
+  getPipeline,
+  getPlan,
+  listPipelines,
+  type Pipeline,
+  type PipelinePlan,
+} from "../../store/pipelines.ts";
 import { readOptionalJson } from "./input.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
@@ -39,8 +45,7 @@ export function pipelineRoutes(operator: Operator): Hono {
     })
     .get("/:id", async (context) => {
       const pipeline = await found(context);
-      const { edges = [], parameters = {} } = await getPlan(store, pipeline.id) ?? {};
-      return context.json({ ...show(pipeline), edges, parameters });
+      return context.json(withPlan(pipeline, await getPlan(store, pipeline.id)));
     })
     .post("/:id/stop", async (context) => {
       await pipelines.stop((await found(context)).id);
@@ -78,6 +83,19 @@ async function listed({ store }: Operator, context: Context): Promise<Listed<Pip
 function show({ traceparent: _trace, ...pipeline }: Pipeline) {
   return pipeline;
 }
+
+/** A pipeline as a list of them shows it. */
+export type ShownPipeline = ReturnType<typeof show>;
+
+/** A pipeline with what its plan says; nothing where that is damaged. */
+function withPlan(pipeline: Pipeline, plan: PipelinePlan | undefined) {
+  const { edges, parameters }: Pick<PipelinePlan, "edges" | "parameters"> = plan ??
+    { edges: [], parameters: {} };
+  return { ...show(pipeline), edges, parameters };
+}
+
+/** A pipeline as it is shown alone. */
+export type PipelineDetails = ReturnType<typeof withPlan>;
 
 function expectNode({ nodes }: Pipeline, name: string): void {
   if (nodes.some((node) => node.name === name)) return;

@@ -13,6 +13,7 @@ import type { Store } from "../../store/store.ts";
 import {
   type AdminToken,
   createToken,
+  type ListedToken,
   listTokens,
   removeToken,
   tokenId,
@@ -29,6 +30,11 @@ export const tokenSchema = z.strictObject({
   /** Who or what it is for. */
   name: nameSchema,
 });
+
+/** A token that was made: nobody is shown it again. */
+export interface MadeToken extends ListedToken {
+  token: string;
+}
 
 /**
  * The routes below `/api/v0/tokens`.
@@ -53,9 +59,9 @@ export function tokenRoutes(
       const made = lastMade.then(() => makeToken(store, { name, created_at }));
       lastMade = made.catch(() => {});
       const token = await made;
-      const id = tokenId(token);
-      return context.json({ id, name, created_at, token }, STATUS_CODE.Created, {
-        location: `${baseUrl()}/api/v0/tokens/${id}/`,
+      const answer: MadeToken = { id: tokenId(token), name, created_at, token };
+      return context.json(answer, STATUS_CODE.Created, {
+        location: `${baseUrl()}/api/v0/tokens/${answer.id}/`,
         "cache-control": "no-store",
       });
     })

@@ -21,12 +21,8 @@ const READ_ONLY = ["url", "warnings", "created_at", "updated_at"];
 
 /** The routes below `/api/v0/triggers`. */
 export function triggerRoutes(operator: Operator): Hono {
-  const { triggers, store, triggerLog, worker, env, baseUrl } = operator;
-  const show = (trigger: Trigger) => ({
-    ...trigger,
-    url: `${baseUrl()}/api/v0/launch/${trigger.id}/`,
-    warnings: triggerWarnings(trigger, env),
-  });
+  const { triggers, store, triggerLog, worker, baseUrl } = operator;
+  const show = (trigger: Trigger) => shown(trigger, operator);
   const found = async (context: Context): Promise<Trigger> => {
     const id = context.req.param("id") ?? "";
     const trigger = await triggers.get(id);
@@ -97,6 +93,17 @@ export function triggerRoutes(operator: Operator): Hono {
       const page = await triggerLog.list(id, { before: cursor, limit });
       return pageAnswer(context, baseUrl(), page.records, page.next);
     });
+}
+
+/** A trigger as the API shows it. */
+export type ShownTrigger = ReturnType<typeof shown>;
+
+function shown(trigger: Trigger, { baseUrl, env }: Operator) {
+  return {
+    ...trigger,
+    url: `${baseUrl()}/api/v0/launch/${trigger.id}/`,
+    warnings: triggerWarnings(trigger, env),
+  };
 }
 
 /** What was read can be written back: the fields that the service fills in are left out. */

@@ -1,0 +1,298 @@
+/** What is answered, by a real service, held against what the description says of it. */
+import { assert, assertEquals } from "@std/assert";
+import {
+  endOfExecution,
+  endOfRun,
+  eventually,
+  HMAC_CONDITION,
+  signature,
+  startService,
+  type TestService,
+} from "../../data.ts";
+import { GitFixture } from "../../projects/git_fixture.ts";
+import { Described, type Json } from "./described.ts";
+
+const CONFIG = `
+- step:
+    name: train
+    image: debian
+    command: |
+      cp "$VH_INPUTS_DIR"/labels/* "$VH_OUTPUTS_DIR/model.json"
+      echo '{"accuracy": 0.5, "note": null}'
+      echo {parameter-value:epochs} >&2
+    inputs: [{ name: labels }]
+    parameters: [{ name: epochs, type: integer, default: 3 }, { name: tags, type: string, multiple: repeat, default: [a, b] }]
+    environment-variables: [{ name: MODE, default: quick }]
+    time-limit: 60
+    no-output-timeout: 60
+    stop-condition: accuracy > 0.9
+    autorestart: true
+    resources: { cpu: { max: 1.5 }, memory: { max: 512 } }
+- step:
+    name: away
+    image: debian
+    command: "true"
+    inputs: [{ name: data, default: "https://someone:password@127.0.0.1:1/x" }]
+- step: { name: slow, image: debian, command: sleep 30 }
+- step: { name: fail, image: debian, command: exit 3 }
+- pipeline:
+    name: Both
+    parameters: [{ name: epochs, targets: [first.parameters.epochs], default: 4 }]
+    nodes:
+      - { name: first, type: execution, step: train }
+      - name: last
+        type: execution
+        step: train
+        actions: [{ when: node-starting, then: require-approval }]
+    edges: [[first.output.*, last.input.labels]]
+- pipeline:
+    name: Failing
+    nodes:
+      - { name: first, type: execution, step: fail }
+      - { name: last, type: execution, step: slow }
+    edges: [[first.dependency.*, last.dependency.*]]
+`;
+
+const LAUNCHED = { response: { type: "text", text: "{run_id}" } };
+
+/** Launches a trigger, and answers its run when that has ended. */
+async function launch(described: Described, service: TestService, trigger_id: string, body = "{}") {
+  const headers = { "content-type": "application/json", ...signature(body) };
+  const path = "/launch/{trigger_id}/";
+  const id = await described.ask(path, { method: "POST", at: { trigger_id }, headers, body });
+  await endOfRun(service, id);
+  return await described.ask("/runs/{id}/", { at: { id } });
+}
+
+async function start(): Promise<TestService> {
+  const service = await startService();
+  await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, CONFIG);
+  return service;
+}
+
+function endOfPipeline(described: Described, id: string) {
+  return eventually(async () => {
+    const pipeline = await described.ask("/pipelines/{id}/", { at: { id } });
+    return pipeline.ended_at === undefined ? undefined : pipeline;
+  });
+}
+
+Deno.test("every answer is what the description says, and nothing beside it", async (t) => {
+  await using service = await start();
+  const described = await Described.of(service);
+  const ask = described.ask.bind(described);
+
+  await t.step("projects", async () => {
+    const { path } = await GitFixture.make(`${service.folder}/git`, { "valohai.yaml": CONFIG });
+    const project = {
+      name: "git",
+      repository: path,
+      engine: { type: "local", disk_mb: 100, inputs: { folders: ["/x"], max_mb: 1 } },
+    };
+    const at = { name: "git" };
+    await ask("/projects/", { method: "POST", body: project, status: 201 });
+    await ask("/projects/{name}/", { method: "PUT", at, body: project });
+    await ask("/projects/{name}/", { at });
+    const { branches } = await ask("/projects/{name}/fetch/", { method: "POST", at, status: 201 });
+    assertEquals(Object.keys(branches), ["main"]);
+    await ask("/projects/{name}/", { method: "DELETE", at, status: 204 });
+    await ask("/projects/{name}/", { method: "PUT", at, body: project, status: 201 });
+    const remote = { name: "ssh", repository: "git@127.0.0.1:x.git", deploy_key: "/key" };
+    await ask("/projects/", { method: "POST", body: remote, status: 201 });
+    const { next } = await ask("/projects/", { query: "?limit=1" });
+    assertEquals(new URL(next).searchParams.get("cursor"), "files");
+  });
+
+  await t.step("a trigger with every kind of condition", async () => {
+    const body = {
+      name: "full",
+      project: "files",
+      conditions: [
+        { type: "ip_allowlist", ranges: ["127.0.0.0/8"] },
+        { type: "static_token", in: "header", name: "X-Token", secrets: ["{env:UNSET}", "a"] },
+        {
+          ...HMAC_CONDITION,
+          secrets: ["b", { secret: "literal", until: "2099-01-01T00:00:00Z" }],
+        },
+        { type: "signature", preset: "discord", public_keys: ["0a".repeat(32)] },
+        { type: "jwt", in: "query", name: "t", algorithms: ["HS256"], secrets: ["a".repeat(32)] },
+        { type: "timestamp", in: "header", name: "X-T", format: "unix_s", tolerance: 300 },
+        { type: "payload_filter", expression: "body.a == 1" },
+        { type: "deduplication", in: "header", name: "X-Id" },
+        { type: "rate_limit", period: 60, quota: 1 },
+      ],
+      actions: [
+        {
+          type: "run_execution",
+          step: "train",
+          parameters: { tags: [1, { a: null }] },
+          title: "t",
+        },
+        { type: "fetch_repository" },
+      ],
+      response: { type: "json", json: { deep: [{ run: "{run_id}" }] }, status: 202 },
+    };
+    const { id, warnings } = await ask("/triggers/", { method: "POST", body, status: 201 });
+    assert(warnings.length > 0);
+    const at = { id };
+    await ask("/triggers/{id}/", { at });
+    await ask("/triggers/{id}/", { method: "PUT", at, body });
+    await ask("/triggers/{id}/", { method: "PATCH", at, body: { enabled: false } });
+    await ask("/triggers/");
+    const tried = { body: '{"a":2}', headers: { "X-Id": "1" } };
+    const said = await ask("/triggers/{id}/test/", { method: "POST", at, body: tried });
+    assert(said.conditions.some((each: Json) => each.expected && each.found && each.reason));
+    const signed = await ask("/triggers/{id}/sign/", { method: "POST", at, body: tried });
+    assert(signed.notes.length > 0 && signed.problems.length > 0);
+    await ask("/triggers/{id}/", { method: "DELETE", at, status: 204 });
+  });
+
+  const ids: Record<string, string> = {};
+  await t.step(
+    "a run with objects and a failed action, replayed, and its trigger's log",
+    async () => {
+      const { id: trigger_id } = await service.trigger({
+        conditions: [HMAC_CONDITION],
+        actions: [
+          { type: "run_execution", step: "train", payload_input_name: "labels" },
+          { type: "run_pipeline", pipeline: "Both", payload_input_name: "first.labels" },
+          { type: "run_execution", step: "trian" },
+          { type: "fetch_repository" },
+        ],
+        ...LAUNCHED,
+      });
+      const first = await launch(described, service, trigger_id);
+      const [{ created: { execution_id } }, { created: { pipeline_id } }, { error }] =
+        first.actions;
+      assertEquals(first.status, "complete_with_error");
+      assert(error && first.ended_at && first.payload.content_type);
+      Object.assign(ids, { run: first.id, execution: execution_id, pipeline: pipeline_id });
+      const run_id = first.id;
+      const info = "/launch/{trigger_id}/run/";
+      const asked = JSON.stringify({ run_id });
+      const headers = { "content-type": "application/json", ...signature(asked) };
+      await ask(info, { method: "POST", at: { trigger_id }, headers, body: asked });
+      await ask(info, { at: { trigger_id }, query: `?run_id=${run_id}`, status: 400 });
+      // More than 60 of them in one minute, should another one begin meanwhile.
+      for (let count = 0; count < 122; count++) {
+        await ask("/launch/{trigger_id}/", { method: "POST", at: { trigger_id }, status: 400 });
+      }
+      const at = { id: run_id };
+      await ask("/runs/{id}/replay/", { method: "POST", at, status: 201 });
+      assertEquals(await ask("/runs/{id}/payload/", { at }), "{}");
+      const { results } = await ask("/triggers/{id}/runs/", { at: { id: trigger_id } });
+      assertEquals(results[0].replay_of, run_id);
+      await endOfRun(service, results[0].id);
+      ids.trigger = trigger_id;
+    },
+  );
+
+  await t.step("run info by GET, and a launch that is answered in JSON", async () => {
+    const { id: trigger_id } = await service.trigger({
+      actions: [{ type: "run_execution", step: "away" }, { type: "run_execution", step: "slow" }],
+    });
+    const at = { trigger_id };
+    assertEquals(await ask("/launch/{trigger_id}/", { method: "POST", at }), {
+      status: "accepted",
+    });
+    const { results: [{ id: run_id }] } = await ask("/triggers/{id}/runs/", {
+      at: { id: trigger_id },
+    });
+    const query = `?run_id=${run_id}&wait=20`;
+    const { result } = await ask("/launch/{trigger_id}/run/", { at, query });
+    Object.assign(ids, { away: result[0].execution_id, slow: result[1].execution_id });
+  });
+
+  await t.step("executions: with outputs, failed, stopped", async () => {
+    await endOfExecution(service, ids.execution ?? "");
+    const at = { id: ids.execution ?? "" };
+    const execution = await ask("/executions/{id}/", { at });
+    assertEquals([execution.status, execution.outputs.length], ["complete", 1], execution.reason);
+    const log = "/executions/{id}/log/";
+    const { next, cursor } = await ask(log, { at, query: "?limit=1" });
+    assert(next !== null && cursor !== "0");
+    assertEquals((await ask(log, { at })).next, null);
+    await ask(log, { at, headers: { accept: "text/plain" } });
+    assert((await ask(log, { at, query: "?follow" })).includes("event: end"));
+    await ask(log, { at, query: "?follow", headers: { "last-event-id": "end" }, status: 204 });
+    const output = "/executions/{id}/outputs/{path}";
+    const file = { at: { ...at, path: "model.json" } };
+    assertEquals(await ask(output, file), "{}");
+    const headers = { "if-none-match": "*" };
+    await ask(output, { ...file, headers, status: 304 });
+    const stopped = { id: ids.slow ?? "" };
+    await ask("/executions/{id}/stop/", { method: "POST", at: stopped, status: 202 });
+    await endOfExecution(service, stopped.id);
+    assertEquals((await ask("/executions/{id}/", { at: stopped })).status, "stopped");
+    await endOfExecution(service, ids.away ?? "");
+    const { inputs } = await ask("/executions/{id}/", { at: { id: ids.away ?? "" } });
+    assertEquals(inputs.data[0].url, "https://********@127.0.0.1:1/x");
+  });
+
+  await t.step("pipelines: approved, copied, stopped, failed", async () => {
+    const at = { id: ids.pipeline ?? "" };
+    const approve = { method: "POST", at, body: { node: "last" } };
+    await eventually(async () => {
+      const { nodes: [, last] } = await ask("/pipelines/{id}/", { at });
+      return last.status === "awaiting_approval" || undefined;
+    });
+    await ask("/pipelines/{id}/approve/", { ...approve, status: 202 });
+    const pipeline = await endOfPipeline(described, at.id);
+    assertEquals(pipeline.status, "complete", pipeline.reason);
+    assertEquals([pipeline.edges.length, pipeline.parameters.epochs], [1, 4]);
+    const { nodes: [, { execution_id }] } = pipeline;
+    const { inputs } = await ask("/executions/{id}/", { at: { id: execution_id } });
+    assert(inputs.labels[0].output_of);
+    const { id } = await service.trigger({
+      conditions: [HMAC_CONDITION],
+      actions: [
+        { type: "copy_pipeline", source_pipeline: at.id },
+        { type: "run_pipeline", pipeline: "Failing" },
+      ],
+      ...LAUNCHED,
+    });
+    const { actions: [copied, failing] } = await launch(described, service, id);
+    const copy = { id: copied.created.pipeline_id };
+    await ask("/pipelines/{id}/stop/", { method: "POST", at: copy, status: 202 });
+    const { copy_of, reason } = await endOfPipeline(described, copy.id);
+    assert(copy_of && reason);
+    const { nodes } = await endOfPipeline(described, failing.created.pipeline_id);
+    assertEquals(nodes.map(({ status }: Json) => status), ["error", "skipped"]);
+    const { next } = await ask("/pipelines/", { query: "?limit=1" });
+    assert(next);
+    await ask("/executions/", { query: "?status=error" });
+  });
+
+  await t.step("tokens", async () => {
+    const body = { name: "ci" };
+    const { id } = await ask("/tokens/", { method: "POST", body, status: 201 });
+    await ask("/tokens/");
+    await ask("/tokens/{id}/", { method: "DELETE", at: { id }, status: 204 });
+  });
+
+  await t.step("what is no JSON, and errors", async () => {
+    for (const path of ["/docs/", "/metrics", "/healthz", "/readyz", "/openapi.json"]) {
+      assert(await ask(path));
+    }
+    await ask("/triggers/", { method: "POST", body: {}, status: 422 });
+    await ask("/tokens/", { headers: { authorization: "" }, status: 401 });
+  });
+
+  await t.step("a trigger's log", async () => {
+    const path = "/triggers/{id}/log/";
+    const at = { id: ids.trigger ?? "" };
+    await ask(path, { at });
+    // What was left out of a minute is counted when the service stops, at the latest.
+    await service.restart();
+    const { results } = await (await Described.of(service)).ask(path, { at, query: "?limit=200" });
+    const kinds = new Set(results.map(({ kind }: Json) => kind));
+    assertEquals([...kinds].sort(), ["action_failed", "omitted", "refused"]);
+    assert(results.some((each: Json) => each.expected && each.condition_index === 0));
+  });
+
+  await t.step("that was all there is", () => {
+    assertEquals([...described.seen].toSorted(), described.all().toSorted());
+    // This one is there while a pipeline ends, and seen by chance.
+    assertEquals(described.unseen().filter((each) => !each.endsWith(" ending")), []);
+  });
+});
