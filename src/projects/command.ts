@@ -4,6 +4,7 @@
  * @module
  */
 import type { Parameter, ParameterAtom, ParameterValue } from "./parameter.ts";
+import { Room } from "./room.ts";
 
 /** What the placeholders of a command stand for. */
 export interface CommandValues {
@@ -23,9 +24,15 @@ const SAFE = /^[\w@%+=:,./-]+$/;
  *
  * Placeholders: `{parameters}` or `{params}` for all parameters, `{parameter:NAME}` for one as it is
  * passed, `{parameter-value:NAME}` for its bare value, `{source-path}`. Anything else in braces stays.
+ *
+ * @throws {ActionError} when there is no room for what they become
  */
-export function buildScript(commands: readonly string[], values: CommandValues): string {
-  return commands.map((command) => fill(command, values).trim()).filter(Boolean).join("\n");
+export function buildScript(
+  commands: readonly string[],
+  values: CommandValues,
+  room = new Room(),
+): string {
+  return commands.map((command) => fill(command, values, room).trim()).filter(Boolean).join("\n");
 }
 
 /** Whether a script names its own interpreter in its first line. */
@@ -34,15 +41,20 @@ export function hasShebang(script: string): boolean {
 }
 
 /** The arguments that pass one parameter, not quoted. */
-export function parameterArguments(parameter: Parameter, value: ParameterValue): string[] {
+export function parameterArguments(
+  parameter: Parameter,
+  value: ParameterValue,
+  room = new Room(),
+): string[] {
   const template = templateOf(parameter, value);
   if (!template) return [];
   // Split before the values are filled in, so that no value ever becomes two arguments.
-  const pieces = template.split(/\s+/).filter(Boolean);
-  const pass = (atom: ParameterAtom) => pieces.map((piece) => substitute(piece, parameter, atom));
+  const pieces = room.take(template).split(/\s+/).filter(Boolean);
+  const pass = (atom: ParameterAtom) =>
+    pieces.map((piece) => substitute(piece, parameter, atom, room));
   if (!Array.isArray(value)) return pass(value);
   if (parameter.multiple === "repeat") return value.flatMap(pass);
-  return value.length === 0 ? [] : pass(value.join(parameter.multipleSeparator));
+  return value.length === 0 ? [] : pass(joined(value, parameter, room));
 }
 
 /** Quotes one argument so that a POSIX shell takes it as it is. */
@@ -51,13 +63,20 @@ export function quote(argument: string): string {
   return `'${argument.replaceAll("'", `'"'"'`)}'`;
 }
 
-function fill(command: string, { parameters, values, sourcePath }: CommandValues): string {
+function fill(
+  command: string,
+  { parameters, values, sourcePath }: CommandValues,
+  room: Room,
+): string {
   const argumentsOf = (name: string, parameter: Parameter): string[] => {
-    const value = values.get(name);
-    return value === undefined ? [] : parameterArguments(parameter, value);
+    // What passes nothing takes time as well.
+    const value = values.get(room.take(name));
+    return value === undefined ? [] : parameterArguments(parameter, value, room);
   };
   return command.replace(PLACEHOLDER, (placeholder, all: string, kind?: string, name = "") => {
-    if (all === "source-path") return sourcePath === undefined ? placeholder : quote(sourcePath);
+    if (all === "source-path") {
+      return sourcePath === undefined ? placeholder : quote(room.take(sourcePath));
+    }
     if (kind === undefined) {
       return [...parameters].flatMap(([each, parameter]) => argumentsOf(each, parameter))
         .map(quote).join(" ");
@@ -66,14 +85,20 @@ function fill(command: string, { parameters, values, sourcePath }: CommandValues
     if (parameter === undefined) return placeholder;
     if (kind === "parameter") return argumentsOf(name, parameter).map(quote).join(" ");
     const value = values.get(name);
-    return value === undefined ? placeholder : bareValue(parameter, value);
+    return value === undefined ? placeholder : bareValue(parameter, value, room);
   });
 }
 
-function bareValue(parameter: Parameter, value: ParameterValue): string {
-  if (!Array.isArray(value)) return quote(String(value));
-  if (parameter.multiple === "repeat") return value.map((atom) => quote(String(atom))).join(" ");
-  return quote(value.join(parameter.multipleSeparator));
+function bareValue(parameter: Parameter, value: ParameterValue, room: Room): string {
+  const bare = (atom: ParameterAtom) => quote(room.take(String(atom)));
+  if (!Array.isArray(value)) return bare(value);
+  if (parameter.multiple === "repeat") return value.map(bare).join(" ");
+  return bare(joined(value, parameter, room));
+}
+
+function joined(atoms: ParameterAtom[], { multipleSeparator }: Parameter, room: Room): string {
+  for (const _atom of atoms) room.take(multipleSeparator);
+  return atoms.join(multipleSeparator);
 }
 
 function templateOf(parameter: Parameter, value: ParameterValue): string | undefined {
@@ -84,9 +109,14 @@ function templateOf(parameter: Parameter, value: ParameterValue): string | undef
 }
 
 /** A brace that is written twice stands for itself, as in the text that Python formats. */
-function substitute(piece: string, { name }: Parameter, atom: ParameterAtom): string {
-  return piece.replace(/\{\{|\}\}|\{(name|value|v)\}/g, (found, key?: string) => {
+function substitute(
+  piece: string,
+  { name }: Parameter,
+  atom: ParameterAtom,
+  room: Room,
+): string {
+  return room.take(piece).replace(/\{\{|\}\}|\{(name|value|v)\}/g, (found, key?: string) => {
     if (key === undefined) return found.charAt(0);
-    return key === "name" ? name : String(atom);
+    return room.take(key === "name" ? name : String(atom));
   });
 }

@@ -11,6 +11,7 @@ import { buildScript } from "./command.ts";
 import type { Input } from "./input.ts";
 import { checkValue, type Parameter, type ParameterValue } from "./parameter.ts";
 import { quoted } from "./quoted.ts";
+import { Room } from "./room.ts";
 import type { Step } from "./step.ts";
 
 const PARAMETER = /\{parameter:([^{}\n]+)\}/g;
@@ -51,14 +52,15 @@ export type Launch = Pick<
 export function launchStep(step: Step, options: LaunchOptions = {}): Launch {
   const problems: string[] = [];
   const values = parameterValues(step, options.parameters ?? {}, problems);
-  const inputs = inputFiles(step, options, values, problems);
+  const room = new Room();
+  const inputs = inputFiles(step, options, values, room, problems);
   const environment_variables = environmentOf(step, options, problems);
   if (step.needsMounts) problems.push("it has mounts, which no runner of Hooklaunch makes");
   if (problems.length > 0) {
     throw new ActionError(`Cannot run step "${step.name}": ${problems.join("; ")}`);
   }
   const { parameters, sourcePath, timeLimit_s, noOutputTimeout_s, stopCondition, resources } = step;
-  const command = buildScript(step.commands, { parameters, values, sourcePath });
+  const command = buildScript(step.commands, { parameters, values, sourcePath }, room);
   return {
     image: step.image,
     command,
@@ -118,6 +120,7 @@ function inputFiles(
   step: Step,
   { inputs: given = {}, appended }: LaunchOptions,
   values: ReadonlyMap<string, ParameterValue>,
+  room: Room,
   problems: string[],
 ): Record<string, InputFile[]> {
   for (const name of Object.keys(given)) {
@@ -129,7 +132,7 @@ function inputFiles(
   for (const input of step.inputs.values()) {
     const brought = Object.hasOwn(given, input.name) ? given[input.name] : undefined;
     const keepsDefaults = brought === undefined || appended?.has(input.name) === true;
-    const defaults = keepsDefaults ? defaultFiles(input, step.parameters, values) : [];
+    const defaults = keepsDefaults ? defaultFiles(input, step.parameters, values, room) : [];
     const all = [...defaults, ...brought ?? []];
     if (all.length > 0) files.push([input.name, named(input, all)]);
     else if (!input.optional) problems.push(`its input "${input.name}" has no file`);
@@ -142,10 +145,11 @@ function defaultFiles(
   { defaults, keepDirectories }: Input,
   parameters: ReadonlyMap<string, Parameter>,
   values: ReadonlyMap<string, ParameterValue>,
+  room: Room,
 ): InputFile[] {
   const isUnset = (name: string) => parameters.has(name) && !values.has(name);
   return defaults.filter((url) => !url.matchAll(PARAMETER).some(([, name = ""]) => isUnset(name)))
-    .map((url) => url.replace(PARAMETER, (all, name) => String(values.get(name) ?? all)))
+    .map((url) => url.replace(PARAMETER, (all, name) => room.take(String(values.get(name) ?? all))))
     .filter((url) => url !== "").map((url) => fileOfUrl(url, keepDirectories));
 }
 

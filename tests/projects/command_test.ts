@@ -4,8 +4,9 @@
  *
  * @module
  */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
+import { ActionError } from "../../src/errors.ts";
 import { buildScript, parameterArguments, quote } from "../../src/projects/command.ts";
 import {
   type Parameter,
@@ -159,3 +160,29 @@ Deno.test("command: a shell gives parameters' values back, whatever they are", a
     assertEquals(got.slice(0, -1), [x, "-y", y, x]);
   }));
 });
+
+const long = "z".repeat(100_000);
+const words = { name: "x", multiple: "repeat", "pass-as": `${"{v}".repeat(10)} `.repeat(1_000) };
+const between = { name: "x", multiple: "separate", "multiple-separator": long };
+const amplified: [how: string, commands: string[], declared: unknown, value: ParameterValue][] = [
+  ["a placeholder again and again", ["{parameter-value:x}".repeat(400)], { name: "x" }, long],
+  ["what passes nothing", ["{params}".repeat(400)], { name: long, type: "flag" }, false],
+  ["a list of none", ["{params}".repeat(400)], { ...words, "pass-as": long }, []],
+  ["many commands", Array(400).fill("{parameter-value:x}"), { name: "x" }, long],
+  ["all parameters again and again", ["{params}".repeat(400)], { name: "x" }, long],
+  ["a value in pass-as", ["{params}"], { name: "x", "pass-as": "{v}".repeat(400) }, long],
+  ["many values in many words", ["{params}"], words, Array(1_000).fill("z".repeat(9))],
+  ["a separator", ["{params}"], between, Array(400).fill("")],
+  ["a separator of bare values", ["{parameter-value:x}"], between, Array(400).fill("")],
+  ["the source path", ["{source-path}".repeat(400)], { name: "x" }, ""],
+];
+for (const [how, commands, declared, value] of amplified) {
+  Deno.test(`command: ${how} makes no script that no memory holds`, () => {
+    const values = new Map([["x", value]]);
+    assertThrows(
+      () => buildScript(commands, { parameters: declare(declared), values, sourcePath: long }),
+      ActionError,
+      "The placeholders of the step become more than 1048576 characters together",
+    );
+  });
+}

@@ -213,3 +213,19 @@ Deno.test("launch: what keeps a step from running is told, with the names there 
     assertThrows(() => launch(step, options), ActionError, message);
   }
 });
+
+Deno.test("launch: placeholders in URLs make no files that no memory holds", () => {
+  const urls = `"file:///${"{parameter:p}".repeat(20)}"`;
+  const text = `- step:
+    name: s
+    image: i
+    command: c
+    parameters: [{ name: p }]
+    inputs: [{ name: d, default: [${Array(20).fill(urls)}] }]`;
+  const step = findStep(readConfigFile(text, "valohai.yaml"), "s");
+  assertThrows(
+    () => launchStep(step, { parameters: { p: "z".repeat(100_000) } }),
+    ActionError,
+    "The placeholders of the step become more than 1048576 characters together",
+  );
+});
