@@ -8,6 +8,7 @@ import { getLogger } from "@logtape/logtape";
 import { createApp } from "./http/app.ts";
 import { BODY_BYTES_MAX } from "./http/api/input.ts";
 import { BodyReader } from "./http/body.ts";
+import { withoutLength } from "./http/head.ts";
 import { refuseHost } from "./http/host.ts";
 import { checkTls, listenError } from "./http/listen_error.ts";
 import { Listener, type Serve } from "./http/listener.ts";
@@ -196,8 +197,10 @@ function listen(
     tcpBacklog: CONNECTIONS_WAITING_MAX,
     onListen() {},
   };
-  const handler: Deno.ServeHandler<Deno.NetAddr> = (request, info) =>
-    refuseHost(request.headers) ?? app.fetch(request, info);
+  const handler: Deno.ServeHandler<Deno.NetAddr> = (request, info) => {
+    const answer = refuseHost(request.headers) ?? app.fetch(request, info);
+    return request.method === "HEAD" ? withoutLength(answer) : answer;
+  };
   const serve: Serve = (port, tls) => Deno.serve({ ...options, ...tls, port }, handler);
   const listener = openListener(serve, settings);
   return listener;

@@ -9,6 +9,7 @@ import "../http/arrival_test.ts";
 import "../http/body_test.ts";
 import "../http/deduplication_test.ts";
 import "../http/handshake_test.ts";
+import "../http/head_test.ts";
 import "../http/host_test.ts";
 import "../http/https_test.ts";
 import "../http/ip_allowlist_test.ts";
