@@ -8,6 +8,7 @@ import type { Problem } from "../errors.ts";
 import { refuseField } from "../schema.ts";
 import type { Resources } from "../store/executions.ts";
 import { booleanSchema } from "./boolean.ts";
+import { quoteWarnings } from "./command_quotes.ts";
 import { durationSchema } from "./duration.ts";
 import { conditionSchema } from "./expression_schema.ts";
 import { environmentVariableSchema, inputSchema } from "./input.ts";
@@ -110,7 +111,7 @@ function limitsOf(written: z.infer<typeof resourcesSchema> | undefined): Resourc
 }
 
 /** What is odd about a step but keeps nothing from running, with pointers relative to it. */
-export function stepWarnings({ parameters, written }: Step): Problem[] {
+export function stepWarnings({ commands, parameters, written }: Step): Problem[] {
   const warnings: Problem[] = [];
   for (const list of ["parameters", "inputs", "environment-variables"]) {
     const seen = new Set<unknown>();
@@ -127,6 +128,10 @@ export function stepWarnings({ parameters, written }: Step): Problem[] {
         warnings.push({ pointer: at + pointer, detail });
       }
     }
+  }
+  for (const { pointer, detail } of quoteWarnings(commands, parameters)) {
+    const at = Array.isArray(written.command) ? pointer : "";
+    warnings.push({ pointer: `/command${at}`, detail });
   }
   return warnings;
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import "../projects/command_quotes_test.ts";
 import "../projects/command_test.ts";
 import "../projects/config_warnings_test.ts";
 import "../projects/duration_test.ts";

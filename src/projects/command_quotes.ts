@@ -1,0 +1,61 @@
+/**
+ * Placeholders within quotes of a command. A value comes quoted for the shell: within quotes of the
+ * author's, its own end them, or mean nothing, and the shell would run what it holds.
+ *
+ * @module
+ */
+import type { Problem } from "../errors.ts";
+import { hasShebang } from "./command.ts";
+import type { Parameter } from "./parameter.ts";
+
+/** What text stands in: quotes, or none, as within `$(…)`, also where that is in quotes. */
+type Place = '"' | "'" | "(";
+
+const VALUE = /\{(?:params|parameters|parameter(?:-value)?:([^{}\n]+))\}/.source;
+const TOKENS: Record<Place, RegExp> = {
+  '"': new RegExp(`\\\\[^]|"|\\$\\(|${VALUE}`, "g"),
+  "'": new RegExp(`'|${VALUE}`, "g"),
+  "(": new RegExp(`\\\\[^]|(?<!\\S)#.*|["'()]|${VALUE}`, "g"),
+};
+const ENDS: Record<Place, string> = { '"': '"', "'": "'", "(": ")" };
+
+/** Warns of placeholders in quotes that may stand for any text, with pointers relative to the commands. */
+export function quoteWarnings(
+  commands: readonly string[],
+  parameters: ReadonlyMap<string, Parameter>,
+): Problem[] {
+  // Of what quotes mean to other interpreters nothing is known.
+  if (hasShebang(commands.join("\n").trim())) return [];
+  const texts = parameters.values().filter(({ type, choices }) => type === "string" && !choices);
+  const names = new Set(texts.map(({ name }) => name));
+  if (names.size === 0) return [];
+  return commands.flatMap((command, index) =>
+    placeholdersInQuotes(command)
+      .filter(({ name }) => name === undefined || names.has(name))
+      .map(({ placeholder }) => ({
+        pointer: `/${index}`,
+        detail: `The values of ${placeholder} have quotes of their own: within those around it, ` +
+          "the shell would run what a value holds, such as $(…)",
+      }))
+  );
+}
+
+function placeholdersInQuotes(
+  command: string,
+): { placeholder: string; name: string | undefined }[] {
+  const found = [];
+  const places: Place[] = [];
+  for (let at = 0;;) {
+    const place = places.at(-1) ?? "(";
+    const token = TOKENS[place];
+    token.lastIndex = at;
+    const [text, name] = token.exec(command) ?? [];
+    if (text === undefined) return found;
+    at = token.lastIndex;
+    if (text.startsWith("{")) {
+      if (place !== "(") found.push({ placeholder: text, name });
+    } else if (text === ENDS[place]) places.pop();
+    else if (text === '"' || text === "'") places.push(text);
+    else if (text.endsWith("(")) places.push("(");
+  }
+}
