@@ -68,11 +68,15 @@ export function defineExecution(command: Command): void {
 
 async function list({ url, json = false, limit, ...query }: ListOptions): Promise<void> {
   const { project, status, pipeline } = query;
-  const executions = await clientOf(url).list<Execution>("executions/", {
-    limit,
+  const listed = await clientOf(url).list<Execution>("executions/", {
+    ...(pipeline === undefined ? { limit } : {}),
     query: { project, status, pipeline },
   });
-  printList(executions, [
+  // The service goes by ids, and those of a pipeline's executions all carry the pipeline's own time.
+  if (pipeline !== undefined) {
+    listed.sort((one, other) => Date.parse(other.created_at) - Date.parse(one.created_at));
+  }
+  printList(listed.slice(0, limit), [
     ["id", ({ id }) => id],
     ["status", (execution) => execution.status],
     ["project", (execution) => execution.project],

@@ -1,9 +1,10 @@
 /** `hooklaunch pipeline` as a process of its own, on records that a test writes. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { derivedId } from "../../src/ids.ts";
 import type { Pipelines } from "../../src/pipelines/mod.ts";
 import { type Pipeline, savePipeline } from "../../src/store/pipelines.ts";
 import type { Store } from "../../src/store/store.ts";
-import { serveRoutes, storePipeline } from "../http/api/fixture.ts";
+import { serveRoutes, storeExecution, storePipeline } from "../http/api/fixture.ts";
 import { hooklaunch, run } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: "any" };
@@ -114,4 +115,22 @@ Deno.test("what cannot be done with a pipeline is said", async (t) => {
       assertStringIncludes(printed, says);
     });
   }
+});
+
+Deno.test("execution list of a pipeline is newest first, whatever its executions' ids are", async () => {
+  await using routes = await serveRoutes();
+  const { id } = await storePipeline(routes.store);
+  const steps = Array.from({ length: 8 }, (_, index) => `step-${index}`);
+  for (const [index, step] of steps.entries()) {
+    const created_at = new Date(Date.now() + index).toISOString();
+    const parts = { id: derivedId(id, step), pipeline_id: id, step, created_at };
+    await storeExecution(routes.store, parts);
+  }
+  const list = async (...args: string[]) => {
+    const all = ["execution", "list", "--pipeline", id, "--json", "--url", routes.url, ...args];
+    const { printed } = await run(all, TOKEN);
+    return JSON.parse(printed).map(({ step }: { step: string }) => step);
+  };
+  assertEquals(await list(), steps.toReversed());
+  assertEquals(await list("--limit", "3"), steps.toReversed().slice(0, 3));
 });
