@@ -181,6 +181,23 @@ Deno.test("launch refuses every failed condition with one and the same answer, a
   });
 });
 
+Deno.test("of several rate limits the log names the one that was used up", async () => {
+  await using service = await startService();
+  const limits = [[3_600, 5], [3_600, 2], [60, 9]].map(([period, quota]) => ({
+    type: "rate_limit",
+    period,
+    quota,
+  }));
+  const { id, url } = await service.trigger({ conditions: limits });
+  for (const expectedStatus of [200, 200, 400]) {
+    const path = new URL(url).pathname;
+    await play(service.url, { name: "launch", path, body: "x", expectedStatus });
+  }
+  const { condition, condition_index, reason } = await lastLogEntry(service, id);
+  assertEquals([condition, condition_index], ["rate_limit", 1]);
+  assertEquals(reason, "The quota is used up: 2 launches in 3600 s");
+});
+
 Deno.test("launch refuses a disabled trigger, and takes it again once it is enabled", async () => {
   await using service = await startService();
   const trigger = await service.trigger({ enabled: false, conditions: [HMAC_CONDITION] });
