@@ -14,7 +14,7 @@ import type { PreparedTrigger, Refused } from "../trigger/prepare.ts";
 import { IN_ONE_PIECE_BYTES_MAX, type ReadBody } from "./body.ts";
 import type { Door } from "./door.ts";
 import { ArrivedRequest, requestFacts } from "./launch_request.ts";
-import { methodNotAllowed, problem, rejected, unavailable } from "./problem.ts";
+import { methodNotAllowed, NOT_READ_ON, problem, rejected, unavailable } from "./problem.ts";
 
 /** How many requests to one endpoint may be waiting for their answers, once they have arrived. */
 const UNDER_WAY_MAX = 4_096;
@@ -138,7 +138,7 @@ function bodyFailure(
   failure: Extract<ReadBody, { failure: string }>["failure"],
   { breaksOff }: Door,
 ): Response {
-  const headers = { connection: "close" };
+  const headers = NOT_READ_ON;
   const later = { headers: { ...headers, "retry-after": "1" } };
   switch (failure) {
     case "too_large":

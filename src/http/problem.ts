@@ -19,6 +19,9 @@ import {
 /** How often it is logged that requests cannot be taken on: a full disk must not be filled by its log. */
 const UNAVAILABLE_LOG_MS = 1_000;
 
+/** Of the answer to a body that is not read to its end (RFC 9110 sections 15.5.9 and 15.5.14). */
+export const NOT_READ_ON = { connection: "close" };
+
 const log = getLogger(["hooklaunch", "http"]);
 /** When that was logged last, and how many there were since. */
 const turnedAway = { logged_ms: -Infinity, requests: 0 };
@@ -79,10 +82,10 @@ export function problemOfError(error: unknown): Response {
   }
   if (error instanceof IncompleteError) {
     const status = error.isLate ? STATUS_CODE.RequestTimeout : STATUS_CODE.BadRequest;
-    return problem(status, { detail: error.message });
+    return problem(status, { detail: error.message, headers: NOT_READ_ON });
   }
   if (error instanceof TooLargeError) {
-    return problem(STATUS_CODE.ContentTooLarge, { detail: error.message });
+    return problem(STATUS_CODE.ContentTooLarge, { detail: error.message, headers: NOT_READ_ON });
   }
   if (error instanceof NotFoundError) {
     return problem(STATUS_CODE.NotFound, { detail: error.message });

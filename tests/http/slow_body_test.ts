@@ -76,10 +76,16 @@ Deno.test("a body that is too slow is answered with 408, one that breaks off wit
       await t.step(`${how}: ${path}`, async () => {
         const began_ms = performance.now();
         const late = await begin(impatient.port, path, lines, "stall");
-        assertMatch(late, /^HTTP\/1\.1 408 [^]*{"title":"Request Timeout","status":408/);
+        assertMatch(
+          late,
+          /^HTTP\/1\.1 408 [^]*\r\nconnection: close\r\n[^]*{"title":"Request Timeout","status":408/,
+        );
         assertEquals(performance.now() - began_ms >= TIMEOUT_MS, true);
         const cut = await begin(impatient.port, path, lines, "break off");
-        assertMatch(cut, /^HTTP\/1\.1 400 [^]*{"title":"Bad Request","status":400/);
+        assertMatch(
+          cut,
+          /^HTTP\/1\.1 400 [^]*\r\nconnection: close\r\n[^]*{"title":"Bad Request","status":400/,
+        );
       });
     }
   }
