@@ -84,7 +84,9 @@ if (values.help) {
 const unknown = positionals.filter((name) => !(name in parts));
 if (unknown.length > 0) fail(`There is no part ${unknown.join(", ")}`);
 if (!Number.isSafeInteger(seed)) fail(`--seed must be a whole number, found ${values.seed}`);
-if (!Number.isSafeInteger(rounds)) fail(`--kills must be a whole number, found ${values.kills}`);
+if (!Number.isSafeInteger(rounds) || rounds < 1) {
+  fail(`--kills must be a whole number of at least 1, found ${values.kills}`);
+}
 console.log(`The seed is ${seed}`);
 let violations = 0;
 for (const [name, part] of Object.entries(parts)) {
