@@ -17,11 +17,13 @@ import { Acceptor } from "./runs/accept.ts";
 import { Quotas } from "./runs/quotas.ts";
 import { Worker } from "./runs/worker.ts";
 import type { ServiceSettings, Surroundings } from "./settings.ts";
+import { type Execution, hasEnded } from "./store/executions.ts";
 import type { Run } from "./store/runs.ts";
 import { Space } from "./store/space.ts";
 import { DATABASE_FILE, databaseBytes, openStore, type Store } from "./store/store.ts";
 import { TriggerLog } from "./store/trigger_log.ts";
 import { traceExecution, tracePipeline, traceRuns } from "./telemetry/records.ts";
+import { inTrace } from "./telemetry/spans.ts";
 import { TriggerRegistry } from "./trigger/registry.ts";
 import { openSecretBox } from "./trigger/secrets.ts";
 
@@ -92,6 +94,7 @@ export async function openParts(
       onChange(execution) {
         metrics.execution(execution);
         traceExecution(execution);
+        inTrace(execution.traceparent, () => logEnd(execution));
         pipelines.changed(execution);
       },
     });
@@ -119,6 +122,8 @@ export async function openParts(
       onEnd(run) {
         metrics.run(run);
         logFailures(triggerLog, run);
+        const { id: run_id, project, status } = run;
+        log.debug("Run {run_id} ended: {status}", { run_id, project, status });
       },
     });
     const file = settings.kv === undefined ? join(settings.data, DATABASE_FILE) : undefined;
@@ -177,6 +182,13 @@ export async function closeParts(parts: Parts, deadline_ms: number): Promise<voi
     .catch((error) => log.error("Cannot write the last of the trigger log: {error}", { error }));
   await space.close();
   await store.close();
+}
+
+/** Logs that an execution has ended. */
+function logEnd({ id, run_id, pipeline_id, project, step, status, exit_code }: Execution): void {
+  if (!hasEnded(status)) return;
+  const details = { execution_id: id, run_id, pipeline_id, project, step, status, exit_code };
+  log.info("Execution {execution_id} of step {step} ended: {status}", details);
 }
 
 /** Writes why actions of a run failed into its trigger's log. */

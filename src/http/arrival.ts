@@ -6,6 +6,7 @@
  */
 import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
+import { getLogger } from "@logtape/logtape";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { isId } from "../ids.ts";
 import { requestTracer } from "../telemetry/requests.ts";
@@ -18,6 +19,8 @@ import { methodNotAllowed, NOT_READ_ON, problem, rejected, unavailable } from ".
 
 /** How many requests to one endpoint may be waiting for their answers, once they have arrived. */
 const UNDER_WAY_MAX = 4_096;
+
+const log = getLogger(["hooklaunch", "http"]);
 
 /** An endpoint for senders. */
 export interface Endpoint {
@@ -118,12 +121,17 @@ async function arrive(
 /** Writes why a request is refused into the trigger log, and tells the sender nothing of it. */
 export function refuse(
   door: Door,
-  { trigger: { id }, credentials }: PreparedTrigger,
+  { trigger: { id, name }, credentials }: PreparedTrigger,
   request: LaunchRequest,
   { index, ...refused }: Omit<Refused, "index"> & { index?: number },
 ): Response {
   door.metrics.refused(refused.condition);
   if (door.triggerLog.hasRoom(id, "refused")) {
+    const { condition } = refused;
+    log.debug("A request to trigger {trigger} was refused by {condition}", {
+      trigger: name,
+      condition,
+    });
     door.triggerLog.add(id, {
       kind: "refused",
       ...refused,

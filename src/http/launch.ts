@@ -6,6 +6,7 @@
  */
 import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
+import { getLogger } from "@logtape/logtape";
 import type { HandshakeAnswer } from "../conditions/handshake.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { UnavailableError } from "../errors.ts";
@@ -16,6 +17,8 @@ import { arrivalHandler, refuse } from "./arrival.ts";
 import type { Door } from "./door.ts";
 
 const CONTENT_TYPE_LENGTH_MAX = 255;
+
+const log = getLogger(["hooklaunch", "http"]);
 
 /** Makes the handler of the launch URL. */
 export function launchHandler(door: Door): (context: Context) => Promise<Response> {
@@ -124,6 +127,12 @@ function answerTo(
     });
   }
   const runId = "run" in acceptance ? acceptance.run.id : acceptance.repeatOf;
+  log.debug("Run {run_id} of trigger {trigger}: {outcome}", {
+    run_id: runId,
+    project: prepared.trigger.project,
+    trigger: prepared.trigger.name,
+    outcome: "run" in acceptance ? "accepted" : "sent again",
+  });
   const { status, contentType: type, body } = prepared.respond(runId);
   return new Response(status === 204 || status === 205 ? null : body, {
     status,

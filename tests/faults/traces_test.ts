@@ -214,6 +214,26 @@ Deno.test("the nodes of a pipeline and their executions are in the trace of its 
   assert(!logs.includes('"ERROR"'), logs);
 });
 
+Deno.test("a launch can be followed through the log, by its run and its trace", async () => {
+  await using folder = await temporaryFolder();
+  await using collector = collect();
+  await configure(folder.path);
+  const env = { ...collector.env, HOOKLAUNCH_LOG_LEVEL: "debug" };
+  await using service = await serve(folder.path, env);
+  const run = await service.launch("step", { traceparent: TRACEPARENT });
+  const [, text = ""] = await service.expect(/^(\{.*Execution \S+ of step tell ended.*\})$/m);
+  const { level, execution_id, status, exit_code } = JSON.parse(text);
+  assertEquals({ level, status, exit_code }, { level: "info", status: "complete", exit_code: 0 });
+  const lines = service.printed().split("\n").filter((line) => line.includes(`"run_id":"${run}"`))
+    .map((line) => JSON.parse(line));
+  assertEquals(lines.map(({ message }) => message), [
+    `Run ${run} of trigger step: accepted`,
+    `Run ${run} ended: completed`,
+    `Execution ${execution_id} of step tell ended: complete`,
+  ]);
+  for (const { trace_id, project } of lines) assertEquals([trace_id, project], [TRACE, "p"]);
+});
+
 Deno.test("a run and an execution that a kill interrupts end in their traces", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
