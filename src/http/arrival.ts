@@ -8,6 +8,7 @@ import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
 import type { LaunchRequest } from "../conditions/request.ts";
+import { UnavailableError } from "../errors.ts";
 import { isId } from "../ids.ts";
 import { requestTracer } from "../telemetry/requests.ts";
 import type { Span } from "../telemetry/spans.ts";
@@ -15,10 +16,20 @@ import type { PreparedTrigger, Refused } from "../trigger/prepare.ts";
 import { IN_ONE_PIECE_BYTES_MAX, type ReadBody } from "./body.ts";
 import type { Door } from "./door.ts";
 import { ArrivedRequest, requestFacts } from "./launch_request.ts";
-import { methodNotAllowed, NOT_READ_ON, problem, rejected, unavailable } from "./problem.ts";
+import {
+  methodNotAllowed,
+  NOT_READ_ON,
+  problem,
+  problemOfError,
+  rejected,
+  unavailable,
+} from "./problem.ts";
 
 /** How many requests to one endpoint may be waiting for their answers, once they have arrived. */
 const UNDER_WAY_MAX = 4_096;
+
+/** Made once: there are many to turn away when there are too many. */
+const FULL = new UnavailableError("Cannot take requests on: too many wait for their answers", 1);
 
 const log = getLogger(["hooklaunch", "http"]);
 
@@ -80,7 +91,7 @@ interface Arrival {
  */
 async function turnAway({ bodies }: Door, request: Request): Promise<Response> {
   using _held = await bodies.read(request, IN_ONE_PIECE_BYTES_MAX);
-  return unavailable(1);
+  return problemOfError(FULL);
 }
 
 async function arrive(
@@ -100,7 +111,7 @@ async function arrive(
   const { body } = held;
   if ("failure" in body) return bodyFailure(body.failure, door);
   // Others may have taken the last place while this one arrived.
-  if (isFull()) return unavailable(1);
+  if (isFull()) return problemOfError(FULL);
   underWay.count++;
   try {
     using sent = new ArrivedRequest(request, body.bytes, {

@@ -24,6 +24,7 @@ import "../http/run_info_test.ts";
 import "../http/secret_key_test.ts";
 import "../http/sent_url_test.ts";
 import "../http/slow_body_test.ts";
+import "../http/turned_away_test.ts";
 import "../http/api/answers_test.ts";
 import "../http/api/executions_test.ts";
 import "../http/api/input_test.ts";

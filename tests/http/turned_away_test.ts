@@ -1,0 +1,47 @@
+/**
+ * Requests that are turned away because too many wait: the sender is told when to come again, and the
+ * operator that it happens.
+ *
+ * @module
+ */
+import { assertEquals } from "@std/assert";
+import { configure, type LogRecord, reset } from "@logtape/logtape";
+import { Acceptor } from "../../src/runs/accept.ts";
+import { startService } from "../data.ts";
+import { eventually } from "../surroundings.ts";
+
+/** Lets launches find as many waiting as there may be. */
+function makeBusy(): Disposable {
+  const before = Object.getOwnPropertyDescriptor(Acceptor.prototype, "isBusy") ?? {};
+  Object.defineProperty(Acceptor.prototype, "isBusy", { get: () => true, configurable: true });
+  return {
+    [Symbol.dispose]: () => void Object.defineProperty(Acceptor.prototype, "isBusy", before),
+  };
+}
+
+Deno.test("launches beyond those that can wait are answered 503, and the log says so", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({});
+  const records: LogRecord[] = [];
+  await configure({
+    sinks: { records: (record) => void records.push(record) },
+    loggers: [{ category: "hooklaunch", sinks: ["records"], lowestLevel: "warning" }],
+    reset: true,
+  });
+  try {
+    using _busy = makeBusy();
+    // Not at once where something else was turned away in the same second.
+    const { level, properties } = await eventually(async () => {
+      const answer = await fetch(url, { method: "POST", body: "a" });
+      assertEquals([answer.status, answer.headers.get("retry-after")], [503, "1"]);
+      assertEquals(await answer.json(), { title: "Service Unavailable", status: 503 });
+      return records[0];
+    }, { what: "a line of the log", within_ms: 5_000 });
+    assertEquals([level, properties.error], [
+      "warning",
+      "Cannot take requests on: too many wait for their answers",
+    ]);
+  } finally {
+    await reset();
+  }
+});
