@@ -51,8 +51,8 @@ export interface Endpoint {
 /**
  * Makes the handler of an endpoint.
  *
- * A launch waits for its commit in as few functions as there can be: what each keeps meanwhile has to be
- * copied by the collections of garbage, and was half of what a launch keeps.
+ * It is few functions that wait with a launch for its commit: what each of them keeps meanwhile is
+ * copied by the collections of garbage.
  */
 export function arrivalHandler(
   door: Door,
