@@ -20,7 +20,7 @@ import type { Worker } from "./worker.ts";
 
 /**
  * How many changes may wait for the next commits before launches are turned away. A commit holds some
- * 250 launches. With twice as many no more are accepted; they all wait longer, and as what waits longer
+ * 330 launches. With twice as many no more are accepted; they all wait longer, and as what waits longer
  * outlives the quick collections of garbage, they take 70 MiB more.
  */
 const WAITING_MAX = 512;

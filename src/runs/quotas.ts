@@ -82,7 +82,7 @@ export class Quotas {
       writes: next.map(([name, period, value]) => ({
         key: keys.rate(triggerId, period),
         value,
-        bytes: 4_096,
+        bytes: windowBytes(value),
         sharedAs: name,
       })),
       undo: () => {
@@ -99,6 +99,11 @@ export function smallestByPeriod(quotas: readonly Quota[]): Quota[] {
     smallest.set(period, Math.min(quota, smallest.get(period) ?? Infinity));
   }
   return [...smallest].map(([period, quota]) => ({ period, quota }));
+}
+
+/** The stored size of a window, at most: each number takes nine bytes, and each list some more. */
+function windowBytes({ slots }: RateWindow): number {
+  return 64 + 32 * slots.length;
 }
 
 function windowName(triggerId: string, period_s: number): string {

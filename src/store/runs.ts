@@ -82,22 +82,27 @@ const LISTED = new Uint8Array();
 
 /** How much of a run's record its actions may take if a payload is to lie in it, too. */
 const ACTIONS_BYTES_MAX = 32 * 1024;
+/** What a pending run takes at most beside its actions and its payload: ids, names, a content type. */
+const PENDING_BYTES = 1_024;
 /** The stored sizes of actions, which are the same for all runs of a trigger. */
-const actionsBytes = new WeakMap<readonly ActionSettings[], number>();
+const actionsSizes = new WeakMap<readonly ActionSettings[], number>();
+
+function actionsBytes(actions: readonly ActionSettings[]): number {
+  let bytes = actionsSizes.get(actions);
+  if (bytes === undefined) actionsSizes.set(actions, bytes = recordBytes(actions));
+  return bytes;
+}
 
 /** A run that is about to be accepted, with its payload where there is room for it. */
 export function newPending(parts: Omit<PendingRun, "body">, body: Uint8Array): PendingRun {
-  const { actions } = parts;
-  let bytes = actionsBytes.get(actions);
-  if (bytes === undefined) actionsBytes.set(actions, bytes = recordBytes(actions));
-  const kept = bytes > ACTIONS_BYTES_MAX ? undefined : bodyForRecord(body);
+  const kept = actionsBytes(parts.actions) > ACTIONS_BYTES_MAX ? undefined : bodyForRecord(body);
   return kept === undefined ? parts : { ...parts, body: kept };
 }
 
 /** The writes that accept a run. The pending run comes last: with it the run exists. */
 export function acceptWrites(pending: PendingRun, payload: Uint8Array): Write[] {
   const { run, actions, body } = pending;
-  const bytes = 2_048 + 1_024 * actions.length + (body?.length ?? 0);
+  const bytes = PENDING_BYTES + actionsBytes(actions) + (body?.length ?? 0);
   return [
     ...body === undefined ? payloadWrites(run.id, payload) : [],
     { key: keys.pending(run.id, run.trigger_id), value: pending, bytes },

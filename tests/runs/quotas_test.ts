@@ -4,6 +4,7 @@
  */
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import fc from "fast-check";
+import { serialize } from "node:v8";
 import { type Quota, Quotas, smallestByPeriod } from "../../src/runs/quotas.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
@@ -25,6 +26,24 @@ function mostWithin(period_ms: number, accepted_ms: readonly number[]): number {
 function mayRefuse({ period, quota }: Quota, accepted_ms: readonly number[], now_ms: number) {
   return accepted_ms.filter((time_ms) => time_ms > now_ms - period * 1_020).length >= quota;
 }
+
+Deno.test("what a window is taken to need holds it, however many slots it has, and is not much more", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const counted = new Quotas(store, clock);
+  const limits = [1, 60, 31_536_000].map((period) => ({ period, quota: 1_000_000 }));
+  await counted.load(TRIGGER_ID, limits);
+  for (let turn = 0; turn < 200; turn++) {
+    const admission = counted.admit(TRIGGER_ID, limits);
+    assert("writes" in admission);
+    for (const { value, bytes = 0 } of admission.writes) {
+      const stored = serialize(value).length;
+      assertLessOrEqual(stored, bytes);
+      assertLessOrEqual(bytes, 2 * stored + 64);
+    }
+    clock.time_ms += 20;
+  }
+});
 
 const quotas = fc.uniqueArray(
   fc.record({

@@ -1,5 +1,6 @@
 /** The records of runs: a run is found at every moment of its life, once, at its place in the lists. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
+import { serialize } from "node:v8";
 import { newId } from "../../src/ids.ts";
 import {
   acceptWrites,
@@ -8,6 +9,7 @@ import {
   getPending,
   getRun,
   listTriggerRuns,
+  newPending,
   removeRunWrites,
   type Run,
   runsListedBefore,
@@ -30,6 +32,30 @@ async function makeRun(
   if (ends) await store.committer.write(endWrites(ended));
   return ends ? ended : pending.run;
 }
+
+Deno.test("what a pending run is taken to need holds it, and is not much more", () => {
+  const long = "n".repeat(64);
+  const parameters = { text: "x".repeat(9_000) };
+  for (const actions of [[], [{ type: "a", parameters }], [{ type: "a" }, { type: "b" }]]) {
+    for (const body of [new Uint8Array(), new Uint8Array(4_096)]) {
+      const { run, ...rest } = pendingOf({ actions });
+      const payload = {
+        size: 2 ** 40,
+        sha256: "a".repeat(64),
+        content_type: "\xff".repeat(255),
+      };
+      const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+      const remote_ip = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255";
+      const full = { ...run, project: long, remote_ip, payload, replay_of: run.id };
+      const pending = newPending({ ...rest, run: full, worker: run.id, traceparent }, body);
+      const [write] = acceptWrites(pending, body).slice(-1);
+      const stored = serialize(pending).length;
+      assertLessOrEqual(stored, write?.bytes ?? 0);
+      // Else a commit would hold fewer than it can.
+      assertLessOrEqual(write?.bytes ?? Infinity, stored + 512);
+    }
+  }
+});
 
 Deno.test("a run is read while it is pending, when it has ended, and not when there is none", async () => {
   await using store = await storeInMemory();
