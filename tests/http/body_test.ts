@@ -2,7 +2,7 @@
  * The body reader against senders of every kind: what is read is what came, and neither the size nor the
  * slowness of one body harms another request.
  */
-import { assert, assertEquals, assertLess } from "@std/assert";
+import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import fc from "fast-check";
 import { BodyReader, type ReadBody } from "../../src/http/body.ts";
 
@@ -229,6 +229,10 @@ Deno.test("memory is let go whatever becomes of a body", async () => {
     await read(reader, send([bytes(80)], { then: "break off" }));
     await read(reader, send([bytes(80)], { then: "stall" }));
     await read(reader, send([bytes(50), bytes(60)]), 200);
+    await assertRejects(async () => {
+      using _held = await reader.read(send([bytes(80)]).request, 100);
+      throw new Error("broken");
+    });
   }
   assertEquals(await read(reader, send([bytes(100)])), { bytes: bytes(100) });
 });
