@@ -19,6 +19,7 @@ import { ArrivedRequest, requestFacts } from "./launch_request.ts";
 import {
   methodNotAllowed,
   NOT_READ_ON,
+  noteUnavailable,
   problem,
   problemOfError,
   rejected,
@@ -30,6 +31,7 @@ const UNDER_WAY_MAX = 4_096;
 
 /** Made once: there are many to turn away when there are too many. */
 const FULL = new UnavailableError("Cannot take requests on: too many wait for their answers", 1);
+const NO_MEMORY = new UnavailableError("Cannot take requests on: too many bodies are arriving", 1);
 
 const log = getLogger(["hooklaunch", "http"]);
 
@@ -165,6 +167,7 @@ function bodyFailure(
     case "too_slow":
       return problem(STATUS_CODE.RequestTimeout, { headers });
     case "no_memory":
+      noteUnavailable(NO_MEMORY);
       return problem(STATUS_CODE.ServiceUnavailable, later);
     case "cut_off":
       return breaksOff()

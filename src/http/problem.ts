@@ -71,7 +71,7 @@ export function unavailable(retryAfter_s: number): Response {
 /** The answer to a request during which something was thrown. */
 export function problemOfError(error: unknown): Response {
   if (error instanceof UnavailableError) {
-    logUnavailable(error);
+    noteUnavailable(error);
     return unavailable(error.retryAfter_s);
   }
   if (error instanceof InvalidInputError) {
@@ -101,7 +101,8 @@ export function problemOfError(error: unknown): Response {
   return problem(STATUS_CODE.InternalServerError);
 }
 
-function logUnavailable(error: UnavailableError): void {
+/** Tells the operator of a request that is turned away, at most once a second. */
+export function noteUnavailable(error: UnavailableError): void {
   turnedAway.requests++;
   const now_ms = performance.now();
   if (now_ms - turnedAway.logged_ms < UNAVAILABLE_LOG_MS) return;

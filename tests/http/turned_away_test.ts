@@ -6,42 +6,55 @@
  */
 import { assertEquals } from "@std/assert";
 import { configure, type LogRecord, reset } from "@logtape/logtape";
+import { BodyReader } from "../../src/http/body.ts";
 import { Acceptor } from "../../src/runs/accept.ts";
 import { startService } from "../data.ts";
 import { eventually } from "../surroundings.ts";
 
 /** Lets launches find as many waiting as there may be. */
 function makeBusy(): Disposable {
-  const before = Object.getOwnPropertyDescriptor(Acceptor.prototype, "isBusy") ?? {};
-  Object.defineProperty(Acceptor.prototype, "isBusy", { get: () => true, configurable: true });
-  return {
-    [Symbol.dispose]: () => void Object.defineProperty(Acceptor.prototype, "isBusy", before),
-  };
+  return replaced(Acceptor.prototype, "isBusy", { get: () => true });
 }
 
-Deno.test("launches beyond those that can wait are answered 503, and the log says so", async () => {
-  await using service = await startService();
-  const { url } = await service.trigger({});
-  const records: LogRecord[] = [];
-  await configure({
-    sinks: { records: (record) => void records.push(record) },
-    loggers: [{ category: "hooklaunch", sinks: ["records"], lowestLevel: "warning" }],
-    reset: true,
+/** Lets requests find no room for their bodies. */
+function makeCrowded(): Disposable {
+  const read = () => Promise.resolve({ body: { failure: "no_memory" }, [Symbol.dispose]() {} });
+  return replaced(BodyReader.prototype, "read", { value: read });
+}
+
+function replaced(of: object, name: string, by: PropertyDescriptor): Disposable {
+  const before = Object.getOwnPropertyDescriptor(of, name) ?? {};
+  Object.defineProperty(of, name, { ...by, configurable: true });
+  return { [Symbol.dispose]: () => void Object.defineProperty(of, name, before) };
+}
+
+const FULL = [
+  ["launches beyond those that can wait", makeBusy, "too many wait for their answers"],
+  ["launches whose bodies have no room", makeCrowded, "too many bodies are arriving"],
+] as const;
+
+for (const [what, fill, reason] of FULL) {
+  Deno.test(`${what} are answered 503, and the log says so`, async () => {
+    await using service = await startService();
+    const { url } = await service.trigger({});
+    const records: LogRecord[] = [];
+    await configure({
+      sinks: { records: (record) => void records.push(record) },
+      loggers: [{ category: "hooklaunch", sinks: ["records"], lowestLevel: "warning" }],
+      reset: true,
+    });
+    try {
+      using _full = fill();
+      // Not at once where something else was turned away in the same second.
+      const { level, properties } = await eventually(async () => {
+        const answer = await fetch(url, { method: "POST", body: "a" });
+        assertEquals([answer.status, answer.headers.get("retry-after")], [503, "1"]);
+        assertEquals(await answer.json(), { title: "Service Unavailable", status: 503 });
+        return records[0];
+      }, { what: "a line of the log", within_ms: 5_000 });
+      assertEquals([level, properties.error], ["warning", `Cannot take requests on: ${reason}`]);
+    } finally {
+      await reset();
+    }
   });
-  try {
-    using _busy = makeBusy();
-    // Not at once where something else was turned away in the same second.
-    const { level, properties } = await eventually(async () => {
-      const answer = await fetch(url, { method: "POST", body: "a" });
-      assertEquals([answer.status, answer.headers.get("retry-after")], [503, "1"]);
-      assertEquals(await answer.json(), { title: "Service Unavailable", status: 503 });
-      return records[0];
-    }, { what: "a line of the log", within_ms: 5_000 });
-    assertEquals([level, properties.error], [
-      "warning",
-      "Cannot take requests on: too many wait for their answers",
-    ]);
-  } finally {
-    await reset();
-  }
-});
+}
