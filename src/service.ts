@@ -14,6 +14,7 @@ import { checkTls, listenError } from "./http/listen_error.ts";
 import { Listener, type Serve } from "./http/listener.ts";
 import { ParsedValues } from "./http/parsed_values.ts";
 import { peerOf } from "./http/peer.ts";
+import { type Arrival, inTurn } from "./http/request_queue.ts";
 import { closeParts, openParts, type Parts } from "./parts.ts";
 import { cleanUp, type CleanupReport } from "./runs/cleanup.ts";
 import { checkSettings, type ServiceSettings, type Surroundings, type Tls } from "./settings.ts";
@@ -181,7 +182,7 @@ function listen(
       bodies: bodies.senders,
       values: new ParsedValues(),
       payloadBytesMax: settings.payloadBytesMax,
-      peerOf: (context: Context<{ Bindings: Deno.ServeHandlerInfo<Deno.NetAddr> }>) =>
+      peerOf: (context: Context<{ Bindings: Arrival }>) =>
         peerOf(context.req.raw.headers, context.env.remoteAddr.hostname, exposure),
       baseUrl: () => parts.baseUrl,
       closing: closing.signal,
@@ -197,10 +198,10 @@ function listen(
     tcpBacklog: CONNECTIONS_WAITING_MAX,
     onListen() {},
   };
-  const handler: Deno.ServeHandler<Deno.NetAddr> = (request, info) => {
-    const answer = refuseHost(request.headers) ?? app.fetch(request, info);
+  const handler = inTurn((request, arrival) => {
+    const answer = refuseHost(request.headers) ?? app.fetch(request, arrival);
     return request.method === "HEAD" ? withoutLength(answer) : answer;
-  };
+  }, parts.clock);
   const serve: Serve = (port, tls) => Deno.serve({ ...options, ...tls, port }, handler);
   const listener = openListener(serve, settings);
   return listener;

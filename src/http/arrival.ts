@@ -16,6 +16,7 @@ import type { PreparedTrigger, Refused } from "../trigger/prepare.ts";
 import { IN_ONE_PIECE_BYTES_MAX, type ReadBody } from "./body.ts";
 import type { Door } from "./door.ts";
 import { ArrivedRequest, requestFacts } from "./launch_request.ts";
+import type { Arrival } from "./request_queue.ts";
 import {
   methodNotAllowed,
   NOT_READ_ON,
@@ -34,6 +35,9 @@ const FULL = new UnavailableError("Cannot take requests on: too many wait for th
 const NO_MEMORY = new UnavailableError("Cannot take requests on: too many bodies are arriving", 1);
 
 const log = getLogger(["hooklaunch", "http"]);
+
+/** A request to an endpoint for senders. */
+export type SendersContext = Context<{ Bindings: Arrival }>;
 
 /** An endpoint for senders. */
 export interface Endpoint {
@@ -59,11 +63,11 @@ export interface Endpoint {
 export function arrivalHandler(
   door: Door,
   endpoint: Endpoint,
-): (context: Context) => Response | Promise<Response> {
+): (context: SendersContext) => Response | Promise<Response> {
   const underWay = { count: 0 };
   const isFull = () =>
     underWay.count >= UNDER_WAY_MAX || (!endpoint.readsOnly && door.acceptor.isBusy);
-  const arrival = { door, endpoint, isFull, underWay };
+  const entrance = { door, endpoint, isFull, underWay };
   const trace = requestTracer();
   const { route, methods } = endpoint;
   return (context) => {
@@ -71,15 +75,15 @@ export function arrivalHandler(
     const { method } = request;
     if (!methods.includes(method)) return methodNotAllowed(methods.join(", "));
     if (door.closing.aborted && !endpoint.answersWhileClosing) return unavailable(1);
-    if (isFull()) return turnAway(door, request);
-    if (trace === undefined) return arrive(arrival, context);
+    if (context.env.isLate || isFull()) return turnAway(door, request);
+    if (trace === undefined) return arrive(entrance, context);
     const traceparent = context.req.header("traceparent");
-    return trace({ method, route, traceparent }, (span) => arrive(arrival, context, span));
+    return trace({ method, route, traceparent }, (span) => arrive(entrance, context, span));
   };
 }
 
 /** Where requests arrive. */
-interface Arrival {
+interface Entrance {
   door: Door;
   endpoint: Endpoint;
   isFull(): boolean;
@@ -97,8 +101,8 @@ async function turnAway({ bodies }: Door, request: Request): Promise<Response> {
 }
 
 async function arrive(
-  { door, endpoint, isFull, underWay }: Arrival,
-  context: Context,
+  { door, endpoint, isFull, underWay }: Entrance,
+  context: SendersContext,
   span?: Span,
 ): Promise<Response> {
   const receivedAt_ms = door.clock.now();

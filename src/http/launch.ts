@@ -4,7 +4,6 @@
  *
  * @module
  */
-import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
 import type { HandshakeAnswer } from "../conditions/handshake.ts";
@@ -13,7 +12,7 @@ import { UnavailableError } from "../errors.ts";
 import type { Acceptance, Launch } from "../runs/accept.ts";
 import type { Delivery } from "../runs/deliveries.ts";
 import type { PreparedTrigger } from "../trigger/prepare.ts";
-import { arrivalHandler, refuse } from "./arrival.ts";
+import { arrivalHandler, refuse, type SendersContext } from "./arrival.ts";
 import type { Door } from "./door.ts";
 
 const CONTENT_TYPE_LENGTH_MAX = 255;
@@ -21,7 +20,7 @@ const CONTENT_TYPE_LENGTH_MAX = 255;
 const log = getLogger(["hooklaunch", "http"]);
 
 /** Makes the handler of the launch URL. */
-export function launchHandler(door: Door): (context: Context) => Promise<Response> {
+export function launchHandler(door: Door): (context: SendersContext) => Promise<Response> {
   return counted(
     door,
     arrivalHandler(door, {
@@ -52,10 +51,10 @@ export function launchHandler(door: Door): (context: Context) => Promise<Respons
 /** Counts how requests are answered, and measures how long that takes. */
 function counted(
   { metrics, clock }: Door,
-  handle: (context: Context) => Response | Promise<Response>,
-): (context: Context) => Promise<Response> {
+  handle: (context: SendersContext) => Response | Promise<Response>,
+): (context: SendersContext) => Promise<Response> {
   return async (context) => {
-    const start_ms = clock.steady();
+    const start_ms = clock.steady() - (context.env.waited_ms ?? 0);
     let status: number = STATUS_CODE.InternalServerError;
     try {
       const answer = await handle(context);

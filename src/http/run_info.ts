@@ -4,14 +4,13 @@
  *
  * @module
  */
-import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { isId } from "../ids.ts";
 import type { Refusal } from "../conditions/condition.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { getRun, type Run } from "../store/runs.ts";
 import type { PreparedTrigger } from "../trigger/prepare.ts";
-import { arrivalHandler, refuse } from "./arrival.ts";
+import { arrivalHandler, refuse, type SendersContext } from "./arrival.ts";
 import type { Door } from "./door.ts";
 import { problem } from "./problem.ts";
 
@@ -25,7 +24,7 @@ const GET_HEADERS = { ...HEADERS, "cache-control": "no-store" };
 /** Makes the handler of the run-info URL. */
 export function runInfoHandler(
   door: Door,
-): (context: Context) => Response | Promise<Response> {
+): (context: SendersContext) => Response | Promise<Response> {
   return arrivalHandler(door, {
     route: "/api/v0/launch/{trigger_id}/run/",
     methods: ["GET", "POST"],

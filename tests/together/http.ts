@@ -20,6 +20,7 @@ import "../http/parsed_values_test.ts";
 import "../http/payload_test.ts";
 import "../http/peer_test.ts";
 import "../http/pipeline_test.ts";
+import "../http/request_queue_test.ts";
 import "../http/run_info_test.ts";
 import "../http/secret_key_test.ts";
 import "../http/sent_url_test.ts";

@@ -1,0 +1,92 @@
+/**
+ * The queue of senders' requests that have arrived and are not looked at yet.
+ *
+ * Deno hands over all requests that have come since it asked last, and looks at nothing else before
+ * all of them are begun. With thousands of connections that is a tenth of a second in which no answer
+ * leaves, no commit is seen to end and no timer goes off; as all those answers then leave together, the
+ * next requests come together, too. So only some begin in one turn of the event loop, and the others
+ * wait here for the next ones: untouched, since what lies in memory for long is what costs.
+ *
+ * @module
+ */
+import { setImmediate } from "node:timers";
+import type { Clock } from "../clock.ts";
+
+/** How many requests begin in one turn: some milliseconds of work. */
+const PER_TURN = 128;
+/** How long a request may wait. Slack, the first of the senders to give up, does so after 3 s. */
+const WAIT_MAX_MS = 2_000;
+/** What the paths of launches and run info have in common. Operators' requests never wait. */
+const SENDERS_PATH = "/api/v0/launch/";
+
+/** How long a request has waited in the queue, and whether that was too long: then it is to be turned away. */
+interface Wait {
+  waited_ms: number;
+  isLate: boolean;
+}
+
+/** What a handler is told of a request beside it; of a wait, where there was one. */
+export interface Arrival extends Deno.ServeHandlerInfo<Deno.NetAddr>, Partial<Wait> {}
+
+/** Answers a request. */
+export type Handler = (request: Request, arrival: Arrival) => Response | Promise<Response>;
+
+/** Makes of a handler one that senders' requests wait for where many come at once. */
+export function inTurn(handler: Handler, clock: Pick<Clock, "steady">): Handler {
+  const queue = new RequestQueue(clock);
+  return (request, arrival) => {
+    if (!request.url.includes(SENDERS_PATH) || queue.begins()) return handler(request, arrival);
+    const { remoteAddr, completed } = arrival;
+    return queue.wait().then((wait) => handler(request, { remoteAddr, completed, ...wait }));
+  };
+}
+
+interface Waiting {
+  since_ms: number;
+  end(wait: Wait): void;
+}
+
+/** Lets so many requests begin in each turn of the event loop, the first to come first. */
+class RequestQueue {
+  readonly #clock: Pick<Clock, "steady">;
+  readonly #waiting: Waiting[] = [];
+  /** How many have begun in this turn, as far as is known: a turn is waited for when they are many. */
+  #begun = 0;
+
+  constructor(clock: Pick<Clock, "steady">) {
+    this.#clock = clock;
+  }
+
+  /** Whether a request may begin at once. If not, it is to {@linkcode wait}. */
+  begins(): boolean {
+    if (this.#begun === PER_TURN) return false;
+    this.#count(1);
+    return true;
+  }
+
+  /** Resolves when a request may begin, or has waited for too long. */
+  wait(): Promise<Wait> {
+    return new Promise((resolve) => {
+      this.#waiting.push({ since_ms: this.#clock.steady(), end: resolve });
+    });
+  }
+
+  #count(begun: number): void {
+    this.#begun += begun;
+    if (this.#begun === PER_TURN) setImmediate(() => this.#turn());
+  }
+
+  #turn(): void {
+    const now_ms = this.#clock.steady();
+    const isLate = () => now_ms - (this.#waiting[0]?.since_ms ?? Infinity) > WAIT_MAX_MS;
+    const end = (waiting: Waiting | undefined, isLate: boolean) =>
+      waiting?.end({ waited_ms: now_ms - waiting.since_ms, isLate });
+    for (let count = 0; count < PER_TURN && isLate(); count++) end(this.#waiting.shift(), true);
+    // Where more are late than are turned away in a turn, the last to come begin: else none would any more.
+    const next = isLate() ? () => this.#waiting.pop() : () => this.#waiting.shift();
+    const begun = Math.min(PER_TURN, this.#waiting.length);
+    for (let count = 0; count < begun; count++) end(next(), false);
+    this.#begun = 0;
+    this.#count(this.#waiting.length > 0 ? PER_TURN : begun);
+  }
+}
