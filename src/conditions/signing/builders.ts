@@ -51,10 +51,11 @@ export function additionsFor(builder: Builder, request: LaunchRequest): Addition
 
 /**
  * Each parameter of a form, its name and its values: names in the order of their code units, values
- * likewise and each once. Any other body is bound by its hash, which is a parameter of the URL.
+ * likewise and each once. Any other body is bound by its hash, which is a parameter of the URL: of the one
+ * that is signed, since a URL of the settings may have a query of its own in the request's place.
  */
-function twilioParameters(request: LaunchRequest): string | Refusal {
-  const [given, ...others] = request.query.getAll("bodySHA256");
+function twilioParameters(request: LaunchRequest, url: string): string | Refusal {
+  const [given, ...others] = new URL(url).searchParams.getAll("bodySHA256");
   if (others.length > 0) return { reason: "Query parameter bodySHA256 comes more than once" };
   if (given !== undefined) {
     // Even of no body, and of a form: or anyone could send one with the signature of another.

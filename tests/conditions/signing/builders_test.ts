@@ -1,5 +1,6 @@
 /** The parts of signed content that a template cannot say, and the URL that it is about. */
 import { assertEquals } from "@std/assert";
+import { createHmac, hash } from "node:crypto";
 import { hmac } from "../../../src/conditions/hmac.ts";
 import { BUILDERS } from "../../../src/conditions/signing/builders.ts";
 import { publicUrl } from "../../../src/conditions/signing/content.ts";
@@ -45,13 +46,14 @@ const cases: {
   {
     builder: "twilio:parameters",
     name: "two hashes",
-    parts: { query: "bodySHA256=a&bodySHA256=a" },
+    url: `${HOOKS}?bodySHA256=a&bodySHA256=a`,
     expected: "Query parameter bodySHA256 comes more than once",
   },
   {
     builder: "twilio:parameters",
     name: "a form in the place of the JSON that was hashed",
-    parts: { ...form("a=1"), query: "bodySHA256=00" },
+    url: `${HOOKS}?bodySHA256=00`,
+    parts: form("a=1"),
     expected: "Query parameter bodySHA256 is not the SHA-256 of the body",
   },
   {
@@ -175,4 +177,17 @@ Deno.test("a text that is too long for any signature is not decoded", async () =
   });
   const alone = { "x-s": "0".repeat(4096) };
   assertEquals((await checkOnce(hmac, settings, { headers: alone }))?.found, "4096 characters");
+});
+
+Deno.test("{twilio:parameters}: a hash that is not in the URL which is signed binds no body", async () => {
+  const url = "https://public.example/x?b=2";
+  const settings = { preset: "twilio", secrets: ["token"], url };
+  const headers = {
+    "x-twilio-signature": createHmac("sha1", "token").update(url).digest("base64"),
+  };
+  assertEquals(await checkOnce(hmac, settings, { headers }), undefined);
+  const body = '{"forged":true}';
+  const forged = { headers, body, query: `bodySHA256=${hash("sha256", body)}` };
+  const reason = "Query parameter bodySHA256 is missing: the body is no form";
+  assertEquals((await checkOnce(hmac, settings, forged))?.reason, reason);
 });
