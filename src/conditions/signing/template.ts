@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import type { z } from "zod";
 import { whyNotField } from "../field.ts";
 
@@ -81,6 +82,15 @@ export function coversQuery(part: TemplatePart): boolean {
 /** Whether a part is a placeholder that stands alone, of this name. */
 export function isPlain(part: TemplatePart, kind: typeof PLAIN[number]): boolean {
   return "kind" in part && part.kind === kind;
+}
+
+/** The text between `{id}` and the `{timestamp}` behind it; undefined where there is none. */
+export function endOfId(parts: readonly TemplatePart[]): Buffer | undefined {
+  const at = parts.findIndex((part) => isPlain(part, "id"));
+  const [, text, next] = at === -1 ? [] : parts.slice(at);
+  return text instanceof Uint8Array && next !== undefined && isPlain(next, "timestamp")
+    ? Buffer.from(text)
+    : undefined;
 }
 
 /** Whether a part is made by this function. */

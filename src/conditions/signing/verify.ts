@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import type { Check, Refusal } from "../condition.ts";
 import { bytesOf, describeField, type Field, readField } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
@@ -11,7 +12,7 @@ import type { Matcher } from "./algorithms.ts";
 import { candidatesReader, describePlace, describeSignature } from "./candidates.ts";
 import { type ContentFacts, contentOf, publicUrl } from "./content.ts";
 import { type Scheme, signatureFields, signedContents } from "./scheme.ts";
-import { isPlain, parseTemplate } from "./template.ts";
+import { endOfId, isPlain, parseTemplate } from "./template.ts";
 
 const NO_BYTES = new Uint8Array();
 
@@ -29,6 +30,7 @@ export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
   const templates = signedContents(scheme).map(parseTemplate);
   const signsTimestamp = templates.flat().some((part) => isPlain(part, "timestamp"));
   const signsId = templates.flat().some((part) => isPlain(part, "id"));
+  const endsOfId = templates.map(endOfId).filter((end) => end !== undefined);
   const place = describePlace(signatureFields(scheme));
   const readCandidates = candidatesReader(scheme);
   const expected = describeSignature(scheme);
@@ -42,6 +44,7 @@ export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
     if (!(time instanceof Uint8Array)) return time;
     const id = signsId ? readBytes(request, scheme.id) : NO_BYTES;
     if (!(id instanceof Uint8Array)) return id;
+    if (endsOfId.some((end) => Buffer.from(id).includes(end))) return ambiguousId(scheme);
     const facts = new RequestFacts(scheme, request, time, id);
     let refusal: Refusal | undefined;
     for (const template of templates) {
@@ -86,6 +89,12 @@ function readTime(
   const place = field ? describeField(field) : `Field ${name} of the signature`;
   const refusal = checkFreshness(text, { format, tolerance, place }, request.receivedAt_ms);
   return refusal ?? bytesOf(field ?? { in: "header", name }, text);
+}
+
+/** With two places at which the id can end, a signed body could be cut into a new id, time and body. */
+function ambiguousId({ id = { in: "header", name: "" } }: Scheme): Refusal {
+  const reason = `${describeField(id)} is ambiguous: it holds what stands between it and the time`;
+  return { reason };
 }
 
 function readBytes(request: LaunchRequest, field: Field | undefined): Uint8Array | Refusal {

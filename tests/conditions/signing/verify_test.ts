@@ -1,7 +1,8 @@
 /** What a signature covers must be in the request: the reason says what is not there. */
 import { assertEquals } from "@std/assert";
+import { createHmac } from "node:crypto";
 import { hmac } from "../../../src/conditions/hmac.ts";
-import { checkOnce, type RequestParts } from "../fixture.ts";
+import { checkOnce, NOW_MS, type RequestParts } from "../fixture.ts";
 
 const signature = "0".repeat(64);
 const general = { algorithm: "sha256", header: "X-S", secrets: ["s"] };
@@ -52,5 +53,34 @@ const cases: {
 for (const { name, settings, parts, reason } of cases) {
   Deno.test(`a signature over what is not there is refused: ${name}`, async () => {
     assertEquals((await checkOnce(hmac, settings, parts))?.reason, reason);
+  });
+}
+
+for (
+  const { preset, beginning } of [
+    { preset: "standard_webhooks", beginning: "webhook" },
+    { preset: "svix", beginning: "svix" },
+    { preset: "gitlab_signed", beginning: "webhook" },
+  ]
+) {
+  Deno.test(`preset ${preset}: a stale body that names a time is not cut into a fresh one`, async () => {
+    const [stale, fresh] = [NOW_MS / 1000 - 86_400, NOW_MS / 1000];
+    const body = `{"title":"a.${fresh}.b"}`;
+    const mac = createHmac("sha256", "secret").update(`msg_1.${stale}.${body}`).digest("base64");
+    const settings = { preset, secrets: [btoa("secret")] };
+    const send = (id: string, time: number, body: string, receivedAt_ms = NOW_MS) =>
+      checkOnce(hmac, settings, {
+        headers: {
+          [`${beginning}-id`]: id,
+          [`${beginning}-timestamp`]: String(time),
+          [`${beginning}-signature`]: `v1,${mac}`,
+        },
+        body,
+        receivedAt_ms,
+      });
+    assertEquals(await send("msg_1", stale, body, stale * 1000), undefined);
+    const reason =
+      `Header ${beginning}-id is ambiguous: it holds what stands between it and the time`;
+    assertEquals((await send(`msg_1.${stale}.{"title":"a`, fresh, 'b"}'))?.reason, reason);
   });
 }
