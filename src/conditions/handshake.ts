@@ -25,7 +25,7 @@ export interface Handshake {
   /** What the answer repeats. A value that is longer, or not of the pattern, gets no answer. */
   readonly echo?: Field & { readonly characters_max: number; readonly pattern?: RegExp };
   /** `{echo}` stands for what is repeated, `{hmac}` for its HMAC-SHA256 with the secret, in hex. */
-  readonly answer: { readonly text: "{echo}" } | {
+  readonly answer: { readonly text: "{echo}" } | { readonly empty: true } | {
     readonly json: Readonly<Record<string, string | number>>;
   };
 }
@@ -107,6 +107,7 @@ function answerOf({ answer }: Handshake, echo: string, mac: string): HandshakeAn
   if ("text" in answer) {
     return { status: 200, contentType: "text/plain; charset=utf-8", body: echo };
   }
+  if ("empty" in answer) return { status: 204, contentType: "application/json", body: "" };
   const values = Object.entries(answer.json).map(([name, value]) => {
     return [name, value === "{echo}" ? echo : value === "{hmac}" ? mac : value];
   });

@@ -140,7 +140,7 @@ function answerTo(
 }
 
 function greet({ status, contentType, body }: HandshakeAnswer): Response {
-  return new Response(body, {
+  return new Response(status === 204 ? null : body, {
     status,
     headers: { "content-type": contentType, "x-content-type-options": "nosniff" },
   });

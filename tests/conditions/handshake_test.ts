@@ -60,6 +60,7 @@ const discord = parse({
   preset: "discord",
   public_keys: [keys.publicKey.export({ format: "pem", type: "spki" })],
 });
+const discordEvents = parse({ ...discord, preset: "discord_events" });
 const discordKeys = [String(keys.privateKey.export({ format: "pem", type: "pkcs8" }))];
 
 const slackBody = {
@@ -88,6 +89,29 @@ Deno.test("discord: a PING is answered with its type", async () => {
   assertEquals(await knock([discord], parts), answer);
   const command = await signed(discord, { id: "1", type: 2 }, {}, discordKeys);
   assertEquals(await knock([discord], command), undefined);
+});
+
+/** As documented at discord.com/developers/docs/events/webhook-events. */
+const discordEvent = {
+  version: 1,
+  application_id: "1234560123453231555",
+  type: 1,
+  event: { type: "ENTITLEMENT_CREATE", timestamp: "2024-10-18T18:41:21.109604", data: {} },
+};
+
+Deno.test("discord: a webhook event, whose type is a PING's of interactions, is no question", async () => {
+  for (const condition of [discord, discordEvents]) {
+    const parts = await signed(condition, discordEvent, {}, discordKeys);
+    assertEquals(await knock([condition], parts), undefined);
+  }
+});
+
+Deno.test("discord_events: a PING is answered with 204 and nothing", async () => {
+  const ping = { version: 1, application_id: "1234560123456543210", type: 0 };
+  const parts = await signed(discordEvents, ping, {}, discordKeys);
+  const answer = { status: 204, contentType: "application/json", body: "" };
+  assertEquals(await knock([discordEvents], parts), answer);
+  assertEquals(await knock([discord], parts), undefined);
 });
 
 const zoomBody = (plainToken: unknown) => ({
@@ -199,6 +223,7 @@ const questions: { name: string; condition: Condition; body: unknown }[] = [
   { name: "zoom", condition: zoom, body: zoomBody("qgg8vlvZRS6UYooatFL8Aw") },
   { name: "twitch", condition: twitch, body: { challenge: "x" } },
   { name: "discord", condition: discord, body: { type: 1 } },
+  { name: "discord_events", condition: discordEvents, body: { type: 0 } },
 ];
 
 for (const { name, condition, body } of questions) {

@@ -1,5 +1,5 @@
 import { assertEquals, assertMatch } from "@std/assert";
-import { createHmac } from "node:crypto";
+import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { startService } from "../data.ts";
 import { play, REJECTED } from "./scenario.ts";
 
@@ -56,4 +56,41 @@ Deno.test("a trigger without the preset takes the same body as a launch", async 
     expectedStatus: 200,
     expectedBody: '{"status":"accepted"}',
   });
+});
+
+Deno.test("a PING of Discord's webhook events is answered with 204, and an event launches", async () => {
+  await using service = await startService();
+  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+  const key = publicKey.export({ format: "pem", type: "spki" });
+  const trigger = await service.trigger({
+    conditions: [{ type: "signature", preset: "discord_events", public_keys: [key] }],
+    response: { type: "text", text: "", status: 204 },
+  });
+  const knock = async (name: string, value: unknown, signedValue = value) => {
+    const time = String(Math.floor(Date.now() / 1_000));
+    const content = new TextEncoder().encode(time + JSON.stringify(signedValue));
+    return await play(service.url, {
+      name,
+      path: new URL(trigger.url).pathname,
+      headers: {
+        "content-type": "application/json",
+        "x-signature-timestamp": time,
+        "x-signature-ed25519": sign(null, content, privateKey).toString("hex"),
+      },
+      body: JSON.stringify(value),
+      expectedStatus: value === signedValue ? 204 : 400,
+      expectedBody: value === signedValue ? "" : REJECTED,
+    });
+  };
+  const countRuns = async () => {
+    const { body: runs } = await service.api("GET", `triggers/${trigger.id}/runs/`);
+    return runs.results.length;
+  };
+  const ping = { version: 1, application_id: "1", type: 0 };
+  const answer = await knock("PING", ping);
+  assertEquals(answer.headers.get("content-type"), "application/json");
+  await knock("forged PING", ping, {});
+  assertEquals(await countRuns(), 0);
+  await knock("event", { ...ping, type: 1, event: { type: "ENTITLEMENT_CREATE" } });
+  assertEquals(await countRuns(), 1);
 });

@@ -5,26 +5,43 @@
  */
 import type { SigningPreset } from "../preset.ts";
 
+// Discord tries out a wrong signature when the URL is set and wants 401 for an answer. Every refusal
+// here is a 400, so that Discord does not take the URL: a proxy must change the status.
+const DISCORD_NOTE =
+  "Wants 401 for a wrong signature when the URL is set: a proxy must make it of the 400";
+
+/** How Discord signs, whatever it sends. */
+const discordScheme = {
+  algorithm: "ed25519",
+  header: "X-Signature-Ed25519",
+  encoding: "hex",
+  signed_content: "{timestamp}{body}",
+  timestamp: { in: "header", name: "X-Signature-Timestamp", format: "unix_s" },
+  key_encoding: "hex",
+} as const satisfies SigningPreset["scheme"];
+
 /** The rows. */
 export const publicKeys = {
   discord: {
-    title: "Discord",
+    title: "Discord, interactions",
     source: "https://discord.com/developers/docs/interactions/overview",
-    // Discord tries out a wrong signature when the URL is set and wants 401 for an answer. Every
-    // refusal here is a 400, so that Discord does not take the URL: a proxy must change the status.
-    note: "Wants 401 for a wrong signature when the URL is set: a proxy must make it of the 400",
-    scheme: {
-      algorithm: "ed25519",
-      header: "X-Signature-Ed25519",
-      encoding: "hex",
-      signed_content: "{timestamp}{body}",
-      timestamp: { in: "header", name: "X-Signature-Timestamp", format: "unix_s" },
-      delivery_id: { in: "body", name: "id" },
-      key_encoding: "hex",
-    },
+    note: DISCORD_NOTE,
+    scheme: { ...discordScheme, delivery_id: { in: "body", name: "id" } },
     handshake: {
       when: { in: "body", name: "type", equals: 1 },
+      // Webhook events have the type 1 as well, and no id.
+      echo: { in: "body", name: "id", characters_max: 64 },
       answer: { json: { type: 1 } },
+    },
+  },
+  discord_events: {
+    title: "Discord, webhook events",
+    source: "https://discord.com/developers/docs/events/webhook-events",
+    note: `${DISCORD_NOTE}. Wants 204 for an event: give the trigger's response that status`,
+    scheme: discordScheme,
+    handshake: {
+      when: { in: "body", name: "type", equals: 0 },
+      answer: { empty: true },
     },
   },
   sendgrid: {
