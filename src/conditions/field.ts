@@ -110,7 +110,8 @@ export function readEach(request: LaunchRequest, list: string, name: string): st
   const field: Field = { in: "body", name: list };
   const elements = body.kind === "json" ? pathOf(list).reduce(childOf, body.value) : undefined;
   if (elements === undefined) return missing(field);
-  if (!Array.isArray(elements) || elements.length === 0) return notA("list", field, elements);
+  if (!Array.isArray(elements)) return notA("list", field, elements);
+  if (elements.length === 0) return { reason: `${describeField(field)} is an empty list` };
   if (elements.length > ELEMENTS_MAX) {
     return { reason: `${describeField(field)} is too long`, found: `${elements.length} elements` };
   }

@@ -144,6 +144,11 @@ const tokens: { name: string; parts: RequestParts; reason?: string }[] = [
   {
     name: "no notification",
     parts: notifications(),
+    reason: "Body field /value is an empty list",
+  },
+  {
+    name: "an object in the list's place",
+    parts: json({ value: { clientState: "state" } }),
     reason: "Body field /value is not a list",
   },
   { name: "no list", parts: json({}), reason: "Body field /value is missing" },
