@@ -173,6 +173,14 @@ Deno.test("preset static_token gitlab: the token's header", async () => {
   assertEquals(refusal?.reason, "Header X-Gitlab-Token is missing");
 });
 
+Deno.test("preset static_token telegram: the token's header", async () => {
+  const settings = { preset: "telegram", secrets: ["tg_secret-1"] };
+  const token = (value: string) => ({ headers: { "X-Telegram-Bot-Api-Secret-Token": value } });
+  assertEquals(await checkOnce(staticToken, settings, token("tg_secret-1")), undefined);
+  const reason = "Header X-Telegram-Bot-Api-Secret-Token holds a wrong token";
+  assertEquals((await checkOnce(staticToken, settings, token("tg_secret-2")))?.reason, reason);
+});
+
 Deno.test("basic: what is written is read, and with one character changed it is not", () => {
   const username = fc.string({ unit: "grapheme" }).filter((text) => !/[:\p{Cc}]/u.test(text));
   const password = fc.string({ unit: "grapheme" });

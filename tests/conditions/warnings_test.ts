@@ -224,7 +224,7 @@ for (const { name, conditions, warnings } of cases) {
 
 Deno.test("conditionWarnings: every preset but mailgun is without a warning", () => {
   for (const preset of Object.keys(hmacPresets)) {
-    const secrets = ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"];
+    const secrets = ["MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"];
     const conditions = parse([{ type: "hmac", preset, secrets }]);
     assertEquals(conditionWarnings(conditions).length, preset === "mailgun" ? 1 : 0, preset);
     assertEquals(reviewConditions(conditions), [], preset);

@@ -20,6 +20,7 @@ export const development = {
   gitea: {
     title: "Gitea, Forgejo",
     source: "https://docs.gitea.com/usage/webhooks",
+    note: "Wants the content type application/json: of a form, the field payload alone is signed",
     scheme: {
       algorithm: "sha256",
       header: "X-Gitea-Signature",
@@ -78,6 +79,14 @@ export const development = {
       field: "v1",
       delivery_id: { in: "body", name: "/event/id" },
     },
+  },
+  grafana: {
+    title: "Grafana Alerting",
+    source:
+      "https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/",
+    note:
+      "With a timestamp header of the contact point's, `{timestamp}:{body}` is signed: name both here",
+    scheme: { algorithm: "sha256", header: "X-Grafana-Alerting-Signature" },
   },
   vercel: {
     title: "Vercel",

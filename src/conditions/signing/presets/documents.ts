@@ -39,7 +39,8 @@ export const documents = {
   notion: {
     title: "Notion",
     source: "https://developers.notion.com/reference/webhooks",
-    note: "The secret is the verification token that Notion posts, unsigned, when the URL is set",
+    note:
+      "The secret is the verification token that Notion posts, unsigned, when the URL is set: a trigger without this condition takes it for a launch, whose payload shows it",
     scheme: {
       algorithm: "sha256",
       header: "X-Notion-Signature",

@@ -24,6 +24,19 @@ export const messaging = {
       answer: { text: "{echo}" },
     },
   },
+  teams: {
+    title: "Microsoft Teams, outgoing webhook",
+    source:
+      "https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/add-outgoing-webhook",
+    note: 'Wants a response such as `{"type":"message","text":"…"}`',
+    scheme: {
+      algorithm: "sha256",
+      encoding: "base64",
+      header: "Authorization",
+      prefix: "HMAC ",
+      key_encoding: "base64",
+    },
+  },
   zoom: {
     title: "Zoom",
     source: "https://developers.zoom.us/docs/api/webhooks/",
@@ -101,6 +114,8 @@ export const messaging = {
   intercom: {
     title: "Intercom",
     source: "https://developers.intercom.com/docs/webhooks/setting-up-webhooks",
+    note:
+      "Asks by HEAD whether the URL is listening, which a launch URL answers with 405: a proxy must answer it",
     scheme: {
       algorithm: "sha1",
       header: "X-Hub-Signature",

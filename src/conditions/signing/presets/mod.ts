@@ -8,6 +8,7 @@ import type { SigningPreset, TokenPreset } from "../preset.ts";
 import { commerce } from "./commerce.ts";
 import { development } from "./development.ts";
 import { documents } from "./documents.ts";
+import { labelling } from "./labelling.ts";
 import { messaging } from "./messaging.ts";
 import { publicKeys } from "./public_keys.ts";
 import { standardKeys, standardSecrets } from "./standard.ts";
@@ -19,6 +20,7 @@ export const hmacPresets: Readonly<Record<string, SigningPreset>> = {
   ...commerce,
   ...messaging,
   ...documents,
+  ...labelling,
   ...standardSecrets,
 };
 

@@ -42,6 +42,13 @@ export const tokens = {
       answer: { json: { validationResponse: "{echo}" } },
     },
   },
+  telegram: {
+    title: "Telegram",
+    source: "https://core.telegram.org/bots/api#setwebhook",
+    note: "The secret is the secret_token of setWebhook",
+    token: { in: "header", name: "X-Telegram-Bot-Api-Secret-Token" },
+    delivery_id: { in: "body", name: "update_id" },
+  },
   label_studio: {
     title: "Label Studio",
     source: "https://labelstud.io/guide/webhooks",
