@@ -16,7 +16,7 @@ import { cut } from "../cut.ts";
 import type { Bindings, Clause } from "./cel.ts";
 import type { Meter } from "./cel_meter.ts";
 import type { Refusal } from "./condition.ts";
-import { type Field, readText } from "./field.ts";
+import { type CredentialField, readCredentials } from "./field.ts";
 import type { LaunchRequest } from "./request.ts";
 
 const SHOWN_CHARACTERS_MAX = 200;
@@ -33,7 +33,7 @@ export interface Evaluation {
   bindings: Bindings;
   meter: Meter;
   /** Where the request carries what no log shows. */
-  credentials: readonly Field[];
+  credentials: readonly CredentialField[];
 }
 
 /** Says why a clause that is not true refuses the request. */
@@ -82,9 +82,8 @@ function operandsOf(clause: Clause, { bindings, meter }: Evaluation, censor: Cen
 /** Writes a text for the log: cut off where it is long, and not at all where it tells a credential. */
 type Censor = (text: string) => string;
 
-function censorOf(request: LaunchRequest, fields: readonly Field[]): Censor {
-  const credentials = fields.map((field) => readText(request, field))
-    .filter((text) => typeof text === "string").filter((text) => text !== "");
+function censorOf(request: LaunchRequest, fields: readonly CredentialField[]): Censor {
+  const credentials = fields.flatMap((field) => readCredentials(request, field));
   return (text) => {
     const lookedAt = text.slice(0, LOOKED_AT_CHARACTERS_MAX);
     const shown = text.slice(0, SHOWN_CHARACTERS_MAX).replace(/^"|"$/g, "");

@@ -7,7 +7,7 @@
 import type { z } from "zod";
 import type { Clock } from "../clock.ts";
 import type { Problem } from "../errors.ts";
-import type { Field } from "./field.ts";
+import type { CredentialField } from "./field.ts";
 import type { LaunchRequest } from "./request.ts";
 
 /** Why a request was refused. It goes to the trigger log alone, never to the sender. */
@@ -46,7 +46,7 @@ export interface ConditionContext extends ConditionEnvironment {
   /** The settings of the trigger's conditions, this one included, in order. */
   siblings: readonly ConditionSettings[];
   /** Where a request to the trigger carries credentials: what is found there is shown in no log. */
-  credentials: readonly Field[];
+  credentials: readonly CredentialField[];
 }
 
 /** The settings of any condition. */
@@ -65,7 +65,7 @@ export interface ConditionKindBase<Settings extends ConditionSettings> {
    */
   review?(settings: Settings, siblings: readonly ConditionSettings[]): Problem[];
   /** Where a request carries what this condition compares with a secret. */
-  credentials?(settings: Settings): Field[];
+  credentials?(settings: Settings): CredentialField[];
 }
 
 /** A kind of condition that decides by looking at a request. */

@@ -29,6 +29,12 @@ export interface Field {
   name: string;
 }
 
+/** Where a request carries a credential. */
+export interface CredentialField extends Field {
+  /** A JSON Pointer to a list in the body of which every element carries one, `name` being relative to it. */
+  each?: string | undefined;
+}
+
 /** The schema of a header's name. */
 export const headerNameSchema = z.string().max(NAME_CHARACTERS_MAX).regex(HEADER_NAME, {
   error: NOT_A_HEADER,
@@ -119,6 +125,15 @@ export function readEach(request: LaunchRequest, list: string, name: string): st
   const other = values.findIndex((value) => typeof value !== "string");
   if (other === -1) return values.filter((value) => typeof value === "string");
   return { reason: `${describeField(field)} has no ${name} in its element ${other}` };
+}
+
+/** The credentials that a request carries in a field: none where it is missing or something else. */
+export function readCredentials(request: LaunchRequest, field: CredentialField): string[] {
+  const read = field.each === undefined
+    ? readText(request, field)
+    : readEach(request, field.each, field.name);
+  const texts = typeof read === "string" ? [read] : Array.isArray(read) ? read : [];
+  return texts.filter((text) => text !== "");
 }
 
 /**

@@ -11,7 +11,7 @@ import type {
   ConditionKind,
   Stage,
 } from "./condition.ts";
-import type { Field } from "./field.ts";
+import type { CredentialField } from "./field.ts";
 import type { Condition } from "./mod.ts";
 
 /** A check that is ready to look at requests. */
@@ -63,8 +63,10 @@ export async function prepareConditions(
 }
 
 /** Where a request to a trigger carries credentials, which logs must not show. */
-export async function credentialFields(conditions: readonly Condition[]): Promise<Field[]> {
-  const fields = CREDENTIAL_HEADERS.map((name): Field => ({ in: "header", name }));
+export async function credentialFields(
+  conditions: readonly Condition[],
+): Promise<CredentialField[]> {
+  const fields = CREDENTIAL_HEADERS.map((name): CredentialField => ({ in: "header", name }));
   for (const settings of conditions) {
     const kind = await loadKind(settings);
     fields.push(...kind.credentials?.(settings) ?? []);

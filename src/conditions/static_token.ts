@@ -10,8 +10,8 @@ import type { Check, CheckedKind, ConditionContext, Refusal } from "./condition.
 import {
   bytesOf,
   checkField,
+  type CredentialField,
   describeField,
-  type Field,
   fieldInSchema,
   fieldNameSchema,
   readEach,
@@ -52,10 +52,8 @@ const schema = fields.superRefine(checkForm).overwrite((settings) =>
 );
 
 /** Where a token is. */
-export interface TokenPlace extends Field {
+export interface TokenPlace extends CredentialField {
   prefix: string;
-  /** A list in the body of which every element carries the token. */
-  each?: string | undefined;
 }
 
 /** A token that the sender knows, in a header, a query parameter or the body. */
@@ -63,12 +61,7 @@ export const staticToken = {
   type: "static_token",
   stage: "authentication",
   schema,
-  credentials: (settings: StaticTokenSettings): Field[] => {
-    const place = tokenPlace(settings);
-    return [
-      place.each === undefined ? place : { in: "body", name: `${place.each}/0/${place.name}` },
-    ];
-  },
+  credentials: (settings: StaticTokenSettings): CredentialField[] => [tokenPlace(settings)],
   prepare,
 } satisfies CheckedKind<StaticTokenSettings>;
 

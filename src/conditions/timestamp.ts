@@ -16,7 +16,7 @@ import {
   describeField,
   fieldInSchema,
   fieldNameSchema,
-  isSameField,
+  readCredentials,
   readField,
 } from "./field.ts";
 import { settingsObject } from "./settings.ts";
@@ -127,13 +127,15 @@ export function checkFreshness(
 function prepare(settings: TimestampSettings, { credentials }: ConditionContext): Check {
   const place = describeField(settings);
   const expected = EXAMPLES[settings.format];
-  const holdsCredential = credentials.some((field) => isSameField(field, settings));
   return (request) => {
     const value = readField(request, settings);
     if (typeof value === "object") return { expected, ...value };
     // A JSON number is looked at as it is usually written.
-    const refusal = checkFreshness(String(value), { ...settings, place }, request.receivedAt_ms);
-    return refusal && holdsCredential ? { ...refusal, found: "not shown" } : refusal;
+    const text = String(value);
+    const refusal = checkFreshness(text, { ...settings, place }, request.receivedAt_ms);
+    const isCredential = refusal &&
+      credentials.some((field) => readCredentials(request, field).includes(text));
+    return isCredential ? { ...refusal, found: "not shown" } : refusal;
   };
 }
 

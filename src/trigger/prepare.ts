@@ -6,7 +6,7 @@
 import type { Check, ConditionEnvironment, Refusal, Stage } from "../conditions/condition.ts";
 import { type DeliveryReader, deliveryReader } from "../conditions/deduplication.ts";
 import { type Handshakes, prepareHandshakes } from "../conditions/handshake.ts";
-import type { Field } from "../conditions/field.ts";
+import type { CredentialField } from "../conditions/field.ts";
 import type { Condition } from "../conditions/mod.ts";
 import {
   credentialFields,
@@ -33,7 +33,7 @@ export interface PreparedTrigger {
   /** Its conditions, without secrets that have ended. */
   conditions: readonly Condition[];
   /** Where a request carries credentials: what is found there is shown in no log. */
-  credentials: readonly Field[];
+  credentials: readonly CredentialField[];
   /** Why it refuses every request: a secret of its own cannot be decrypted. */
   locked: { condition: "secrets"; reason: string } | undefined;
   /** When it must be prepared anew because a secret ends, in milliseconds since the epoch. */

@@ -201,15 +201,15 @@ Deno.test("defect 20: a secret in the query is a credential that logs must not s
     { type: "hmac", preset: "box", secrets: ["s"] },
     { type: "static_token", preset: "microsoft_graph", secrets: ["s"] },
   ]);
-  const fields = (await credentialFields(conditions)).map(({ in: place, name }) =>
-    `${place} ${name}`
+  const fields = (await credentialFields(conditions)).map(({ in: place, each, name }) =>
+    each === undefined ? `${place} ${name}` : `${place} ${name} of each in ${each}`
   );
   assertEquals(fields.slice(3), [
     "query code",
     "body /signature/signature",
     "header Box-Signature-Primary",
     "header Box-Signature-Secondary",
-    "body /value/0/clientState",
+    "body clientState of each in /value",
   ]);
 });
 

@@ -145,6 +145,43 @@ Deno.test("prepareConditions hides the credentials of siblings from a filter's r
   assertEquals(refusals.map((refusal) => refusal?.found), [undefined, "body.token is not shown"]);
 });
 
+for (
+  const { name, token, body } of [
+    { name: "clientState", token: { preset: "microsoft_graph" }, body: "clientState" },
+    {
+      name: "/auth/token",
+      token: { in: "body", each: "/value", name: "/auth/token" },
+      body: "auth",
+    },
+  ]
+) {
+  Deno.test(`prepareConditions hides the credentials of every element of a list: ${name}`, async () => {
+    const secrets = ["first secret", "second secret"];
+    const path = name.replaceAll("/", ".").replace(/^\.?/, ".");
+    const value = secrets.map((secret) => ({
+      [body]: body === "auth" ? { token: secret } : secret,
+    }));
+    for (const index of [0, 1]) {
+      const conditions = parse([
+        { type: "static_token", ...token, secrets },
+        { type: "payload_filter", expression: `body.value[${index}]${path} == 'x'` },
+        {
+          type: "timestamp",
+          in: "body",
+          name: `/value/${index}${path.replaceAll(".", "/")}`,
+          format: "unix_s",
+        },
+      ]);
+      const found = [];
+      for (const { check } of await prepareConditions(conditions, context())) {
+        found.push((await check(request({ body: JSON.stringify({ value }) })))?.found);
+      }
+      const filter = `body.value[${index}]${path} is not shown`;
+      assertEquals(found.toSorted(), [filter, "not shown", undefined]);
+    }
+  });
+}
+
 Deno.test("reviewConditions points into the list", () => {
   assertEquals(reviewConditions(parse(example)), []);
   const alone = parse(example.filter(({ type }) => type !== "timestamp"));
