@@ -108,11 +108,13 @@ function hubspotUrl(url: string): string {
   );
 }
 
-/** The path, and the query escaped once more, as Contentful's own library writes it. */
+/**
+ * The path, and the query escaped once more, as Contentful's own library writes it: both as they were sent,
+ * where a `URL` writes `'` as `%27`.
+ */
 function contentfulPath(url: string): string {
-  const { pathname, search } = new URL(url);
-  const [query = ""] = search.slice(1).split("?");
-  return encodeURI(query === "" ? pathname : `${pathname}?${encodeURIComponent(query)}`);
+  const [, path = "", query = ""] = /^https?:\/\/[^/?]*([^?]*)\??([^?]*)/.exec(url) ?? [];
+  return encodeURI((path || "/") + (query === "" ? "" : `?${encodeURIComponent(query)}`));
 }
 
 /** The headers that the request says are signed: the timestamp must be one of them. */

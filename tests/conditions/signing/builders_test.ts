@@ -93,6 +93,13 @@ const cases: {
     expected: "/in?q%253D1%2526w%253Da%252520b",
   },
   { builder: "contentful:path", name: "no query", url: `${HOOKS}?`, expected: "/in" },
+  { builder: "contentful:path", name: "no path", url: "https://hooks.example", expected: "/" },
+  {
+    builder: "contentful:path",
+    name: "characters that a URL would escape",
+    url: `${HOOKS}?q=it's`,
+    expected: "/in?q%253Dit's",
+  },
   {
     builder: "contentful:headers",
     name: "those that are named and there, sorted, trimmed, each once",
