@@ -14,6 +14,8 @@ import type { Clock } from "../clock.ts";
 
 /** How many requests begin in one turn: some milliseconds of work. */
 const PER_TURN = 128;
+/** How many are turned away in one, which is less work. */
+const TURNED_AWAY_PER_TURN = 4 * PER_TURN;
 /** How long a request may wait. Slack, the first of the senders to give up, does so after 3 s. */
 const WAIT_MAX_MS = 2_000;
 /** What the paths of launches and run info have in common. Operators' requests never wait. */
@@ -81,7 +83,9 @@ class RequestQueue {
     const isLate = () => now_ms - (this.#waiting[0]?.since_ms ?? Infinity) > WAIT_MAX_MS;
     const end = (waiting: Waiting | undefined, isLate: boolean) =>
       waiting?.end({ waited_ms: now_ms - waiting.since_ms, isLate });
-    for (let count = 0; count < PER_TURN && isLate(); count++) end(this.#waiting.shift(), true);
+    for (let count = 0; count < TURNED_AWAY_PER_TURN && isLate(); count++) {
+      end(this.#waiting.shift(), true);
+    }
     // Where more are late than are turned away in a turn, the last to come begin: else none would any more.
     const next = isLate() ? () => this.#waiting.pop() : () => this.#waiting.shift();
     const begun = Math.min(PER_TURN, this.#waiting.length);

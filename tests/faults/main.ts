@@ -54,9 +54,9 @@ const parts: Readonly<Record<string, Part>> = {
   },
   damage: { what: "Damaged records", run: (findings, random) => damage(findings, random) },
   overload: {
-    what: "Ten times more launches at once than can wait to be stored",
+    what: "Twenty times more launches at once than can wait to be stored",
     needs: "h2load",
-    run: (findings) => overload(findings, { connections: 6_000, duration_s: 60, leastTaken: 0.25 }),
+    run: (findings) => overload(findings, { connections: 12_000, duration_s: 60, leastTaken: 0.1 }),
   },
   crowd: {
     what: "Idle connections and slow senders",

@@ -6,6 +6,8 @@ import { eventually, startService } from "../data.ts";
 
 /** How many begin in one turn. */
 const PER_TURN = 128;
+/** How many are turned away in one. */
+const TURNED_AWAY = 512;
 const LAUNCH = "http://localhost/api/v0/launch/01900000-0000-7000-8000-000000000001/";
 
 /** A queue with a clock of its own, and what is told of each request, in the order in which it is. */
@@ -74,13 +76,15 @@ Deno.test("a request that has waited for two seconds is turned away, and a young
 Deno.test("where more have waited for too long than a turn turns away, the last to come begin", async () => {
   const now = { ms: 0 };
   const { come, next } = queueAt(now);
-  for (const name of names(0, 4 * PER_TURN)) come(name);
+  const count = 2 * PER_TURN + 2 * TURNED_AWAY;
+  for (const name of names(0, count)) come(name);
   now.ms = 3_000;
   come("young");
-  const turnedAway = (first: number) => names(first, PER_TURN, " after 3000 ms, too late");
-  const last = names(3 * PER_TURN + 1, PER_TURN - 1, " after 3000 ms").toReversed();
-  assertEquals(await next(), [...turnedAway(PER_TURN), "young after 0 ms", ...last]);
-  assertEquals(await next(), [...turnedAway(2 * PER_TURN), `${3 * PER_TURN} after 3000 ms`]);
+  const late = (first: number) => names(first, TURNED_AWAY, " after 3000 ms, too late");
+  const lastToCome = names(count - PER_TURN + 1, PER_TURN - 1, " after 3000 ms").toReversed();
+  assertEquals(await next(), [...late(PER_TURN), "young after 0 ms", ...lastToCome]);
+  const left = `${PER_TURN + 2 * TURNED_AWAY} after 3000 ms`;
+  assertEquals(await next(), [...late(PER_TURN + TURNED_AWAY), left]);
 });
 
 Deno.test("of launches that come at once, those are answered 503 that have waited for too long", async () => {
