@@ -13,6 +13,8 @@ import { wholeNumber } from "./options.ts";
 import { harmless, printJson, printList } from "./table.ts";
 
 const LOG_LIMIT = 50;
+/** How many names of triggers are told to who has named none of them. */
+const NAMES_SHOWN = 20;
 
 /** A trigger as the API shows it. */
 export type ShownTrigger = Trigger & { url: string };
@@ -43,8 +45,10 @@ export async function findTrigger(api: ApiClient, nameOrId: string): Promise<Sho
   const triggers = await api.list<ShownTrigger>("triggers/");
   const found = triggers.find(({ id, name }) => name === nameOrId || id === nameOrId);
   if (found) return found;
-  const names = triggers.map(({ name }) => name).join(", ") || "none";
-  throw new NotFoundError(`There is no trigger "${nameOrId}"; there are: ${names}`);
+  const names = triggers.slice(0, NAMES_SHOWN).map(({ name }) => name).join(", ") || "none";
+  const more = triggers.length - NAMES_SHOWN;
+  const rest = more > 0 ? ` and ${more} more, trigger list shows them` : "";
+  throw new NotFoundError(`There is no trigger "${nameOrId}"; there are: ${names}${rest}`);
 }
 
 async function list({ url, json = false }: ApiOptions): Promise<void> {

@@ -39,3 +39,11 @@ Deno.test("a trigger that there is not is an error that lists those there are", 
   assertEquals(code, 1);
   assertStringIncludes(printed, 'There is no trigger "labls"; there are: labels');
 });
+
+Deno.test("of many triggers, the error that there is not one lists the first few", async () => {
+  await using service = await startService();
+  for (let index = 10; index < 33; index++) await service.trigger({ name: `many${index}` });
+  const { printed } = await run(["trigger", "log", "labels", "--url", service.url], TOKEN);
+  assertStringIncludes(printed, 'There is no trigger "labels"; there are: many10, ');
+  assertStringIncludes(printed, "many29 and 3 more, trigger list shows them\n");
+});
