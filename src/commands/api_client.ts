@@ -8,8 +8,8 @@ import { HooklaunchError, InvalidInputError, messageOf, type Problem } from "../
 const TIMEOUT_MS = 30_000;
 const PAGE_MAX = 200;
 
-/** What to do about a certificate, by why it is refused. */
-const CERTIFICATE_ADVICE = [
+/** What to do about an answer that cannot be had, by why. */
+const ADVICE = [
   [
     "UnknownIssuer",
     ". Its certificate is not trusted: DENO_CERT=ca.pem names a file with an authority to trust",
@@ -18,6 +18,14 @@ const CERTIFICATE_ADVICE = [
     "CaUsedAsEndEntity",
     ". Its certificate is an authority's, as openssl req -x509 makes them: make one with -addext " +
     "basicConstraints=critical,CA:FALSE",
+  ],
+  [
+    "InvalidContentType",
+    ". It does not speak TLS: look at the URL, which may have to begin with http:",
+  ],
+  [
+    "Encountered redirect",
+    ". It sends on to another address: give that one as --url or HOOKLAUNCH_URL, such as with https:",
   ],
 ] as const;
 
@@ -41,7 +49,7 @@ export function unreachable(url: string, error: unknown): ApiError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   // The URL and the step at which it failed begin it.
   const why = messageOf(cause).replace(/^error sending request .*?: client error \(\w+\): /, "");
-  const [, advice = ""] = CERTIFICATE_ADVICE.find(([reason]) => why.includes(reason)) ?? [];
+  const [, advice = ""] = ADVICE.find(([reason]) => why.includes(reason)) ?? [];
   return new ApiError(`Cannot reach the service at ${new URL(url).origin}: ${why}${advice}`);
 }
 
@@ -95,13 +103,18 @@ export class ApiClient {
   /**
    * Sends a GET request whose answer may take as long as it wants. The caller reads it or cancels it.
    *
+   * @param headers with `accept`, an answer of another media type is none of the service's
    * @throws {ApiError} when there is no such answer
    */
   async open(path: string, headers: Record<string, string> = {}): Promise<Response> {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(new Error("It does not answer")), TIMEOUT_MS);
     try {
-      return await this.#send(path, { method: "GET", headers, signal: late.signal });
+      const answer = await this.#send(path, { method: "GET", headers, signal: late.signal });
+      const type = answer.headers.get("content-type") ?? "";
+      if (type.startsWith(headers.accept ?? "")) return answer;
+      await answer.body?.cancel();
+      throw this.#strange();
     } finally {
       clearTimeout(timer);
     }
@@ -160,15 +173,31 @@ export class ApiClient {
 }
 
 function failure(status: number, text: string): HooklaunchError {
-  let details: { detail?: string; errors?: Problem[] } = {};
+  const { detail, errors } = detailsOf(text);
+  if (errors !== undefined) return new InvalidInputError("what was sent", errors);
+  const said = detail ?? text.slice(0, 200);
+  const isUnknownPath = status === 404 && detail === undefined;
+  const advice = isUnknownPath ? ". Look at the URL" : adviceOn(status, said);
+  return new ApiError(`The service answered ${status}: ${said}${advice}`, status);
+}
+
+/** What an answer says as Hooklaunch's do; of another's, which may be anything, the status has to do. */
+function detailsOf(text: string): { detail?: string; errors?: Problem[] } {
   try {
-    details = JSON.parse(text);
+    const { detail, errors } = JSON.parse(text);
+    return {
+      ...(typeof detail === "string" ? { detail } : {}),
+      ...(Array.isArray(errors) && errors.every(isProblem) ? { errors } : {}),
+    };
   } catch {
-    // No answer of Hooklaunch's: the status has to do.
+    return {};
   }
-  if (details.errors) return new InvalidInputError("what was sent", details.errors);
-  const said = details.detail ?? text.slice(0, 200);
-  return new ApiError(`The service answered ${status}: ${said}${adviceOn(status, said)}`, status);
+}
+
+function isProblem(value: unknown): value is Problem {
+  return typeof value === "object" && value !== null &&
+    "pointer" in value && typeof value.pointer === "string" &&
+    "detail" in value && typeof value.detail === "string";
 }
 
 function adviceOn(status: number, said: string): string {

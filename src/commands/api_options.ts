@@ -33,13 +33,23 @@ function serviceUrl(text: string): string {
  * A client of the service, with the operator's token. The token comes by variable alone: a
  * command line can be read by everybody on the machine.
  *
- * @throws {InvalidInputError} when the token is not set
+ * @throws {InvalidInputError} when the token is not set, or cannot be one
  */
 export function clientOf(url: string): ApiClient {
   const token = environment("HOOKLAUNCH_ADMIN_TOKEN");
-  if (token !== undefined) return new ApiClient({ url, token });
-  throw new InvalidInputError(
-    "the operator's token",
-    "Expected it in the variable HOOKLAUNCH_ADMIN_TOKEN, found nothing",
-  );
+  if (token === undefined) {
+    throw new InvalidInputError(
+      "the operator's token",
+      "Expected it in the variable HOOKLAUNCH_ADMIN_TOKEN, found nothing",
+    );
+  }
+  // No header can hold it, and what says so shows it.
+  if (!/^[!-~]+$/.test(token)) {
+    throw new InvalidInputError(
+      "HOOKLAUNCH_ADMIN_TOKEN",
+      "Expected letters, digits or punctuation marks without blanks, found another character, " +
+        "which may be the end of a line",
+    );
+  }
+  return new ApiClient({ url, token });
 }

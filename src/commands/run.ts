@@ -64,7 +64,8 @@ async function payload(
   id: string,
   { url, output }: { url: string; output?: string },
 ): Promise<void> {
-  const { body } = await clientOf(url).open(`runs/${id}/payload/`);
+  const accept = "application/octet-stream";
+  const { body } = await clientOf(url).open(`runs/${id}/payload/`, { accept });
   if (body === null) return;
   if (output !== undefined) return await writeFile(output, body);
   if (Deno.stdout.isTerminal()) {

@@ -43,6 +43,79 @@ Deno.test("a service that cannot be reached: why", async (t) => {
   });
 });
 
+Deno.test("something else than the service answers what is read as it comes: told as that", async () => {
+  const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+  const headers = { "content-type": "text/html" };
+  await using server = Deno.serve(options, () => new Response("<html>hello</html>", { headers }));
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  const id = "01900000-0000-7000-8000-000000000000";
+  const asked = [["run", "payload", id], ["execution", "log", "-f", id], ["execution", "log", id]];
+  for (const args of asked) {
+    const { code, printed } = await run([...args, "--url", url], {
+      HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN,
+    });
+    assertEquals([code, printed], [
+      1,
+      `hooklaunch: What answers at ${url}/api/v0/ is not Hooklaunch: look at the URL\n`,
+    ]);
+  }
+});
+
+Deno.test("failures that are not told as the service tells them: the status and the text", async (t) => {
+  const texts = ["null", '{"detail":[{"loc":["body"]}]}', '{"errors":["no"]}', '{"errors":[null]}'];
+  for (const text of texts) {
+    await t.step(text, async () => {
+      const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+      await using server = Deno.serve(options, () => new Response(text, { status: 422 }));
+      const url = `http://127.0.0.1:${server.addr.port}`;
+      await expectFailure(url, `The service answered 422: ${text}`);
+    });
+  }
+});
+
+Deno.test("a URL that is nearly right: told what to look at", async (t) => {
+  await using service = await startService();
+  await t.step(
+    "https where there is no TLS",
+    () =>
+      expectFailure(
+        service.url.replace("http:", "https:"),
+        "It does not speak TLS: look at the URL",
+      ),
+  );
+  await t.step(
+    "with the path of the API",
+    () => expectFailure(`${service.url}/api/v0`, "The service answered 404: {"),
+  );
+  await t.step(
+    "with the path of the API: what to do",
+    () => expectFailure(`${service.url}/api/v0`, ". Look at the URL"),
+  );
+  await t.step("what sends on to https", async () => {
+    const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+    const location = "https://hooks.example.com/";
+    await using server = Deno.serve(
+      options,
+      () => new Response(null, { status: 301, headers: { location } }),
+    );
+    await expectFailure(
+      `http://127.0.0.1:${server.addr.port}`,
+      "It sends on to another address: give that one as --url or HOOKLAUNCH_URL",
+    );
+  });
+});
+
+Deno.test("a token that no header can hold is refused, and not shown", async () => {
+  for (const token of [`${ADMIN_TOKEN}\r`, `${ADMIN_TOKEN}\n`, `${ADMIN_TOKEN}é€`, "two words"]) {
+    const { code, printed } = await run(["trigger", "list", "--url", "http://127.0.0.1:9"], {
+      HOOKLAUNCH_ADMIN_TOKEN: token,
+    });
+    assertEquals(code, 1);
+    assertMatch(printed, /Cannot accept HOOKLAUNCH_ADMIN_TOKEN: Expected letters, digits/);
+    assertEquals(printed.includes(token.trim()), false);
+  }
+});
+
 Deno.test("a certificate that is an authority's own: told how to make another", () => {
   const url = "https://localhost:8443/api/v0/triggers/";
   const cause = new Error("invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))");
