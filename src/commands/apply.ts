@@ -8,17 +8,17 @@ import { apiTarget } from "./api_target.ts";
 import { applyConfig } from "../config/apply.ts";
 import { parseConfig } from "../config/document.ts";
 import { apiOptions, clientOf } from "./api_options.ts";
-import { readBytes } from "./options.ts";
+import { readConfiguration } from "./options.ts";
 
 /** Defines the command. */
 export function defineApply(command: Command): void {
-  command.argument("<file>", "projects and triggers, as YAML");
+  command.argument("<file>", "projects and triggers, as YAML; - reads standard input");
   apiOptions(command).action(apply);
 }
 
 async function apply(path: string, { url }: { url: string }): Promise<void> {
-  const written = await readBytes(path, "the configuration file");
-  const document = parseConfig(written, path);
+  const { written, folder } = await readConfiguration(path);
+  const document = parseConfig(written, path === "-" ? "standard input" : path, folder);
   for await (const applied of applyConfig(document, apiTarget(clientOf(url)))) {
     const { kind, name, outcome, launchUrl, warnings } = applied;
     console.log([`${kind} ${name}: ${outcome}`, launchUrl].filter(Boolean).join("  "));

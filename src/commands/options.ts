@@ -4,6 +4,7 @@
  * @module
  */
 import { InvalidArgumentError, Option } from "commander";
+import { dirname } from "node:path";
 import process from "node:process";
 import { InvalidInputError, messageOf } from "../errors.ts";
 import { isId } from "../ids.ts";
@@ -70,6 +71,22 @@ export function list(text: string, before: readonly string[] | undefined): strin
 /** Reads an environment variable; empty counts as not set. */
 export function environment(name: string): string | undefined {
   return process.env[name] || undefined;
+}
+
+/**
+ * Reads a configuration file, and says where relative folders in it are taken from: from its own
+ * folder. What comes through a pipe, such as `<(…)` or, as `-`, standard input, has none.
+ *
+ * @throws {InvalidInputError} when it cannot be read
+ */
+export async function readConfiguration(
+  path: string,
+): Promise<{ written: Uint8Array; folder: string }> {
+  if (path === "-") {
+    return { written: await new Response(Deno.stdin.readable).bytes(), folder: Deno.cwd() };
+  }
+  const written = await readBytes(path, "the configuration file");
+  return { written, folder: (await Deno.stat(path)).isFile ? dirname(path) : Deno.cwd() };
 }
 
 /**

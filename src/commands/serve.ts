@@ -10,7 +10,7 @@ import type { Applied } from "../config/apply.ts";
 import { InvalidInputError } from "../errors.ts";
 import { type Parts, Service, type ServiceSettings } from "../service.ts";
 import { setUpLogging } from "./logging.ts";
-import { byteSize, environment, list, option, readBytes, wholeNumber } from "./options.ts";
+import { byteSize, environment, list, option, readConfiguration, wholeNumber } from "./options.ts";
 import { TlsFiles } from "./tls_files.ts";
 
 const MIB = 1024 * 1024;
@@ -215,8 +215,8 @@ function startRenewing(files: TlsFiles, service: Service, signal: AbortSignal): 
 /** Applies a configuration file to the database of a service that is starting. */
 async function* applyFile(path: string, parts: Parts): AsyncGenerator<Applied> {
   const { applyText } = await import("../config/apply_text.ts");
-  const written = await readBytes(path, "the configuration file");
-  yield* applyText(written, path, parts);
+  const { written, folder } = await readConfiguration(path);
+  yield* applyText(written, path, parts, folder);
 }
 
 function settingsOf(options: ServeOptions): ServiceSettings {

@@ -23,14 +23,16 @@ export interface LocalService {
  * Applies the text of a configuration file.
  *
  * @param path where the text is from
+ * @param folder where relative folders in it are taken from; where the path leads when left out
  * @throws {InvalidInputError} with everything that is wrong with it
  */
 export function applyText(
   written: string | Uint8Array,
   path: string,
   service: LocalService,
+  folder?: string,
 ): AsyncGenerator<Applied> {
-  return applyConfig(parseConfig(written, path), targetOf(service));
+  return applyConfig(parseConfig(written, path, folder), targetOf(service));
 }
 
 /** The database as a target of {@linkcode applyConfig}. */

@@ -29,10 +29,15 @@ export interface ConfigDocument {
 /**
  * Reads a configuration file.
  *
- * @param path where it lies; relative folders in it are taken from there
+ * @param path where it lies
+ * @param folder where relative folders in it are taken from
  * @throws {InvalidInputError} with every problem, each with its line and column
  */
-export function parseConfig(written: string | Uint8Array, path: string): ConfigDocument {
+export function parseConfig(
+  written: string | Uint8Array,
+  path: string,
+  folder = dirname(path),
+): ConfigDocument {
   const yaml = parseYaml(written, path);
   const problems: Problem[] = [];
   const collect = <T>(at: string, read: () => T): T | undefined => {
@@ -47,7 +52,7 @@ export function parseConfig(written: string | Uint8Array, path: string): ConfigD
   };
   const lists = collect("", () => parseWith(documentSchema, yaml.value ?? {}, path));
   const projects = (lists?.projects ?? []).map((value, index) =>
-    collect(pointer("projects", index), () => readProject(value, path))
+    collect(pointer("projects", index), () => readProject(value, folder))
   );
   const triggers = (lists?.triggers ?? []).map((value, index) =>
     collect(pointer("triggers", index), () => readTrigger(value))
@@ -77,12 +82,12 @@ export function parseConfig(written: string | Uint8Array, path: string): ConfigD
   };
 }
 
-function readProject(value: unknown, path: string): Project {
+function readProject(value: unknown, folder: string): Project {
   const given = projectInFile.safeParse(value);
   if (!given.success) return parseProject(value);
   return parseProject({
     ...given.data,
-    directory: resolve(dirname(path), given.data.directory),
+    directory: resolve(folder, given.data.directory),
   });
 }
 

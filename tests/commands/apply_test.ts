@@ -157,3 +157,30 @@ Deno.test("apply says what is wrong: in the file, with the service, with the tok
     assertMatch(printed, /HOOKLAUNCH_URL.*Expected a URL such as .*, found "hooks.example.com"/);
   });
 });
+
+Deno.test("what comes through a pipe is applied, its folders taken from the current one", async (t) => {
+  await using service = await startService();
+  const here = `${service.folder}/here`;
+  await Deno.mkdir(here);
+  const apply = `"$0" run -q --allow-net --allow-env --allow-read "$1" apply`;
+  for (const way of [`${apply} - < "$2"`, `cat "$2" | ${apply} -`, `${apply} <(cat "$2")`]) {
+    await t.step(way, async () => {
+      const name = crypto.randomUUID();
+      const file = `${service.folder}/piped.yaml`;
+      const projects = [{ name, directory: "../project" }];
+      await Deno.writeTextFile(file, JSON.stringify({ projects }));
+      const main = new URL("../../src/main.ts", import.meta.url).pathname;
+      const { code, stdout } = await new Deno.Command("bash", {
+        args: ["-c", way, Deno.execPath(), main, file],
+        env: { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN, HOOKLAUNCH_URL: service.url },
+        cwd: here,
+      }).output();
+      assertEquals(
+        [code, new TextDecoder().decode(stdout)],
+        [0, `project ${name}: created\n`],
+      );
+      const { body } = await service.api("GET", `projects/${name}/`);
+      assertEquals(body.directory, `${service.folder}/project`);
+    });
+  }
+});
