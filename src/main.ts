@@ -75,7 +75,7 @@ async function main(args: readonly string[]): Promise<void> {
     refuseAutomaticSpans();
     await run(args);
   } catch (error) {
-    if (!(error instanceof HooklaunchError)) throw error;
+    if (!(error instanceof HooklaunchError) && !isOfSystem(error)) throw error;
     console.error(`hooklaunch: ${explain(error).split("\n").map(harmless).join("\n")}`);
     Deno.exitCode = 1;
   }
@@ -93,8 +93,13 @@ async function run(args: readonly string[]): Promise<void> {
   await program.parseAsync([...args], { from: "user" });
 }
 
+/** Whether the system refused something, as to print to a full disk: where in the code says nothing. */
+function isOfSystem(error: unknown): error is Error {
+  return error instanceof Error && / \(os error \d+\)/.test(error.message);
+}
+
 /** An error as an operator reads it, one problem a line. */
-function explain(error: HooklaunchError): string {
+function explain(error: Error): string {
   if (!(error instanceof InvalidInputError) || error.problems.length < 2) return error.message;
   const [what] = error.message.split(": ", 1);
   return [`${what}:`, ...error.problems.map(problemText)].join("\n  ");

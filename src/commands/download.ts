@@ -29,7 +29,7 @@ export async function downloadOutputs(
   { folder, force }: DownloadOptions,
   onFile: (output: OutputFile, target: string) => void,
 ): Promise<void> {
-  await Deno.mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   const root = await Deno.realPath(folder);
   const targets = outputs.map((output) => ({ output, target: targetOf(root, output.path) }));
   for (const { target } of targets) {
@@ -37,7 +37,7 @@ export async function downloadOutputs(
     await expectFree(target, force);
   }
   for (const { output, target } of targets) {
-    await Deno.mkdir(dirname(target), { recursive: true });
+    await makeFolder(dirname(target));
     const path = output.path.split("/").map(encodeURIComponent).join("/");
     await receive(() => api.open(`executions/${id}/outputs/${path}`), output, target);
     onFile(output, target);
@@ -60,6 +60,14 @@ export function targetOf(root: string, path: string): string {
     "the outputs",
     `Expected a path inside of the folder, found ${JSON.stringify(path)}`,
   );
+}
+
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await Deno.mkdir(path, { recursive: true });
+  } catch (error) {
+    throw new ConflictError(`Cannot make the folder ${JSON.stringify(path)}: ${messageOf(error)}`);
+  }
 }
 
 /** A link in the folder may lead out of it. */

@@ -168,6 +168,30 @@ Deno.test("a follower whose reader has gone ends", async () => {
   await endOfExecution(service, id);
 });
 
+Deno.test("what cannot be printed or put into a folder is told without a stack trace", async () => {
+  await using service = await startService();
+  const id = await launchCommand(service, `echo x; echo x > "$VH_OUTPUTS_DIR/x"`);
+  await endOfExecution(service, id);
+  const main = new URL("../../src/main.ts", import.meta.url).href;
+  for (const args of ["list", "list --json", `log ${id}`]) {
+    const line = `"$0" run --quiet --allow-net --allow-env --allow-read "$1" execution ${args} ` +
+      `--url ${service.url} > /dev/full`;
+    const { code, stderr } = await new Deno.Command("sh", {
+      args: ["-c", line, Deno.execPath(), main],
+      env: TOKEN,
+    }).output();
+    assertEquals([code, new TextDecoder().decode(stderr)], [
+      1,
+      "hooklaunch: No space left on device (os error 28)\n",
+    ]);
+  }
+  const file = `${service.folder}/project/valohai.yaml`;
+  const args = ["execution", "outputs", id, "--url", service.url, "--download", file];
+  const { code, printed } = await run(args, TOKEN);
+  assertEquals(code, 1);
+  assertMatch(printed, /^hooklaunch: Cannot make the folder ".*valohai.yaml": File exists .*\n$/);
+});
+
 Deno.test("outputs are listed, and downloaded into a folder where nothing is replaced", async () => {
   await using service = await startService();
   const id = await launchCommand(
