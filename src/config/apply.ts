@@ -53,12 +53,27 @@ export async function* applyConfig(
   }
   const triggers = await target.triggers();
   for (const [index, settings] of document.triggers.entries()) {
-    const before = triggers.find(({ id }) => id === settings.id) ??
-      triggers.find(({ name }) => name === settings.name);
-    yield await applyTrigger(settings, before, target).catch((error) => {
+    const before = findTrigger(triggers, settings);
+    yield await applyTrigger(settings, before, target).catch(async (error) => {
+      // Somebody may have made it meanwhile, as by applying the same file.
+      const made = before === undefined
+        ? findTrigger(await target.triggers(), settings)
+        : undefined;
+      if (made === undefined) throw error;
+      return await applyTrigger(settings, made, target);
+    }).catch((error) => {
       throw error instanceof InvalidInputError ? document.locate(index, error) : error;
     });
   }
+}
+
+/** The trigger that settings in a file mean: that of their id, or of their name. */
+function findTrigger(
+  triggers: readonly Trigger[],
+  settings: TriggerSettings,
+): Trigger | undefined {
+  return triggers.find(({ id }) => id === settings.id) ??
+    triggers.find(({ name }) => name === settings.name);
 }
 
 async function applyTrigger(

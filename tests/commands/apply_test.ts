@@ -1,5 +1,9 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ADMIN_TOKEN, HMAC_CONDITION, startService } from "../data.ts";
+import { ApiClient } from "../../src/commands/api_client.ts";
+import { apiTarget } from "../../src/commands/api_target.ts";
+import { applyConfig } from "../../src/config/apply.ts";
+import { parseConfig } from "../../src/config/document.ts";
 import { run } from "./process.ts";
 
 Deno.test("apply brings a running service up to date, and the next request sees it", async () => {
@@ -58,6 +62,28 @@ Deno.test("apply warns of variables that the service does not have, whatever its
       "HOOKLAUNCH_TEST_UNSET is not set, or empty",
     ]);
   }
+});
+
+Deno.test("a trigger that somebody else makes while a file is applied is brought up to date", async () => {
+  await using service = await startService();
+  const target = apiTarget(new ApiClient({ url: service.url, token: ADMIN_TOKEN }));
+  const actions = [{ type: "run_execution", step: "echo" }];
+  const text = (enabled: boolean) =>
+    JSON.stringify({ triggers: [{ name: "hello", project: "files", enabled, actions }] });
+  let listed = 0;
+  const late = {
+    ...target,
+    async triggers() {
+      const triggers = await target.triggers();
+      if (listed++ === 0) await Array.fromAsync(applyConfig(parseConfig(text(true), "a"), target));
+      return triggers;
+    },
+  };
+  const [applied] = await Array.fromAsync(applyConfig(parseConfig(text(false), "a"), late));
+  assertEquals([applied?.outcome, applied?.name], ["updated", "hello"]);
+  assertEquals((await target.triggers()).map(({ name, enabled }) => [name, enabled]), [
+    ["hello", false],
+  ]);
 });
 
 Deno.test("apply that is refused in the middle has told what it had done", async () => {
