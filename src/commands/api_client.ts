@@ -24,6 +24,10 @@ const ADVICE = [
     ". It does not speak TLS: look at the URL, which may have to begin with http:",
   ],
   [
+    "invalid HTTP version",
+    ". It may speak TLS: look at the URL, which may have to begin with https:",
+  ],
+  [
     "Encountered redirect",
     ". It sends on to another address: give that one as --url or HOOKLAUNCH_URL, such as with https:",
   ],

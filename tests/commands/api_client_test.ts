@@ -83,6 +83,15 @@ Deno.test("a URL that is nearly right: told what to look at", async (t) => {
         "It does not speak TLS: look at the URL",
       ),
   );
+  await t.step("http where there is TLS", async () => {
+    const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+    const tls = { cert: pem("cert"), key: pem("key") };
+    await using server = Deno.serve({ ...options, ...tls }, () => new Response());
+    await expectFailure(
+      `http://localhost:${server.addr.port}`,
+      "It may speak TLS: look at the URL",
+    );
+  });
   await t.step(
     "with the path of the API",
     () => expectFailure(`${service.url}/api/v0`, "The service answered 404: {"),
