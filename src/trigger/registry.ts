@@ -25,6 +25,7 @@ import {
 } from "../store/triggers.ts";
 import type { PreparedTrigger } from "./prepare.ts";
 import {
+  LockedSecretError,
   maskSecrets,
   type Opened,
   openSecrets,
@@ -223,7 +224,7 @@ export class TriggerRegistry {
     const { store, secrets } = this.#parts;
     let count = 0;
     for await (const stored of allStoredTriggers(store)) {
-      const settings = openSecrets(stored.settings, secrets, stored.id);
+      const settings = opened(stored, secrets);
       const sealed = sealSecrets(settings, secrets, stored.id);
       await putStoredTrigger(store, { ...stored, settings: sealed });
       count++;
@@ -332,4 +333,18 @@ function triggerOf(stored: StoredTrigger): Trigger {
   const { id, created_at, updated_at, settings } = stored;
   // Only what the schema let through is ever stored.
   return { ...settings as TriggerSettings, id, created_at, updated_at };
+}
+
+/** @throws {LockedSecretError} with the trigger's name, and what to do */
+function opened({ id, name, settings }: StoredTrigger, secrets: SecretBox): unknown {
+  try {
+    return openSecrets(settings, secrets, id);
+  } catch (error) {
+    if (!(error instanceof LockedSecretError)) throw error;
+    throw new LockedSecretError(
+      `Cannot encrypt the secrets of trigger "${name}" anew: ${error.message} ` +
+        "Name that key too, give the trigger its secrets anew, or delete it",
+      { cause: error },
+    );
+  }
 }
