@@ -198,10 +198,14 @@ function listen(
     tcpBacklog: CONNECTIONS_WAITING_MAX,
     onListen() {},
   };
-  const handler = inTurn((request, arrival) => {
-    const answer = refuseHost(request.headers) ?? app.fetch(request, arrival);
-    return request.method === "HEAD" ? withoutLength(answer) : answer;
-  }, parts.clock);
+  const handler = inTurn(
+    (request, arrival) => {
+      const answer = refuseHost(request.headers) ?? app.fetch(request, arrival);
+      return request.method === "HEAD" ? withoutLength(answer) : answer;
+    },
+    parts.clock,
+    () => parts.acceptor.isBusy,
+  );
   const serve: Serve = (port, tls) => Deno.serve({ ...options, ...tls, port }, handler);
   const listener = openListener(serve, settings);
   return listener;

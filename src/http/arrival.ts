@@ -66,7 +66,7 @@ export function arrivalHandler(
 ): (context: SendersContext) => Response | Promise<Response> {
   const underWay = { count: 0 };
   const isFull = () =>
-    underWay.count >= UNDER_WAY_MAX || (!endpoint.readsOnly && door.acceptor.isBusy);
+    underWay.count >= UNDER_WAY_MAX || (!endpoint.readsOnly && door.acceptor.isFull);
   const entrance = { door, endpoint, isFull, underWay };
   const trace = requestTracer();
   const { route, methods } = endpoint;

@@ -18,8 +18,12 @@ const PER_TURN = 128;
 const TURNED_AWAY_PER_TURN = 4 * PER_TURN;
 /** How long a request may wait. Slack, the first of the senders to give up, does so after 3 s. */
 const WAIT_MAX_MS = 2_000;
+/** How often it is looked whether launches can be stored again. */
+const BUSY_POLL_MS = 2;
 /** What the paths of launches and run info have in common. Operators' requests never wait. */
 const SENDERS_PATH = "/api/v0/launch/";
+/** What the path of run info has behind that. */
+const RUN_INFO_PATH = "/run";
 
 /** How long a request has waited in the queue, and whether that was too long: then it is to be turned away. */
 interface Wait {
@@ -33,11 +37,24 @@ export interface Arrival extends Deno.ServeHandlerInfo<Deno.NetAddr>, Partial<Wa
 /** Answers a request. */
 export type Handler = (request: Request, arrival: Arrival) => Response | Promise<Response>;
 
-/** Makes of a handler one that senders' requests wait for where many come at once. */
-export function inTurn(handler: Handler, clock: Pick<Clock, "steady">): Handler {
-  const queue = new RequestQueue(clock);
+/**
+ * Makes of a handler one that senders' requests wait for where many come at once.
+ *
+ * @param isBusy whether so many launches wait to be stored that the others should wait here
+ */
+export function inTurn(
+  handler: Handler,
+  clock: Pick<Clock, "steady">,
+  isBusy: () => boolean,
+): Handler {
+  const launches = new RequestQueue(clock, isBusy);
+  const polls = new RequestQueue(clock, () => false);
   return (request, arrival) => {
-    if (!request.url.includes(SENDERS_PATH) || queue.begins()) return handler(request, arrival);
+    const at = request.url.indexOf(SENDERS_PATH);
+    if (at === -1) return handler(request, arrival);
+    const isPoll = request.url.includes(RUN_INFO_PATH, at + SENDERS_PATH.length);
+    const queue = isPoll ? polls : launches;
+    if (queue.begins()) return handler(request, arrival);
     const { remoteAddr, completed } = arrival;
     return queue.wait().then((wait) => handler(request, { remoteAddr, completed, ...wait }));
   };
@@ -51,18 +68,22 @@ interface Waiting {
 /** Lets so many requests begin in each turn of the event loop, the first to come first. */
 class RequestQueue {
   readonly #clock: Pick<Clock, "steady">;
+  readonly #isBusy: () => boolean;
   readonly #waiting: Waiting[] = [];
-  /** How many have begun in this turn, as far as is known: a turn is waited for when they are many. */
+  /** How many have begun since the last turn that was waited for. */
   #begun = 0;
+  #isTurnAwaited = false;
 
-  constructor(clock: Pick<Clock, "steady">) {
+  constructor(clock: Pick<Clock, "steady">, isBusy: () => boolean) {
     this.#clock = clock;
+    this.#isBusy = isBusy;
   }
 
   /** Whether a request may begin at once. If not, it is to {@linkcode wait}. */
   begins(): boolean {
-    if (this.#begun === PER_TURN) return false;
-    this.#count(1);
+    if (this.#begun === PER_TURN || this.#waiting.length > 0 || this.#isBusy()) return false;
+    this.#begun++;
+    if (this.#begun === PER_TURN) this.#awaitTurn();
     return true;
   }
 
@@ -70,12 +91,19 @@ class RequestQueue {
   wait(): Promise<Wait> {
     return new Promise((resolve) => {
       this.#waiting.push({ since_ms: this.#clock.steady(), end: resolve });
+      this.#awaitTurn();
     });
   }
 
-  #count(begun: number): void {
-    this.#begun += begun;
-    if (this.#begun === PER_TURN) setImmediate(() => this.#turn());
+  #awaitTurn(): void {
+    if (this.#isTurnAwaited) return;
+    this.#isTurnAwaited = true;
+    const turn = () => {
+      this.#isTurnAwaited = false;
+      this.#turn();
+    };
+    if (this.#isBusy()) setTimeout(turn, BUSY_POLL_MS);
+    else setImmediate(turn);
   }
 
   #turn(): void {
@@ -88,9 +116,8 @@ class RequestQueue {
     }
     // Where more are late than are turned away in a turn, the last to come begin: else none would any more.
     const next = isLate() ? () => this.#waiting.pop() : () => this.#waiting.shift();
-    const begun = Math.min(PER_TURN, this.#waiting.length);
-    for (let count = 0; count < begun; count++) end(next(), false);
-    this.#begun = 0;
-    this.#count(this.#waiting.length > 0 ? PER_TURN : begun);
+    this.#begun = this.#isBusy() ? 0 : Math.min(PER_TURN, this.#waiting.length);
+    for (let count = 0; count < this.#begun; count++) end(next(), false);
+    if (this.#waiting.length > 0 || this.#begun === PER_TURN) this.#awaitTurn();
   }
 }

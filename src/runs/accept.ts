@@ -19,11 +19,13 @@ import type { Quota, Quotas } from "./quotas.ts";
 import type { Worker } from "./worker.ts";
 
 /**
- * How many changes may wait for the next commits before launches are turned away. A commit holds some
- * 330 launches. With twice as many no more are accepted; they all wait longer, and as what waits longer
- * outlives the quick collections of garbage, they take 70 MiB more.
+ * How many changes may wait for the next commits before further launches should wait to be looked at. A
+ * commit holds some 330 launches. With twice as many no more are accepted; they all wait longer, and as
+ * what waits longer outlives the quick collections of garbage, they take 70 MiB more.
  */
-const WAITING_MAX = 512;
+const BUSY = 512;
+/** And before they are turned away: those whose bodies were arriving meanwhile have room as well. */
+const WAITING_MAX = 1_024;
 
 /** A launch that has passed every condition but the quotas. */
 export interface Launch {
@@ -72,8 +74,13 @@ export class Acceptor {
     this.#deliveries = new Deliveries(parts.store, parts.clock);
   }
 
-  /** Whether so many launches wait to be stored that a further one would have to wait for too long. */
+  /** Whether so many launches wait to be stored that further ones should wait before they are looked at. */
   get isBusy(): boolean {
+    return this.#store.committer.waiting >= BUSY;
+  }
+
+  /** Whether so many do that a further one is turned away. */
+  get isFull(): boolean {
     return this.#store.committer.waiting >= WAITING_MAX;
   }
 
@@ -104,7 +111,7 @@ export class Acceptor {
     if (this.#space?.isShort) {
       return new UnavailableError("Cannot accept a launch: the disk is nearly full, or gone", 10);
     }
-    if (this.isBusy) {
+    if (this.isFull) {
       return new UnavailableError("Cannot accept a launch: too many wait to be stored", 1);
     }
     return undefined;

@@ -11,13 +11,17 @@ const TURNED_AWAY = 512;
 const LAUNCH = "http://localhost/api/v0/launch/01900000-0000-7000-8000-000000000001/";
 
 /** A queue with a clock of its own, and what is told of each request, in the order in which it is. */
-function queueAt(now: { ms: number }) {
+function queueAt(now: { ms: number; isBusy?: boolean }) {
   const told: string[] = [];
-  const handle = inTurn((request, { waited_ms, isLate }) => {
-    const wait = waited_ms === undefined ? "" : ` after ${waited_ms} ms`;
-    told.push(`${request.headers.get("name")}${wait}${isLate ? ", too late" : ""}`);
-    return new Response();
-  }, { steady: () => now.ms });
+  const handle = inTurn(
+    (request, { waited_ms, isLate }) => {
+      const wait = waited_ms === undefined ? "" : ` after ${waited_ms} ms`;
+      told.push(`${request.headers.get("name")}${wait}${isLate ? ", too late" : ""}`);
+      return new Response();
+    },
+    { steady: () => now.ms },
+    () => now.isBusy ?? false,
+  );
   const remoteAddr: Deno.NetAddr = { transport: "tcp", hostname: "127.0.0.1", port: 1 };
   const come = (name: string, url = LAUNCH) => {
     const request = new Request(url, { headers: { name } });
@@ -60,6 +64,20 @@ Deno.test("requests that come one after the other never wait, nor do those of op
   come("metrics", "http://localhost/metrics");
   assertEquals(told.at(-1), "metrics");
   await next();
+});
+
+Deno.test("while launches cannot be stored, others wait, and run info is answered", async () => {
+  const now = { ms: 0, isBusy: true };
+  const { come, told, next } = queueAt(now);
+  come("launch");
+  come("run info", `${LAUNCH}run/`);
+  assertEquals(told, ["run info"]);
+  assertEquals(await next(), []);
+  now.isBusy = false;
+  come("behind");
+  now.ms = 3;
+  await eventually(() => told.length === 2 || undefined);
+  assertEquals(told, ["launch after 3 ms", "behind after 3 ms"]);
 });
 
 Deno.test("a request that has waited for two seconds is turned away, and a younger one begins", async () => {

@@ -12,8 +12,8 @@ import { startService } from "../data.ts";
 import { eventually } from "../surroundings.ts";
 
 /** Lets launches find as many waiting as there may be. */
-function makeBusy(): Disposable {
-  return replaced(Acceptor.prototype, "isBusy", { get: () => true });
+function makeFull(): Disposable {
+  return replaced(Acceptor.prototype, "isFull", { get: () => true });
 }
 
 /** Lets requests find no room for their bodies. */
@@ -29,7 +29,7 @@ function replaced(of: object, name: string, by: PropertyDescriptor): Disposable 
 }
 
 const FULL = [
-  ["launches beyond those that can wait", makeBusy, "too many wait for their answers"],
+  ["launches beyond those that can wait", makeFull, "too many wait for their answers"],
   ["launches whose bodies have no room", makeCrowded, "too many bodies are arriving"],
 ] as const;
 
