@@ -65,9 +65,11 @@ export function arrivalHandler(
   endpoint: Endpoint,
 ): (context: SendersContext) => Response | Promise<Response> {
   const underWay = { count: 0 };
-  const isFull = () =>
-    underWay.count >= UNDER_WAY_MAX || (!endpoint.readsOnly && door.acceptor.isFull);
-  const entrance = { door, endpoint, isFull, underWay };
+  const fullness = () => {
+    if (underWay.count >= UNDER_WAY_MAX) return FULL;
+    return endpoint.readsOnly ? undefined : door.acceptor.fullness;
+  };
+  const entrance = { door, endpoint, fullness, underWay };
   const trace = requestTracer();
   const { route, methods } = endpoint;
   return (context) => {
@@ -75,7 +77,8 @@ export function arrivalHandler(
     const { method } = request;
     if (!methods.includes(method)) return methodNotAllowed(methods.join(", "));
     if (door.closing.aborted && !endpoint.answersWhileClosing) return unavailable(1);
-    if (context.env.isLate || isFull()) return turnAway(door, request);
+    const full = context.env.isLate ? FULL : fullness();
+    if (full) return turnAway(door, request, full);
     if (trace === undefined) return arrive(entrance, context);
     const traceparent = context.req.header("traceparent");
     return trace({ method, route, traceparent }, (span) => arrive(entrance, context, span));
@@ -86,7 +89,8 @@ export function arrivalHandler(
 interface Entrance {
   door: Door;
   endpoint: Endpoint;
-  isFull(): boolean;
+  /** Why nothing is taken on now; undefined when something may be. */
+  fullness(): UnavailableError | undefined;
   /** The requests that wait for their answers. Those whose bodies are arriving are not among them. */
   underWay: { count: number };
 }
@@ -95,13 +99,17 @@ interface Entrance {
  * Turns a request away. A short body is read first: one that is left unread costs the connection, and a
  * new connection costs several times what reading does.
  */
-async function turnAway({ bodies }: Door, request: Request): Promise<Response> {
+async function turnAway(
+  { bodies }: Door,
+  request: Request,
+  full: UnavailableError,
+): Promise<Response> {
   using _held = await bodies.read(request, IN_ONE_PIECE_BYTES_MAX);
-  return problemOfError(FULL);
+  return problemOfError(full);
 }
 
 async function arrive(
-  { door, endpoint, isFull, underWay }: Entrance,
+  { door, endpoint, fullness, underWay }: Entrance,
   context: SendersContext,
   span?: Span,
 ): Promise<Response> {
@@ -117,7 +125,8 @@ async function arrive(
   const { body } = held;
   if ("failure" in body) return bodyFailure(body.failure, door);
   // Others may have taken the last place while this one arrived.
-  if (isFull()) return problemOfError(FULL);
+  const full = fullness();
+  if (full) return problemOfError(full);
   underWay.count++;
   try {
     using sent = new ArrivedRequest(request, body.bytes, {

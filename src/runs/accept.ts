@@ -27,6 +27,14 @@ const BUSY = 512;
 /** And before they are turned away: those whose bodies were arriving meanwhile have room as well. */
 const WAITING_MAX = 1_024;
 
+/** Why no launch is accepted; made once, as there are many to turn away then. */
+const TOO_MANY_RUNS = new UnavailableError("Cannot accept a launch: too many runs are pending", 10);
+const NO_SPACE = new UnavailableError(
+  "Cannot accept a launch: the disk is nearly full, or gone",
+  10,
+);
+const TOO_MANY_WAIT = new UnavailableError("Cannot accept a launch: too many wait to be stored", 1);
+
 /** A launch that has passed every condition but the quotas. */
 export interface Launch {
   triggerId: string;
@@ -79,9 +87,11 @@ export class Acceptor {
     return this.#store.committer.waiting >= BUSY;
   }
 
-  /** Whether so many do that a further one is turned away. */
-  get isFull(): boolean {
-    return this.#store.committer.waiting >= WAITING_MAX;
+  /** Why no launch is accepted now; undefined when one may be. */
+  get fullness(): UnavailableError | undefined {
+    if (this.#worker.isFull) return TOO_MANY_RUNS;
+    if (this.#space?.isShort) return NO_SPACE;
+    return this.#store.committer.waiting >= WAITING_MAX ? TOO_MANY_WAIT : undefined;
   }
 
   /** The quota that a launch would find used up now; nothing is counted. */
@@ -96,25 +106,12 @@ export class Acceptor {
    * @throws {UnavailableError} when it cannot be stored now; nothing of it remains then
    */
   accept(launch: Launch): Promise<Acceptance> {
-    const full = this.#fullness();
-    if (full) return Promise.reject(full);
+    const { fullness } = this;
+    if (fullness) return Promise.reject(fullness);
     const { delivery } = launch;
     return delivery === undefined
       ? this.#acceptOnce(launch)
       : this.#acceptDelivery(launch, delivery);
-  }
-
-  #fullness(): UnavailableError | undefined {
-    if (this.#worker.isFull) {
-      return new UnavailableError("Cannot accept a launch: too many runs are pending", 10);
-    }
-    if (this.#space?.isShort) {
-      return new UnavailableError("Cannot accept a launch: the disk is nearly full, or gone", 10);
-    }
-    if (this.isFull) {
-      return new UnavailableError("Cannot accept a launch: too many wait to be stored", 1);
-    }
-    return undefined;
   }
 
   async #acceptDelivery(launch: Launch, delivery: Delivery): Promise<Acceptance> {

@@ -7,13 +7,15 @@
 import { assertEquals } from "@std/assert";
 import { configure, type LogRecord, reset } from "@logtape/logtape";
 import { BodyReader } from "../../src/http/body.ts";
+import { UnavailableError } from "../../src/errors.ts";
 import { Acceptor } from "../../src/runs/accept.ts";
 import { startService } from "../data.ts";
 import { eventually } from "../surroundings.ts";
 
-/** Lets launches find as many waiting as there may be. */
+/** Lets launches find that there is no room for them. */
 function makeFull(): Disposable {
-  return replaced(Acceptor.prototype, "isFull", { get: () => true });
+  const fullness = new UnavailableError("Cannot accept a launch: it is full", 1);
+  return replaced(Acceptor.prototype, "fullness", { get: () => fullness });
 }
 
 /** Lets requests find no room for their bodies. */
@@ -29,8 +31,12 @@ function replaced(of: object, name: string, by: PropertyDescriptor): Disposable 
 }
 
 const FULL = [
-  ["launches beyond those that can wait", makeFull, "too many wait for their answers"],
-  ["launches whose bodies have no room", makeCrowded, "too many bodies are arriving"],
+  ["launches for which there is no room", makeFull, "Cannot accept a launch: it is full"],
+  [
+    "launches whose bodies have no room",
+    makeCrowded,
+    "Cannot take requests on: too many bodies are arriving",
+  ],
 ] as const;
 
 for (const [what, fill, reason] of FULL) {
@@ -52,7 +58,7 @@ for (const [what, fill, reason] of FULL) {
         assertEquals(await answer.json(), { title: "Service Unavailable", status: 503 });
         return records[0];
       }, { what: "a line of the log", within_ms: 5_000 });
-      assertEquals([level, properties.error], ["warning", `Cannot take requests on: ${reason}`]);
+      assertEquals([level, properties.error], ["warning", reason]);
     } finally {
       await reset();
     }
