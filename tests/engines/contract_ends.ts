@@ -10,6 +10,11 @@ import type { Case } from "./contract_case.ts";
 import { until } from "./service.ts";
 
 const IGNORE_TERM = "trap '' TERM; echo begun; while :; do sleep 1; done";
+/** A program that takes a while to end well when it is told to, and does not bear to be told twice. */
+const SAVE_ON_TERM = `sh -c '
+  trap "trap exit TERM; sleep 1.2; echo saved >$VH_OUTPUTS_DIR/file; echo saved; exit" TERM
+  echo begun; while :; do sleep 0.1; done
+'; echo behind it`;
 
 /** The cases. */
 export const ends: Case[] = [
@@ -54,6 +59,19 @@ export const ends: Case[] = [
       assertEquals((await service.run("echo last")).status, "complete");
       assertEquals((await service.engine.log(second)).lines, []);
       assertEquals(await service.engine.stop(second), false);
+    },
+  },
+  {
+    name: "of one that is stopped, what it has started may end well after its shell",
+    async test(service) {
+      const id = await service.submit(SAVE_ON_TERM);
+      await service.said(id, "begun");
+      await service.engine.stop(id);
+      const { status, exit_code } = await service.ended(id);
+      assertEquals([status, exit_code], ["stopped", 143]);
+      assertEquals(await service.output(id, "file"), "saved\n");
+      assertEquals(await service.printed(id, "stdout"), ["begun", "saved"]);
+      assertEquals(await service.printed(id, "event"), ["Stopped by request"]);
     },
   },
   {

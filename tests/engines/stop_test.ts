@@ -63,6 +63,22 @@ Deno.test("stop: a command that ignores SIGTERM is killed after the grace period
   assert(!await lives(Number(textOf(fixture.path(id, "outputs", "pid")))));
 });
 
+Deno.test("stop: what a command has started is killed after the grace period, too", async () => {
+  await using fixture = await EngineFixture.make({ settings: { ...QUICK, grace_ms: 400 } });
+  const id = await fixture.submit(
+    `sh -c 'trap "" TERM; echo $$; while :; do sleep 0.05; done'; echo behind it`,
+  );
+  await until(async () => (await fixture.printed(id, "stdout")).length > 0);
+  await fixture.engine.stop(id);
+  const { status, exit_code } = await fixture.ended(id);
+  assertEquals([status, exit_code], ["stopped", 143]);
+  assertEquals(await fixture.printed(id, "event"), [
+    "The command did not end by itself: it is killed",
+    "Stopped by request",
+  ]);
+  assert(!await lives(Number((await fixture.printed(id, "stdout"))[0])));
+});
+
 Deno.test("stop: one that waits ends at once, in memory or only in the database", async () => {
   await using fixture = await EngineFixture.make({ concurrency: 1, waitingMax: 1 });
   const running = await fixture.submit("sleep 100");

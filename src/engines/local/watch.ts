@@ -67,10 +67,10 @@ export class Watch {
   /** Resolves when the command has ended, to true; or when it is let go, to false. */
   async untilOver(): Promise<boolean> {
     const { leader, isFound, folder, capture, limits, clock, grace_ms } = this.#parts;
-    let hasEnded = false;
+    let isDraining = false;
     // There is nothing to see yet of a command that has just been started.
     if (!isFound) await this.#pause();
-    while (!await leader.isOver(hasEnded || this.#kill_ms < Infinity)) {
+    while (!await leader.isOver(this.#kill_ms < Infinity)) {
       if (this.#isLetGo) {
         leader.release();
         return false;
@@ -82,13 +82,14 @@ export class Watch {
         this.#isReached = true;
         await this.#parts.onReached(reached);
       }
-      if (!hasEnded && await readExitCode(folder) !== undefined) {
-        hasEnded = true;
-        this.#kill_ms = Math.min(this.#kill_ms, clock.steady() + DRAIN_MS);
+      // What was told to end has its time for that, whichever of its processes is the first to.
+      if (this.#kill_ms === Infinity && await readExitCode(folder) !== undefined) {
+        isDraining = true;
+        this.#kill_ms = clock.steady() + DRAIN_MS;
       }
       if (clock.steady() >= this.#kill_ms) {
         this.#kill_ms = clock.steady() + grace_ms;
-        if (!hasEnded) capture.tell("The command did not end by itself: it is killed");
+        if (!isDraining) capture.tell("The command did not end by itself: it is killed");
         await leader.signal("KILL");
       }
       await this.#tellMetadata();

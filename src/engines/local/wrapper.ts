@@ -95,7 +95,9 @@ ${LEAVE}
 run() {
   # Caught instead of ignored, the signals have their default action again for the command. The shell
   # sees to a trap only after the command that it waits for.
-  trap : HUP INT TERM
+  trap : HUP INT
+  told=
+  trap told=yes TERM
   (
     # From here on what is sent to the session ends this shell, or the command that it becomes.
     echo begun 2>/dev/null >>control/started
@@ -107,7 +109,8 @@ run() {
   )
   leave "$?" exit_code
   # What the command has left running ends too, or else holds the pipes and is killed by the service.
-  kill -TERM "-$$"
+  # What ends already is not told again: a second SIGTERM would break off what it does about the first.
+  [ -n "$told" ] || kill -TERM "-$$"
 }
 
 # stderr goes through the inner pipe, and stdout past it through the outer one.

@@ -53,7 +53,9 @@ ${HAND_OVER}
 run() {
   # Caught instead of ignored, the signals have their default action again for the command. The shell
   # sees to a trap only after the command that it waits for.
-  trap : HUP INT TERM
+  trap : HUP INT
+  told=
+  trap told=yes TERM
   (
     # A shell ignores these for what runs in its background. Some can take that back, and where this
     # one cannot, the program env can, except in the smallest images.
@@ -69,6 +71,8 @@ run() {
     exec "$@"
   )
   leave "$?" code
+  # What ends already is not told again: a second SIGTERM would break off what it does about the first.
+  [ -z "$told" ] || return 0
   # What the command has left running ends too, or else holds the pipes for a second more.
   kill -TERM -1
   { sleep 1; kill -USR1 1; } </dev/null >/dev/null 2>&1 &
