@@ -1,11 +1,12 @@
 /**
- * Opening outputs, while the command may still do anything with them.
+ * Listing and opening outputs, while what the command has left running may still do anything with them.
  *
  * @module
  */
 import { assertEquals } from "@std/assert";
 import { join } from "node:path";
-import { openOutput } from "../../src/engines/local/outputs.ts";
+import { pause } from "../../src/pause.ts";
+import { listOutputs, openOutput } from "../../src/engines/local/outputs.ts";
 
 const OPENED = 500;
 
@@ -34,5 +35,38 @@ Deno.test("outputs: what a link leads to is not opened, even when it replaces a 
   isOver = true;
   await replacing;
   assertEquals([...sizes], ["plain".length]);
+  await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("outputs: one that grows while it is read is longer than they may be together", async () => {
+  const folder = await Deno.makeTempDir();
+  const path = join(folder, "growing");
+  const bytesMax = 32 * 1024 * 1024;
+  await Deno.writeFile(path, new Uint8Array(bytesMax));
+  const listing = { filesMax: 10, bytesMax };
+  assertEquals((await listOutputs(folder, listing)).isTooLarge, false);
+  let isOver = false;
+  const listed = listOutputs(folder, listing);
+  const growing = (async () => {
+    // Its size has been looked at by then, and not all of it been read.
+    await pause(5);
+    while (!isOver) await Deno.writeFile(path, new Uint8Array(64 * 1024), { append: true });
+  })();
+  const { files, isTooLarge, more } = await listed.finally(() => isOver = true);
+  assertEquals([files, isTooLarge, more], [[], true, 1]);
+  await growing;
+  await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("outputs: of what lies in the place of their folder it is said that it is no output", async () => {
+  const folder = await Deno.makeTempDir();
+  const path = join(folder, "outputs");
+  const listed = async () => (await listOutputs(path, { filesMax: 10, bytesMax: 10 })).passedOver;
+  assertEquals(await listed(), []);
+  await Deno.writeTextFile(path, "x");
+  assertEquals(await listed(), ["."]);
+  await Deno.remove(path);
+  await Deno.symlink(folder, path);
+  assertEquals(await listed(), ["."]);
   await Deno.remove(folder, { recursive: true });
 });

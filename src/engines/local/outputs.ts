@@ -46,10 +46,13 @@ export async function listOutputs(
   let bytes = 0;
   for (const path of paths.sort()) {
     if (files.length >= filesMax) break;
-    bytes += await sizeOf(folder, path);
+    const left = bytesMax - bytes;
+    const size = await sizeOf(folder, path);
+    // What the command has left running may write to it still.
+    const file = size > left ? undefined : await describe(folder, path, left);
+    bytes += file?.size ?? size;
     if (bytes > bytesMax) break;
     more--;
-    const file = await describe(folder, path);
     if (file) files.push(file);
     else passedOver.push(path);
   }
@@ -102,9 +105,10 @@ async function findFiles(
   folder: string,
 ): Promise<{ paths: string[]; passedOver: string[]; isCut: boolean }> {
   const paths: string[] = [];
-  const passedOver: string[] = [];
-  // The command may have put a link in the folder's place.
-  const folders = isFolder(folder) ? [""] : [];
+  // The command may have put a link or a file in the folder's place.
+  const isFolder = folderAt(folder);
+  const passedOver: string[] = isFolder === false ? ["."] : [];
+  const folders = isFolder ? [""] : [];
   let entries = 0;
   for (let at = folders.pop(); at !== undefined; at = folders.pop()) {
     try {
@@ -123,11 +127,12 @@ async function findFiles(
   return { paths, passedOver, isCut: false };
 }
 
-function isFolder(path: string): boolean {
+/** Whether what lies there is a folder; undefined where nothing does. */
+function folderAt(path: string): boolean | undefined {
   try {
     return Deno.lstatSync(path).isDirectory;
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -135,9 +140,13 @@ async function sizeOf(folder: string, path: string): Promise<number> {
   return await Deno.lstat(join(folder, path)).then(({ size }) => size, () => 0);
 }
 
-async function describe(folder: string, path: string): Promise<OutputFile | undefined> {
+async function describe(
+  folder: string,
+  path: string,
+  bytesMax: number,
+): Promise<OutputFile | undefined> {
   try {
-    return { path, ...await hashFile(join(folder, path)) };
+    return { path, ...await hashFile(join(folder, path), { bytesMax }) };
   } catch {
     return undefined;
   }

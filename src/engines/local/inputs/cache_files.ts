@@ -121,7 +121,7 @@ export class CacheFiles {
       const info = await Deno.lstat(path);
       if (!info.isFile || info.size !== size) return false;
       if (this.#checked.get(sha256) !== look(info)) {
-        if ((await hashFile(path, signal)).sha256 !== sha256) return false;
+        if ((await hashFile(path, { signal })).sha256 !== sha256) return false;
       }
       const now = new Date();
       await Deno.utime(path, now, now);

@@ -56,8 +56,16 @@ export async function writeNew(
   return { size, sha256: hash.digest("hex") };
 }
 
-/** Reads a file, unless the signal is aborted, and says what a copy of it would be. */
-export async function hashFile(path: string, signal?: AbortSignal): Promise<Copied> {
+/**
+ * Reads a file, unless the signal is aborted, and says what a copy of it would be.
+ *
+ * @param bytesMax of a file that is longer, as one that grows still, little more is read: its size is
+ * above this then
+ */
+export async function hashFile(
+  path: string,
+  { signal, bytesMax = Infinity }: { signal?: AbortSignal; bytesMax?: number },
+): Promise<Copied> {
   using file = await Deno.open(path, { read: true });
   const hash = createHash("sha256");
   let size = 0;
@@ -65,6 +73,7 @@ export async function hashFile(path: string, signal?: AbortSignal): Promise<Copi
     signal?.throwIfAborted();
     hash.update(chunk);
     size += chunk.length;
+    if (size > bytesMax) break;
   }
   return { size, sha256: hash.digest("hex") };
 }
