@@ -64,3 +64,13 @@ for (const [what, fill, reason] of FULL) {
     }
   });
 }
+
+Deno.test("run info is answered while there is no room for launches", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({});
+  using _full = makeFull();
+  const launched = await fetch(url, { method: "POST", body: "a" });
+  const asked = await fetch(`${url}run/?run_id=01900000-0000-7000-8000-000000000001`);
+  assertEquals([launched.status, asked.status], [503, 404]);
+  await Promise.all([launched, asked].map(({ body }) => body?.cancel()));
+});
