@@ -10,6 +10,7 @@ import type { Engines } from "../engines/mod.ts";
 import type { Pipelines } from "../pipelines/mod.ts";
 import type { Projects } from "../projects/mod.ts";
 import type { Project } from "../store/projects.ts";
+import type { Unstored } from "../runs/worker.ts";
 import type { ActionSettings, CreatedObject, Run } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
 
@@ -23,11 +24,17 @@ export interface ActionContext {
   project: Project;
   projects: Pick<Projects, "resolve" | "fetch">;
   engines: Engines;
-  pipelines: Pick<Pipelines, "launch">;
+  pipelines: Pick<Pipelines, "begin">;
   store: Store;
   clock: Clock;
   /** Aborted when the action has taken too long, or the service stops. */
   signal: AbortSignal;
+}
+
+/** What an action has made. It is there once its writes are on disk, and begins then. */
+export interface Made extends Unstored {
+  /** As run info shows it beside the action's name. */
+  created: CreatedObject;
 }
 
 /** A kind of action. */
@@ -39,8 +46,8 @@ export interface ActionKind<Settings extends ActionSettings = ActionSettings> {
    * Does the action. It may be called again for the same run after a crash, and must then find what
    * it made before: whatever it makes has an id that derives from the run and the action's place.
    *
-   * @returns what it made, as run info shows it; undefined when it makes no object
+   * @returns what it made, which who called it stores; undefined when it makes no object
    * @throws when it fails; the message goes to the trigger log
    */
-  perform(settings: Settings, context: ActionContext): Promise<CreatedObject | undefined>;
+  perform(settings: Settings, context: ActionContext): Promise<Made | undefined>;
 }

@@ -8,9 +8,9 @@ import { z } from "zod";
 import { ActionError } from "../errors.ts";
 import { derivedId, isId } from "../ids.ts";
 import { setPayload } from "../pipelines/mod.ts";
-import { getPipeline, getPlan } from "../store/pipelines.ts";
-import type { CreatedObject } from "../store/runs.ts";
-import type { ActionContext, ActionKind } from "./action.ts";
+import type { Write } from "../store/committer.ts";
+import { createPipelineWrites, getPipeline, getPlan } from "../store/pipelines.ts";
+import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { payloadFile } from "./payload_file.ts";
 import { newPipeline, payloadTargetSchema } from "./pipeline.ts";
 
@@ -29,17 +29,27 @@ type Settings = z.infer<typeof schema>;
 export const copyPipeline = {
   type: "copy_pipeline",
   schema,
-  async perform(settings: Settings, context: ActionContext): Promise<CreatedObject> {
-    const { run, place, repeated, store } = context;
+  async perform(settings: Settings, context: ActionContext): Promise<Made> {
+    const { run, place, repeated, store, pipelines } = context;
     const id = derivedId(run.id, place, "pipeline");
     const existing = repeated ? await getPipeline(store, id) : undefined;
-    const name = existing?.name ?? await copy(id, settings, context);
-    return { pipeline_name: name, pipeline_id: id };
+    const { name, writes } = existing
+      ? { name: existing.name, writes: [] }
+      : await copy(id, settings, context);
+    return {
+      created: { pipeline_name: name, pipeline_id: id },
+      writes,
+      begin: () => pipelines.begin(id),
+    };
   },
 } satisfies ActionKind<Settings>;
 
-async function copy(id: string, settings: Settings, context: ActionContext): Promise<string> {
-  const { run, project, store, pipelines } = context;
+async function copy(
+  id: string,
+  settings: Settings,
+  context: ActionContext,
+): Promise<{ name: string; writes: Write[] }> {
+  const { run, project, store } = context;
   const { source_pipeline, payload_input_name: target, title } = settings;
   const [source, plan] = await Promise.all([
     getPipeline(store, source_pipeline),
@@ -54,6 +64,5 @@ async function copy(id: string, settings: Settings, context: ActionContext): Pro
   const problem = target && setPayload(plan, { target, file: payloadFile(run) });
   if (problem) throw new ActionError(`Cannot copy pipeline ${source_pipeline}: ${problem}`);
   const pipeline = newPipeline(id, plan, context, { commit, name, title: title ?? source.title });
-  await pipelines.launch({ ...pipeline, copy_of: source.id }, plan);
-  return name;
+  return { name, writes: createPipelineWrites({ ...pipeline, copy_of: source.id }, plan) };
 }

@@ -8,10 +8,10 @@ import type { Deadlines } from "../deadlines.ts";
 import { ActionError, messageOf } from "../errors.ts";
 import type { ResolvedCommit } from "../projects/mod.ts";
 import { getProject } from "../store/projects.ts";
-import type { WaitingRun } from "../runs/worker.ts";
+import type { Performed, WaitingRun } from "../runs/worker.ts";
 import type { ActionOutcome, ActionSettings, Run } from "../store/runs.ts";
 import { inSpan } from "../telemetry/spans.ts";
-import type { ActionContext, ActionKind } from "./action.ts";
+import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { copyPipeline } from "./copy_pipeline.ts";
 import { fetchRepository } from "./fetch_repository.ts";
 import { runExecution } from "./run_execution.ts";
@@ -35,33 +35,37 @@ export interface ActionServices
 }
 
 /**
- * Performs the actions of a run in their order; a later one runs even if an earlier one failed.
+ * Performs the actions of a run in their order; a later one runs even if an earlier one failed, and
+ * finds what that made.
  *
- * @returns what came of each; it never rejects
+ * @returns what came of each, and what the last one made, to be stored with the end of the run; it
+ *   never rejects
  */
 export async function performActions(
   { run, actions, repeated }: WaitingRun,
   services: ActionServices,
   signal: AbortSignal,
-): Promise<ActionOutcome[]> {
-  const outcomes: ActionOutcome[] = [];
+): Promise<Performed> {
+  const performed: Performed = { outcomes: [] };
   const projects = withOneSnapshot(services.projects);
   for (const [place, settings] of actions.entries()) {
     const outcome: ActionOutcome = { action: settings.type };
     try {
       const at = { run, place, repeated };
-      const created = await inSpan(
+      const isLast = place === actions.length - 1;
+      const made = await inSpan(
         `action ${settings.type}`,
         {},
-        () => performOne(settings, at, { ...services, projects }, signal),
+        () => performOne(settings, { ...at, isLast }, { ...services, projects }, signal),
       );
-      if (created) outcome.created = created;
+      if (made) outcome.created = made.created;
+      if (made && isLast) performed.unstored = made;
     } catch (error) {
       outcome.error = messageOf(error).slice(0, 4_096);
     }
-    outcomes.push(outcome);
+    performed.outcomes.push(outcome);
   }
-  return outcomes;
+  return performed;
 }
 
 /** The code of projects, with one snapshot of a plain folder for all actions of a run. */
@@ -87,10 +91,10 @@ function withOneSnapshot(projects: ActionServices["projects"]): ActionServices["
 
 async function performOne(
   settings: ActionSettings,
-  at: { run: Run; place: number; repeated: boolean },
+  { isLast, ...at }: { run: Run; place: number; repeated: boolean; isLast: boolean },
   services: ActionServices,
   stop: AbortSignal,
-) {
+): Promise<Made | undefined> {
   const name = at.run.project;
   const project = await getProject(services.store, name);
   if (project === undefined) {
@@ -99,11 +103,14 @@ async function performOne(
   // The settings were checked by this kind's schema when the trigger was saved.
   const kind = kinds.find(({ type }) => type === settings.type) as ActionKind | undefined;
   if (kind === undefined) throw new ActionError(`Cannot perform ${settings.type}: unknown action`);
-  return await withDeadline(
-    services.deadlines,
-    stop,
-    (signal) => kind.perform(settings, { ...services, ...at, project, signal }),
-  );
+  return await withDeadline(services.deadlines, stop, async (signal) => {
+    const made = await kind.perform(settings, { ...services, ...at, project, signal });
+    if (made && !isLast) {
+      await services.store.committer.write(made.writes);
+      made.begin();
+    }
+    return made;
+  });
 }
 
 /**

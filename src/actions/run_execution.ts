@@ -6,10 +6,9 @@
 import { z } from "zod";
 import { derivedId } from "../ids.ts";
 import { findStep, launchStep } from "../projects/mod.ts";
-import { type Execution, getExecution, saveExecution } from "../store/executions.ts";
-import type { CreatedObject } from "../store/runs.ts";
+import { type Execution, executionWrites, getExecution } from "../store/executions.ts";
 import { activeTrace } from "../telemetry/spans.ts";
-import type { ActionContext, ActionKind } from "./action.ts";
+import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { payloadFile } from "./payload_file.ts";
 
 const schema = z.strictObject({
@@ -32,25 +31,33 @@ type Settings = z.infer<typeof schema>;
 export const runExecution = {
   type: "run_execution",
   schema,
-  async perform(settings: Settings, context: ActionContext): Promise<CreatedObject> {
+  async perform(settings: Settings, context: ActionContext): Promise<Made> {
     const { run, place, repeated, store, engines } = context;
     const id = derivedId(run.id, place, "execution");
     const existing = repeated ? await getExecution(store, id) : undefined;
-    const execution = existing ?? await create(id, settings, context);
-    engines.of(execution.engine.type).submit(execution);
-    return { execution_step: settings.step, execution_id: id };
+    const execution = existing ?? await newExecution(id, settings, context);
+    const engine = engines.of(execution.engine.type);
+    return {
+      created: { execution_step: settings.step, execution_id: id },
+      writes: existing ? [] : executionWrites(execution),
+      begin: () => engine.submit(execution),
+    };
   },
 } satisfies ActionKind<Settings>;
 
-async function create(id: string, settings: Settings, context: ActionContext): Promise<Execution> {
-  const { run, project, projects, store, clock, signal } = context;
+async function newExecution(
+  id: string,
+  settings: Settings,
+  context: ActionContext,
+): Promise<Execution> {
+  const { run, project, projects, clock, signal } = context;
   const { commit, config } = await projects.resolve(project, settings.commit, signal);
   const { payload_input_name: input } = settings;
   const launch = launchStep(findStep(config, settings.step), {
     parameters: settings.parameters,
     inputs: input === undefined ? {} : { [input]: [payloadFile(run)] },
   });
-  const execution: Execution = {
+  return {
     id,
     run_id: run.id,
     trigger_id: run.trigger_id,
@@ -66,6 +73,4 @@ async function create(id: string, settings: Settings, context: ActionContext): P
     metadata: {},
     outputs: [],
   };
-  await store.committer.commit(saveExecution(execution));
-  return execution;
 }

@@ -6,9 +6,9 @@
 import { z } from "zod";
 import { derivedId } from "../ids.ts";
 import { planPipeline } from "../pipelines/mod.ts";
-import { getPipeline } from "../store/pipelines.ts";
-import type { CreatedObject } from "../store/runs.ts";
-import type { ActionContext, ActionKind } from "./action.ts";
+import { createPipelineWrites, getPipeline } from "../store/pipelines.ts";
+import type { Write } from "../store/committer.ts";
+import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { payloadFile } from "./payload_file.ts";
 import { newPipeline, payloadTargetSchema } from "./pipeline.ts";
 
@@ -31,17 +31,24 @@ type Settings = z.infer<typeof schema>;
 export const runPipeline = {
   type: "run_pipeline",
   schema,
-  async perform(settings: Settings, context: ActionContext): Promise<CreatedObject> {
-    const { run, place, repeated, store } = context;
+  async perform(settings: Settings, context: ActionContext): Promise<Made> {
+    const { run, place, repeated, store, pipelines } = context;
     const id = derivedId(run.id, place, "pipeline");
     const existing = repeated ? await getPipeline(store, id) : undefined;
-    if (existing === undefined) await launch(id, settings, context);
-    return { pipeline_name: settings.pipeline, pipeline_id: id };
+    return {
+      created: { pipeline_name: settings.pipeline, pipeline_id: id },
+      writes: existing ? [] : await newPipelineWrites(id, settings, context),
+      begin: () => pipelines.begin(id),
+    };
   },
 } satisfies ActionKind<Settings>;
 
-async function launch(id: string, settings: Settings, context: ActionContext): Promise<void> {
-  const { run, project, projects, pipelines, signal } = context;
+async function newPipelineWrites(
+  id: string,
+  settings: Settings,
+  context: ActionContext,
+): Promise<Write[]> {
+  const { run, project, projects, signal } = context;
   const { pipeline: name, payload_input_name: target, parameters, title } = settings;
   const at = await projects.resolve(project, settings.commit, signal);
   const plan = await planPipeline({
@@ -56,5 +63,5 @@ async function launch(id: string, settings: Settings, context: ActionContext): P
     name,
     title: title ?? name,
   });
-  await pipelines.launch(pipeline, plan);
+  return createPipelineWrites(pipeline, plan);
 }

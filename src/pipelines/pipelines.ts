@@ -9,7 +9,6 @@ import type { Engines } from "../engines/mod.ts";
 import { messageOf } from "../errors.ts";
 import { type Execution, hasEnded } from "../store/executions.ts";
 import {
-  createPipelineWrites,
   getPipeline,
   getPlan,
   hasPipelineEnded,
@@ -56,14 +55,9 @@ export class Pipelines {
     for (const id of await openPipelines(this.#parts.store)) this.#touch(id);
   }
 
-  /**
-   * Makes a pipeline, which begins at once. It is on disk when this resolves.
-   *
-   * @throws {RangeError} when it is too large to be stored
-   */
-  async launch(pipeline: Pipeline, plan: PipelinePlan): Promise<void> {
-    await this.#parts.store.committer.write(createPipelineWrites(pipeline, plan));
-    this.#touch(pipeline.id);
+  /** Begins with a pipeline that is on disk. */
+  begin(pipelineId: string): void {
+    this.#touch(pipelineId);
   }
 
   /** Takes note of a change of an execution. */

@@ -11,7 +11,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
-import { messageOf } from "../errors.ts";
+import { messageOf, UnavailableError } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { pause } from "../pause.ts";
 import type { Write } from "../store/committer.ts";
@@ -54,8 +54,24 @@ export interface WaitingRun extends PendingRun {
   repeated: boolean;
 }
 
-/** Performs the actions of a run and answers what came of each. */
-export type Perform = (waiting: WaitingRun, signal: AbortSignal) => Promise<ActionOutcome[]>;
+/** Something that an action has made and that is not stored yet. */
+export interface Unstored {
+  /** What stores it. */
+  writes: readonly Write[];
+  /** Sets it going; called once it is on disk. */
+  begin(): void;
+}
+
+/** What came of the actions of a run. */
+export interface Performed {
+  /** In their order. */
+  outcomes: ActionOutcome[];
+  /** What the last of them has made: one commit stores it and the end of the run. */
+  unstored?: Unstored;
+}
+
+/** Performs the actions of a run. */
+export type Perform = (waiting: WaitingRun, signal: AbortSignal) => Promise<Performed>;
 
 /** What a worker works with. */
 export interface WorkerParts {
@@ -245,24 +261,24 @@ export class Worker {
 
   /** Performs a run and stores its end. Never rejects. */
   async #perform(waiting: WaitingRun): Promise<void> {
-    const actions = await this.#outcomes(waiting);
+    const performed = await this.#untilPerformed(waiting);
     // What was cut off by the stop is not an outcome: the run stays pending and is done again.
-    if (actions === undefined || this.#abort.signal.aborted) return;
-    await this.#end({ ...waiting.run, status: statusOf(actions), actions }, waiting.body);
+    if (performed === undefined || this.#abort.signal.aborted) return;
+    await this.#end(waiting, performed);
   }
 
   /**
    * What came of the actions; undefined when the worker was closed before that was known. Actions that
    * failed while the database could not store may have failed for that alone: they are performed again.
    */
-  async #outcomes(waiting: WaitingRun): Promise<ActionOutcome[] | undefined> {
+  async #untilPerformed(waiting: WaitingRun): Promise<Performed | undefined> {
     const { signal } = this.#abort;
     const { committer } = this.#parts.store;
     for (let { repeated } = waiting; !signal.aborted; repeated = true) {
       const failuresBefore = committer.failures;
-      const actions = await this.#outcomesOnce({ ...waiting, repeated });
-      if (committer.failures === failuresBefore || statusOf(actions) === "completed") {
-        return actions;
+      const performed = await this.#performOnce({ ...waiting, repeated });
+      if (committer.failures === failuresBefore || statusOf(performed.outcomes) === "completed") {
+        return performed;
       }
       log.warn("Cannot perform run {run_id} while nothing can be stored, trying again", {
         run_id: waiting.run.id,
@@ -272,21 +288,30 @@ export class Worker {
     return undefined;
   }
 
-  async #outcomesOnce(waiting: WaitingRun): Promise<ActionOutcome[]> {
+  async #performOnce(waiting: WaitingRun): Promise<Performed> {
     try {
       return await this.#parts.perform(waiting, this.#abort.signal);
     } catch (error) {
       log.error("Cannot perform run {run_id}: {error}", { run_id: waiting.run.id, error });
-      return waiting.actions.map(({ type }) => ({ action: type, error: messageOf(error) }));
+      const failed = waiting.actions.map(({ type }) => ({ action: type, error: messageOf(error) }));
+      return { outcomes: failed };
     }
   }
 
-  /** Stores the end of a run and tells of it. */
-  async #end(run: Run, body: Uint8Array | undefined): Promise<void> {
-    const ended = this.#ended(run);
-    while (!await this.#storeEnd(run.id, endWrites(ended, body))) {
+  /** Stores the end of a run with what its last action has made, sets that going, and tells of the end. */
+  async #end(waiting: WaitingRun, { outcomes, unstored }: Performed): Promise<void> {
+    const { run, body } = waiting;
+    const ended = this.#ended({ ...run, status: statusOf(outcomes), actions: outcomes });
+    const writes = [...unstored?.writes ?? [], ...endWrites(ended, body)];
+    for (;;) {
+      const failure = await this.#storeEnd(run.id, writes);
+      if (failure === undefined) break;
+      if (unstored && !(failure.error instanceof UnavailableError)) {
+        return await this.#end(waiting, { outcomes: withLastFailed(outcomes, failure.error) });
+      }
       if (!await pause(RETRY_MS, this.#abort.signal)) return;
     }
+    unstored?.begin();
     this.#tell(ended);
   }
 
@@ -294,14 +319,18 @@ export class Worker {
     return { ...run, ended_at: new Date(this.#parts.clock.now()).toISOString() };
   }
 
-  async #storeEnd(run_id: string, writes: readonly Write[]): Promise<boolean> {
+  /** @returns why it could not be stored; undefined when it is */
+  async #storeEnd(
+    run_id: string,
+    writes: readonly Write[],
+  ): Promise<{ error: unknown } | undefined> {
     try {
       await this.#parts.store.committer.write(writes);
-      return true;
+      return undefined;
     } catch (error) {
       const details = { run_id, error: messageOf(error) };
       log.error("Cannot store the end of run {run_id}, trying again: {error}", details);
-      return false;
+      return { error };
     }
   }
 
@@ -342,7 +371,8 @@ export class Worker {
     const [, id, triggerId] = key.map(String);
     const run = this.#ended(await damagedRun(this.#parts.store, id ?? "", triggerId ?? ""));
     // The next look tries again where this one cannot.
-    if (await this.#storeEnd(run.id, [...endWrites(run), { key }])) this.#tell(run);
+    const failure = await this.#storeEnd(run.id, [...endWrites(run), { key }]);
+    if (failure === undefined) this.#tell(run);
   }
 
   #hold(pending: PendingRun, repeated = false): void {
@@ -356,4 +386,10 @@ export function statusOf(actions: readonly ActionOutcome[]): RunStatus {
   const failed = actions.filter(({ error }) => error !== undefined).length;
   if (failed === 0) return "completed";
   return failed === actions.length ? "error" : "complete_with_error";
+}
+
+/** The outcomes where what the last action has made cannot be stored. */
+function withLastFailed(outcomes: readonly ActionOutcome[], error: unknown): ActionOutcome[] {
+  const { action } = outcomes.at(-1) ?? { action: "none" };
+  return [...outcomes.slice(0, -1), { action, error: messageOf(error) }];
 }

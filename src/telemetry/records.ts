@@ -27,12 +27,12 @@ export function traceRuns(
     return inSpan("run", { attributes }, async (span) => {
       const trigger = await nameOf(run.trigger_id).catch(() => undefined);
       if (trigger !== undefined) span?.setAttribute("hooklaunch.trigger", trigger);
-      const outcomes = await perform({ run, ...waiting }, signal);
+      const performed = await perform({ run, ...waiting }, signal);
       // What was cut off by the stop is not an outcome.
-      const status = signal.aborted ? "pending" : statusOf(outcomes);
+      const status = signal.aborted ? "pending" : statusOf(performed.outcomes);
       span?.setAttribute("hooklaunch.status", status);
       if (span && status !== "completed" && status !== "pending") markFailed(span);
-      return outcomes;
+      return performed;
     });
   };
 }

@@ -9,9 +9,10 @@ import { systemClock } from "../../src/clock.ts";
 import { Deadlines } from "../../src/deadlines.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import type { Engines } from "../../src/engines/mod.ts";
+import { derivedId } from "../../src/ids.ts";
 import { readConfigFile } from "../../src/projects/mod.ts";
 import { getExecution, listExecutions, saveExecution } from "../../src/store/executions.ts";
-import { createPipelineWrites } from "../../src/store/pipelines.ts";
+import { listPipelines } from "../../src/store/pipelines.ts";
 import { type Project, putProject } from "../../src/store/projects.ts";
 import type { Store } from "../../src/store/store.ts";
 import { pendingOf } from "../runs/fixture.ts";
@@ -42,6 +43,8 @@ function runsOf(store: Store, project: Project) {
   let resolved = 0;
   const submitted: string[] = [];
   const launched: string[] = [];
+  /** What had begun before the run's end was stored. */
+  const begunBeforeEnd: string[] = [];
   const engine: Pick<Engine, "submit"> = { submit: ({ status }) => void submitted.push(status) };
   // Actions use nothing else of the engines.
   const engines = { of: () => engine } as unknown as Engines;
@@ -49,19 +52,14 @@ function runsOf(store: Store, project: Project) {
     const { signal = new AbortController().signal, repeated = false } = options;
     await putProject(store, project);
     using deadlines = new Deadlines(options.time_ms ?? 60_000);
-    return await performActions(
+    const { outcomes, unstored } = await performActions(
       { ...waiting, run: { ...waiting.run, project: project.name }, actions, repeated },
       {
         store,
         clock: systemClock,
         deadlines,
         engines,
-        pipelines: {
-          launch(pipeline, plan) {
-            launched.push(pipeline.id);
-            return store.committer.write(createPipelineWrites(pipeline, plan));
-          },
-        },
+        pipelines: { begin: (id) => void launched.push(id) },
         projects: {
           resolve: (_project, reference) =>
             Promise.resolve({ commit: `${reference}~${++resolved}`, config }),
@@ -70,8 +68,14 @@ function runsOf(store: Store, project: Project) {
       },
       signal,
     );
+    begunBeforeEnd.push(...submitted, ...launched);
+    if (unstored) {
+      await store.committer.write(unstored.writes);
+      unstored.begin();
+    }
+    return outcomes;
   }
-  return { perform, submitted, launched };
+  return { perform, submitted, launched, begunBeforeEnd, runId: waiting.run.id };
 }
 
 /** The commits that the executions of some actions have. */
@@ -122,14 +126,32 @@ Deno.test("an action that is performed again finds its execution as it is by now
 
 Deno.test("actions that are performed again find their pipelines", async () => {
   await using store = await openTestStore();
-  const { perform, launched } = runsOf(store.store, { ...project, repository: "/p.git" });
+  const { perform } = runsOf(store.store, { ...project, repository: "/p.git" });
+  const pipelines = async () => (await listPipelines(store.store, { limit: 9 })).records;
   const run = { type: "run_pipeline", pipeline: "Words", commit: "HEAD", parameters: {} };
   const [source] = await perform([run]);
   const copy = { type: "copy_pipeline", source_pipeline: Object(source?.created).pipeline_id };
   const first = await perform([run, copy], { repeated: true });
-  assertEquals(first.map(({ created }) => Object(created).pipeline_id), launched);
+  const made = await pipelines();
+  assertEquals(
+    first.map(({ created }) => Object(created).pipeline_id).toSorted(),
+    made.map(({ id }) => id).toSorted(),
+  );
   assertEquals(await perform([run, copy], { repeated: true }), first);
-  assertEquals(launched.length, 2);
+  assertEquals(await pipelines(), made);
+});
+
+Deno.test("an action finds what those before it made; what the last one makes is stored with the run's end", async () => {
+  await using store = await openTestStore();
+  const { perform, launched, begunBeforeEnd, runId } = runsOf(store.store, project);
+  const run = { type: "run_pipeline", pipeline: "Words", commit: "HEAD", parameters: {} };
+  const source_pipeline = derivedId(runId, 0, "pipeline");
+  const copy = { type: "copy_pipeline", source_pipeline };
+  const outcomes = await perform([run, copy]);
+  const made = outcomes.map(({ created }) => Object(created).pipeline_id);
+  assertEquals(made, [source_pipeline, derivedId(runId, 1, "pipeline")]);
+  assertEquals(launched, made);
+  assertEquals(begunBeforeEnd, [source_pipeline]);
 });
 
 Deno.test("work that does not end when its time is up, or the service stops, fails its action", async () => {

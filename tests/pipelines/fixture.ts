@@ -18,6 +18,7 @@ import {
   saveExecution,
 } from "../../src/store/executions.ts";
 import {
+  createPipelineWrites,
   getPipeline,
   type Pipeline,
   type PipelinePlan,
@@ -92,7 +93,8 @@ export class PipelineFixture implements AsyncDisposable {
   /** Launches a plan and answers the pipeline's id. */
   async launch(plan: PipelinePlan): Promise<string> {
     const id = newId(Date.now());
-    await this.#pipelines.launch(this.pipelineOf(id, plan), plan);
+    await this.store.committer.write(createPipelineWrites(this.pipelineOf(id, plan), plan));
+    this.#pipelines.begin(id);
     return id;
   }
 

@@ -1,6 +1,5 @@
 /** What goes wrong with one run stays with that run: others are performed, and its owner can see it. */
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
-import type { WorkerParts } from "../../src/runs/worker.ts";
 import { keys } from "../../src/store/keys.ts";
 import { getRun, type Run } from "../../src/store/runs.ts";
 import { standIn, storeInMemory } from "../store/fixture.ts";
@@ -12,13 +11,14 @@ import {
   openDesk,
   pendingIds,
   pendingOf,
+  type Performs,
   startDesk,
   storePending,
   TRIGGER_ID,
   untilIdle,
 } from "./fixture.ts";
 
-const failing: { name: string; perform: WorkerParts["perform"] }[] = [
+const failing: { name: string; perform: Performs }[] = [
   { name: "rejects", perform: () => Promise.reject(new Error("it broke")) },
   {
     name: "rejects late",
@@ -118,6 +118,63 @@ Deno.test("what failed while nothing could be stored is done again, what failed 
     { id: second, repeated: true },
   ]);
   for (const id of ids) assertEquals((await getRun(store, id))?.status, "completed");
+});
+
+Deno.test("what the last action has made is stored with the end of its run or not at all, and begins then", async () => {
+  let isFull = true;
+  const kinds: unknown[][] = [];
+  await using store = await storeInMemory((commit, store) => {
+    if (!commit.keys.some(([kind]) => kind === "made")) return store();
+    kinds.push(commit.keys.map(([kind]) => kind));
+    return isFull ? Promise.reject(new TypeError("database or disk is full")) : store();
+  });
+  const begun: string[] = [];
+  await using desk = await startDesk(store, {
+    perform: ({ run: { id } }) =>
+      Promise.resolve({
+        outcomes: [{ action: "run_execution" }],
+        unstored: {
+          writes: [{ key: ["made", id], value: true }],
+          begin: () => void begun.push(id),
+        },
+      }),
+  });
+  const id = await accept(desk);
+  await eventually(() => kinds.length > 0 ? true : undefined);
+  assertEquals((await getRun(store, id))?.status, "pending");
+  assertEquals(begun, []);
+  isFull = false;
+  await untilIdle(desk);
+  assertEquals((await getRun(store, id))?.status, "completed");
+  assertEquals((await store.kv.get(["made", id])).value, true);
+  assertEquals(begun, [id]);
+  assertEquals(kinds, [kinds[0], ["made", "trigger_run", "run", "pending"]]);
+});
+
+Deno.test("an action fails whose object the database refuses, and those before it stay as they are", async () => {
+  await using store = await storeInMemory();
+  const begun: string[] = [];
+  const other = { action: "fetch_repository" };
+  await using desk = await startDesk(store, {
+    perform: ({ run: { id } }) =>
+      Promise.resolve({
+        outcomes: [other, {
+          action: "run_execution",
+          created: { execution_step: "s", execution_id: id },
+        }],
+        unstored: {
+          writes: [{ key: ["made", id], value: "x".repeat(70_000), bytes: 71_000 }],
+          begin: () => void begun.push(id),
+        },
+      }),
+  });
+  const id = await accept(desk);
+  await untilIdle(desk);
+  const run = await getRun(store, id);
+  assertEquals(run?.status, "complete_with_error");
+  const error = "Value too large (max 65536 bytes)";
+  assertEquals(run?.actions, [other, { action: "run_execution", error }]);
+  assertEquals(begun, []);
 });
 
 Deno.test("a pending record that is damaged ends as error, its trigger's owner is told, others go on", async () => {

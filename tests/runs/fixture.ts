@@ -7,8 +7,8 @@ import { assert } from "@std/assert";
 import { newId } from "../../src/ids.ts";
 import { Acceptor, type Launch } from "../../src/runs/accept.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
-import { type Perform, Worker, type WorkerParts } from "../../src/runs/worker.ts";
-import { acceptWrites, type PendingRun } from "../../src/store/runs.ts";
+import { type Perform, type Performed, Worker, type WorkerParts } from "../../src/runs/worker.ts";
+import { acceptWrites, type ActionOutcome, type PendingRun } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { listPending } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
@@ -31,8 +31,14 @@ export function launchOf(parts: Partial<Launch> = {}): Launch {
   };
 }
 
+/** How a test has runs performed. Most say what came of the actions alone. */
+export type Performs = (...run: Parameters<Perform>) => Promise<ActionOutcome[] | Performed>;
+
 /** Takes a run on and never ends it. */
-export const neverEnds: Perform = () => new Promise(() => {});
+export const neverEnds: Performs = () => new Promise(() => {});
+
+/** What a desk is made of; a test says what it cares for. */
+export type DeskParts = Partial<Omit<WorkerParts, "perform">> & { perform?: Performs };
 
 /** A worker and the acceptor that feeds it. The worker is closed at the end of its scope. */
 export interface Desk extends AsyncDisposable {
@@ -41,12 +47,16 @@ export interface Desk extends AsyncDisposable {
 }
 
 /** Puts an acceptor and a worker on a store, as the service does. The worker is not started. */
-export function openDesk(store: Store, parts: Partial<WorkerParts> = {}): Desk {
+export function openDesk(
+  store: Store,
+  { perform = neverEnds, ...parts }: DeskParts = {},
+): Desk {
   const clock = parts.clock ?? new TestClock();
   const worker = new Worker({
     store,
     clock,
-    perform: neverEnds,
+    perform: (...run) =>
+      perform(...run).then((came) => Array.isArray(came) ? { outcomes: came } : came),
     ...parts,
   });
   const quotas = new Quotas(store, clock);
@@ -55,7 +65,7 @@ export function openDesk(store: Store, parts: Partial<WorkerParts> = {}): Desk {
 }
 
 /** Puts an acceptor and a worker on a store, and starts the worker. */
-export async function startDesk(store: Store, parts: Partial<WorkerParts> = {}): Promise<Desk> {
+export async function startDesk(store: Store, parts: DeskParts = {}): Promise<Desk> {
   const desk = openDesk(store, parts);
   await desk.worker.start();
   return desk;

@@ -3,7 +3,7 @@
  * more runs than it keeps in memory, after another worker's death, and while it stops.
  */
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
-import { type Perform, statusOf, Worker } from "../../src/runs/worker.ts";
+import { statusOf, Worker } from "../../src/runs/worker.ts";
 import { keys } from "../../src/store/keys.ts";
 import { type ActionOutcome, getPending, getRun, type Run } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -17,6 +17,7 @@ import {
   openDesk,
   pendingIds,
   pendingOf,
+  type Performs,
   startDesk,
   storePending,
   untilIdle,
@@ -31,7 +32,7 @@ class Counter {
 
   constructor(private readonly work: () => Promise<unknown> = () => Promise.resolve()) {}
 
-  readonly perform: Perform = async ({ run }) => {
+  readonly perform: Performs = async ({ run }) => {
     this.counts.set(run.id, (this.counts.get(run.id) ?? 0) + 1);
     this.most = Math.max(this.most, ++this.#now);
     await this.work();
@@ -564,6 +565,10 @@ Deno.test("ended gives up when its signal aborts, before and while it waits", as
 
 Deno.test("each worker has a name of its own", async () => {
   await using store = await storeInMemory();
-  const parts = { store, clock: new TestClock(), perform: neverEnds };
+  const parts = {
+    store,
+    clock: new TestClock(),
+    perform: () => Promise.reject(new Error("unused")),
+  };
   assert(new Worker(parts).id !== new Worker(parts).id);
 });
