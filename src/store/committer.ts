@@ -153,7 +153,7 @@ export class Committer {
 
   async #run(): Promise<void> {
     // Lets what else this turn of the event loop brings join the first batch, however many promises it
-    // has to wait for: the end of a run comes with the start of what it launched.
+    // has to wait for.
     await new Promise<void>((resolve) => nextTick(resolve));
     while (this.#waiting.length > 0) {
       const batch = this.#take();
