@@ -15,6 +15,11 @@ const SAVE_ON_TERM = `sh -c '
   trap "trap exit TERM; sleep 1.2; echo saved >$VH_OUTPUTS_DIR/file; echo saved; exit" TERM
   echo begun; while :; do sleep 0.1; done
 '; echo behind it`;
+/** The same, of which nothing is printed where it would be captured. */
+const SAVE_ELSEWHERE = `sh -c '
+  trap "trap exit TERM; sleep 1.2; echo saved >$VH_OUTPUTS_DIR/file; exit" TERM
+  echo begun >$VH_OUTPUTS_DIR/begun; while :; do sleep 0.1; done
+' >$VH_OUTPUTS_DIR/log 2>&1; echo behind it`;
 
 /** The cases. */
 export const ends: Case[] = [
@@ -71,6 +76,18 @@ export const ends: Case[] = [
       assertEquals([status, exit_code], ["stopped", 143]);
       assertEquals(await service.output(id, "file"), "saved\n");
       assertEquals(await service.printed(id, "stdout"), ["begun", "saved"]);
+      assertEquals(await service.printed(id, "event"), ["Stopped by request"]);
+    },
+  },
+  {
+    name: "so it may when what it prints goes to a file",
+    async test(service) {
+      const id = await service.submit(SAVE_ELSEWHERE);
+      await until(async () => (await service.output(id, "begun")) !== undefined);
+      await service.engine.stop(id);
+      const { status, exit_code } = await service.ended(id);
+      assertEquals([status, exit_code], ["stopped", 143]);
+      assertEquals(await service.output(id, "file"), "saved\n");
       assertEquals(await service.printed(id, "event"), ["Stopped by request"]);
     },
   },

@@ -104,8 +104,9 @@ run() {
     set -- "$1" "$PWD/control/command"
     cd repository || exit 1
     . ../control/environment
-    [ -z "$1" ] || exec "$1" -e "$2"
-    exec "$2"
+    # With 9 also what prints elsewhere holds a pipe, and has its time to end when it is told to.
+    [ -z "$1" ] || exec "$1" -e "$2" 9>&1
+    exec "$2" 9>&1
   )
   leave "$?" exit_code
   # What the command has left running ends too, or else holds the pipes and is killed by the service.

@@ -68,7 +68,8 @@ run() {
     fi
     cd repository || exit 1
     . ../control/environment
-    exec "$@"
+    # With 9 also what prints elsewhere holds a pipe, and has its time to end when it is told to.
+    exec "$@" 9>&1
   )
   leave "$?" code
   # What ends already is not told again: a second SIGTERM would break off what it does about the first.
