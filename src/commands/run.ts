@@ -66,32 +66,45 @@ async function payload(
 ): Promise<void> {
   const accept = "application/octet-stream";
   const { body } = await clientOf(url).open(`runs/${id}/payload/`, { accept });
-  if (body === null) return;
-  if (output !== undefined) return await writeFile(output, body);
+  const bytes = bytesOf(id, body);
+  if (output !== undefined) return await writeFile(output, bytes);
   if (Deno.stdout.isTerminal()) {
-    const text = await new Response(body).text();
+    const text = await new Response(ReadableStream.from(bytes)).text();
     return await writeLines(Deno.stdout, text.split("\n"));
   }
   try {
-    for await (const chunk of body) await writeAll(Deno.stdout, chunk);
+    for await (const chunk of bytes) await writeAll(Deno.stdout, chunk);
   } catch (error) {
     // Who reads it has read enough, such as `head`.
-    if (error instanceof Deno.errors.BrokenPipe) return;
+    if (!(error instanceof Deno.errors.BrokenPipe)) throw error;
+  }
+}
+
+/** Reads a payload: what fails while it comes is told from what fails where it goes. */
+async function* bytesOf(
+  id: string,
+  body: ReadableStream<Uint8Array> | null,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body ?? [];
+  } catch (error) {
     throw new ApiError(`Cannot read the payload of run ${id}: ${messageOf(error)}`);
   }
 }
 
-async function writeFile(
-  path: string,
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-): Promise<void> {
+async function writeFile(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  const failure = (error: unknown) =>
+    error instanceof ApiError
+      ? error
+      : new ConflictError(`Cannot write the payload to ${path}: ${messageOf(error)}`);
+  using file = await Deno.open(path, { write: true, createNew: true }).catch((error) => {
+    throw failure(error);
+  });
   try {
-    await Deno.writeFile(path, body, { createNew: true });
+    for await (const chunk of bytes) await writeAll(file, chunk);
   } catch (error) {
-    await body.cancel().catch(() => {
-      // It has failed already.
-    });
-    throw new ConflictError(`Cannot write the payload to ${path}: ${messageOf(error)}`);
+    await Deno.remove(path);
+    throw failure(error);
   }
 }
 

@@ -1,6 +1,7 @@
 /** `hooklaunch run` as a process of its own, on a real service. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { ADMIN_TOKEN, endOfExecution, endOfRun, startService } from "../data.ts";
+import { exists } from "../../src/missing_file.ts";
+import { ADMIN_TOKEN, endOfExecution, endOfRun, startService, temporaryFolder } from "../data.ts";
 import { run } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
@@ -47,6 +48,19 @@ Deno.test("runs are listed, shown and launched again, and their payloads read", 
     assertEquals(again.code, 1);
     assertMatch(again.printed, /Cannot write the payload to .*exists/);
   });
+  await t.step("payload where there is no room", async () => {
+    const main = new URL("../../src/main.ts", import.meta.url).href;
+    const line = `"$0" run --quiet --allow-net --allow-env --allow-read "$1" run payload ${id} ` +
+      `--url ${service.url} > /dev/full`;
+    const { code, stderr } = await new Deno.Command("sh", {
+      args: ["-c", line, Deno.execPath(), main],
+      env: TOKEN,
+    }).output();
+    assertEquals([code, new TextDecoder().decode(stderr)], [
+      1,
+      "hooklaunch: No space left on device (os error 28)\n",
+    ]);
+  });
   await t.step("replay", async () => {
     const printed = await hooklaunch("replay", id);
     assertMatch(printed, new RegExp(`\nreplay_of +${id}\n`));
@@ -60,4 +74,27 @@ Deno.test("runs are listed, shown and launched again, and their payloads read", 
     assertEquals(code, 1);
     assertStringIncludes(printed, "Expected a full id");
   });
+});
+
+Deno.test("a payload that breaks off: told as that, and no half of it stays", async () => {
+  await using folder = await temporaryFolder();
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const serving = (async () => {
+    for await (const connection of listener) {
+      await connection.read(new Uint8Array(4_096));
+      await connection.write(new TextEncoder().encode(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\ncontent-length: 99\r\n\r\nhalf",
+      ));
+      connection.close();
+    }
+  })();
+  const id = "01900000-0000-7000-8000-000000000000";
+  const output = `${folder.path}/payload`;
+  const url = ["--url", `http://127.0.0.1:${listener.addr.port}`];
+  const cutOff = await run(["run", "payload", id, "--output", output, ...url], TOKEN);
+  assertEquals(cutOff.code, 1);
+  assertMatch(cutOff.printed, /^hooklaunch: Cannot read the payload of run [0-9a-f-]+: .*\n$/);
+  assertEquals(await exists(output), false);
+  listener.close();
+  await serving;
 });
