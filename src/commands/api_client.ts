@@ -52,9 +52,14 @@ export function isPassing(error: unknown): boolean {
 export function unreachable(url: string, error: unknown): ApiError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   // The URL and the step at which it failed begin it.
-  const why = messageOf(cause).replace(/^error sending request .*?: client error \(\w+\): /, "");
+  const why = reasonOf(cause).replace(/^error sending request .*?: client error \(\w+\): /, "");
   const [, advice = ""] = ADVICE.find(([reason]) => why.includes(reason)) ?? [];
   return new ApiError(`Cannot reach the service at ${new URL(url).origin}: ${why}${advice}`);
+}
+
+function reasonOf(error: unknown): string {
+  const isLate = error instanceof DOMException && error.name === "TimeoutError";
+  return isLate ? "It does not answer" : messageOf(error);
 }
 
 /** What is needed to talk to a service. */
@@ -95,13 +100,15 @@ export class ApiClient {
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
     const answer = await this.#send(path, { method, signal, ...sent });
     const text = await answer.text().catch((error) => {
-      throw new ApiError(`Cannot read the answer to ${method} ${path}: ${messageOf(error)}`);
+      throw new ApiError(`Cannot read the answer to ${method} ${path}: ${reasonOf(error)}`);
     });
     try {
-      return JSON.parse(text || "null");
+      const value = JSON.parse(text || "{}");
+      if (typeof value === "object" && value !== null) return value;
     } catch {
-      throw this.#strange();
+      // It is no JSON.
     }
+    throw this.#strange();
   }
 
   /**
@@ -179,10 +186,19 @@ export class ApiClient {
 function failure(status: number, text: string): HooklaunchError {
   const { detail, errors } = detailsOf(text);
   if (errors !== undefined) return new InvalidInputError("what was sent", errors);
-  const said = detail ?? text.slice(0, 200);
-  const isUnknownPath = status === 404 && detail === undefined;
-  const advice = isUnknownPath ? ". Look at the URL" : adviceOn(status, said);
-  return new ApiError(`The service answered ${status}: ${said}${advice}`, status);
+  const said = detail ?? textOf(text);
+  const advice = detail === undefined
+    ? ". Look at the URL, and at what stands before the service"
+    : adviceOn(status, said);
+  return new ApiError(
+    `The service answered ${[status, said].filter(Boolean).join(": ")}${advice}`,
+    status,
+  );
+}
+
+/** The beginning of a text that may be a page of HTML, on one line. */
+function textOf(page: string): string {
+  return page.slice(0, 4_096).replace(/<[^>]*>/g, " ").replace(/\s+/g, " ").trim().slice(0, 200);
 }
 
 /** What an answer says as Hooklaunch's do; of another's, which may be anything, the status has to do. */

@@ -73,6 +73,25 @@ Deno.test("failures that are not told as the service tells them: the status and 
   }
 });
 
+Deno.test("what stands before the service fails, or does not know it: told in one line", async (t) => {
+  const page = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<hr>nginx</html>\r\n";
+  const look = ". Look at the URL, and at what stands before the service";
+  for (const [text, says] of [[page, ": 502 Bad Gateway nginx"], ["", ""]] as const) {
+    for (const status of [401, 502]) {
+      await t.step(`${status}${says}`, async () => {
+        const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+        await using server = Deno.serve(options, () => new Response(text, { status }));
+        const api = new ApiClient({
+          url: `http://127.0.0.1:${server.addr.port}`,
+          token: ADMIN_TOKEN,
+        });
+        const error = await assertRejects(() => api.request("GET", "triggers/"), ApiError);
+        assertEquals(error.message, `The service answered ${status}${says}${look}`);
+      });
+    }
+  }
+});
+
 Deno.test("a URL that is nearly right: told what to look at", async (t) => {
   await using service = await startService();
   await t.step(
@@ -144,6 +163,13 @@ Deno.test("something else than the service answers: told as that", async (t) => 
       await assertRejects(() => api.list("triggers/"), ApiError, says);
     });
   }
+});
+
+Deno.test("JSON that is no record: something else than the service answers", async () => {
+  const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+  await using server = Deno.serve(options, () => new Response("null"));
+  const api = new ApiClient({ url: `http://127.0.0.1:${server.addr.port}`, token: ADMIN_TOKEN });
+  await assertRejects(() => api.request("GET", "triggers/x/"), ApiError, "is not Hooklaunch");
 });
 
 Deno.test("a service that wants HTTPS can be reached by its public address", async () => {
