@@ -90,7 +90,13 @@ export class ActionError extends HooklaunchError {
   override readonly code = "action_failed";
 }
 
-/** The message of anything that was thrown. */
+/**
+ * The message of anything that was thrown. What Deno advises where it lets nobody in who may not do
+ * everything, below /dev, /proc and the like, is left out: the tasks and the binary are given no such flag.
+ */
 export function messageOf(error: unknown): string {
+  if (error instanceof Deno.errors.NotCapable && error.message.startsWith("Requires all access")) {
+    return "Deno does not allow it";
+  }
   return error instanceof Error ? error.message : String(error);
 }

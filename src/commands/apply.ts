@@ -8,7 +8,7 @@ import { apiTarget } from "./api_target.ts";
 import { applyConfig } from "../config/apply.ts";
 import { parseConfig } from "../config/document.ts";
 import { apiOptions, clientOf } from "./api_options.ts";
-import { readConfiguration } from "./options.ts";
+import { isStandardInput, readConfiguration } from "./options.ts";
 
 /** Defines the command. */
 export function defineApply(command: Command): void {
@@ -18,7 +18,7 @@ export function defineApply(command: Command): void {
 
 async function apply(path: string, { url }: { url: string }): Promise<void> {
   const { written, folder } = await readConfiguration(path);
-  const document = parseConfig(written, path === "-" ? "standard input" : path, folder);
+  const document = parseConfig(written, isStandardInput(path) ? "standard input" : path, folder);
   for await (const applied of applyConfig(document, apiTarget(clientOf(url)))) {
     const { kind, name, outcome, launchUrl, warnings } = applied;
     console.log([`${kind} ${name}: ${outcome}`, launchUrl].filter(Boolean).join("  "));

@@ -82,11 +82,24 @@ export function environment(name: string): string | undefined {
 export async function readConfiguration(
   path: string,
 ): Promise<{ written: Uint8Array; folder: string }> {
-  if (path === "-") {
-    return { written: await new Response(Deno.stdin.readable).bytes(), folder: Deno.cwd() };
-  }
-  const written = await readBytes(path, "the configuration file");
-  return { written, folder: (await Deno.stat(path)).isFile ? dirname(path) : Deno.cwd() };
+  const written = await readInput(path, "the configuration file");
+  const hasFolder = !isStandardInput(path) && (await Deno.stat(path)).isFile;
+  return { written, folder: hasFolder ? dirname(path) : Deno.cwd() };
+}
+
+/** Whether a path stands for standard input. Deno opens it by no path. */
+export function isStandardInput(path: string): boolean {
+  return path === "-" || path === "/dev/stdin";
+}
+
+/**
+ * Reads a file that a command is given, or standard input.
+ *
+ * @throws {InvalidInputError} when it cannot be read
+ */
+export async function readInput(path: string, what: string): Promise<Uint8Array> {
+  if (isStandardInput(path)) return await new Response(Deno.stdin.readable).bytes();
+  return await readBytes(path, what);
 }
 
 /**

@@ -11,7 +11,7 @@ import type { Project } from "../store/projects.ts";
 import type { LocatedProblem } from "../yaml.ts";
 import { type ApiClient, ApiError } from "./api_client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
-import { readBytes } from "./options.ts";
+import { isStandardInput, readInput } from "./options.ts";
 import { harmless, printFields, printJson, printList } from "./table.ts";
 
 const CONFIG_FILE = "valohai.yaml";
@@ -57,7 +57,7 @@ export function defineProject(command: Command): void {
     .action(fetchRepository);
   command.command("check")
     .description("Say what is wrong with a project configuration file; needs no service")
-    .argument("[file]", "the file", CONFIG_FILE)
+    .argument("[file]", "the file; - reads standard input", CONFIG_FILE)
     .option("--json", "print JSON")
     .addHelpText("after", "\nIt exits with code 1 when there are errors; warnings are none.")
     .action(check);
@@ -109,8 +109,9 @@ async function waitForFetch(
   }
 }
 
-async function check(file: string, { json = false }: { json?: boolean }): Promise<void> {
-  const checked = checkFile(file, await readBytes(file, "the project configuration file"));
+async function check(path: string, { json = false }: { json?: boolean }): Promise<void> {
+  const file = isStandardInput(path) ? "standard input" : path;
+  const checked = checkFile(file, await readInput(path, "the project configuration file"));
   if (checked.errors.length > 0) Deno.exitCode = 1;
   if (json) return printJson(checked);
   for (const finding of checked.errors) console.log(lineOf(file, finding, ""));

@@ -6,7 +6,7 @@
 import type { Command } from "commander";
 import { restore, type RestoreReport } from "../backup/restore.ts";
 import { InvalidInputError, messageOf } from "../errors.ts";
-import { option } from "./options.ts";
+import { isStandardInput, option } from "./options.ts";
 import { printJson } from "./table.ts";
 import { Progress, untilStopped, warnOfFlaws } from "./backup_console.ts";
 
@@ -62,7 +62,7 @@ function* summary(
 }
 
 async function open(file: string): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
-  if (file === "-") return Deno.stdin.readable;
+  if (isStandardInput(file)) return Deno.stdin.readable;
   try {
     return (await Deno.open(file, { read: true })).readable;
   } catch (error) {

@@ -6,9 +6,10 @@
  */
 import type { Command } from "commander";
 import type { SignedResult, TestResult } from "../http/api/try_out.ts";
-import { InvalidInputError, messageOf } from "../errors.ts";
+import { InvalidInputError } from "../errors.ts";
 import { type ApiClient, unreachable } from "./api_client.ts";
 import { apiOptions, clientOf } from "./api_options.ts";
+import { readInput } from "./options.ts";
 import { findTrigger } from "./trigger.ts";
 import { typeByExtension } from "@std/media-types";
 
@@ -43,7 +44,8 @@ async function send(
 ): Promise<void> {
   const api = clientOf(options.url);
   const { id } = await findTrigger(api, nameOrId);
-  const body_base64 = (await read(file)).toBase64();
+  const body_base64 = (file === undefined ? new Uint8Array() : await readInput(file, "the file"))
+    .toBase64();
   const headers = headersOf(file, options);
   const signed: SignedResult = await api.request("POST", `triggers/${id}/sign/`, {
     headers,
@@ -90,17 +92,6 @@ async function explain(
     const why = [reason, expected && `expected ${expected}`, found && `found ${found}`];
     const said = passed ? "passes" : `refuses: ${why.filter(Boolean).join("; ")}`;
     console.log(index < 0 ? `${condition} ${said}` : `conditions/${index} ${condition} ${said}`);
-  }
-}
-
-async function read(file: string | undefined): Promise<Uint8Array> {
-  if (file === undefined) return new Uint8Array();
-  try {
-    return file === "-"
-      ? await new Response(Deno.stdin.readable).bytes()
-      : await Deno.readFile(file);
-  } catch (error) {
-    throw new InvalidInputError(file, messageOf(error));
   }
 }
 

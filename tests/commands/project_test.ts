@@ -156,6 +156,20 @@ Deno.test("project check says what is wrong with a file, where, and how much", a
     assertEquals(JSON.parse(bad.printed).errors.length, 1);
   });
 
+  await t.step("standard input", async () => {
+    for (const path of ["-", "/dev/stdin"]) {
+      const empty = await run(["project", "check", path]);
+      assertMatch(empty.printed, /^standard input:1:1: Expected a list of items.*found nothing\n/);
+      assertEquals(empty.code, 1);
+    }
+  });
+
+  await t.step("a path that Deno does not open", async () => {
+    const { code, printed } = await run(["project", "check", "/dev/full"]);
+    assertEquals(code, 1);
+    assertMatch(printed, /Cannot read \/dev\/full: Deno does not allow it\n$/);
+  });
+
   await t.step("no file", async () => {
     const none = await run(["project", "check", join(folder.path, "nowhere.yaml")]);
     assertEquals(none.code, 1);
