@@ -12,6 +12,8 @@ const FOUND_LENGTH_MAX = 80;
 /** How many problems are told of one value. */
 const PROBLEMS_MAX = 100;
 const ARRAY_INDEX = /^(0|[1-9][0-9]*)$/;
+/** Types that have another name for who reads of them. */
+const NOUNS: Readonly<Record<string, string>> = { int: "whole number", record: "object" };
 const TOO_MUCH = "Cannot be read: too much of it is wrong";
 
 /**
@@ -108,7 +110,7 @@ function alternativeMeant(
 function expectation(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":
-      return `Expected ${article(issue.expected === "int" ? "whole number" : issue.expected)}`;
+      return `Expected ${article(NOUNS[issue.expected] ?? issue.expected)}`;
     case "invalid_value":
       return `Expected ${oneOf(issue.values)}`;
     case "invalid_union": {

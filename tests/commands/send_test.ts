@@ -125,6 +125,15 @@ Deno.test("a dry run says what every condition thinks, launches nothing and uses
     (await service.api("POST", path, { query: "id=1" })).body.errors[0].pointer,
     "/query",
   );
+  const wrong = [
+    [{ body: "a", body_base64: "YQ==" }, "Expected either body or body_base64, found both"],
+    [{ remote_ip: "example.com" }, '/remote_ip: Expected an IP address, found "example.com"'],
+    [{ headers: [] }, "/headers: Expected an object, found a list"],
+  ] as const;
+  for (const [request, says] of wrong) {
+    const { status, body } = await service.api("POST", path, request);
+    assertEquals([status, body.detail], [422, `Cannot accept the request to try out: ${says}`]);
+  }
   for (let turn = 0; turn < 3; turn++) {
     const { headers, body_base64 } = signed.body;
     const again = await service.api("POST", path, { headers, body_base64 });

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { isIP } from "node:net";
 import { z } from "zod";
 import { headerNameSchema } from "../../conditions/field.ts";
 import { launchRequest } from "../../conditions/request.ts";
@@ -33,7 +34,10 @@ export const requestSchema = z.strictObject({
   /** The body as text; or its bytes in base64. */
   body: z.string().optional(),
   body_base64: z.base64().optional(),
-  remote_ip: z.string().max(64).default("127.0.0.1"),
+  remote_ip: z.string().refine((text) => isIP(text) !== 0, { error: "Expected an IP address" })
+    .default("127.0.0.1"),
+}).refine(({ body, body_base64 }) => body === undefined || body_base64 === undefined, {
+  error: "Expected either body or body_base64, found both",
 });
 
 type RequestInput = z.infer<typeof requestSchema>;
