@@ -17,6 +17,7 @@ import config from "../../deno.json" with { type: "json" };
 import { messageOf } from "../errors.ts";
 import { exists } from "../missing_file.ts";
 import { DATABASE_FILE, openStore } from "../store/store.ts";
+import { unlessAborted } from "../unless_aborted.ts";
 import { writeAll } from "../write_all.ts";
 import { ArchiveWriter } from "./archive_writer.ts";
 import { addExecutions, addProjects } from "./contents.ts";
@@ -78,7 +79,9 @@ export async function backUp(options: BackUpOptions): Promise<BackupReport> {
   const folder = await temporaryFolder(path);
   try {
     const archive = join(folder, "archive");
-    const output = typeof target === "string" ? await create(archive) : target;
+    const output = typeof target === "string"
+      ? await create(archive)
+      : stoppable(target, options.signal);
     const report = await write(output, folder, options);
     if (path === undefined) return report;
     await expectFree(path, force);
@@ -87,7 +90,9 @@ export async function backUp(options: BackUpOptions): Promise<BackupReport> {
   } catch (error) {
     options.signal.throwIfAborted();
     if (error instanceof BackupError || !(error instanceof Error)) throw error;
-    throw new BackupError(`Cannot back up ${data}: ${messageOf(error)}`, { cause: error });
+    const where = path ?? `standard output, by way of ${folder}`;
+    const said = `Cannot back up ${data} to ${where}: ${messageOf(error)}`;
+    throw new BackupError(said, { cause: error });
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
@@ -196,6 +201,18 @@ async function expectFree(path: string, force: boolean): Promise<void> {
   if (info === undefined || (force && !info.isDirectory)) return;
   const advice = info.isDirectory ? "it is a folder" : "it is there already, --force replaces it";
   throw new BackupError(`Cannot write to ${path}: ${advice}`);
+}
+
+/** A stream that a stop does not wait for: what nobody reads takes nothing more, for as long as it is open. */
+function stoppable(
+  output: WritableStream<Uint8Array>,
+  signal: AbortSignal,
+): WritableStream<Uint8Array> {
+  const writer = output.getWriter();
+  return new WritableStream({
+    write: (chunk) => unlessAborted(writer.write(chunk), signal),
+    close: () => unlessAborted(writer.close(), signal),
+  });
 }
 
 /** A file of its owner's alone, which is on disk when the stream is closed. */

@@ -42,6 +42,9 @@ export class Progress implements Disposable {
   }
 }
 
+/** How long a process that was stopped may take to end by itself. */
+const EXIT_MS = 500;
+
 /** Does work that SIGINT and SIGTERM stop, so that it can remove what it has half done. */
 export async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const stop = new AbortController();
@@ -54,6 +57,8 @@ export async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>)
     return await work(stop.signal);
   } finally {
     for (const remove of listeners) remove();
+    // What is written to who does not read it would keep the process alive.
+    if (stop.signal.aborted) Deno.unrefTimer(setTimeout(() => Deno.exit(1), EXIT_MS));
   }
 }
 

@@ -327,6 +327,26 @@ Deno.test("backup of a stopped service", async (t) => {
     assertEquals(await namesIn(`${folder.path}/backups`), before);
     assert(file);
   });
+  await t.step("leaves nothing when it is stopped while nobody reads it", async () => {
+    await using file = await bigFile(`${data}/executions/${folder.execution}/outputs/big`);
+    const TMPDIR = `${folder.path}/temporary`;
+    await Deno.mkdir(TMPDIR);
+    const child = spawn(["backup", "-", "--data", data], { TMPDIR });
+    const errors = new Response(child.stderr).text();
+    const reader = child.stdout.getReader();
+    await reader.read();
+    // Until its output holds as much as an output holds that nobody reads.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    child.kill("SIGTERM");
+    const timer = setTimeout(() => child.kill("SIGKILL"), 10_000);
+    const { code } = await child.status;
+    clearTimeout(timer);
+    await reader.cancel();
+    assertEquals(code, 1);
+    assertEquals(await errors, "hooklaunch: Stopped by SIGTERM\n");
+    assertEquals(await namesIn(TMPDIR), []);
+    assert(file);
+  });
   await t.step("knows everything that a data folder has", async () => {
     const known = ["executions", "hooklaunch.kv", "lock", "projects", "secret.key"];
     // The last two are left by whoever reads the database while nobody writes it.
@@ -342,13 +362,18 @@ async function bigFile(path: string): Promise<AsyncDisposable> {
   return { [Symbol.asyncDispose]: () => Deno.remove(path) };
 }
 
-async function output(args: string[]): Promise<Deno.CommandOutput> {
+function spawn(args: string[], env: Record<string, string> = {}): Deno.ChildProcess {
   const program = new URL("../../src/main.ts", import.meta.url).href;
-  return await new Deno.Command(Deno.execPath(), {
+  return new Deno.Command(Deno.execPath(), {
     args: ["run", "--quiet", "--allow-env", "--allow-read", "--allow-write", program, ...args],
+    env,
     stdout: "piped",
     stderr: "piped",
-  }).output();
+  }).spawn();
+}
+
+async function output(args: string[]): Promise<Deno.CommandOutput> {
+  return await spawn(args).output();
 }
 
 async function entriesOf(archive: Uint8Array<ArrayBuffer>): Promise<string[]> {
