@@ -11,6 +11,9 @@ import type { Refusal } from "./condition.ts";
 /** A secret that is in an environment variable. */
 export const VARIABLE = /^\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;
 
+/** What the API shows in place of a stored secret. Writing it back keeps what is stored. */
+export const SECRET_MASK = "********";
+
 /** A secret as settings have it: a literal or `{env:NAME}`, with or without an end date. */
 export type SecretSetting = string | { readonly secret: string; readonly until: string };
 

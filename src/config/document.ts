@@ -10,7 +10,7 @@ import { parseProject } from "../projects/project.ts";
 import { parseWith, pointer } from "../schema.ts";
 import type { Project } from "../store/projects.ts";
 import { reviewTrigger } from "../trigger/review.ts";
-import { triggerSchema, type TriggerSettings } from "../trigger/trigger.ts";
+import { triggerSchema, type TriggerSettings, withoutReadOnly } from "../trigger/trigger.ts";
 import { parseYaml, type YamlSource } from "../yaml.ts";
 
 const documentSchema = z.strictObject({
@@ -95,7 +95,7 @@ function readProject(value: unknown, folder: string): Project {
 const projectInFile = z.looseObject({ directory: z.string().min(1) });
 
 function readTrigger(value: unknown): TriggerSettings {
-  const settings = parseWith(triggerSchema, value, "the trigger");
+  const settings = parseWith(triggerSchema, withoutReadOnly(value), "the trigger");
   reviewTrigger(settings, "the trigger");
   return settings;
 }

@@ -7,12 +7,12 @@
  */
 import { Buffer } from "node:buffer";
 import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
+import { SECRET_MASK } from "../conditions/secret.ts";
 import { HooklaunchError, InvalidInputError, type Problem } from "../errors.ts";
 import { childOf, pointer, pointerParts } from "../schema.ts";
 import { readSecretKeys } from "./secret_key.ts";
 
-/** What the API shows in place of a stored secret. Writing it back keeps what is stored. */
-export const SECRET_MASK = "********";
+export { SECRET_MASK };
 
 const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;

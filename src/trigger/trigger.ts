@@ -12,6 +12,7 @@ import { responseSchema } from "./response.ts";
 
 const CONDITIONS_MAX = 32;
 const ACTIONS_MAX = 16;
+const READ_ONLY = ["url", "warnings", "created_at", "updated_at"];
 
 /** A trigger as its owner writes it. */
 export const triggerSchema = z.strictObject({
@@ -38,4 +39,10 @@ export interface Trigger extends TriggerSettings {
   id: string;
   created_at: string;
   updated_at: string;
+}
+
+/** What was read can be written back: the fields that the service fills in are left out. */
+export function withoutReadOnly(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !READ_ONLY.includes(name)));
 }

@@ -64,6 +64,39 @@ Deno.test("apply warns of variables that the service does not have, whatever its
   }
 });
 
+Deno.test("what trigger list and project list print as JSON is applied again, and changes nothing", async () => {
+  await using service = await startService();
+  const env = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
+  const encoded = ["whsec_bGl0ZXJhbA==", { secret: "whsec_b2xk", until: "2126-01-31T00:00:00Z" }];
+  const made = await service.trigger({
+    name: "exported",
+    conditions: [
+      { type: "hmac", preset: "standard_webhooks", secrets: encoded },
+      { type: "static_token", in: "header", name: "X-Token", secrets: ["literal"] },
+    ],
+    response: { type: "json", status: 202, json: { "é": ["{run_id}"] } },
+  });
+  const list = async (what: string) => {
+    const { code, printed } = await run([what, "list", "--json", "--url", service.url], env);
+    assertEquals(code, 0, printed);
+    return JSON.parse(printed);
+  };
+  const [projects, triggers] = [await list("project"), await list("trigger")];
+  const file = `${service.folder}/exported.json`;
+  await Deno.writeTextFile(file, JSON.stringify({ projects, triggers }));
+  const { code, printed } = await run(["apply", file, "--url", service.url], env);
+  assertEquals([code, printed], [
+    0,
+    `project files: unchanged\ntrigger exported: unchanged  ${made.url}\n`,
+  ]);
+  assertEquals(await list("trigger"), triggers);
+  // Made anew where it is gone: its launch URL stays. Its secrets are not in what was printed.
+  await service.api("DELETE", `triggers/${made.id}/`);
+  const [trigger] = triggers;
+  const anew = await service.api("POST", "triggers/", { ...trigger, conditions: [] });
+  assertEquals([anew.status, anew.body.url], [201, made.url]);
+});
+
 Deno.test("a trigger that somebody else makes while a file is applied is brought up to date", async () => {
   await using service = await startService();
   const target = apiTarget(new ApiClient({ url: service.url, token: ADMIN_TOKEN }));

@@ -10,14 +10,12 @@ import { listTriggerRuns } from "../../store/runs.ts";
 import { removeTriggerLog } from "../../store/trigger_log.ts";
 import { triggerWarnings } from "../../trigger/review.ts";
 import { settingsOf } from "../../trigger/registry.ts";
-import type { Trigger } from "../../trigger/trigger.ts";
+import { type Trigger, withoutReadOnly } from "../../trigger/trigger.ts";
 import { mergePatch, PAYLOAD_BODY_BYTES_MAX, readJson } from "./input.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { listQuery, readQuery } from "./queries.ts";
 import { signForTrigger, testTrigger } from "./try_out.ts";
-
-const READ_ONLY = ["url", "warnings", "created_at", "updated_at"];
 
 /** The routes below `/api/v0/triggers`. */
 export function triggerRoutes(operator: Operator): Hono {
@@ -37,7 +35,8 @@ export function triggerRoutes(operator: Operator): Hono {
       return pageAnswer(context, baseUrl(), page.records.map(show), page.next);
     })
     .post("/", async (context) => {
-      const trigger = show(await triggers.create(await readJson(context, operator.bodies)));
+      const settings = withoutReadOnly(await readJson(context, operator.bodies));
+      const trigger = show(await triggers.create(settings));
       return context.json(trigger, STATUS_CODE.Created, {
         location: `${baseUrl()}/api/v0/triggers/${trigger.id}/`,
       });
@@ -104,10 +103,4 @@ function shown(trigger: Trigger, { baseUrl, env }: Operator) {
     url: `${baseUrl()}/api/v0/launch/${trigger.id}/`,
     warnings: triggerWarnings(trigger, env),
   };
-}
-
-/** What was read can be written back: the fields that the service fills in are left out. */
-function withoutReadOnly(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !READ_ONLY.includes(name)));
 }
