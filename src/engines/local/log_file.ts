@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { openRegularFile } from "../../regular_file.ts";
 import { writeAllSync } from "../../write_all.ts";
 import type { LogLine, LogOptions, LogPage } from "../engine.ts";
 
@@ -116,17 +117,14 @@ export async function appendToLog(
 export async function readLog(path: string, options: LogOptions = {}): Promise<LogPage> {
   const { after = 0, limit = LINES_DEFAULT } = options;
   const lines: LogLine[] = [];
-  try {
-    using file = await Deno.open(path, { read: true });
-    const next = await readLines(file, after, PAGE_BYTES_MAX, ({ time, stream, message }) => {
-      lines.push({ time, stream, message });
-      return lines.length < limit;
-    });
-    return { lines, next };
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return { lines, next: after };
-    throw error;
-  }
+  // The command may have put anything in its place.
+  using file = await openRegularFile(path);
+  if (file === undefined) return { lines, next: after };
+  const next = await readLines(file, after, PAGE_BYTES_MAX, ({ time, stream, message }) => {
+    lines.push({ time, stream, message });
+    return lines.length < limit;
+  });
+  return { lines, next };
 }
 
 /**
