@@ -14,3 +14,8 @@ export function isBaseUrl(text: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && !/[?#]/.test(text) &&
     url.username === "" && url.password === "";
 }
+
+/** A URL as an error may show it: who asks for help shows that to others. */
+export function withoutPassword(text: string): string {
+  return text.replace(/\/\/[^/?#]*@/, "//********@");
+}

@@ -4,7 +4,7 @@
  * @module
  */
 import { isAddressRange, isLoopback } from "./addresses.ts";
-import { isBaseUrl } from "./base_url.ts";
+import { isBaseUrl, withoutPassword } from "./base_url.ts";
 import type { Clock } from "./clock.ts";
 import { InvalidInputError } from "./errors.ts";
 
@@ -82,7 +82,7 @@ export function checkSettings(settings: ServiceSettings): void {
     throw new InvalidInputError(
       "--public-url",
       "Expected a URL such as https://hooks.example.com, without a query, a fragment or a " +
-        `password, found "${publicUrl}"`,
+        `password, found "${withoutPassword(publicUrl)}"`,
     );
   }
   if (kv !== undefined) checkRemote(kv, secretKey);

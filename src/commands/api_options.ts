@@ -4,7 +4,7 @@
  * @module
  */
 import { type Command, InvalidArgumentError } from "commander";
-import { isBaseUrl } from "../base_url.ts";
+import { isBaseUrl, withoutPassword } from "../base_url.ts";
 import { InvalidInputError } from "../errors.ts";
 import { ApiClient } from "./api_client.ts";
 import { environment, option } from "./options.ts";
@@ -24,8 +24,13 @@ export function apiOptions(command: Command): Command {
 
 function serviceUrl(text: string): string {
   if (isBaseUrl(text)) return text;
-  throw new InvalidArgumentError(
-    `Expected a URL such as https://hooks.example.com, found "${text}".`,
+  const expected = "Expected a URL such as https://hooks.example.com";
+  const shown = withoutPassword(text);
+  if (shown === text) throw new InvalidArgumentError(`${expected}, found "${text}".`);
+  // The other error shows the text as it is.
+  throw new InvalidInputError(
+    "the service's URL, --url or HOOKLAUNCH_URL",
+    `${expected}, without a password, found "${shown}"`,
   );
 }
 

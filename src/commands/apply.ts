@@ -18,7 +18,11 @@ export function defineApply(command: Command): void {
 
 async function apply(path: string, { url }: { url: string }): Promise<void> {
   const { written, folder } = await readConfiguration(path);
-  const document = parseConfig(written, isStandardInput(path) ? "standard input" : path, folder);
+  const source = isStandardInput(path) ? "standard input" : path;
+  const document = parseConfig(written, source, folder);
+  if (document.projects.length + document.triggers.length === 0) {
+    console.log(`Nothing to apply: ${source} holds no projects and no triggers`);
+  }
   for await (const applied of applyConfig(document, apiTarget(clientOf(url)))) {
     const { kind, name, outcome, launchUrl, warnings } = applied;
     console.log([`${kind} ${name}: ${outcome}`, launchUrl].filter(Boolean).join("  "));

@@ -13,6 +13,15 @@ async function expectFailure(url: string, says: string): Promise<void> {
   await assertRejects(() => api.request("GET", "triggers/"), ApiError, says);
 }
 
+Deno.test("a URL with a password is refused, and the password not shown", async () => {
+  const { code, printed } = await run(["trigger", "list", "--url", "https://me:secret@h.example"], {
+    HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN,
+  });
+  assertEquals(code, 1);
+  assertMatch(printed, /--url or HOOKLAUNCH_URL: .*without a password, found "https.*@h\./);
+  assertEquals(printed.includes("secret"), false);
+});
+
 Deno.test("a service that cannot be reached: why", async (t) => {
   await t.step("nobody listens", async () => {
     const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });

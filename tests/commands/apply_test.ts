@@ -64,6 +64,16 @@ Deno.test("apply warns of variables that the service does not have, whatever its
   }
 });
 
+Deno.test("a file that holds nothing is told of", async () => {
+  await using service = await startService();
+  const file = `${service.folder}/empty.yaml`;
+  await Deno.writeTextFile(file, "# later\n");
+  const env = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
+  const { code, printed } = await run(["apply", file, "--url", service.url], env);
+  const said = `Nothing to apply: ${file} holds no projects and no triggers\n`;
+  assertEquals([code, printed], [0, said]);
+});
+
 Deno.test("what trigger list and project list print as JSON is applied again, and changes nothing", async () => {
   await using service = await startService();
   const env = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
