@@ -70,7 +70,7 @@ export async function writeInputs(
         allowance.take(file.size);
         there.push(await bringPayload(file, bringing));
       } else {
-        there.push(await bring(file, bringing));
+        there.push(await bring(file, input, bringing));
       }
     }
   }
@@ -79,12 +79,15 @@ export async function writeInputs(
 
 async function bring(
   file: Exclude<InputFile, { payload_of: string }>,
+  input: string,
   bringing: Bringing,
 ): Promise<BroughtFile> {
   const url = "url" in file ? URL.parse(file.url) : undefined;
   try {
     if (!("url" in file)) return await bringOutput(file, bringing);
-    if (!url) throw new Error("its URL cannot be read");
+    // As the URL is not shown, which may hold credentials, and seldom gave the file a name, the input has to
+    // tell which one it is.
+    if (!url) throw new Error(`the URL of input ${JSON.stringify(input)} cannot be read`);
     const bringUrl = SCHEMES.get(url.protocol);
     if (bringUrl === undefined) {
       throw new Error(
