@@ -4,7 +4,9 @@
  * @module
  */
 import type { Clock } from "../clock.ts";
+import { ActionError } from "../errors.ts";
 import type { Execution } from "../store/executions.ts";
+import { hasProject } from "../store/projects.ts";
 import type { Store } from "../store/store.ts";
 import type { Engine, EngineLoad } from "./engine.ts";
 import { LocalEngine } from "./local/mod.ts";
@@ -31,8 +33,9 @@ export class Engines {
   readonly #engines: ReadonlyMap<string, Engine>;
 
   constructor({ executionsMax, ...options }: EnginesOptions) {
+    const projects = { checkout: checkoutOf(options) };
     this.#engines = new Map<string, Engine>([
-      ["local", new LocalEngine({ ...options, concurrency: executionsMax })],
+      ["local", new LocalEngine({ ...options, projects, concurrency: executionsMax })],
     ]);
   }
 
@@ -69,4 +72,18 @@ export class Engines {
   #all<T>(work: (engine: Engine) => T): T[] {
     return Array.from(this.#engines.values(), work);
   }
+}
+
+/** A checkout that says so when it fails for a project that was deleted while its execution waited. */
+function checkoutOf(
+  { store, projects }: Pick<EnginesOptions, "store" | "projects">,
+): EnginesOptions["projects"]["checkout"] {
+  return async (projectName, ...args) => {
+    try {
+      await projects.checkout(projectName, ...args);
+    } catch (error) {
+      if (await hasProject(store, projectName)) throw error;
+      throw new ActionError(`Project "${projectName}" was deleted while this waited`);
+    }
+  };
 }

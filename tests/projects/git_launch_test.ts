@@ -5,7 +5,7 @@
  */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
-import { endOfExecution, endOfRun, startService, type TestService } from "../data.ts";
+import { endOfExecution, endOfRun, eventually, startService, type TestService } from "../data.ts";
 import { GitFixture, processesWith } from "./git_fixture.ts";
 import { GitServer } from "./http_server.ts";
 
@@ -108,6 +108,26 @@ Deno.test("an execution that waits runs its own commit after a force-push and a 
     assertEquals((await endOfExecution(service, id)).status, "complete");
     assertStringIncludes(await printed(service, id), "first");
   }
+});
+
+Deno.test("an execution that waits while its project is deleted ends as error, and says why", async () => {
+  await using service = await startService({ settings: { executionsMax: 1 } });
+  const { open } = await setUp(service);
+  const trigger = await service.trigger({
+    project: "digits",
+    actions: ["hold", "show"].map((step) => ({ type: "run_execution", step })),
+  });
+  const [running, waiting] = await launch(service, trigger);
+  await eventually(async () => {
+    const { body } = await service.api("GET", `executions/${running?.id}/`);
+    return body.status === "started" ? body : undefined;
+  }, { what: "the first one's start" });
+  await service.api("DELETE", `triggers/${trigger.id}/`);
+  assertEquals((await service.api("DELETE", "projects/digits/")).status, 204);
+  await open();
+  const { status, reason } = await endOfExecution(service, waiting?.id ?? "");
+  const why = 'Cannot run: Project "digits" was deleted while this waited';
+  assertEquals([status, reason], ["error", why]);
 });
 
 Deno.test("a fetch that hangs ends with the service, and the next service makes it again", async () => {
