@@ -19,7 +19,7 @@ import type { EngineSettings } from "../store/projects.ts";
 import type { Store } from "../store/store.ts";
 import type { WrittenKeys } from "../store/written_keys.ts";
 import { activeTrace, inSpan } from "../telemetry/spans.ts";
-import { gather } from "./edges.ts";
+import { gather, type Gathered } from "./edges.ts";
 import { type Moment, whatFollows } from "./effects.ts";
 import { endPipeline } from "./ending.ts";
 import { nodesBefore } from "./order.ts";
@@ -28,6 +28,7 @@ import { findReusable, reusableWrite, takeReusable, watchReusable } from "./reus
 
 /** How often a node with `on-error: retry` is launched at most. */
 const ATTEMPTS_MAX = 3;
+const NOTE_LENGTH_MAX = 1_000;
 
 /** What a turn works with. */
 export interface TurnTools {
@@ -157,9 +158,10 @@ export class Turn {
 
   async #start(node: NodeState): Promise<void> {
     const planned = nodeOf(this.#plan, node.name);
+    const gathered = gather(this.#plan, planned, (name) => this.#executions.get(name));
     let launch: Launch;
     try {
-      launch = this.#launchOf(planned);
+      launch = launchOf(planned, gathered);
     } catch (error) {
       return this.#fail(node, messageOf(error));
     }
@@ -170,34 +172,15 @@ export class Turn {
     if (node.status !== "created") return;
     if (this.#isEnding) return skip(node, "The pipeline ended before");
     const attributes = { "hooklaunch.node": node.name };
-    await inSpan("node", { attributes }, () => this.#launch(node, planned, launch));
+    const note = gathered.missing.length > 0 ? noteOn(gathered.missing) : undefined;
+    await inSpan("node", { attributes }, () => this.#launch(node, planned, { launch, note }));
   }
 
-  #launchOf(planned: PlannedNode): Launch {
-    const { inputs, parameters, environment_variables, missing } = gather(
-      this.#plan,
-      planned,
-      (name) => this.#executions.get(name),
-    );
-    const brought = Object.entries(inputs).map(([name, files]) =>
-      [name, [
-        ...Object.hasOwn(planned.inputs, name) ? planned.inputs[name] ?? [] : [],
-        ...files,
-      ]] as const
-    );
-    try {
-      return launchStep(stepOf(planned.step), {
-        parameters: { ...planned.parameters, ...parameters },
-        inputs: { ...planned.inputs, ...Object.fromEntries(brought) },
-        environment_variables,
-        appended: new Set(planned.edge_merge_mode === "append" ? Object.keys(inputs) : []),
-      });
-    } catch (error) {
-      throw new Error([messageOf(error), ...missing].join("; "));
-    }
-  }
-
-  async #launch(node: NodeState, planned: PlannedNode, launch: Launch): Promise<void> {
+  async #launch(
+    node: NodeState,
+    planned: PlannedNode,
+    { launch, note }: { launch: Launch; note: string | undefined },
+  ): Promise<void> {
     const { store, clock, engine } = this.#tools;
     const { id, run_id, trigger_id, project } = this.#pipeline;
     const step = stepOf(planned.step).name;
@@ -218,6 +201,7 @@ export class Turn {
       title: node.name,
       ...what,
       ...activeTrace(),
+      ...(note !== undefined && { note }),
       status: "queued",
       created_at: new Date(clock.now()).toISOString(),
       metadata: {},
@@ -318,6 +302,33 @@ export class Turn {
     const writes = [...more, ...pipelineWrites(structuredClone(this.#pipeline))];
     return this.#tools.store.committer.write(writes);
   }
+}
+
+function launchOf(
+  planned: PlannedNode,
+  { inputs, parameters, environment_variables, missing }: Gathered,
+): Launch {
+  const brought = Object.entries(inputs).map(([name, files]) =>
+    [name, [
+      ...Object.hasOwn(planned.inputs, name) ? planned.inputs[name] ?? [] : [],
+      ...files,
+    ]] as const
+  );
+  try {
+    return launchStep(stepOf(planned.step), {
+      parameters: { ...planned.parameters, ...parameters },
+      inputs: { ...planned.inputs, ...Object.fromEntries(brought) },
+      environment_variables,
+      appended: new Set(planned.edge_merge_mode === "append" ? Object.keys(inputs) : []),
+    });
+  } catch (error) {
+    throw new Error([messageOf(error), ...missing].join("; "));
+  }
+}
+
+/** What the log of an execution says of the edges that brought nothing to it. */
+function noteOn(missing: readonly string[]): string {
+  return `Edges brought nothing: ${missing.join("; ")}`.slice(0, NOTE_LENGTH_MAX);
 }
 
 function skip(node: NodeState, reason: string): void {

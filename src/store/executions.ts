@@ -93,6 +93,8 @@ export interface Execution {
   no_output_timeout?: number;
   /** It is stopped as soon as this holds for its metadata, as the project configuration file says it. */
   stop_condition?: string;
+  /** What its log says before anything else, such as what the edges of its pipeline did not bring. */
+  note?: string;
   status: ExecutionStatus;
   /** All times are RFC 3339. */
   created_at: string;

@@ -43,6 +43,22 @@ const PROJECT = `
     edges: [[first.dependency.*, held.dependency.*]]
 `;
 
+/** A pipeline whose edges carry nothing to what need not have it. */
+const WITH_DEFAULTS = `
+- pipeline:
+    name: Defaults
+    nodes:
+      - { name: first, type: execution, step: split }
+      - name: last
+        type: execution
+        step: join
+        override: { inputs: [{ name: parts, optional: true }], parameters: [{ name: words, type: integer, default: 7 }] }
+    edges:
+      - [first.output.*.csv, last.input.parts]
+      - [first.metadata.count, last.parameter.words]
+      - [first.output.*.txt, last.dependency.*]
+`;
+
 async function start(): Promise<TestService> {
   const service = await startService();
   await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, PROJECT);
@@ -94,6 +110,31 @@ Deno.test("a webhook runs a pipeline: outputs, metadata and overrides reach the 
   assertEquals([execution.pipeline_id, execution.node], [id, "last"]);
   const { body: list } = await service.api("GET", "pipelines/");
   assertEquals(list.results.map((each: { id: string }) => each.id), [id]);
+});
+
+Deno.test("an execution that runs without what edges should have brought says so in its log", async () => {
+  await using service = await start();
+  await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, PROJECT + WITH_DEFAULTS);
+  const { info } = await launch(service, { ...RUN, pipeline: "Defaults" }, "one two");
+  const { status, nodes } = await endOfPipeline(service, info.result[0].pipeline_id);
+  assertEquals(status, "complete");
+  const lines = await Promise.all(
+    nodes.map(async ({ execution_id }: { execution_id: string }) => {
+      const { body } = await service.api("GET", `executions/${execution_id}/log/`);
+      return body.results.map(({ stream, message }: Record<string, string>) => [stream, message])
+        .filter(([stream]: [string]) => stream !== "stderr");
+    }),
+  );
+  assertEquals(lines, [
+    [["stdout", '{"words": 2}']],
+    [
+      [
+        "event",
+        'Edges brought nothing: node "first" left no output "*.csv"; node "first" left no metadata "count"',
+      ],
+      ["stdout", "7 words, quick:"],
+    ],
+  ]);
 });
 
 Deno.test("a pipeline is copied with what it had, the payload in place of one input", async () => {

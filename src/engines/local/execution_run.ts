@@ -286,6 +286,8 @@ export class ExecutionRun {
   ): Promise<string | undefined> {
     const { clock, settings } = this.#context;
     using capture = await Capture.open(this.#folder, clock, settings.logBytesMax);
+    const { note } = this.#execution;
+    if (!isFound && note !== undefined) capture.tell(note);
     const silence_ms = isFound ? await this.#folder.silence_ms(clock.now()) : 0;
     const limits = new Limits(this.#execution, clock, silence_ms);
     const watch = this.#watch = this.#newWatch({ leader, capture, limits, disk, isFound });

@@ -149,7 +149,8 @@ function followAnswer(
 
 /** An execution as the API shows it: without the credentials in the URLs of its inputs. */
 function show(
-  { engine_state: _state, traceparent: _trace, outputs, inputs, ...execution }: Execution,
+  { engine_state: _state, traceparent: _trace, note: _note, outputs, inputs, ...execution }:
+    Execution,
 ) {
   const shown = Object.entries(inputs).map(([name, files]): [string, InputFile[]] => [
     name,
