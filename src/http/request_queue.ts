@@ -22,8 +22,9 @@ const WAIT_MAX_MS = 2_000;
 const BUSY_POLL_MS = 2;
 /** What the paths of launches and run info have in common. Operators' requests never wait. */
 const SENDERS_PATH = "/api/v0/launch/";
-/** What the path of run info has behind that. */
+/** What the path of run info has behind that and a trigger's id, which is a UUID. */
 const RUN_INFO_PATH = "/run";
+const ID_LENGTH = 36;
 
 /** How long a request has waited in the queue, and whether that was too long: then it is to be turned away. */
 interface Wait {
@@ -52,7 +53,7 @@ export function inTurn(
   return (request, arrival) => {
     const at = request.url.indexOf(SENDERS_PATH);
     if (at === -1) return handler(request, arrival);
-    const isPoll = request.url.includes(RUN_INFO_PATH, at + SENDERS_PATH.length);
+    const isPoll = request.url.startsWith(RUN_INFO_PATH, at + SENDERS_PATH.length + ID_LENGTH);
     const queue = isPoll ? polls : launches;
     if (queue.begins()) return handler(request, arrival);
     const { remoteAddr, completed } = arrival;

@@ -70,14 +70,15 @@ Deno.test("while launches cannot be stored, others wait, and run info is answere
   const now = { ms: 0, isBusy: true };
   const { come, told, next } = queueAt(now);
   come("launch");
-  come("run info", `${LAUNCH}run/`);
+  come("with a query", `${LAUNCH}?from=/run/7`);
+  come("run info", `${LAUNCH}run/?id=7`);
   assertEquals(told, ["run info"]);
   assertEquals(await next(), []);
   now.isBusy = false;
   come("behind");
   now.ms = 3;
-  await eventually(() => told.length === 2 || undefined);
-  assertEquals(told, ["launch after 3 ms", "behind after 3 ms"]);
+  await eventually(() => told.length === 3 || undefined);
+  assertEquals(told, ["launch after 3 ms", "with a query after 3 ms", "behind after 3 ms"]);
 });
 
 Deno.test("a request that has waited for two seconds is turned away, and a younger one begins", async () => {
