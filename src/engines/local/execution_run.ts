@@ -16,7 +16,7 @@ import { type End, type Ending, endingOf, failInstead, failure, writeEnd } from 
 import { PreparationLog, type RemoteFiles } from "./inputs/mod.ts";
 import { inTime, Limits } from "./limits.ts";
 import { appendToLog, type StoredLine } from "./log_file.ts";
-import { fitting, listOutputs, shown } from "./outputs.ts";
+import { listOutputs, shown, takeOutputs } from "./outputs.ts";
 import type { Job, Leader, Runner } from "./runners/runner.ts";
 import { StopCondition } from "./stop_condition.ts";
 import { Watch, type WatchParts } from "./watch.ts";
@@ -376,23 +376,18 @@ export class ExecutionRun {
     const { settings, save } = this.#context;
     const execution = this.#execution;
     const mb_max = diskMbMax(execution);
-    const { files, more, isTooLarge, passedOver } = await listOutputs(
+    const outputs = await listOutputs(
       this.#folder.outputs,
       { filesMax: settings.outputsMax, bytesMax: mb_max * 1024 ** 2 },
     );
     writeEnd(execution, end);
-    const hasMetadata = capture === undefined || this.#takeMetadata(capture);
-    execution.outputs = fitting(execution, files);
-    const { length: listed } = execution.outputs;
-    const all = files.length + more;
-    if (passedOver.length > 0) capture?.tell(`Not listed as outputs: ${shown(passedOver)}`);
     // What comes behind this execution is to have all that it left, or nothing.
-    if (!hasMetadata) failInstead(execution, "Too much metadata for its record beside its inputs");
-    if (isTooLarge) failInstead(execution, `The outputs are longer than ${mb_max} MiB together`);
-    if (listed < all) {
-      const advice = "put some of them together into an archive";
-      failInstead(execution, `Too many outputs: ${listed} of ${all} can be listed; ${advice}`);
+    if (capture && !this.#takeMetadata(capture)) {
+      failInstead(execution, "Too much metadata for its record beside its inputs");
     }
+    takeOutputs(execution, outputs, mb_max);
+    const { passedOver } = outputs;
+    if (passedOver.length > 0) capture?.tell(`Not listed as outputs: ${shown(passedOver)}`);
     const prepared = this.#folder.exists() ? this.#job(this.#lettingGo.signal) : undefined;
     const told = capture ?? (this.#told?.isUsed ? this.#told : prepared);
     // That it cannot be written must not keep the execution from its end.

@@ -7,6 +7,7 @@ import { basename, dirname, join } from "node:path";
 import { openRegularFile } from "../../regular_file.ts";
 import type { Execution, OutputFile } from "../../store/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../store/record.ts";
+import { failInstead } from "./ending.ts";
 import { hashFile } from "./inputs/checked_copy.ts";
 
 const ENTRIES_MAX = 100_000;
@@ -59,8 +60,28 @@ export async function listOutputs(
   return { files, more, isTooLarge: bytes > bytesMax, passedOver: passedOver.sort() };
 }
 
+/**
+ * Takes outputs into the record of an execution that has ended. It fails where not all are there.
+ *
+ * @param mb_max how long all of them together may be
+ */
+export function takeOutputs(
+  execution: Execution,
+  { files, more, isTooLarge }: Outputs,
+  mb_max: number,
+): void {
+  execution.outputs = fitting(execution, files);
+  const { length: listed } = execution.outputs;
+  const all = files.length + more;
+  if (isTooLarge) failInstead(execution, `The outputs are longer than ${mb_max} MiB together`);
+  if (listed < all) {
+    const advice = "put some of them together into an archive";
+    failInstead(execution, `Too many outputs: ${listed} of ${all} can be listed; ${advice}`);
+  }
+}
+
 /** As many of the files as an execution's record has room for. */
-export function fitting(execution: Execution, files: OutputFile[]): OutputFile[] {
+function fitting(execution: Execution, files: OutputFile[]): OutputFile[] {
   const isTooLarge = (count: number) =>
     recordBytes({ ...execution, outputs: files.slice(0, count) }) >
       RECORD_BYTES_MAX - REASON_BYTES;
