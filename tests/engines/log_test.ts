@@ -107,17 +107,6 @@ Deno.test("log: what is kept is bounded also while no service runs", async () =>
   assertEquals((await fixture.ended(id)).status, "stopped");
 });
 
-for (
-  const [what, put] of [["folder", "mkdir"], ["pipe", "mkfifo"], ["link", "ln -s /etc/passwd"]]
-) {
-  Deno.test(`log: a ${what} that a command puts in its place is not read`, async () => {
-    await using fixture = await EngineFixture.make();
-    const { id, status } = await fixture.run(`echo one; cd ../control; rm -f log; ${put} log`);
-    assertEquals(status, "complete");
-    assertEquals(await fixture.engine.log(id), { lines: [], next: 0 });
-  });
-}
-
 Deno.test("log: silence beyond the limit does not count as silence", async () => {
   await using fixture = await EngineFixture.make({ settings: { ...QUICK, logBytesMax: 10_000 } });
   const { status } = await fixture.run("head -c 100000 /dev/zero; sleep 2; echo", {
