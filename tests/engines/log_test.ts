@@ -5,6 +5,7 @@
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { systemClock } from "../../src/clock.ts";
+import { within } from "../../src/within.ts";
 import { EngineFixture, QUICK, textOf, until } from "./fixture.ts";
 
 Deno.test("log: it grows while the command runs", async () => {
@@ -45,6 +46,18 @@ Deno.test("log: it is read in pages, from any offset of a page", async () => {
   const within = await fixture.engine.log(id, { after: two.next + 5, limit: 1 });
   assertEquals(within.lines[0]?.message, "4");
 });
+
+for (const [what, put] of [["a folder", "mkdir"], ["a pipe", "mkfifo"], ["a link", "ln -s /"]]) {
+  Deno.test(`log: a command that puts ${what} in its place has none`, async () => {
+    await using fixture = await EngineFixture.make();
+    const log = "$VH_OUTPUTS_DIR/../control/log";
+    const { id, status } = await fixture.run(`echo a; rm ${log}; ${put} ${log}; echo b`);
+    assertEquals(status, "complete");
+    // To read a pipe would wait for who writes into it.
+    const page = within(1_000, fixture.engine.log(id));
+    assertEquals(await page, { lines: [], next: 0 });
+  });
+}
 
 const printed: { name: string; command: string; lines: string[] }[] = [
   { name: "a last line without a break", command: "printf 'a\\nb'", lines: ["a", "b"] },

@@ -113,11 +113,10 @@ export async function appendToLog(
   }
 }
 
-/** Reads a part of a log; empty when there is no log. */
+/** Reads a part of a log; empty when there is no log, or the command has put something else in its place. */
 export async function readLog(path: string, options: LogOptions = {}): Promise<LogPage> {
   const { after = 0, limit = LINES_DEFAULT } = options;
   const lines: LogLine[] = [];
-  // The command may have put anything in its place.
   using file = await openRegularFile(path);
   if (file === undefined) return { lines, next: after };
   const next = await readLines(file, after, PAGE_BYTES_MAX, ({ time, stream, message }) => {
