@@ -5,7 +5,11 @@
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { systemClock } from "../../src/clock.ts";
+import { LogWriter, readLog } from "../../src/engines/local/log_file.ts";
 import { within } from "../../src/within.ts";
+import { shell } from "../faults/served.ts";
+import { has } from "../needs.ts";
+import { temporaryFolder } from "../surroundings.ts";
 import { EngineFixture, QUICK, textOf, until } from "./fixture.ts";
 
 Deno.test("log: it grows while the command runs", async () => {
@@ -56,6 +60,32 @@ for (const [what, put] of [["a folder", "mkdir"], ["a pipe", "mkfifo"], ["a link
     // To read a pipe would wait for who writes into it.
     const page = within(1_000, fixture.engine.log(id));
     assertEquals(await page, { lines: [], next: 0 });
+  });
+}
+
+for (const end of ["It ends", undefined]) {
+  Deno.test({
+    name: `log: it says that lines are missing which had no room, ${end ?? "when it is closed"}`,
+    ignore: !has("mount"),
+    async fn() {
+      await using folder = await temporaryFolder();
+      await shell(`mount -t tmpfs -o size=1m tmpfs '${folder.path}'`);
+      try {
+        const path = `${folder.path}/log`;
+        const time = "2030-01-01T00:00:00.000Z";
+        const log = await LogWriter.open(path, 1_000_000, () => {});
+        await shell(`cat /dev/zero >'${folder.path}/all' || true`);
+        for (const message of ["a", "b"]) log.append([{ time, stream: "stdout", message }]);
+        await Deno.remove(`${folder.path}/all`);
+        if (end !== undefined) log.append([{ time, stream: "event", message: end }]);
+        log.close();
+        const note = "The disk was full: what was printed from here on is left out";
+        const expected = end === undefined ? [note] : [note, end];
+        assertEquals((await readLog(path)).lines.map(({ message }) => message), expected);
+      } finally {
+        await shell(`umount '${folder.path}'`);
+      }
+    },
   });
 }
 

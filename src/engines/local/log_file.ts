@@ -28,6 +28,8 @@ export class LogWriter {
   readonly #bytesMax: number;
   #bytes: number;
   #isFull = false;
+  /** When lines could not be written, while the log does not say so yet. */
+  #lostAt: string | undefined;
 
   private constructor(file: Deno.FsFile, bytes: number, bytesMax: number) {
     this.#file = file;
@@ -65,6 +67,10 @@ export class LogWriter {
   append(lines: readonly StoredLine[]): void {
     let text = "";
     let bytes = this.#bytes;
+    if (this.#lostAt !== undefined) {
+      text = noteOf(this.#lostAt, "The disk was full: what was printed from here on is left out");
+      bytes += byteLength(text);
+    }
     for (const line of lines) {
       if (this.#isFull && line.stream !== "event") continue;
       const json = `${JSON.stringify(line)}\n`;
@@ -75,8 +81,7 @@ export class LogWriter {
         bytes += size;
       } else if (!this.#isFull) {
         this.#isFull = true;
-        const message = "The log is full: what is printed from here on is left out";
-        const note = `${JSON.stringify({ time: line.time, stream: "event", message })}\n`;
+        const note = noteOf(line.time, "The log is full: what is printed from here on is left out");
         text += note;
         bytes += byteLength(note);
       }
@@ -85,18 +90,25 @@ export class LogWriter {
     try {
       writeAllSync(this.#file, new TextEncoder().encode(text));
       this.#bytes = bytes;
+      this.#lostAt = undefined;
     } catch {
       // The disk is full. What is missing from the log must not end the execution.
       this.#isFull = true;
+      this.#lostAt ??= lines[0]?.time;
       this.#file.truncateSync(this.#bytes);
       this.#file.seekSync(this.#bytes, Deno.SeekMode.Start);
     }
   }
 
-  /** Closes the file. */
+  /** Closes the file, which says at last what is missing in it. */
   close(): void {
+    if (this.#lostAt !== undefined) this.append([]);
     this.#file.close();
   }
+}
+
+function noteOf(time: string, message: string): string {
+  return `${JSON.stringify({ time, stream: "event", message })}\n`;
 }
 
 /** Adds a line to a log that nobody else writes at the time. */
