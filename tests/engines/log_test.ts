@@ -63,6 +63,19 @@ for (const [what, put] of [["a folder", "mkdir"], ["a pipe", "mkfifo"], ["a link
   });
 }
 
+Deno.test("log: a pipe in its place does not hold up a service that takes over", async () => {
+  await using fixture = await EngineFixture.make();
+  const log = "$VH_OUTPUTS_DIR/../control/log";
+  const id = await fixture.submit(
+    `rm ${log}; mkfifo ${log}; echo >$VH_OUTPUTS_DIR/made; seq 50000; sleep 100`,
+  );
+  await until(() => textOf(fixture.path(id, "outputs", "made")) !== "");
+  await fixture.restart();
+  const { status, reason } = await fixture.ended(id);
+  assertEquals(status, "error");
+  assertEquals(reason, "Cannot run: something else is in the place of its log");
+});
+
 for (const end of ["It ends", undefined]) {
   Deno.test({
     name: `log: it says that lines are missing which had no room, ${end ?? "when it is closed"}`,

@@ -49,7 +49,10 @@ export class LogWriter {
   ): Promise<LogWriter> {
     const file = Deno.openSync(path, { read: true, write: true, create: true, mode: 0o600 });
     try {
-      if (file.statSync().size === 0) return new LogWriter(file, 0, bytesMax);
+      const { isFile, size } = file.statSync();
+      // To write into a pipe would wait for who reads it, and everything else with it.
+      if (!isFile) throw new Error("something else is in the place of its log");
+      if (size === 0) return new LogWriter(file, 0, bytesMax);
       const bytes = await readLines(file, 0, Infinity, (line) => {
         onLine(line);
         return true;
