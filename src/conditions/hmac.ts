@@ -12,10 +12,9 @@ import {
   describeMissing,
   refuseWithoutSecrets,
   resolveSecrets,
-  SECRET_MASK,
   type Secrets,
   secretText,
-  VARIABLE,
+  standsForSecret,
 } from "./secret.ts";
 import { secretsSchema } from "./secret_schema.ts";
 import { settingsObject } from "./settings.ts";
@@ -73,8 +72,7 @@ function review(settings: HmacSettings, siblings: readonly ConditionSettings[]):
   const scheme = hmacScheme(settings);
   const problems = reviewTimestamp(scheme, siblings);
   settings.secrets.map(secretText).forEach((secret, index) => {
-    if (VARIABLE.test(secret) || secret === SECRET_MASK) return;
-    if (decodeSecret(secret, scheme)?.length) return;
+    if (standsForSecret(secret) || decodeSecret(secret, scheme)?.length) return;
     const detail = scheme.key_encoding === "utf8"
       ? "Expected a secret, found nothing behind its prefix"
       : `Expected a secret in ${scheme.key_encoding}, found another string`;

@@ -14,6 +14,11 @@ export const VARIABLE = /^\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;
 /** What the API shows in place of a stored secret. Writing it back keeps what is stored. */
 export const SECRET_MASK = "********";
 
+/** Whether a text only stands for a secret that is elsewhere: in the environment, or stored. */
+export function standsForSecret(text: string): boolean {
+  return VARIABLE.test(text) || text === SECRET_MASK;
+}
+
 /** A secret as settings have it: a literal or `{env:NAME}`, with or without an end date. */
 export type SecretSetting = string | { readonly secret: string; readonly until: string };
 
