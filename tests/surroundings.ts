@@ -30,16 +30,25 @@ export class TestClock implements Clock {
   }
 }
 
-/** Waits until a look answers something else than undefined. */
+/** How soon it is looked again, and how late at most. */
+const POLL_MS = 5;
+const POLL_MS_MAX = 100;
+
+/**
+ * Waits until a look answers something else than undefined. It looks the more rarely, the longer it has
+ * waited: where that is for seconds, as for containers, looking would take a processor of its own.
+ */
 export async function eventually<T>(
   look: () => Promise<T | undefined> | T | undefined,
   { within_ms = 10_000, what = "what was waited for" } = {},
 ): Promise<T> {
-  const until_ms = performance.now() + within_ms;
+  const began_ms = performance.now();
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    if (performance.now() > until_ms) throw new Error(`Did not see ${what} in ${within_ms} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    const waited_ms = performance.now() - began_ms;
+    if (waited_ms > within_ms) throw new Error(`Did not see ${what} in ${within_ms} ms`);
+    const pause_ms = Math.min(POLL_MS_MAX, Math.max(POLL_MS, waited_ms / 10));
+    await new Promise((resolve) => setTimeout(resolve, pause_ms));
   }
 }

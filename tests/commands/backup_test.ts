@@ -13,6 +13,7 @@ import {
   startService,
   temporaryFolder,
 } from "../data.ts";
+import { pause } from "../../src/pause.ts";
 import { hooklaunch, run, type Running } from "./process.ts";
 
 const ENV = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
@@ -144,17 +145,18 @@ Deno.test("a backup that is made while launches arrive has all that was acknowle
     }, { what: "the start of the slow step" });
     let place = 0;
     let isOver = false;
-    const send = async (isEnough: () => boolean) => {
+    const send = async (isEnough: () => boolean, pause_ms: number) => {
       while (!isEnough()) {
         const body = bodyOf(place++);
         sent.set(await launch(service.url + urls.copy, body), body);
+        await pause(pause_ms);
       }
     };
-    const senders = (isEnough: () => boolean) =>
-      Promise.all(Array.from({ length: SENDERS }, () => send(isEnough)));
-    await senders(() => place >= BEFORE);
+    const senders = (isEnough: () => boolean, pause_ms: number) =>
+      Promise.all(Array.from({ length: SENDERS }, () => send(isEnough, pause_ms)));
+    await senders(() => place >= BEFORE, 0);
     for (const id of sent.keys()) before.add(id);
-    const sending = senders(() => isOver);
+    const sending = senders(() => isOver, 20);
     const args = ["backup", at("backup.tar.gz"), "--data", at("data"), "--json"];
     const { code, printed } = await run(args);
     isOver = true;

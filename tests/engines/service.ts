@@ -15,17 +15,14 @@ import {
 } from "../../src/store/executions.ts";
 import { openStore, type Store } from "../../src/store/store.ts";
 import { executionOf } from "../store/execution.ts";
+import { eventually } from "../surroundings.ts";
 
-const POLL_MS = 5;
 const PATIENCE_MS = 60_000;
 
 /** Waits until something holds. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const end_ms = performance.now() + PATIENCE_MS;
-  while (!await holds()) {
-    if (performance.now() > end_ms) throw new Error(`Not so within ${PATIENCE_MS} ms: ${holds}`);
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
+  const look = async () => await holds() || undefined;
+  await eventually(look, { within_ms: PATIENCE_MS, what: String(holds) });
 }
 
 /** What an engine is made with. */
