@@ -16,6 +16,11 @@ import { arrivalHandler, refuse, type SendersContext } from "./arrival.ts";
 import type { Door } from "./door.ts";
 
 const CONTENT_TYPE_LENGTH_MAX = 255;
+/**
+ * The statuses of answers without a body. They are sent as 204: with 205 Deno 2.9 says
+ * nothing of where the answer ends, and a sender that keeps the connection waits in vain.
+ */
+const EMPTY_STATUSES: readonly number[] = [204, 205];
 
 const log = getLogger(["hooklaunch", "http"]);
 
@@ -133,8 +138,9 @@ function answerTo(
     outcome: "run" in acceptance ? "accepted" : "sent again",
   });
   const { status, contentType: type, body } = prepared.respond(runId);
-  return new Response(status === 204 || status === 205 ? null : body, {
-    status,
+  const isEmpty = EMPTY_STATUSES.includes(status);
+  return new Response(isEmpty ? null : body, {
+    status: isEmpty ? 204 : status,
     headers: { "content-type": type, "x-content-type-options": "nosniff" },
   });
 }

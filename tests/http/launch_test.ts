@@ -44,6 +44,21 @@ Deno.test("launch answers what the trigger's owner configured, with the run's id
   }
 });
 
+Deno.test("launch answers without a body so that the sender knows that it is over", async () => {
+  await using service = await startService();
+  for (const status of [204, 205]) {
+    const { url } = await service.trigger({ response: { type: "text", text: "x", status } });
+    using connection = await Deno.connect({ hostname: "127.0.0.1", port: service.service.port });
+    const head = `POST ${new URL(url).pathname} HTTP/1.1\r\nHost: localhost\r\n`;
+    await connection.write(new TextEncoder().encode(`${head}Content-Length: 1\r\n\r\nx`));
+    const buffer = new Uint8Array(4_096);
+    const count = await connection.read(buffer);
+    const answer = new TextDecoder().decode(buffer.subarray(0, count ?? 0));
+    // Of all answers to POST, that of 204 alone needs no length (RFC 9112 section 6.3).
+    assertMatch(answer, /^HTTP\/1\.1 204 [^]*\r\n\r\n$/);
+  }
+});
+
 Deno.test("launch answers with and without the last slash, never by redirect", async () => {
   await using service = await startService();
   const { id } = await service.trigger();
