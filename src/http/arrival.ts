@@ -50,8 +50,11 @@ export interface Endpoint {
   readsOnly?: boolean;
   /** Whether it goes on answering while the service stops. */
   answersWhileClosing: boolean;
-  /** Answers a request on a trigger that there is. */
-  answer(prepared: PreparedTrigger, request: LaunchRequest): Promise<Response>;
+  /**
+   * Answers a request on a trigger that there is. Where that takes long, it first lets go of what the
+   * body was read as, which would take room from others.
+   */
+  answer(prepared: PreparedTrigger, request: LaunchRequest & Disposable): Promise<Response>;
 }
 
 /**

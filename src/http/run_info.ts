@@ -49,7 +49,7 @@ export function runInfoHandler(
 async function answer(
   door: Door,
   prepared: PreparedTrigger,
-  request: LaunchRequest,
+  request: LaunchRequest & Disposable,
 ): Promise<Response> {
   const { trigger, answersGet } = prepared;
   // Where requests are signed, the run is named by what is signed: many signatures cover no query.
@@ -67,6 +67,7 @@ async function answer(
     : undefined;
   if (run?.trigger_id !== trigger.id) return problem(STATUS_CODE.NotFound);
   if (run.status === "pending" && wait_s > 0 && !door.closing.aborted) {
+    request[Symbol.dispose]();
     run = await waitForEnd(door, run, wait_s);
   }
   return new Response(JSON.stringify(infoOf(run)), {

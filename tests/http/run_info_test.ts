@@ -252,6 +252,17 @@ Deno.test("wait holds the answer until the run has ended, or the time is up", as
   });
 });
 
+Deno.test("who waits for a run's end takes no room from other bodies that are read as values", async () => {
+  await using service = await startService();
+  const { runId, url } = await pendingRun(service);
+  // All of these together hold more values than may be held.
+  const body = JSON.stringify({ run_id: runId, wait: 2, list: new Array(32_000).fill(0) });
+  const polls = Array.from({ length: 70 }, () => fetch(`${url}run/`, { method: "POST", body }));
+  const answers = await Promise.all(polls);
+  for (const answer of answers) await answer.body?.cancel();
+  assertEquals([...new Set(answers.map(({ status }) => status))], [200]);
+});
+
 Deno.test("who waits for a run's end is answered when the service stops", async () => {
   await using service = await startService();
   const stop = service.service.close.bind(service.service);
