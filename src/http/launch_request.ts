@@ -42,8 +42,8 @@ export interface ArrivalFacts {
 }
 
 /**
- * A request that has arrived, its body with it. Its URL is read when it is first asked for, as the body
- * is: most conditions look at neither.
+ * A request that has arrived, its body with it. Its URL is read when it is asked for, and its body when it
+ * first is: most conditions look at neither.
  */
 export class ArrivedRequest implements LaunchRequest, Disposable {
   readonly method: string;
@@ -56,7 +56,6 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
   readonly #baseUrl: string;
   readonly #room: ParsedValues;
   #values = 0;
-  #url: URL | undefined;
   #parsedBody: ParsedBody | undefined;
 
   constructor(request: Request, body: Uint8Array, facts: ArrivalFacts) {
@@ -71,15 +70,13 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
   }
 
   get query(): URLSearchParams {
-    // To read the whole URL takes as long as an HMAC, and few have a query.
-    return this.#request.url.includes("?") ? this.#sentUrl.searchParams : new URLSearchParams();
+    const target = this.#target;
+    const question = target.indexOf("?");
+    return new URLSearchParams(question === -1 ? "" : target.slice(question));
   }
 
-  /** With the query as it was sent, since senders sign it so: a `URL` writes `'` as `%27`. */
   get url(): string {
-    const { url } = this.#request;
-    const question = url.indexOf("?");
-    return this.#baseUrl + this.#sentUrl.pathname + (question === -1 ? "" : url.slice(question));
+    return this.#baseUrl + this.#target;
   }
 
   /** @throws {UnavailableError} when what other bodies hold leaves no room */
@@ -103,8 +100,13 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
     });
   }
 
-  get #sentUrl(): URL {
-    return this.#url ??= new URL(this.#request.url);
+  /**
+   * The path and the query as they were sent: a `URL` writes `'` as `%27`, and senders sign what they send.
+   * What stands before is the sender's word, and may make it no URL at all.
+   */
+  get #target(): string {
+    const { url } = this.#request;
+    return url.slice(url.indexOf("/", url.indexOf("://") + 3));
   }
 }
 

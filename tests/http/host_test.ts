@@ -67,3 +67,24 @@ Deno.test("a host that would change the path is refused, before anything else is
     }
   });
 });
+
+Deno.test("a host that cannot be part of a URL changes nothing of what a sender is answered", async (t) => {
+  await using service = await startService();
+  const { port } = service.service;
+  const token = {
+    type: "static_token",
+    in: "query",
+    name: "token",
+    secrets: ["s3cret in a query"],
+  };
+  const { id } = await service.trigger({ conditions: [token] });
+  const query = "token=s3cret%20in+a+query";
+  for (const host of ["192.0.2.7:99999", "300.1.1.1", "xn--a", "a%2fb", "[:::]"]) {
+    await t.step(host, async () => {
+      const send = (target: string) => ask(port, [`${target} HTTP/1.1`, `Host: ${host}`]);
+      assertMatch(await send(`POST /api/v0/launch/${id}/?${query}`), /^HTTP\/1\.1 200 /);
+      const runInfo = `GET /api/v0/launch/${id}/run/?run_id=${id}&${query}`;
+      assertMatch(await send(runInfo), /^HTTP\/1\.1 404 /);
+    });
+  }
+});
