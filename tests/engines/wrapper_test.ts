@@ -8,8 +8,15 @@ import { has } from "../needs.ts";
 import { pause } from "../../src/pause.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
-/** Runs a command in the wrapper, in a work folder that is prepared in a folder. */
-async function run(root: string, command: string): Promise<WorkFolder> {
+/** What root may do anyway, this user may not. */
+const NOBODY = 65534;
+
+/**
+ * Runs a command in the wrapper, in a work folder that is prepared in a folder.
+ *
+ * @param asNobody whether it runs, and has the folder, as another user where the tests run as root
+ */
+async function run(root: string, command: string, { asNobody = false } = {}): Promise<WorkFolder> {
   const folder = new WorkFolder(root, "e");
   for (const name of ["control", "repository", "outputs"]) {
     await Deno.mkdir(`${folder.path}/${name}`, { recursive: true });
@@ -17,7 +24,11 @@ async function run(root: string, command: string): Promise<WorkFolder> {
   await Deno.writeTextFile(folder.control("command"), command);
   await Deno.writeTextFile(`${folder.path}/control/environment`, "");
   const args = ["sh", ...wrapperArguments({ shell: "/bin/sh", streamBytesMax: 1 << 20 })];
-  await new Deno.Command("setsid", { args: ["-w", ...args], cwd: folder.path }).output();
+  const isRoot = Deno.statSync(folder.path).uid === 0;
+  const user = asNobody && isRoot ? { uid: NOBODY, gid: NOBODY } : {};
+  if ("uid" in user) await shell(`chmod 755 '${root}'; chown -R ${NOBODY} '${folder.path}'`);
+  const wrapper = new Deno.Command("setsid", { args: ["-w", ...args], cwd: folder.path, ...user });
+  await wrapper.output();
   return folder;
 }
 
@@ -52,6 +63,14 @@ Deno.test({
       await shell(`umount '${folder.path}'`);
     }
   },
+});
+
+Deno.test("a command that takes the rights to its folders leaves its exit code", async () => {
+  await using folder = await temporaryFolder();
+  const command = "chmod 0 ../control ..; exit 7";
+  const left = await run(folder.path, command, { asNobody: true });
+  assertEquals((await readExitCode(left))?.code, 7);
+  assertEquals((Deno.statSync(left.path).mode ?? 0) & 0o700, 0o700);
 });
 
 Deno.test("a wrapper whose folder is gone does not wait for room", async () => {

@@ -73,9 +73,14 @@ capture() {
  * that it is whole.
  */
 export const LEAVE = `
-# On a full disk it waits for room, or else nobody would know how the command ended.
+# On a full disk it waits for room, or else nobody would know how the command ended. What the command has
+# taken of its owner's rights to the folders is given back.
 leave() {
-  until { echo "$1" >"control/$2"; } 2>/dev/null || [ ! -e control ]; do sleep 1; done
+  until { echo "$1" >"control/$2"; } 2>/dev/null; do
+    chmod u+rwx "$PWD" "$PWD/control" 2>/dev/null
+    [ -e control ] || break
+    sleep 1
+  done
 }
 `;
 
