@@ -47,7 +47,7 @@ export function triggerRoutes(operator: Operator): Hono {
       return context.json(show(await triggers.update(context.req.param("id"), () => settings)));
     })
     .patch("/:id", async (context) => {
-      const patch = await readJson(context, operator.bodies);
+      const patch = withoutReadOnly(await readJson(context, operator.bodies));
       const patched = await triggers.update(
         context.req.param("id"),
         (current) => mergePatch(settingsOf(current), patch),

@@ -124,6 +124,20 @@ Deno.test("a trigger is created, read, listed, replaced, patched and deleted", a
   assertEquals((await service.api("GET", "triggers/")).body.results, []);
 });
 
+Deno.test("a trigger that was read can be written back by each method, with what the service fills in", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger({ conditions: [TOKEN] });
+  const { body: read } = await service.api("GET", `triggers/${id}/`);
+  for (const method of ["PUT", "PATCH"]) {
+    const { status, body } = await service.api(method, `triggers/${id}/`, { ...read, url: "x" });
+    assertEquals([status, body], [200, read], method);
+  }
+  await service.api("DELETE", `triggers/${id}/`);
+  const conditions = [TOKEN];
+  const { status, body } = await service.api("POST", "triggers/", { ...read, conditions });
+  assertEquals([status, body.id], [201, id]);
+});
+
 Deno.test("a masked secret is that of its condition, also when conditions move or go", async () => {
   await using service = await startService();
   const conditions = ["a", "b", "c"].map((name) => ({
