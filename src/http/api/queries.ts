@@ -26,7 +26,7 @@ const page = {
 };
 
 /** What every other list takes; the cursor is what came with the page before, or empty. */
-export const listQuery = z.object({
+export const listQuery = z.strictObject({
   limit: page.limit,
   cursor: z.string().max(CURSOR_LENGTH_MAX).optional().transform((text) => text || undefined),
 });

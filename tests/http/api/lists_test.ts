@@ -52,6 +52,18 @@ Deno.test("a limit that is none is refused by every list", async (t) => {
   }
 });
 
+Deno.test("every list refuses what it cannot be asked for, and does not answer with everything", async (t) => {
+  await using service = await startService();
+  const { id } = await service.trigger();
+  const lists = ["triggers/", "projects/", "tokens/", "executions/", "pipelines/"];
+  for (const path of [...lists, `triggers/${id}/runs/`, `triggers/${id}/log/`]) {
+    await t.step(path, async () => {
+      const { status, body } = await service.api("GET", `${path}?limit=2&stauts=error`);
+      assertEquals([status, body.errors?.[0]?.pointer], [422, "/stauts"]);
+    });
+  }
+});
+
 Deno.test("nothing is found by an id or a name that is longer than any", async (t) => {
   await using service = await startService();
   const long = "a".repeat(5_000);
