@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertNotMatch, assertStringIncludes } from "@std/assert";
 import { ADMIN_TOKEN, type ApiAnswer, endOfExecution, endOfRun, startService } from "../../data.ts";
 
 /** The operations of operators, by their paths. What others ask for is held against answers elsewhere. */
@@ -79,6 +79,22 @@ Deno.test("the description says what can be asked for and what is answered", asy
   assertEquals(log.parameters.at(-1).name, "Last-Event-ID");
   assertEquals(paths["/pipelines/{id}/approve/"].post.requestBody.required, false);
   assertEquals(paths["/tokens/{id}/"].delete.responses[204], { description: "Done" });
+});
+
+Deno.test("the patterns in the description are such as every language's regular expressions have", async () => {
+  await using service = await startService();
+  const { body } = await service.api("GET", "openapi.json");
+  const patterns: string[] = [];
+  JSON.stringify(body, (name, value) => {
+    if (name === "pattern" && typeof value === "string") patterns.push(value);
+    return value;
+  });
+  assert(patterns.length > 10);
+  for (const pattern of patterns) {
+    assert(new RegExp(pattern, "u"), pattern);
+    // Python's and others' have no classes by Unicode's properties.
+    assertNotMatch(pattern, /\\p\{/);
+  }
 });
 
 Deno.test("every reference in the description leads to a schema in it", async () => {
