@@ -19,16 +19,16 @@ const CURSOR_LENGTH_MAX = 256;
 
 const idSchema = z.string().refine(isId, { error: "Expected a full id, a UUID in lower case" });
 
-/** Lists of what has an id: the cursor is the id of the last one that was looked at. */
+/** Lists of what has an id: the cursor is the id of the last one that was looked at, or empty. */
 const page = {
   limit: wholeNumberTo(LIMIT_MAX).default(50),
-  cursor: idSchema.optional(),
+  cursor: cursor(z.union([idSchema, z.literal("")])),
 };
 
 /** What every other list takes; the cursor is what came with the page before, or empty. */
 export const listQuery = z.strictObject({
   limit: page.limit,
-  cursor: z.string().max(CURSOR_LENGTH_MAX).optional().transform((text) => text || undefined),
+  cursor: cursor(z.string().max(CURSOR_LENGTH_MAX)),
 });
 
 /** What `GET /executions/` takes. */
@@ -68,6 +68,11 @@ export const logQuery = z.strictObject({
  */
 export function readQuery<T>(context: Context, schema: z.ZodType<T>): T {
   return parseWith(schema, context.req.query(), "the query");
+}
+
+/** Where to begin; an empty one means the first page. */
+function cursor(schema: z.ZodType<string, string>) {
+  return schema.optional().transform((text) => text || undefined);
 }
 
 /** A whole number from 1 on, as text. */

@@ -52,6 +52,19 @@ Deno.test("a limit that is none is refused by every list", async (t) => {
   }
 });
 
+Deno.test("an empty cursor means the first page of every list", async (t) => {
+  await using service = await startService();
+  const { id } = await service.trigger();
+  const lists = ["triggers/", "projects/", "tokens/", "executions/", "pipelines/"];
+  for (const path of [...lists, `triggers/${id}/runs/`, `triggers/${id}/log/`]) {
+    await t.step(path, async () => {
+      const { body: first } = await service.api("GET", path);
+      const { status, body } = await service.api("GET", `${path}?cursor=`);
+      assertEquals([status, body], [200, first]);
+    });
+  }
+});
+
 Deno.test("every list refuses what it cannot be asked for, and does not answer with everything", async (t) => {
   await using service = await startService();
   const { id } = await service.trigger();
