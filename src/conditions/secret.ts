@@ -43,7 +43,7 @@ export interface Secret {
 export interface Secrets {
   /** Those that can match; never empty ones. */
   readonly usable: readonly Secret[];
-  /** The environment variables that are not set, or empty. */
+  /** The environment variables that are not set, empty or blank. */
   readonly missing: readonly string[];
   /** How many could not be decoded. */
   readonly malformed: number;
@@ -66,7 +66,7 @@ export function resolveSecrets(
   for (const setting of settings) {
     const written = secretText(setting);
     const variable = VARIABLE.exec(written)?.[1];
-    const text = variable === undefined ? written : env(variable);
+    const text = variable === undefined ? written : valueOf(variable, env);
     if (text) {
       const bytes = decode(text);
       if (bytes === undefined || bytes.length === 0) malformed++;
@@ -76,6 +76,15 @@ export function resolveSecrets(
     }
   }
   return { usable, missing, malformed };
+}
+
+/** The value of an environment variable; undefined where it is not set, empty or blank. */
+export function valueOf(
+  variable: string,
+  env: (name: string) => string | undefined,
+): string | undefined {
+  const text = env(variable);
+  return text?.trim() ? text : undefined;
 }
 
 /** Why a condition can let no request pass: none of its secrets can be used. */

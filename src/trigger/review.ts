@@ -7,7 +7,7 @@ import { reviewConditions } from "../conditions/mod.ts";
 import { conditionWarnings } from "../conditions/warnings.ts";
 import { InvalidInputError, type Problem } from "../errors.ts";
 import type { TriggerSettings } from "./trigger.ts";
-import { missingVariables } from "./variables.ts";
+import { missingVariables, paddedVariables } from "./variables.ts";
 
 /** The types of condition that prove who the sender is. */
 const AUTHENTICATING: readonly string[] = ["static_token", "hmac", "signature", "jwt"];
@@ -42,6 +42,11 @@ export function triggerWarnings(
   for (const { pointer, variable } of missingVariables({ conditions }, env)) {
     const detail =
       `Matches nothing: the service's environment variable ${variable} is not set, or empty`;
+    warnings.push({ pointer, detail });
+  }
+  for (const { pointer, variable } of paddedVariables({ conditions }, env)) {
+    const detail =
+      `The service's environment variable ${variable} begins or ends with white space, as of a line's end: it counts`;
     warnings.push({ pointer, detail });
   }
   if (conditions.some(({ type }) => AUTHENTICATING.includes(type))) return warnings;

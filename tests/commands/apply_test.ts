@@ -45,9 +45,17 @@ triggers:
 });
 
 Deno.test("apply warns of variables that the service does not have, whatever its own environment", async () => {
-  await using service = await startService({ env: { HOOKLAUNCH_TEST_SET: "x" } });
+  await using service = await startService({
+    env: {
+      HOOKLAUNCH_TEST_SET: "x",
+      HOOKLAUNCH_TEST_BLANK: " ",
+      HOOKLAUNCH_TEST_PADDED: "x\n",
+    },
+  });
   const file = `${service.folder}/variables.yaml`;
-  const secrets = ["{env:HOOKLAUNCH_TEST_SET}", "{env:HOOKLAUNCH_TEST_UNSET}"];
+  const secrets = ["SET", "UNSET", "BLANK", "PADDED"].map((name) =>
+    `{env:HOOKLAUNCH_TEST_${name}}`
+  );
   const conditions = [{ ...HMAC_CONDITION, secrets }];
   const actions = [{ type: "run_execution", step: "echo" }];
   const triggers = [{ name: "hello", project: "files", conditions, actions }];
@@ -60,6 +68,10 @@ Deno.test("apply warns of variables that the service does not have, whatever its
     assertEquals(printed.split("\n").filter((line) => line.includes("warning")), [
       "  warning: /conditions/0/secrets/1: Matches nothing: the service's environment variable " +
       "HOOKLAUNCH_TEST_UNSET is not set, or empty",
+      "  warning: /conditions/0/secrets/2: Matches nothing: the service's environment variable " +
+      "HOOKLAUNCH_TEST_BLANK is not set, or empty",
+      "  warning: /conditions/0/secrets/3: The service's environment variable " +
+      "HOOKLAUNCH_TEST_PADDED begins or ends with white space, as of a line's end: it counts",
     ]);
   }
 });

@@ -10,7 +10,7 @@ import {
 import { secretsSchema } from "../../src/conditions/secret_schema.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
-const env = (name: string) => ({ SET: "from the environment", EMPTY: "" })[name];
+const env = (name: string) => ({ SET: "from the environment", EMPTY: "", BLANK: " \n" })[name];
 
 Deno.test("resolveSecrets takes literals and variables, and leaves out what is empty or missing", () => {
   const secrets = resolveSecrets(["literal", "{env:SET}", "{env:EMPTY}", "{env:NOT_SET}", ""], env);
@@ -45,8 +45,10 @@ Deno.test("isSecret takes any of the secrets and nothing else", () => {
   }
 });
 
-Deno.test("an empty token matches no empty secret", () => {
+Deno.test("an empty token matches no empty secret, and a blank one no blank one", () => {
   assert(!isSecret(bytes(""), resolveSecrets(["", "{env:EMPTY}", "{env:NOT_SET}"], env)));
+  const blank = resolveSecrets(["{env:BLANK}"], env);
+  assertEquals([blank.usable.length, blank.missing], [0, ["BLANK"]]);
 });
 
 Deno.test("isAnyOf agrees with comparing the bytes one by one", () => {
