@@ -8,6 +8,9 @@ import { Buffer } from "node:buffer";
 import type { z } from "zod";
 import { whyNotField } from "../field.ts";
 
+/** As in RFC 3339; of a number nothing tells where it begins behind an id. */
+const DATE_AND_TIME = /\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d/;
+
 const PLACEHOLDER = /\{([^{}]*)\}/;
 
 /** Placeholders that stand alone. */
@@ -84,13 +87,30 @@ export function isPlain(part: TemplatePart, kind: typeof PLAIN[number]): boolean
   return "kind" in part && part.kind === kind;
 }
 
-/** The text between `{id}` and the `{timestamp}` behind it; undefined where there is none. */
-export function endOfId(parts: readonly TemplatePart[]): Buffer | undefined {
+/** By what it is seen where an id ends. */
+export interface EndOfId {
+  /** What it is, in words. */
+  readonly what: string;
+  isIn(id: Uint8Array): boolean;
+}
+
+/**
+ * What tells where `{id}` ends and the `{timestamp}` behind it begins: the text between them, or the time
+ * itself where there is none. Undefined where no time is behind it.
+ */
+export function endOfId(parts: readonly TemplatePart[]): EndOfId | undefined {
   const at = parts.findIndex((part) => isPlain(part, "id"));
   const [, text, next] = at === -1 ? [] : parts.slice(at);
-  return text instanceof Uint8Array && next !== undefined && isPlain(next, "timestamp")
-    ? Buffer.from(text)
-    : undefined;
+  if (text === undefined) return undefined;
+  if (isPlain(text, "timestamp")) {
+    return { what: "a time", isIn: (id) => DATE_AND_TIME.test(Buffer.from(id).toString("latin1")) };
+  }
+  if (!(text instanceof Uint8Array) || next === undefined || !isPlain(next, "timestamp")) {
+    return undefined;
+  }
+  const what = "what stands between it and the time";
+  const end = Buffer.from(text);
+  return { what, isIn: (id) => Buffer.from(id).includes(end) };
 }
 
 /** Whether a part is made by this function. */

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { Buffer } from "node:buffer";
 import type { Check, Refusal } from "../condition.ts";
 import { bytesOf, describeField, type Field, readField } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
@@ -12,7 +11,7 @@ import type { Matcher } from "./algorithms.ts";
 import { candidatesReader, describePlace, describeSignature } from "./candidates.ts";
 import { type ContentFacts, contentOf, publicUrl } from "./content.ts";
 import { type Scheme, signatureFields, signedContents } from "./scheme.ts";
-import { endOfId, isPlain, parseTemplate } from "./template.ts";
+import { type EndOfId, endOfId, isPlain, parseTemplate } from "./template.ts";
 
 const NO_BYTES = new Uint8Array();
 
@@ -44,7 +43,8 @@ export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
     if (!(time instanceof Uint8Array)) return time;
     const id = signsId ? readBytes(request, scheme.id) : NO_BYTES;
     if (!(id instanceof Uint8Array)) return id;
-    if (endsOfId.some((end) => Buffer.from(id).includes(end))) return ambiguousId(scheme);
+    const end = endsOfId.find((end) => end.isIn(id));
+    if (end) return ambiguousId(scheme, end);
     const facts = new RequestFacts(scheme, request, time, id);
     let refusal: Refusal | undefined;
     for (const template of templates) {
@@ -92,9 +92,8 @@ function readTime(
 }
 
 /** With two places at which the id can end, a signed body could be cut into a new id, time and body. */
-function ambiguousId({ id = { in: "header", name: "" } }: Scheme): Refusal {
-  const reason = `${describeField(id)} is ambiguous: it holds what stands between it and the time`;
-  return { reason };
+function ambiguousId({ id = { in: "header", name: "" } }: Scheme, { what }: EndOfId): Refusal {
+  return { reason: `${describeField(id)} is ambiguous: it holds ${what}` };
 }
 
 function readBytes(request: LaunchRequest, field: Field | undefined): Uint8Array | Refusal {

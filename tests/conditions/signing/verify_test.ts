@@ -84,3 +84,25 @@ for (
     assertEquals((await send(`msg_1.${stale}.{"title":"a`, fresh, 'b"}'))?.reason, reason);
   });
 }
+
+Deno.test("preset twitch: a stale body that names a time is not cut into a fresh one", async () => {
+  const stale_ms = NOW_MS - 86_400_000;
+  const [stale, fresh] = [stale_ms, NOW_MS].map((time_ms) => new Date(time_ms).toISOString());
+  const body = `{"ends_at":"${fresh}"}`;
+  const mac = createHmac("sha256", "secret").update(`id-1${stale}${body}`).digest("hex");
+  const send = (id: string, time: string | undefined, body: string, receivedAt_ms = NOW_MS) =>
+    checkOnce(hmac, { preset: "twitch", secrets: ["secret"] }, {
+      headers: {
+        "twitch-eventsub-message-id": id,
+        "twitch-eventsub-message-timestamp": String(time),
+        "twitch-eventsub-message-signature": `sha256=${mac}`,
+      },
+      body,
+      receivedAt_ms,
+    });
+  assertEquals(await send("id-1", stale, body, stale_ms), undefined);
+  assertEquals(
+    (await send(`id-1${stale}{"ends_at":"`, fresh, '"}'))?.reason,
+    "Header Twitch-Eventsub-Message-Id is ambiguous: it holds a time",
+  );
+});
