@@ -144,6 +144,14 @@ export function bytesOf(field: Field, text: string): Uint8Array {
   return Buffer.from(text, field.in === "header" ? "latin1" : "utf8");
 }
 
+/** What is sent as a body, by its length and by what its sender calls it. */
+export function describeBody({ body, headers }: LaunchRequest): string {
+  const type = headers.get("content-type")?.slice(0, TYPE_CHARACTERS_SHOWN_MAX);
+  const coding = headers.get("content-encoding")?.slice(0, TYPE_CHARACTERS_SHOWN_MAX);
+  const coded = coding ? `, encoded as ${coding}, which is not undone` : "";
+  return `${body.length} bytes of ${type ? `type ${type}` : "no type"}${coded}`;
+}
+
 function readBodyField(request: LaunchRequest, field: Field): string | number | Refusal {
   const path = pathOf(field.name);
   const body = request.parsedBody();
@@ -152,10 +160,9 @@ function readBodyField(request: LaunchRequest, field: Field): string | number | 
       const why = body.refused === undefined
         ? "the body is neither JSON nor a form"
         : `the body cannot be read: ${body.refused}`;
-      const type = request.headers.get("content-type")?.slice(0, TYPE_CHARACTERS_SHOWN_MAX);
       return {
         reason: `${describeField(field)} is missing: ${why}`,
-        found: `${request.body.length} bytes of ${type ? `type ${type}` : "no type"}`,
+        found: describeBody(request),
       };
     }
     case "form": {

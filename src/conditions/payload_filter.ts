@@ -12,8 +12,10 @@ import { sharingTime } from "./cel_meter.ts";
 import { explain } from "./cel_reason.ts";
 import { binder, filterVariables } from "./cel_values.ts";
 import type { Check, CheckedKind, ConditionContext, ConditionSettings } from "./condition.ts";
+import { describeBody } from "./field.ts";
 import { checkList, groupNames, listShape } from "./filter_list.ts";
 import { compileList } from "./filter_list_compile.ts";
+import type { LaunchRequest } from "./request.ts";
 import { settingsObject } from "./settings.ts";
 
 const FORMS = ["expression", ...groupNames] as const;
@@ -63,15 +65,8 @@ function prepare(settings: PayloadFilterSettings, context: ConditionContext): Ch
   }
   const { clauses, variables } = expression;
   const bind = binder(variables);
-  return (request) => {
-    if (variables.has("body")) {
-      // Reading it is bounded by what it refuses, and is not the expression's time.
-      const body = request.parsedBody();
-      if (body.kind === "other" && body.refused !== undefined) {
-        return { reason: `Payload filter cannot read the body: ${body.refused}` };
-      }
-    }
-    return sharingTime(request, context.clock, (meter) => {
+  const evaluate = (request: LaunchRequest) =>
+    sharingTime(request, context.clock, (meter) => {
       const bindings = bind(request);
       for (const clause of clauses) {
         const value = clause.evaluate(bindings, meter);
@@ -81,6 +76,17 @@ function prepare(settings: PayloadFilterSettings, context: ConditionContext): Ch
       }
       return undefined;
     });
+  return (request) => {
+    if (!variables.has("body")) return evaluate(request);
+    // Reading it is bounded by what it refuses, and is not the expression's time.
+    const body = request.parsedBody();
+    if (body.kind !== "other") return evaluate(request);
+    if (body.refused !== undefined) {
+      return { reason: `Payload filter cannot read the body: ${body.refused}` };
+    }
+    const refusal = evaluate(request);
+    const isNone = `the body is neither JSON nor a form: ${describeBody(request)}`;
+    return refusal && { ...refusal, reason: `${refusal.reason}; ${isNone}` };
   };
 }
 

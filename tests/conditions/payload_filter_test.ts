@@ -425,3 +425,19 @@ for (const { name, expression, found } of hidden) {
     assert(!JSON.stringify(refusal).includes("s3cret"), JSON.stringify(refusal));
   });
 }
+
+Deno.test("the log says that there was no body to read, and what was sent as one", async () => {
+  const settings = { expression: "body.action == 'opened'" };
+  const reason = async (body: string | Uint8Array, headers: Record<string, string>) =>
+    (await checkOnce(payloadFilter, settings, { body, headers }))?.reason;
+  const why = "Payload filter failed: field not found: action; the body is neither JSON nor a form";
+  assertEquals(
+    await reason(new Uint8Array([0x1f, 0x8b]), {
+      "content-type": "application/json",
+      "content-encoding": "gzip",
+    }),
+    `${why}: 2 bytes of type application/json, encoded as gzip, which is not undone`,
+  );
+  assertEquals(await reason("", {}), `${why}: 0 bytes of no type`);
+  assertEquals(await reason("{}", {}), "Payload filter failed: field not found: action");
+});
