@@ -54,7 +54,7 @@ export interface Endpoint {
    * Answers a request on a trigger that there is. Where that takes long, it first lets go of what the
    * body was read as, which would take room from others.
    */
-  answer(prepared: PreparedTrigger, request: LaunchRequest & Disposable): Promise<Response>;
+  answer(prepared: PreparedTrigger, request: ArrivedRequest): Promise<Response>;
 }
 
 /**

@@ -79,6 +79,11 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
     return this.#baseUrl + this.#target;
   }
 
+  /** Aborted when its sender has gone away. */
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
+
   /** @throws {UnavailableError} when what other bodies hold leaves no room */
   parsedBody(): ParsedBody {
     return this.#parsedBody ??= this.#parse();

@@ -12,6 +12,7 @@ import { getRun, type Run } from "../store/runs.ts";
 import type { PreparedTrigger } from "../trigger/prepare.ts";
 import { arrivalHandler, refuse, type SendersContext } from "./arrival.ts";
 import type { Door } from "./door.ts";
+import type { ArrivedRequest } from "./launch_request.ts";
 import { problem } from "./problem.ts";
 
 const BODY_BYTES_MAX = 64 * 1024;
@@ -49,7 +50,7 @@ export function runInfoHandler(
 async function answer(
   door: Door,
   prepared: PreparedTrigger,
-  request: LaunchRequest & Disposable,
+  request: ArrivedRequest,
 ): Promise<Response> {
   const { trigger, answersGet } = prepared;
   // Where requests are signed, the run is named by what is signed: many signatures cover no query.
@@ -68,23 +69,30 @@ async function answer(
   if (run?.trigger_id !== trigger.id) return problem(STATUS_CODE.NotFound);
   if (run.status === "pending" && wait_s > 0 && !door.closing.aborted) {
     request[Symbol.dispose]();
-    run = await waitForEnd(door, run, wait_s);
+    run = await waitForEnd(door, run, wait_s, request.signal);
   }
   return new Response(JSON.stringify(infoOf(run)), {
     headers: request.method === "GET" ? GET_HEADERS : HEADERS,
   });
 }
 
-async function waitForEnd(door: Door, run: Run, wait_s: number): Promise<Run> {
+async function waitForEnd(
+  door: Door,
+  run: Run,
+  wait_s: number,
+  sender: AbortSignal,
+): Promise<Run> {
   const controller = new AbortController();
   const stop = () => controller.abort();
   const timer = setTimeout(stop, wait_s * 1_000);
-  door.closing.addEventListener("abort", stop, { once: true });
+  const others = [door.closing, sender];
+  for (const signal of others) signal.addEventListener("abort", stop, { once: true });
+  if (sender.aborted) stop();
   try {
     await door.worker.ended(run.id, controller.signal);
   } finally {
     clearTimeout(timer);
-    door.closing.removeEventListener("abort", stop);
+    for (const signal of others) signal.removeEventListener("abort", stop);
   }
   return await getRun(door.store, run.id) ?? run;
 }

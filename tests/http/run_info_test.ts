@@ -8,6 +8,7 @@ import {
   TestClock,
   type TestService,
 } from "../data.ts";
+import { eventually } from "../surroundings.ts";
 import { play, REJECTED, type Scenario } from "./scenario.ts";
 
 const UNKNOWN_ID = "01900000-0000-7000-8000-000000000000";
@@ -261,6 +262,26 @@ Deno.test("who waits for a run's end takes no room from other bodies that are re
   const answers = await Promise.all(polls);
   for (const answer of answers) await answer.body?.cancel();
   assertEquals([...new Set(answers.map(({ status }) => status))], [200]);
+});
+
+Deno.test("a sender that goes away waits for a run's end no more", async () => {
+  await using service = await startService();
+  const { runId, url } = await pendingRun(service);
+  const { worker } = service.service.parts;
+  const { promise: waiting, resolve: begin } = Promise.withResolvers<AbortSignal>();
+  const ended = worker.ended.bind(worker);
+  worker.ended = (id, signal) => {
+    begin(signal);
+    return ended(id, signal);
+  };
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port: service.service.port });
+  const target = `${new URL(url).pathname}run/?run_id=${runId}&wait=30`;
+  await connection.write(
+    new TextEncoder().encode(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`),
+  );
+  const signal = await waiting;
+  connection.close();
+  await eventually(() => signal.aborted || undefined, { what: "the end of the wait" });
 });
 
 Deno.test("who waits for a run's end is answered when the service stops", async () => {
