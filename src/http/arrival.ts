@@ -116,7 +116,7 @@ async function arrive(
   context: SendersContext,
   span?: Span,
 ): Promise<Response> {
-  const receivedAt_ms = door.clock.now();
+  const receivedAt_ms = door.clock.now() - (context.env.waited_ms ?? 0);
   const request = context.req.raw;
   const peer = door.peerOf(context);
   if (!peer.secure) return problem(STATUS_CODE.Forbidden);

@@ -8,6 +8,7 @@ import {
   TestClock,
   type TestService,
 } from "../data.ts";
+import { serveRoutes } from "./routes.ts";
 import { play, REJECTED, type Scenario } from "./scenario.ts";
 
 const UNKNOWN_ID = "01900000-0000-7000-8000-000000000000";
@@ -420,6 +421,23 @@ Deno.test("the trigger log hides what the trigger's conditions take for a creden
   await play(service.url, { name: "unsigned", path, headers, expectedStatus: 400 });
   const entry = await lastLogEntry(service, other.id);
   assertEquals(entry.request.headers["x-request-id"], "17");
+});
+
+Deno.test("launch takes a request for as old as it was when it came, however long it waited its turn", async () => {
+  const clock = new TestClock();
+  await using service = await startService({ clock });
+  const timestamp = { type: "timestamp", in: "header", name: "X-Time", format: "unix_ms" };
+  const { id } = await service.trigger({ conditions: [{ ...timestamp, tolerance: 1 }] });
+  const answers = async (waited_ms: number) => {
+    await using routes = serveRoutes(service, { waited_ms });
+    const answer = await fetch(`http://127.0.0.1:${routes.port}/api/v0/launch/${id}/`, {
+      method: "POST",
+      headers: { "x-time": String(clock.now() - 2_000) },
+    });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  assertEquals([await answers(0), await answers(1_500)], [400, 200]);
 });
 
 async function lastLogEntry(service: TestService, triggerId: string) {

@@ -3,44 +3,10 @@
  * breaks off with 400, and neither launches anything.
  */
 import { assertEquals, assertMatch } from "@std/assert";
-import { createApp } from "../../src/http/app.ts";
-import { BodyReader } from "../../src/http/body.ts";
-import { ParsedValues } from "../../src/http/parsed_values.ts";
-import { ADMIN_TOKEN, startService, type TestService } from "../data.ts";
+import { ADMIN_TOKEN, startService } from "../data.ts";
+import { serveRoutes } from "./routes.ts";
 
 const TIMEOUT_MS = 300;
-
-/** The routes of a service on a port of their own, where bodies have less time to arrive. */
-function serveImpatiently({ service }: TestService) {
-  const { parts } = service;
-  const bodies = new BodyReader({ timeout_ms: TIMEOUT_MS });
-  const baseUrl = () => service.url;
-  const app = createApp({
-    door: {
-      ...parts,
-      bodies,
-      values: new ParsedValues(),
-      payloadBytesMax: 1024 * 1024,
-      peerOf: () => ({ ip: "127.0.0.1", secure: true }),
-      baseUrl,
-      closing: parts.closing.signal,
-      breaksOff: () => false,
-    },
-    operator: { ...parts, bodies, baseUrl },
-    adminToken: ADMIN_TOKEN,
-    metrics: parts.metrics,
-    isReady: () => Promise.resolve(true),
-  });
-  const options = { port: 0, hostname: "127.0.0.1", onListen() {} };
-  const server = Deno.serve(options, (request, info) => app.fetch(request, info));
-  return {
-    port: server.addr.port,
-    async [Symbol.asyncDispose]() {
-      await server.shutdown();
-      bodies[Symbol.dispose]();
-    },
-  };
-}
 
 /** What a sender does that has begun its body: wait, or say that nothing more comes. */
 type Then = "stall" | "break off";
@@ -68,7 +34,7 @@ const bodies: [how: string, lines: string[]][] = [
 
 Deno.test("a body that is too slow is answered with 408, one that breaks off with 400", async (t) => {
   await using service = await startService();
-  await using impatient = serveImpatiently(service);
+  await using impatient = serveRoutes(service, { timeout_ms: TIMEOUT_MS });
   const { id } = await service.trigger();
   const paths = [`/api/v0/launch/${id}/`, `/api/v0/launch/${id}/run/`, "/api/v0/triggers/"];
   for (const path of paths) {

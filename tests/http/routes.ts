@@ -1,0 +1,49 @@
+/** The routes of a service on a port of their own, where requests arrive in another way. */
+import { createApp } from "../../src/http/app.ts";
+import { BodyReader } from "../../src/http/body.ts";
+import { ParsedValues } from "../../src/http/parsed_values.ts";
+import { ADMIN_TOKEN, type TestService } from "../data.ts";
+
+/** How requests arrive. */
+export interface Arriving {
+  /** How long a body may take. */
+  timeout_ms?: number;
+  /** How long each has waited in the queue. */
+  waited_ms?: number;
+}
+
+/** Serves the routes of a service until it is disposed of. */
+export function serveRoutes({ service }: TestService, { timeout_ms, waited_ms }: Arriving) {
+  const { parts } = service;
+  const bodies = new BodyReader(timeout_ms === undefined ? {} : { timeout_ms });
+  const baseUrl = () => service.url;
+  const app = createApp({
+    door: {
+      ...parts,
+      bodies,
+      values: new ParsedValues(),
+      payloadBytesMax: 1024 * 1024,
+      peerOf: () => ({ ip: "127.0.0.1", secure: true }),
+      baseUrl,
+      closing: parts.closing.signal,
+      breaksOff: () => false,
+    },
+    operator: { ...parts, bodies, baseUrl },
+    adminToken: ADMIN_TOKEN,
+    metrics: parts.metrics,
+    isReady: () => Promise.resolve(true),
+  });
+  const options = { port: 0, hostname: "127.0.0.1", onListen() {} };
+  const wait = waited_ms === undefined ? {} : { waited_ms, isLate: false };
+  const server = Deno.serve(
+    options,
+    (request, { remoteAddr, completed }) => app.fetch(request, { remoteAddr, completed, ...wait }),
+  );
+  return {
+    port: server.addr.port,
+    async [Symbol.asyncDispose]() {
+      await server.shutdown();
+      bodies[Symbol.dispose]();
+    },
+  };
+}
