@@ -10,7 +10,11 @@ const line = fc.oneof(
     weight: 4,
     arbitrary: fc.string({ unit: "grapheme" }).map((text) => new TextEncoder().encode(text)),
   },
-  { weight: 2, arbitrary: fc.constant(new Uint8Array([0x0d])) },
+  {
+    weight: 4,
+    arbitrary: fc.string({ unit: fc.constantFrom("\r", "a") })
+      .map((text) => new TextEncoder().encode(text)),
+  },
   {
     weight: 1,
     arbitrary: fc.integer({ min: -2, max: 2 })
@@ -33,6 +37,12 @@ async function readAll(path: string, offset: number, bufferBytes: number): Promi
   return rest ? [...all, rest] : all;
 }
 
+/** What a line shows at last: what is behind its last carriage return that has anything behind it. */
+function shownOf(line: Uint8Array): Uint8Array {
+  const end = line.findLastIndex((byte) => byte !== 0x0d) + 1;
+  return line.subarray(line.subarray(0, end).lastIndexOf(0x0d) + 1, end);
+}
+
 /** The lines of bytes, as splitting all of them at once finds them. */
 function linesOf(bytes: Uint8Array): Line[] {
   const lines: Line[] = [];
@@ -40,10 +50,10 @@ function linesOf(bytes: Uint8Array): Line[] {
   while (start < bytes.length) {
     const at = bytes.indexOf(0x0a, start);
     const end = at === -1 ? bytes.length : at;
-    const kept = bytes.subarray(start, Math.min(end, start + LINE_BYTES_MAX));
+    const shown = shownOf(bytes.subarray(start, end));
     lines.push({
-      text: new TextDecoder("utf-8", { ignoreBOM: true }).decode(kept).replace(/\r$/, ""),
-      isWhole: end - start <= LINE_BYTES_MAX,
+      text: new TextDecoder("utf-8", { ignoreBOM: true }).decode(shown.subarray(0, LINE_BYTES_MAX)),
+      isWhole: shown.length <= LINE_BYTES_MAX,
       end: at === -1 ? end : end + 1,
     });
     start = end + 1;

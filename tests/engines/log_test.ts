@@ -107,6 +107,11 @@ const printed: { name: string; command: string; lines: string[] }[] = [
   { name: "blank lines", command: "printf '\\n\\na\\n'", lines: ["", "", "a"] },
   { name: "lines of Windows", command: "printf 'a\\r\\nb\\r\\n'", lines: ["a", "b"] },
   {
+    name: "a progress bar, and an error behind its last state",
+    command: "for i in $(seq 2000); do printf '\\r%s of 2000' $i; done; echo ': failed'",
+    lines: ["2000 of 2000: failed"],
+  },
+  {
     name: "what is not UTF-8",
     command: "printf '\\303\\251 \\377\\376\\nx'",
     lines: ["é \ufffd\ufffd", "x"],

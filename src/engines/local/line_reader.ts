@@ -7,11 +7,15 @@
 /** The longest line that is kept whole, in bytes. */
 export const LINE_BYTES_MAX = 16 * 1024;
 const LINE_BREAK = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** One line. */
 export interface Line {
-  /** Without its line break; what is not UTF-8 is replaced. */
+  /**
+   * Without its line break; what is not UTF-8 is replaced. As a terminal shows it: what follows a carriage
+   * return, such as the next state of a progress bar, takes the place of what came before.
+   */
   text: string;
   /** Whether `text` is all of it. */
   isWhole: boolean;
@@ -27,8 +31,12 @@ export class LineReader {
   #end: number;
   /** The beginning of the line that is not at its end yet. */
   readonly #begun = new Uint8Array(LINE_BYTES_MAX);
-  /** How long that line is so far, which may be more than what is kept of it. */
+  /** How much of the file that line takes so far. */
   #length = 0;
+  /** How long its text is so far, which may be more than what is kept of it. */
+  #textBytes = 0;
+  /** Whether what comes next takes the place of that text. */
+  #isReturned = false;
 
   /**
    * @param open opens the file; answers undefined while there is none
@@ -74,17 +82,30 @@ export class LineReader {
   }
 
   #keep(part: Uint8Array): void {
-    const room = Math.max(0, LINE_BYTES_MAX - this.#length);
-    this.#begun.set(part.subarray(0, room), LINE_BYTES_MAX - room);
     this.#length += part.length;
+    for (let start = 0; start < part.length;) {
+      const at = part.indexOf(CARRIAGE_RETURN, start);
+      const end = at === -1 ? part.length : at;
+      if (end > start) this.#write(part.subarray(start, end));
+      if (at !== -1) this.#isReturned = true;
+      start = end + 1;
+    }
+  }
+
+  #write(text: Uint8Array): void {
+    if (this.#isReturned) this.#textBytes = 0;
+    this.#isReturned = false;
+    const room = Math.max(0, LINE_BYTES_MAX - this.#textBytes);
+    this.#begun.set(text.subarray(0, room), LINE_BYTES_MAX - room);
+    this.#textBytes += text.length;
   }
 
   #give(breakBytes: number): Line {
-    const kept = this.#begun.subarray(0, Math.min(this.#length, LINE_BYTES_MAX));
-    const isWhole = this.#length <= LINE_BYTES_MAX;
-    const text = decoder.decode(kept).replace(/\r$/, "");
+    const isWhole = this.#textBytes <= LINE_BYTES_MAX;
+    const text = decoder.decode(this.#begun.subarray(0, this.#textBytes));
     this.#end += this.#length + breakBytes;
-    this.#length = 0;
+    this.#length = this.#textBytes = 0;
+    this.#isReturned = false;
     return { text, isWhole, end: this.#end };
   }
 
