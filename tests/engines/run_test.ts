@@ -62,7 +62,9 @@ Deno.test("run: the environment is clean", async () => {
   Deno.env.set("HOOKLAUNCH_TEST_SECRET", "s3cr3t");
   Deno.env.set("LANG", "C.UTF-8");
   await using fixture = await EngineFixture.make();
-  const { id } = await fixture.run("env -0 >$VH_OUTPUTS_DIR/env; pwd >$VH_OUTPUTS_DIR/pwd", {
+  const command = `env -0 >$VH_OUTPUTS_DIR/env; pwd >$VH_OUTPUTS_DIR/pwd
+cd "$TMPDIR"; pwd -P >$VH_OUTPUTS_DIR/tmp`;
+  const { id } = await fixture.run(command, {
     environment_variables: { MODE: "it's\na $(test) é", VH_JOB_ID: "mine", PATH: "/usr/bin:/bin" },
   });
   Deno.env.delete("HOOKLAUNCH_TEST_SECRET");
@@ -77,7 +79,6 @@ Deno.test("run: the environment is clean", async () => {
   assertEquals(variables.get("PATH"), "/usr/bin:/bin");
   assertEquals(variables.get("LANG"), "C.UTF-8");
   assertEquals(variables.get("HOME"), fixture.path(id, "home"));
-  assertEquals(variables.get("TMPDIR"), fixture.path(id, "tmp"));
   assertEquals(variables.get("VH_CONFIG_DIR"), fixture.path(id, "config"));
   assertEquals(variables.get("VH_INPUTS_DIR"), fixture.path(id, "inputs"));
   assertEquals(variables.get("VH_OUTPUTS_DIR"), fixture.path(id, "outputs"));
@@ -86,10 +87,32 @@ Deno.test("run: the environment is clean", async () => {
   assertEquals(variables.get("VH_EXECUTION_ID"), id);
   assertEquals(variables.get("VH_PROJECT_ID"), "files");
   assertEquals(textOf(fixture.path(id, "outputs", "pwd")).trim(), fixture.path(id, "repository"));
+  const folder = Deno.realPathSync(fixture.path(id));
+  assertEquals(textOf(fixture.path(id, "outputs", "tmp")).trim(), `${folder}/tmp`);
   const others = [...variables.keys()].filter((name) => !/^(VH_|MODE|PATH|HOME|TMPDIR)/.test(name));
   // The shell itself sets some.
   const known = ["LANG", "TZ", "PWD", "OLDPWD", "SHLVL", "_"];
   assertEquals(others.filter((name) => !known.includes(name)), []);
+});
+
+Deno.test({
+  name: "run: sockets can be made in its temporary folder, wherever the data is",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    const root = await Deno.makeTempDir();
+    const long = `${root}/${"long".repeat(20)}`;
+    await Deno.mkdir(long);
+    for (const folder of [`${root}/s`, long]) {
+      await Deno.mkdir(folder, { recursive: true });
+      await using fixture = await EngineFixture.make({}, folder);
+      const command = 'echo "$TMPDIR/pymp-12345678/listener-12345678"; : >"$TMPDIR/x"; ls ../tmp';
+      const { id } = await fixture.run(command);
+      const [path = "", ...there] = await fixture.printed(id, "stdout");
+      assert(path.length <= 107, path);
+      assertEquals(there, ["x"]);
+    }
+    await Deno.remove(root, { recursive: true });
+  },
 });
 
 Deno.test("run: variables that shells do not let set end the command, not the wrapper", async () => {

@@ -4,11 +4,18 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import type { Execution } from "../../store/executions.ts";
 
 /** What the wrapper, and with it the command, gets of the service's environment. */
 export const FOR_COMMANDS = ["PATH", "LANG", "TZ"];
+
+/**
+ * How long the path of the folder for temporary files may be. A socket's has 107 bytes, and those that
+ * Python's `multiprocessing` makes there have names of 32.
+ */
+const TEMPORARY_BYTES_MAX = 107 - 32;
 
 /** Variables of the service's environment, as far as they are set. There is always a path. */
 export function passedOn(names: readonly string[]): Record<string, string> {
@@ -25,9 +32,11 @@ export function commandEnvironment(
   { id, project, pipeline_id, node, environment_variables, traceparent }: Execution,
   folder: string,
 ): Record<string, string> {
+  const temporary = join(folder, "tmp");
   return {
     HOME: join(folder, "home"),
-    TMPDIR: join(folder, "tmp"),
+    // The wrapper has a shorter name for one that is too long.
+    ...(Buffer.byteLength(temporary) > TEMPORARY_BYTES_MAX ? {} : { TMPDIR: temporary }),
     // What programs with OpenTelemetry look for, to go on with a trace.
     ...(traceparent === undefined ? {} : { TRACEPARENT: traceparent }),
     ...environment_variables,

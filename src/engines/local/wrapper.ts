@@ -107,6 +107,9 @@ run() {
     # From here on what is sent to the session ends this shell, or the command that it becomes.
     echo begun 2>/dev/null >>control/started
     set -- "$1" "$PWD/control/command"
+    export TMPDIR="$PWD/tmp"
+    # The same folder, by a name that is short enough for sockets.
+    [ ! -d "/proc/$$/cwd/tmp" ] || TMPDIR="/proc/$$/cwd/tmp"
     cd repository || exit 1
     . ../control/environment
     # With 9 also what prints elsewhere holds a pipe, and has its time to end when it is told to.
