@@ -22,9 +22,11 @@ export interface Engine {
    * Asks an execution to stop: one that waits ends as `stopped` at once, one that runs is
    * `stopping` until its command has ended.
    *
+   * @param reason the one that its record gives, as a sentence without a full stop; that it was asked to
+   * when absent
    * @returns false when it had ended already, or is not known
    */
-  stop(executionId: string): Promise<boolean>;
+  stop(executionId: string, reason?: string): Promise<boolean>;
   /** Lines of an execution's log, and where to read on. */
   log(executionId: string, options?: LogOptions): Promise<LogPage>;
   /** Opens a file that an execution has left in its outputs, or undefined when there is none. */

@@ -148,7 +148,9 @@ export class Pipelines {
     const { Turn } = await import("./turn.ts");
     const onLaunch = (execution: Execution) => engines.of(execution.engine.type).submit(execution);
     const toStop = await new Turn(pipeline, plan, { store, clock, engine, onLaunch }).take();
-    for (const execution of toStop) await engines.of(execution.engine.type).stop(execution.id);
+    for (const { id, engine } of toStop) {
+      await engines.of(engine.type).stop(id, `Its pipeline ended: ${pipeline.reason}`);
+    }
     if (hasPipelineEnded(pipeline.status)) {
       const { id: pipeline_id, run_id, project, status } = pipeline;
       const details = { pipeline_id, run_id, project, status };

@@ -91,8 +91,9 @@ Deno.test("stop: one that waits ends at once, in memory or only in the database"
     assertEquals([status, reason, started_at], ["stopped", "Stopped by request", undefined]);
     assert(ended_at !== undefined);
   }
-  await fixture.engine.stop(running);
-  await fixture.ended(running);
+  await fixture.engine.stop(running, "Its pipeline ended");
+  const { status, reason } = await fixture.ended(running);
+  assertEquals([status, reason], ["stopped", "Its pipeline ended"]);
   assertEquals((await fixture.run("true")).status, "complete");
   for (const id of waiting) assertEquals((await fixture.record(id)).status, "stopped");
 });

@@ -182,11 +182,11 @@ export class PipelineFixture implements AsyncDisposable {
   #open(): Pipelines {
     const engine: Pick<Engine, "submit" | "stop"> = {
       submit: (execution) => void this.submitted.push(execution),
-      stop: async (id) => {
+      stop: async (id, reason = "") => {
         this.stopped.push(id);
         const execution = await getExecution(this.store, id);
         if (execution === undefined || hasEnded(execution.status)) return false;
-        await this.finish(id, { status: "stopped", reason: "Stopped by request" });
+        await this.finish(id, { status: "stopped", reason });
         return true;
       },
     };

@@ -287,6 +287,7 @@ Deno.test("pipeline: on-error stop-all stops everything", async () => {
   await fixture.launched(id, "c");
   await fixture.end(id, "a", { status: "error", reason: "It broke" });
   const pipeline = await fixture.ended(id);
+  assertEquals(pipeline.nodes.at(2)?.reason, `Its pipeline ended: ${pipeline.reason}`);
   assertEquals(states(pipeline), ["a error", "b skipped", "c stopped", "d skipped"]);
   assertEquals([pipeline.status, pipeline.reason], ["error", 'Node "a" failed: It broke']);
   assertEquals(fixture.submitted.length, 2);
@@ -461,6 +462,7 @@ Deno.test("pipeline: one that waits for approval can be stopped", async () => {
   const pipeline = await fixture.ended(id);
   assertEquals([pipeline.status, pipeline.reason], ["stopped", "Stopped by request"]);
   assertEquals(states(pipeline), ["a skipped", "b skipped", "c stopped"]);
+  assertEquals(pipeline.nodes.at(2)?.reason, "Its pipeline ended: Stopped by request");
   assertEquals(await fixture.pipelines.stop(id), false);
   assertEquals(await fixture.pipelines.approve(id), []);
   assertEquals(await fixture.pipelines.stop("00000000-0000-7000-8000-000000000000"), false);

@@ -15,7 +15,9 @@ export interface Ending {
 }
 
 /** The ending of an execution that somebody asked to stop. */
-export const STOPPED_BY_REQUEST: Ending = { status: "stopped", reason: "Stopped by request" };
+export function stopped(reason = "Stopped by request"): Ending {
+  return { status: "stopped", reason };
+}
 
 /** The ending of an execution that has failed. */
 export function failure(reason: string): Ending {

@@ -20,7 +20,7 @@ import type { Store } from "../../store/store.ts";
 import { inTrace } from "../../telemetry/spans.ts";
 import { within } from "../../within.ts";
 import type { Engine, EngineLoad, LogOptions, LogPage } from "../engine.ts";
-import { STOPPED_BY_REQUEST, writeEnd } from "./ending.ts";
+import { stopped, writeEnd } from "./ending.ts";
 import type { ExecutionRun, RunContext, RunSettings } from "./execution_run.ts";
 import type { RemoteFiles } from "./inputs/mod.ts";
 import { Leftovers } from "./leftovers.ts";
@@ -118,9 +118,10 @@ export class LocalEngine implements Engine {
     this.#startNext();
   }
 
-  async stop(executionId: string): Promise<boolean> {
+  async stop(executionId: string, reason?: string): Promise<boolean> {
+    const ending = stopped(reason);
     const running = this.#runs.get(executionId);
-    if (running) return await (await running.run).stop(STOPPED_BY_REQUEST);
+    if (running) return await (await running.run).stop(ending);
     if (this.#taken.has(executionId)) return false;
     // From here on nobody starts it.
     this.#take(executionId);
@@ -131,7 +132,7 @@ export class LocalEngine implements Engine {
       return false;
     }
     const at_ms = this.#options.clock.now();
-    writeEnd(execution, { ending: STOPPED_BY_REQUEST, at_ms });
+    writeEnd(execution, { ending, at_ms });
     return await this.#save(execution);
   }
 
