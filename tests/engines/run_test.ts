@@ -393,11 +393,22 @@ Deno.test("run: what cannot be prepared ends that execution alone", async () => 
   assertStringIncludes((await fixture.ended(corrupt)).reason ?? "", "chunk 0 should have 5 bytes");
   assertStringIncludes((await fixture.ended(outside)).reason ?? "", "cannot be used in a path");
   assertStringIncludes((await fixture.ended(inside)).reason ?? "", "cannot be used in a path");
-  for (const id of [bad, corrupt, outside, inside]) {
-    assertEquals((await fixture.record(id)).status, "error");
+  const failed = [bad, corrupt, outside, inside];
+  for (const id of failed) {
+    const { status, reason = "" } = await fixture.record(id);
+    assertEquals(status, "error");
+    // The log is all that is left of it.
+    assertEquals(await fixture.printed(id, "event"), [reason]);
+    assertEquals(namesIn(fixture.path(`tmp-${id}`)), ["control"]);
+    assertEquals(namesIn(fixture.path(`tmp-${id}`, "control")), ["log"]);
     assertEquals(textOf(fixture.path(id, "control", "command")), "");
   }
   assertEquals((await fixture.ended(good)).status, "complete");
-  const left = [...Deno.readDirSync(fixture.path(good, ".."))].map(({ name }) => name);
-  assertEquals(left, [good]);
+  const left = [good, ...failed.map((id) => `tmp-${id}`)];
+  assertEquals(namesIn(fixture.path("")), left.sort());
 });
+
+/** The names of what a folder holds. */
+function namesIn(folder: string): string[] {
+  return Array.from(Deno.readDirSync(folder), ({ name }) => name).sort();
+}

@@ -389,7 +389,7 @@ export class ExecutionRun {
     const { passedOver } = outputs;
     if (passedOver.length > 0) capture?.tell(`Not listed as outputs: ${shown(passedOver)}`);
     const prepared = this.#folder.exists() ? this.#job(this.#lettingGo.signal) : undefined;
-    const told = capture ?? (this.#told?.isUsed ? this.#told : prepared);
+    const told = capture ?? this.#told ?? prepared;
     // That it cannot be written must not keep the execution from its end.
     if (execution.reason !== undefined) await told?.tell(execution.reason)?.catch(() => {});
     if (await save(execution)) await this.#folder.tidy();

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { dirname } from "node:path";
 import type { Clock } from "../../../clock.ts";
 import { appendToLog, type StoredLine } from "../log_file.ts";
 
@@ -16,7 +17,7 @@ export class PreparationLog {
   #written: Promise<void> | undefined;
 
   /**
-   * @param path the log's file, whose folder is there when something is told
+   * @param path the log's file, whose folder is made when something is told
    * @param bytesMax how long the log may become
    */
   constructor(path: string, { clock, bytesMax }: { clock: Clock; bytesMax: number }) {
@@ -44,6 +45,7 @@ export class PreparationLog {
   }
 
   async #write(line: StoredLine): Promise<void> {
+    await Deno.mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
     const kept = this.#kept;
     this.#kept = undefined;
     if (kept) await Deno.writeFile(this.#path, kept, { mode: 0o600 });
