@@ -16,6 +16,7 @@ import {
   type PlannedNode,
 } from "../store/pipelines.ts";
 import type { EngineSettings } from "../store/projects.ts";
+import { findReusable, reusableWrite, takeReusable, watchReusable } from "../store/reusable.ts";
 import type { Store } from "../store/store.ts";
 import type { WrittenKeys } from "../store/written_keys.ts";
 import { activeTrace, inSpan } from "../telemetry/spans.ts";
@@ -24,7 +25,6 @@ import { type Moment, whatFollows } from "./effects.ts";
 import { endPipeline } from "./ending.ts";
 import { nodesBefore } from "./order.ts";
 import { nodeOf } from "./plan.ts";
-import { findReusable, reusableWrite, takeReusable, watchReusable } from "./reuse.ts";
 
 /** How often a node with `on-error: retry` is launched at most. */
 const ATTEMPTS_MAX = 3;

@@ -10,7 +10,6 @@ import type { Engines } from "../engines/mod.ts";
 import { messageOf } from "../errors.ts";
 import type { Projects } from "../projects/mod.ts";
 import { findNeeded, type Needed } from "../pipelines/cleanup.ts";
-import { forgetReusable, watchReusable } from "../pipelines/reuse.ts";
 import {
   endedExecutionsMadeBefore,
   type Execution,
@@ -21,6 +20,7 @@ import { removeInParts, thenRest } from "../store/in_parts.ts";
 import { abandonedUploads, removeUpload } from "../store/payloads.ts";
 import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/pipelines.ts";
 import { hasProject } from "../store/projects.ts";
+import { forgetReusable, watchReusable } from "../store/reusable.ts";
 import { endedRunsMadeBefore, removeRunWrites, runsListedBefore } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
 import { loggedTriggers, removeEntriesWrites } from "../store/trigger_log.ts";

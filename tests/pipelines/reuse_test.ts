@@ -1,15 +1,15 @@
 /** Which earlier execution is taken in place of a new one. */
 import { assertEquals } from "@std/assert";
 import { newId } from "../../src/ids.ts";
+import { Turn } from "../../src/pipelines/turn.ts";
+import { cleanUp } from "../../src/runs/cleanup.ts";
+import { type Execution, saveExecution } from "../../src/store/executions.ts";
 import {
   findReusable,
   forgetReusable,
   reusableWrite,
   watchReusable,
-} from "../../src/pipelines/reuse.ts";
-import { Turn } from "../../src/pipelines/turn.ts";
-import { cleanUp } from "../../src/runs/cleanup.ts";
-import { type Execution, saveExecution } from "../../src/store/executions.ts";
+} from "../../src/store/reusable.ts";
 import type { Store } from "../../src/store/store.ts";
 import { executionOf } from "../store/execution.ts";
 import { openTestStore, standIn } from "../store/fixture.ts";

@@ -4,7 +4,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { newId } from "../../src/ids.ts";
-import { reusableWrite } from "../../src/pipelines/reuse.ts";
+import { reusableWrite } from "../../src/store/reusable.ts";
 import { cleanUp, type CleanupParts, type CleanupReport } from "../../src/runs/cleanup.ts";
 import {
   datumId,

@@ -5,11 +5,11 @@
  * @module
  */
 import { hash } from "node:crypto";
-import type { Write } from "../store/committer.ts";
-import { type Execution, getExecution, type InputFile } from "../store/executions.ts";
-import { keys } from "../store/keys.ts";
-import type { Store } from "../store/store.ts";
-import type { WrittenKeys } from "../store/written_keys.ts";
+import type { Write } from "./committer.ts";
+import { type Execution, getExecution, type InputFile } from "./executions.ts";
+import { keys } from "./keys.ts";
+import type { Store } from "./store.ts";
+import type { WrittenKeys } from "./written_keys.ts";
 
 /** What decides what an execution does. */
 type Deciding = Pick<
