@@ -7,6 +7,8 @@
  *
  * @module
  */
+import type { RateSlot, RateWindow } from "../store/rate_windows.ts";
+
 const SLOTS_PER_PERIOD = 50;
 
 /** How many launches a span of time may hold. */
@@ -15,17 +17,6 @@ export interface RateLimit {
   period: number;
   quota: number;
 }
-
-/** The launches of one period that still count; it can be stored as it is. */
-export interface RateWindow {
-  /** The sum of all counts. */
-  readonly total: number;
-  /** Slots that hold launches, in ascending order of their index: at most 51. */
-  readonly slots: readonly RateSlot[];
-}
-
-/** The slot from `index` to `index + 1` fiftieths of the period since the epoch, and its launches. */
-export type RateSlot = readonly [index: number, count: number];
 
 /** A window without launches. */
 export const emptyWindow: RateWindow = { total: 0, slots: [] };

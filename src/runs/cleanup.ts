@@ -15,7 +15,7 @@ import {
   type Execution,
   removeExecutionWrites,
 } from "../store/executions.ts";
-import { removeEndedDeliveries } from "./deliveries.ts";
+import { removeEndedDeliveries } from "../store/deliveries.ts";
 import { removeInParts, thenRest } from "../store/in_parts.ts";
 import { abandonedUploads, removeUpload } from "../store/payloads.ts";
 import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/pipelines.ts";

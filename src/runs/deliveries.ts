@@ -9,13 +9,8 @@
 import { hash } from "node:crypto";
 import type { Clock } from "../clock.ts";
 import type { Write } from "../store/committer.ts";
-import { removeInParts } from "../store/in_parts.ts";
-import { keys } from "../store/keys.ts";
-import { behind, logDamage, readValue } from "../store/reading.ts";
+import { deliveryWrite, getDelivery } from "../store/deliveries.ts";
 import type { Store } from "../store/store.ts";
-
-/** How many deliveries are read at a time. */
-const PAGE_SIZE = 200;
 
 /** What tells one delivery from another. */
 export interface Delivery {
@@ -23,13 +18,6 @@ export interface Delivery {
   id: string;
   /** For how long a repeat is recognised, in seconds. */
   window_s: number;
-}
-
-/** A delivery as it is stored. */
-export interface KnownDelivery {
-  run_id: string;
-  /** Milliseconds since the epoch, by the steady clock. */
-  until_ms: number;
 }
 
 /** The right to accept a delivery. Copies that come meanwhile wait until it is settled. */
@@ -68,59 +56,19 @@ export class Deliveries {
       resolve(runId);
     };
     try {
-      const key = keys.delivery(triggerId, idHash);
-      const known = await knownDelivery(this.#store, key);
+      const known = await getDelivery(this.#store, triggerId, idHash);
       if (known !== undefined && known.until_ms > this.#clock.steady()) {
         settle(known.run_id);
         return { repeatOf: known.run_id };
       }
-      return { writes: (runId) => [this.#write(key, runId, delivery.window_s)], settle };
+      const writes = (run_id: string) => {
+        const until_ms = Math.ceil(this.#clock.steady() + delivery.window_s * 1_000);
+        return [deliveryWrite(triggerId, idHash, { run_id, until_ms })];
+      };
+      return { writes, settle };
     } catch (error) {
       settle(undefined);
       throw error;
     }
   }
-
-  #write(key: Deno.KvKey, run_id: string, window_s: number): Write {
-    const until_ms = Math.ceil(this.#clock.steady() + window_s * 1_000);
-    const value: KnownDelivery = { run_id, until_ms };
-    return { key, value, bytes: 256 };
-  }
-}
-
-/**
- * Removes the deliveries whose window is over, in small parts.
- *
- * @returns how many there were
- */
-export async function removeEndedDeliveries(
-  { store, clock, signal }: { store: Store; clock: Clock; signal: AbortSignal },
-): Promise<number> {
-  // One whose window is over may be accepted anew at any time.
-  const options = { store, signal, renewed: "delivery" };
-  return await removeInParts<Deno.KvKey>(options, async (last) => {
-    const limits = { limit: PAGE_SIZE, batchSize: PAGE_SIZE };
-    const page = await Array.fromAsync(store.kv.list<unknown>(behind(["delivery"], last), limits));
-    const now_ms = clock.steady();
-    const ended = page.filter(({ value }) => !isKnown(value) || value.until_ms <= now_ms);
-    return {
-      writes: ended.map(({ key }) => ({ key })),
-      count: ended.length,
-      next: page.length < PAGE_SIZE ? undefined : page.at(-1)?.key,
-    };
-  });
-}
-
-async function knownDelivery(store: Store, key: Deno.KvKey): Promise<KnownDelivery | undefined> {
-  const value = await readValue(store.kv, key);
-  if (value === null) return undefined;
-  if (isKnown(value)) return value;
-  logDamage(key);
-  return undefined;
-}
-
-function isKnown(value: unknown): value is KnownDelivery {
-  return typeof value === "object" && value !== null &&
-    "run_id" in value && typeof value.run_id === "string" &&
-    "until_ms" in value && typeof value.until_ms === "number";
 }

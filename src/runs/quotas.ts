@@ -6,10 +6,9 @@
  * @module
  */
 import type { Clock } from "../clock.ts";
-import { admit, type RateWindow, settle } from "../conditions/rate_window.ts";
+import { admit, settle } from "../conditions/rate_window.ts";
 import type { Write } from "../store/committer.ts";
-import { keys } from "../store/keys.ts";
-import { logDamage, readValue } from "../store/reading.ts";
+import { getRateWindow, type RateWindow, rateWindowWrite } from "../store/rate_windows.ts";
 import type { Store } from "../store/store.ts";
 
 /** At most `quota` launches in any span of `period` seconds. */
@@ -41,7 +40,7 @@ export class Quotas {
     for (const { period } of quotas) {
       const name = windowName(triggerId, period);
       if (this.#windows.has(name)) continue;
-      const window = await storedWindow(this.#store, keys.rate(triggerId, period));
+      const window = await getRateWindow(this.#store, triggerId, period);
       // Another launch may have read and changed it meanwhile.
       if (this.#windows.has(name)) continue;
       // The clock may have been set back since it was stored; from here on it only moves forward.
@@ -79,12 +78,7 @@ export class Quotas {
     const before = next.map(([name]) => [name, this.#windows.get(name)] as const);
     for (const [name, , window] of next) this.#windows.set(name, window);
     return {
-      writes: next.map(([name, period, value]) => ({
-        key: keys.rate(triggerId, period),
-        value,
-        bytes: windowBytes(value),
-        sharedAs: name,
-      })),
+      writes: next.map(([, period, window]) => rateWindowWrite(triggerId, period, window)),
       undo: () => {
         for (const [name, window] of before) this.#windows.set(name, window);
       },
@@ -101,26 +95,6 @@ export function smallestByPeriod(quotas: readonly Quota[]): Quota[] {
   return [...smallest].map(([period, quota]) => ({ period, quota }));
 }
 
-/** The stored size of a window, at most: each number takes nine bytes, and each list some more. */
-function windowBytes({ slots }: RateWindow): number {
-  return 64 + 32 * slots.length;
-}
-
 function windowName(triggerId: string, period_s: number): string {
   return `${triggerId}/${period_s}`;
-}
-
-/** A window that is damaged counts nothing: that may be too little once, and is over after a period. */
-async function storedWindow(store: Store, key: Deno.KvKey): Promise<RateWindow | undefined> {
-  const value = await readValue(store.kv, key);
-  if (value === null) return undefined;
-  if (isWindow(value)) return value;
-  logDamage(key);
-  return undefined;
-}
-
-function isWindow(value: unknown): value is RateWindow {
-  return typeof value === "object" && value !== null && "total" in value && "slots" in value &&
-    Number.isSafeInteger(value.total) && Array.isArray(value.slots) &&
-    value.slots.every((slot) => Array.isArray(slot) && slot.every(Number.isSafeInteger));
 }

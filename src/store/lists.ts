@@ -4,7 +4,7 @@
  * @module
  */
 import { idTime } from "../ids.ts";
-import { type FoundEntry, isUndecodable, logDamage, scan, upTo } from "./reading.ts";
+import { type FoundEntry, isUndecodable, scan, upTo, whole } from "./reading.ts";
 import type { Store } from "./store.ts";
 
 /** Which part of a list is wanted, newest first. */
@@ -39,11 +39,11 @@ export async function listNewest<T extends { id: string }>(
 }
 
 /** The record of an entry; undefined, and logged, when it is none. */
-export function recordOf<T extends { id: string }>({ key, value }: FoundEntry): T | undefined {
+export function recordOf<T extends { id: string }>(entry: FoundEntry): T | undefined {
   // Only records of one kind are stored under these keys, each with its id.
-  if (typeof value === "object" && value !== null && "id" in value) return value as T;
-  logDamage(key);
-  return undefined;
+  const isRecord = (value: unknown): value is T =>
+    typeof value === "object" && value !== null && "id" in value;
+  return whole(entry, isRecord);
 }
 
 async function newest(

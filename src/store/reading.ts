@@ -43,6 +43,16 @@ export async function readFirst(kv: Deno.Kv, prefix: Deno.KvKey): Promise<unknow
   }
 }
 
+/** The value of an entry, if it is what it must be; otherwise the log says so. */
+export function whole<T>(
+  { key, value }: FoundEntry,
+  isWhole: (value: unknown) => value is T,
+): T | undefined {
+  if (isWhole(value)) return value;
+  logDamage(key);
+  return undefined;
+}
+
 /** Says that a record does not hold what it must. */
 export function logDamage(key: Deno.KvKey): void {
   log.error("The record {key} is damaged", { key: key.map(String).join("/") });

@@ -14,7 +14,7 @@ import {
   removePayloadWrites,
   storedSize,
 } from "./payloads.ts";
-import { behind, type FoundEntry, logDamage, readFirst, scan, upTo } from "./reading.ts";
+import { behind, type FoundEntry, readFirst, scan, upTo, whole } from "./reading.ts";
 import { recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
@@ -160,7 +160,7 @@ function getEnded(store: Store, id: string): Promise<Run | null | undefined> {
   return store.endedRuns.get(id, async () => {
     const value = await store.reads.read(keys.run(id));
     if (value === null) return null;
-    const run = wholeRun({ key: keys.run(id), value });
+    const run = whole({ key: keys.run(id), value }, isRun);
     return run && withoutBody(run);
   });
 }
@@ -201,21 +201,14 @@ export async function damagedRun(store: Store, id: string, trigger_id: string): 
   };
 }
 
-/** The value as a run, if it is one; otherwise the log says so. */
-function wholeRun({ key, value }: FoundEntry): EndedRun | undefined {
-  if (isRun(value)) return value;
-  logDamage(key);
-  return undefined;
-}
-
 function withoutBody({ body: _body, ...run }: EndedRun): Run {
   return run;
 }
 
-function wholePending({ key, value }: FoundEntry): PendingRun | undefined {
-  if (isPending(value) && value.run.id === key[1]) return value;
-  logDamage(key);
-  return undefined;
+function wholePending(entry: FoundEntry): PendingRun | undefined {
+  const isOfKey = (value: unknown): value is PendingRun =>
+    isPending(value) && value.run.id === entry.key[1];
+  return whole(entry, isOfKey);
 }
 
 function isPending(value: unknown): value is PendingRun {
@@ -311,7 +304,7 @@ export async function endedRunsMadeBefore(
   for await (const entry of scan(store.kv, ["run"], { after, batchSize: limit })) {
     const id = String(entry.key[1]);
     if (idTime(id) >= before_ms) break;
-    found.push(wholeRun(entry) ?? await damagedRun(store, id, ""));
+    found.push(whole(entry, isRun) ?? await damagedRun(store, id, ""));
     // Before the next is asked for, which would read another batch.
     if (found.length === limit) break;
   }

@@ -6,13 +6,8 @@
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import fc from "fast-check";
 import { rateLimit } from "../../src/conditions/rate_limit.ts";
-import {
-  admit,
-  emptyWindow,
-  type RateLimit,
-  type RateWindow,
-  settle,
-} from "../../src/conditions/rate_window.ts";
+import { admit, emptyWindow, type RateLimit, settle } from "../../src/conditions/rate_window.ts";
+import type { RateWindow } from "../../src/store/rate_windows.ts";
 
 const START_MS = 1_700_000_000_000;
 const SLOTS_MAX = 51;

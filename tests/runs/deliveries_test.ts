@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
 import { Acceptor } from "../../src/runs/accept.ts";
-import { removeEndedDeliveries } from "../../src/runs/deliveries.ts";
+import { removeEndedDeliveries } from "../../src/store/deliveries.ts";
 import { pause } from "../../src/pause.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import { Worker } from "../../src/runs/worker.ts";
