@@ -25,8 +25,7 @@ import { join } from "node:path";
 import { isId } from "../ids.ts";
 import { openRegularFile } from "../regular_file.ts";
 import { type Execution, hasEnded } from "../store/executions.ts";
-import { keys } from "../store/keys.ts";
-import { scan } from "../store/reading.ts";
+import { storedRecords } from "../store/lists.ts";
 import type { Store } from "../store/store.ts";
 import type { ArchiveWriter, WrittenFile } from "./archive_writer.ts";
 import type { Flaw } from "./manifest.ts";
@@ -54,9 +53,7 @@ export async function addExecutions(store: Store, options: ContentsOptions): Pro
   const root = join(data, "executions");
   if (!await isFolder(root)) return;
   await archive.addFolder("executions", 0o700);
-  const prefix = keys.execution("").slice(0, -1);
-  for await (const { key, value } of scan(store.kv, prefix)) {
-    const id = String(key.at(-1));
+  for await (const { id, value } of storedRecords(store, "execution")) {
     const path = `executions/${id}`;
     if (typeof value !== "object" || value === null) {
       onFlaw({ path, detail: "Its record in the database is damaged" });

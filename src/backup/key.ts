@@ -6,8 +6,7 @@
  * @module
  */
 import { InvalidInputError } from "../errors.ts";
-import { keys } from "../store/keys.ts";
-import { scan } from "../store/reading.ts";
+import { storedRecords } from "../store/lists.ts";
 import type { Store } from "../store/store.ts";
 import { parseKeyFile } from "../trigger/secret_key.ts";
 import { isReference, mapSecrets, secretBox, tryOpen } from "../trigger/secrets.ts";
@@ -23,10 +22,10 @@ export interface KeyUse {
 export async function tryKey(store: Store, text: string): Promise<KeyUse> {
   const box = boxOf(text);
   const use: KeyUse = { opened: 0, locked: 0 };
-  for await (const { key, value } of scan(store.kv, keys.trigger("").slice(0, -1))) {
+  for await (const { id, value } of storedRecords(store, "trigger")) {
     mapSecrets(value, (secret) => {
       if (isReference(secret)) return secret;
-      const isOpened = box && tryOpen(secret, box, String(key.at(-1))) !== undefined;
+      const isOpened = box && tryOpen(secret, box, id) !== undefined;
       use[isOpened ? "opened" : "locked"]++;
       return secret;
     });

@@ -10,9 +10,7 @@
  */
 import { join, resolve } from "node:path";
 import { messageOf } from "../errors.ts";
-import { type Execution, openExecutions, saveExecution } from "../store/executions.ts";
-import { keys } from "../store/keys.ts";
-import { readValue } from "../store/reading.ts";
+import { getExecution, openExecutions, saveExecution } from "../store/executions.ts";
 import { DATABASE_FILE, LOCK_FILE, lockDataFolder, openStore } from "../store/store.ts";
 import { extractArchive, type ExtractedArchive } from "./archive_reader.ts";
 import { problemOf, settleDatabase } from "./database.ts";
@@ -107,8 +105,7 @@ async function prepare(folder: string): Promise<string[]> {
     for await (const { id, status } of openExecutions(store)) {
       if (status !== "started" && status !== "stopping") continue;
       interrupted.push(id);
-      // Only `store/executions.ts` writes what is stored under this key.
-      const execution = await readValue(store.kv, keys.execution(id)) as Execution | null;
+      const execution = await getExecution(store, id);
       if (execution?.engine_state === undefined) continue;
       // What runs on this machine by the ids in the backup is not this copy's, even where the machine
       // is the one that the backup is of: without this nobody takes it for that.

@@ -15,13 +15,14 @@ import { messageOf, UnavailableError } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { pause } from "../pause.ts";
 import type { Write } from "../store/committer.ts";
-import { scan } from "../store/reading.ts";
 import {
   type ActionOutcome,
   damagedRun,
   endWrites,
   getPending,
   pendingEntries,
+  type PendingEntry,
+  pendingIds,
   type PendingRun,
   type Run,
   type RunStatus,
@@ -134,8 +135,8 @@ export class Worker {
 
   /** Takes over what is pending. Call it once, before anything is accepted. */
   async start(): Promise<void> {
-    for await (const { key } of scan(this.#parts.store.kv, ["pending"], { ids: 2 })) {
-      this.#pending.set(String(key[1]), String(key[2]));
+    for await (const { id, triggerId } of pendingIds(this.#parts.store)) {
+      this.#pending.set(id, triggerId);
     }
     this.claim();
   }
@@ -352,12 +353,12 @@ export class Worker {
    * accepted it is gone.
    */
   async #claimPending(): Promise<void> {
-    for await (const { key, pending } of pendingEntries(this.#parts.store)) {
+    for await (const entry of pendingEntries(this.#parts.store)) {
       if (this.#closing || this.#waiting.length >= this.#heldMax) break;
-      const id = String(key[1]);
+      const { id, pending } = entry;
       if (this.#held.has(id) || this.#endedMeanwhile.has(id)) continue;
       if (pending === undefined) {
-        await this.#endDamaged(key);
+        await this.#endDamaged(entry);
         continue;
       }
       this.#pending.set(id, pending.run.trigger_id);
@@ -367,11 +368,10 @@ export class Worker {
   }
 
   /** Ends a run of which nobody can tell any more what was to be done. */
-  async #endDamaged(key: Deno.KvKey): Promise<void> {
-    const [, id, triggerId] = key.map(String);
-    const run = this.#ended(await damagedRun(this.#parts.store, id ?? "", triggerId ?? ""));
+  async #endDamaged({ id, triggerId, removal }: PendingEntry): Promise<void> {
+    const run = this.#ended(await damagedRun(this.#parts.store, id, triggerId));
     // The next look tries again where this one cannot.
-    const failure = await this.#storeEnd(run.id, [...endWrites(run), { key }]);
+    const failure = await this.#storeEnd(run.id, [...endWrites(run), removal]);
     if (failure === undefined) this.#tell(run);
   }
 

@@ -46,6 +46,14 @@ export function recordOf<T extends { id: string }>(entry: FoundEntry): T | undef
   return whole(entry, isRecord);
 }
 
+/** All records of a kind as they are stored, oldest first; undefined in place of what cannot be decoded. */
+export async function* storedRecords(
+  store: Store,
+  kind: "execution" | "trigger",
+): AsyncGenerator<{ id: string; value: unknown }> {
+  for await (const { key, value } of scan(store.kv, [kind])) yield { id: String(key[1]), value };
+}
+
 async function newest(
   kv: Deno.Kv,
   prefix: Deno.KvKey,

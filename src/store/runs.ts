@@ -172,13 +172,36 @@ export async function getPending(store: Store, id: string): Promise<PendingRun |
   return value === null ? undefined : wholePending({ key, value });
 }
 
-/** The runs that have not ended, oldest first; undefined in place of one whose record is damaged. */
-export async function* pendingEntries(
-  store: Store,
-): AsyncGenerator<{ key: Deno.KvKey; pending: PendingRun | undefined }> {
+/** What a pending run's key tells, though its record be damaged. */
+export interface PendingIds {
+  id: string;
+  triggerId: string;
+}
+
+/** The ids of the runs that have not ended, oldest first. */
+export async function* pendingIds(store: Store): AsyncGenerator<PendingIds> {
+  for await (const { key } of scan(store.kv, ["pending"], { ids: 2 })) yield idsIn(key);
+}
+
+/** A run that has not ended, as it is stored. */
+export interface PendingEntry extends PendingIds {
+  /** Undefined when the record is damaged. */
+  pending: PendingRun | undefined;
+  /** The write that removes it, whatever its key is made of. */
+  removal: Write;
+}
+
+/** The runs that have not ended, oldest first. */
+export async function* pendingEntries(store: Store): AsyncGenerator<PendingEntry> {
   for await (const entry of scan(store.kv, ["pending"], { ids: 2 })) {
-    yield { key: entry.key, pending: wholePending(entry) };
+    const { key } = entry;
+    yield { ...idsIn(key), pending: wholePending(entry), removal: { key } };
   }
+}
+
+function idsIn(key: Deno.KvKey): PendingIds {
+  const [, id = "", triggerId = ""] = key.map(String);
+  return { id, triggerId };
 }
 
 /**

@@ -105,6 +105,20 @@ export async function* allStoredTriggers(
   } while (after !== undefined);
 }
 
+/** The fingerprint of the keys that no trigger was locked with when all were last looked at. */
+export function noneLockedWith(store: Store): Promise<unknown> {
+  return readValue(store.kv, keys.noneLocked());
+}
+
+/** Stores that fingerprint, or, when it is undefined, that some are locked. */
+export async function putNoneLockedWith(
+  store: Store,
+  fingerprint: string | undefined,
+): Promise<void> {
+  const key = keys.noneLocked();
+  await store.committer.write([fingerprint === undefined ? { key } : { key, value: fingerprint }]);
+}
+
 /** What is kept of a trigger beside its record and its runs: the first parts of the keys. */
 const LEFTOVERS = ["rate", "delivery", "trigger_log"];
 

@@ -9,10 +9,8 @@ import type { ConditionEnvironment } from "../conditions/condition.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { childOf, parseWith } from "../schema.ts";
-import { keys } from "../store/keys.ts";
 import type { Listed } from "../store/lists.ts";
 import { getProject } from "../store/projects.ts";
-import { readValue } from "../store/reading.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../store/record.ts";
 import type { Store } from "../store/store.ts";
 import {
@@ -20,6 +18,8 @@ import {
   deleteStoredTrigger,
   getStoredTrigger,
   listStoredTriggers,
+  noneLockedWith,
+  putNoneLockedWith,
   putStoredTrigger,
   type StoredTrigger,
 } from "../store/triggers.ts";
@@ -176,8 +176,7 @@ export class TriggerRegistry {
    */
   async countLocked(): Promise<{ locked: number; total: number } | "none"> {
     const { store, secrets, context } = this.#parts;
-    const noneLockedWith = await readValue(store.kv, keys.noneLocked());
-    if (noneLockedWith === secrets.fingerprint) return "none";
+    if (await noneLockedWith(store) === secrets.fingerprint) return "none";
     let locked = 0;
     let total = 0;
     for await (const stored of allStoredTriggers(store, { rests: true })) {
@@ -186,8 +185,7 @@ export class TriggerRegistry {
       if (opened.locked.length > 0) locked++;
       total++;
     }
-    const key = keys.noneLocked();
-    await store.committer.write([locked > 0 ? { key } : { key, value: secrets.fingerprint }]);
+    await putNoneLockedWith(store, locked > 0 ? undefined : secrets.fingerprint);
     return { locked, total };
   }
 

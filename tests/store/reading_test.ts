@@ -91,11 +91,11 @@ Deno.test("a pending run that cannot be decoded is found by its id and its trigg
   damage(open, "pending", [bad]);
   const entries = await Array.fromAsync(pendingEntries(store));
   assertEquals(
-    entries.map(({ key, pending }) => [key, pending?.run.id]),
+    entries.map(({ id, triggerId, pending }) => [id, triggerId, pending?.run.id]),
     [
-      [keys.pending(before, TRIGGER_ID), before],
-      [keys.pending(bad, TRIGGER_ID), undefined],
-      [keys.pending(after, TRIGGER_ID), after],
+      [before, TRIGGER_ID, before],
+      [bad, TRIGGER_ID, undefined],
+      [after, TRIGGER_ID, after],
     ],
   );
   assertEquals(await getPending(store, bad), undefined);
@@ -176,7 +176,7 @@ for (const { name, value } of garbage) {
     const whole = (await Array.fromAsync(listPending(store))).map(({ run }) => run.id);
     assertEquals(whole, [before, after]);
     const entries = await Array.fromAsync(pendingEntries(store));
-    assertEquals(entries.map(({ key, pending }) => [key[1], pending?.run.id]), [
+    assertEquals(entries.map(({ id, pending }) => [id, pending?.run.id]), [
       [before, before],
       [bad, undefined],
       [after, after],
