@@ -21,10 +21,20 @@ import { abandonedUploads, removeUpload } from "../store/payloads.ts";
 import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/pipelines.ts";
 import { hasProject } from "../store/projects.ts";
 import { forgetReusable, watchReusable } from "../store/reusable.ts";
-import { endedRunsMadeBefore, removeRunWrites, runsListedBefore } from "../store/runs.ts";
+import {
+  endedRunsMadeBefore,
+  type OldListed,
+  removeRunWrites,
+  runsListedBefore,
+} from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
 import { loggedTriggers, removeEntriesWrites } from "../store/trigger_log.ts";
-import { getStoredTrigger, removeLeftovers, triggersWithLeftovers } from "../store/triggers.ts";
+import {
+  getStoredTrigger,
+  removeLeftovers,
+  triggersWithLeftovers,
+  watchTriggers,
+} from "../store/triggers.ts";
 import type { WrittenKeys } from "../store/written_keys.ts";
 
 /** How many records are read at a time. To remove so many runs takes two commits, mostly. */
@@ -119,10 +129,10 @@ interface Old {
 }
 
 async function unlistRuns(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
-  return await removeInParts<Deno.KvKey>(parts, async (after) => {
+  return await removeInParts(parts, async (after: OldListed["next"]) => {
     const { found, next } = await runsListedBefore(parts.store, before_ms, pageBehind(after));
-    const unneeded = found.filter((key) => !needed.runs.has(String(key[2])));
-    return { writes: unneeded.map((key) => ({ key })), count: unneeded.length, next };
+    const unneeded = found.filter(({ id }) => !needed.runs.has(id));
+    return { writes: unneeded.map(({ removal }) => removal), count: unneeded.length, next };
   });
 }
 
@@ -224,7 +234,7 @@ async function removeAllLeftovers({ store, signal }: CleanupParts): Promise<numb
   let removed = 0;
   for await (const triggerId of triggersWithLeftovers(store)) {
     if (signal.aborted) break;
-    using written = store.committer.watch("trigger");
+    using written = watchTriggers(store);
     if (await getStoredTrigger(store, triggerId)) continue;
     const options = { limit: LEFTOVERS_SIZE, written };
     let step = LEFTOVERS_SIZE;

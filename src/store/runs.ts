@@ -281,8 +281,8 @@ export async function listTriggerRuns(
 
 /** Some of what the triggers list of their runs. */
 export interface OldListed {
-  /** The keys of those that are old enough. */
-  found: Deno.KvKey[];
+  /** Those that are old enough, and what takes them off their lists. */
+  found: { id: string; removal: Write }[];
   /** Where to go on; undefined when all was looked at. */
   next: Deno.KvKey | undefined;
 }
@@ -298,16 +298,17 @@ export async function runsListedBefore(
   before_ms: number,
   { after, limit }: { after?: Deno.KvKey | undefined; limit: number },
 ): Promise<OldListed> {
-  const found: Deno.KvKey[] = [];
-  let next: Deno.KvKey | undefined;
+  const found: OldListed["found"] = [];
+  let next: OldListed["next"];
   let looked = 0;
   for await (const { key } of kv.list(behind(["trigger_run"], after), { limit })) {
     looked++;
     const [, triggerId = ""] = key;
     // Behind a young one all of its trigger are young.
     if (next?.length === 2 && next[1] === triggerId) continue;
-    const isOld = idTime(String(key[2])) < before_ms;
-    if (isOld) found.push(key);
+    const id = String(key[2]);
+    const isOld = idTime(id) < before_ms;
+    if (isOld) found.push({ id, removal: { key } });
     next = isOld ? key : ["trigger_run", triggerId];
   }
   return { found, next: looked < limit ? undefined : next };

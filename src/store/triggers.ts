@@ -130,6 +130,11 @@ export async function* triggersWithLeftovers(store: Store): AsyncGenerator<strin
   for (const kind of LEFTOVERS) yield* idsBehind(store, kind);
 }
 
+/** Begins to take down which triggers are written from now on. */
+export function watchTriggers({ committer }: Store): WrittenKeys {
+  return committer.watch("trigger");
+}
+
 /**
  * Removes some of what is kept of a trigger that is gone.
  *

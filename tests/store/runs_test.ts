@@ -163,7 +163,7 @@ Deno.test("what triggers list of old runs is found trigger by trigger, whatever 
     do {
       const page = { limit, ...(after === undefined ? {} : { after }) };
       const listed = await runsListedBefore(store, NOW_MS, page);
-      found.push(...listed.found.map((key) => String(key[2])));
+      found.push(...listed.found.map(({ id }) => id));
       after = listed.next;
       pages++;
     } while (after !== undefined);
