@@ -11,6 +11,7 @@ import type { z } from "zod";
 import { HooklaunchError, messageOf } from "../errors.ts";
 import { ignoreMissing } from "../missing_file.ts";
 import { DATABASE_FILE } from "../store/store.ts";
+import { KEY_FILE } from "../trigger/secret_key.ts";
 import { writeAll } from "../write_all.ts";
 import { BackupError } from "./error.ts";
 import {
@@ -22,7 +23,6 @@ import {
   flawsSchema,
   HEADER_ENTRY,
   headerSchema,
-  KEY_FILE,
   MANIFEST_ENTRY,
   manifestLine,
 } from "./manifest.ts";

@@ -17,6 +17,7 @@ import config from "../../deno.json" with { type: "json" };
 import { messageOf } from "../errors.ts";
 import { exists } from "../missing_file.ts";
 import { DATABASE_FILE, openStore } from "../store/store.ts";
+import { KEY_FILE } from "../trigger/secret_key.ts";
 import { unlessAborted } from "../unless_aborted.ts";
 import { writeAll } from "../write_all.ts";
 import { ArchiveWriter } from "./archive_writer.ts";
@@ -30,7 +31,6 @@ import {
   type Flaw,
   FLAWS_ENTRY,
   HEADER_ENTRY,
-  KEY_FILE,
 } from "./manifest.ts";
 
 /** How often the database is copied anew because the key has changed meanwhile. */

@@ -8,9 +8,8 @@
 import { InvalidInputError } from "../errors.ts";
 import { storedRecords } from "../store/lists.ts";
 import type { Store } from "../store/store.ts";
-import { parseKeyFile } from "../trigger/secret_key.ts";
+import { KEY_FILE, parseKeyFile } from "../trigger/secret_key.ts";
 import { isReference, mapSecrets, secretBox, tryOpen } from "../trigger/secrets.ts";
-import { KEY_FILE } from "./manifest.ts";
 
 /** How many of the stored secrets a key opens, and how many not. */
 export interface KeyUse {

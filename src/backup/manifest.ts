@@ -10,8 +10,6 @@ import { z } from "zod";
 
 /** The format of the archive. The database in it has a format of its own. */
 export const ARCHIVE_FORMAT = 1;
-/** The key file of the data folder, and its entry. */
-export const KEY_FILE = "secret.key";
 /** The first entry: a {@linkcode BackupHeader}. */
 export const HEADER_ENTRY = "backup.json";
 /** The last entry but one: the list of {@linkcode Flaw}s. */

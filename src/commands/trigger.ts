@@ -5,8 +5,8 @@
  */
 import type { Command } from "commander";
 import { NotFoundError } from "../errors.ts";
+import type { ShownTrigger } from "../http/api/triggers.ts";
 import type { TriggerLogEntry } from "../store/trigger_log.ts";
-import type { Trigger } from "../trigger/trigger.ts";
 import type { ApiClient } from "./api_client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
 import { wholeNumber } from "./options.ts";
@@ -15,9 +15,6 @@ import { harmless, printJson, printList } from "./table.ts";
 const LOG_LIMIT = 50;
 /** How many names of triggers are told to who has named none of them. */
 const NAMES_SHOWN = 20;
-
-/** A trigger as the API shows it. */
-export type ShownTrigger = Trigger & { url: string };
 
 /** Defines the command. */
 export function defineTrigger(command: Command): void {

@@ -8,7 +8,7 @@ import { cut } from "../cut.ts";
 import type { ConditionEnvironment, Refusal } from "./condition.ts";
 import { RemoteKeys } from "./jwks.ts";
 import { fits, type JwtAlgorithm, readPublicKey } from "./public_key.ts";
-import { refuseWithoutSecrets, type Secrets, type SecretSetting } from "./secret.ts";
+import { refuseWithoutSecrets, type Secrets } from "./secret.ts";
 
 const TOKEN_CHARACTERS_MAX = 16 * 1024;
 const SHOWN_CHARACTERS_MAX = 100;
@@ -26,9 +26,8 @@ export interface TokenHeader {
 /** Finds the keys for a token: at least one, or why there is none. */
 export type KeyFinder = (header: TokenHeader) => Promise<VerificationKey[] | Refusal>;
 
-/** Where keys come from: exactly one of these. */
+/** Where keys come from: one of these, or else the secrets. */
 export interface KeySettings {
-  secrets?: readonly SecretSetting[] | undefined;
   public_keys?: readonly (string | object)[] | undefined;
   jwks_url?: string | undefined;
 }

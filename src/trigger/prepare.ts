@@ -75,7 +75,7 @@ export interface Verdict extends Partial<Refusal> {
 export async function prepareTrigger(
   trigger: Trigger,
   environment: ConditionEnvironment,
-  lockedSecrets: readonly string[] = [],
+  lockedSecrets: readonly string[],
 ): Promise<PreparedTrigger> {
   const now_ms = environment.clock.now();
   const live = trigger.conditions.map((condition) => withoutEnded(condition, now_ms));

@@ -9,7 +9,8 @@ import { InvalidInputError, messageOf } from "../errors.ts";
 
 const KEY_BYTES = 32;
 const KEYS_MAX = 4;
-const KEY_FILE = "secret.key";
+/** The key file of a data folder. */
+export const KEY_FILE = "secret.key";
 
 type Key = Uint8Array<ArrayBuffer>;
 

@@ -29,11 +29,12 @@ function settingsOf(parts: Record<string, unknown>): TriggerSettings {
 function prepared(parts: Record<string, unknown>): Promise<PreparedTrigger> {
   const times = { created_at: "", updated_at: "" };
   const trigger = { ...settingsOf(parts), id: "0190fe82-c984-7f66-8302-69874914e1c9", ...times };
-  return prepareTrigger(trigger, {
-    clock: new TestClock(NOW_MS),
-    env: () => undefined,
-    signal: new AbortController().signal,
-  });
+  const { signal } = new AbortController();
+  return prepareTrigger(
+    trigger,
+    { clock: new TestClock(NOW_MS), env: () => undefined, signal },
+    [],
+  );
 }
 
 /** A request that passes all conditions above, but for the parts that are given. */

@@ -6,23 +6,15 @@
 import type { Execution } from "../../../store/executions.ts";
 import type { LeftBehind } from "../leader.ts";
 import { PROCESS_LAYOUT } from "../layout.ts";
-import type { Machine } from "../processes.ts";
 import { localSettingsSchema } from "../settings.ts";
-import { ContainerRunner } from "./container.ts";
+import { ContainerRunner, type ContainerRunnerParts } from "./container.ts";
 import { CONTAINER_PROGRAMS } from "./container_program.ts";
 import { ProcessRunner } from "./process.ts";
 import type { Runner } from "./runner.ts";
 
 /** What runners are made with. */
-export interface RunnerParts {
-  machine: Machine;
-  /** The folder of all executions. */
-  root: string;
+export interface RunnerParts extends Omit<ContainerRunnerParts, "program" | "settings"> {
   leftBehind: LeftBehind;
-  /** How long fetching an image may take. */
-  pull_ms: number;
-  /** How long an engine of containers that cannot be reached is tried again. */
-  reach_ms: number;
 }
 
 /** The runner of an execution, as its engine's settings say. */
