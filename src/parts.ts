@@ -5,6 +5,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { join } from "node:path";
+import type { ActionServices } from "./actions/mod.ts";
 import { AddressRanges } from "./addresses.ts";
 import type { Clock } from "./clock.ts";
 import { Deadlines } from "./deadlines.ts";
@@ -25,7 +26,7 @@ import { TriggerLog } from "./store/trigger_log.ts";
 import { traceExecution, tracePipeline, traceRuns } from "./telemetry/records.ts";
 import { inTrace } from "./telemetry/spans.ts";
 import { TriggerRegistry } from "./trigger/registry.ts";
-import { openSecretBox } from "./trigger/secrets.ts";
+import { openSecretBox, type SecretBox } from "./trigger/secrets.ts";
 
 /** How long an action may take. */
 const ACTION_TIMEOUT_MS = 15 * 60_000;
@@ -56,6 +57,13 @@ export interface Parts {
   baseUrl: string;
 }
 
+/** What the parts are made of that has to be opened. */
+interface Opened {
+  store: Store;
+  secrets: SecretBox;
+  metrics: Metrics;
+}
+
 /**
  * Opens the parts of a service on its data folder.
  *
@@ -63,13 +71,8 @@ export interface Parts {
  */
 export async function openParts(
   settings: ServiceSettings,
-  { clock, env }: Surroundings,
+  surroundings: Surroundings,
 ): Promise<Parts> {
-  const exposure: Exposure = {
-    tls: settings.tls !== undefined,
-    dev: settings.dev,
-    trustedProxies: new AddressRanges(settings.trustedProxies),
-  };
   const metrics = new Metrics();
   const store = await openStore(settings.data, {
     events: { onCommit: (changes, duration_ms) => metrics.commit(changes, duration_ms) },
@@ -77,94 +80,114 @@ export async function openParts(
   });
   try {
     const secrets = await openSecretBox(settings.data, settings.secretKey);
-    const closing = new AbortController();
-    const triggerLog = new TriggerLog(store, clock);
-    const triggers = new TriggerRegistry({
-      store,
-      secrets,
-      context: { clock, env, signal: closing.signal },
-    });
-    const projects = new Projects({ dataFolder: settings.data, clock, env });
-    const engines = new Engines({
-      store,
-      projects,
-      clock,
-      dataFolder: settings.data,
-      executionsMax: settings.executionsMax,
-      onChange(execution) {
-        metrics.execution(execution);
-        traceExecution(execution);
-        inTrace(execution.traceparent, () => logEnd(execution));
-        pipelines.changed(execution);
-      },
-    });
-    const pipelines = new Pipelines({
-      store,
-      clock,
-      engines,
-      onEnd(pipeline) {
-        metrics.pipeline(pipeline);
-        tracePipeline(pipeline);
-      },
-    });
-    const deadlines = new Deadlines(ACTION_TIMEOUT_MS);
-    const services = { deadlines, projects, engines, pipelines, store, clock };
-    const worker = new Worker({
-      store,
-      clock,
-      perform: traceRuns(
-        async (id) => (await triggers.prepared(id))?.trigger.name,
-        async (waiting, signal) => {
-          const { performActions } = await import("./actions/mod.ts");
-          return await performActions(waiting, services, signal);
-        },
-      ),
-      onEnd(run) {
-        metrics.run(run);
-        logFailures(triggerLog, run);
-        const { id: run_id, project, status } = run;
-        log.debug("Run {run_id} ended: {status}", { run_id, project, status });
-      },
-    });
-    const file = settings.kv === undefined ? join(settings.data, DATABASE_FILE) : undefined;
-    const space = new Space(settings.data, file === undefined ? {} : { file });
-    const acceptor = new Acceptor({
-      store,
-      clock,
-      worker,
-      space,
-      quotas: new Quotas(store, clock),
-    });
-    metrics.watch({
-      backlog: () => worker.backlog,
-      executions: () => engines.load,
-      storeBytes: () => databaseBytes(settings.data),
-      memoryBytes: () => Deno.memoryUsage().rss,
-    });
-    return {
-      settings,
-      clock,
-      store,
-      triggers,
-      triggerLog,
-      projects,
-      engines,
-      pipelines,
-      worker,
-      deadlines,
-      acceptor,
-      space,
-      metrics,
-      exposure,
-      env,
-      closing,
-      newToken: undefined,
-      baseUrl: "",
-    };
+    return partsOn(settings, surroundings, { store, secrets, metrics });
   } catch (error) {
     await store.close();
     throw error;
   }
+}
+
+function partsOn(
+  settings: ServiceSettings,
+  { clock, env }: Surroundings,
+  { store, secrets, metrics }: Opened,
+): Parts {
+  const closing = new AbortController();
+  const context = { clock, env, signal: closing.signal };
+  const triggers = new TriggerRegistry({ store, secrets, context });
+  const triggerLog = new TriggerLog(store, clock);
+  const projects = new Projects({ dataFolder: settings.data, clock, env });
+  const { engines, pipelines } = newEngines(settings, { store, clock, projects, metrics });
+  const deadlines = new Deadlines(ACTION_TIMEOUT_MS);
+  const services = { deadlines, projects, engines, pipelines, store, clock };
+  const worker = newWorker(services, { triggers, triggerLog, metrics });
+  const file = settings.kv === undefined ? join(settings.data, DATABASE_FILE) : undefined;
+  const space = new Space(settings.data, file === undefined ? {} : { file });
+  const quotas = new Quotas(store, clock);
+  metrics.watch({
+    backlog: () => worker.backlog,
+    executions: () => engines.load,
+    storeBytes: () => databaseBytes(settings.data),
+    memoryBytes: () => Deno.memoryUsage().rss,
+  });
+  return {
+    settings,
+    clock,
+    store,
+    triggers,
+    triggerLog,
+    projects,
+    engines,
+    pipelines,
+    worker,
+    deadlines,
+    acceptor: new Acceptor({ store, clock, worker, space, quotas }),
+    space,
+    metrics,
+    exposure: {
+      tls: settings.tls !== undefined,
+      dev: settings.dev,
+      trustedProxies: new AddressRanges(settings.trustedProxies),
+    },
+    env,
+    closing,
+    newToken: undefined,
+    baseUrl: "",
+  };
+}
+
+/** Makes the engines and the pipelines, which tell each other how far executions are. */
+function newEngines(
+  { data: dataFolder, executionsMax }: ServiceSettings,
+  { store, clock, projects, metrics }: Pick<Parts, "store" | "clock" | "projects" | "metrics">,
+): Pick<Parts, "engines" | "pipelines"> {
+  const engines = new Engines({
+    store,
+    projects,
+    clock,
+    dataFolder,
+    executionsMax,
+    onChange(execution) {
+      metrics.execution(execution);
+      traceExecution(execution);
+      inTrace(execution.traceparent, () => logEnd(execution));
+      pipelines.changed(execution);
+    },
+  });
+  const pipelines = new Pipelines({
+    store,
+    clock,
+    engines,
+    onEnd(pipeline) {
+      metrics.pipeline(pipeline);
+      tracePipeline(pipeline);
+    },
+  });
+  return { engines, pipelines };
+}
+
+/** Makes the worker, which performs the actions of runs. */
+function newWorker(
+  services: ActionServices,
+  { triggers, triggerLog, metrics }: Pick<Parts, "triggers" | "triggerLog" | "metrics">,
+): Worker {
+  return new Worker({
+    store: services.store,
+    clock: services.clock,
+    perform: traceRuns(
+      async (id) => (await triggers.prepared(id))?.trigger.name,
+      async (waiting, signal) => {
+        const { performActions } = await import("./actions/mod.ts");
+        return await performActions(waiting, services, signal);
+      },
+    ),
+    onEnd(run) {
+      metrics.run(run);
+      logFailures(triggerLog, run);
+      const { id: run_id, project, status } = run;
+      log.debug("Run {run_id} ended: {status}", { run_id, project, status });
+    },
+  });
 }
 
 /** Closes the parts of a service; what is under way may end until the deadline. */
@@ -197,12 +220,6 @@ function logFailures(triggerLog: TriggerLog, run: Run): void {
   for (const [action_index, { action, error }] of run.actions.entries()) {
     if (error === undefined) continue;
     log.warn("Run {run_id}: {action} failed: {error}", { run_id, project, action, error });
-    triggerLog.add(run.trigger_id, {
-      kind: "action_failed",
-      run_id: run.id,
-      action,
-      action_index,
-      error,
-    });
+    triggerLog.add(run.trigger_id, { kind: "action_failed", run_id, action, action_index, error });
   }
 }
