@@ -11,9 +11,8 @@ import type { RateSlot, RateWindow } from "../store/rate_windows.ts";
 
 const SLOTS_PER_PERIOD = 50;
 
-/** How many launches a span of time may hold. */
-export interface RateLimit {
-  /** The length of the span, in seconds. */
+/** At most `quota` launches in any span of `period` seconds. */
+export interface Quota {
   period: number;
   quota: number;
 }
@@ -30,7 +29,7 @@ export const emptyWindow: RateWindow = { total: 0, slots: [] };
  */
 export function admit(
   window: RateWindow | undefined,
-  limit: RateLimit,
+  limit: Quota,
   now_ms: number,
 ): RateWindow | undefined {
   const { slots, total } = settle(window, limit.period, now_ms);
@@ -73,6 +72,15 @@ export function settle(
   const now = countOf(window.slots.filter(([index]) => index >= current));
   const slots = now > 0 ? [...present, [current, now] as const] : present;
   return { total: countOf(slots), slots };
+}
+
+/** Quotas of one period count the same launches, so the smallest of them decides. */
+export function smallestByPeriod(quotas: readonly Quota[]): Quota[] {
+  const smallest = new Map<number, number>();
+  for (const { period, quota } of quotas) {
+    smallest.set(period, Math.min(quota, smallest.get(period) ?? Infinity));
+  }
+  return [...smallest].map(([period, quota]) => ({ period, quota }));
 }
 
 function countOf(slots: readonly RateSlot[]): number {

@@ -7,6 +7,7 @@
  */
 import { hash } from "node:crypto";
 import type { Clock } from "../clock.ts";
+import type { Quota } from "../conditions/rate_window.ts";
 import { UnavailableError } from "../errors.ts";
 import { newId } from "../ids.ts";
 import { needsUpload, removeUpload, uploadPayload } from "../store/payloads.ts";
@@ -15,7 +16,7 @@ import type { Space } from "../store/space.ts";
 import type { Store } from "../store/store.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 import { type Claim, Deliveries, type Delivery } from "./deliveries.ts";
-import type { Quota, Quotas } from "./quotas.ts";
+import type { Quotas } from "./quotas.ts";
 import type { Worker } from "./worker.ts";
 
 /**

@@ -6,16 +6,10 @@
  * @module
  */
 import type { Clock } from "../clock.ts";
-import { admit, settle } from "../conditions/rate_window.ts";
+import { admit, type Quota, settle } from "../conditions/rate_window.ts";
 import type { Write } from "../store/committer.ts";
 import { getRateWindow, type RateWindow, rateWindowWrite } from "../store/rate_windows.ts";
 import type { Store } from "../store/store.ts";
-
-/** At most `quota` launches in any span of `period` seconds. */
-export interface Quota {
-  period: number;
-  quota: number;
-}
 
 /** What counting one launch needs. */
 export interface Admission {
@@ -84,15 +78,6 @@ export class Quotas {
       },
     };
   }
-}
-
-/** Quotas of one period count the same launches, so the smallest of them decides. */
-export function smallestByPeriod(quotas: readonly Quota[]): Quota[] {
-  const smallest = new Map<number, number>();
-  for (const { period, quota } of quotas) {
-    smallest.set(period, Math.min(quota, smallest.get(period) ?? Infinity));
-  }
-  return [...smallest].map(([period, quota]) => ({ period, quota }));
 }
 
 function windowName(triggerId: string, period_s: number): string {

@@ -13,10 +13,10 @@ import {
   prepareConditions,
   type PreparedCondition,
 } from "../conditions/prepare.ts";
+import { type Quota, smallestByPeriod } from "../conditions/rate_window.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { secretEnd_ms, type SecretSetting } from "../conditions/secret.ts";
 import { messageOf, UnavailableError } from "../errors.ts";
-import { type Quota, smallestByPeriod } from "../runs/quotas.ts";
 import { prepareResponse, type Responder } from "./response.ts";
 import type { Trigger } from "./trigger.ts";
 

@@ -6,14 +6,14 @@
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import fc from "fast-check";
 import { rateLimit } from "../../src/conditions/rate_limit.ts";
-import { admit, emptyWindow, type RateLimit, settle } from "../../src/conditions/rate_window.ts";
+import { admit, emptyWindow, type Quota, settle } from "../../src/conditions/rate_window.ts";
 import type { RateWindow } from "../../src/store/rate_windows.ts";
 
 const START_MS = 1_700_000_000_000;
 const SLOTS_MAX = 51;
 
 /** Accepts what it can at each time, and gives the accepted times. */
-function launchAt(limit: RateLimit, times_ms: readonly number[]): number[] {
+function launchAt(limit: Quota, times_ms: readonly number[]): number[] {
   let window: RateWindow | undefined;
   return times_ms.filter((now_ms) => {
     const next = admit(window, limit, now_ms);
@@ -167,7 +167,7 @@ interface Launch {
 
 /** Runs all lives and tells what happened in real time. */
 function live(
-  limit: RateLimit,
+  limit: Quota,
   all: readonly { gaps: number[]; pause: number; setBack: number }[],
 ) {
   const unit_ms = limit.period * 20;

@@ -5,7 +5,8 @@
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import fc from "fast-check";
 import { serialize } from "node:v8";
-import { type Quota, Quotas, smallestByPeriod } from "../../src/runs/quotas.ts";
+import { type Quota, smallestByPeriod } from "../../src/conditions/rate_window.ts";
+import { Quotas } from "../../src/runs/quotas.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { TestClock } from "../surroundings.ts";
