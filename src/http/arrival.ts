@@ -10,13 +10,13 @@ import { getLogger } from "@logtape/logtape";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { UnavailableError } from "../errors.ts";
 import { isId } from "../ids.ts";
-import { requestTracer } from "../telemetry/requests.ts";
 import type { Span } from "../telemetry/spans.ts";
 import type { PreparedTrigger, Refused } from "../trigger/prepare.ts";
 import { IN_ONE_PIECE_BYTES_MAX, type ReadBody } from "./body.ts";
 import type { Door } from "./door.ts";
 import { ArrivedRequest, requestFacts } from "./launch_request.ts";
 import type { Arrival } from "./request_queue.ts";
+import { requestTracer } from "./request_spans.ts";
 import {
   methodNotAllowed,
   NOT_READ_ON,

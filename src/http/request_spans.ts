@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { inSpan, inTrace, isTracing, type Span } from "./spans.ts";
+import { inSpan, inTrace, isTracing, type Span } from "../telemetry/spans.ts";
 
 /** `SpanKind.SERVER` of OpenTelemetry's API for JavaScript. */
 const KIND_SERVER = 1;
