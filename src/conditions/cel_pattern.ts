@@ -8,6 +8,7 @@
  */
 import { RE2JS, RE2JSException } from "re2js";
 import { HooklaunchError } from "../errors.ts";
+import { keepNewest } from "../keep_newest.ts";
 import { search } from "./cel_meter.ts";
 
 const CHARACTERS_MAX = 4096;
@@ -85,6 +86,5 @@ function partsAtMost(pattern: string): number {
 function keep(pattern: string, parsed: RE2JS): void {
   kept.delete(pattern);
   kept.set(pattern, parsed);
-  const [oldest] = kept.keys();
-  if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
+  keepNewest(kept, KEPT_MAX);
 }

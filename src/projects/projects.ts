@@ -6,6 +6,7 @@
 import { isAbsolute, join, normalize, resolve } from "node:path";
 import type { Clock } from "../clock.ts";
 import { ActionError } from "../errors.ts";
+import { keepNewest } from "../keep_newest.ts";
 import { pause } from "../pause.ts";
 import type { Project } from "../store/projects.ts";
 import { unlessAborted } from "../unless_aborted.ts";
@@ -179,10 +180,7 @@ export class Projects {
     const config = this.#configs.get(key) ?? this.#readConfig(project, commit);
     this.#configs.delete(key);
     this.#configs.set(key, config);
-    for (const oldest of this.#configs.keys()) {
-      if (this.#configs.size <= CONFIGS_MAX) break;
-      this.#configs.delete(oldest);
-    }
+    keepNewest(this.#configs, CONFIGS_MAX);
     try {
       return await config;
     } catch (error) {

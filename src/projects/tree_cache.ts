@@ -6,6 +6,7 @@
  */
 import { dirname, join } from "node:path";
 import type { Clock } from "../clock.ts";
+import { keepNewest } from "../keep_newest.ts";
 import { exists } from "../missing_file.ts";
 import { copyByShell, copyTree, listTree, NotUtf8Error, type TreeEntry } from "./tree.ts";
 
@@ -55,10 +56,7 @@ export class TreeCache {
     if (entries === undefined) return await copyByShell(this.pathOf(commit), destination);
     this.#listings.delete(commit);
     this.#listings.set(commit, entries);
-    for (const oldest of this.#listings.keys()) {
-      if (this.#listings.size <= LISTINGS_MAX) break;
-      this.#listings.delete(oldest);
-    }
+    keepNewest(this.#listings, LISTINGS_MAX);
     try {
       Deno.mkdirSync(destination, { mode: 0o700 });
       await copyTree(this.pathOf(commit), entries, destination);

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { keepNewest } from "../keep_newest.ts";
 import type { Run } from "./runs.ts";
 
 /** How many are kept. Nearly all take a kilobyte or two, none more than 60. */
@@ -45,8 +46,7 @@ export class EndedRuns {
   }
 
   #keep(id: string, run: Run): void {
-    const oldest = this.#runs.keys().next();
-    if (this.#runs.size >= RUNS_MAX && !oldest.done) this.#runs.delete(oldest.value);
     this.#runs.set(id, run);
+    keepNewest(this.#runs, RUNS_MAX);
   }
 }

@@ -8,6 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { ConditionEnvironment } from "../conditions/condition.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../errors.ts";
 import { newId } from "../ids.ts";
+import { keepNewest } from "../keep_newest.ts";
 import { childOf, parseWith } from "../schema.ts";
 import type { Listed } from "../store/lists.ts";
 import { getProject } from "../store/projects.ts";
@@ -240,10 +241,7 @@ export class TriggerRegistry {
     const prepared = await prepareTrigger(trigger, context, locked);
     if (version === this.#version) {
       this.#prepared.set(id, prepared);
-      if (this.#prepared.size > PREPARED_MAX) {
-        const [oldest] = this.#prepared.keys();
-        if (oldest !== undefined) this.#prepared.delete(oldest);
-      }
+      keepNewest(this.#prepared, PREPARED_MAX);
     }
     return prepared;
   }

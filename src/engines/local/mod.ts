@@ -8,6 +8,7 @@ import { getLogger } from "@logtape/logtape";
 import { join, resolve } from "node:path";
 import type { Clock } from "../../clock.ts";
 import { ConflictError, messageOf, UnavailableError } from "../../errors.ts";
+import { keepNewest } from "../../keep_newest.ts";
 import { pause } from "../../pause.ts";
 import {
   type Execution,
@@ -256,10 +257,7 @@ export class LocalEngine implements Engine {
   /** Remembers that an execution is dealt with here. */
   #take(executionId: string): void {
     this.#taken.add(executionId);
-    for (const oldest of this.#taken) {
-      if (this.#taken.size <= TAKEN_MAX) break;
-      this.#taken.delete(oldest);
-    }
+    keepNewest(this.#taken, TAKEN_MAX);
   }
 
   /** Reads the oldest of those that wait in the database. */
