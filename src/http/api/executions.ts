@@ -7,7 +7,6 @@ import { type Context, Hono } from "@hono/hono";
 import { accepts } from "@hono/hono/accepts";
 import { STATUS_CODE } from "@std/http/status";
 import type { Engine, LogLine } from "../../engines/engine.ts";
-import { NotFoundError } from "../../errors.ts";
 import { idTime, lowestId } from "../../ids.ts";
 import { parseWith } from "../../schema.ts";
 import {
@@ -18,6 +17,7 @@ import {
   listExecutions,
 } from "../../store/executions.ts";
 import type { Listed, Page } from "../../store/lists.ts";
+import { finder } from "./finder.ts";
 import { type AnswerPage, pageAnswer, pageOf } from "./page_answer.ts";
 import {
   END_ID,
@@ -38,12 +38,7 @@ export type FollowOptions = Omit<LogStreamsOptions, "store" | "clock">;
 export function executionRoutes(operator: Operator, options: FollowOptions): Hono {
   const { store, engines, clock, baseUrl } = operator;
   const streams = new LogStreams({ store, clock, ...options });
-  const found = async (context: Context): Promise<Execution> => {
-    const id = context.req.param("id") ?? "";
-    const execution = await getExecution(store, id);
-    if (execution === undefined) throw new NotFoundError(`There is no execution of the id ${id}`);
-    return execution;
-  };
+  const found = finder("execution", (id) => getExecution(store, id));
   const engineOf = ({ engine }: Execution) => engines.of(engine.type);
 
   return new Hono({ strict: false })

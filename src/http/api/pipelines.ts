@@ -6,7 +6,7 @@
 import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
-import { ConflictError, InvalidInputError, NotFoundError } from "../../errors.ts";
+import { ConflictError, InvalidInputError } from "../../errors.ts";
 import { parseWith } from "../../schema.ts";
 import type { Listed, Page } from "../../store/lists.ts";
 import {
@@ -16,6 +16,7 @@ import {
   type Pipeline,
   type PipelinePlan,
 } from "../../store/pipelines.ts";
+import { finder } from "./finder.ts";
 import { readOptionalJson } from "./input.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
@@ -31,12 +32,7 @@ export const approvalSchema = z.strictObject({
 /** The routes below `/api/v0/pipelines`. */
 export function pipelineRoutes(operator: Operator): Hono {
   const { store, pipelines, baseUrl } = operator;
-  const found = async (context: Context): Promise<Pipeline> => {
-    const id = context.req.param("id") ?? "";
-    const pipeline = await getPipeline(store, id);
-    if (pipeline === undefined) throw new NotFoundError(`There is no pipeline of the id ${id}`);
-    return pipeline;
-  };
+  const found = finder("pipeline", (id) => getPipeline(store, id));
 
   return new Hono({ strict: false })
     .get("/", async (context) => {

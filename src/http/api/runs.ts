@@ -3,22 +3,18 @@
  *
  * @module
  */
-import { type Context, Hono } from "@hono/hono";
+import { Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
-import { ConflictError, NotFoundError } from "../../errors.ts";
+import { ConflictError } from "../../errors.ts";
 import { readPayload } from "../../store/payloads.ts";
 import { getRun, type Run } from "../../store/runs.ts";
+import { finder } from "./finder.ts";
 import type { Operator } from "./operator.ts";
 
 /** The routes below `/api/v0/runs`. */
 export function runRoutes(operator: Operator): Hono {
   const { store } = operator;
-  const found = async (context: Context): Promise<Run> => {
-    const id = context.req.param("id") ?? "";
-    const run = await getRun(store, id);
-    if (run === undefined) throw new NotFoundError(`There is no run of the id ${id}`);
-    return run;
-  };
+  const found = finder("run", (id) => getRun(store, id));
 
   return new Hono({ strict: false })
     .get("/:id", async (context) => context.json(await found(context)))

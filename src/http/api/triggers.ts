@@ -3,14 +3,14 @@
  *
  * @module
  */
-import { type Context, Hono } from "@hono/hono";
+import { Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
-import { NotFoundError } from "../../errors.ts";
 import { listTriggerRuns } from "../../store/runs.ts";
 import { removeTriggerLog } from "../../store/trigger_log.ts";
 import { triggerWarnings } from "../../trigger/review.ts";
 import { settingsOf } from "../../trigger/registry.ts";
 import { type Trigger, withoutReadOnly } from "../../trigger/trigger.ts";
+import { finder } from "./finder.ts";
 import { mergePatch, PAYLOAD_BODY_BYTES_MAX, readJson } from "./input.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
@@ -21,12 +21,7 @@ import { signForTrigger, testTrigger } from "./try_out.ts";
 export function triggerRoutes(operator: Operator): Hono {
   const { triggers, store, triggerLog, worker, baseUrl } = operator;
   const show = (trigger: Trigger) => shown(trigger, operator);
-  const found = async (context: Context): Promise<Trigger> => {
-    const id = context.req.param("id") ?? "";
-    const trigger = await triggers.get(id);
-    if (trigger === undefined) throw new NotFoundError(`There is no trigger of the id ${id}`);
-    return trigger;
-  };
+  const found = finder("trigger", (id) => triggers.get(id));
 
   return new Hono({ strict: false })
     .get("/", async (context) => {
