@@ -62,6 +62,11 @@ export function reviewConditions(conditions: readonly Condition[]): Problem[] {
   });
 }
 
+/** Whether a condition proves who the sender is. */
+export function isAuthenticating({ type }: ConditionSettings): boolean {
+  return conditionKinds.some((kind) => kind.type === type && kind.stage === "authentication");
+}
+
 function kindOf(settings: ConditionSettings): ConditionKind {
   const kind = conditionKinds.find(({ type }) => type === settings.type);
   if (!kind) throw new TypeError(`Unknown type of condition: ${settings.type}`);

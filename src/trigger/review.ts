@@ -3,14 +3,11 @@
  *
  * @module
  */
-import { reviewConditions } from "../conditions/mod.ts";
+import { isAuthenticating, reviewConditions } from "../conditions/mod.ts";
 import { conditionWarnings } from "../conditions/warnings.ts";
 import { InvalidInputError, type Problem } from "../errors.ts";
 import type { TriggerSettings } from "./trigger.ts";
 import { missingVariables, paddedVariables } from "./variables.ts";
-
-/** The types of condition that prove who the sender is. */
-const AUTHENTICATING: readonly string[] = ["static_token", "hmac", "signature", "jwt"];
 
 /**
  * Looks at a trigger's conditions together.
@@ -49,7 +46,7 @@ export function triggerWarnings(
       `The service's environment variable ${variable} begins or ends with white space, as of a line's end: it counts`;
     warnings.push({ pointer, detail });
   }
-  if (conditions.some(({ type }) => AUTHENTICATING.includes(type))) return warnings;
+  if (conditions.some(isAuthenticating)) return warnings;
   const detail = "Nothing proves who the sender is: whoever knows the URL can launch";
   return [...warnings, { pointer: "/conditions", detail }];
 }
