@@ -103,27 +103,23 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
     pipeline: pipeline_id,
     node,
     environment: Object.keys(environment_variables).join(" ") || undefined,
-    ...Object.fromEntries(
-      Object.entries(parameters).map(([name, value]) => [
-        `parameter ${name}`,
-        JSON.stringify(value),
-      ]),
-    ),
-    ...Object.fromEntries(
-      Object.entries(inputs).map(([name, files]) => [
-        `input ${name}`,
-        files.map((file) => file.name).join(" "),
-      ]),
-    ),
-    ...Object.fromEntries(
-      Object.entries(metadata).map(([name, value]) => [
-        `metadata ${name}`,
-        JSON.stringify(value),
-      ]),
-    ),
+    ...fieldsOf("parameter", parameters, (value) => JSON.stringify(value)),
+    ...fieldsOf("input", inputs, (files) => files.map((file) => file.name).join(" ")),
+    ...fieldsOf("metadata", metadata, (value) => JSON.stringify(value)),
     outputs: outputs.length > 0 ? outputs.length : undefined,
     command,
   });
+}
+
+/** A field for each of some values, such as `parameter epochs`. */
+function fieldsOf<T>(
+  kind: string,
+  values: Readonly<Record<string, T>>,
+  show: (value: T) => string,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [`${kind} ${name}`, show(value)]),
+  );
 }
 
 async function showLog(

@@ -111,12 +111,7 @@ export async function readText(path: string, what: string): Promise<string> {
   return new TextDecoder().decode(await readBytes(path, what));
 }
 
-/**
- * Reads a file that a setting names.
- *
- * @throws {InvalidInputError} when it cannot be read
- */
-export async function readBytes(path: string, what: string): Promise<Uint8Array> {
+async function readBytes(path: string, what: string): Promise<Uint8Array> {
   try {
     return await Deno.readFile(path);
   } catch (error) {
