@@ -158,13 +158,20 @@ async function addTree(path: string, options: TreeOptions): Promise<void> {
         const written = await addFile(inner, options);
         if (written) onFile?.(inner, written);
         else if (isSnapshot) onFlaw({ path: inner, detail: "It is not there any more" });
-      } else if (isSymlink && isSnapshot) {
-        const target = await Deno.readLink(join(data, inner)).catch(() => "/");
-        if (isInsideTree(path, inner, target)) await archive.addLink(inner, target);
-        else onFlaw({ path: inner, detail: "It leads out of its snapshot" });
-      }
+      } else if (isSymlink && isSnapshot) await addLink(path, inner, options);
     }
   }
+}
+
+/** Adds a link of a snapshot. */
+async function addLink(
+  snapshot: string,
+  path: string,
+  { data, archive, onFlaw }: ContentsOptions,
+): Promise<void> {
+  const target = await Deno.readLink(join(data, path)).catch(() => "/");
+  if (isInsideTree(snapshot, path, target)) await archive.addLink(path, target);
+  else onFlaw({ path, detail: "It leads out of its snapshot" });
 }
 
 /** Adds a regular file; undefined when there is none that can be read, or it was torn. */
