@@ -7,6 +7,7 @@
 import { getLogger } from "@logtape/logtape";
 import { dirname, join } from "node:path";
 import { ActionError, ConflictError, messageOf } from "../errors.ts";
+import { OneAtATime } from "../one_at_a_time.ts";
 import {
   answers,
   cloneMirror,
@@ -16,7 +17,6 @@ import {
   removeLocks,
 } from "./fetch.ts";
 import { git, GitError, type GitOptions } from "./git.ts";
-import { OneAtATime } from "./one_at_a_time.ts";
 import { parseRefs, readObject, type Refs, REFS_FORMAT } from "./refs.ts";
 import { hideUserInfo, openRemote, type Origin, type Remote, urlOf } from "./remote.ts";
 
