@@ -6,12 +6,12 @@
  */
 import { STATUS_CODE } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
-import type { HandshakeAnswer } from "../conditions/handshake.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { UnavailableError } from "../errors.ts";
 import type { Acceptance, Launch } from "../runs/accept.ts";
 import type { Delivery } from "../runs/deliveries.ts";
 import type { PreparedTrigger } from "../trigger/prepare.ts";
+import type { Answer } from "../trigger/response.ts";
 import { arrivalHandler, refuse, type SendersContext } from "./arrival.ts";
 import type { Door } from "./door.ts";
 
@@ -88,11 +88,11 @@ async function atTheDoor(
   const unwelcome = await prepared.check(request, ["address"]);
   if (unwelcome) return refuse(door, prepared, request, unwelcome);
   const early = handshakes.unverified(request);
-  if (early) return greet(early);
+  if (early) return responseOf(early);
   const unproven = await prepared.check(request, ["authentication", "timestamp"]);
   if (unproven) return refuse(door, prepared, request, unproven);
   const handshake = await handshakes.verified(request);
-  if (handshake) return greet(handshake);
+  if (handshake) return responseOf(handshake);
   const filtered = await prepared.check(request, ["filter"]);
   return filtered && refuse(door, prepared, request, filtered);
 }
@@ -137,17 +137,13 @@ function answerTo(
     trigger: prepared.trigger.name,
     outcome: "run" in acceptance ? "accepted" : "sent again",
   });
-  const { status, contentType: type, body } = prepared.respond(runId);
+  return responseOf(prepared.respond(runId));
+}
+
+function responseOf({ status, contentType, body }: Answer): Response {
   const isEmpty = EMPTY_STATUSES.includes(status);
   return new Response(isEmpty ? null : body, {
     status: isEmpty ? 204 : status,
-    headers: { "content-type": type, "x-content-type-options": "nosniff" },
-  });
-}
-
-function greet({ status, contentType, body }: HandshakeAnswer): Response {
-  return new Response(status === 204 ? null : body, {
-    status,
     headers: { "content-type": contentType, "x-content-type-options": "nosniff" },
   });
 }
