@@ -34,18 +34,22 @@ export const PIPELINE_STATUSES = [
 export type PipelineStatus = typeof PIPELINE_STATUSES[number];
 
 /**
- * How far a node is. `created` waits for other nodes, `awaiting_approval` for an operator;
+ * How far a node can be. `created` waits for other nodes, `awaiting_approval` for an operator;
  * `skipped` is the end of a node that cannot run because of another one.
  */
-export type NodeStatus =
-  | "created"
-  | "awaiting_approval"
-  | "started"
-  | "stopping"
-  | "stopped"
-  | "error"
-  | "complete"
-  | "skipped";
+export const NODE_STATUSES = [
+  "created",
+  "awaiting_approval",
+  "started",
+  "stopping",
+  "stopped",
+  "error",
+  "complete",
+  "skipped",
+] as const;
+
+/** How far a node is. */
+export type NodeStatus = typeof NODE_STATUSES[number];
 
 /** Whether a pipeline with this status has ended. */
 export function hasPipelineEnded(status: PipelineStatus): boolean {

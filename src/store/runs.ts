@@ -18,8 +18,11 @@ import { behind, type FoundEntry, readFirst, scan, upTo, whole } from "./reading
 import { recordBytes } from "./record.ts";
 import type { Store } from "./store.ts";
 
-/** How far a run is. All but the first are ends. */
-export type RunStatus = "pending" | "completed" | "error" | "complete_with_error";
+/** How far a run can be. All but the first are ends. */
+export const RUN_STATUSES = ["pending", "completed", "error", "complete_with_error"] as const;
+
+/** How far a run is. */
+export type RunStatus = typeof RUN_STATUSES[number];
 
 /** What an action made, as run info shows it beside the action's name. */
 export type CreatedObject =

@@ -10,8 +10,8 @@ import type { LogLine } from "../../engines/engine.ts";
 import type { FetchResult } from "../../projects/projects.ts";
 import { projectSchema } from "../../projects/project.ts";
 import { EXECUTION_STATUSES, type InputFile } from "../../store/executions.ts";
-import { type NodeState, PIPELINE_STATUSES } from "../../store/pipelines.ts";
-import type { Run } from "../../store/runs.ts";
+import { NODE_STATUSES, type NodeState, PIPELINE_STATUSES } from "../../store/pipelines.ts";
+import { type Run, RUN_STATUSES } from "../../store/runs.ts";
 import type { ListedToken } from "../../store/tokens.ts";
 import type { TriggerLogEntry } from "../../store/trigger_log.ts";
 import type { Verdict } from "../../trigger/prepare.ts";
@@ -80,13 +80,11 @@ const created = z.union([
   z.object({ pipeline_name: text, pipeline_id: text }),
 ]);
 
-const runStatus = z.enum(["pending", "completed", "error", "complete_with_error"]);
-
 const run = z.object({
   id: text,
   trigger_id: text,
   project: text,
-  status: runStatus,
+  status: z.enum(RUN_STATUSES),
   created_at: time,
   ended_at: time.exactOptional(),
   remote_ip: text,
@@ -196,16 +194,7 @@ const logLine = z.object({
 const node = z.object({
   name: text,
   step: text,
-  status: z.enum([
-    "created",
-    "awaiting_approval",
-    "started",
-    "stopping",
-    "stopped",
-    "error",
-    "complete",
-    "skipped",
-  ]),
+  status: z.enum(NODE_STATUSES),
   execution_id: text.exactOptional(),
   reused: z.literal(true).exactOptional(),
   attempts: count,
@@ -264,7 +253,7 @@ const SCHEMAS = {
   TriggerLogEntry: triggerLogEntry,
   Run: run,
   RunInfo: z.object({
-    status: runStatus,
+    status: z.enum(RUN_STATUSES),
     result: z.array(z.intersection(z.object({ action: text }), created)),
   }),
   Project: projectSchema,
