@@ -155,7 +155,7 @@ async function removePipelines(parts: CleanupParts, { before_ms, needed }: Old):
     return {
       writes: unneeded.flatMap(({ id }) => removePipelineWrites(id)),
       count: unneeded.length,
-      next: page.isEnd ? undefined : page.last,
+      next: page.next,
     };
   });
 }
@@ -173,7 +173,7 @@ async function removeExecutions(parts: CleanupParts, old: Old): Promise<number> 
     return {
       writes: forgotten.flatMap(({ id }) => removeExecutionWrites(id)),
       count: forgotten.length,
-      next: page.isEnd ? undefined : page.last,
+      next: page.next,
     };
   });
 }

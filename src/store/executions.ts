@@ -176,19 +176,14 @@ export async function* openExecutions(
 /**
  * The ended ones among the oldest executions that were made before a time.
  *
- * @param after look only behind this id; the `last` of the call before
+ * @param after look only behind this id; the `next` of the call before
  */
 export function endedExecutionsMadeBefore(
   store: Store,
   before_ms: number,
   page: { after?: string | undefined; limit: number },
 ): Promise<OldestEnded<Execution>> {
-  return listOldestEnded<Execution, Execution["status"]>(
-    store,
-    "execution",
-    { before_ms, ...page },
-    hasEnded,
-  );
+  return listOldestEnded<Execution>(store, "execution", { before_ms, ...page }, hasEnded);
 }
 
 /**

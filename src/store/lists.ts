@@ -80,33 +80,29 @@ async function newestReadable(
 /** Some of the oldest records of a kind. */
 export interface OldestEnded<T> {
   ended: T[];
-  /** The last that was looked at; go on behind it. */
-  last: string | undefined;
-  /** Whether there are no more of that age. */
-  isEnd: boolean;
+  /** The id behind which to go on; undefined when there are no more of that age. */
+  next: string | undefined;
 }
 
 /**
  * The ended ones among the oldest records of a kind that were made before a time.
  *
- * @param after look only behind this id; the `last` of the call before
+ * @param after look only behind this id; the `next` of the call before
  */
-export async function listOldestEnded<T extends { id: string; status: Status }, Status>(
+export async function listOldestEnded<T extends { id: string; status: unknown }>(
   store: Store,
   kind: string,
   { before_ms, after, limit }: { before_ms: number; after?: string | undefined; limit: number },
-  hasEnded: (status: Status) => boolean,
+  hasEnded: (status: T["status"]) => boolean,
 ): Promise<OldestEnded<T>> {
   const ended: T[] = [];
-  let last = after;
   let looked = 0;
   for await (const entry of scan(store.kv, [kind], { after, batchSize: limit })) {
     const id = String(entry.key[1]);
-    if (idTime(id) >= before_ms) return { ended, last, isEnd: true };
-    last = id;
+    if (idTime(id) >= before_ms) break;
     const record = recordOf<T>(entry);
     if (record !== undefined && hasEnded(record.status)) ended.push(record);
-    if (++looked === limit) return { ended, last, isEnd: false };
+    if (++looked === limit) return { ended, next: id };
   }
-  return { ended, last, isEnd: true };
+  return { ended, next: undefined };
 }

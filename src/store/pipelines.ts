@@ -245,17 +245,12 @@ export function listPipelines(store: Store, page: Page): Promise<Listed<Pipeline
 /**
  * The ended ones among the oldest pipelines that were made before a time.
  *
- * @param after look only behind this id; the `last` of the call before
+ * @param after look only behind this id; the `next` of the call before
  */
 export function endedPipelinesMadeBefore(
   store: Store,
   before_ms: number,
   page: { after?: string | undefined; limit: number },
 ): Promise<OldestEnded<Pipeline>> {
-  return listOldestEnded<Pipeline, Pipeline["status"]>(
-    store,
-    "pipeline",
-    { before_ms, ...page },
-    hasPipelineEnded,
-  );
+  return listOldestEnded<Pipeline>(store, "pipeline", { before_ms, ...page }, hasPipelineEnded);
 }

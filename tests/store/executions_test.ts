@@ -103,8 +103,8 @@ Deno.test("ended executions made before a time are found behind any number of op
   let page = await endedExecutionsMadeBefore(store, NOW_MS + 25, { limit: 4 });
   for (;;) {
     found.push(...page.ended.map(({ id }) => id));
-    if (page.isEnd || page.last === undefined) break;
-    page = await endedExecutionsMadeBefore(store, NOW_MS + 25, { after: page.last, limit: 4 });
+    if (page.next === undefined) break;
+    page = await endedExecutionsMadeBefore(store, NOW_MS + 25, { after: page.next, limit: 4 });
   }
   assertEquals(found, ended.slice(0, 2));
 });
