@@ -23,23 +23,29 @@ const TOO_MUCH = "Cannot be read: too much of it is wrong";
  * @throws {InvalidInputError} with every problem of the first 100, each with a pointer into the value
  */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
-  const result = checked(schema, value);
-  if (result === undefined) {
-    throw new InvalidInputError(what, TOO_MUCH);
-  }
-  if (result.success) return result.data;
-  const problems = result.error.issues.slice(0, PROBLEMS_MAX).flatMap(problemsOf);
-  throw new InvalidInputError(what, problems.slice(0, PROBLEMS_MAX));
+  const result = checked(schema, value, PROBLEMS_MAX);
+  if ("data" in result) return result.data;
+  throw new InvalidInputError(what, result.problems.slice(0, PROBLEMS_MAX));
 }
 
-/** Undefined where there is more wrong than can be told. */
-function checked<T>(schema: z.ZodType<T>, value: unknown): z.ZodSafeParseResult<T> | undefined {
+/**
+ * Checks a value against a schema: answers it with its defaults filled in, or what is wrong with it, each
+ * with a pointer into the value.
+ *
+ * @param issuesMax of how many issues the problems are told
+ */
+export function checked<T>(
+  schema: z.ZodType<T>,
+  value: unknown,
+  issuesMax = Infinity,
+): { data: T } | { problems: Problem[] } {
   try {
-    return schema.safeParse(value, { reportInput: true });
+    const { success, data, error } = schema.safeParse(value, { reportInput: true });
+    return success ? { data } : { problems: error.issues.slice(0, issuesMax).flatMap(problemsOf) };
   } catch (error) {
     // Issues are handed on as arguments, of which a call takes only so many.
     if (!(error instanceof RangeError)) throw error;
-    return undefined;
+    return { problems: [{ pointer: "", detail: TOO_MUCH }] };
   }
 }
 
@@ -75,7 +81,7 @@ export function refuseField(
 }
 
 /** What a schema's issue says, one problem for each place that is wrong. */
-export function problemsOf(issue: z.core.$ZodIssue): Problem[] {
+function problemsOf(issue: z.core.$ZodIssue): Problem[] {
   const at = pointer(...issue.path);
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => ({

@@ -6,7 +6,7 @@
  */
 import type { z } from "zod";
 import { ActionError, InvalidInputError, type Problem } from "../errors.ts";
-import { describeValue, pointer, problemsOf } from "../schema.ts";
+import { checked, describeValue, pointer } from "../schema.ts";
 import { type LocatedProblem, parseYaml, type YamlSource } from "../yaml.ts";
 import { type Endpoint, endpointSchema } from "./endpoint.ts";
 import type { Pipeline } from "./pipeline.ts";
@@ -225,15 +225,9 @@ function check<T>(
   at: string,
   { problems }: Reading,
 ): T | undefined {
-  try {
-    const result = schema.safeParse(value, { reportInput: true });
-    if (result.success) return result.data;
-    add(problems, at, result.error.issues.flatMap(problemsOf));
-  } catch (error) {
-    // Issues are handed on as arguments, of which a call takes only so many.
-    if (!(error instanceof RangeError)) throw error;
-    problems.push({ pointer: at, detail: "Cannot be read: too much of it is wrong" });
-  }
+  const result = checked(schema, value);
+  if ("data" in result) return result.data;
+  add(problems, at, result.problems);
   return undefined;
 }
 

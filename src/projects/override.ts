@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import { ActionError, type Problem } from "../errors.ts";
-import { pointer, problemsOf } from "../schema.ts";
+import { checked, pointer } from "../schema.ts";
 import { booleanSchema } from "./boolean.ts";
 import { environmentVariableSchema, inputSchema } from "./input.ts";
 import { parameterFieldsSchema, parameterSchema, parameterWarnings } from "./parameter.ts";
@@ -48,11 +48,9 @@ export const overrideSchema = z.strictObject({
  */
 export function overrideStep(step: Step, override: Override): Record<string, unknown> {
   const merged = mergeInto(step, override);
-  const result = stepSchema.safeParse(merged, { reportInput: true });
-  if (result.success) return merged;
-  const details = result.error.issues.flatMap(problemsOf).map((problem) =>
-    `${problem.pointer}: ${problem.detail}`
-  );
+  const result = checked(stepSchema, merged);
+  if ("data" in result) return merged;
+  const details = result.problems.map((problem) => `${problem.pointer}: ${problem.detail}`);
   throw new ActionError(`Cannot override step "${step.name}": ${details.join("; ")}`);
 }
 
@@ -72,9 +70,9 @@ export function overrideProblems(step: Step, override: Override): Problem[] {
     const at = pointer("parameters", index);
     if (result === undefined) {
       problems.push(undeclared("parameters", index, name, step.parameters));
-    } else if (!result.success) {
+    } else if ("problems" in result) {
       problems.push(
-        ...result.error.issues.flatMap(problemsOf).map((problem) => ({
+        ...result.problems.map((problem) => ({
           pointer: at + problem.pointer,
           detail: `Over the parameter of step "${step.name}": ${problem.detail}`,
         })),
@@ -91,7 +89,7 @@ export function overrideProblems(step: Step, override: Override): Problem[] {
 /** What is odd about an override of a step, with pointers relative to the override. */
 export function overrideWarnings(step: Step, override: Override): Problem[] {
   return mergedParameters(step, override).flatMap(({ item, result }, index) => {
-    if (!result?.success) return [];
+    if (result === undefined || "problems" in result) return [];
     return parameterWarnings(result.data, item)
       // What the step itself has written is warned of there.
       .filter((warning) => Object.hasOwn(item, warning.pointer.slice(1)))
@@ -112,7 +110,7 @@ function mergedParameters(step: Step, override: Override) {
     const under = seen.get(name) ?? declared.findLast((each) => each.name === name);
     const merged = { ...under, ...item };
     seen.set(name, merged);
-    return { name, item, result: parameterSchema.safeParse(merged, { reportInput: true }) };
+    return { name, item, result: checked(parameterSchema, merged) };
   });
 }
 

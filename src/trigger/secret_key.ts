@@ -6,6 +6,7 @@
  */
 import { join } from "node:path";
 import { InvalidInputError, messageOf } from "../errors.ts";
+import { writeAll } from "../write_all.ts";
 
 const KEY_BYTES = 32;
 const KEYS_MAX = 4;
@@ -94,7 +95,7 @@ async function writeSecretKeys(folder: string, keys: readonly Key[]): Promise<vo
   const file = await Deno.open(temporary, { write: true, createNew: true, mode: 0o600 });
   try {
     const text = keys.map((key) => `${key.toBase64()}\n`).join("");
-    await file.write(new TextEncoder().encode(text));
+    await writeAll(file, new TextEncoder().encode(text));
     await file.sync();
   } finally {
     file.close();
