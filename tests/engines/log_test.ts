@@ -51,11 +51,16 @@ Deno.test("log: it is read in pages, from any offset of a page", async () => {
   assertEquals(within.lines[0]?.message, "4");
 });
 
+/** Waits until the service has the log open: what puts something in its place earlier cannot run. */
+const UNTIL_LOGGED = "until [ -s $VH_OUTPUTS_DIR/../control/log ]; do sleep 0.01; done";
+
 for (const [what, put] of [["a folder", "mkdir"], ["a pipe", "mkfifo"], ["a link", "ln -s /"]]) {
   Deno.test(`log: a command that puts ${what} in its place has none`, async () => {
     await using fixture = await EngineFixture.make();
     const log = "$VH_OUTPUTS_DIR/../control/log";
-    const { id, status } = await fixture.run(`echo a; rm ${log}; ${put} ${log}; echo b`);
+    const { id, status } = await fixture.run(
+      `echo a; ${UNTIL_LOGGED}; rm ${log}; ${put} ${log}; echo b`,
+    );
     assertEquals(status, "complete");
     // To read a pipe would wait for who writes into it.
     const page = within(1_000, fixture.engine.log(id));
@@ -67,7 +72,8 @@ Deno.test("log: a pipe in its place does not hold up a service that takes over",
   await using fixture = await EngineFixture.make();
   const log = "$VH_OUTPUTS_DIR/../control/log";
   const id = await fixture.submit(
-    `rm ${log}; mkfifo ${log}; echo >$VH_OUTPUTS_DIR/made; seq 50000; sleep 100`,
+    `echo a; ${UNTIL_LOGGED}; rm ${log}; mkfifo ${log}; echo >$VH_OUTPUTS_DIR/made; ` +
+      "seq 50000; sleep 100",
   );
   await until(() => textOf(fixture.path(id, "outputs", "made")) !== "");
   await fixture.restart();
