@@ -10,7 +10,7 @@ import { saveExecution } from "../../src/store/executions.ts";
 import { EngineFixture, lives, textOf, until } from "./fixture.ts";
 
 const { bootId } = await lookAtMachine();
-const WAITS = `echo '{"begun": 1}'; echo $PPID >$VH_OUTPUTS_DIR/pid; : >$VH_OUTPUTS_DIR/trace
+const WAITS = `echo $PPID >$VH_OUTPUTS_DIR/pid; : >$VH_OUTPUTS_DIR/trace; echo '{"begun": 1}'
   until [ -e $VH_OUTPUTS_DIR/go ]; do sleep 0.01; done; echo done`;
 
 /** Kills an execution's wrapper, and what it runs, as something else could. */
