@@ -18,7 +18,7 @@ import { hooklaunch, run, type Running } from "./process.ts";
 
 const ENV = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 /** How many launches are acknowledged before the backup begins. */
-const BEFORE = 120;
+const BEFORE = 60;
 const SENDERS = 4;
 
 const PROJECT = `
@@ -158,11 +158,11 @@ Deno.test("a backup that is made while launches arrive has all that was acknowle
     for (const id of sent.keys()) before.add(id);
     const sending = senders(() => isOver, 20);
     const args = ["backup", at("backup.tar.gz"), "--data", at("data"), "--json"];
-    const { code, printed } = await run(args);
+    const { code, stdout, stderr } = await output(args);
     isOver = true;
     await sending;
-    assertEquals(code, 0, printed);
-    const report = JSON.parse(printed);
+    assertEquals(code, 0, new TextDecoder().decode(stderr));
+    const report = JSON.parse(new TextDecoder().decode(stdout));
     assertEquals(report.flaws, []);
     assertEquals(report.sha256, sha256(await Deno.readFile(at("backup.tar.gz"))));
     assertEquals(((await Deno.stat(at("backup.tar.gz"))).mode ?? 0) & 0o777, 0o600);
