@@ -90,7 +90,15 @@ async function run(args: readonly string[]): Promise<void> {
     const command = program.command(name).description(says);
     if (args[0] === name || (args[0] === "help" && args[1] === name)) (await load())(command);
   }
-  await program.parseAsync([...args], { from: "user" });
+  await program.parseAsync(helped(args, program), { from: "user" });
+}
+
+/** `help run show` as `run help show`: commander looks no further than the first command. */
+function helped(args: readonly string[], program: Command): string[] {
+  const [help, name = "", ...rest] = args;
+  const hasMore = help === "help" && rest.length > 0 &&
+    program.commands.some((command) => command.name() === name && command.commands.length > 0);
+  return hasMore ? [name, "help", ...rest] : [...args];
 }
 
 /** Whether the system refused something, as to print to a full disk: where in the code says nothing. */

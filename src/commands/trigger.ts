@@ -13,6 +13,7 @@ import { wholeNumber } from "./options.ts";
 import { harmless, printJson, printList } from "./table.ts";
 
 const LOG_LIMIT = 50;
+const LOG_LIMIT_MAX = 200;
 /** How many names of triggers are told to who has named none of them. */
 const NAMES_SHOWN = 20;
 
@@ -25,8 +26,8 @@ export function defineTrigger(command: Command): void {
     .argument("<trigger>", "name or id")
     .option(
       "--limit <number>",
-      "how many entries, the newest first",
-      wholeNumber(1, 200),
+      `how many entries, the newest first, at most ${LOG_LIMIT_MAX}`,
+      wholeNumber(1, LOG_LIMIT_MAX),
       LOG_LIMIT,
     )
     .option("--json", "print JSON")

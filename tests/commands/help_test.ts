@@ -13,5 +13,6 @@ Deno.test("help says what there is", async () => {
     const { printed } = await run([...command, "--help"]);
     assertStringIncludes(printed, "HOOKLAUNCH_ADMIN_TOKEN");
   }
+  assertStringIncludes((await run(["help", "trigger", "log"])).printed, "at most 200");
   assertStringIncludes((await run(["secret-key", "rotate", "--help"])).printed, "SECRET_KEY");
 });

@@ -128,11 +128,17 @@ export async function appendToLog(
   }
 }
 
-/** Reads a part of a log; empty when there is no log, or the command has put something else in its place. */
+/**
+ * Reads a part of a log; empty when there is none, or when the command has put something else in its
+ * place or taken the right to read it.
+ */
 export async function readLog(path: string, options: LogOptions = {}): Promise<LogPage> {
   const { after = 0, limit = LINES_DEFAULT } = options;
   const lines: LogLine[] = [];
-  using file = await openRegularFile(path);
+  using file = await openRegularFile(path).catch((error) => {
+    if (error instanceof Deno.errors.PermissionDenied) return undefined;
+    throw error;
+  });
   if (file === undefined) return { lines, next: after };
   const next = await readLines(file, after, PAGE_BYTES_MAX, ({ time, stream, message }) => {
     lines.push({ time, stream, message });
