@@ -72,7 +72,7 @@ const env: Record<string, string> = {
   CONTAINERS_CONF: `${folder}/podman/containers.conf`,
   CONTAINERS_STORAGE_CONF: `${folder}/podman/storage.conf`,
 };
-const { code } = await new Deno.Command(Deno.execPath(), {
+const testing = new Deno.Command(Deno.execPath(), {
   args: [
     "test",
     "--parallel",
@@ -89,7 +89,12 @@ const { code } = await new Deno.Command(Deno.execPath(), {
     ...Deno.args.length > 0 ? Deno.args : everyTest(),
   ],
   env,
-}).spawn().status;
+}).spawn();
+// An interrupted run removes its folder, too.
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  Deno.addSignalListener(signal, () => testing.kill(signal));
+}
+const { code } = await testing.status;
 await sh(REMOVE_FOLDER, { args: [folder], env });
 
 for (const [command, what] of missing) {
