@@ -1,4 +1,4 @@
-import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertNotMatch, assertStringIncludes } from "@std/assert";
 import { has } from "../needs.ts";
 import { hooklaunch, run } from "./process.ts";
 
@@ -9,6 +9,17 @@ Deno.test("demo --once shows the main job and ends with 0", async () => {
   assertMatch(printed, /Run [0-9a-f-]{36}: pending .*\nRun [0-9a-f-]{36}: completed /);
   assertStringIncludes(printed, 'Hi from the step: "Retrain on the labels of batch 7"');
   assertMatch(printed, /The payload payload.json has \d+ bytes/);
+});
+
+Deno.test("deno task demo prints what the demo says, and nothing of Deno's own", async () => {
+  const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["task", "--quiet", "demo", "--once", "--port", "0"],
+    cwd: new URL("../..", import.meta.url),
+    env: { NO_COLOR: "1" },
+  }).output();
+  const printed = new TextDecoder().decode(stderr);
+  assertEquals(code, 0, printed);
+  assertNotMatch(printed, /Deno\.serve|unstable/);
 });
 
 Deno.test("demo says that it cannot make its folder", async () => {
