@@ -85,7 +85,10 @@ async function run(args: readonly string[]): Promise<void> {
   const program = new Command("hooklaunch")
     .description("A self-hosted webhook trigger service")
     .version(config.version)
-    .showHelpAfterError();
+    .configureOutput({
+      outputError: (text, write) => write(text.replace(/^error:/, "hooklaunch:")),
+    })
+    .showHelpAfterError("--help says what there is");
   for (const [name, { says, load }] of Object.entries(COMMANDS)) {
     const command = program.command(name).description(says);
     if (args[0] === name || (args[0] === "help" && args[1] === name)) (await load())(command);

@@ -1,4 +1,4 @@
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { run } from "./process.ts";
 
 Deno.test("help says what there is", async () => {
@@ -15,4 +15,21 @@ Deno.test("help says what there is", async () => {
   }
   assertStringIncludes((await run(["help", "trigger", "log"])).printed, "at most 200");
   assertStringIncludes((await run(["secret-key", "rotate", "--help"])).printed, "SECRET_KEY");
+});
+
+Deno.test("an error in the arguments is said in few lines, without all of the help", async (t) => {
+  const cases: [args: string[], env: Record<string, string>, says: string][] = [
+    [["serve", "--port", "80000"], {}, "'80000' is invalid"],
+    [["serve"], { HOOKLAUNCH_PORT: "80000" }, "from env 'HOOKLAUNCH_PORT'"],
+    [["execution", "lis"], {}, "unknown command 'lis'"],
+    [["run", "show", "x"], {}, "Expected a full id"],
+  ];
+  for (const [args, env, says] of cases) {
+    await t.step(args.join(" "), async () => {
+      const { code, printed } = await run(args, env);
+      assertEquals(code, 1);
+      assertMatch(printed, /^hooklaunch: .*\n(\(Did you mean .*\n)?--help says what there is\n$/);
+      assertStringIncludes(printed, says);
+    });
+  }
 });
