@@ -273,6 +273,12 @@ function announce(service: Service, { data }: ServeOptions): void {
       "Every request will be refused: give --tls-cert and --tls-key, or name the proxy that serves " +
         "HTTPS with --trusted-proxy, or use --dev to try things out on this machine",
     );
+  } else if (settings.publicUrl === undefined) {
+    log.warn(
+      "Launch URLs begin with {url}, by which senders may not reach the service: --public-url names " +
+        "what they use, and what those that sign their URL have signed",
+      { url: service.url },
+    );
   }
   if (newToken !== undefined) {
     // The one time that it is shown: to the person at the terminal, not to the log. What goes to the

@@ -1,4 +1,10 @@
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertNotMatch,
+  assertStringIncludes,
+} from "@std/assert";
 import { eventually, HMAC_CONDITION, SECRET, signature, temporaryFolder } from "../data.ts";
 import { hooklaunch, run } from "./process.ts";
 
@@ -53,6 +59,20 @@ async function pemFiles(folder: string) {
   await Deno.writeTextFile(empty, "");
   return { cert: at("localhost_cert.pem"), key: at("localhost_key.pem"), otherKey, empty };
 }
+
+Deno.test("serve warns of launch URLs that senders cannot use for want of a public URL", async () => {
+  await using folder = await temporaryFolder();
+  const args = ["serve", "--port", "0", "--data", folder.path, "--trusted-proxy", "127.0.0.1"];
+  {
+    await using service = hooklaunch(args);
+    await service.expect(/Launch URLs begin with http:\/\/127\.0\.0\.1:\d+, .* --public-url/);
+  }
+  await using service = hooklaunch([...args, "--public-url", "https://hooks.example.com"]);
+  await service.expect(/reached as https:\/\/hooks\.example\.com/);
+  service.child.kill("SIGTERM");
+  await service.end();
+  assertNotMatch(service.printed(), /Launch URLs begin/);
+});
 
 Deno.test("serve applies its configuration, listens, and stops with 0 on SIGTERM and SIGINT", async (t) => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
