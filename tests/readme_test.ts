@@ -2,6 +2,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { createHmac, randomBytes } from "node:crypto";
 import { run } from "./commands/process.ts";
 import { hooklaunch } from "./commands/process.ts";
+import { has } from "./needs.ts";
 import { temporaryFolder } from "./surroundings.ts";
 
 /** The code blocks of the README that begin with the name of a file. */
@@ -19,6 +20,51 @@ async function writeReadmeFiles(folder: string): Promise<void> {
     await Deno.writeTextFile(`${folder}/${name}`, text);
   }
 }
+
+Deno.test("the README's table of settings has the flags of serve and their defaults", async () => {
+  const readme = await Deno.readTextFile(new URL("../README.md", import.meta.url));
+  const [table = ""] = /\| flag [\s\S]*?\n\n/.exec(readme) ?? [];
+  const { printed } = await run(["serve", "--help"]);
+  const help = printed.replaceAll(/\s+/g, " ");
+  const inTable: string[] = [];
+  for (const row of table.split("\n").slice(2, -2)) {
+    const [, flags = "", defaults = ""] = row.split("|");
+    const names = [...flags.matchAll(/`(--[\w-]+)`/g)].map(([, name = ""]) => name);
+    const values = [...defaults.matchAll(/`([^`]+)`/g)].map(([, value = ""]) => value);
+    inTable.push(...names);
+    for (const [index, value] of values.entries()) {
+      const [, told = ""] = help.split(` ${names[index]} `);
+      const [, found] = /^(?:(?! --).)*?default: "?([^",)]+)/.exec(told) ?? [];
+      assertEquals(found, value, names[index]);
+    }
+  }
+  const inHelp = [...printed.matchAll(/^ +(?:-\w, )?(--[\w-]+)/gm)].map(([, name = ""]) => name);
+  assertEquals(inTable.toSorted(), inHelp.filter((name) => name !== "--help").toSorted());
+  const examples = readme.matchAll(/^deno task start (.*(?:\\\n.*)*)$/gm);
+  const used = [...examples].flatMap(([, flags = ""]) => flags.match(/--[\w-]+/g) ?? []);
+  assertEquals(used.filter((flag) => !inHelp.includes(flag)), []);
+});
+
+Deno.test({
+  name: "the README's unit is one that systemd reads",
+  ignore: !has("systemd-analyze"),
+  async fn() {
+    const readme = await Deno.readTextFile(new URL("../README.md", import.meta.url));
+    const [, unit = ""] = /```ini\n([\s\S]*?)```/.exec(readme) ?? [];
+    await using folder = await temporaryFolder();
+    const path = `${folder.path}/hooklaunch.service`;
+    // Neither the binary nor its user is on this machine.
+    await Deno.writeTextFile(
+      path,
+      unit.replace("/usr/local/bin/hooklaunch", "/bin/true").replace("User=hooklaunch\n", ""),
+    );
+    const { code, stderr } = await new Deno.Command("sh", {
+      args: ["-c", 'exec systemd-analyze verify --man=no "$0"', path],
+    }).output();
+    const said = new TextDecoder().decode(stderr).split("\n");
+    assertEquals([code, said.filter((line) => line.includes(path))], [0, []]);
+  },
+});
 
 Deno.test("the README's first trigger and its senders work as they are printed", async (t) => {
   await using folder = await temporaryFolder();
