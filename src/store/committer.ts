@@ -82,6 +82,8 @@ export class Committer {
   #waiting: Waiting[] = [];
   #running = false;
   #failures = 0;
+  #isFailing = false;
+  #underWay: Promise<void> = Promise.resolve();
   #idle: Promise<void> = Promise.resolve();
 
   constructor(kv: Deno.Kv, events: CommitterEvents = {}, fence?: Fence) {
@@ -98,6 +100,12 @@ export class Committer {
   /** How many changes could not be stored at the time, and might have been at another. */
   get failures(): number {
     return this.#failures;
+  }
+
+  /** Whether the database took what it was given last; known once that is no longer under way. */
+  async isStoring(): Promise<boolean> {
+    await this.#underWay;
+    return !this.#isFailing;
   }
 
   /**
@@ -157,7 +165,7 @@ export class Committer {
     await new Promise<void>((resolve) => nextTick(resolve));
     while (this.#waiting.length > 0) {
       const batch = this.#take();
-      if (batch.length > 0) await this.#store(batch);
+      if (batch.length > 0) await (this.#underWay = this.#store(batch));
     }
     this.#running = false;
   }
@@ -244,11 +252,15 @@ export class Committer {
 
   #fail(batch: readonly Waiting[], error: unknown): void {
     const reason = asUnavailable(error);
-    if (reason instanceof UnavailableError) this.#failures += batch.length;
+    if (reason instanceof UnavailableError) {
+      this.#failures += batch.length;
+      this.#isFailing = true;
+    }
     for (const waiting of batch) waiting.reject(reason);
   }
 
   #stored(batch: readonly Waiting[], started: number): void {
+    this.#isFailing = false;
     for (const waiting of batch) waiting.resolve();
     try {
       this.#events.onCommit?.(batch.length, performance.now() - started);

@@ -37,7 +37,7 @@ export interface Store extends AsyncDisposable {
   readonly endedRuns: EndedRuns;
   /** Aborted once another process has taken the database, which only a remote one can be. */
   readonly lost: AbortSignal;
-  /** Whether the database answers. */
+  /** Whether the database answers, and stores what it is given. */
   probe(): Promise<boolean>;
   /** Waits for what is being written, then closes the database and frees the data folder. */
   close(): Promise<void>;
@@ -127,6 +127,7 @@ class OpenStore implements Store {
   readonly lost: AbortSignal;
   readonly #isRemote: boolean;
   readonly #opened: AsyncDisposableStack;
+  #trial: Promise<boolean> | undefined;
 
   constructor(readonly kv: Deno.Kv, { events, ownership, opened }: OpenStoreParts) {
     this.reads = new Reads(kv);
@@ -139,7 +140,15 @@ class OpenStore implements Store {
   }
 
   async probe(): Promise<boolean> {
-    return (await this.kv.get(keys.format())).value === FORMAT_VERSION;
+    if ((await this.kv.get(keys.format())).value !== FORMAT_VERSION) return false;
+    return await this.committer.isStoring() || await this.#tryStoring();
+  }
+
+  /** What cannot store may well be read from, and nobody else may write until it is known to store again. */
+  #tryStoring(): Promise<boolean> {
+    return this.#trial ??= this.committer.write([{ key: keys.format(), value: FORMAT_VERSION }])
+      .then(() => true, () => false)
+      .finally(() => this.#trial = undefined);
   }
 
   async close(): Promise<void> {

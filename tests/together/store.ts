@@ -21,6 +21,7 @@ import "../store/migrations_test.ts";
 import "../store/ownership_test.ts";
 import "../store/payloads_test.ts";
 import "../store/private_test.ts";
+import "../store/probe_test.ts";
 import "../store/projects_test.ts";
 import "../store/reading_test.ts";
 import "../store/reads_test.ts";

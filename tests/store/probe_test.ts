@@ -1,0 +1,24 @@
+/**
+ * Whether a database is known not to store: it may go on answering what is asked of it.
+ */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
+import { UnavailableError } from "../../src/errors.ts";
+import { openStore } from "../../src/store/store.ts";
+import { temporaryFolder } from "../surroundings.ts";
+
+Deno.test("a database that can be read but not written to is not ready until it can be again", async () => {
+  await using folder = await temporaryFolder();
+  await using store = await openStore(folder.path);
+  const write = () => store.committer.write([{ key: ["test"], value: 1 }]);
+  assert(await store.probe());
+  using other = new DatabaseSync(`${folder.path}/hooklaunch.kv`);
+  other.exec("BEGIN IMMEDIATE");
+  await assertRejects(write, UnavailableError, "database is locked");
+  assertEquals((await store.kv.get(["test"])).value, null);
+  // Nobody writes any more: only the question itself can find out.
+  assert(!await store.probe());
+  other.exec("ROLLBACK");
+  assert(await store.probe());
+  await write();
+});
