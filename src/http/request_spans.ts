@@ -3,7 +3,16 @@
  *
  * @module
  */
-import { inSpan, inTrace, isTracing, type Span } from "../telemetry/spans.ts";
+import { STATUS_CODE } from "@std/http/status";
+import {
+  inSpan,
+  inTrace,
+  isTracing,
+  markFailed,
+  type Span,
+  wholeAttribute,
+} from "../telemetry/spans.ts";
+import { problemOfError } from "./problem.ts";
 
 /** `SpanKind.SERVER` of OpenTelemetry's API for JavaScript. */
 const KIND_SERVER = 1;
@@ -40,8 +49,10 @@ function traceRequest(
     traceparent,
     () =>
       inSpan(`${method} ${route}`, { kind: KIND_SERVER, attributes }, async (span) => {
-        const response = await answer(span);
-        span?.setAttribute("http.response.status_code", String(response.status));
+        const response = await answer(span).catch(problemOfError);
+        const { status } = response;
+        span?.setAttribute("http.response.status_code", wholeAttribute(status));
+        if (span && status >= STATUS_CODE.InternalServerError) markFailed(span);
         return response;
       }),
   );

@@ -7,7 +7,14 @@
 import { type Perform, statusOf } from "../runs/worker.ts";
 import { type Execution, hasEnded } from "../store/executions.ts";
 import type { Pipeline } from "../store/pipelines.ts";
-import { type Attributes, inSpan, isTracing, markFailed, pastSpan } from "./spans.ts";
+import {
+  type Attributes,
+  inSpan,
+  isTracing,
+  markFailed,
+  pastSpan,
+  wholeAttribute,
+} from "./spans.ts";
 
 /**
  * Makes spans of the times at which runs are performed.
@@ -54,7 +61,7 @@ export function traceExecution(execution: Execution): void {
       "hooklaunch.status": status,
       ...(pipeline_id === undefined ? {} : { "hooklaunch.pipeline": pipeline_id }),
       ...(node === undefined ? {} : { "hooklaunch.node": node }),
-      ...(exit_code === undefined ? {} : { "hooklaunch.exit_code": exit_code }),
+      ...(exit_code === undefined ? {} : { "hooklaunch.exit_code": wholeAttribute(exit_code) }),
     },
     hasFailed: status === "error",
   });

@@ -69,6 +69,15 @@ export async function inSpan<T>(
   });
 }
 
+/**
+ * A whole number as an attribute. What Deno is given as a number it sends as a floating-point one, which
+ * collectors tell from the whole ones that conventions ask for.
+ */
+export function wholeAttribute(value: number): number {
+  // The API's types do not know of what Deno takes beside numbers.
+  return BigInt(value) as unknown as number;
+}
+
 /** Marks a span as one of work that failed. Why is in the log: a message could tell more than it may. */
 export function markFailed(span: Span): void {
   span.setStatus({ code: STATUS_ERROR });

@@ -2,7 +2,14 @@
  * One trace from the launch to the end of what it launched: a real process exports its spans, and is
  * killed in between.
  */
-import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertNotEquals,
+  assertStringIncludes,
+} from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
 import { hooklaunch } from "../commands/process.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 import { collect, type Collector, type SentSpan } from "./collector.ts";
@@ -74,6 +81,7 @@ async function serve(folder: string, env: Record<string, string>) {
   const [, url = ""] = await service.expect(/reached as (http:\/\/127\.0\.0\.1:\d+)/);
   return {
     ...service,
+    url,
     async launch(trigger: keyof typeof TRIGGERS, headers: Record<string, string> = {}) {
       const to = `${url}/api/v0/launch/${idOf(trigger)}/`;
       const answer = await fetch(to, { method: "POST", headers, body: "{}" });
@@ -145,6 +153,32 @@ Deno.test("one trace goes from the sender through launch, run and action to the 
   const { results } = await service.api(`executions/${id}/log/`);
   assertEquals(results[0].message, `trace=00-${TRACE}-${path[0]?.spanId}-01`);
   assert(!(collector.got.get("/v1/traces") ?? "").includes("strange"));
+});
+
+Deno.test("a span of a launch that failed says so, and all of them have their status as a number", async () => {
+  await using folder = await temporaryFolder();
+  await using collector = collect();
+  await configure(folder.path);
+  await using service = await serve(folder.path, collector.env);
+  const run = await service.launch("step");
+  await sent(collector, "execution", "run", run);
+  using other = new DatabaseSync(`${folder.path}/data/hooklaunch.kv`);
+  other.exec("BEGIN IMMEDIATE");
+  const answer = await fetch(`${service.url}/api/v0/launch/${idOf("step")}/`, { method: "POST" });
+  await answer.body?.cancel();
+  assertEquals(answer.status, 503);
+  other.exec("ROLLBACK");
+  const launches = () => collector.spans().filter(({ name }) => name === LAUNCH);
+  const ended = await eventually(() => launches().length < 2 ? undefined : launches());
+  const told = ended.map(({ attributes, hasFailed }) => [
+    attributes["http.response.status_code"],
+    hasFailed,
+  ]);
+  assertEquals(told, [["200", false], ["503", true]]);
+  const text = collector.got.get("/v1/traces")?.replace(/\s+/g, "") ?? "";
+  for (const [key, value] of [["http.response.status_code", 503], ["hooklaunch.exit_code", 0]]) {
+    assertStringIncludes(text, `{"key":"${key}","value":{"intValue":"${value}"}}`);
+  }
 });
 
 Deno.test("without a valid traceparent, each launch begins a trace of its own", async () => {
