@@ -4,14 +4,16 @@
  * @module
  */
 import { Counter, Gauge, Histogram, Registry } from "./prometheus.ts";
-import { type Execution, hasEnded } from "./store/executions.ts";
-import type { Pipeline } from "./store/pipelines.ts";
-import type { Run } from "./store/runs.ts";
+import { type Execution, EXECUTION_STATUSES, hasEnded } from "./store/executions.ts";
+import { hasPipelineEnded, type Pipeline, PIPELINE_STATUSES } from "./store/pipelines.ts";
+import { type Run, RUN_STATUSES } from "./store/runs.ts";
 
 /** Seconds, from a commit of a fast disk to a request that waits for a slow one. */
 const LATENCY_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Seconds, from a step that does nothing to a day's training. */
 const DURATION_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200, 28_800, 86_400];
+/** What launches are answered with as a rule, and where the service cannot take them on. */
+const ANSWER_STATUSES = [200, 400, 500, 503];
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /** What is looked up when somebody asks, instead of being counted all the time. */
@@ -75,6 +77,16 @@ export class Metrics {
     buckets: DURATION_S,
     registers: [this.#registry],
   });
+
+  constructor() {
+    // Prometheus sees no rise in a count that is 1 when it first appears, as of the first failure.
+    for (const status of ANSWER_STATUSES) this.#launches.zero({ status });
+    for (const status of RUN_STATUSES) if (status !== "pending") this.#runs.zero({ status });
+    for (const status of EXECUTION_STATUSES.filter(hasEnded)) this.#executions.zero({ status });
+    for (const status of PIPELINE_STATUSES.filter(hasPipelineEnded)) {
+      this.#pipelines.zero({ status });
+    }
+  }
 
   /** Begins to show what is looked up. */
   watch(gauged: Gauged): void {

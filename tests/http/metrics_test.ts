@@ -81,6 +81,19 @@ Deno.test("metrics say how launches were answered and how work ended, to operato
   assert(!text.includes(runId) && !text.includes(execution_id));
 });
 
+Deno.test("each way to end is counted from zero on: Prometheus sees no rise in what begins at one", async () => {
+  const metrics = new Metrics();
+  const ends = { launch: "503", run: "error", execution: "stopped", pipeline: "error" };
+  const names = Object.entries(ends).map(([kind, status]) =>
+    `hooklaunch_${kind}_seconds_count{status="${status}"}`
+  );
+  const { body } = await metrics.text();
+  assertEquals(names.map((name) => sample(body, name)), [0, 0, 0, 0]);
+  assert(!/"(pending|created|queued|started|stopping)"/.test(body));
+  metrics.launch(503, 1);
+  assertEquals(sample((await metrics.text()).body, names[0] ?? ""), 1);
+});
+
 Deno.test("the dashboard asks for metrics that there are", async () => {
   const { body } = await new Metrics().text();
   const known = new Set(body.match(/^# TYPE (\S+)/gm)?.map((line) => line.split(" ")[2]));
