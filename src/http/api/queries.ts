@@ -46,8 +46,8 @@ export const pipelineQuery = z.strictObject({
   status: z.enum(PIPELINE_STATUSES).optional(),
 });
 
-/** Where to read on in a log: a byte offset, and how many lines behind it. */
-const LOG_CURSOR = /^\d{1,15}(?:\.\d{1,5})?$/;
+/** Where to read on in a log: a byte offset that any file system knows, and how many lines behind it. */
+const LOG_CURSOR = /^\d{1,12}(?:\.\d{1,5})?$/;
 
 /** A cursor of a log. */
 export const logCursorSchema = z.string().regex(LOG_CURSOR, {

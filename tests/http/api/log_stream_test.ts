@@ -97,6 +97,11 @@ Deno.test("a log is resumed behind any of its lines, without a gap and without a
       expectedContent: ["Last-Event-ID", 'found \\"x\\"'],
     },
     { name: "a cursor that is none", path: `${path}?follow&cursor=-1`, expectedStatus: 422 },
+    {
+      name: "a cursor that no file reaches",
+      path: `${path}?cursor=999999999999999`,
+      expectedStatus: 422,
+    },
     { name: "a word that is neither", path: `${path}?follow=maybe`, expectedStatus: 422 },
     {
       name: "no such execution",
