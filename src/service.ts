@@ -20,6 +20,7 @@ import { cleanUp, type CleanupReport } from "./runs/cleanup.ts";
 import { checkSettings, type ServiceSettings, type Surroundings, type Tls } from "./settings.ts";
 import { createToken, hasTokens } from "./store/tokens.ts";
 import { refuseAutomaticSpans } from "./telemetry/automatic_spans.ts";
+import { inTrace, isTracing } from "./telemetry/spans.ts";
 import { within } from "./within.ts";
 
 export type { Parts } from "./parts.ts";
@@ -198,11 +199,13 @@ function listen(
     tcpBacklog: CONNECTIONS_WAITING_MAX,
     onListen() {},
   };
+  const answer = (request: Request, arrival: Arrival) => {
+    const answered = refuseHost(request.headers) ?? app.fetch(request, arrival);
+    return request.method === "HEAD" ? withoutLength(answered) : answered;
+  };
   const handler = inTurn(
-    (request, arrival) => {
-      const answer = refuseHost(request.headers) ?? app.fetch(request, arrival);
-      return request.method === "HEAD" ? withoutLength(answer) : answer;
-    },
+    // Deno may call it in the trace of what was done last.
+    isTracing ? (request, arrival) => inTrace(undefined, () => answer(request, arrival)) : answer,
     parts.clock,
     () => parts.acceptor.isBusy,
   );

@@ -90,9 +90,9 @@ async function serve(folder: string, env: Record<string, string>) {
     },
     // The tests look into it by the API's contract.
     // deno-lint-ignore no-explicit-any
-    async api(path: string): Promise<any> {
+    async api(path: string, method = "GET"): Promise<any> {
       const headers = { authorization: `Bearer ${TOKEN}` };
-      return await (await fetch(`${url}/api/v0/${path}`, { headers })).json();
+      return await (await fetch(`${url}/api/v0/${path}`, { method, headers })).json();
     },
     [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   };
@@ -210,6 +210,23 @@ Deno.test("without a valid traceparent, each launch begins a trace of its own", 
     const ofTrace = () =>
       collector.spans().find((span) => span.name === LAUNCH && span.traceId === traceId);
     assertEquals((await eventually(ofTrace)).parentSpanId, undefined);
+  }
+});
+
+Deno.test("what an operator replays begins a trace, also where Deno makes no metrics", async () => {
+  await using folder = await temporaryFolder();
+  await using collector = collect();
+  await configure(folder.path);
+  // Deno then calls who serves in whatever context was left behind last.
+  await using service = await serve(folder.path, { ...collector.env, OTEL_DENO_METRICS: "false" });
+  const seen = new Set([TRACE]);
+  for (let turn = 0; turn < 3; turn++) {
+    const run = await service.launch("step", { traceparent: TRACEPARENT });
+    await sent(collector, "execution", "run", run);
+    const replayed = await service.api(`runs/${run}/replay/`, "POST");
+    const { traceId } = await sent(collector, "execution", "run", replayed.id);
+    assert(!seen.has(traceId), "the replay is in the trace of something else");
+    seen.add(traceId);
   }
 });
 
