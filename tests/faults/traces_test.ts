@@ -224,9 +224,16 @@ Deno.test("what an operator replays begins a trace, also where Deno makes no met
     const run = await service.launch("step", { traceparent: TRACEPARENT });
     await sent(collector, "execution", "run", run);
     const replayed = await service.api(`runs/${run}/replay/`, "POST");
-    const { traceId } = await sent(collector, "execution", "run", replayed.id);
+    const execution = await sent(collector, "execution", "run", replayed.id);
+    const { traceId } = execution;
     assert(!seen.has(traceId), "the replay is in the trace of something else");
     seen.add(traceId);
+    const path = await eventually(() => {
+      const found = above(collector, execution);
+      return found.length < 3 ? undefined : found;
+    });
+    const route = "POST /api/v0/runs/{id}/replay/";
+    assertEquals(path.map(({ name }) => name), ["action run_execution", "run", route]);
   }
 });
 

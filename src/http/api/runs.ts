@@ -8,13 +8,18 @@ import { STATUS_CODE } from "@std/http/status";
 import { ConflictError } from "../../errors.ts";
 import { readPayload } from "../../store/payloads.ts";
 import { getRun, type Run } from "../../store/runs.ts";
+import { requestTracer } from "../request_spans.ts";
 import { finder } from "./finder.ts";
 import type { Operator } from "./operator.ts";
+
+/** The path of a replay, for traces. */
+const REPLAY_ROUTE = "/api/v0/runs/{id}/replay/";
 
 /** The routes below `/api/v0/runs`. */
 export function runRoutes(operator: Operator): Hono {
   const { store } = operator;
   const found = finder("run", (id) => getRun(store, id));
+  const trace = requestTracer();
 
   return new Hono({ strict: false })
     .get("/:id", async (context) => context.json(await found(context)))
@@ -34,11 +39,15 @@ export function runRoutes(operator: Operator): Hono {
         },
       );
     })
-    .post("/:id/replay", async (context) => {
-      const replay = await replayRun(operator, await found(context));
-      return context.json(replay, STATUS_CODE.Created, {
-        location: `${operator.baseUrl()}/api/v0/runs/${replay.id}/`,
-      });
+    .post("/:id/replay", (context) => {
+      const answer = async () => {
+        const replay = await replayRun(operator, await found(context));
+        return context.json(replay, STATUS_CODE.Created, {
+          location: `${operator.baseUrl()}/api/v0/runs/${replay.id}/`,
+        });
+      };
+      const traceparent = context.req.header("traceparent");
+      return trace?.({ method: "POST", route: REPLAY_ROUTE, traceparent }, answer) ?? answer();
     });
 }
 
