@@ -12,6 +12,7 @@ import type { LaunchRequest } from "./request.ts";
 import { settingsObject } from "./settings.ts";
 
 const ID_CHARACTERS_MAX = 1_024;
+const NOWHERE = "no preset of the trigger says where a delivery's id is";
 
 const schema = settingsObject({
   type: z.literal("deduplication"),
@@ -44,8 +45,7 @@ export const deduplication = {
       return [{ pointer: "/type", detail: "Expected at most one deduplication, found several" }];
     }
     if (deliveryField(settings, siblings)) return [];
-    const detail = "Expected in and name: no preset of the trigger says where a delivery's id is";
-    return [{ pointer: "/in", detail }];
+    return [{ pointer: "/in", detail: `Expected in and name: ${NOWHERE}` }];
   },
 } satisfies QuotaKind<DeduplicationSettings>;
 
@@ -60,8 +60,9 @@ export function deliveryReader(
 ): { index: number; read: DeliveryReader } | undefined {
   const index = conditions.findIndex(isDeduplication);
   const settings = conditions.find(isDeduplication);
-  const field = settings && deliveryField(settings, conditions);
-  if (settings === undefined || field === undefined) return undefined;
+  if (settings === undefined) return undefined;
+  const field = deliveryField(settings, conditions);
+  if (field === undefined) return { index, read: () => ({ reason: nowhere() }) };
   const read: DeliveryReader = (request) => {
     const id = readField(request, field);
     if (typeof id === "object") return id;
@@ -82,6 +83,11 @@ export function deliveryReader(
     };
   };
   return { index, read };
+}
+
+/** Why a deduplication refuses every request: a preset said where the id is when it was stored. */
+export function nowhere(): string {
+  return `Deduplication cannot be used: ${NOWHERE}, it needs in and name`;
 }
 
 /** Whether a condition is a deduplication. */

@@ -4,9 +4,9 @@
  *
  * @module
  */
-import type { Problem } from "../errors.ts";
+import { messageOf, type Problem } from "../errors.ts";
 import type { ConditionSettings } from "./condition.ts";
-import { deliveryField, isDeduplication } from "./deduplication.ts";
+import { deliveryField, isDeduplication, nowhere } from "./deduplication.ts";
 import { type Field, isSameField } from "./field.ts";
 import { compileFilter, isPayloadFilter } from "./payload_filter.ts";
 import { type Scheme, signedContents, type TimestampSource } from "./signing/scheme.ts";
@@ -21,8 +21,11 @@ import {
 import { signingScheme } from "./signing_scheme.ts";
 import { isTimestamp, type TimestampSettings } from "./timestamp.ts";
 
+/** What an earlier version has stored may be of no use to this one. */
+const REFUSES_ALL = "Refuses every request: ";
+
 /**
- * Looks at a trigger's conditions together when it is saved.
+ * Looks at a trigger's conditions together when it is saved, and when it is shown.
  *
  * @returns what its owner should know, each with a pointer relative to the list (`/0/timestamp`)
  */
@@ -77,8 +80,10 @@ function warnOfDelivery(
   siblings: readonly ConditionSettings[],
   signing: readonly Scheme[],
 ): Problem[] {
-  const field = isDeduplication(settings) ? deliveryField(settings, siblings) : undefined;
-  if (signing.length === 0 || field === undefined) return [];
+  if (!isDeduplication(settings)) return [];
+  const field = deliveryField(settings, siblings);
+  if (field === undefined) return [{ pointer: "", detail: REFUSES_ALL + nowhere() }];
+  if (signing.length === 0) return [];
   const hasSignedTime =
     signing.some((scheme) => scheme.timestamp && signsTime(scheme, scheme.timestamp)) ||
     siblings.some((other) => isTimestamp(other) && isTimeSigned(other, signing));
@@ -90,8 +95,15 @@ function warnOfDelivery(
 
 /** A filter that decides by what is not signed decides by what whoever sends it again chose. */
 function warnOfFilter(settings: ConditionSettings, signing: readonly Scheme[]): Problem[] {
-  if (signing.length === 0 || !isPayloadFilter(settings)) return [];
-  const { variables } = compileFilter(settings);
+  if (!isPayloadFilter(settings)) return [];
+  const pointer = settings.expression === undefined ? "" : "/expression";
+  let variables: ReadonlySet<string>;
+  try {
+    ({ variables } = compileFilter(settings));
+  } catch (error) {
+    return [{ pointer, detail: REFUSES_ALL + messageOf(error) }];
+  }
+  if (signing.length === 0) return [];
   const isSigned: Record<string, boolean> = {
     headers: false,
     content_type: false,
@@ -100,7 +112,7 @@ function warnOfFilter(settings: ConditionSettings, signing: readonly Scheme[]): 
   const open = [...variables].filter((name) => isSigned[name] === false);
   if (open.length === 0) return [];
   const detail = `The filter looks at ${open.join(" and ")}, which no signature covers`;
-  return [{ pointer: settings.expression === undefined ? "" : "/expression", detail }];
+  return [{ pointer, detail }];
 }
 
 /** Whether a change of a condition's time would break a signature. */

@@ -8,6 +8,7 @@ import "../service_test.ts";
 import "../http/arrival_test.ts";
 import "../http/body_test.ts";
 import "../http/deduplication_test.ts";
+import "../http/earlier_trigger_test.ts";
 import "../http/handshake_test.ts";
 import "../http/head_test.ts";
 import "../http/host_test.ts";
