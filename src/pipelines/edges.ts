@@ -19,6 +19,9 @@ const PATTERN_MAX = { stars: 4, braces: 4, commas: 32 };
 /** `{1..9}` and `+(a|b)`, which can stand for any number of texts. */
 const RANGE_OR_GROUP = /\{[^{}]*\.\.|[+@!?*]\(/;
 
+/** A character that no name has. */
+const IN_FRONT = "\u{E000}";
+
 /** What comes out of an edge: files for an input, or a value. */
 type Carried = { files: InputFile[] } | { value: unknown } | undefined;
 
@@ -182,7 +185,14 @@ function inputsNamed(key: string, names: Iterable<string>): string[] {
  */
 function matches(path: string, pattern: string): boolean {
   const texts = pattern.includes("/") ? [path] : [path, basename(path)];
-  return texts.some((text) => text === pattern || matchesGlob(text, pattern));
+  return texts.some((text) =>
+    text === pattern || matchesGlob(text, pattern) || matchesGlob(unhidden(text), pattern)
+  );
+}
+
+/** A path in which no name begins with a dot, which stars would not match. */
+function unhidden(path: string): string {
+  return path.replace(/(?<=^|\/)\./g, `${IN_FRONT}.`);
 }
 
 /** The name of an output as an input's file: `suffix` keeps the folders that the pattern does not name. */

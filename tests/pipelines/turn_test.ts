@@ -117,6 +117,15 @@ const carried: {
     inputs: { data: [["two.csv", "results/deep/two.csv"], ["x.txt", "results/x.txt"]] },
   },
   {
+    name: "outputs whose names, or those of their folders, begin with a dot",
+    edges: "  - [a.output.*.env, b.input.data]\n  - [a.output.*/**/last.pt, b.input.data]\n" +
+      "  - [a.output..e*, b.input.part]",
+    inputs: {
+      data: [[".env", ".env"], [".prod.env", "top/.prod.env"], ["last.pt", ".runs/.1/last.pt"]],
+      part: [[".env", ".env"]],
+    },
+  },
+  {
     name: "with all of their folders",
     edges: "  - [a.output.results/**/*, b.input.tree]",
     inputs: {
@@ -206,6 +215,7 @@ Deno.test("pipeline: what edges carry", async (t) => {
         outputs: [
           ...["model.pkl", "one.csv", "results/deep/two.csv", "results/x.txt"],
           ...["top/best [1].pt", "{x}/[y].pt"],
+          ...[".env", "top/.prod.env", ".runs/.1/last.pt"],
         ],
         metadata: {
           accuracy: 0.5,
