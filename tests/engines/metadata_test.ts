@@ -32,7 +32,12 @@ Deno.test("any line is an event or none, and what is kept can be stored", () => 
       const close = [...open].toReversed().map((sign) => ({ "[": "]", "{": "}" })[sign] ?? "");
       return `{"deep":${open.repeat(count)}1${close.join("").repeat(count)}}`;
     });
-  const text = fc.oneof(anyText, mutated(valid), pieces("{", "}", '"a"', ":", "1", ",", " "), deep);
+  const text = fc.oneof(
+    anyText,
+    mutated(valid),
+    pieces("{", "}", '"a"', ":", "1", "NaN", ",", " "),
+    deep,
+  );
   fc.assert(
     fc.property(fc.array(text, { maxLength: 5 }), (lines) => {
       const metadata = new Metadata();
@@ -46,6 +51,23 @@ Deno.test("any line is an event or none, and what is kept can be stored", () => 
     }),
     { numRuns: 200 },
   );
+});
+
+Deno.test("what Python writes for a number that JSON does not have is null, and keeps nothing else out", () => {
+  const metadata = new Metadata();
+  metadata.take('{"loss": 0.5, "epoch": 1}', TIME);
+  const printed =
+    '{"loss": NaN, "all": [Infinity, -Infinity,NaN], "NaN": "\\\\\\"NaN, -Infinity", "epoch": 2}';
+  assertEquals(
+    metadata.take(printed, TIME),
+    `{"_time":"${TIME}","loss":null,"all":[null,null,null],` +
+      '"NaN":"\\\\\\"NaN, -Infinity","epoch":2}\n',
+  );
+  assertEquals(metadata.latest.loss, null);
+  assertEquals(metadata.latest.epoch, 2);
+  for (const line of ['{"a": nan}', '{"a": NaNs}', '{"a": "NaN}', "{NaN}", '{"a": NaN "}']) {
+    assertEquals(metadata.take(line, TIME), undefined, line);
+  }
 });
 
 Deno.test("what is nested too deep is left out, and nothing else", () => {

@@ -12,6 +12,9 @@ const EVENTS_BYTES_MAX = 16 * 1024 * 1024;
 /** To store a value takes stack for each level. */
 const DEPTH_MAX = 64;
 
+/** A text, which stays as it is, or what Python writes for a number that JSON does not have. */
+const TEXT_OR_NO_NUMBER = /"(?:[^"\\]|\\.)*"?|-?\bInfinity\b|\bNaN\b/g;
+
 const TOO_MUCH = "There is too much metadata: some of it is left out";
 const TOO_DEEP = `Metadata is left out that is nested deeper than ${DEPTH_MAX} levels`;
 const NO_KEY = 'Metadata with the key "__proto__" is left out: expected another key';
@@ -79,6 +82,11 @@ export function isObjectText(text: string): boolean {
 
 function parseObject(text: string): Record<string, unknown> | undefined {
   if (!isObjectText(text)) return undefined;
+  return parse(text) ??
+    parse(text.replace(TEXT_OR_NO_NUMBER, (found) => found.startsWith('"') ? found : "null"));
+}
+
+function parse(text: string): Record<string, unknown> | undefined {
   try {
     return JSON.parse(text);
   } catch {
