@@ -158,9 +158,10 @@ export class Turn {
 
   async #start(node: NodeState): Promise<void> {
     const planned = nodeOf(this.#plan, node.name);
-    const gathered = gather(this.#plan, planned, (name) => this.#executions.get(name));
+    let gathered: Gathered;
     let launch: Launch;
     try {
+      gathered = gather(this.#plan, planned, (name) => this.#executions.get(name));
       launch = launchOf(planned, gathered);
     } catch (error) {
       return this.#fail(node, messageOf(error));

@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import type { Problem } from "../errors.ts";
-import { refuseField } from "../schema.ts";
+import { parseWith, refuseField } from "../schema.ts";
 import type { Resources } from "../store/executions.ts";
 import { booleanSchema } from "./boolean.ts";
 import { quoteWarnings } from "./command_quotes.ts";
@@ -99,7 +99,7 @@ export const stepSchema = fields.superRefine((written, context) => {
  * @param written as {@linkcode Step.written}
  */
 export function stepOf(written: Readonly<Record<string, unknown>>): Step {
-  return { ...stepSchema.parse(written), written };
+  return { ...parseWith(stepSchema, written, "the step"), written };
 }
 
 /** A step asks for a least and a most; what it gets at most is the latter, or else the former. */

@@ -3,7 +3,13 @@
  *
  * @module
  */
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { UnavailableError } from "../../src/errors.ts";
 import type { PlanRequest } from "../../src/pipelines/mod.ts";
 import type { InputFile } from "../../src/store/executions.ts";
@@ -37,8 +43,11 @@ async function launch(
   body: string,
   request: Partial<PlanRequest> = {},
 ): Promise<string> {
-  const yaml = `${STEPS}- pipeline:\n    name: p\n${body.replace(/^/gm, "    ")}\n`;
-  return await fixture.launch(await plan(yaml, "p", request));
+  return await fixture.launch(await plan(yamlOf(body), "p", request));
+}
+
+function yamlOf(body: string): string {
+  return `${STEPS}- pipeline:\n    name: p\n${body.replace(/^/gm, "    ")}\n`;
 }
 
 /** A node in YAML. */
@@ -253,6 +262,19 @@ Deno.test("pipeline: a node that lacks what it needs fails with the reason", asy
     nodes[1]?.reason,
     'Cannot run step "use": its input "needed" has no file; node "a" left no output "gone*"',
   );
+});
+
+Deno.test("pipeline: a node whose step an earlier version has planned, and this one cannot read, fails", async () => {
+  await using fixture = await PipelineFixture.make();
+  const edges = "  - [a.output.x, b.input.data]";
+  const planned = await plan(yamlOf(TWO(edges)), "p");
+  const [, second] = planned.nodes;
+  Object.assign(second?.step ?? {}, { inputs: [{ name: "data", "keep-directories": ["full"] }] });
+  const id = await fixture.launch(planned);
+  await fixture.end(id, "a", { outputs: ["x"] });
+  const { status, nodes } = await fixture.ended(id);
+  assertEquals([status, ...nodes.map((each) => each.status)], ["error", "complete", "error"]);
+  assertStringIncludes(nodes[1]?.reason ?? "", "/inputs/0/keep-directories: Expected true, false");
 });
 
 Deno.test("pipeline: one of 100 nodes ends, however long the reasons of all are", async () => {
