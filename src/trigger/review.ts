@@ -5,7 +5,7 @@
  */
 import { isAuthenticating, reviewConditions } from "../conditions/mod.ts";
 import { conditionWarnings } from "../conditions/warnings.ts";
-import { InvalidInputError, type Problem } from "../errors.ts";
+import { InvalidInputError, messageOf, type Problem } from "../errors.ts";
 import type { TriggerSettings } from "./trigger.ts";
 import { missingVariables, paddedVariables } from "./variables.ts";
 
@@ -32,7 +32,7 @@ export function triggerWarnings(
   { conditions }: Pick<TriggerSettings, "conditions">,
   env: (name: string) => string | undefined,
 ): Problem[] {
-  const warnings = conditionWarnings(conditions).map(({ pointer, detail }) => ({
+  const warnings = warningsOf(conditions).map(({ pointer, detail }) => ({
     pointer: `/conditions${pointer}`,
     detail,
   }));
@@ -49,4 +49,13 @@ export function triggerWarnings(
   if (conditions.some(isAuthenticating)) return warnings;
   const detail = "Nothing proves who the sender is: whoever knows the URL can launch";
   return [...warnings, { pointer: "/conditions", detail }];
+}
+
+function warningsOf(conditions: TriggerSettings["conditions"]): Problem[] {
+  try {
+    return conditionWarnings(conditions);
+  } catch (error) {
+    // A later version has stored what this one does not know: no launch gets past it either.
+    return [{ pointer: "", detail: `This version cannot use them: ${messageOf(error)}` }];
+  }
 }

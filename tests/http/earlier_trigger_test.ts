@@ -1,6 +1,6 @@
 /**
- * Triggers that an earlier version has stored, with conditions that this one would not take: they refuse
- * every request, their owner is told why, and all other triggers are as they were.
+ * Triggers that another version has stored, with conditions that this one would not take: they launch
+ * nothing, their owner is told why, and all other triggers are as they were.
  */
 import { assertEquals, assertMatch } from "@std/assert";
 import type { StoredTrigger } from "../../src/store/triggers.ts";
@@ -58,3 +58,20 @@ for (const { name, saved, condition, pointer, reason } of stored) {
     assertEquals([again.status, (await again.json()).status], [200, "accepted"]);
   });
 }
+
+Deno.test("of a later version: a preset that this one does not know", async () => {
+  await using service = await startService();
+  const { id, url } = await service.trigger({ conditions: [HMAC_CONDITION] });
+  const { kv } = service.service.parts.store;
+  const { key, value } = await kv.get<StoredTrigger>(["trigger", id]);
+  const conditions = [{ type: "hmac", preset: "later", secrets: ["x"] }];
+  await kv.set(key, { ...value, settings: { ...Object(value?.settings), conditions } });
+
+  const { status, body } = await service.api("GET", "triggers/");
+  assertEquals(status, 200);
+  const detail = "This version cannot use them: Unknown preset: later";
+  assertEquals(body.results[0].warnings, [{ pointer: "/conditions", detail }]);
+  const answer = await fetch(url, { method: "POST", headers: signature("a"), body: "a" });
+  assertEquals([answer.status, (await answer.json()).title], [500, "Internal Server Error"]);
+  assertEquals((await service.api("DELETE", `triggers/${id}/`)).status, 204);
+});

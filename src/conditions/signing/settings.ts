@@ -22,7 +22,10 @@ type Presets = Readonly<Record<string, SigningPreset>>;
 
 /** The whole scheme of a condition's settings. */
 export function schemeOf(settings: SigningSettings, presets: Presets): Scheme {
-  const row = settings.preset === undefined ? undefined : presets[settings.preset]?.scheme;
+  const { preset } = settings;
+  const row = preset === undefined ? undefined : presets[preset]?.scheme;
+  // The schema knows all presets, but those of a later version.
+  if (preset !== undefined && row === undefined) throw new TypeError(`Unknown preset: ${preset}`);
   return resolveScheme(row, settings);
 }
 
