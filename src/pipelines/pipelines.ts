@@ -147,7 +147,9 @@ export class Pipelines {
     const engine = (await getProject(store, pipeline.project))?.engine ?? { type: "local" };
     const { Turn } = await import("./turn.ts");
     const onLaunch = (execution: Execution) => engines.of(execution.engine.type).submit(execution);
-    const toStop = await new Turn(pipeline, plan, { store, clock, engine, onLaunch }).take();
+    const hasOutputs = (execution: Execution) => this.#hasOutputs(execution);
+    const tools = { store, clock, engine, onLaunch, hasOutputs };
+    const toStop = await new Turn(pipeline, plan, tools).take();
     for (const { id, engine } of toStop) {
       await engines.of(engine.type).stop(id, `Its pipeline ended: ${pipeline.reason}`);
     }
@@ -157,6 +159,16 @@ export class Pipelines {
       log.info("Pipeline {pipeline_id} ended: {status}", details);
       onEnd?.(pipeline);
     }
+  }
+
+  /** Whether all that an execution has left can be read, as far as sizes tell. */
+  async #hasOutputs({ id, engine, outputs }: Execution): Promise<boolean> {
+    for (const { path, size } of outputs) {
+      using file = await this.#parts.engines.of(engine.type).output(id, path)
+        .catch(() => undefined);
+      if ((await file?.stat())?.size !== size) return false;
+    }
+    return true;
   }
 
   /** Does a piece of work of a pipeline after those that came before. */

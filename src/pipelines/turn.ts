@@ -41,6 +41,8 @@ export interface TurnTools {
    * makes it again.
    */
   onLaunch(execution: Execution): void;
+  /** Whether all that an ended execution has left can be read. */
+  hasOutputs(execution: Execution): Promise<boolean>;
 }
 
 /** One look at a pipeline. It changes the record that it is given, and stores it. */
@@ -182,14 +184,15 @@ export class Turn {
     planned: PlannedNode,
     { launch, note }: { launch: Launch; note: string | undefined },
   ): Promise<void> {
-    const { store, clock, engine } = this.#tools;
+    const { store, clock, engine, hasOutputs } = this.#tools;
     const { id, run_id, trigger_id, project } = this.#pipeline;
     const step = stepOf(planned.step).name;
     const what = { commit: planned.commit, step, ...launch };
     if (this.#plan.reuse_executions && node.attempts === 0) {
       using written = watchReusable(store);
       const earlier = await findReusable(store, project, what);
-      if (earlier && await this.#reuse(node, earlier, written)) return;
+      const isWhole = earlier !== undefined && await hasOutputs(earlier);
+      if (isWhole && await this.#reuse(node, earlier, written)) return;
     }
     const execution: Execution = {
       id: derivedId(id, node.name, node.attempts, "execution"),

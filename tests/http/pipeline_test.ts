@@ -219,3 +219,28 @@ Deno.test("a pipeline waits for approval over a restart, goes on, and is stopped
   assert(!("plan" in pipeline));
   assertStringIncludes(JSON.stringify(pipeline.edges), "dependency");
 });
+
+Deno.test("what was done before is done anew where an output of it is gone, or is not what it was", async () => {
+  await using service = await start();
+  const yaml = PROJECT.replace(
+    "    name: Words\n",
+    "    name: Words\n    reuse-executions: true\n",
+  );
+  await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, yaml);
+  const nodesOf = async () => {
+    const { info } = await launch(service, RUN, "one two");
+    const { status, nodes } = await endOfPipeline(service, info.result[0].pipeline_id);
+    assertEquals(status, "complete");
+    return nodes;
+  };
+  const [first] = await nodesOf();
+  const path = (id: string) => `${service.folder}/data/executions/${id}/outputs/one.txt`;
+  await Deno.remove(path(first.execution_id));
+  const [second, last] = await nodesOf();
+  assertEquals([second.reused, last.reused], [undefined, true]);
+  await Deno.writeTextFile(path(second.execution_id), "longer than it was");
+  const [third] = await nodesOf();
+  assertEquals(third.reused, undefined);
+  const [fourth] = await nodesOf();
+  assertEquals([fourth.reused, fourth.execution_id], [true, third.execution_id]);
+});

@@ -180,8 +180,14 @@ export class PipelineFixture implements AsyncDisposable {
   }
 
   #open(): Pipelines {
-    const engine: Pick<Engine, "submit" | "stop"> = {
+    const engine: Pick<Engine, "submit" | "stop" | "output"> = {
       submit: (execution) => void this.submitted.push(execution),
+      // Each has one byte.
+      output: async () => {
+        const path = `${this.#folder}/output`;
+        await Deno.writeTextFile(path, "x");
+        return await Deno.open(path);
+      },
       stop: async (id, reason = "") => {
         this.stopped.push(id);
         const execution = await getExecution(this.store, id);

@@ -110,8 +110,13 @@ async function rivals(fixture: PipelineFixture) {
     });
   const begin = async (store: Store) => {
     const pipeline = fixture.pipelineOf(newId(Date.now()), planned);
-    const tools = { store, clock, engine: { type: "local" as const }, onLaunch() {} };
-    await new Turn(pipeline, planned, tools).take();
+    await new Turn(pipeline, planned, {
+      store,
+      clock,
+      engine: { type: "local" },
+      onLaunch() {},
+      hasOutputs: () => Promise.resolve(true),
+    }).take();
     return pipeline.nodes[0];
   };
   /** The store as one sees it who is overtaken after the first look at something of a kind. */
