@@ -7,7 +7,7 @@ import { isAuthenticating, reviewConditions } from "../conditions/mod.ts";
 import { conditionWarnings } from "../conditions/warnings.ts";
 import { InvalidInputError, messageOf, type Problem } from "../errors.ts";
 import type { TriggerSettings } from "./trigger.ts";
-import { missingVariables, paddedVariables } from "./variables.ts";
+import { variableWarnings } from "./variables.ts";
 
 /**
  * Looks at a trigger's conditions together.
@@ -36,16 +36,7 @@ export function triggerWarnings(
     pointer: `/conditions${pointer}`,
     detail,
   }));
-  for (const { pointer, variable } of missingVariables({ conditions }, env)) {
-    const detail =
-      `Matches nothing: the service's environment variable ${variable} is not set, or empty`;
-    warnings.push({ pointer, detail });
-  }
-  for (const { pointer, variable } of paddedVariables({ conditions }, env)) {
-    const detail =
-      `The service's environment variable ${variable} begins or ends with white space, as of a line's end: it counts`;
-    warnings.push({ pointer, detail });
-  }
+  warnings.push(...variableWarnings({ conditions }, env));
   if (conditions.some(isAuthenticating)) return warnings;
   const detail = "Nothing proves who the sender is: whoever knows the URL can launch";
   return [...warnings, { pointer: "/conditions", detail }];

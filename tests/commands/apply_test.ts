@@ -47,13 +47,14 @@ triggers:
 Deno.test("apply warns of variables that the service does not have, whatever its own environment", async () => {
   await using service = await startService({
     env: {
-      HOOKLAUNCH_TEST_SET: "x",
+      HOOKLAUNCH_TEST_SET: "x".repeat(16),
       HOOKLAUNCH_TEST_BLANK: " ",
-      HOOKLAUNCH_TEST_PADDED: "x\n",
+      HOOKLAUNCH_TEST_PADDED: `${"x".repeat(16)}\n`,
+      HOOKLAUNCH_TEST_SHORT: "x".repeat(15),
     },
   });
   const file = `${service.folder}/variables.yaml`;
-  const secrets = ["SET", "UNSET", "BLANK", "PADDED"].map((name) =>
+  const secrets = ["SET", "UNSET", "BLANK", "PADDED", "SHORT"].map((name) =>
     `{env:HOOKLAUNCH_TEST_${name}}`
   );
   const conditions = [{ ...HMAC_CONDITION, secrets }];
@@ -72,6 +73,8 @@ Deno.test("apply warns of variables that the service does not have, whatever its
       "HOOKLAUNCH_TEST_BLANK is not set, or empty",
       "  warning: /conditions/0/secrets/3: The service's environment variable " +
       "HOOKLAUNCH_TEST_PADDED begins or ends with white space, as of a line's end: it counts",
+      "  warning: /conditions/0/secrets/4: The service's environment variable " +
+      "HOOKLAUNCH_TEST_SHORT can be guessed: expected 16 characters or more",
     ]);
   }
 });
