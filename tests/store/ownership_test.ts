@@ -1,8 +1,12 @@
 /** A remote database: one process at a time has it, the next one goes on where it stopped. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { UnavailableError } from "../../src/errors.ts";
+import { ConflictError, UnavailableError } from "../../src/errors.ts";
+import { pause } from "../../src/pause.ts";
+import { Ownership } from "../../src/store/ownership.ts";
 import { openStore, type Store } from "../../src/store/store.ts";
-import { temporaryFolder } from "../surroundings.ts";
+import { within } from "../../src/within.ts";
+import { eventually, temporaryFolder } from "../surroundings.ts";
+import { standIn } from "./fixture.ts";
 import { KV_TOKEN, RemoteKv } from "./kv_connect.ts";
 
 Deno.env.set(KV_TOKEN.name, KV_TOKEN.value);
@@ -110,4 +114,88 @@ Deno.test("remote database: a commit as large as one can be is taken with its fe
   const found = await Array.fromAsync(store.kv.list({ prefix: ["large"] }));
   assertEquals(found.length, writes.length);
   await close();
+});
+
+/** Commits under a fence, and answers whether its owner is told that this is stored. */
+async function commitAs(owner: Ownership, kv: Deno.Kv): Promise<boolean> {
+  const operation = kv.atomic();
+  owner.guard(operation);
+  return await owner.isStored(await operation.commit());
+}
+
+Deno.test("a database is taken from a process of which no commit is seen for so long, and no sooner", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const gone = await Ownership.take(kv);
+  let looks = 0;
+  const counted = standIn(kv, {
+    get: (key: Deno.KvKey) => {
+      looks++;
+      return kv.get(key);
+    },
+  });
+  const owner = await Ownership.take(counted, { look_ms: 10, gone_ms: 50 });
+  // One by which the other is seen, five without a change, and one that finds it taken.
+  assertEquals(looks, 7);
+  assertEquals([await commitAs(owner, kv), await commitAs(gone, kv)], [true, false]);
+  // The one that is gone has committed as often as the one that is not.
+  assertEquals([gone.lost.aborted, owner.lost.aborted], [true, false]);
+});
+
+Deno.test("who is not to stand by is told that another process has the database, and is alive", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const owner = await Ownership.take(kv);
+  let isOver = false;
+  const signs = (async () => {
+    for (let sign = 0; sign < 500 && !isOver; sign++) {
+      await commitAs(owner, kv);
+      await pause(5);
+    }
+  })();
+  const taking = Ownership.take(kv, { standsBy: false, look_ms: 20, gone_ms: 5_000 });
+  await assertRejects(() => taking, ConflictError, "another Hooklaunch process is using it");
+  isOver = true;
+  await signs;
+});
+
+Deno.test("of two that find a database free at the same time one has it, and the other stands by", async () => {
+  using kv = await Deno.openKv(":memory:");
+  let first: Ownership | undefined;
+  const late = standIn(kv, {
+    async get(key: Deno.KvKey) {
+      const found = await kv.get(key);
+      first ??= await Ownership.take(kv);
+      return found;
+    },
+  });
+  const taking = Ownership.take(late, { look_ms: 5, gone_ms: 60_000 });
+  await eventually(() => first);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  assert(first && await commitAs(first, kv));
+  await first.release();
+  assert(await commitAs(await taking, kv));
+});
+
+Deno.test("a commit that fails behind one of unknown end is not taken for stored", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const owner = await Ownership.take(kv);
+  const unanswered = kv.atomic();
+  owner.guard(unanswered);
+  // It is stored, and its owner is told nothing.
+  await unanswered.commit();
+  assertEquals([await commitAs(owner, kv), owner.lost.aborted], [false, true]);
+});
+
+Deno.test("a database that does not answer keeps nobody from ending", async () => {
+  using kv = await Deno.openKv(":memory:");
+  let isSilent = false;
+  const silent: Deno.AtomicOperation = standIn(kv.atomic(), {
+    check: () => silent,
+    delete: () => silent,
+    commit: () => new Promise(() => {}),
+  });
+  const owner = await Ownership.take(standIn(kv, {
+    atomic: () => isSilent ? silent : kv.atomic(),
+  }));
+  isSilent = true;
+  assertEquals(await within(10_000, owner.release().then(() => "released")), "released");
 });
