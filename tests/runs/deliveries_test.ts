@@ -115,6 +115,18 @@ Deno.test("deliveries whose window is over are removed, in steps, and the others
   assert("run" in await accepting.accept(launch("early")));
 });
 
+Deno.test("a wall clock that jumps while the service runs makes no delivery forgotten", async () => {
+  const clock = new TestClock();
+  await using store = await storeInMemory();
+  const accepting = acceptor(store, clock);
+  const first = await accepting.accept(launch("a"));
+  assert("run" in first);
+  clock.ahead_ms = 3_600_000;
+  const { signal } = new AbortController();
+  assertEquals(await removeEndedDeliveries({ store, clock, signal }), 0);
+  assertEquals(await accepting.accept(launch("a")), { repeatOf: first.run.id });
+});
+
 Deno.test("a delivery that could not be looked up is accepted when it comes again", async () => {
   await using store = await storeInMemory();
   let isBroken = true;

@@ -574,3 +574,14 @@ Deno.test("a change learns which keys were written since a moment, in its own co
   await Promise.all([underWay, ...rest]);
   assertEquals(seen, [["under way", "together"], ["under way", "together", "deleted"]]);
 });
+
+Deno.test("what is written is taken down no more once nobody looks at it", async () => {
+  await using store = await storeInMemory();
+  const written = store.committer.watch("test");
+  const first: Deno.KvKey = ["test", 1];
+  const second: Deno.KvKey = ["test", 2];
+  await store.committer.write([{ key: first, value: 1 }]);
+  written[Symbol.dispose]();
+  await store.committer.write([{ key: second, value: 1 }]);
+  assertEquals([written.has(first), written.has(second)], [true, false]);
+});
