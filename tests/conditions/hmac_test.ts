@@ -233,6 +233,11 @@ const cases: {
   },
   { name: "base64url", settings: { ...base, encoding: "base64url" }, parts: signed(base64url) },
   {
+    name: "the first of two secrets",
+    settings: { ...base, secrets: ["foobar", "new"] },
+    parts: signed(hex),
+  },
+  {
     name: "the second of two secrets",
     settings: { ...base, secrets: ["old", "{env:NEW}"] },
     env: { NEW: "foobar" },

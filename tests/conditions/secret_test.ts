@@ -22,6 +22,16 @@ Deno.test("resolveSecrets takes literals and variables, and leaves out what is e
   assertEquals(refuseWithoutSecrets(secrets), undefined);
 });
 
+Deno.test("resolveSecrets leaves out what is nothing once it is decoded, and counts white space", () => {
+  const written: Record<string, string> = { PREFIX: "whsec_", PADDED: " s\n" };
+  const decode = (text: string) => bytes(text.replace("whsec_", ""));
+  const secrets = resolveSecrets(["{env:PREFIX}", "whsec_"], (name) => written[name], decode);
+  assertEquals([secrets.usable, secrets.malformed], [[], 2]);
+  assertEquals(refuseWithoutSecrets(secrets)?.reason, "No secret can be used: 2 cannot be decoded");
+  const padded = resolveSecrets(["{env:PADDED}"], (name) => written[name]);
+  assert(isSecret(bytes(" s\n"), padded) && !isSecret(bytes("s"), padded));
+});
+
 Deno.test("refuseWithoutSecrets names the variables that are missing", () => {
   assertEquals(
     refuseWithoutSecrets(resolveSecrets(["{env:EMPTY}"], env))?.reason,
