@@ -3,7 +3,11 @@
  * answered as the limit holds.
  */
 import { assertEquals } from "@std/assert";
+import { BodyReader } from "../../src/http/body.ts";
 import { startService } from "../data.ts";
+import { standIn } from "../store/fixture.ts";
+import { eventually } from "../surroundings.ts";
+import { routesOf } from "./routes.ts";
 import { REJECTED } from "./scenario.ts";
 
 const MIB = 1_024 * 1_024;
@@ -33,4 +37,54 @@ Deno.test("a body takes memory until its request is answered, and no longer", as
     const answer = await fetch(url, { method: "POST", body });
     assertEquals([answer.status, await answer.text()], [400, REJECTED], `body ${turn}`);
   }
+});
+
+/** What a server tells of a request beside it. */
+const ARRIVAL = {
+  remoteAddr: { transport: "tcp", hostname: "127.0.0.1", port: 1 },
+  completed: Promise.resolve(),
+};
+
+Deno.test("more than 4,096 launches do not wait for their answers, and run info is answered beside them", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger();
+  const gate = Promise.withResolvers<void>();
+  let waiting = 0;
+  const accept = async () => {
+    waiting++;
+    await gate.promise;
+    return { repeatOf: id };
+  };
+  using bodies = new BodyReader();
+  const acceptor = standIn(service.service.parts.acceptor, { accept });
+  const app = routesOf(service, { bodies, acceptor });
+  const path = `http://localhost/api/v0/launch/${id}/`;
+  const launch = async () => {
+    const answer = await app.fetch(new Request(path, { method: "POST", body: "x" }), ARRIVAL);
+    return [answer.status, answer.headers.get("retry-after")];
+  };
+  const launches: Promise<unknown>[] = [];
+  while (launches.length < 4_096) {
+    for (let count = 0; count < 512; count++) launches.push(launch());
+    await eventually(() => waiting === launches.length ? true : undefined);
+  }
+  assertEquals(await launch(), [503, "1"]);
+  const asked = await app.fetch(new Request(`${path}run/?run_id=${id}`), ARRIVAL);
+  assertEquals(asked.status, 404);
+  gate.resolve();
+  assertEquals(new Set((await Promise.all(launches)).map(String)), new Set(["200,"]));
+  assertEquals(await launch(), [200, null]);
+});
+
+Deno.test("while the service stops launches are turned away, and run info is answered", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger();
+  using bodies = new BodyReader();
+  const app = routesOf(service, { bodies, closing: AbortSignal.abort() });
+  const path = `http://localhost/api/v0/launch/${id}/`;
+  const launched = await app.fetch(new Request(path, { method: "POST", body: "x" }), ARRIVAL);
+  assertEquals([launched.status, launched.headers.get("retry-after")], [503, "1"]);
+  const asked = await app.fetch(new Request(`${path}run/?run_id=${id}`), ARRIVAL);
+  assertEquals(asked.status, 404);
+  assertEquals((await service.api("GET", `triggers/${id}/runs/`)).body.results, []);
 });

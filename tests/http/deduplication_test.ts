@@ -31,11 +31,26 @@ Deno.test("a repeat is answered with the first run's id and starts nothing, also
 
 Deno.test("a request without the id of its delivery is refused, and the log says so", async () => {
   await using service = await startService();
-  const trigger = await service.trigger({ conditions: [DEDUPLICATION] });
+  const trigger = await service.trigger({
+    conditions: [{ type: "rate_limit", period: 60, quota: 1 }, DEDUPLICATION],
+  });
   assertEquals((await send(trigger.url)).status, 400);
   const { body } = await service.api("GET", `triggers/${trigger.id}/log/`);
-  assertEquals(body.results[0].condition, "deduplication");
+  const [{ condition, condition_index }] = body.results;
+  assertEquals([condition, condition_index], ["deduplication", 1]);
   assertMatch(body.results[0].reason, /X-Delivery is missing/);
+});
+
+Deno.test("an id that is empty or too long is no delivery's, and refused", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({
+    conditions: [{ ...DEDUPLICATION, in: "query", name: "id" }],
+  });
+  const statusOf = async (id: string) => (await send(`${trigger.url}?id=${id}`)).status;
+  assertEquals(
+    await Promise.all(["", "x".repeat(1_025), "x".repeat(1_024)].map(statusOf)),
+    [400, 400, 200],
+  );
 });
 
 Deno.test("ids that are numbers are told apart, or refused where JSON's numbers are not exact", async () => {

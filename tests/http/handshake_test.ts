@@ -94,3 +94,19 @@ Deno.test("a PING of Discord's webhook events is answered with 204, and an event
   await knock("event", { ...ping, type: 1, event: { type: "ENTITLEMENT_CREATE" } });
   assertEquals(await countRuns(), 1);
 });
+
+Deno.test("a handshake that proves nothing is answered to the addresses that are allowed, and to no others", async () => {
+  await using service = await startService();
+  const ask = async (settings: Record<string, unknown>) => {
+    const conditions = [
+      { type: "static_token", preset: "microsoft_graph", secrets: ["s3cret"] },
+      { type: "ip_allowlist", ranges: ["127.0.0.1"], ...settings },
+    ];
+    const trigger = await service.trigger({ conditions });
+    const answer = await fetch(`${trigger.url}?validationToken=a%20b`, { method: "POST" });
+    const { body: runs } = await service.api("GET", `triggers/${trigger.id}/runs/`);
+    return [answer.status, await answer.text(), runs.results];
+  };
+  assertEquals(await ask({}), [200, "a b", []]);
+  assertEquals(await ask({ ranges: ["192.0.2.1"] }), [400, REJECTED, []]);
+});

@@ -82,9 +82,10 @@ Deno.test("launch keeps the run, its payload and what was said of it", async () 
   await using service = await startService();
   const trigger = await service.trigger({ response: { type: "text", text: "{run_id}" } });
   const body = new Uint8Array([0, 255, 10, 13, 0, 128]);
+  const type = `application/octet-stream; name=${"n".repeat(1_000)}`;
   const runId = await (await fetch(trigger.url, {
     method: "POST",
-    headers: { "content-type": "application/octet-stream" },
+    headers: { "content-type": type },
     body,
   })).text();
   assertMatch(runId, RUN_ID);
@@ -92,7 +93,7 @@ Deno.test("launch keeps the run, its payload and what was said of it", async () 
   assertEquals(run.status, "completed");
   assertEquals(run.trigger_id, trigger.id);
   assertEquals(run.payload.size, 6);
-  assertEquals(run.payload.content_type, "application/octet-stream");
+  assertEquals(run.payload.content_type, type.slice(0, 255));
   assertEquals(run.remote_ip, "127.0.0.1");
   const payload = await fetch(`${service.url}/api/v0/runs/${runId}/payload/`, {
     headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
@@ -421,6 +422,28 @@ Deno.test("the trigger log hides what the trigger's conditions take for a creden
   await play(service.url, { name: "unsigned", path, headers, expectedStatus: 400 });
   const entry = await lastLogEntry(service, other.id);
   assertEquals(entry.request.headers["x-request-id"], "17");
+});
+
+Deno.test("an entry of the trigger log is short, whatever was sent, and tells which body it was", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger({ enabled: false });
+  const many = Array.from({ length: 80 }, (_, n) => [`X-${n}-${"n".repeat(120)}`, "x"] as const);
+  await play(service.url, {
+    name: "many headers",
+    path: `/api/v0/launch/${id}/`,
+    headers: { ...Object.fromEntries(many), accept: "a".repeat(1_000) },
+    body: "hello",
+    expectedStatus: 400,
+  });
+  const { request } = await lastLogEntry(service, id);
+  const names = Object.keys(request.headers);
+  assertEquals([names.length, Math.max(...names.map(({ length }) => length))], [64, 100]);
+  assertEquals(request.headers.accept, "a".repeat(200));
+  assertEquals(request.size, 5);
+  assertEquals(
+    request.sha256,
+    "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+  );
 });
 
 Deno.test("launch takes a request for as old as it was when it came, however long it waited its turn", async () => {

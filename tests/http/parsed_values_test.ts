@@ -4,6 +4,8 @@
  * @module
  */
 import { assertEquals } from "@std/assert";
+import { ArrivedRequest } from "../../src/http/launch_request.ts";
+import { ParsedValues } from "../../src/http/parsed_values.ts";
 import { startService } from "../data.ts";
 import { REJECTED } from "./scenario.ts";
 
@@ -48,4 +50,17 @@ Deno.test("bodies of many values are turned away for a moment while others are h
   const again = await send(900_000);
   assertEquals([again.status, await again.text()], [400, REJECTED]);
   for (const { body } of [...answers, other, await small]) await body?.cancel();
+});
+
+Deno.test("what a request lets go of before its answer is given back once", () => {
+  const values = new ParsedValues();
+  const facts = { baseUrl: "http://localhost", remoteIp: "127.0.0.1", receivedAt_ms: 0, values };
+  const request = new Request("http://localhost/", { method: "POST" });
+  {
+    using sent = new ArrivedRequest(request, new TextEncoder().encode("[1,2,3]"), facts);
+    assertEquals(sent.parsedBody(), { kind: "json", value: [1, 2, 3] });
+    // As run info does before it waits.
+    sent[Symbol.dispose]();
+  }
+  assertEquals([values.take(2_000_000), values.take(1)], [true, false]);
 });

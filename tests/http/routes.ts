@@ -1,6 +1,7 @@
 /** The routes of a service on a port of their own, where requests arrive in another way. */
 import { createApp } from "../../src/http/app.ts";
 import { BodyReader } from "../../src/http/body.ts";
+import type { Door } from "../../src/http/door.ts";
 import { ParsedValues } from "../../src/http/parsed_values.ts";
 import { ADMIN_TOKEN, type TestService } from "../data.ts";
 
@@ -12,27 +13,32 @@ export interface Arriving {
   waited_ms?: number;
 }
 
-/** Serves the routes of a service until it is disposed of. */
-export function serveRoutes({ service }: TestService, { timeout_ms, waited_ms }: Arriving) {
+/** The routes of a service, where something at the door is another. */
+export function routesOf({ service }: TestService, door: Partial<Door> & Pick<Door, "bodies">) {
   const { parts } = service;
-  const bodies = new BodyReader(timeout_ms === undefined ? {} : { timeout_ms });
   const baseUrl = () => service.url;
-  const app = createApp({
+  return createApp({
     door: {
       ...parts,
-      bodies,
       values: new ParsedValues(),
       payloadBytesMax: 1024 * 1024,
       peerOf: () => ({ ip: "127.0.0.1", secure: true }),
       baseUrl,
       closing: parts.closing.signal,
       breaksOff: () => false,
+      ...door,
     },
-    operator: { ...parts, bodies, baseUrl },
+    operator: { ...parts, bodies: door.bodies, baseUrl },
     adminToken: ADMIN_TOKEN,
     metrics: parts.metrics,
     isReady: () => Promise.resolve(true),
   });
+}
+
+/** Serves the routes of a service until it is disposed of. */
+export function serveRoutes(service: TestService, { timeout_ms, waited_ms }: Arriving) {
+  const bodies = new BodyReader(timeout_ms === undefined ? {} : { timeout_ms });
+  const app = routesOf(service, { bodies });
   const options = { port: 0, hostname: "127.0.0.1", onListen() {} };
   const wait = waited_ms === undefined ? {} : { waited_ms, isLate: false };
   const server = Deno.serve(
