@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { type ActionServices, performActions } from "../../src/actions/mod.ts";
 import { systemClock } from "../../src/clock.ts";
 import { Deadlines } from "../../src/deadlines.ts";
@@ -12,15 +12,21 @@ import type { Engines } from "../../src/engines/mod.ts";
 import { derivedId } from "../../src/ids.ts";
 import { readConfigFile } from "../../src/projects/mod.ts";
 import { getExecution, listExecutions, saveExecution } from "../../src/store/executions.ts";
-import { listPipelines } from "../../src/store/pipelines.ts";
+import { getPipeline, listPipelines } from "../../src/store/pipelines.ts";
 import { type Project, putProject } from "../../src/store/projects.ts";
 import type { Store } from "../../src/store/store.ts";
 import { pendingOf } from "../runs/fixture.ts";
-import { openTestStore } from "../store/fixture.ts";
+import { contents, openTestStore, standIn } from "../store/fixture.ts";
 
 const config = readConfigFile(
   `
 - step: { name: s, image: i, command: c }
+- step:
+    name: t
+    image: i
+    command: c
+    inputs: [{ name: labels, default: "https://example.com/old" }]
+    parameters: [{ name: epochs, type: integer, default: 1 }]
 - pipeline: { name: Words, nodes: [{ name: n, type: execution, step: s }], edges: [] }
 `,
   "valohai.yaml",
@@ -35,6 +41,10 @@ interface Options {
   time_ms?: number;
   repeated?: boolean;
   fetch?: ActionServices["projects"]["fetch"];
+  /** The project, where it is another than that of the other runs. */
+  project?: Project;
+  /** How many times the project cannot be read at first. */
+  unreadable?: number;
 }
 
 /** Runs whose project changes all the time. */
@@ -50,10 +60,12 @@ function runsOf(store: Store, project: Project) {
   const engines = { of: () => engine } as unknown as Engines;
   async function perform(actions: { type: string }[], options: Options = {}) {
     const { signal = new AbortController().signal, repeated = false } = options;
-    await putProject(store, project);
+    const { project: at = project } = options;
+    let { unreadable = 0 } = options;
+    await putProject(store, at);
     using deadlines = new Deadlines(options.time_ms ?? 60_000);
     const { outcomes, unstored } = await performActions(
-      { ...waiting, run: { ...waiting.run, project: project.name }, actions, repeated },
+      { ...waiting, run: { ...waiting.run, project: at.name }, actions, repeated },
       {
         store,
         clock: systemClock,
@@ -62,12 +74,15 @@ function runsOf(store: Store, project: Project) {
         pipelines: { begin: (id) => void launched.push(id) },
         projects: {
           resolve: (_project, reference) =>
-            Promise.resolve({ commit: `${reference}~${++resolved}`, config }),
+            unreadable-- > 0
+              ? Promise.reject(new Error("it cannot be read"))
+              : Promise.resolve({ commit: `${reference}~${++resolved}`, config }),
           fetch: options.fetch ?? (() => Promise.resolve({ branches: {} })),
         },
       },
       signal,
     );
+    assertEquals(deadlines.size, 0);
     begunBeforeEnd.push(...submitted, ...launched);
     if (unstored) {
       await store.committer.write(unstored.writes);
@@ -99,6 +114,13 @@ Deno.test("the actions of a run share one snapshot of a folder, until one fetche
   ]);
 });
 
+Deno.test("a folder that could not be read for one action is read for the next", async () => {
+  await using store = await openTestStore();
+  const { perform } = runsOf(store.store, { ...project, directory: "/p" });
+  const outcomes = await perform([step, step], { unreadable: 1 });
+  assertEquals(outcomes.map(({ error }) => error), ["it cannot be read", undefined]);
+});
+
 Deno.test("an action that names another commit of a folder is not given the run's snapshot", async () => {
   const folder = { ...project, directory: "/p" };
   const other = { ...step, commit: "main" };
@@ -110,6 +132,23 @@ Deno.test("each action finds the newest commit of a repository", async () => {
   assertEquals(await commitsOf(repository, [step, step]), ["HEAD~1", "HEAD~2"]);
 });
 
+Deno.test("an execution has the title, the parameters and the payload that its action says", async () => {
+  await using store = await openTestStore();
+  const { perform, runId } = runsOf(store.store, { ...project, repository: "/p.git" });
+  const own = { title: "Nightly", parameters: { epochs: 3 }, payload_input_name: "labels" };
+  const asItIs = { ...step, step: "t" };
+  const changed = { ...asItIs, ...own };
+  const outcomes = await perform([asItIs, changed]);
+  const made = await Promise.all(
+    outcomes.map(({ created }) => getExecution(store.store, Object(created).execution_id)),
+  );
+  assertEquals(made.map((each) => each?.title), ["t", "Nightly"]);
+  assertEquals(made.map((each) => each?.parameters.epochs), [1, 3]);
+  const [asDeclared, replaced] = made.map((each) => each?.inputs.labels);
+  assertEquals(asDeclared, [{ name: "old", url: "https://example.com/old" }]);
+  assertEquals(replaced, [{ name: "payload", payload_of: runId, size: 0, sha256: "" }]);
+});
+
 Deno.test("an action that is performed again finds its execution as it is by now", async () => {
   await using store = await openTestStore();
   const { perform, submitted } = runsOf(store.store, { ...project, repository: "/p.git" });
@@ -119,8 +158,9 @@ Deno.test("an action that is performed again finds its execution as it is by now
   assert(made?.status === "queued");
   const complete = { ...made, status: "complete" as const, exit_code: 0 };
   await store.store.committer.commit(saveExecution(complete));
+  const before = await contents(store.store);
   assertEquals(await perform([step], { repeated: true }), first);
-  assertEquals(await getExecution(store.store, id), complete);
+  assertEquals(await contents(store.store), before);
   assertEquals(submitted, ["queued", "complete"]);
 });
 
@@ -154,14 +194,54 @@ Deno.test("an action finds what those before it made; what the last one makes is
   assertEquals(begunBeforeEnd, [source_pipeline]);
 });
 
+Deno.test("a pipeline is copied as it was, for its own project, with the payload at an input that it has", async () => {
+  await using store = await openTestStore();
+  const { perform } = runsOf(store.store, { ...project, repository: "/p.git" });
+  const run = { type: "run_pipeline", pipeline: "Words", commit: "HEAD", parameters: {} };
+  const [source] = await perform([run]);
+  const source_pipeline = Object(source?.created).pipeline_id;
+  const copy = { type: "copy_pipeline", source_pipeline };
+  // The place of the first is the source's own.
+  const [, copied] = await perform([fetch, copy]);
+  const made = await getPipeline(store.store, Object(copied?.created).pipeline_id);
+  assertEquals([made?.commit, made?.copy_of], ["HEAD~1", source_pipeline]);
+  const nowhere = { ...copy, payload_input_name: "n.labels" };
+  const [, unknown] = await perform([fetch, nowhere]);
+  assertMatch(unknown?.error ?? "", /^Cannot copy pipeline .*labels/);
+  const [, foreign] = await perform([fetch, copy], { project: { ...project, name: "q" } });
+  assertEquals(
+    foreign?.error,
+    `Cannot copy pipeline ${source_pipeline}: project "q" has none of this id`,
+  );
+});
+
 Deno.test("work that does not end when its time is up, or the service stops, fails its action", async () => {
   await using store = await openTestStore();
   const { perform } = runsOf(store.store, { ...project, repository: "/p.git" });
-  const deaf = { fetch: () => new Promise<never>(() => {}) };
+  const signals: AbortSignal[] = [];
+  const deaf = {
+    fetch: (_project: Project, signal: AbortSignal) => {
+      signals.push(signal);
+      return new Promise<never>(() => {});
+    },
+  };
   const late = await perform([fetch, step], { ...deaf, time_ms: 50 });
   assertEquals(late.map(({ error }) => error), ["Not done after 0.05 s", undefined]);
   const stopping = new AbortController();
   setTimeout(() => stopping.abort(), 50);
   const stopped = await perform([fetch], { ...deaf, time_ms: 5_000, signal: stopping.signal });
   assertEquals(stopped.map(({ error }) => error), ["The service stopped"]);
+  assertEquals(signals.map(({ aborted }) => aborted), [true, true]);
+});
+
+Deno.test("an action that has ended listens no more for the service's stop", async () => {
+  await using store = await openTestStore();
+  const { perform } = runsOf(store.store, { ...project, repository: "/p.git" });
+  let listeners = 0;
+  const signal = standIn(new AbortController().signal, {
+    addEventListener: () => void listeners++,
+    removeEventListener: () => void listeners--,
+  });
+  await perform([fetch, step], { signal });
+  assertEquals(listeners, 0);
 });
