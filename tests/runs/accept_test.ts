@@ -13,7 +13,7 @@ import { getPending, getRun, listTriggerRuns, type Run } from "../../src/store/r
 import type { Store } from "../../src/store/store.ts";
 import { contents, openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
-import { launchOf, openDesk, startDesk, TRIGGER_ID } from "./fixture.ts";
+import { launchOf, openDesk, type Performs, startDesk, TRIGGER_ID } from "./fixture.ts";
 
 const LARGE = new Uint8Array(3 * CHUNK_BYTES + 7).fill(42);
 
@@ -226,6 +226,60 @@ Deno.test("when so many runs are pending that no more fit, a launch is turned aw
   await eventually(() => worker.isFull ? undefined : true);
   runOf(await acceptor.accept(launchOf({ quotas })));
   await eventually(() => worker.backlog === 0 ? true : undefined);
+});
+
+Deno.test("a run that is found before its sender is told is performed once", async () => {
+  let look = () => Promise.resolve();
+  await using store = await storeInMemory(async (_commit, store) => {
+    const stored = await store();
+    await look();
+    return stored;
+  });
+  const performed: string[] = [];
+  const perform: Performs = ({ run }) => {
+    performed.push(run.id);
+    return new Promise(() => {});
+  };
+  await using desk = await startDesk(store, { perform });
+  look = async () => {
+    desk.worker.claim();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  };
+  const run = runOf(await desk.acceptor.accept(launchOf()));
+  await eventually(() => performed.length > 0 || undefined);
+  assertEquals(performed, [run.id]);
+});
+
+Deno.test("launches should wait while 512 wait to be stored, and are turned away when 1,024 do", async () => {
+  const gate = Promise.withResolvers<void>();
+  await using store = await storeInMemory(async (_commit, store) => {
+    await gate.promise;
+    return await store();
+  });
+  await using desk = openDesk(store);
+  const { acceptor } = desk;
+  const launches: Promise<Acceptance>[] = [];
+  const untilWaiting = (count: number) => {
+    while (store.committer.waiting < count) launches.push(acceptor.accept(launchOf()));
+  };
+  // What is under way waits no more.
+  launches.push(acceptor.accept(launchOf()));
+  await eventually(() => store.committer.waiting === 0 || undefined);
+  untilWaiting(511);
+  assertEquals([acceptor.isBusy, acceptor.fullness], [false, undefined]);
+  untilWaiting(512);
+  assertEquals([acceptor.isBusy, acceptor.fullness], [true, undefined]);
+  untilWaiting(1_024);
+  const refused = await assertRejects(
+    () => acceptor.accept(launchOf()),
+    UnavailableError,
+    "too many wait to be stored",
+  );
+  assertEquals(refused.retryAfter_s, 1);
+  gate.resolve();
+  const ids = (await Promise.all(launches)).map((acceptance) => runOf(acceptance).id);
+  assertEquals(await storedUnder(store, "pending"), ids.toSorted());
+  assertEquals([acceptor.isBusy, acceptor.fullness], [false, undefined]);
 });
 
 Deno.test("while the disk is nearly full a launch is turned away, and uses up nothing", async () => {

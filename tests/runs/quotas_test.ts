@@ -224,6 +224,8 @@ Deno.test("what was used before a restart counts after it", async () => {
   assertEquals([await accept(open.store), await accept(await open.reopen())], [true, true]);
   clock.time_ms += 59_000;
   assertEquals(await accept(await open.reopen()), false);
+  const { acceptor } = openDesk(await open.reopen(), { clock });
+  assertEquals(await acceptor.exhausted(TRIGGER_ID, quotas), quotas[0]);
   clock.time_ms += 2_200;
   assertEquals(await accept(await open.reopen()), true);
 });
