@@ -58,3 +58,26 @@ Deno.test("whatever a proxy lists, the client has an address", () => {
     { numRuns: 1_000, examples: [["[::12", "https", "10.0.0.1"], ["[::1]x", "", "10.0.0.1"]] },
   );
 });
+
+Deno.test("addresses are counted from the right, up to one that is no proxy's or is none", () => {
+  const cases: [list: string, ip: string][] = [
+    ["192.0.2.7", "192.0.2.7"],
+    ["192.0.2.7, 10.0.0.2", "192.0.2.7"],
+    ["192.0.2.7, 198.51.100.1, 10.0.0.2", "198.51.100.1"],
+    // What a proxy could not name stands between it and what the client has written.
+    ["192.0.2.7, unknown", "10.0.0.1"],
+    ["192.0.2.7, unknown, 10.0.0.2", "10.0.0.2"],
+    ["[fe80::1%eth0]:80", "fe80::1"],
+    ["::ffff:192.0.2.7", "192.0.2.7"],
+  ];
+  for (const [list, ip] of cases) {
+    assertEquals(peerOf(headers(list, "HTTPS"), "10.0.0.1", exposure), { ip, secure: true }, list);
+  }
+});
+
+Deno.test("plain HTTP is taken for trying things out from this machine alone", () => {
+  const dev = { ...exposure, dev: true };
+  for (const [ip, secure] of [["127.0.0.1", true], ["::1", true], ["192.0.2.7", false]] as const) {
+    assertEquals(peerOf(headers("", "https"), ip, dev), { ip, secure });
+  }
+});

@@ -81,6 +81,17 @@ Deno.test("while launches cannot be stored, others wait, and run info is answere
   assertEquals(told, ["launch after 3 ms", "with a query after 3 ms", "behind after 3 ms"]);
 });
 
+Deno.test("what waits for its turn waits on while launches cannot be stored", async () => {
+  const now = { ms: 0, isBusy: false };
+  const { come, told, next } = queueAt(now);
+  for (const name of names(0, PER_TURN + 2)) come(name);
+  now.isBusy = true;
+  assertEquals(await next(), []);
+  now.isBusy = false;
+  await eventually(() => told.length > 0 || undefined);
+  assertEquals(told, names(PER_TURN, 2, " after 0 ms"));
+});
+
 Deno.test("a request that has waited for two seconds is turned away, and a younger one begins", async () => {
   const now = { ms: 0 };
   const { come, next } = queueAt(now);
