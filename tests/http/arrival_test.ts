@@ -8,7 +8,7 @@ import { within } from "../../src/within.ts";
 import { startService } from "../data.ts";
 import { standIn } from "../store/fixture.ts";
 import { eventually } from "../surroundings.ts";
-import { routesOf } from "./routes.ts";
+import { ARRIVAL, routesOf } from "./routes.ts";
 import { REJECTED } from "./scenario.ts";
 
 const MIB = 1_024 * 1_024;
@@ -39,12 +39,6 @@ Deno.test("a body takes memory until its request is answered, and no longer", as
     assertEquals([answer.status, await answer.text()], [400, REJECTED], `body ${turn}`);
   }
 });
-
-/** What a server tells of a request beside it. */
-const ARRIVAL = {
-  remoteAddr: { transport: "tcp", hostname: "127.0.0.1", port: 1 },
-  completed: Promise.resolve(),
-};
 
 Deno.test("more than 4,096 launches do not wait for their answers, and run info is answered beside them", async () => {
   await using service = await startService();

@@ -13,6 +13,12 @@ export interface Arriving {
   waited_ms?: number;
 }
 
+/** What a server tells of a request beside it. */
+export const ARRIVAL = {
+  remoteAddr: { transport: "tcp", hostname: "127.0.0.1", port: 1 },
+  completed: Promise.resolve(),
+};
+
 /** The routes of a service, where something at the door is another. */
 export function routesOf({ service }: TestService, door: Partial<Door> & Pick<Door, "bodies">) {
   const { parts } = service;
