@@ -43,6 +43,8 @@ interface Options {
   fetch?: ActionServices["projects"]["fetch"];
   /** The project, where it is another than that of the other runs. */
   project?: Project;
+  /** What happens before the end of the run is stored. */
+  meanwhile?(): Promise<void>;
   /** How many times the project cannot be read at first. */
   unreadable?: number;
 }
@@ -84,6 +86,7 @@ function runsOf(store: Store, project: Project) {
     );
     assertEquals(deadlines.size, 0);
     begunBeforeEnd.push(...submitted, ...launched);
+    await options.meanwhile?.();
     if (unstored) {
       await store.committer.write(unstored.writes);
       unstored.begin();
@@ -157,11 +160,17 @@ Deno.test("an action that is performed again finds its execution as it is by now
   const made = await getExecution(store.store, id);
   assert(made?.status === "queued");
   const complete = { ...made, status: "complete" as const, exit_code: 0 };
-  await store.store.committer.commit(saveExecution(complete));
-  const before = await contents(store.store);
+  // It ends after the action has looked, and before the end of the run is stored.
+  let before: unknown;
+  const meanwhile = async () => {
+    await store.store.committer.commit(saveExecution(complete));
+    before = await contents(store.store);
+  };
+  assertEquals(await perform([step], { repeated: true, meanwhile }), first);
+  assertEquals(await contents(store.store), before);
   assertEquals(await perform([step], { repeated: true }), first);
   assertEquals(await contents(store.store), before);
-  assertEquals(submitted, ["queued", "complete"]);
+  assertEquals(submitted, ["queued", "queued", "complete"]);
 });
 
 Deno.test("actions that are performed again find their pipelines", async () => {

@@ -13,6 +13,7 @@ import "../runs/cleanup_test.ts";
 import "../runs/containment_test.ts";
 import "../runs/crowd_test.ts";
 import "../runs/deliveries_test.ts";
+import "../runs/endings_test.ts";
 import "../runs/quotas_test.ts";
 import "../runs/worker_test.ts";
 import "../telemetry/traceparent_test.ts";

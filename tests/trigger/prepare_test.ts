@@ -1,6 +1,7 @@
 /** A trigger made ready: the conditions of a stage in the order of the door, whatever the order written. */
 import { SignJWT } from "@panva/jose";
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { generateKeyPairSync } from "node:crypto";
 import type { Stage } from "../../src/conditions/condition.ts";
 import { InvalidInputError } from "../../src/errors.ts";
 import { parseWith } from "../../src/schema.ts";
@@ -144,7 +145,14 @@ Deno.test("the quotas of a trigger are its rate limits, of each period the small
 
 Deno.test("a trigger whose requests are signed does not answer GET", async () => {
   const hmac = { type: "hmac", algorithm: "sha256", header: "X-Signature", secrets: ["s"] };
-  assertEquals((await prepared({ conditions: [TOKEN, hmac] })).answersGet, false);
+  const { publicKey } = generateKeyPairSync("ed25519");
+  const signature = {
+    ...{ type: "signature", preset: "discord" },
+    public_keys: [publicKey.export({ format: "pem", type: "spki" })],
+  };
+  for (const signed of [hmac, signature]) {
+    assertEquals((await prepared({ conditions: [TOKEN, signed] })).answersGet, false, signed.type);
+  }
   assertEquals((await prepared({ conditions: [TOKEN, TIMESTAMP] })).answersGet, true);
 });
 

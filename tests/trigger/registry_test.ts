@@ -279,7 +279,8 @@ Deno.test("no answer shows a literal secret", async () => {
   });
   const same = await edit(triggers, id, {});
   const [listed] = (await triggers.list({ limit: 1 })).records;
-  for (const shown of [created, seen, updated, same, listed, await triggers.get(id)]) {
+  const [found] = await Array.fromAsync(triggers.all());
+  for (const shown of [created, seen, updated, same, listed, found, await triggers.get(id)]) {
     assertEquals(secretsOf(shown), [SECRET_MASK, SECRET_MASK]);
     assert(!JSON.stringify(shown).includes(SECRET));
   }
