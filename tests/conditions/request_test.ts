@@ -49,6 +49,72 @@ Deno.test("JSON is read up to its depth of 64, and refused from there on", () =>
   }));
 });
 
+const form = (...fields: [string, string[]][]) => ({ kind: "form", fields: new Map(fields) });
+
+const bodiesAndTypes: { name: string; body: string | Uint8Array; type?: string; read: unknown }[] =
+  [
+    {
+      name: "JSON",
+      body: '{"a":1}',
+      type: "application/json",
+      read: { kind: "json", value: { a: 1 } },
+    },
+    { name: "JSON of no type", body: "7", read: { kind: "json", value: 7 } },
+    {
+      name: "JSON that is called a form",
+      body: ' {"a":1}',
+      type: FORM,
+      read: { kind: "json", value: { a: 1 } },
+    },
+    {
+      name: "a list that is called a form",
+      body: "[1]",
+      type: FORM,
+      read: { kind: "json", value: [1] },
+    },
+    {
+      name: "a form",
+      body: "?a=1&b=2&a=3",
+      type: FORM,
+      read: form(["?a", ["1"]], ["b", ["2"]], ["a", ["3"]]),
+    },
+    {
+      name: "a form whose name begins like JSON",
+      body: "[a=1",
+      type: FORM,
+      read: form(["[a", ["1"]]),
+    },
+    { name: "a form that would be JSON", body: "7", type: FORM, read: form(["7", [""]]) },
+    { name: "text", body: "a=1", type: "text/plain", read: { kind: "other" } },
+    { name: "nothing", body: "", type: FORM, read: { kind: "other" } },
+    {
+      name: "JSON that is not UTF-8",
+      body: new Uint8Array([0x22, 0xff, 0x22]),
+      read: { kind: "other" },
+    },
+  ];
+
+for (const { name, body, type = "", read } of bodiesAndTypes) {
+  Deno.test(`a body is read as what it is: ${name}`, () => {
+    assertEquals<unknown>(parseBody(typeof body === "string" ? encode(body) : body, type), read);
+  });
+}
+
+Deno.test("a body of too many values or names is not read", () => {
+  const zeros = (count: number) => new Array(count).fill(0).join();
+  const names = (count: number) => `{${new Array(count).fill('"":0').join()}}`;
+  const fields = (count: number) => new Array(count).fill("a").join("&");
+  const values = { refused: "it holds more than 1000000 values" };
+  const tooManyNames = { refused: "it holds more than 100000 names" };
+  // The list itself is one of its values.
+  assertEquals(sizeOfBody(`[${zeros(999_999)}]`, false), { values: 1_000_000 });
+  assertEquals(sizeOfBody(`[${zeros(1_000_000)}]`, false), values);
+  assertEquals("refused" in sizeOfBody(names(100_000), false), false);
+  assertEquals(sizeOfBody(names(100_001), false), tooManyNames);
+  assertEquals(sizeOfBody(fields(100_000), true), { values: 100_000 });
+  assertEquals(sizeOfBody(fields(100_001), true), tooManyNames);
+});
+
 const types = fc.oneof(fc.constantFrom("", FORM, "application/json", "text/plain"), anyText);
 const bodies = fc.oneof(
   fc.uint8Array(),
