@@ -283,6 +283,21 @@ Deno.test("a body in chunks of one byte takes little more memory than its size",
   assertEquals(held.body.bytes.every((byte) => byte === 7), true);
 });
 
+Deno.test("a service that stops waits for bodies that are arriving, and for no others", async () => {
+  using reader = new BodyReader();
+  const waits = async (deadline_ms: number) => {
+    const began_ms = performance.now();
+    await reader.arrived(deadline_ms);
+    return performance.now() - began_ms;
+  };
+  await read(reader, send([bytes(3)], { length: 3 }));
+  await read(reader, send([bytes(3)]));
+  await read(reader, send([bytes(3)], { then: "break off" }));
+  assertLess(await waits(10_000), 5_000);
+  void read(reader, send([bytes(3)], { then: "stall" }));
+  assert(await waits(50) >= 50);
+});
+
 Deno.test("short bodies that follow each other on one connection come out as they were sent", async () => {
   using reader = new BodyReader();
   const connections = new Set<number>();

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { ArrivedRequest } from "../../src/http/launch_request.ts";
 import { ParsedValues } from "../../src/http/parsed_values.ts";
 import { startService } from "../data.ts";
@@ -50,6 +50,8 @@ Deno.test("bodies of many values are turned away for a moment while others are h
   const again = await send(900_000);
   assertEquals([again.status, await again.text()], [400, REJECTED]);
   for (const { body } of [...answers, other, await small]) await body?.cancel();
+  const { body: metrics } = await service.service.parts.metrics.text();
+  assertStringIncludes(metrics, 'hooklaunch_launch_seconds_count{status="503"} 1');
 });
 
 Deno.test("what a request lets go of before its answer is given back once", () => {

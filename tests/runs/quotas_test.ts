@@ -7,7 +7,6 @@ import fc from "fast-check";
 import { serialize } from "node:v8";
 import { type Quota, smallestByPeriod } from "../../src/conditions/rate_window.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
-import { keys } from "../../src/store/keys.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { TestClock } from "../surroundings.ts";
@@ -244,17 +243,6 @@ Deno.test("launches of several triggers that are stored together count for each 
   };
   assertEquals(await accept(open.store), [true, true]);
   assertEquals(await accept(await open.reopen()), [false, false]);
-});
-
-Deno.test("a damaged window counts nothing, and launches from then on", async () => {
-  for (const value of [7, {}, { total: 0, slots: 7 }, { total: "1", slots: [] }, null]) {
-    await using store = await storeInMemory();
-    await store.kv.set(keys.rate(TRIGGER_ID, 60), value);
-    await using desk = openDesk(store);
-    const quotas = [{ period: 60, quota: 1 }];
-    assert("run" in await desk.acceptor.accept(launchOf({ quotas })), JSON.stringify(value));
-    assert("exhausted" in await desk.acceptor.accept(launchOf({ quotas })), JSON.stringify(value));
-  }
 });
 
 Deno.test("after a restart at which the clock was set back, capacity still comes back", async () => {

@@ -232,6 +232,16 @@ Deno.test("no more runs are taken over than memory may hold", async () => {
   assertEquals(desk.worker.backlog, 50);
 });
 
+Deno.test("no more of the runs that are accepted are in memory than it may hold", async () => {
+  await using store = await storeInMemory();
+  const options = { concurrency: 1, heldMax: 5, perform: neverEnds };
+  await using desk = await startDesk(store, options);
+  const ids = [];
+  for (let count = 0; count < 40; count++) ids.push(await accept(desk));
+  const inMemory = ids.filter((id) => desk.worker.pendingRun(id) !== undefined);
+  assertEquals(inMemory, ids.slice(0, 6));
+});
+
 Deno.test("after close nothing is taken over any more", async () => {
   await using store = await storeInMemory();
   const ids = await storePending(store, Array.from({ length: 50 }, () => pendingOf()));
