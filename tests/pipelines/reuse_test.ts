@@ -129,7 +129,14 @@ async function rivals(fixture: PipelineFixture) {
       await work();
       return found;
     };
-    const kv = standIn(store.kv, { get: looking((key) => store.kv.get(key)) });
+    async function* list(selector: Deno.KvListSelector, options?: Deno.KvListOptions) {
+      yield* store.kv.list(selector, options);
+      const [first] = "prefix" in selector ? selector.prefix : selector.start;
+      if (first !== kind || isDone) return;
+      isDone = true;
+      await work();
+    }
+    const kv = standIn(store.kv, { list, get: looking((key) => store.kv.get(key)) });
     const reads = standIn(store.reads, { read: looking((key) => store.reads.read(key)) });
     return standIn(store, { kv, reads });
   };
@@ -146,6 +153,16 @@ Deno.test("an execution that a pipeline takes while cleanup looks at it stays", 
   assertEquals([node?.execution_id, node?.status, node?.reused], [earlier, "complete", true]);
   assertEquals([executions, forgotten], [0, []]);
   assertEquals((await cleanUpIn(store)).executions, 1, "the pipeline has ended meanwhile");
+});
+
+Deno.test("an execution that a pipeline takes while cleanup finds out what is needed stays", async () => {
+  await using fixture = await PipelineFixture.make();
+  const { store, earlier, forgotten, cleanUpIn, begin, overtaken } = await rivals(fixture);
+  let node: Awaited<ReturnType<typeof begin>>;
+  // The pipelines that are under way were looked at before the triggers.
+  await cleanUpIn(overtaken("trigger", async () => node = await begin(store)));
+  assertEquals([node?.execution_id, node?.reused], [earlier, true]);
+  assertEquals(forgotten, []);
 });
 
 Deno.test("an execution that cleanup removes while a pipeline looks at it is made anew", async () => {
