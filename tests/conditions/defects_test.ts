@@ -102,6 +102,16 @@ Deno.test("defect 8: each of several signatures counts, not the last alone", asy
   );
 });
 
+Deno.test("defect 8: fields of other names are left alone, up to so many", async () => {
+  const list = `t=${now_s},v1=${stripeMac}`;
+  const others = (count: number) => stripeParts(list + ",type=1,v10=00".repeat(count / 2));
+  assertEquals(await checkOnce(hmac, stripe, others(62)), undefined);
+  assertEquals(
+    (await checkOnce(hmac, stripe, others(64)))?.reason,
+    "Header Stripe-Signature holds too many signatures",
+  );
+});
+
 Deno.test("defect 9: a time that is not signed does not make fresh, and a trigger with one is warned of", async () => {
   const linear = { preset: "linear", secrets: ["s3cret"] };
   const stale = JSON.stringify({ webhookTimestamp: NOW_MS - 61_000 });

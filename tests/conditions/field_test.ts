@@ -4,6 +4,7 @@ import {
   bytesOf,
   describeField,
   type Field,
+  isSameField,
   readField,
   readText,
 } from "../../src/conditions/field.ts";
@@ -311,4 +312,15 @@ Deno.test("any name that is taken when it is saved is looked for in any request"
     }),
     { numRuns: 500 },
   );
+});
+
+Deno.test("two places are one where their names say the same", () => {
+  const cases: [Field, Field, boolean][] = [
+    [{ in: "header", name: "X-Id" }, { in: "header", name: "x-id" }, true],
+    [{ in: "header", name: "id" }, { in: "query", name: "id" }, false],
+    [{ in: "query", name: "id" }, { in: "query", name: "ID" }, false],
+    [{ in: "body", name: "id" }, { in: "body", name: "/id" }, true],
+    [{ in: "body", name: "/a/id" }, { in: "body", name: "a/id" }, false],
+  ];
+  for (const [one, other, isSame] of cases) assertEquals(isSameField(one, other), isSame);
 });

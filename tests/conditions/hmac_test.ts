@@ -1,6 +1,7 @@
 /** Signatures of published vectors pass; everything that is not exactly one is refused. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import fc from "fast-check";
+import { createHmac } from "node:crypto";
 import { hmac, type HmacSettings } from "../../src/conditions/hmac.ts";
 import type { MacAlgorithm } from "../../src/conditions/signing/scheme.ts";
 import { checkOnce, context, json, problemsOf, request, type RequestParts } from "./fixture.ts";
@@ -244,6 +245,16 @@ const cases: {
     parts: signed(hex),
   },
   {
+    name: "a secret that is written with its prefix",
+    settings: { ...base, key_prefix: "whsec_", secrets: ["whsec_foobar"] },
+    parts: signed(hex),
+  },
+  {
+    name: "a secret that is written without its prefix",
+    settings: { ...base, key_prefix: "whsec_" },
+    parts: signed(hex),
+  },
+  {
     name: "another secret",
     settings: { ...base, secrets: ["old"] },
     parts: signed(hex),
@@ -336,6 +347,19 @@ for (const { name, settings, parts, env = {}, reason, expected, found } of cases
     assert(!JSON.stringify(refusal ?? {}).toLowerCase().includes(hex), "tells the signature");
   });
 }
+
+Deno.test("hmac: {path} is the path alone, and a header's characters are a byte each", async () => {
+  const mac = (text: string) => createHmac("sha256", "foobar").update(text, "latin1").digest("hex");
+  const url = "https://hooks.example/a/b?c=d";
+  const cases = [
+    { signed_content: "{path}{body}", signed: "/a/bx", headers: {} },
+    { signed_content: "{header:X-Name}{body}", signed: "\xe9x", headers: { "x-name": "\xe9" } },
+  ];
+  for (const { signed_content, signed, headers } of cases) {
+    const parts = { url, headers: { ...headers, "x-signature": mac(signed) }, body: "x" };
+    assertEquals(await checkOnce(hmac, { ...base, signed_content }, parts), undefined);
+  }
+});
 
 Deno.test("hmac: bytes that are no text are signed as they are", async () => {
   await fc.assert(fc.asyncProperty(fc.uint8Array(), fc.uint8Array(), async (body, other) => {

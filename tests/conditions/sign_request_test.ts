@@ -3,11 +3,12 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { generateKeyPairSync, sign } from "node:crypto";
 import { z } from "zod";
+import { hmac } from "../../src/conditions/hmac.ts";
 import { conditionSchema } from "../../src/conditions/mod.ts";
 import { prepareConditions } from "../../src/conditions/prepare.ts";
 import { launchRequest } from "../../src/conditions/request.ts";
 import { signRequest, type UnsignedRequest } from "../../src/conditions/sign_request.ts";
-import { context, NOW_MS } from "./fixture.ts";
+import { checkOnce, context, NOW_MS } from "./fixture.ts";
 
 type Settings = Record<string, unknown>;
 
@@ -235,4 +236,14 @@ Deno.test("signRequest leaves a prototype alone", async () => {
   const { body } = await signRequest(conditions, unsigned({}));
   assertEquals(Object.hasOwn(Object.prototype, "polluted"), false);
   assertMatch(new TextDecoder().decode(body), /"__proto__":\{"polluted":"t0ken/);
+});
+
+Deno.test("each of several secrets signs, where there is room for several signatures", async () => {
+  const preset = { type: "hmac", preset: "stripe" };
+  const conditions = parse([{ ...preset, secrets: ["old", "new"] }]);
+  const { headers, body } = await signRequest(conditions, unsigned({}));
+  for (const secret of ["old", "new"]) {
+    const refusal = await checkOnce(hmac, { ...preset, secrets: [secret] }, { headers, body });
+    assertEquals(refusal, undefined, secret);
+  }
 });
