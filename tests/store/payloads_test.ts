@@ -145,6 +145,22 @@ Deno.test("an upload that was cut off in the middle is found and removed", async
   assertEquals(await contents(store), new Map());
 });
 
+Deno.test("an upload of which a part could not be removed is found again", async () => {
+  let left = Infinity;
+  await using store = await storeInMemory((_commit, store) =>
+    left-- > 0 ? store() : Promise.reject(new TypeError("disk is full"))
+  );
+  const id = newId(NOW_MS);
+  // So many chunks are removed in two commits.
+  await uploadPayload(store, id, bytesOf(120 * CHUNK_BYTES));
+  left = 1;
+  await assertRejects(() => removeUpload(store, id));
+  left = Infinity;
+  assertEquals(await abandonedUploads(store, NOW_MS + 1), [id]);
+  await removeUpload(store, id);
+  assertEquals(await contents(store), new Map());
+});
+
 Deno.test("what is removed of a failed upload is not joined by a part that is stored later", async () => {
   let commits = 0;
   await using store = await storeInMemory(async (_commit, store) => {
