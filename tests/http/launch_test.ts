@@ -316,6 +316,8 @@ Deno.test("a chunked body that comes in one piece with its head is taken, or is 
     const count = await connection.read(buffer);
     const answer = new TextDecoder().decode(buffer.subarray(0, count ?? 0));
     assertEquals(Number(answer.slice("HTTP/1.1 ".length).slice(0, 3)), expected);
+    // What is not read to its end is the end of its connection, and the sender is told so.
+    assertEquals(/\r\nconnection: close\r\n/i.test(answer), expected === 413);
   }
 });
 

@@ -308,3 +308,13 @@ Deno.test("masks follow their settings when what holds them is moved", () => {
   const moved = { conditions: [b, a] };
   assertEquals(unmaskSecrets(maskSecrets(moved), stored, "the trigger"), moved);
 });
+
+Deno.test("a mask keeps its secret whatever the order of the settings, and not for another type", () => {
+  const token = { type: "token", name: "X-A", in: "header", secrets: ["a"] };
+  const stored = { value: { conditions: [{ type: "other" }, token] }, locked: [] };
+  const { secrets: _secrets, name, ...others } = token;
+  const turned = { conditions: [{ name, ...others, secrets: [SECRET_MASK] }] };
+  assertEquals(unmaskSecrets(turned, stored, "the trigger"), { conditions: [token] });
+  const another = { conditions: [{ type: "other" }, { type: "hmac", secrets: [SECRET_MASK] }] };
+  assertThrows(() => unmaskSecrets(another, stored, "the trigger"), InvalidInputError);
+});
