@@ -18,12 +18,13 @@ import { PipelineFixture, plan } from "./fixture.ts";
 
 const file = { name: "a.csv", url: "https://x.example/a.csv" };
 const brought = { name: "b", output_of: newId(1), path: "b", size: 1, sha256: "its bytes" };
+const payload = { name: "payload.json", payload_of: newId(1), size: 1, sha256: "its payload" };
 const deciding = {
   commit: "c1",
   step: "train",
   image: "python:3.13",
   command: "python train.py",
-  inputs: { data: [file], model: [brought] },
+  inputs: { data: [file], model: [brought], labels: [payload] },
   parameters: { epochs: 3 },
   environment_variables: { MODE: "quick", SEED: "1" },
 };
@@ -46,6 +47,7 @@ const others: [what: string, change: Partial<typeof deciding>][] = [
   ["URL", { inputs: { ...deciding.inputs, data: [{ ...file, url: "https://x.example/b.csv" }] } }],
   ["file's name", { inputs: { ...deciding.inputs, data: [{ ...file, name: "b.csv" }] } }],
   ["bytes", { inputs: { ...deciding.inputs, model: [{ ...brought, sha256: "others" }] } }],
+  ["payload", { inputs: { ...deciding.inputs, labels: [{ ...payload, sha256: "others" }] } }],
 ];
 
 Deno.test("an earlier execution is taken only when all that decides what it does is the same", async (t) => {
@@ -53,10 +55,14 @@ Deno.test("an earlier execution is taken only when all that decides what it does
   const { project, id } = await made(test.store);
   const found = async (change: Partial<typeof deciding>, of = project) =>
     (await findReusable(test.store, of, { ...deciding, ...change }))?.id;
-  // Neither the order of variables nor which execution has left the same bytes matters.
+  // Neither the order of variables nor where the same bytes come from matters.
   const same = {
     environment_variables: { SEED: "1", MODE: "quick" },
-    inputs: { ...deciding.inputs, model: [{ ...brought, output_of: newId(2) }] },
+    inputs: {
+      ...deciding.inputs,
+      model: [{ ...brought, output_of: newId(2) }],
+      labels: [{ ...payload, payload_of: newId(2) }],
+    },
   };
   assertEquals(await found(same), id);
   assertEquals(await found({}, "another-project"), undefined);

@@ -61,6 +61,8 @@ const NO_PROJECTS = {
 interface Told {
   forgotten: string[];
   inUse: ReadonlySet<string> | undefined;
+  /** How long other trees are kept. */
+  age_ms: number | undefined;
 }
 
 /** Cleans up at the clock's time, with parts that remember what they are told. */
@@ -69,7 +71,7 @@ async function cleanUpAt(
   clock: TestClock,
   parts: Partial<CleanupParts> = {},
 ): Promise<{ report: CleanupReport; told: Told }> {
-  const told: Told = { forgotten: [], inUse: undefined };
+  const told: Told = { forgotten: [], inUse: undefined, age_ms: undefined };
   const report = await cleanUp({
     store,
     clock,
@@ -83,8 +85,8 @@ async function cleanUpAt(
     },
     projects: {
       ...NO_PROJECTS,
-      pruneTrees(inUse) {
-        told.inUse = inUse;
+      pruneTrees(inUse, age_ms) {
+        Object.assign(told, { inUse, age_ms });
         return Promise.resolve(0);
       },
     },
@@ -221,6 +223,7 @@ Deno.test("pipelines go with their executions, but those under way and those tha
     assertEquals((await storedUnder(store, kind)).length, 2, kind);
   }
   assertEquals(told.inUse, new Set([`files/commit of ${open}`, `files/commit of ${copied}`]));
+  assertEquals(told.age_ms, DAY_MS);
 });
 
 Deno.test("ended executions go with what the engine keeps of them, open and young ones stay", async () => {
