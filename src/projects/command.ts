@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Parameter, ParameterAtom, ParameterValue } from "./parameter.ts";
+import { type Parameter, type ParameterAtom, type ParameterValue, textOf } from "./parameter.ts";
 import { Room } from "./room.ts";
 
 /** What the placeholders of a command stand for. */
@@ -90,7 +90,7 @@ function fill(
 }
 
 function bareValue(parameter: Parameter, value: ParameterValue, room: Room): string {
-  const bare = (atom: ParameterAtom) => quote(room.take(String(atom)));
+  const bare = (atom: ParameterAtom) => quote(room.take(textOf(atom)));
   if (!Array.isArray(value)) return bare(value);
   if (parameter.multiple === "repeat") return value.map(bare).join(" ");
   return bare(joined(value, parameter, room));
@@ -98,7 +98,7 @@ function bareValue(parameter: Parameter, value: ParameterValue, room: Room): str
 
 function joined(atoms: ParameterAtom[], { multipleSeparator }: Parameter, room: Room): string {
   for (const _atom of atoms) room.take(multipleSeparator);
-  return atoms.join(multipleSeparator);
+  return atoms.map(textOf).join(multipleSeparator);
 }
 
 function templateOf(parameter: Parameter, value: ParameterValue): string | undefined {
@@ -117,6 +117,6 @@ function substitute(
 ): string {
   return room.take(piece).replace(/\{\{|\}\}|\{(name|value|v)\}/g, (found, key?: string) => {
     if (key === undefined) return found.charAt(0);
-    return room.take(key === "name" ? name : String(atom));
+    return room.take(key === "name" ? name : textOf(atom));
   });
 }

@@ -9,7 +9,7 @@ import { ActionError } from "../errors.ts";
 import type { Execution, InputFile } from "../store/executions.ts";
 import { buildScript } from "./command.ts";
 import type { Input } from "./input.ts";
-import { checkValue, type Parameter, type ParameterValue } from "./parameter.ts";
+import { checkValue, type Parameter, type ParameterValue, textOf } from "./parameter.ts";
 import { quoted } from "./quoted.ts";
 import { Room } from "./room.ts";
 import type { Step } from "./step.ts";
@@ -149,7 +149,12 @@ function defaultFiles(
 ): InputFile[] {
   const isUnset = (name: string) => parameters.has(name) && !values.has(name);
   return defaults.filter((url) => !url.matchAll(PARAMETER).some(([, name = ""]) => isUnset(name)))
-    .map((url) => url.replace(PARAMETER, (all, name) => room.take(String(values.get(name) ?? all))))
+    .map((url) =>
+      url.replace(
+        PARAMETER,
+        (all, name) => room.take([values.get(name) ?? all].flat().map(textOf).join()),
+      )
+    )
     .filter((url) => url !== "").map((url) => fileOfUrl(url, keepDirectories));
 }
 

@@ -13,6 +13,11 @@ export type ParameterAtom = string | number | boolean;
 /** A parameter's value: several where it is declared `multiple`. */
 export type ParameterValue = ParameterAtom | ParameterAtom[];
 
+/** A value as it stands in a command: true and false as Python, which the format is from, writes them. */
+export function textOf(atom: ParameterAtom): string {
+  return typeof atom === "boolean" ? (atom ? "True" : "False") : String(atom);
+}
+
 /** A declared parameter. */
 export interface Parameter {
   name: string;
@@ -174,7 +179,9 @@ function checkAtom(
   if (typeof value === "number" && max !== undefined && value > max) {
     return { problem: `${shown} is greater than the maximum ${max}` };
   }
-  if (choices && !choices.some((choice) => choice === value || String(choice) === String(value))) {
+  const isChoice = (choice: ParameterAtom) =>
+    textOf(choice) === textOf(value) || String(choice) === String(value);
+  if (choices && !choices.some(isChoice)) {
     return { problem: `${shown} is not among the choices ${JSON.stringify(choices)}` };
   }
   return { value };
@@ -184,8 +191,8 @@ function cast(type: Parameter["type"], given: unknown): ParameterAtom | undefine
   if (type === "flag") return typeof given === "boolean" ? given : undefined;
   if (type === "string") {
     // A process cannot be given an argument with a NUL in it.
-    const text = typeof given === "number" || typeof given === "boolean" ? String(given) : given;
-    return typeof text === "string" && !text.includes("\0") ? text : undefined;
+    const text = isAtom(given) ? textOf(given) : undefined;
+    return text?.includes("\0") ? undefined : text;
   }
   const text = typeof given === "number" ? String(given) : given;
   if (typeof text !== "string" || text.trim() === "") return undefined;

@@ -139,6 +139,7 @@ const given: [parameters: Record<string, unknown>, command: string][] = [
   [{ layers: [1, "2"] }, "--epochs=5 --rate=0.5 --layers=1,2"],
   [{ layers: 3 }, "--epochs=5 --rate=0.5 --layers=3"],
   [{ layers: [] }, "--epochs=5 --rate=0.5"],
+  [{ constructor: true }, "--epochs=5 --rate=0.5 --constructor=True"],
   [{ verbose: true }, "--epochs=5 --rate=0.5 --verbose"],
   [{ verbose: false }, "--epochs=5 --rate=0.5"],
   [{ constructor: "x" }, "--epochs=5 --rate=0.5 --constructor=x"],
