@@ -170,7 +170,8 @@ Deno.test("run: the configuration files say what runs", async () => {
   assertEquals(about["valohai.execution-step"], "train");
   assertEquals(about["valohai.execution-title"], "yes");
   assertEquals(about["valohai.execution-status"], "created");
-  assertEquals(about["valohai.project-name"], "files");
+  // What scripts split at the slash.
+  assertEquals(about["valohai.project-name"], "hooklaunch/files");
 });
 
 Deno.test("run: inputs.json says where the files are", async () => {

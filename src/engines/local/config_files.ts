@@ -8,6 +8,9 @@ import { stringify } from "yaml";
 import type { Execution } from "../../store/executions.ts";
 import type { BroughtFile, BroughtInputs } from "./inputs/mod.ts";
 
+/** Who all projects belong to, where the format has an owner. */
+const OWNER = "hooklaunch";
+
 /** The files by name, with their text; those that tell of inputs are {@linkcode inputConfigFiles}. */
 export function configFiles(execution: Execution, runner: string): Map<string, string> {
   return asFiles({
@@ -48,7 +51,8 @@ function aboutExecution(execution: Execution): Record<string, unknown> {
     "valohai.execution-tags": [],
     "valohai.execution-title": execution.title,
     "valohai.project-id": execution.project,
-    "valohai.project-name": execution.project,
+    // Scripts look for the name behind an owner's.
+    "valohai.project-name": `${OWNER}/${execution.project}`,
     ...(execution.pipeline_id === undefined ? {} : {
       "valohai.pipeline-id": execution.pipeline_id,
       "valohai.pipeline-node-id": execution.node,
