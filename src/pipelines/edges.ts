@@ -19,6 +19,11 @@ const PATTERN_MAX = { stars: 4, braces: 4, commas: 32 };
 /** `{1..9}` and `+(a|b)`, which can stand for any number of texts. */
 const RANGE_OR_GROUP = /\{[^{}]*\.\.|[+@!?*]\(/;
 
+/** What follows an output's name in the name of the file with its properties. */
+const ABOUT_ONE = ".metadata.json";
+/** A pattern that asks for files with properties, which stars alone do not bring. */
+const ABOUT = /\.metadata\.jsonl?$/;
+
 /** A character that no name has. */
 const IN_FRONT = "\u{E000}";
 
@@ -39,7 +44,9 @@ const SOURCES: Readonly<
   Record<string, (key: string, execution: Execution, keep: Kept) => Carried>
 > = {
   output: (key, execution, keep) => {
-    const files = execution.outputs.filter(({ path }) => matches(path, key))
+    const paths = new Set(execution.outputs.map(({ path }) => path));
+    const files = execution.outputs
+      .filter(({ path }) => matches(path, key) && (!isAbout(path, paths) || ABOUT.test(key)))
       .map(({ path, size, sha256 }): InputFile => {
         return { name: nameOf(path, key, keep), output_of: execution.id, path, size, sha256 };
       });
@@ -188,6 +195,12 @@ function matches(path: string, pattern: string): boolean {
   return texts.some((text) =>
     text === pattern || matchesGlob(text, pattern) || matchesGlob(unhidden(text), pattern)
   );
+}
+
+/** Whether an output tells of others: `model.pkl.metadata.json` of `model.pkl`, and one file of all. */
+function isAbout(path: string, all: ReadonlySet<string>): boolean {
+  return path === "valohai.metadata.jsonl" ||
+    path.endsWith(ABOUT_ONE) && all.has(path.slice(0, -ABOUT_ONE.length));
 }
 
 /** A path in which no name begins with a dot, which stars would not match. */

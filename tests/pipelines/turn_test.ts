@@ -126,6 +126,20 @@ const carried: {
     inputs: { data: [["two.csv", "results/deep/two.csv"], ["x.txt", "results/x.txt"]] },
   },
   {
+    name: "files with properties of outputs only where they are asked for",
+    edges: "  - [a.output.labels/*, b.input.data]\n  - [a.output.*.jsonl, b.input.data]\n" +
+      "  - [a.output.*.metadata.json, b.input.part]\n" +
+      "  - [a.output.valohai.metadata.jsonl, b.input.tree]",
+    inputs: {
+      data: [["a.json", "labels/a.json"], ["of.metadata.json", "labels/of.metadata.json"]],
+      part: [
+        ["labels/a.json.metadata.json", "labels/a.json.metadata.json"],
+        ["labels/of.metadata.json", "labels/of.metadata.json"],
+      ],
+      tree: [["valohai.metadata.jsonl", "valohai.metadata.jsonl"]],
+    },
+  },
+  {
     name: "outputs whose names, or those of their folders, begin with a dot",
     edges: "  - [a.output.*.env, b.input.data]\n  - [a.output.*/**/last.pt, b.input.data]\n" +
       "  - [a.output..e*, b.input.part]",
@@ -225,6 +239,8 @@ Deno.test("pipeline: what edges carry", async (t) => {
           ...["model.pkl", "one.csv", "results/deep/two.csv", "results/x.txt"],
           ...["top/best [1].pt", "{x}/[y].pt"],
           ...[".env", "top/.prod.env", ".runs/.1/last.pt"],
+          ...["labels/a.json", "labels/a.json.metadata.json", "labels/of.metadata.json"],
+          "valohai.metadata.jsonl",
         ],
         metadata: {
           accuracy: 0.5,
