@@ -104,7 +104,8 @@ export async function git(args: readonly string[], options: GitOptions): Promise
   try {
     const [status, stdout, stderr] = await Promise.all([
       child.status,
-      read(child.stdout, stdoutBytesMax, signal),
+      // What writes without end would also run without end.
+      read(child.stdout, stdoutBytesMax, signal, end),
       read(child.stderr, STDERR_BYTES_MAX, signal),
       stdin === undefined ? undefined : writeAll(child.stdin, stdin),
     ]);
@@ -166,11 +167,12 @@ async function killGroup(group: number, name: "TERM" | "KILL"): Promise<void> {
   }).output();
 }
 
-/** Reads a stream to its end and keeps the first bytes of it. */
+/** Reads a stream to its end, keeps the first bytes of it, and says when there are more. */
 async function read(
   stream: ReadableStream<Uint8Array>,
   bytesMax: number,
   signal: AbortSignal | undefined,
+  onCut: () => void = () => {},
 ): Promise<{ bytes: Uint8Array; isCut: boolean }> {
   const bytes = new Uint8Array(bytesMax);
   let length = 0;
@@ -184,6 +186,7 @@ async function read(
       if (done) break;
       bytes.set(value.subarray(0, Math.max(0, bytesMax - length)), Math.min(length, bytesMax));
       length += value.length;
+      if (length > bytesMax) onCut();
     }
   } finally {
     signal?.removeEventListener("abort", cancel);

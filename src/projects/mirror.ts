@@ -18,11 +18,14 @@ import {
 } from "./fetch.ts";
 import { git, GitError, type GitOptions } from "./git.ts";
 import { parseRefs, readObject, type Refs, REFS_FORMAT } from "./refs.ts";
+import { TREE_LIMITS, type TreeLimits } from "./tree.ts";
 import { hideUserInfo, openRemote, type Origin, type Remote, urlOf } from "./remote.ts";
 
 const REFS_BYTES_MAX = 64 * 1024 * 1024;
 /** Room for what git prints beside an object. */
 const HEADER_BYTES_MAX = 1024;
+/** More than the line has that says how long a file is. */
+const SIZE_BYTES_MAX = 16;
 /** What git lists a symbolic link as. */
 const LINK_MODE = "120000";
 /** Beside the mirror: where it is of, for when it is gone or damaged. */
@@ -38,6 +41,7 @@ export interface MirrorOptions {
   /** The folder of the bare repository. What else the mirror needs to keep lies beside it. */
   folder: string;
   fetchTimeout_ms: number;
+  limits: TreeLimits;
   /** Reads an environment variable, for credentials written as `{env:NAME}`. */
   env(name: string): string | undefined;
 }
@@ -143,9 +147,14 @@ export class Mirror {
     });
   }
 
-  /** Writes the files of a commit into a folder, in place of what is there. */
+  /**
+   * Writes the files of a commit into a folder, in place of what is there.
+   *
+   * @throws {ActionError} when the commit holds more than it may
+   */
   async extract(commit: string, folder: string): Promise<void> {
     const env = { GIT_INDEX_FILE: `${folder}.index` };
+    await this.#checkSize(commit);
     const args = ["--work-tree", folder, "read-tree", "--reset", "-u", commit];
     try {
       await this.#healing(async () => {
@@ -156,6 +165,27 @@ export class Mirror {
     } finally {
       await Deno.remove(`${folder}.index`).catch(() => {});
     }
+  }
+
+  /** Few objects, each of them in many folders, can stand for more files than any disk has room for. */
+  async #checkSize(commit: string): Promise<void> {
+    const { projectName, limits } = this.#options;
+    const { filesMax, bytesMax } = { ...TREE_LIMITS, ...limits };
+    const refuse = (most: string): never => {
+      throw new ActionError(
+        `Cannot check out commit ${commit} of project "${projectName}": it holds more than ${most}`,
+      );
+    };
+    const stdoutBytesMax = filesMax * SIZE_BYTES_MAX;
+    const args = ["ls-tree", "-r", "-t", "--format=%(objectsize)", commit];
+    const stdout = await this.#healing(() => this.#git(args, { stdoutBytesMax })).catch((error) => {
+      throw error instanceof GitError && error.cut ? refuse(`${filesMax} files`) : error;
+    });
+    const sizes = new TextDecoder().decode(stdout).trimEnd().split("\n");
+    if (sizes.length > filesMax) refuse(`${filesMax} files`);
+    // A folder has no size.
+    const bytes = sizes.reduce((sum, size) => sum + (Number.parseInt(size) || 0), 0);
+    if (bytes > bytesMax) refuse(`${bytesMax} bytes`);
   }
 
   /** Makes a mirror anew that is missing or damaged. */

@@ -15,7 +15,8 @@ import type { ProjectConfig } from "./config_file.ts";
 import { EXPECTED_NAME, NAME } from "./name.ts";
 import type { Origin } from "./remote.ts";
 import { Repository } from "./repository.ts";
-import { type SnapshotLimits, Snapshots } from "./snapshot.ts";
+import { Snapshots } from "./snapshot.ts";
+import type { TreeLimits } from "./tree.ts";
 import { TreeCache } from "./tree_cache.ts";
 
 const FETCH_TIMEOUT_MS = 10 * 60_000;
@@ -36,7 +37,7 @@ export interface ProjectsOptions {
   env?(name: string): string | undefined;
   /** How long fetching a repository may take. Default 10 minutes. */
   fetchTimeout_ms?: number;
-  snapshotLimits?: SnapshotLimits;
+  treeLimits?: TreeLimits;
 }
 
 /** One state of a project's code. */
@@ -231,17 +232,17 @@ export class Projects {
   }
 
   #newSnapshots(name: string, directory: string): OneAtATime<string> {
-    const { dataFolder, snapshotLimits: limits = {} } = this.#options;
+    const { dataFolder, treeLimits: limits = {} } = this.#options;
     const snapshots = new Snapshots({ directory, trees: this.#treesOf(name), dataFolder, limits });
     return new OneAtATime(() => snapshots.take());
   }
 
   #repositoryOf(name: string): Repository {
-    const { env = (name: string) => Deno.env.get(name), fetchTimeout_ms = FETCH_TIMEOUT_MS } =
-      this.#options;
+    const { fetchTimeout_ms = FETCH_TIMEOUT_MS, treeLimits: limits = {} } = this.#options;
+    const { env = (name: string) => Deno.env.get(name) } = this.#options;
     const folder = join(this.#folderOf(name), "mirror.git");
     const repository = this.#repositories.get(name) ??
-      new Repository({ projectName: name, folder, fetchTimeout_ms, env });
+      new Repository({ projectName: name, folder, fetchTimeout_ms, limits, env });
     this.#repositories.set(name, repository);
     return repository;
   }

@@ -7,22 +7,21 @@
 import { createHash } from "node:crypto";
 import { join, sep } from "node:path";
 import { ActionError, messageOf } from "../errors.ts";
-import { checkLinks, copyTree, listTree, type TreeEntry } from "./tree.ts";
+import {
+  checkLinks,
+  copyTree,
+  listTree,
+  TREE_LIMITS,
+  type TreeEntry,
+  type TreeLimits,
+} from "./tree.ts";
 import type { TreeCache } from "./tree_cache.ts";
 
-const FILES_MAX = 100_000;
-const BYTES_MAX = 2 * 1024 ** 3;
 const ATTEMPTS = 5;
 const READ_AT_ONCE = 16;
 const READ_BYTES = 1024 * 1024;
 /** A file that was changed no longer ago may change again without a new time: those are of seconds. */
 const SETTLED_AFTER_MS = 2_000;
-
-/** How much a snapshot may hold. */
-export interface SnapshotLimits {
-  filesMax?: number;
-  bytesMax?: number;
-}
 
 /** What {@linkcode Snapshots} is told. */
 export interface SnapshotsOptions {
@@ -32,7 +31,7 @@ export interface SnapshotsOptions {
   trees: TreeCache;
   /** The service's own data folder, which is left out. */
   dataFolder: string;
-  limits?: SnapshotLimits;
+  limits?: TreeLimits;
 }
 
 /** What a file held when it was read. */
@@ -63,7 +62,7 @@ export class Snapshots {
    */
   async take(): Promise<string> {
     const { directory, trees, dataFolder, limits = {} } = this.#options;
-    const { filesMax = FILES_MAX, bytesMax = BYTES_MAX } = limits;
+    const { filesMax, bytesMax } = { ...TREE_LIMITS, ...limits };
     const root = await realFolder(directory);
     const hidden = await Deno.realPath(dataFolder).catch(() => dataFolder);
     const skip = (path: string) => path === ".git" || join(root, path) === hidden;

@@ -28,12 +28,19 @@ export type TreeEntry =
 /** A folder holds a name that no path of Deno can be: one that is not UTF-8. */
 export class NotUtf8Error extends ActionError {}
 
-/** Which part of a folder is its tree, and how much it may hold. */
-export interface TreeOptions {
-  /** Whether something, by its path, is left out together with what it holds. */
-  skip?: (path: string) => boolean;
+/** How much the tree of a project may hold: 100,000 files and folders, and 2 GiB, by default. */
+export interface TreeLimits {
   filesMax?: number;
   bytesMax?: number;
+}
+
+/** {@linkcode TreeLimits} by default. */
+export const TREE_LIMITS: Required<TreeLimits> = { filesMax: 100_000, bytesMax: 2 * 1024 ** 3 };
+
+/** Which part of a folder is its tree, and how much it may hold. */
+export interface TreeOptions extends TreeLimits {
+  /** Whether something, by its path, is left out together with what it holds. */
+  skip?: (path: string) => boolean;
 }
 
 /**

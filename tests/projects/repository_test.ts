@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { ActionError, ConflictError, InvalidInputError } from "../../src/errors.ts";
 import { Projects } from "../../src/projects/mod.ts";
+import type { TreeLimits } from "../../src/projects/tree.ts";
 import type { Project } from "../../src/store/projects.ts";
 import { configFile, GitFixture, projectOf, setUp, TemporaryFolder } from "./git_fixture.ts";
 
@@ -268,3 +269,49 @@ async function withHome(
   assert(success, new TextDecoder().decode(stderr));
   return new TextDecoder().decode(stdout).trim();
 }
+
+/** Makes a tree of what git lists so, and answers its hash. */
+async function makeTree(remote: GitFixture, lines: string[]): Promise<string> {
+  const git = new Deno.Command("git", {
+    args: ["mktree"],
+    cwd: remote.path,
+    stdin: "piped",
+    stdout: "piped",
+  }).spawn();
+  const writer = git.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(lines.map((line) => `${line}\n`).join("")));
+  await writer.close();
+  return new TextDecoder().decode((await git.output()).stdout).trim();
+}
+
+Deno.test("repository: a commit that holds more than it may is not checked out", async () => {
+  await using folder = new TemporaryFolder();
+  const { hash, dataFolder, projects, project } = await setUp(folder);
+  await projects.resolve(project, "main");
+  const checkOut = async (name: string, treeLimits: TreeLimits) => {
+    const limited = new Projects({ dataFolder, clock: systemClock, treeLimits });
+    await limited.checkout("digits", hash, join(folder.path, name));
+  };
+  // Three files and a folder, of 85 bytes.
+  for (const treeLimits of [{ filesMax: 3 }, { bytesMax: 84 }]) {
+    await assertRejects(() => checkOut("more", treeLimits), ActionError, "it holds more than");
+  }
+  await checkOut("as-many", { filesMax: 4, bytesMax: 85 });
+});
+
+Deno.test("repository: few objects that stand for a hundred million files are not checked out", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, projects, project } = await setUp(folder);
+  const ten = (what: string) => Array.from({ length: 10 }, (_, at) => `${what}\t${at}`);
+  const file = await remote.git("rev-parse", "HEAD:src/run.sh");
+  let tree = await makeTree(remote, ten(`100644 blob ${file}`));
+  for (let level = 1; level < 8; level++) tree = await makeTree(remote, ten(`040000 tree ${tree}`));
+  const hash = await remote.git("commit-tree", tree, "-m", "many");
+  await remote.git("update-ref", "refs/heads/many", hash);
+  await projects.fetch(project);
+  await assertRejects(
+    () => projects.checkout("digits", hash, join(folder.path, "copy")),
+    ActionError,
+    `Cannot check out commit ${hash} of project "digits": it holds more than 100000 files`,
+  );
+});

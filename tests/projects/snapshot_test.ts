@@ -238,8 +238,8 @@ Deno.test("snapshot: a folder that is missing, relative or too large is refused"
   for (const [wrong, message] of cases) {
     await assertRejects(() => projects.resolve(wrong, "HEAD"), ActionError, message);
   }
-  for (const snapshotLimits of [{ filesMax: 3 }, { bytesMax: 20 }]) {
-    const limited = new Projects({ dataFolder, clock: systemClock, snapshotLimits });
+  for (const treeLimits of [{ filesMax: 3 }, { bytesMax: 20 }]) {
+    const limited = new Projects({ dataFolder, clock: systemClock, treeLimits });
     await assertRejects(() => limited.resolve(project, "HEAD"), ActionError, "holds more than");
   }
 });
