@@ -8,6 +8,7 @@ import { getLogger } from "@logtape/logtape";
 import { dirname, join } from "node:path";
 import { ActionError, ConflictError, messageOf } from "../errors.ts";
 import { OneAtATime } from "../one_at_a_time.ts";
+import { removeTree } from "../remove_tree.ts";
 import {
   answers,
   cloneMirror,
@@ -158,7 +159,7 @@ export class Mirror {
     const args = ["--work-tree", folder, "read-tree", "--reset", "-u", commit];
     try {
       await this.#healing(async () => {
-        await Deno.remove(folder, { recursive: true });
+        await removeTree(folder);
         await Deno.mkdir(folder, { mode: 0o700 });
         await this.#git(args, { env, cwd: folder });
       });

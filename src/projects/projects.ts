@@ -9,6 +9,7 @@ import { ActionError } from "../errors.ts";
 import { keepNewest } from "../keep_newest.ts";
 import { OneAtATime } from "../one_at_a_time.ts";
 import { pause } from "../pause.ts";
+import { removeTree } from "../remove_tree.ts";
 import type { Project } from "../store/projects.ts";
 import { unlessAborted } from "../unless_aborted.ts";
 import type { ProjectConfig } from "./config_file.ts";
@@ -151,6 +152,7 @@ export class Projects {
       }
     }
     await repository?.close();
+    await removeTree(join(this.#folderOf(projectName), "trees"));
     await removeFolder(this.#folderOf(projectName));
   }
 

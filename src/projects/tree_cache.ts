@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import type { Clock } from "../clock.ts";
 import { keepNewest } from "../keep_newest.ts";
 import { exists } from "../missing_file.ts";
+import { removeTree } from "../remove_tree.ts";
 import { copyByShell, copyTree, listTree, NotUtf8Error, type TreeEntry } from "./tree.ts";
 
 const LISTINGS_MAX = 64;
@@ -87,7 +88,7 @@ export class TreeCache {
       // It has another name at once, so that nobody takes what is left of it for all of it.
       const gone = this.pathOf(TEMPORARY + crypto.randomUUID());
       Deno.renameSync(path, gone);
-      await Deno.remove(gone, { recursive: true });
+      await removeTree(gone);
       removed++;
     }
     return removed;
@@ -101,7 +102,7 @@ export class TreeCache {
       await make(folder);
       await Deno.rename(folder, path);
     } catch (error) {
-      await Deno.remove(folder, { recursive: true }).catch(() => {});
+      await removeTree(folder).catch(() => {});
       throw error;
     }
   }

@@ -39,3 +39,24 @@ Deno.test("a tree that is being removed is made anew for who needs it", async ()
   assertEquals(await pruning, 1);
   assertEquals(countOf(root), 1);
 });
+
+Deno.test("trees however deep are removed, and keep no others", async () => {
+  await using folder = await temporaryFolder();
+  // Twenty times a thousand levels: more than a stack and the files that may be open have room for.
+  const script = `levels=$(printf 'd/%.0s' $(seq 1000))
+    cd "$1"
+    for _ in $(seq 20); do
+      mkdir -p "new/$levels"
+      [ ! -e d ] || mv d "new/$levels"
+      mv new/d .; rmdir new
+    done`;
+  const clock = new TestClock();
+  const trees = new TreeCache(folder.path, clock);
+  await trees.ensure("deep", async (to) => {
+    await new Deno.Command("sh", { args: ["-c", script, "sh", to] }).output();
+  });
+  await trees.ensure("other", () => Promise.resolve());
+  clock.time_ms += 2 * HOUR_MS;
+  assertEquals(await trees.prune(() => false, HOUR_MS), 2);
+  assertEquals(countOf(folder.path), 0);
+});

@@ -87,11 +87,6 @@ export async function killLeftovers(sessions: readonly number[]): Promise<void> 
   if (ended.length > 0) await sh(SIGNAL, "+KILL", ...ended.map(String));
 }
 
-/** Removes a folder that has parts which must be made writable first. */
-export async function removeByForce(path: string): Promise<void> {
-  await sh('chmod -R u+rwX -- "$1"; rm -rf -- "$1"', path);
-}
-
 /** What a folder takes on disk. */
 export interface FolderUse {
   mb: number;

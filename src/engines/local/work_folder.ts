@@ -8,18 +8,16 @@ import { dirname, join } from "node:path";
 import { ignoreMissing } from "../../missing_file.ts";
 import type { Execution } from "../../store/executions.ts";
 import { quote } from "../../projects/command.ts";
+import { removeTree } from "../../remove_tree.ts";
 import { commandEnvironment } from "./environment.ts";
 import type { InputContext } from "./inputs/mod.ts";
 import { type Layout, PROCESS_LAYOUT } from "./layout.ts";
 import { appendToLog, type StoredLine } from "./log_file.ts";
-import { removeByForce } from "./processes.ts";
 
 /** How the folder of what is not prepared yet begins. */
 const TEMPORARY = "tmp-";
 /** How the folder begins that another one takes the place of. */
 const REPLACED = "old-";
-/** How many levels of folders Deno removes: each takes some of a stack and an open file. */
-const LEVELS_MAX = 64;
 
 /** What a work folder is prepared with. */
 export interface PrepareContext extends InputContext {
@@ -248,26 +246,4 @@ function removeSmall(path: string): boolean {
 /** Removes those of so many that are there, which mostly none is. */
 async function removeTrees(paths: readonly string[]): Promise<void> {
   await Promise.all(paths.filter((path) => existsSync(path)).map(removeTree));
-}
-
-/**
- * Removes what may not be there, also when the command has made parts of it unwritable, or so deep that
- * to remove it here would overflow a stack, and end the service.
- */
-async function removeTree(path: string): Promise<void> {
-  try {
-    if (await isDeep(path)) return await removeByForce(path);
-    await Deno.remove(path, { recursive: true });
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return;
-    await removeByForce(path);
-  }
-}
-
-async function isDeep(path: string, levels = LEVELS_MAX): Promise<boolean> {
-  if (levels === 0) return true;
-  for await (const { name, isDirectory } of Deno.readDir(path)) {
-    if (isDirectory && await isDeep(join(path, name), levels - 1)) return true;
-  }
-  return false;
 }
