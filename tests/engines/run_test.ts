@@ -335,6 +335,20 @@ Deno.test("run: folders however deep are removed, and end nothing else", async (
   await until(() => !existsSync(fixture.path(id, "tmp")));
 });
 
+Deno.test("run: a command that makes its output longer than any disk still ends, and is stopped", async () => {
+  await using fixture = await EngineFixture.make({ settings: { ...QUICK, logBytesMax: 20_000 } });
+  const lengthen = (stream: string) =>
+    `until [ -e ../control/${stream} ]; do sleep 0.01; done
+     dd if=/dev/null of=../control/${stream} bs=1 seek=8000000000000 2>/dev/null; : >"$VH_OUTPUTS_DIR/long"`;
+  const { status } = await fixture.run(`${lengthen("stdout")}; ${lengthen("stderr")}`);
+  assertEquals(status, "complete");
+  const id = await fixture.submit(`${lengthen("stdout")}; exec sleep 60`);
+  await until(() => existsSync(fixture.path(id, "outputs", "long")));
+  await pause(10 * QUICK.poll_ms);
+  await fixture.engine.stop(id);
+  assertEquals((await fixture.ended(id)).status, "stopped");
+});
+
 Deno.test("run: pipes in place of what the wrapper writes are not waited for", async () => {
   await using fixture = await EngineFixture.make();
   const id = await fixture.submit(

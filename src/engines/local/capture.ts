@@ -11,6 +11,7 @@ import { LINE_BYTES_MAX, LineReader } from "./line_reader.ts";
 import { LogWriter, type StoredLine } from "./log_file.ts";
 import { isObjectText, Metadata } from "./metadata.ts";
 import type { WorkFolder } from "./work_folder.ts";
+import { keptBytesMax } from "./wrapper.ts";
 
 const BUFFER_BYTES = 64 * 1024;
 const STREAMS = ["stdout", "stderr"] as const;
@@ -55,10 +56,12 @@ export class Capture implements Disposable {
       ends[line.stream] = line.end ?? ends[line.stream];
       if (line.stream === "stdout" && isObjectText(line.message)) printed.push(line);
     });
-    const capture = new Capture(folder, clock, log, {
-      stdout: new LineReader(() => openWritten(folder, "stdout"), ends.stdout),
-      stderr: new LineReader(() => openWritten(folder, "stderr"), ends.stderr),
-    });
+    // The command can make the files longer than any wrapper does, by holes than any disk is.
+    const bytesMax = keptBytesMax(logBytesMax);
+    const readerOf = (stream: Stream) =>
+      new LineReader(() => openWritten(folder, stream), ends[stream], bytesMax);
+    const readers = { stdout: readerOf("stdout"), stderr: readerOf("stderr") };
+    const capture = new Capture(folder, clock, log, readers);
     if (printed.length > 0) await capture.#storeEvents(printed, { truncate: true });
     return capture;
   }

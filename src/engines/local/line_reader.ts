@@ -26,6 +26,7 @@ export interface Line {
 /** A file, read from an offset on. */
 export class LineReader {
   readonly #open: () => Promise<Deno.FsFile | undefined>;
+  readonly #bytesMax: number;
   #file: Deno.FsFile | undefined;
   /** Behind the last line that was given out. */
   #end: number;
@@ -41,9 +42,15 @@ export class LineReader {
   /**
    * @param open opens the file; answers undefined while there is none
    * @param offset where a line begins
+   * @param bytesMax where the file counts as ended, however long it is
    */
-  constructor(open: () => Promise<Deno.FsFile | undefined>, offset: number) {
+  constructor(
+    open: () => Promise<Deno.FsFile | undefined>,
+    offset: number,
+    bytesMax = Infinity,
+  ) {
     this.#open = open;
+    this.#bytesMax = bytesMax;
     this.#end = offset;
   }
 
@@ -56,7 +63,8 @@ export class LineReader {
    */
   async read(buffer: Uint8Array): Promise<{ lines: Line[]; bytes: number }> {
     this.#file ??= await this.#openAtEnd();
-    const bytes = this.#file?.readSync(buffer) ?? 0;
+    const left = Math.max(0, this.#bytesMax - this.#end - this.#length);
+    const bytes = this.#file?.readSync(buffer.subarray(0, left)) ?? 0;
     const lines: Line[] = [];
     let start = 0;
     while (start < bytes) {

@@ -32,6 +32,11 @@ export function blocksOf(bytes: number): number {
   return Math.ceil(bytes / BLOCK_BYTES);
 }
 
+/** How much of a stream a wrapper keeps at most, which is whole blocks. */
+export function keptBytesMax(streamBytesMax: number): number {
+  return blocksOf(streamBytesMax) * BLOCK_BYTES;
+}
+
 /**
  * A shell function that sets `identity` to what tells a process from a later one of the same id: the
  * time it started. Empty when there is no such process.
