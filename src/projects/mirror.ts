@@ -25,8 +25,10 @@ import { hideUserInfo, openRemote, type Origin, type Remote, urlOf } from "./rem
 const REFS_BYTES_MAX = 64 * 1024 * 1024;
 /** Room for what git prints beside an object. */
 const HEADER_BYTES_MAX = 1024;
-/** More than the line has that says how long a file is. */
-const SIZE_BYTES_MAX = 16;
+/** More than most lines have that say of what size a file is, and where. */
+const LISTED_BYTES = 640;
+/** A file's size, behind its mode, type and id; a folder and a submodule have "-" there. */
+const SIZE = /^\d+ \w+ \w+ +(\d+)\t/;
 /** What git lists a symbolic link as. */
 const LINK_MODE = "120000";
 /** Beside the mirror: where it is of, for when it is gone or damaged. */
@@ -177,15 +179,14 @@ export class Mirror {
         `Cannot check out commit ${commit} of project "${projectName}": it holds more than ${most}`,
       );
     };
-    const stdoutBytesMax = filesMax * SIZE_BYTES_MAX;
-    const args = ["ls-tree", "-r", "-t", "--format=%(objectsize)", commit];
+    const stdoutBytesMax = filesMax * LISTED_BYTES;
+    const args = ["ls-tree", "-r", "-t", "-l", commit];
     const stdout = await this.#healing(() => this.#git(args, { stdoutBytesMax })).catch((error) => {
       throw error instanceof GitError && error.cut ? refuse(`${filesMax} files`) : error;
     });
-    const sizes = new TextDecoder().decode(stdout).trimEnd().split("\n");
-    if (sizes.length > filesMax) refuse(`${filesMax} files`);
-    // A folder has no size.
-    const bytes = sizes.reduce((sum, size) => sum + (Number.parseInt(size) || 0), 0);
+    const listed = new TextDecoder().decode(stdout).trimEnd().split("\n");
+    if (listed.length > filesMax) refuse(`${filesMax} files`);
+    const bytes = listed.reduce((sum, line) => sum + (Number(SIZE.exec(line)?.[1]) || 0), 0);
     if (bytes > bytesMax) refuse(`${bytesMax} bytes`);
   }
 
