@@ -15,7 +15,10 @@ Deno.test("a database that was closed is copied where no files can be made besid
   const database = `${data}/${DATABASE_FILE}`;
   // SQLite would have a file of this name, and says of it what it says on a read-only file system.
   await Deno.symlink(`${folder.path}/none/none`, `${database}-shm`);
+  await Deno.chmod(database, 0o644);
   await copyDatabase(database, `${folder.path}/${DATABASE_FILE}`);
+  const { mode } = await Deno.stat(`${folder.path}/${DATABASE_FILE}`);
+  assertEquals((mode ?? 0) & 0o777, 0o600);
   {
     await using copy = await openStore(folder.path);
     assertEquals((await copy.kv.get(["a"])).value, "stored");

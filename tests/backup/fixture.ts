@@ -51,10 +51,13 @@ async function writeDataFolder(data: string): Promise<void> {
   const files: [path: string, text: string, mode: number][] = [
     ["secret.key", `${new Uint8Array(32).toBase64()}\n`, 0o600],
     [`executions/${ENDED}/control/log`, "{}\n", 0o600],
+    [`executions/${ENDED}/config/parameters.json`, "{}", 0o600],
     [`executions/${ENDED}/outputs/a/b`, output, 0o640],
     [`executions/${ENDED}/repository/left.out`, "", 0o600],
     [`executions/${STARTED}/control/started`, "1 x\n", 0o600],
     ["projects/files/origin.json", "{}", 0o600],
+    ["projects/files/known_hosts", "x\n", 0o600],
+    [`projects/files/trees/${"1".repeat(40)}/left.out`, "", 0o600],
     ["projects/files/mirror.git/left.out", "", 0o600],
     [`${SNAPSHOT}/run.sh`, "echo\n", 0o755],
     [`${SNAPSHOT}/ä/${"long ".repeat(40)}`, "", 0o644],
@@ -64,8 +67,10 @@ async function writeDataFolder(data: string): Promise<void> {
     await Deno.writeTextFile(`${data}/${path}`, text);
     await Deno.chmod(`${data}/${path}`, mode);
   }
+  await Deno.utime(`${data}/executions/${ENDED}/outputs/a/b`, 1_700_000_000, 1_700_000_000);
   await Deno.mkdir(`${data}/${SNAPSHOT}/empty`);
   await Deno.symlink("../run.sh", `${data}/${SNAPSHOT}/ä/link`);
+  await Deno.symlink("a/b", `${data}/executions/${ENDED}/outputs/left.out`);
 }
 
 /** What a folder holds, with modes, but for the lock. */
