@@ -32,6 +32,8 @@ export interface PipelinesParts {
   store: Store;
   clock: Clock;
   engines: Pick<Engines, "of">;
+  /** How long after a turn that failed there is another. Default 1 s. */
+  retry_ms?: number;
   /** Told of each pipeline that has ended, once that is on disk. */
   onEnd?(pipeline: Pipeline): void;
 }
@@ -187,7 +189,7 @@ export class Pipelines {
     const timer = setTimeout(() => {
       this.#retries.delete(timer);
       this.#touch(id);
-    }, RETRY_MS);
+    }, this.#parts.retry_ms ?? RETRY_MS);
     this.#retries.add(timer);
   }
 }

@@ -30,6 +30,8 @@ export const SNAPSHOT = `projects/files/trees/~${"0".repeat(64)}`;
 export const ENDED = newId(Date.UTC(2026, 0, 1));
 /** An execution that has begun. */
 export const STARTED = newId(Date.UTC(2026, 0, 2));
+/** An execution that was asked to stop. */
+export const STOPPING = newId(Date.UTC(2026, 0, 3));
 
 /** Writes a data folder by hand that has a little of everything. */
 async function writeDataFolder(data: string): Promise<void> {
@@ -45,6 +47,7 @@ async function writeDataFolder(data: string): Promise<void> {
           outputs: [{ path: "a/b", size: output.length, sha256 }],
         }),
         executionOf({ id: STARTED, status: "started", engine_state: { boot_id: "a", more: 1 } }),
+        executionOf({ id: STOPPING, status: "stopping", engine_state: { boot_id: "a", more: 1 } }),
       ]
     ) await store.committer.write(executionWrites(execution));
   }

@@ -20,6 +20,7 @@ import {
   prepare,
   SNAPSHOT,
   STARTED,
+  STOPPING,
 } from "./fixture.ts";
 
 Deno.test("what is restored is what was backed up", async () => {
@@ -49,7 +50,9 @@ Deno.test("what is restored is what was backed up", async () => {
   await using store = await openStore(restored);
   assertEquals((await getExecution(store, ENDED))?.outputs[0]?.path, "a/b");
   // What runs here is not what ran there.
-  assertEquals((await getExecution(store, STARTED))?.engine_state, { more: 1 });
+  for (const id of [STARTED, STOPPING]) {
+    assertEquals((await getExecution(store, id))?.engine_state, { more: 1 });
+  }
 });
 
 Deno.test("a file that appears while a backup is made is not replaced", async () => {
@@ -81,7 +84,8 @@ Deno.test("what is restored into a folder that others look into is its owner's a
   await using prepared = await prepare();
   const { archive, path } = prepared;
   const to = `${path}/open`;
-  await Deno.mkdir(to);
+  // A disk of its own has this.
+  await Deno.mkdir(`${to}/lost+found`, { recursive: true });
   await Deno.chmod(to, 0o755);
   const found = await contentsOf(await prepared.restore(archive, to));
   assertEquals(found[""], "755 folder");
@@ -179,6 +183,12 @@ Deno.test("an archive that was changed is refused", async (t) => {
     ["a link in place of the database", inEnd(link(DATABASE_FILE, "b")), /it is a link/],
     ["a link that leads out", inEnd(link(`${SNAPSHOT}/out`, "../../x")), /it is a link/],
     ["a link that is absolute", inEnd(link(`${SNAPSHOT}/out`, "/etc")), /it is a link/],
+    ["one that leads nowhere yet", inEnd(link(`${SNAPSHOT}/out`, "/none/x")), /it is a link/],
+    [
+      "a link to a folder that is called alike",
+      inEnd(link(`${SNAPSHOT}/out`, `../${SNAPSHOT.replace(/.*\//, "")}x`)),
+      /it is a link/,
+    ],
     [
       "links that lead out together, and a flaw behind them",
       entries.toSpliced(

@@ -31,6 +31,7 @@ Deno.test("restore as a command", async (t) => {
     assertEquals(code, 0, printed);
     const [, aside = ""] = /is in (.*before-restore-[\dTZ-]+) now/.exec(printed) ?? [];
     assertEquals(await pathsIn(aside), ["mine"]);
+    assertEquals((await contentsOf(aside))[""], "700 folder");
     assertStringIncludes(printed, "Restored ");
     assert((await pathsIn(other)).includes(DATABASE_FILE));
   });

@@ -65,7 +65,12 @@ Deno.test("run: the environment is clean", async () => {
   const command = `env -0 >$VH_OUTPUTS_DIR/env; pwd >$VH_OUTPUTS_DIR/pwd
 cd "$TMPDIR"; pwd -P >$VH_OUTPUTS_DIR/tmp`;
   const { id } = await fixture.run(command, {
-    environment_variables: { MODE: "it's\na $(test) é", VH_JOB_ID: "mine", PATH: "/usr/bin:/bin" },
+    environment_variables: {
+      MODE: "it's\na $(test) é",
+      PATH: "/usr/bin:/bin",
+      VH_JOB_ID: "mine",
+      VH_OUTPUTS_DIR: "/mine",
+    },
   });
   Deno.env.delete("HOOKLAUNCH_TEST_SECRET");
   if (language === undefined) Deno.env.delete("LANG");

@@ -198,7 +198,8 @@ export class PipelineFixture implements AsyncDisposable {
     };
     const { store } = this;
     // Pipelines use nothing else of an engine.
-    return new Pipelines({ store, clock: systemClock, engines: { of: () => engine as Engine } });
+    const engines = { of: () => engine as Engine };
+    return new Pipelines({ store, clock: systemClock, engines, retry_ms: 10 });
   }
 }
 

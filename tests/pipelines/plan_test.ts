@@ -66,6 +66,8 @@ Deno.test("plan: nodes with their steps, commits, parameters and the payload's f
     ["note", "note"],
   ]);
   assertEquals(parameters, { epochs: 4, rate: 2 });
+  const none = await plan(WORKING, "p", { parameters: { epochs: 0 } });
+  assertEquals([none.parameters, none.nodes[1]?.parameters], [{ epochs: 0 }, { epochs: 0 }]);
 });
 
 const targets: [target: string, node: string, input: string][] = [
@@ -81,6 +83,9 @@ Deno.test("plan: the payload's input is found by node, else by the only node of 
     const found = nodes.find(({ name }) => name === node);
     assertEquals(Object.keys(found?.inputs ?? {}), [input], target);
   }
+  const dotted = fileWith("nodes: [{ name: v1.2, type: execution, step: ingest }]\nedges: []");
+  const request = { payload: { target: "v1.2.labels", file: payload } };
+  assertEquals((await plan(dotted, "p", request)).nodes[0]?.inputs, { labels: [payload] });
 });
 
 const NODE = "{ name: a, type: execution, step: ingest }";

@@ -194,6 +194,12 @@ const carried: {
     parameters: { rate: 0.5, note: "deep" },
   },
   {
+    name: "metadata to a parameter that the pipeline has a value for, by a key with a dot",
+    edges: "  - [a.metadata.x.y, b.parameter.rate]\n" +
+      "parameters: [{ name: rate, default: 9, targets: [b.parameter.rate] }]",
+    parameters: { rate: 0.25 },
+  },
+  {
     name: "metadata that is not there leaves the default",
     edges: "  - [a.metadata.gone, b.parameter.rate]",
     parameters: { rate: 5 },
@@ -207,6 +213,11 @@ const carried: {
     name: "metadata to an environment variable",
     edges: "  - [a.metadata.accuracy, b.environment-variable.MODE]",
     mode: "0.5",
+  },
+  {
+    name: "metadata that is no text to an environment variable",
+    edges: "  - [a.metadata.a, b.environment-variable.MODE]",
+    mode: '{"b":"deep"}',
   },
   {
     name: "an environment variable to another",
@@ -245,6 +256,7 @@ Deno.test("pipeline: what edges carry", async (t) => {
         metadata: {
           accuracy: 0.5,
           "a": { b: "deep" },
+          "x.y": 0.25,
           url: "https://y.example/d.csv",
           urls: ["https://y.example/x/a%20b.csv"],
         },
@@ -352,6 +364,19 @@ Deno.test("pipeline: on-error stop-next lets the others go on", async () => {
   assertEquals([pipeline.status, pipeline.reason], ["error", 'Node "a": It broke']);
 });
 
+Deno.test("pipeline: what is behind a node that was stopped, or was skipped, does not start", async () => {
+  await using fixture = await PipelineFixture.make();
+  const onError = { b: "", a: "on-error: stop-next", c: "on-error: stop-next" };
+  const nodes = Object.entries(onError).map(([name, more]) => node(name, "make", more));
+  const edges = "  - [a.dependency.*, b.dependency.*]\n  - [b.dependency.*, c.dependency.*]";
+  const id = await launch(fixture, `nodes:\n  ${nodes.join("\n  ")}\nedges:\n${edges}`);
+  await fixture.end(id, "a", { status: "stopped", reason: "Stopped by request" });
+  const pipeline = await fixture.ended(id);
+  assertEquals(states(pipeline), ["b skipped", "a stopped", "c skipped"]);
+  assertEquals([pipeline.status, pipeline.ending], ["error", undefined]);
+  assertEquals(fixture.submitted.length, 1);
+});
+
 Deno.test("pipeline: on-error continue goes on as if nothing had happened", async () => {
   await using fixture = await PipelineFixture.make();
   const id = await launch(fixture, FAILING("continue"));
@@ -381,7 +406,8 @@ Deno.test("pipeline: on-error retry launches again, three times at most", async 
   await fixture.end(other, "a", { status: "error" });
   await fixture.end(other, "a", {}, 2);
   for (const name of ["b", "c", "d"]) await fixture.end(other, name);
-  assertEquals((await fixture.ended(other)).status, "complete");
+  const { status, nodes } = await fixture.ended(other);
+  assertEquals([status, nodes[0]?.reason], ["complete", undefined]);
 });
 
 const ACTING = (when: string, then: string, condition: string) => `
@@ -412,6 +438,11 @@ const actions: [
     "c stopped",
   ]],
   ["node-complete", "stop-pipeline", "metadata.accuracy > .8", "complete", "complete", [
+    "a complete",
+    "b complete",
+    "c complete",
+  ]],
+  ["node-complete", "stop-pipeline", "[metadata.accuracy < .8, 1 == 2]", "complete", "complete", [
     "a complete",
     "b complete",
     "c complete",
@@ -489,7 +520,8 @@ Deno.test("pipeline: a node waits for approval before it starts", async () => {
 
 Deno.test("pipeline: the nodes behind one wait for the approval of its results", async () => {
   await using fixture = await PipelineFixture.make();
-  const id = await launch(fixture, ACTING("node-complete", "require-approval", "metadata.x == 1"));
+  const body = ACTING("node-complete", "require-approval", "metadata.x == 1");
+  const id = await launch(fixture, body);
   await fixture.end(id, "c");
   await fixture.end(id, "a", { metadata: { x: 1 } });
   await fixture.until(id, (pipeline) => states(pipeline).includes("a awaiting_approval"));
@@ -497,6 +529,14 @@ Deno.test("pipeline: the nodes behind one wait for the approval of its results",
   assertEquals(await fixture.pipelines.approve(id, "a"), ["a"]);
   await fixture.end(id, "b");
   assertEquals((await fixture.ended(id)).status, "complete");
+
+  const other = await launch(fixture, body);
+  await fixture.end(other, "c");
+  await fixture.end(other, "a", { metadata: { x: 1 } });
+  await fixture.until(other, (pipeline) => states(pipeline).includes("a awaiting_approval"));
+  await fixture.pipelines.stop(other);
+  // What it has left is there.
+  assertEquals(states(await fixture.ended(other)), ["a complete", "b skipped", "c complete"]);
 });
 
 Deno.test("pipeline: one that waits for approval can be stopped", async () => {
@@ -516,6 +556,24 @@ Deno.test("pipeline: one that waits for approval can be stopped", async () => {
   assertEquals(await fixture.pipelines.stop("00000000-0000-7000-8000-000000000000"), false);
 });
 
+Deno.test("pipeline: a stop that comes while a turn stores what it has launched is not lost", async () => {
+  await using fixture = await PipelineFixture.make();
+  const { committer } = fixture.store;
+  const { write } = committer;
+  let stopping: Promise<boolean> | undefined;
+  committer.write = async (writes) => {
+    if (writes.some(({ key: [kind] }) => kind === "execution")) {
+      stopping ??= fixture.pipelines.stop(id);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    await write.call(committer, writes);
+  };
+  const id: string = await launch(fixture, `nodes:\n  ${node("a")}\nedges: []`);
+  const pipeline = await fixture.ended(id);
+  assertEquals([await stopping, ...states(pipeline)], [true, "a stopped"]);
+  assertEquals(fixture.stopped.length, 1);
+});
+
 Deno.test("pipeline: what a turn has launched before the disk was full runs", async () => {
   await using fixture = await PipelineFixture.make();
   const { committer } = fixture.store;
@@ -528,8 +586,9 @@ Deno.test("pipeline: what a turn has launched before the disk was full runs", as
       : write.call(committer, writes);
   };
   const id = await launch(fixture, `nodes:\n  ${node("a")}\n  ${node("b")}\nedges: []`);
-  await fixture.end(id, "a");
+  // Nothing else gives it another turn.
   await fixture.end(id, "b");
+  await fixture.end(id, "a");
   assertEquals((await fixture.ended(id)).status, "complete");
   assertEquals(fixture.submitted.map((each) => each.node), ["a", "b"]);
 });

@@ -161,10 +161,16 @@ Deno.test("repository: a checkout runs no filter of the configuration of the ser
 Deno.test("repository: a fetch goes by the configuration of the service's user", async () => {
   await using folder = new TemporaryFolder();
   const { remote, hash, dataFolder } = await setUp(folder);
-  const configuration = `[url "file://${remote.path}"]\n\tinsteadOf = https://git.example.com/x\n`;
+  const printed = join(folder.path, "printed");
+  const configuration = `[url "file://${remote.path}"]\n\tinsteadOf = https://git.example.com/x\n` +
+    `[uploadpack]\n\tpackObjectsHook = "env >'${printed}'; exec"\n`;
   await Deno.writeTextFile(join(folder.path, ".gitconfig"), configuration);
   const project = projectOf("https://git.example.com/x");
   assertEquals(await withHome(folder.path, { dataFolder, project }), hash);
+  // Nothing of the service's environment but what git needs comes to git, and to what it runs.
+  const names = (await Deno.readTextFile(printed)).matchAll(/^(\w+)=/gm).map(([, name]) => name);
+  const needed = /^(HOME|PATH|PWD|OLDPWD|SHLVL|_|LC_ALL|(GIT|SSH|SSL)_\w+|(https?|all|no)_proxy)$/i;
+  assertEquals([...names].filter((name = "") => !needed.test(name)), []);
 });
 
 Deno.test("repository: pruned trees are made again, those in use stay", async () => {

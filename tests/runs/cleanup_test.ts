@@ -529,7 +529,9 @@ Deno.test("what open pipelines and executions take from old executions stays", a
     parameters: {},
   }));
   const ofRun = { name: "p", payload_of: payload.id, size: 5 };
+  const own = await makeRun(store, clock);
   const open = await save({
+    run_id: own.id,
     status: "queued",
     inputs: {
       data: [fileOf(ofOpen), ofRun],
