@@ -7,6 +7,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { systemClock } from "../../src/clock.ts";
 import { lookAtMachine } from "../../src/engines/local/processes.ts";
+import { isSameBoot } from "../../src/engines/local/recovery.ts";
 import { wrapperArguments } from "../../src/engines/local/wrapper.ts";
 import { type Execution, saveExecution } from "../../src/store/executions.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "./fixture.ts";
@@ -66,6 +67,9 @@ Deno.test("recovery: no mark, other start of the machine: it may have run, so it
     assertEquals(await fixture.printed(id, "event"), [reason]);
   }
   assertEquals(textOf(`${fixture.folder}/ran`), "");
+  // A machine that does not tell is known to be the same one by nothing.
+  const untold = fixture.execution("", { engine_state: { boot_id: "" } });
+  assert(!isSameBoot(untold, { bootId: "", shell: "sh", beginSession: [] }));
 });
 
 Deno.test("recovery: an exit code is there: that is how it ended", async () => {
@@ -78,7 +82,12 @@ Deno.test("recovery: an exit code is there: that is how it ended", async () => {
     stderr: "oh\n",
     log: `{"time":"2026-01-01T00:00:00Z","stream":"stdout","message":"a","end":2}\n{"time":"20`,
   };
-  const ids = [await started(fixture, { files }), await started(fixture, { files, boot: "other" })];
+  const { started: _mark, ...unmarked } = files;
+  const ids = [
+    await started(fixture, { files }),
+    await started(fixture, { files, boot: "other" }),
+    await started(fixture, { files: unmarked }),
+  ];
   await fixture.restart();
   for (const id of ids) {
     const { status, exit_code, reason, metadata } = await fixture.ended(id);

@@ -5,6 +5,7 @@
  */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { existsSync } from "node:fs";
+import { basename } from "node:path";
 import { parse } from "yaml";
 import { pause } from "../../src/pause.ts";
 import { payloadWrites, uploadPayload } from "../../src/store/payloads.ts";
@@ -98,6 +99,29 @@ cd "$TMPDIR"; pwd -P >$VH_OUTPUTS_DIR/tmp`;
   // The shell itself sets some.
   const known = ["LANG", "TZ", "PWD", "OLDPWD", "SHLVL", "_"];
   assertEquals(others.filter((name) => !known.includes(name)), []);
+});
+
+Deno.test("run: what it works with, such as its variables, is its owner's alone", async () => {
+  await using fixture = await EngineFixture.make();
+  const execution = fixture.execution("true", { environment_variables: { TOKEN: "s3cr3t" } });
+  const { path } = await fixture.prepare(execution);
+  const found: string[] = [];
+  const look = (at: string) => {
+    const { isDirectory, mode } = Deno.lstatSync(at);
+    found.push(`${((mode ?? 0) & 0o777).toString(8)} ${isDirectory ? "folder" : basename(at)}`);
+    if (isDirectory) { for (const { name } of Deno.readDirSync(at)) look(`${at}/${name}`); }
+  };
+  // What `checkout` makes is the project's.
+  Deno.removeSync(`${path}/repository`);
+  look(path);
+  const expected = /^(700 (folder|command)|600 .*)$/;
+  assertEquals(found.filter((each) => !expected.test(each)), []);
+  assert(found.includes("600 environment"));
+
+  const { id } = await fixture.run(`echo '{"a": 1}'`);
+  for (const name of ["log", "metadata.jsonl"]) {
+    assertEquals((Deno.lstatSync(fixture.path(id, "control", name)).mode ?? 0) & 0o777, 0o600);
+  }
 });
 
 Deno.test({

@@ -256,10 +256,12 @@ Deno.test("repository: a remote whose HEAD leads nowhere is fetched all the same
   const { remote, hash, projects, project } = await setUp(folder);
   await projects.resolve(project, "HEAD");
   await remote.git("branch", "other");
+  // What HEAD was before is not gone on with.
+  const newer = await remote.commit({ "newer.txt": "" });
   await remote.git("symbolic-ref", "HEAD", "refs/heads/nowhere");
   await projects.fetch(project);
   assertEquals((await projects.resolve(project, "other")).commit, hash);
-  assertEquals((await projects.resolve(project, "HEAD")).commit, hash);
+  assertEquals((await projects.resolve(project, "HEAD")).commit, newer);
 });
 
 /** What a service finds whose user has another home: the commit of `main`, also checked out. */
