@@ -16,7 +16,13 @@ import { basic, GitServer } from "./http_server.ts";
 /** Nothing else on the machine holds it. */
 const UNIQUE = crypto.randomUUID();
 const PASSWORD = `${UNIQUE}/pass word%41`;
-const env = (name: string) => ({ GIT_USER: "robot", GIT_PASSWORD: PASSWORD, EMPTY: "" })[name];
+const VARIABLES: Record<string, string> = {
+  GIT_USER: "robot",
+  GIT_PASSWORD: PASSWORD,
+  EMPTY: "",
+  LINES: `${UNIQUE}\nhost=elsewhere`,
+};
+const env = (name: string) => VARIABLES[name];
 const AUTHORIZATION = basic("robot", PASSWORD);
 
 Deno.test("http: a repository is cloned, fetched and checked out", async () => {
@@ -81,10 +87,10 @@ Deno.test("http: credentials that are missing or wrong are told, and not shown",
     before: (request) =>
       Promise.resolve(
         request.headers.has("authorization")
-          ? new Response(`Wrong: ${PASSWORD}, ${request.headers.get("authorization")}`, {
-            status: 403,
-            headers: { "content-type": "text/plain" },
-          })
+          ? new Response(
+            [PASSWORD, encodeURIComponent(PASSWORD), request.headers.get("authorization")].join(),
+            { status: 403, headers: { "content-type": "text/plain" } },
+          )
           : undefined,
       ),
   });
@@ -93,6 +99,7 @@ Deno.test("http: credentials that are missing or wrong are told, and not shown",
       ["robot:{env:GIT_PASSWORD}@", "403"],
       ["robot:{env:NOT_THERE}@", "the environment variable NOT_THERE is not set"],
       ["robot:{env:EMPTY}@", "the environment variable EMPTY is not set"],
+      ["robot:{env:LINES}@", "the environment variable LINES holds a line break"],
       ["", "could not read Username"],
     ] as const
   ) {

@@ -3,10 +3,11 @@
  *
  * @module
  */
-import { assert, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { systemClock } from "../../src/clock.ts";
 import { ActionError } from "../../src/errors.ts";
 import { Projects } from "../../src/projects/mod.ts";
+import { openRemote } from "../../src/projects/remote.ts";
 import { projectOf, setUp, TemporaryFolder } from "./git_fixture.ts";
 
 Deno.test("remote: references that git could take for something else are refused", async () => {
@@ -41,6 +42,26 @@ Deno.test("remote: addresses that git could take for something else are refused"
       "repository address",
     );
   }
+});
+
+Deno.test("remote: a deploy key is used alone, and no helper of the service's user learns a password", async () => {
+  await using folder = new TemporaryFolder();
+  const key = `${folder.path}/key`;
+  await Deno.writeTextFile(key, "");
+  const access = { env: () => "s3cr3t", knownHostsFile: "/data/known" };
+  const ssh = await openRemote({ repository: "git@h.example:x", deploy_key: key }, access);
+  const options = [
+    `-o 'IdentityFile="${key}"' -o 'IdentitiesOnly=yes' -o 'BatchMode=yes'`,
+    `-o 'StrictHostKeyChecking=accept-new'`,
+    `-o 'UserKnownHostsFile="/data/known" ~/.ssh/known_hosts' -o 'ControlPath=none'`,
+  ];
+  assertEquals(ssh.env, { GIT_SSH_COMMAND: `ssh ${options.join(" ")}` });
+
+  const { url, env } = await openRemote({ repository: "https://{env:T}@h.example/x" }, access);
+  assertEquals(url, "https://h.example/x");
+  // The empty one is before ours: it forgets all others.
+  assertEquals([env.GIT_CONFIG_KEY_0, env.GIT_CONFIG_VALUE_0], ["credential.helper", ""]);
+  assertEquals(env.GIT_CONFIG_KEY_1, "credential.https://h.example.helper");
 });
 
 Deno.test("remote: a fetch ends when its time is up", async () => {
