@@ -158,9 +158,12 @@ Deno.test({
   },
 });
 
-Deno.test("snapshot: .git and the service's own data are left out", async () => {
+Deno.test("snapshot: .git, the service's own data and what is no file are left out", async () => {
   await using folder = new TemporaryFolder();
-  const { project, projects } = await setUp(folder);
+  const { directory, project, projects } = await setUp(folder);
+  // To read it would wait for who writes it.
+  await new Deno.Command("sh", { args: ["-c", "mkfifo pipe"], cwd: join(directory, "src") })
+    .output();
   const { commit } = await projects.resolve(project, "HEAD");
   const copy = join(folder.path, "copy");
   await projects.checkout("digits", commit, copy);
@@ -182,6 +185,10 @@ for (
   const { name, damage } of [
     { name: "up and out", damage: (at: string) => Deno.symlink("../../x", join(at, "src/bad")) },
     { name: "an absolute path", damage: (at: string) => Deno.symlink("/etc", join(at, "bad")) },
+    {
+      name: "out of its copy to the folder as it is now",
+      damage: (at: string) => Deno.symlink(join(at, "src"), join(at, "bad")),
+    },
     {
       name: "out by way of another link",
       damage: async (at: string) => {
@@ -234,7 +241,12 @@ Deno.test("snapshot: a folder that is missing, relative or too large is refused"
     [{ ...project, directory: "digits" }, "an absolute path"],
     [{ ...project, config_file: "other.yaml" }, "has no such file"],
     [{ ...project, config_file: "src" }, "has no such file"],
+    [{ ...project, config_file: "large.yaml" }, "larger than it may be"],
   ];
+  await Deno.writeTextFile(join(directory, "large.yaml"), "");
+  await Deno.truncate(join(directory, "large.yaml"), 1024 ** 2 + 1);
+  // Another file of the same commit is not taken for this one.
+  await projects.resolve(project, "HEAD");
   for (const [wrong, message] of cases) {
     await assertRejects(() => projects.resolve(wrong, "HEAD"), ActionError, message);
   }
@@ -269,9 +281,11 @@ Deno.test("snapshot: what keeps one from being taken is told", async () => {
 Deno.test("snapshot: a project that is forgotten leaves nothing behind", async () => {
   await using folder = new TemporaryFolder();
   const { dataFolder, project, projects } = await setUp(folder);
-  await projects.resolve(project, "HEAD");
-  await projects.forget("digits");
-  assertEquals(await pathsIn(join(dataFolder, "projects")), []);
   const { commit } = await projects.resolve(project, "HEAD");
   await projects.checkout("digits", commit, join(folder.path, "copy"));
+  await projects.forget("digits");
+  assertEquals(await pathsIn(join(dataFolder, "projects")), []);
+  // One of its name is made anew, with the same content.
+  assertEquals((await projects.resolve(project, "HEAD")).commit, commit);
+  await projects.checkout("digits", commit, join(folder.path, "another"));
 });

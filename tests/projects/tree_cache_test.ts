@@ -60,3 +60,14 @@ Deno.test("trees however deep are removed, and keep no others", async () => {
   assertEquals(await trees.prune(() => false, HOUR_MS), 2);
   assertEquals(countOf(folder.path), 0);
 });
+
+Deno.test("a tree that was used not long ago stays, however old it is", async () => {
+  await using folder = await temporaryFolder();
+  const clock = new TestClock(Date.now());
+  const trees = new TreeCache(join(folder.path, "trees"), clock);
+  for (const commit of ["used", "unused"]) await trees.ensure(commit, () => Promise.resolve());
+  clock.time_ms += 2 * HOUR_MS;
+  await trees.ensure("used", () => Promise.reject(new Error("It is there")));
+  assertEquals(await trees.prune(() => false, HOUR_MS), 1);
+  assertEquals([...Deno.readDirSync(join(folder.path, "trees"))].map(({ name }) => name), ["used"]);
+});
