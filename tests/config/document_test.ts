@@ -149,6 +149,14 @@ Deno.test("a configuration comes out as it was written, in YAML of any form", ()
   );
 });
 
+Deno.test("a folder is relative to the file that names it, whatever the current one is", () => {
+  for (const [directory, from] of [["./d", "/etc/h/d"], ["../d", "/etc/d"], ["/d", "/d"]]) {
+    const text = `projects: [{ name: files, directory: ${directory} }]`;
+    assertEquals(parseConfig(text, "/etc/h/hooklaunch.yaml").projects[0]?.directory, from);
+    assertEquals(parseConfig(text, "-", "/etc/h").projects[0]?.directory, from);
+  }
+});
+
 /** The pointers to all objects of a document whose fields are known, and not an owner's own. */
 function objectsIn(value: unknown, path: readonly PropertyKey[] = []): string[] {
   if (typeof value !== "object" || value === null) return [];
