@@ -5,7 +5,11 @@
  */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
-import { isImageName, runArguments } from "../../src/engines/local/runners/container_arguments.ts";
+import {
+  handOverArguments,
+  isImageName,
+  runArguments,
+} from "../../src/engines/local/runners/container_arguments.ts";
 import {
   callContainers,
   ContainersError,
@@ -114,7 +118,28 @@ Deno.test("containers: limits, network and mounts are what was asked for", () =>
       '--mount=type=bind,"source=/data/a,b""c/x/control/container",target=/valohai/control',
     ),
   );
+  // From its owner the wrapper knows the service's user.
+  assert(
+    mounts.includes(
+      '--mount=type=bind,"source=/data/a,b""c/x/config",target=/valohai/config,readonly',
+    ),
+  );
   for (const argument of ["--privileged", "--volume", "-v"]) assert(!plain.includes(argument));
+  const handOver = handOverArguments(docker, { execution, ...options });
+  assert(handOver.includes("--rm") && handOver.includes("--network=none"));
+  for (const argument of ["--pull=never", "--cap-drop=MKNOD", "--security-opt=no-new-privileges"]) {
+    assert(plain.includes(argument) && handOver.includes(argument), argument);
+  }
+  // What it prints would be kept a second time, without a limit.
+  for (
+    const argument of [
+      "--log-driver=none",
+      "--pids-limit=4096",
+      "--label=hooklaunch.executions=/data",
+    ]
+  ) {
+    assert(plain.includes(argument), argument);
+  }
 
   const limited = { ...execution, resources: { cpu: 8, memory: 512 } };
   const open = { ...options, settings: { network: true } };
