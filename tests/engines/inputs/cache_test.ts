@@ -251,8 +251,10 @@ Deno.test("cache: a fetch that failed for all is begun anew by the next", async 
 
 Deno.test("cache: what was not used for longest goes first, and what is in use stays", async () => {
   const folder = await Deno.makeTempDir();
-  const files = new CacheFiles(folder);
+  const files = new CacheFiles(`${folder}/files`);
   await files.open();
+  // They may be private, and of any project.
+  assertEquals((Deno.statSync(`${folder}/files`).mode ?? 0) & 0o777, 0o700);
   const never = new AbortController().signal;
   const options = { signal: never, onBytes: () => {} };
   const add = async (text: string) => {

@@ -263,6 +263,13 @@ Deno.test("file: the limit of all files counts", async () => {
   await bench.bring(files.slice(0, 1), { settings });
   const message = await messageOf(bench.bring(files, { settings }));
   assertStringIncludes(message, "more than 1 MiB, which is all that the setting inputs.max_mb");
+  // An output and a payload count before they are brought.
+  const limit = "more than 1 MiB";
+  const earlier = await bench.ended({ a: "x".repeat(700 * 1024) });
+  const outputs = [outputOf(earlier, "a"), outputOf(earlier, "a")];
+  assertStringIncludes(await messageOf(bench.bring(outputs, { settings })), limit);
+  const payload = { name: "p", payload_of: newId(1), size: 2 * 1024 ** 2 };
+  assertStringIncludes(await messageOf(bench.bring([payload], { settings })), limit);
 });
 
 Deno.test("other sources: the message says which schemes there are", async () => {
