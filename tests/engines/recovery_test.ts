@@ -105,9 +105,14 @@ Deno.test("recovery: it ended at the time at which it left its exit code", async
   await using fixture = await EngineFixture.make();
   const files = { started: `${await endedProcess()} 123\n`, exit_code: "0\n" };
   const id = await started(fixture, { files, started_at: "2026-01-01T00:00:00.000Z" });
+  // The clock was set back.
+  const later = await started(fixture, { files, started_at: "2026-01-01T00:00:10.000Z" });
   const time = new Date("2026-01-01T00:00:05Z");
-  await Deno.utime(fixture.path(id, "control", "exit_code"), time, time);
+  for (const each of [id, later]) {
+    await Deno.utime(fixture.path(each, "control", "exit_code"), time, time);
+  }
   await fixture.restart();
+  assertEquals((await fixture.ended(later)).duration, 0);
   const { status, duration, ended_at } = await fixture.ended(id);
   assertEquals([status, duration, ended_at], ["complete", 5, "2026-01-01T00:00:05.000Z"]);
 });
