@@ -157,6 +157,12 @@ Deno.test("a folder is relative to the file that names it, whatever the current 
   }
 });
 
+Deno.test("a name that two projects have is refused, where it stands again", () => {
+  const text = "projects:\n  - { name: a, directory: /d }\n  - { name: a, directory: /e }\n";
+  const message = 'line 3, column 7: Expected a name of its own, found "a" a second time';
+  assertThrows(() => parseConfig(text, PATH), InvalidInputError, message);
+});
+
 /** The pointers to all objects of a document whose fields are known, and not an owner's own. */
 function objectsIn(value: unknown, path: readonly PropertyKey[] = []): string[] {
   if (typeof value !== "object" || value === null) return [];
