@@ -3,8 +3,13 @@
  *
  * @module
  */
-import { type Parameter, type ParameterAtom, type ParameterValue, textOf } from "./parameter.ts";
+import type { Parameter, ParameterAtom, ParameterValue } from "./parameter.ts";
 import { Room } from "./room.ts";
+
+/** A value as it stands in a command: true and false as Python, which the format is from, writes them. */
+export function textOf(atom: ParameterAtom): string {
+  return typeof atom === "boolean" ? (atom ? "True" : "False") : String(atom);
+}
 
 /** What the placeholders of a command stand for. */
 export interface CommandValues {

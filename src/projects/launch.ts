@@ -7,9 +7,9 @@
 import { basename } from "node:path";
 import { ActionError } from "../errors.ts";
 import type { Execution, InputFile } from "../store/executions.ts";
-import { buildScript } from "./command.ts";
+import { buildScript, textOf } from "./command.ts";
 import type { Input } from "./input.ts";
-import { checkValue, type Parameter, type ParameterValue, textOf } from "./parameter.ts";
+import { checkValue, type Parameter, type ParameterValue } from "./parameter.ts";
 import { quoted } from "./quoted.ts";
 import { Room } from "./room.ts";
 import type { Step } from "./step.ts";

@@ -7,16 +7,12 @@ import { z } from "zod";
 import type { Problem } from "../errors.ts";
 import { refuseField } from "../schema.ts";
 import { booleanSchema } from "./boolean.ts";
+import { textOf } from "./command.ts";
 
 /** One value of a parameter. */
 export type ParameterAtom = string | number | boolean;
 /** A parameter's value: several where it is declared `multiple`. */
 export type ParameterValue = ParameterAtom | ParameterAtom[];
-
-/** A value as it stands in a command: true and false as Python, which the format is from, writes them. */
-export function textOf(atom: ParameterAtom): string {
-  return typeof atom === "boolean" ? (atom ? "True" : "False") : String(atom);
-}
 
 /** A declared parameter. */
 export interface Parameter {
