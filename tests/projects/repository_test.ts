@@ -309,7 +309,7 @@ Deno.test("repository: a commit that holds more than it may is not checked out",
 
 Deno.test("repository: few objects that stand for a hundred million files are not checked out", async () => {
   await using folder = new TemporaryFolder();
-  const { remote, projects, project } = await setUp(folder);
+  const { remote, dataFolder, projects, project } = await setUp(folder);
   const ten = (what: string) => Array.from({ length: 10 }, (_, at) => `${what}\t${at}`);
   const file = await remote.git("rev-parse", "HEAD:src/run.sh");
   let tree = await makeTree(remote, ten(`100644 blob ${file}`));
@@ -317,9 +317,10 @@ Deno.test("repository: few objects that stand for a hundred million files are no
   const hash = await remote.git("commit-tree", tree, "-m", "many");
   await remote.git("update-ref", "refs/heads/many", hash);
   await projects.fetch(project);
+  const limited = new Projects({ dataFolder, clock: systemClock, treeLimits: { filesMax: 1_000 } });
   await assertRejects(
-    () => projects.checkout("digits", hash, join(folder.path, "copy")),
+    () => limited.checkout("digits", hash, join(folder.path, "copy")),
     ActionError,
-    `Cannot check out commit ${hash} of project "digits": it holds more than 100000 files`,
+    `Cannot check out commit ${hash} of project "digits": it holds more than 1000 files`,
   );
 });
