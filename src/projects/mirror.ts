@@ -182,7 +182,8 @@ export class Mirror {
     const stdoutBytesMax = filesMax * LISTED_BYTES;
     const args = ["ls-tree", "-r", "-t", "-l", commit];
     const stdout = await this.#healing(() => this.#git(args, { stdoutBytesMax })).catch((error) => {
-      throw error instanceof GitError && error.cut ? refuse(`${filesMax} files`) : error;
+      const isTooLong = error instanceof GitError && error.cut;
+      throw isTooLong ? refuse(`${filesMax} files, or too long paths`) : error;
     });
     const listed = new TextDecoder().decode(stdout).trimEnd().split("\n");
     if (listed.length > filesMax) refuse(`${filesMax} files`);
