@@ -7,7 +7,7 @@ import type { Clock } from "../clock.ts";
 import type { Write } from "./committer.ts";
 import { removeInParts } from "./in_parts.ts";
 import { keys } from "./keys.ts";
-import { behind, readValue, whole } from "./reading.ts";
+import { behind, readWhole } from "./reading.ts";
 import type { Store } from "./store.ts";
 
 /** How many deliveries are read at a time. */
@@ -30,9 +30,7 @@ export async function getDelivery(
   triggerId: string,
   idHash: string,
 ): Promise<KnownDelivery | undefined> {
-  const key = keys.delivery(triggerId, idHash);
-  const value = await readValue(store.kv, key);
-  return value === null ? undefined : whole({ key, value }, isKnown);
+  return await readWhole(store.kv, keys.delivery(triggerId, idHash), isKnown);
 }
 
 /** The write that stores a delivery. */

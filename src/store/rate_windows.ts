@@ -5,7 +5,7 @@
  */
 import type { Write } from "./committer.ts";
 import { keys } from "./keys.ts";
-import { readValue, whole } from "./reading.ts";
+import { readWhole } from "./reading.ts";
 import type { Store } from "./store.ts";
 
 /** The launches of one period that still count. */
@@ -28,9 +28,7 @@ export async function getRateWindow(
   triggerId: string,
   period_s: number,
 ): Promise<RateWindow | undefined> {
-  const key = keys.rate(triggerId, period_s);
-  const value = await readValue(store.kv, key);
-  return value === null ? undefined : whole({ key, value }, isWindow);
+  return await readWhole(store.kv, keys.rate(triggerId, period_s), isWindow);
 }
 
 /** The write that stores a window. Of several in one commit the last counts the launches of all. */

@@ -53,6 +53,16 @@ export function whole<T>(
   return undefined;
 }
 
+/** Reads a value that is what it must be; undefined when there is none, or, as the log says, another. */
+export async function readWhole<T>(
+  kv: Deno.Kv,
+  key: Deno.KvKey,
+  isWhole: (value: unknown) => value is T,
+): Promise<T | undefined> {
+  const value = await readValue(kv, key);
+  return value === null ? undefined : whole({ key, value }, isWhole);
+}
+
 /** Says that a record does not hold what it must. */
 export function logDamage(key: Deno.KvKey): void {
   log.error("The record {key} is damaged", { key: key.map(String).join("/") });
