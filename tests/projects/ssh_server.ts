@@ -5,7 +5,6 @@
  * @module
  */
 import { join } from "node:path";
-import { eventually } from "../surroundings.ts";
 
 /** What the shell calls the server, which must be started by its full path. */
 const SSHD = 'PATH="$PATH:/usr/sbin:/sbin"; command -v sshd';
@@ -15,79 +14,89 @@ export const HAS_SSHD = new Deno.Command("sh", {
   args: ["-c", `{ ${SSHD} && command -v ssh ssh-keygen; } >/dev/null`],
 }).outputSync().success;
 
-/** A server that lets one key in. */
+/**
+ * A server that lets one key in. It listens itself and starts sshd for each connection: a port that is
+ * found free and left to sshd would be anybody's in between.
+ */
 export class SshServer implements AsyncDisposable {
   /** The file of the private key that it lets in. */
   readonly keyFile: string;
-  readonly user: string;
-  readonly port: number;
   readonly #folder: string;
-  #child: Deno.ChildProcess | undefined;
+  readonly #user: string;
+  readonly #listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  readonly #connections = new Set<Promise<void>>();
+  readonly #over = this.#serve();
+  #config = "";
 
-  private constructor(folder: string, user: string, port: number) {
+  private constructor(folder: string, user: string) {
     this.#folder = folder;
+    this.#user = user;
     this.keyFile = join(folder, "client key");
-    this.user = user;
-    this.port = port;
   }
 
   /** Makes the keys and starts the server. */
   static async start(folder: string): Promise<SshServer> {
     await Deno.mkdir(folder, { recursive: true });
-    using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    const user = await shell("id -un");
-    const server = new SshServer(folder, user, listener.addr.port);
+    // Started by root it wants this folder, which otherwise the system's own start of it makes.
+    await shell('[ "$(id -u)" != 0 ] || mkdir -p /run/sshd');
+    const server = new SshServer(folder, await shell("id -un"));
     await makeKey(server.keyFile);
-    listener.close();
-    await server.restart();
+    await server.changeKey();
     return server;
   }
 
   /** The address of a repository, by its path. */
   address(path: string): string {
-    return `ssh://${this.user}@127.0.0.1:${this.port}${path}`;
+    return `ssh://${this.#user}@127.0.0.1:${this.#listener.addr.port}${path}`;
   }
 
-  /** Ends the server and starts it again with another key of its own. */
-  async restart(): Promise<void> {
-    await this.#end();
-    const hostKey = join(this.#folder, `host-${crypto.randomUUID()}`);
+  /** Gives the server another key of its own. */
+  async changeKey(): Promise<void> {
+    const name = `host-${crypto.randomUUID()}`;
+    const hostKey = join(this.#folder, name);
     await makeKey(hostKey);
-    const config = join(this.#folder, "sshd_config");
+    const config = join(this.#folder, `${name}.config`);
     await Deno.writeTextFile(
       config,
       [
-        `Port ${this.port}`,
-        "ListenAddress 127.0.0.1",
         `HostKey ${hostKey}`,
         `AuthorizedKeysFile "${this.keyFile}.pub"`,
         "AuthenticationMethods publickey",
         "PermitRootLogin prohibit-password",
         "StrictModes no",
         "UsePAM no",
-        "PidFile none",
         "LogLevel QUIET",
       ].join("\n"),
     );
-    // Started by root it wants this folder, which otherwise the system's own start of it makes.
-    const prepare = '[ "$(id -u)" != 0 ] || mkdir -p /run/sshd';
-    this.#child = new Deno.Command("sh", {
-      args: ["-c", `${prepare}; exec "$(${SSHD})" -D -f "$1"`, "sh", config],
-      stdin: "null",
-    }).spawn();
-    const options = { hostname: "127.0.0.1", port: this.port };
-    const connect = () => Deno.connect(options).catch(() => undefined);
-    (await eventually(connect, { what: "the ssh server" })).close();
+    this.#config = config;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#end();
+    this.#listener.close();
+    await this.#over;
+    await Promise.all(this.#connections);
   }
 
-  async #end(): Promise<void> {
-    this.#child?.kill("SIGTERM");
-    await this.#child?.status;
-    this.#child = undefined;
+  async #serve(): Promise<void> {
+    for await (const connection of this.#listener) {
+      const answering = this.#answer(connection).finally(() => this.#connections.delete(answering));
+      this.#connections.add(answering);
+    }
+  }
+
+  /** Has one sshd talk over one connection, until either has ended. */
+  async #answer(connection: Deno.Conn): Promise<void> {
+    const child = new Deno.Command("sh", {
+      args: ["-c", `exec "$(${SSHD})" -i -f "$1"`, "sh", this.#config],
+      stdin: "piped",
+      stdout: "piped",
+    }).spawn();
+    // Either side may hang up first.
+    await Promise.allSettled([
+      connection.readable.pipeTo(child.stdin),
+      child.stdout.pipeTo(connection.writable),
+      child.status,
+    ]);
   }
 }
 

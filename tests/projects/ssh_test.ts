@@ -74,7 +74,7 @@ Deno.test({
     const { remote, dataFolder, server, projects, project } = await setUpSsh(folder);
     await using _ = server;
     await projects.resolve(project, "main");
-    await server.restart();
+    await server.changeKey();
     const newer = await remote.commit({ "a.txt": "a" });
     await assertRejects(() => projects.fetch(project), ActionError, "HOST IDENTIFICATION");
     await Deno.remove(join(dataFolder, "projects/digits/known_hosts"));
