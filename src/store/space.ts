@@ -105,7 +105,7 @@ async function isMissing(path: string): Promise<boolean> {
  * How much room a process has on the disk of a folder. Without the permission to ask, which is
  * `--allow-sys=statfs`, it is not known, and a full disk is noticed by the commits that fail.
  */
-async function freeBytes(folder: string): Promise<number | undefined> {
+export async function freeBytes(folder: string): Promise<number | undefined> {
   const { state } = await Deno.permissions.query({ name: "sys", kind: "statfs" });
   if (state !== "granted") return undefined;
   const { bavail, bsize, blocks } = await statfs(folder);

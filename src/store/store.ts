@@ -15,6 +15,7 @@ import { migrate } from "./migrations.ts";
 import { Ownership, type OwnershipOptions } from "./ownership.ts";
 import { makePrivate } from "./private.ts";
 import { Reads } from "./reads.ts";
+import { freeBytes } from "./space.ts";
 
 export { DATABASE_FILE } from "./database_file.ts";
 
@@ -194,16 +195,18 @@ async function isAt(path: string, file: Deno.FsFile): Promise<boolean> {
 }
 
 /** What it means when a data folder, or what must be in it, cannot be made or opened. */
-function unusable(folder: string): (error: unknown) => never {
-  return (error) => {
+function unusable(folder: string): (error: unknown) => Promise<never> {
+  return async (error) => {
     // Deno keeps programs out of /proc and its like, whatever else they are allowed.
     const why = error instanceof Deno.errors.NotCapable
       ? "Deno does not allow to write there"
       : messageOf(error);
+    // Without any room SQLite may say no more than that of reading and writing one has failed.
+    const isFull = await freeBytes(folder).catch(() => undefined) === 0;
     throw new InvalidInputError(
       "--data",
       `Expected a folder that is there or can be made, and written to, ` +
-        `found "${folder}": ${why}`,
+        `found "${folder}": ${why}${isFull ? ". Its disk is full" : ""}`,
     );
   };
 }

@@ -4,10 +4,12 @@
  */
 import { assertEquals, assertInstanceOf, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
-import { ConflictError } from "../../src/errors.ts";
+import { ConflictError, InvalidInputError } from "../../src/errors.ts";
 import { pause } from "../../src/pause.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { DATABASE_FILE, LOCK_FILE, lockDataFolder, openStore } from "../../src/store/store.ts";
+import { shell } from "../faults/served.ts";
+import { has } from "../needs.ts";
 import { temporaryFolder } from "../surroundings.ts";
 import { openTestStore } from "./fixture.ts";
 
@@ -159,6 +161,23 @@ Deno.test("a folder that cannot be made is an error, not a hang", async () => {
   const path = join(folder.path, "file");
   await Deno.writeTextFile(path, "");
   await assertRejects(() => openStore(join(path, "data")));
+});
+
+Deno.test({
+  name: "a folder on a disk without any room is refused, and the reason is told",
+  ignore: !has("mount"),
+  async fn() {
+    await using folder = await temporaryFolder();
+    await shell(`mount -t tmpfs -o size=1m tmpfs '${folder.path}'`);
+    try {
+      await (await openStore(folder.path)).close();
+      await shell(`cat /dev/zero > '${folder.path}/filler' 2>/dev/null || true`);
+      const error = await assertRejects(() => openStore(folder.path), InvalidInputError);
+      assertStringIncludes(error.message, ". Its disk is full");
+    } finally {
+      await shell(`umount '${folder.path}'`);
+    }
+  },
 });
 
 Deno.test("a store that is no database is refused, and its folder is not left locked", async () => {
