@@ -22,6 +22,8 @@ export interface Handshake {
   readonly unverified?: true;
   /** The value by which such a request is known; without it, by what is to be echoed. */
   readonly when?: Field & { readonly equals: string | number };
+  /** A value that such a request does not have, where others that do are known by the same `when`. */
+  readonly unless?: Field;
   /** What the answer repeats. A value that is longer, or not of the pattern, gets no answer. */
   readonly echo?: Field & { readonly characters_max: number; readonly pattern?: RegExp };
   /** `{echo}` stands for what is repeated, `{hmac}` for its HMAC-SHA256 with the secret, in hex. */
@@ -91,8 +93,9 @@ export function prepareHandshakes(
 
 /** What is to be echoed, empty where nothing is; undefined when the request is no such handshake. */
 function echoOf(handshake: Handshake, request: LaunchRequest): string | undefined {
-  const { when, echo } = handshake;
+  const { when, unless, echo } = handshake;
   if (when && readField(request, when) !== when.equals) return undefined;
+  if (unless && typeof readField(request, unless) !== "object") return undefined;
   if (echo === undefined) return "";
   const text = readText(request, echo);
   if (typeof text !== "string" || text === "" || text.length > echo.characters_max) {

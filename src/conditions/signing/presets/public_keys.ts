@@ -29,8 +29,8 @@ export const publicKeys = {
     scheme: { ...discordScheme, delivery_id: { in: "body", name: "id" } },
     handshake: {
       when: { in: "body", name: "type", equals: 1 },
-      // Webhook events have the type 1 as well, and no id.
-      echo: { in: "body", name: "id", characters_max: 64 },
+      // Webhook events have the type 1 as well.
+      unless: { in: "body", name: "/event/type" },
       answer: { json: { type: 1 } },
     },
   },
