@@ -1,5 +1,6 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { createHmac, randomBytes } from "node:crypto";
+import { MAC_BYTES, SIGNATURE_ALGORITHMS } from "../src/conditions/signing/scheme.ts";
 import { run } from "./commands/process.ts";
 import { hooklaunch } from "./commands/process.ts";
 import { has } from "./needs.ts";
@@ -43,6 +44,16 @@ Deno.test("the README's table of settings has the flags of serve and their defau
   const examples = readme.matchAll(/^deno task start (.*(?:\\\n.*)*)$/gm);
   const used = [...examples].flatMap(([, flags = ""]) => flags.match(/--[\w-]+/g) ?? []);
   assertEquals(used.filter((flag) => !inHelp.includes(flag)), []);
+});
+
+Deno.test("the README's table of conditions names the algorithms that there are", async () => {
+  const readme = await Deno.readTextFile(new URL("../README.md", import.meta.url));
+  const listed = { hmac: Object.keys(MAC_BYTES), signature: SIGNATURE_ALGORITHMS };
+  for (const [type, algorithms] of Object.entries(listed)) {
+    const [, row = ""] = new RegExp(`^\\| \`${type}\` +\\|(.*)$`, "m").exec(readme) ?? [];
+    const [, named = ""] = /algorithm`? \(([^)]*)\)/.exec(row) ?? [];
+    assertEquals(named.split(", "), [...algorithms], type);
+  }
 });
 
 Deno.test({
