@@ -86,7 +86,7 @@ function describe(entry: TriggerLogEntry): string {
         `${entry.time}  refused  ${entry.condition}${which}: ${entry.reason}`,
         entry.expected === undefined ? undefined : `expected ${entry.expected}`,
         entry.found === undefined ? undefined : `found ${entry.found}`,
-        `from ${remote_ip}, ${size} bytes, sha256 ${sha256}`,
+        `from ${remote_ip}${size === undefined ? "" : `, ${size} bytes, sha256 ${sha256}`}`,
       );
     }
     case "action_failed":

@@ -14,7 +14,7 @@ import type { Span } from "../telemetry/spans.ts";
 import type { PreparedTrigger, Refused } from "../trigger/prepare.ts";
 import { IN_ONE_PIECE_BYTES_MAX, type ReadBody } from "./body.ts";
 import type { Door } from "./door.ts";
-import { ArrivedRequest, requestFacts } from "./launch_request.ts";
+import { ArrivedRequest, requestFacts, type SeenRequest } from "./launch_request.ts";
 import type { Arrival } from "./request_queue.ts";
 import { requestTracer } from "./request_spans.ts";
 import {
@@ -126,7 +126,12 @@ async function arrive(
   span?.setAttribute("hooklaunch.trigger", prepared.trigger.name);
   using held = await door.bodies.read(request, endpoint.bodyBytesMax);
   const { body } = held;
-  if ("failure" in body) return bodyFailure(body.failure, door);
+  if ("failure" in body) {
+    const { method, headers } = request;
+    const seen = { method, headers, remoteIp: peer.ip };
+    if (body.failure === "too_large") note(door, prepared, seen, tooLarge(endpoint));
+    return bodyFailure(body.failure, door);
+  }
   // Others may have taken the last place while this one arrived.
   const full = fullness();
   if (full) return problemOfError(full);
@@ -147,13 +152,26 @@ async function arrive(
   }
 }
 
+/** Why a request is refused; without an index, by what is no condition. */
+type Why = Omit<Refused, "index"> & { index?: number };
+
 /** Writes why a request is refused into the trigger log, and tells the sender nothing of it. */
 export function refuse(
   door: Door,
-  { trigger: { id, name }, credentials }: PreparedTrigger,
+  prepared: PreparedTrigger,
   request: LaunchRequest,
-  { index, ...refused }: Omit<Refused, "index"> & { index?: number },
+  why: Why,
 ): Response {
+  note(door, prepared, request, why);
+  return rejected();
+}
+
+function note(
+  door: Door,
+  { trigger: { id, name }, credentials }: PreparedTrigger,
+  request: SeenRequest,
+  { index, ...refused }: Why,
+): void {
   door.metrics.refused(refused.condition);
   if (door.triggerLog.hasRoom(id, "refused")) {
     const { condition } = refused;
@@ -168,7 +186,14 @@ export function refuse(
       request: requestFacts(request, credentials),
     });
   }
-  return rejected();
+}
+
+function tooLarge({ bodyBytesMax }: Endpoint): Why {
+  return {
+    condition: "body_size",
+    reason: "The body is too large",
+    expected: `at most ${bodyBytesMax} bytes`,
+  };
 }
 
 function bodyFailure(

@@ -115,13 +115,18 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
   }
 }
 
+/** What is known of a request when it is refused: its body only where that was read. */
+export type SeenRequest =
+  & Pick<LaunchRequest, "method" | "headers" | "remoteIp">
+  & Partial<Pick<LaunchRequest, "body">>;
+
 /**
  * What the trigger log tells of a request. Credentials are not among it.
  *
  * @param credentials where a request to the trigger carries them
  */
 export function requestFacts(
-  request: LaunchRequest,
+  request: SeenRequest,
   credentials: readonly Field[],
 ): RequestFacts {
   const hidden = new Set(
@@ -135,11 +140,7 @@ export function requestFacts(
       ? value.slice(0, HEADER_VALUE_LENGTH_MAX)
       : HIDDEN;
   }
-  return {
-    method: request.method,
-    remote_ip: request.remoteIp,
-    headers,
-    size: request.body.length,
-    sha256: hash("sha256", request.body),
-  };
+  const { method, remoteIp: remote_ip, body } = request;
+  const facts = { method, remote_ip, headers };
+  return body ? { ...facts, size: body.length, sha256: hash("sha256", body) } : facts;
 }

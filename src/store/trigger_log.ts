@@ -36,10 +36,10 @@ export interface RequestFacts {
   remote_ip: string;
   /** The headers, values hidden unless they are known to be harmless. */
   headers: Record<string, string>;
-  /** Bytes of the body. */
-  size: number;
+  /** Bytes of the body. Absent, as `sha256` is, when the body was too large to be read. */
+  size?: number;
   /** SHA-256 of the body, in hex. */
-  sha256: string;
+  sha256?: string;
 }
 
 /** What happened. */

@@ -32,6 +32,18 @@ Deno.test("trigger list and trigger log print what there is, readably", async ()
   assert(!json.printed.includes("\u0085"), json.printed);
 });
 
+Deno.test("trigger log tells of a body that was too large to be read", async () => {
+  await using service = await startService({ settings: { payloadBytesMax: 10 } });
+  const { url } = await service.trigger({ name: "labels", enabled: false });
+  await (await fetch(url, { method: "POST", body: "x".repeat(11) })).body?.cancel();
+  const { printed } = await run(["trigger", "log", "labels", "--url", service.url], TOKEN);
+  assertMatch(
+    printed,
+    /refused {2}body_size: The body is too large\n +expected at most 10 bytes\n/,
+  );
+  assertMatch(printed, /\n +from 127\.0\.0\.1\n$/);
+});
+
 Deno.test("a trigger that there is not is an error that lists those there are", async () => {
   await using service = await startService();
   await service.trigger({ name: "labels" });

@@ -448,6 +448,24 @@ Deno.test("an entry of the trigger log is short, whatever was sent, and tells wh
   );
 });
 
+Deno.test("a body over the limit is told in the trigger log, without the body that nobody read", async () => {
+  await using service = await startService({ settings: { payloadBytesMax: 10 } });
+  const { id } = await service.trigger({ enabled: false });
+  await play(service.url, {
+    name: "413",
+    path: `/api/v0/launch/${id}/`,
+    headers: { "x-token": "unknown" },
+    body: "x".repeat(11),
+    expectedStatus: 413,
+  });
+  const { kind, condition, reason, expected, request } = await lastLogEntry(service, id);
+  assertEquals([kind, condition], ["refused", "body_size"]);
+  assertEquals([reason, expected], ["The body is too large", "at most 10 bytes"]);
+  assertEquals([request.method, request.remote_ip], ["POST", "127.0.0.1"]);
+  assertEquals([request.headers["content-length"], request.headers["x-token"]], ["11", "********"]);
+  assertEquals([request.size, request.sha256], [undefined, undefined]);
+});
+
 Deno.test("launch takes a request for as old as it was when it came, however long it waited its turn", async () => {
   const clock = new TestClock();
   await using service = await startService({ clock });

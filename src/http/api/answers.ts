@@ -124,8 +124,8 @@ const triggerLogEntry = z.discriminatedUnion("kind", [
       method: text,
       remote_ip: text,
       headers: texts.describe("Values are hidden unless they are known to be harmless"),
-      size: count,
-      sha256: text,
+      size: count.exactOptional().describe("Absent when the body was too large to be read"),
+      sha256: text.exactOptional(),
     }),
   }),
   z.object({
