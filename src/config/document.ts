@@ -7,6 +7,7 @@ import { dirname, resolve } from "node:path";
 import { z } from "zod";
 import { InvalidInputError, type Problem } from "../errors.ts";
 import { parseProject } from "../projects/project.ts";
+import { isRelativePath } from "../projects/remote.ts";
 import { parseWith, pointer } from "../schema.ts";
 import type { Project } from "../store/projects.ts";
 import { reviewTrigger } from "../trigger/review.ts";
@@ -85,14 +86,18 @@ export function parseConfig(
 function readProject(value: unknown, folder: string): Project {
   const given = projectInFile.safeParse(value);
   if (!given.success) return parseProject(value);
-  return parseProject({
-    ...given.data,
-    directory: resolve(folder, given.data.directory),
-  });
+  const project = { ...given.data };
+  const { directory, repository } = project;
+  if (directory) project.directory = resolve(folder, directory);
+  if (repository && isRelativePath(repository)) project.repository = resolve(folder, repository);
+  return parseProject(project);
 }
 
-/** In a file, `directory` may be relative to the file. */
-const projectInFile = z.looseObject({ directory: z.string().min(1) });
+/** In a file, paths may be relative to the file. */
+const projectInFile = z.looseObject({
+  directory: z.string().exactOptional(),
+  repository: z.string().exactOptional(),
+});
 
 function readTrigger(value: unknown): TriggerSettings {
   const settings = parseWith(triggerSchema, withoutReadOnly(value), "the trigger");

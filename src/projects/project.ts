@@ -10,7 +10,7 @@ import { parseWith } from "../schema.ts";
 import type { Project } from "../store/projects.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../store/record.ts";
 import { nameSchema } from "./name_schema.ts";
-import { addressProblem, isSshAddress, shownAddress } from "./remote.ts";
+import { addressProblem, isRelativePath, isSshAddress, shownAddress } from "./remote.ts";
 
 const ADDRESS_LENGTH_MAX = 2_048;
 
@@ -25,7 +25,7 @@ const addressSchema = z.string().check(({ value, issues }) => {
   minLength: 1,
   maxLength: ADDRESS_LENGTH_MAX,
   description:
-    "Anything that git can fetch: https://…, ssh://…, git@host:path, file:///… or a path. " +
+    "Anything that git can fetch: https://…, ssh://…, git@host:path, file:///… or an absolute path. " +
     "Credentials are named, as in https://user:{env:GIT_TOKEN}@…: an environment variable of the service",
 });
 
@@ -58,7 +58,11 @@ export const projectSchema = z.strictObject({
     error: 'Expected no deploy_key without a repository that ssh opens, such as "git@host:x.git"',
     path: ["deploy_key"],
   },
-).refine((project) => recordBytes(project) <= RECORD_BYTES_MAX, {
+).check(({ value: { repository }, issues }) => {
+  if (repository === undefined || !isRelativePath(repository)) return;
+  const message = "Expected a URL, host:path or an absolute path";
+  issues.push({ code: "custom", message, path: ["repository"], input: repository });
+}).refine((project) => recordBytes(project) <= RECORD_BYTES_MAX, {
   error: ({ input }) =>
     `Expected at most ${RECORD_BYTES_MAX} bytes in all, found ${recordBytes(Object(input))}`,
 });

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { isAbsolute } from "node:path";
 import { ActionError } from "../errors.ts";
 
 const SECRET_LENGTH_MIN = 4;
@@ -61,6 +62,11 @@ export function addressProblem(address: string): string | undefined {
 export function isSshAddress(address: string): boolean {
   const scheme = SCHEME.exec(address)?.[1]?.toLowerCase();
   return scheme === undefined ? /^[^/]+:/.test(address) : scheme.includes("ssh");
+}
+
+/** Whether an address is a path from the current folder, which git has in the mirror. */
+export function isRelativePath(address: string): boolean {
+  return !SCHEME.test(address) && !isSshAddress(address) && !isAbsolute(address);
 }
 
 /**

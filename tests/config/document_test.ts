@@ -157,6 +157,21 @@ Deno.test("a folder is relative to the file that names it, whatever the current 
   }
 });
 
+Deno.test("a repository that is a path is relative to the file too, and one elsewhere is left as it is", () => {
+  const elsewhere = ["git@host:d.git", "host:d", "https://host/d.git", "file:///d", "/d"];
+  for (
+    const [repository, from] of [
+      ["./d.git", "/etc/h/d.git"],
+      ["../d", "/etc/d"],
+      ["d/a:b", "/etc/h/d/a:b"],
+      ...elsewhere.map((address) => [address, address] as const),
+    ] as const
+  ) {
+    const text = `projects: [{ name: files, repository: "${repository}" }]`;
+    assertEquals(parseConfig(text, "/etc/h/hooklaunch.yaml").projects[0]?.repository, from);
+  }
+});
+
 Deno.test("a name that two projects have is refused, where it stands again", () => {
   const text = "projects:\n  - { name: a, directory: /d }\n  - { name: a, directory: /e }\n";
   const message = 'line 3, column 7: Expected a name of its own, found "a" a second time';

@@ -84,6 +84,12 @@ Deno.test("a project that cannot work is refused, field by field", async (t) => 
     ],
     ["relative folder", { ...good, directory: "p" }, "/directory", /absolute/],
     [
+      "relative path",
+      { name: "p", repository: "./p.git" },
+      "/repository",
+      /absolute.*"\.\/p\.git"/,
+    ],
+    [
       "unknown runner",
       { ...good, engine: { type: "local", runner: "rocket" } },
       "/engine/runner",
