@@ -35,7 +35,8 @@ export function pageOf<T>(
   next: string | undefined,
 ): AnswerPage<T> {
   if (next === undefined) return { results, next: null };
-  const url = new URL(baseUrl + context.req.path);
+  // Hono has taken the slash off its end.
+  const url = new URL(`${baseUrl}${context.req.path}/`);
   for (const [name, value] of Object.entries(context.req.query())) {
     url.searchParams.set(name, value);
   }
