@@ -47,6 +47,11 @@ export function problemText({ pointer, detail }: Problem): string {
   return pointer === "" ? detail : `${pointer}: ${detail}`;
 }
 
+/** Problems of a part, with pointers relative to what it is a part of. */
+export function prefixed(at: string, problems: readonly Problem[]): Problem[] {
+  return problems.map((problem) => ({ ...problem, pointer: at + problem.pointer }));
+}
+
 /** What an operator sent is longer than it may be. */
 export class TooLargeError extends HooklaunchError {
   override readonly code = "too_large";

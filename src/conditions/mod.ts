@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import type { Problem } from "../errors.ts";
+import { prefixed, type Problem } from "../errors.ts";
 import type { ConditionKind, ConditionSettings } from "./condition.ts";
 import { deduplication } from "./deduplication.ts";
 import { hmac } from "./hmac.ts";
@@ -56,10 +56,9 @@ export type Condition = z.output<typeof conditionSchema>;
  * @returns what is wrong, each with a pointer relative to the list (`/0/signed_content`)
  */
 export function reviewConditions(conditions: readonly Condition[]): Problem[] {
-  return conditions.flatMap((settings, index) => {
-    const problems = kindOf(settings).review?.(settings, conditions) ?? [];
-    return problems.map(({ pointer, detail }) => ({ pointer: `/${index}${pointer}`, detail }));
-  });
+  return conditions.flatMap((settings, index) =>
+    prefixed(`/${index}`, kindOf(settings).review?.(settings, conditions) ?? [])
+  );
 }
 
 /** Whether a condition proves who the sender is. */

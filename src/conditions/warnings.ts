@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { messageOf, type Problem } from "../errors.ts";
+import { messageOf, prefixed, type Problem } from "../errors.ts";
 import type { ConditionSettings } from "./condition.ts";
 import { deliveryField, isDeduplication, nowhere } from "./deduplication.ts";
 import { type Field, isSameField } from "./field.ts";
@@ -39,7 +39,7 @@ export function conditionWarnings(conditions: readonly ConditionSettings[]): Pro
       ...warnOfDelivery(settings, conditions, signing),
       ...warnOfFilter(settings, signing),
     ];
-    return warnings.map(({ pointer, detail }) => ({ pointer: `/${index}${pointer}`, detail }));
+    return prefixed(`/${index}`, warnings);
   });
 }
 

@@ -5,7 +5,7 @@
  */
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
-import { InvalidInputError, type Problem } from "../errors.ts";
+import { InvalidInputError, prefixed, type Problem } from "../errors.ts";
 import { parseProject } from "../projects/project.ts";
 import { isRelativePath } from "../projects/remote.ts";
 import { parseWith, pointer } from "../schema.ts";
@@ -47,7 +47,7 @@ export function parseConfig(
     } catch (error) {
       if (!(error instanceof InvalidInputError)) throw error;
       // One by one: there may be more problems than a call may have arguments.
-      for (const problem of error.problems) problems.push(...placed(yaml, at, problem));
+      for (const problem of placed(yaml, at, error.problems)) problems.push(problem);
       return undefined;
     }
   };
@@ -68,7 +68,7 @@ export function parseConfig(
       const at = pointer(list, index, field);
       const expected = `Expected ${field === "id" ? "an id" : "a name"} of its own`;
       const detail = `${expected}, found "${value}" a second time`;
-      problems.push(...placed(yaml, "", { pointer: at, detail }));
+      problems.push(...yaml.located([{ pointer: at, detail }]));
     }
   }
   if (problems.length > 0) throw new InvalidInputError(path, problems);
@@ -76,10 +76,7 @@ export function parseConfig(
     projects: projects.filter((project) => project !== undefined),
     triggers: triggers.filter((trigger) => trigger !== undefined),
     locate: (index, error) =>
-      new InvalidInputError(
-        path,
-        error.problems.flatMap((problem) => placed(yaml, pointer("triggers", index), problem)),
-      ),
+      new InvalidInputError(path, placed(yaml, pointer("triggers", index), error.problems)),
   };
 }
 
@@ -116,7 +113,7 @@ function* repeated(
   }
 }
 
-/** A problem with its line and column in the file. */
-function placed(yaml: YamlSource, at: string, { pointer, detail }: Problem): Problem[] {
-  return yaml.located([{ pointer: at + pointer, detail }]);
+/** Problems of what is at a place in the file, each with its line and column. */
+function placed(yaml: YamlSource, at: string, problems: readonly Problem[]): Problem[] {
+  return yaml.located(prefixed(at, problems));
 }

@@ -5,12 +5,12 @@
  * @module
  */
 import type { z } from "zod";
-import { ActionError, InvalidInputError, type Problem } from "../errors.ts";
+import { ActionError, InvalidInputError, prefixed, type Problem } from "../errors.ts";
 import { checked, describeValue, pointer } from "../schema.ts";
 import { type LocatedProblem, parseYaml, type YamlSource } from "../yaml.ts";
 import { type Endpoint, endpointSchema } from "./endpoint.ts";
 import type { Pipeline } from "./pipeline.ts";
-import { pipelineProblems, prefixed } from "./pipeline_check.ts";
+import { pipelineProblems } from "./pipeline_check.ts";
 import { pipelineOf, type PipelineParts, pipelineSchema, readParts } from "./pipeline_schema.ts";
 import { pipelineWarnings } from "./pipeline_warnings.ts";
 import { quoted } from "./quoted.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import { ActionError, type Problem } from "../errors.ts";
+import { ActionError, prefixed, type Problem } from "../errors.ts";
 import { checked, pointer } from "../schema.ts";
 import { booleanSchema } from "./boolean.ts";
 import { environmentVariableSchema, inputSchema } from "./input.ts";
@@ -90,10 +90,10 @@ export function overrideProblems(step: Step, override: Override): Problem[] {
 export function overrideWarnings(step: Step, override: Override): Problem[] {
   return mergedParameters(step, override).flatMap(({ item, result }, index) => {
     if (result === undefined || "problems" in result) return [];
-    return parameterWarnings(result.data, item)
-      // What the step itself has written is warned of there.
-      .filter((warning) => Object.hasOwn(item, warning.pointer.slice(1)))
-      .map((warning) => ({ ...warning, pointer: pointer("parameters", index) + warning.pointer }));
+    // What the step itself has written is warned of there.
+    const warnings = parameterWarnings(result.data, item)
+      .filter((warning) => Object.hasOwn(item, warning.pointer.slice(1)));
+    return prefixed(pointer("parameters", index), warnings);
   });
 }
 

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Problem } from "../errors.ts";
+import { prefixed, type Problem } from "../errors.ts";
 import { pointer } from "../schema.ts";
 import { overrideProblems } from "./override.ts";
 import { firstQuoted } from "./quoted.ts";
@@ -99,9 +99,4 @@ function missing(
 ): Problem {
   const detail = `Expected the name of a ${what}, found "${name}"; there is ${firstQuoted(known)}`;
   return { pointer: at, detail };
-}
-
-/** Problems of a part, with pointers relative to what it is a part of. */
-export function prefixed(at: string, problems: readonly Problem[]): Problem[] {
-  return problems.map((problem) => ({ ...problem, pointer: at + problem.pointer }));
 }

@@ -4,11 +4,11 @@
  * @module
  */
 import { z } from "zod";
-import type { Problem } from "../errors.ts";
+import { prefixed, type Problem } from "../errors.ts";
 import { refuseField } from "../schema.ts";
 import { overrideSchema } from "./override.ts";
 import type { PipelineNode } from "./pipeline.ts";
-import { actionSchema, type ReadAction } from "./pipeline_action.ts";
+import { actionSchema } from "./pipeline_action.ts";
 
 /** What was read of a node. */
 export interface ReadNode {
@@ -83,13 +83,8 @@ export function readNode(value: unknown): ReadNode | undefined {
       edgeMergeMode: isDeployment ? "replace" : read["edge-merge-mode"],
     },
     task: read.type === "task" ? read.task : undefined,
-    warnings: read.actions.flatMap(actionWarnings),
+    warnings: read.actions.flatMap(({ warnings }, index) =>
+      prefixed(`/actions/${index}`, warnings)
+    ),
   };
-}
-
-function actionWarnings({ warnings }: ReadAction, index: number): Problem[] {
-  return warnings.map(({ pointer, detail }) => ({
-    pointer: `/actions/${index}${pointer}`,
-    detail,
-  }));
 }

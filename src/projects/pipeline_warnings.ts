@@ -4,9 +4,9 @@
  *
  * @module
  */
-import type { Problem } from "../errors.ts";
+import { prefixed, type Problem } from "../errors.ts";
 import { overrideWarnings } from "./override.ts";
-import { type Declared, prefixed, stepOfNode } from "./pipeline_check.ts";
+import { type Declared, stepOfNode } from "./pipeline_check.ts";
 import { nodesInCircles } from "./pipeline_circle.ts";
 import { firstQuoted } from "./quoted.ts";
 import type { PipelineParts } from "./pipeline_schema.ts";

@@ -4,15 +4,19 @@
  * @module
  */
 import { z } from "zod";
-import type { Problem } from "../errors.ts";
+import { prefixed, type Problem } from "../errors.ts";
 import { parseWith, refuseField } from "../schema.ts";
 import type { Resources } from "../store/executions.ts";
 import { booleanSchema } from "./boolean.ts";
 import { quoteWarnings } from "./command_quotes.ts";
 import { durationSchema } from "./duration.ts";
 import { conditionSchema } from "./expression_schema.ts";
-import { environmentVariableSchema, inputSchema } from "./input.ts";
-import type { EnvironmentVariable, Input } from "./input.ts";
+import {
+  type EnvironmentVariable,
+  environmentVariableSchema,
+  type Input,
+  inputSchema,
+} from "./input.ts";
 import { type Parameter, parameterSchema, parameterWarnings } from "./parameter.ts";
 import { mountSchema, resourcesSchema } from "./requirements.ts";
 import { textListSchema } from "./text_list.ts";
@@ -124,8 +128,8 @@ export function stepWarnings({ commands, parameters, written }: Step): Problem[]
       seen.add(item.name);
       const parameter = parameters.get(String(item.name));
       if (list !== "parameters" || parameter === undefined) continue;
-      for (const { pointer, detail } of parameterWarnings(parameter, item)) {
-        warnings.push({ pointer: at + pointer, detail });
+      for (const warning of prefixed(at, parameterWarnings(parameter, item))) {
+        warnings.push(warning);
       }
     }
   }

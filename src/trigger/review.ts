@@ -5,7 +5,7 @@
  */
 import { isAuthenticating, reviewConditions } from "../conditions/mod.ts";
 import { conditionWarnings } from "../conditions/warnings.ts";
-import { InvalidInputError, messageOf, type Problem } from "../errors.ts";
+import { InvalidInputError, messageOf, prefixed, type Problem } from "../errors.ts";
 import type { TriggerSettings } from "./trigger.ts";
 import { variableWarnings } from "./variables.ts";
 
@@ -17,10 +17,7 @@ import { variableWarnings } from "./variables.ts";
 export function reviewTrigger(settings: TriggerSettings, what: string): void {
   const problems = reviewConditions(settings.conditions);
   if (problems.length === 0) return;
-  throw new InvalidInputError(
-    what,
-    problems.map(({ pointer, detail }) => ({ pointer: `/conditions${pointer}`, detail })),
-  );
+  throw new InvalidInputError(what, prefixed("/conditions", problems));
 }
 
 /**
@@ -32,11 +29,10 @@ export function triggerWarnings(
   { conditions }: Pick<TriggerSettings, "conditions">,
   env: (name: string) => string | undefined,
 ): Problem[] {
-  const warnings = warningsOf(conditions).map(({ pointer, detail }) => ({
-    pointer: `/conditions${pointer}`,
-    detail,
-  }));
-  warnings.push(...variableWarnings({ conditions }, env));
+  const warnings = [
+    ...prefixed("/conditions", warningsOf(conditions)),
+    ...variableWarnings({ conditions }, env),
+  ];
   if (conditions.some(isAuthenticating)) return warnings;
   const detail = "Nothing proves who the sender is: whoever knows the URL can launch";
   return [...warnings, { pointer: "/conditions", detail }];
