@@ -5,7 +5,7 @@
  * @module
  */
 import { basename, matchesGlob } from "node:path";
-import { fileOfUrl, quoted, type Step, stepOf, VARIABLE_NAME } from "../projects/mod.ts";
+import { fileOfUrl, quoted, type Step, stepOf, valueAt, VARIABLE_NAME } from "../projects/mod.ts";
 import type { Execution, InputFile } from "../store/executions.ts";
 import type { PipelinePlan, PlannedEdge, PlannedNode } from "../store/pipelines.ts";
 
@@ -56,9 +56,10 @@ const SOURCES: Readonly<
     const files = inputsNamed(key, Object.keys(inputs)).flatMap((name) => inputs[name] ?? []);
     return files.length === 0 ? undefined : { files };
   },
-  metadata: (key, { metadata }) => valueAt(metadata, key),
-  parameter: (key, { parameters }) => valueAt(parameters, key),
-  "environment-variable": (key, { environment_variables }) => valueAt(environment_variables, key),
+  metadata: (key, { metadata }) => given(valueAt(metadata, key)),
+  parameter: (key, { parameters }) => given(valueAt(parameters, key)),
+  "environment-variable": (key, { environment_variables }) =>
+    given(valueAt(environment_variables, key)),
   dependency: () => undefined,
 };
 
@@ -217,18 +218,7 @@ function nameOf(path: string, pattern: string, keep: Kept): string {
   return path.startsWith(folder) ? path.slice(folder.length) : path;
 }
 
-/** The value of a key, which may have dots of its own or lead into objects. */
-function valueAt(values: Readonly<Record<string, unknown>>, key: string): Carried {
-  if (Object.hasOwn(values, key)) return given(values[key]);
-  let at: unknown = values;
-  for (const part of key.split(".")) {
-    if (typeof at !== "object" || at === null || !Object.hasOwn(at, part)) return undefined;
-    // Only objects come here, and whether they have the part was asked.
-    at = (at as Record<string, unknown>)[part];
-  }
-  return given(at);
-}
-
+/** A value that is there. */
 function given(value: unknown): Carried {
   return value === undefined || value === null ? undefined : { value };
 }

@@ -108,16 +108,16 @@ function valueOf(expression: Expression, scope: Scope): unknown {
   return expression.kind === "name" ? lookUp(expression.path, scope) : evaluate(expression, scope);
 }
 
-/** A key may have dots itself, so the whole of it goes before steps into objects. */
 function lookUp(path: readonly string[], scope: Scope): unknown {
   const [space, ...rest] = path;
   const isSpace = (space === "metadata" || space === "parameter") && rest.length > 0;
-  const names = isSpace ? rest : path;
-  let found: unknown = isSpace ? scope[space] : scope.metadata;
-  const whole = own(found, names.join("."));
-  if (whole !== undefined) return whole;
-  for (const name of names) found = own(found, name);
-  return found;
+  return isSpace ? valueAt(scope[space], rest.join(".")) : valueAt(scope.metadata, path.join("."));
+}
+
+/** The value of a key. It may have dots itself, so the whole of it goes before steps into objects. */
+export function valueAt(values: Readonly<Record<string, unknown>>, key: string): unknown {
+  const whole = own(values, key);
+  return whole === undefined ? key.split(".").reduce<unknown>(own, values) : whole;
 }
 
 function own(value: unknown, name: string): unknown {

@@ -4,7 +4,7 @@
  * @module
  */
 export { findPipeline, findStep, readConfigFile } from "./config_file.ts";
-export { evaluate, parseExpression } from "./expression.ts";
+export { evaluate, parseExpression, valueAt } from "./expression.ts";
 export { VARIABLE_NAME } from "./input.ts";
 export { fileOfUrl, type Launch, launchStep } from "./launch.ts";
 export { overrideStep } from "./override.ts";
