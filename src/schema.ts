@@ -179,11 +179,11 @@ export function describeValue(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "an object";
-  return cut(withoutUserInfo(JSON.stringify(value)), FOUND_LENGTH_MAX);
+  return cut(shownAddress(JSON.stringify(value)), FOUND_LENGTH_MAX);
 }
 
-/** A text without what stands before the host, where it is a URL. */
-function withoutUserInfo(text: string): string {
+/** A text to show, without what stands before the host where it is a URL, or was meant as one. */
+export function shownAddress(text: string): string {
   const [start, end] = [text.indexOf("://"), text.lastIndexOf("@")];
   return start === -1 || end < start ? text : `${text.slice(0, start)}://***${text.slice(end)}`;
 }

@@ -6,11 +6,11 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { engineSettingsSchema } from "../engines/settings.ts";
-import { parseWith } from "../schema.ts";
+import { parseWith, shownAddress } from "../schema.ts";
 import type { Project } from "../store/projects.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../store/record.ts";
 import { nameSchema } from "./name_schema.ts";
-import { addressProblem, isRelativePath, isSshAddress, shownAddress } from "./remote.ts";
+import { addressProblem, isRelativePath, isSshAddress } from "./remote.ts";
 
 const ADDRESS_LENGTH_MAX = 2_048;
 

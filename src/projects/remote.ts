@@ -7,6 +7,7 @@
  */
 import { isAbsolute } from "node:path";
 import { ActionError } from "../errors.ts";
+import { shownAddress } from "../schema.ts";
 
 const SECRET_LENGTH_MIN = 4;
 const SCHEMES = ["https", "http", "ssh", "git+ssh", "ssh+git", "git", "file"];
@@ -117,12 +118,6 @@ export async function openRemote(
     redact: (text) =>
       secrets.reduce((redacted, secret) => redacted.replaceAll(secret, "***"), hideUserInfo(text)),
   };
-}
-
-/** An address to show, without what stands before its host. */
-export function shownAddress(address: string): string {
-  // What is no URL may have a password with any character in it.
-  return address.replace(/:\/\/[^]*@/, "://***@");
 }
 
 /** Takes out of a text what stands before the host in its URLs. */
