@@ -8,6 +8,7 @@ import { STATUS_CODE } from "@std/http/status";
 import { isId } from "../ids.ts";
 import type { Refusal } from "../conditions/condition.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
+import { childOf } from "../schema.ts";
 import { getRun, type Run } from "../store/runs.ts";
 import type { PreparedTrigger } from "../trigger/prepare.ts";
 import { arrivalHandler, refuse, type SendersContext } from "./arrival.ts";
@@ -134,13 +135,6 @@ function field(request: LaunchRequest, name: string): string | undefined {
 function bodyField(request: LaunchRequest, name: string): string | undefined {
   const body = request.parsedBody();
   if (body.kind === "form") return body.fields.get(name)?.[0];
-  if (body.kind === "json" && isObject(body.value) && Object.hasOwn(body.value, name)) {
-    const value = body.value[name];
-    if (typeof value === "string" || typeof value === "number") return String(value);
-  }
-  return undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
+  const value = body.kind === "json" ? childOf(body.value, name) : undefined;
+  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
 }
