@@ -49,6 +49,14 @@ export function checked<T>(
   }
 }
 
+/** The schemas of kinds, in their order. */
+export function schemasOf<const Kinds extends readonly { schema: z.ZodType }[]>(
+  kinds: Kinds,
+): { [Place in keyof Kinds]: Kinds[Place]["schema"] } {
+  // A list of what each of them has is as long as theirs, but the type of `map` forgets that.
+  return kinds.map(({ schema }) => schema) as { [Place in keyof Kinds]: Kinds[Place]["schema"] };
+}
+
 /** A JSON Pointer (RFC 6901) from the parts of a path. */
 export function pointer(...parts: readonly PropertyKey[]): string {
   return parts.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join(

@@ -6,6 +6,7 @@
 import { z } from "zod";
 import type { Deadlines } from "../deadlines.ts";
 import { ActionError, messageOf } from "../errors.ts";
+import { schemasOf } from "../schema.ts";
 import type { ResolvedCommit } from "../projects/mod.ts";
 import { getProject } from "../store/projects.ts";
 import type { Performed, WaitingRun } from "../runs/worker.ts";
@@ -20,12 +21,7 @@ import { runPipeline } from "./run_pipeline.ts";
 const kinds = [runExecution, runPipeline, copyPipeline, fetchRepository] as const;
 
 /** The settings of an action of any kind. */
-export const actionSchema = z.discriminatedUnion("type", [
-  runExecution.schema,
-  runPipeline.schema,
-  copyPipeline.schema,
-  fetchRepository.schema,
-]);
+export const actionSchema = z.discriminatedUnion("type", schemasOf(kinds));
 
 /** What the actions of every run work with. */
 export interface ActionServices

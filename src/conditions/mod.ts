@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { prefixed, type Problem } from "../errors.ts";
+import { schemasOf } from "../schema.ts";
 import type { ConditionKind, ConditionSettings } from "./condition.ts";
 import { deduplication } from "./deduplication.ts";
 import { hmac } from "./hmac.ts";
@@ -16,8 +17,7 @@ import { signature } from "./signature.ts";
 import { staticToken } from "./static_token.ts";
 import { timestamp } from "./timestamp.ts";
 
-/** Every kind of condition. */
-export const conditionKinds: readonly ConditionKind[] = [
+const kinds = [
   ipAllowlist,
   staticToken,
   hmac,
@@ -27,20 +27,13 @@ export const conditionKinds: readonly ConditionKind[] = [
   payloadFilter,
   deduplication,
   rateLimit,
-];
+] as const;
+
+/** Every kind of condition. */
+export const conditionKinds: readonly ConditionKind[] = kinds;
 
 /** The schema of one condition's settings, told apart by `type`. */
-export const conditionSchema = z.discriminatedUnion("type", [
-  ipAllowlist.schema,
-  staticToken.schema,
-  hmac.schema,
-  signature.schema,
-  jwt.schema,
-  timestamp.schema,
-  payloadFilter.schema,
-  deduplication.schema,
-  rateLimit.schema,
-], {
+export const conditionSchema = z.discriminatedUnion("type", schemasOf(kinds), {
   error: (issue) =>
     issue.code === "invalid_union"
       ? `Unknown type of condition: there are ${conditionKinds.map(({ type }) => type).join(", ")}`
