@@ -7,7 +7,7 @@ import { z } from "zod";
 import { ExpressionError, parseExpression } from "./expression.ts";
 
 /** A condition that can be read, as it is written. */
-export const conditionSchema = z.string().superRefine((text, context) => {
+export const expressionSchema = z.string().superRefine((text, context) => {
   try {
     parseExpression(text);
   } catch (error) {
@@ -20,5 +20,5 @@ export const conditionSchema = z.string().superRefine((text, context) => {
 });
 
 /** One condition or a list of them, as they are written, read as a list. */
-export const conditionListSchema = z.union([conditionSchema, z.array(conditionSchema)])
+export const expressionListSchema = z.union([expressionSchema, z.array(expressionSchema)])
   .transform((conditions) => [conditions].flat());

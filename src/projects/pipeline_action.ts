@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import type { Problem } from "../errors.ts";
-import { conditionListSchema } from "./expression_schema.ts";
+import { expressionListSchema } from "./expression_schema.ts";
 import type { NodeAction, NodeEffect } from "./pipeline.ts";
 import { quoted } from "./quoted.ts";
 import { textListSchema } from "./text_list.ts";
@@ -27,9 +27,9 @@ export interface ReadAction {
 }
 
 /** An action as the project configuration file writes it. */
-export const actionSchema = z.strictObject({
+export const nodeActionSchema = z.strictObject({
   when: textListSchema,
-  if: conditionListSchema.optional(),
+  if: expressionListSchema.optional(),
   then: textListSchema,
 }).transform((written): ReadAction => {
   const moments = known("when", written.when.map((when) => when.toLowerCase()), MOMENTS);

@@ -8,7 +8,7 @@ import { prefixed, type Problem } from "../errors.ts";
 import { refuseField } from "../schema.ts";
 import { overrideSchema } from "./override.ts";
 import type { PipelineNode } from "./pipeline.ts";
-import { actionSchema } from "./pipeline_action.ts";
+import { nodeActionSchema } from "./pipeline_action.ts";
 
 /** What was read of a node. */
 export interface ReadNode {
@@ -21,7 +21,7 @@ export interface ReadNode {
 
 const common = {
   name: z.string().min(1),
-  actions: z.array(actionSchema).default([]),
+  actions: z.array(nodeActionSchema).default([]),
 };
 
 const executionLike = {

@@ -10,7 +10,7 @@ import type { Resources } from "../store/executions.ts";
 import { booleanSchema } from "./boolean.ts";
 import { quoteWarnings } from "./command_quotes.ts";
 import { durationSchema } from "./duration.ts";
-import { conditionSchema } from "./expression_schema.ts";
+import { expressionSchema } from "./expression_schema.ts";
 import {
   type EnvironmentVariable,
   environmentVariableSchema,
@@ -72,7 +72,7 @@ const fields = z.strictObject({
   resources: resourcesSchema.optional(),
   "runtime-config-preset": z.string().optional(),
   "source-path": z.string().optional(),
-  "stop-condition": conditionSchema.optional(),
+  "stop-condition": expressionSchema.optional(),
   "upload-store": z.string().max(64).optional(),
 });
 

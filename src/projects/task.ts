@@ -8,7 +8,7 @@ import { z } from "zod";
 import type { Problem } from "../errors.ts";
 import { refuseField } from "../schema.ts";
 import { booleanSchema } from "./boolean.ts";
-import { conditionSchema } from "./expression_schema.ts";
+import { expressionSchema } from "./expression_schema.ts";
 import { quoted } from "./quoted.ts";
 
 /** A declared task. */
@@ -62,7 +62,7 @@ const fields = z.strictObject({
     (text) => text === "" || CHILD_ERRORS.includes(text.toLowerCase().replaceAll("_", "-")),
     { error: `Expected one of ${quoted(CHILD_ERRORS)}` },
   ).optional(),
-  "stop-condition": conditionSchema.optional(),
+  "stop-condition": expressionSchema.optional(),
   "reuse-children": booleanSchema.optional(),
 });
 
