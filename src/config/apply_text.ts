@@ -39,7 +39,7 @@ export function applyText(
 function targetOf({ store, triggers, env }: LocalService): ApplyTarget {
   const show = (trigger: Trigger): ShownTrigger => ({
     ...trigger,
-    warnings: triggerWarnings(trigger, (name) => env(name)),
+    warnings: triggerWarnings(trigger, env),
   });
   return {
     projects: () => listProjects(store),

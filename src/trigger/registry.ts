@@ -200,7 +200,7 @@ export class TriggerRegistry {
     const counted: MissingSecrets = { missing: 0, total: 0, places: [] };
     for await (const { name, settings } of allStoredTriggers(store, { rests: true })) {
       if (signal.aborted || counted.total >= LOOKED_AT_MAX) break;
-      const found = missingVariables(settings, (variable) => env(variable));
+      const found = missingVariables(settings, env);
       counted.total++;
       if (found.length === 0) continue;
       counted.missing++;

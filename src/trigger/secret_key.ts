@@ -71,7 +71,7 @@ async function readKeyFile(path: string): Promise<Key[] | undefined> {
   const text = await Deno.readTextFile(path).catch((error) => {
     if (error instanceof Deno.errors.NotFound) return undefined;
     const detail = `Expected a file that this user can read: ${messageOf(error)}`;
-    throw new InvalidInputError(path, [{ pointer: "", detail }]);
+    throw new InvalidInputError(path, detail);
   });
   return text === undefined ? undefined : parseKeyFile(text, path);
 }

@@ -12,8 +12,6 @@ import { HooklaunchError, InvalidInputError, type Problem } from "../errors.ts";
 import { childOf, pointer, pointerParts } from "../schema.ts";
 import { readSecretKeys } from "./secret_key.ts";
 
-export { SECRET_MASK };
-
 const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

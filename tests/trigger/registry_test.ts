@@ -16,13 +16,8 @@ import { deleteProject, putProject } from "../../src/store/projects.ts";
 import type { Store } from "../../src/store/store.ts";
 import { triggerIdByName } from "../../src/store/triggers.ts";
 import { type RegistryParts, settingsOf, TriggerRegistry } from "../../src/trigger/registry.ts";
-import { secretText } from "../../src/conditions/secret.ts";
-import {
-  LockedSecretError,
-  openSecretBox,
-  SECRET_MASK,
-  type SecretBox,
-} from "../../src/trigger/secrets.ts";
+import { SECRET_MASK, secretText } from "../../src/conditions/secret.ts";
+import { LockedSecretError, openSecretBox, type SecretBox } from "../../src/trigger/secrets.ts";
 import type { Trigger } from "../../src/trigger/trigger.ts";
 import { request } from "../conditions/fixture.ts";
 import { contents, openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";

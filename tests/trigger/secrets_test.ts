@@ -11,6 +11,7 @@ import {
   assertThrows,
 } from "@std/assert";
 import { join } from "node:path";
+import { SECRET_MASK } from "../../src/conditions/secret.ts";
 import { InvalidInputError } from "../../src/errors.ts";
 import {
   LockedSecretError,
@@ -19,7 +20,6 @@ import {
   openSecrets,
   openWhatOpens,
   sealSecrets,
-  SECRET_MASK,
   type SecretBox,
   unmaskSecrets,
 } from "../../src/trigger/secrets.ts";
