@@ -144,6 +144,12 @@ export function bytesOf(field: Field, text: string): Uint8Array {
   return Buffer.from(text, field.in === "header" ? "latin1" : "utf8");
 }
 
+/** Reads a field as {@linkcode bytesOf} has it, a JSON number as it is usually written. */
+export function readBytes(request: LaunchRequest, field: Field): Uint8Array | Refusal {
+  const value = readField(request, field);
+  return typeof value === "object" ? value : bytesOf(field, String(value));
+}
+
 /** What is sent as a body, by its length and by what its sender calls it. */
 export function describeBody({ body, headers }: LaunchRequest): string {
   const type = headers.get("content-type")?.slice(0, TYPE_CHARACTERS_SHOWN_MAX);

@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import type { Refusal } from "../condition.ts";
-import { bytesOf, readField } from "../field.ts";
+import { readBytes } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
 import { BUILDERS } from "./builders.ts";
 import type { Scheme } from "./scheme.ts";
@@ -63,11 +63,8 @@ function pieceOf(
       return Buffer.from(facts.url);
     case "path":
       return Buffer.from(new URL(facts.url).pathname);
-    case "named": {
-      const value = readField(request, part);
-      if (typeof value === "object") return value;
-      return bytesOf(part, String(value));
-    }
+    case "named":
+      return readBytes(request, part);
     case "built": {
       const text = BUILDERS[part.builder](request, facts.url);
       return typeof text === "string" ? Buffer.from(text) : text;

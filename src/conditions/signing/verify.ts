@@ -4,7 +4,7 @@
  * @module
  */
 import type { Check, Refusal } from "../condition.ts";
-import { bytesOf, describeField, type Field, readField } from "../field.ts";
+import { bytesOf, describeField, type Field, readBytes, readField } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
 import { checkFreshness } from "../timestamp.ts";
 import type { Matcher } from "./algorithms.ts";
@@ -27,8 +27,9 @@ export interface VerifierParts {
 /** Makes the check of a scheme. It tells which part was missing or wrong, never what would pass. */
 export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
   const templates = signedContents(scheme).map(parseTemplate);
-  const signsTimestamp = templates.flat().some((part) => isPlain(part, "timestamp"));
-  const signsId = templates.flat().some((part) => isPlain(part, "id"));
+  const signs = (kind: "timestamp" | "id") => templates.flat().some((part) => isPlain(part, kind));
+  const timestampField = signs("timestamp") ? parts.siblingTimestamp : undefined;
+  const idField = signs("id") ? scheme.id : undefined;
   const endsOfId = templates.map(endOfId).filter((end) => end !== undefined);
   const place = describePlace(signatureFields(scheme));
   const readCandidates = candidatesReader(scheme);
@@ -39,9 +40,9 @@ export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
     const candidates = readCandidates(request);
     if ("reason" in candidates) return { ...candidates, expected };
     const time = readTime(scheme, candidates.timestamp, request) ??
-      (signsTimestamp ? readBytes(request, parts.siblingTimestamp) : NO_BYTES);
+      (timestampField ? readBytes(request, timestampField) : NO_BYTES);
     if (!(time instanceof Uint8Array)) return time;
-    const id = signsId ? readBytes(request, scheme.id) : NO_BYTES;
+    const id = idField ? readBytes(request, idField) : NO_BYTES;
     if (!(id instanceof Uint8Array)) return id;
     const end = endsOfId.find((end) => end.isIn(id));
     if (end) return ambiguousId(scheme, end);
@@ -94,10 +95,4 @@ function readTime(
 /** With two places at which the id can end, a signed body could be cut into a new id, time and body. */
 function ambiguousId({ id = { in: "header", name: "" } }: Scheme, { what }: EndOfId): Refusal {
   return { reason: `${describeField(id)} is ambiguous: it holds ${what}` };
-}
-
-function readBytes(request: LaunchRequest, field: Field | undefined): Uint8Array | Refusal {
-  if (field === undefined) return NO_BYTES;
-  const value = readField(request, field);
-  return typeof value === "object" ? value : bytesOf(field, String(value));
 }
