@@ -19,7 +19,7 @@ import {
 } from "./fetch.ts";
 import { git, GitError, type GitOptions } from "./git.ts";
 import { parseRefs, readObject, type Refs, REFS_FORMAT } from "./refs.ts";
-import { TREE_LIMITS, type TreeLimits } from "./tree.ts";
+import type { TreeLimits } from "./tree.ts";
 import { hideUserInfo, openRemote, type Origin, type Remote, urlOf } from "./remote.ts";
 
 const REFS_BYTES_MAX = 64 * 1024 * 1024;
@@ -44,7 +44,7 @@ export interface MirrorOptions {
   /** The folder of the bare repository. What else the mirror needs to keep lies beside it. */
   folder: string;
   fetchTimeout_ms: number;
-  limits: TreeLimits;
+  limits: Required<TreeLimits>;
   /** Reads an environment variable, for credentials written as `{env:NAME}`. */
   env(name: string): string | undefined;
 }
@@ -172,8 +172,7 @@ export class Mirror {
 
   /** Few objects, each of them in many folders, can stand for more files than any disk has room for. */
   async #checkSize(commit: string): Promise<void> {
-    const { projectName, limits } = this.#options;
-    const { filesMax, bytesMax } = { ...TREE_LIMITS, ...limits };
+    const { projectName, limits: { filesMax, bytesMax } } = this.#options;
     const refuse = (most: string): never => {
       throw new ActionError(
         `Cannot check out commit ${commit} of project "${projectName}": it holds more than ${most}`,

@@ -17,7 +17,7 @@ import { EXPECTED_NAME, NAME } from "./name.ts";
 import type { Origin } from "./remote.ts";
 import { Repository } from "./repository.ts";
 import { Snapshots } from "./snapshot.ts";
-import type { TreeLimits } from "./tree.ts";
+import { TREE_LIMITS, type TreeLimits } from "./tree.ts";
 import { TreeCache } from "./tree_cache.ts";
 
 const FETCH_TIMEOUT_MS = 10 * 60_000;
@@ -41,6 +41,10 @@ export interface ProjectsOptions {
   treeLimits?: TreeLimits;
 }
 
+type Settings = Required<Omit<ProjectsOptions, "treeLimits">> & {
+  treeLimits: Required<TreeLimits>;
+};
+
 /** One state of a project's code. */
 export interface ResolvedCommit {
   /** A commit's full hash, or `~` and a hash for the snapshot of a plain folder. */
@@ -56,7 +60,7 @@ export interface FetchResult {
 
 /** The code of all projects. */
 export class Projects {
-  readonly #options: ProjectsOptions;
+  readonly #options: Settings;
   readonly #repositories = new Map<string, Repository>();
   readonly #snapshots = new Map<string, OneAtATime<string>>();
   readonly #trees = new Map<string, TreeCache>();
@@ -64,8 +68,14 @@ export class Projects {
   readonly #configs = new Map<string, Promise<ProjectConfig>>();
 
   constructor(options: ProjectsOptions) {
-    // git runs in other folders than the service.
-    this.#options = { ...options, dataFolder: resolve(options.dataFolder) };
+    this.#options = {
+      env: (name) => Deno.env.get(name),
+      fetchTimeout_ms: FETCH_TIMEOUT_MS,
+      ...options,
+      // git runs in other folders than the service.
+      dataFolder: resolve(options.dataFolder),
+      treeLimits: { ...TREE_LIMITS, ...options.treeLimits },
+    };
   }
 
   /**
@@ -234,14 +244,13 @@ export class Projects {
   }
 
   #newSnapshots(name: string, directory: string): OneAtATime<string> {
-    const { dataFolder, treeLimits: limits = {} } = this.#options;
+    const { dataFolder, treeLimits: limits } = this.#options;
     const snapshots = new Snapshots({ directory, trees: this.#treesOf(name), dataFolder, limits });
     return new OneAtATime(() => snapshots.take());
   }
 
   #repositoryOf(name: string): Repository {
-    const { fetchTimeout_ms = FETCH_TIMEOUT_MS, treeLimits: limits = {} } = this.#options;
-    const { env = (name: string) => Deno.env.get(name) } = this.#options;
+    const { env, fetchTimeout_ms, treeLimits: limits } = this.#options;
     const folder = join(this.#folderOf(name), "mirror.git");
     const repository = this.#repositories.get(name) ??
       new Repository({ projectName: name, folder, fetchTimeout_ms, limits, env });

@@ -7,14 +7,7 @@
 import { createHash } from "node:crypto";
 import { join, sep } from "node:path";
 import { ActionError, messageOf } from "../errors.ts";
-import {
-  checkLinks,
-  copyTree,
-  listTree,
-  TREE_LIMITS,
-  type TreeEntry,
-  type TreeLimits,
-} from "./tree.ts";
+import { checkLinks, copyTree, listTree, type TreeEntry, type TreeLimits } from "./tree.ts";
 import type { TreeCache } from "./tree_cache.ts";
 
 const ATTEMPTS = 5;
@@ -31,7 +24,7 @@ export interface SnapshotsOptions {
   trees: TreeCache;
   /** The service's own data folder, which is left out. */
   dataFolder: string;
-  limits?: TreeLimits;
+  limits: TreeLimits;
 }
 
 /** What a file held when it was read. */
@@ -61,12 +54,11 @@ export class Snapshots {
    * @throws {ActionError} when the folder is missing, too large, or has links that lead outside of it
    */
   async take(): Promise<string> {
-    const { directory, trees, dataFolder, limits = {} } = this.#options;
-    const { filesMax, bytesMax } = { ...TREE_LIMITS, ...limits };
+    const { directory, trees, dataFolder, limits } = this.#options;
     const root = await realFolder(directory);
     const hidden = await Deno.realPath(dataFolder).catch(() => dataFolder);
     const skip = (path: string) => path === ".git" || join(root, path) === hidden;
-    const look = () => listTree(root, { skip, filesMax, bytesMax });
+    const look = () => listTree(root, { skip, ...limits });
     // A tree that changes while it is copied is copied again.
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       try {
