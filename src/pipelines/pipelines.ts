@@ -23,6 +23,7 @@ import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
 import { endPipeline } from "./ending.ts";
 
+/** How long after a turn that failed there is another. */
 const RETRY_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "pipelines"]);
@@ -32,8 +33,6 @@ export interface PipelinesParts {
   store: Store;
   clock: Clock;
   engines: Pick<Engines, "of">;
-  /** How long after a turn that failed there is another. Default 1 s. */
-  retry_ms?: number;
   /** Told of each pipeline that has ended, once that is on disk. */
   onEnd?(pipeline: Pipeline): void;
 }
@@ -189,7 +188,7 @@ export class Pipelines {
     const timer = setTimeout(() => {
       this.#retries.delete(timer);
       this.#touch(id);
-    }, this.#parts.retry_ms ?? RETRY_MS);
+    }, RETRY_MS);
     this.#retries.add(timer);
   }
 }

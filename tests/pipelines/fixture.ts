@@ -199,7 +199,7 @@ export class PipelineFixture implements AsyncDisposable {
     const { store } = this;
     // Pipelines use nothing else of an engine.
     const engines = { of: () => engine as Engine };
-    return new Pipelines({ store, clock: systemClock, engines, retry_ms: 10 });
+    return new Pipelines({ store, clock: systemClock, engines });
   }
 }
 
