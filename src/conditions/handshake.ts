@@ -32,8 +32,8 @@ export interface Handshake {
   };
 }
 
-/** An answer that takes the place of a launch. It goes with `X-Content-Type-Options: nosniff`. */
-export interface HandshakeAnswer {
+/** An answer, ready to send. It goes with `X-Content-Type-Options: nosniff`. */
+export interface Answer {
   status: number;
   contentType: string;
   body: string;
@@ -42,9 +42,9 @@ export interface HandshakeAnswer {
 /** The handshakes of a trigger; each answers undefined for a request that is none. */
 export interface Handshakes {
   /** What is asked before authentication: Microsoft Graph signs nothing when it validates a URL. */
-  unverified(request: LaunchRequest): HandshakeAnswer | undefined;
+  unverified(request: LaunchRequest): Answer | undefined;
   /** What is asked in a request that authentication and timestamp let pass. */
-  verified(request: LaunchRequest): Promise<HandshakeAnswer | undefined>;
+  verified(request: LaunchRequest): Promise<Answer | undefined>;
 }
 
 /** Prepares the handshakes of a trigger's presets. */
@@ -106,7 +106,7 @@ function echoOf(handshake: Handshake, request: LaunchRequest): string | undefine
   return /\p{Cc}/u.test(text) ? undefined : text;
 }
 
-function answerOf({ answer }: Handshake, echo: string, mac: string): HandshakeAnswer {
+function answerOf({ answer }: Handshake, echo: string, mac: string): Answer {
   if ("text" in answer) {
     return { status: 200, contentType: "text/plain; charset=utf-8", body: echo };
   }

@@ -6,12 +6,12 @@
  */
 import { STATUS_CODE } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
+import type { Answer } from "../conditions/handshake.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { UnavailableError } from "../errors.ts";
 import type { Acceptance, Launch } from "../runs/accept.ts";
 import type { Delivery } from "../runs/deliveries.ts";
 import type { PreparedTrigger } from "../trigger/prepare.ts";
-import type { Answer } from "../trigger/response.ts";
 import { arrivalHandler, refuse, type SendersContext } from "./arrival.ts";
 import type { Door } from "./door.ts";
 

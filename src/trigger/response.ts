@@ -4,6 +4,7 @@
  * @module
  */
 import { z } from "zod";
+import type { Answer } from "../conditions/handshake.ts";
 
 const PLACEHOLDER = "{run_id}";
 const RESPONSE_BYTES_MAX = 16 * 1024;
@@ -28,13 +29,6 @@ export const responseSchema = z.discriminatedUnion("type", [
 
 /** The settings of a trigger's response. */
 export type ResponseSettings = z.infer<typeof responseSchema>;
-
-/** An answer, ready to send. */
-export interface Answer {
-  status: number;
-  contentType: string;
-  body: string;
-}
 
 /** Makes the answer for one run. */
 export type Responder = (runId: string) => Answer;

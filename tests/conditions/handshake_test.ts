@@ -4,7 +4,7 @@
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { createHmac, generateKeyPairSync } from "node:crypto";
-import { type HandshakeAnswer, prepareHandshakes } from "../../src/conditions/handshake.ts";
+import { type Answer, prepareHandshakes } from "../../src/conditions/handshake.ts";
 import { type Condition, conditionSchema } from "../../src/conditions/mod.ts";
 import { prepareConditions } from "../../src/conditions/prepare.ts";
 import { signRequest } from "../../src/conditions/sign_request.ts";
@@ -14,7 +14,7 @@ import { context, json, NOW_MS, request, type RequestParts } from "./fixture.ts"
 async function knock(
   conditions: Condition[],
   parts: RequestParts,
-): Promise<HandshakeAnswer | string | undefined> {
+): Promise<Answer | string | undefined> {
   const surroundings = context({ env: { ZOOM: "zoom secret" } });
   const handshakes = prepareHandshakes(conditions, surroundings);
   const asked = request(parts);
