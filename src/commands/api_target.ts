@@ -6,7 +6,7 @@
 import type { ApiClient } from "./api_client.ts";
 import type { Project } from "../store/projects.ts";
 import type { Trigger } from "../trigger/trigger.ts";
-import type { ApplyTarget, ShownTrigger } from "../config/apply.ts";
+import type { ApplyTarget, SavedTrigger } from "../config/apply.ts";
 
 /** A running service as a target of {@linkcode applyConfig}. */
 export function apiTarget(api: ApiClient): ApplyTarget {
@@ -16,7 +16,7 @@ export function apiTarget(api: ApiClient): ApplyTarget {
       await api.request("PUT", `projects/${project.name}/`, project);
     },
     triggers: () => api.list<Trigger>("triggers/"),
-    createTrigger: (settings) => api.request<ShownTrigger>("POST", "triggers/", settings),
-    updateTrigger: (id, settings) => api.request<ShownTrigger>("PUT", `triggers/${id}/`, settings),
+    createTrigger: (settings) => api.request<SavedTrigger>("POST", "triggers/", settings),
+    updateTrigger: (id, settings) => api.request<SavedTrigger>("PUT", `triggers/${id}/`, settings),
   };
 }

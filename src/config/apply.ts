@@ -16,12 +16,12 @@ export interface ApplyTarget {
   putProject(project: Project): Promise<void>;
   /** All triggers there are. */
   triggers(): Promise<Trigger[]>;
-  createTrigger(settings: TriggerSettings): Promise<ShownTrigger>;
-  updateTrigger(id: string, settings: TriggerSettings): Promise<ShownTrigger>;
+  createTrigger(settings: TriggerSettings): Promise<SavedTrigger>;
+  updateTrigger(id: string, settings: TriggerSettings): Promise<SavedTrigger>;
 }
 
-/** A trigger as the API shows it. Its warnings are the service's, which alone knows its environment. */
-export type ShownTrigger = Trigger & { url?: string; warnings: Problem[] };
+/** A trigger as it was saved. Its warnings are the service's, which alone knows its environment. */
+export type SavedTrigger = Trigger & { url?: string; warnings: Problem[] };
 
 /** What was done with one project or trigger. */
 export interface Applied {

@@ -8,7 +8,7 @@ import type { Store } from "../store/store.ts";
 import type { TriggerRegistry } from "../trigger/registry.ts";
 import { triggerWarnings } from "../trigger/review.ts";
 import type { Trigger } from "../trigger/trigger.ts";
-import { type Applied, applyConfig, type ApplyTarget, type ShownTrigger } from "./apply.ts";
+import { type Applied, applyConfig, type ApplyTarget, type SavedTrigger } from "./apply.ts";
 import { parseConfig } from "./document.ts";
 
 /** The parts of a service that a file is applied to. */
@@ -37,7 +37,7 @@ export function applyText(
 
 /** The database as a target of {@linkcode applyConfig}. */
 function targetOf({ store, triggers, env }: LocalService): ApplyTarget {
-  const show = (trigger: Trigger): ShownTrigger => ({
+  const saved = (trigger: Trigger): SavedTrigger => ({
     ...trigger,
     warnings: triggerWarnings(trigger, env),
   });
@@ -45,7 +45,7 @@ function targetOf({ store, triggers, env }: LocalService): ApplyTarget {
     projects: () => listProjects(store),
     putProject: (project) => putProject(store, project),
     triggers: () => Array.fromAsync(triggers.all()),
-    createTrigger: async (settings) => show(await triggers.create(settings)),
-    updateTrigger: async (id, settings) => show(await triggers.update(id, () => settings)),
+    createTrigger: async (settings) => saved(await triggers.create(settings)),
+    updateTrigger: async (id, settings) => saved(await triggers.update(id, () => settings)),
   };
 }

@@ -107,7 +107,7 @@ export async function git(args: readonly string[], options: GitOptions): Promise
       // What writes without end would also run without end.
       read(child.stdout, stdoutBytesMax, signal, end),
       read(child.stderr, STDERR_BYTES_MAX, signal),
-      stdin === undefined ? undefined : writeAll(child.stdin, stdin),
+      stdin === undefined ? undefined : feed(child.stdin, stdin),
     ]);
     const command = args.find((arg) => /^[a-z-]+$/.test(arg) && !arg.startsWith("-")) ?? "";
     if (signal?.aborted) throw new GitError(`git ${command} was ended before it was done`, true);
@@ -194,7 +194,7 @@ async function read(
   return { bytes: bytes.subarray(0, Math.min(length, bytesMax)), isCut: length > bytesMax };
 }
 
-async function writeAll(stream: WritableStream<Uint8Array>, text: string): Promise<void> {
+async function feed(stream: WritableStream<Uint8Array>, text: string): Promise<void> {
   const writer = stream.getWriter();
   try {
     await writer.write(new TextEncoder().encode(text));
