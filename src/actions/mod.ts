@@ -12,6 +12,7 @@ import { getProject } from "../store/projects.ts";
 import type { Performed, WaitingRun } from "../runs/worker.ts";
 import type { ActionOutcome, ActionSettings, Run } from "../store/runs.ts";
 import { inSpan } from "../telemetry/spans.ts";
+import { unlessAborted } from "../unless_aborted.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { copyPipeline } from "./copy_pipeline.ts";
 import { fetchRepository } from "./fetch_repository.ts";
@@ -119,17 +120,12 @@ async function withDeadline<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController();
-  const { promise: cutOff, reject } = Promise.withResolvers<never>();
-  const end = (message: string) => {
-    const reason = new ActionError(message);
-    controller.abort(reason);
-    reject(reason);
-  };
+  const end = (message: string) => controller.abort(new ActionError(message));
   const onStop = () => end("The service stopped");
   const done = deadlines.begin(() => end(`Not done after ${deadlines.time_ms / 1_000} s`));
   stop.addEventListener("abort", onStop, { once: true });
   try {
-    return await Promise.race([work(controller.signal), cutOff]);
+    return await unlessAborted(work(controller.signal), controller.signal);
   } finally {
     done();
     stop.removeEventListener("abort", onStop);
