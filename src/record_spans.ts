@@ -4,9 +4,9 @@
  *
  * @module
  */
-import { type Perform, statusOf } from "../runs/worker.ts";
-import { type Execution, hasEnded } from "../store/executions.ts";
-import type { Pipeline } from "../store/pipelines.ts";
+import { type Perform, statusOf } from "./runs/worker.ts";
+import { type Execution, hasEnded } from "./store/executions.ts";
+import type { Pipeline } from "./store/pipelines.ts";
 import {
   type Attributes,
   inSpan,
@@ -14,7 +14,7 @@ import {
   markFailed,
   pastSpan,
   wholeAttribute,
-} from "./spans.ts";
+} from "./telemetry/spans.ts";
 
 /**
  * Makes spans of the times at which runs are performed.
