@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Context, Hono } from "@hono/hono";
+import { Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import type { Metrics } from "../metrics.ts";
 import { requireToken } from "./api/auth.ts";
@@ -34,7 +34,7 @@ export function createApp(parts: AppParts): Hono {
   // Not as further routes: what comes to one handler alone, Hono answers without a chain of promises.
   const rest = restRoutes(parts);
   app.notFound((context) => rest.fetch(context.req.raw, context.env));
-  app.onError((error: Error, _context: Context) => problemOfError(error));
+  app.onError(problemOfError);
   return app;
 }
 
@@ -82,7 +82,7 @@ async function loadApi(operator: Operator, options: ApiOptions): Promise<Hono> {
 
 function answeringErrors(app: Hono): Hono {
   app.notFound(() => problem(STATUS_CODE.NotFound));
-  app.onError((error: Error, _context: Context) => problemOfError(error));
+  app.onError(problemOfError);
   return app;
 }
 
