@@ -1,6 +1,6 @@
 /**
  * Secrets: where they come from, and the only comparisons of them that there are. An HMAC of a JWT
- * is the one exception: `jwt.ts` leaves it to WebCrypto's `verify`.
+ * is the one exception: `jwt_verify.ts` leaves it to WebCrypto's `verify`.
  *
  * @module
  */
