@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { Hono } from "@hono/hono";
+import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { listTriggerRuns } from "../../store/runs.ts";
 import { removeTriggerLog } from "../../store/trigger_log.ts";
@@ -22,6 +22,9 @@ export function triggerRoutes(operator: Operator): Hono {
   const { triggers, store, triggerLog, worker, baseUrl } = operator;
   const show = (trigger: Trigger) => shown(trigger, operator);
   const found = finder("trigger", (id) => triggers.get(id));
+  const written = async (context: Context) =>
+    withoutReadOnly(await readJson(context, operator.bodies));
+  const tried = (context: Context) => readJson(context, operator.bodies, PAYLOAD_BODY_BYTES_MAX);
 
   return new Hono({ strict: false })
     .get("/", async (context) => {
@@ -30,19 +33,18 @@ export function triggerRoutes(operator: Operator): Hono {
       return pageAnswer(context, baseUrl(), page.records.map(show), page.next);
     })
     .post("/", async (context) => {
-      const settings = withoutReadOnly(await readJson(context, operator.bodies));
-      const trigger = show(await triggers.create(settings));
+      const trigger = show(await triggers.create(await written(context)));
       return context.json(trigger, STATUS_CODE.Created, {
         location: `${baseUrl()}/api/v0/triggers/${trigger.id}/`,
       });
     })
     .get("/:id", async (context) => context.json(show(await found(context))))
     .put("/:id", async (context) => {
-      const settings = withoutReadOnly(await readJson(context, operator.bodies));
+      const settings = await written(context);
       return context.json(show(await triggers.update(context.req.param("id"), () => settings)));
     })
     .patch("/:id", async (context) => {
-      const patch = withoutReadOnly(await readJson(context, operator.bodies));
+      const patch = await written(context);
       const patched = await triggers.update(
         context.req.param("id"),
         (current) => mergePatch(settingsOf(current), patch),
@@ -56,19 +58,11 @@ export function triggerRoutes(operator: Operator): Hono {
       return context.body(null, STATUS_CODE.NoContent);
     })
     .post("/:id/test", async (context) => {
-      const result = await testTrigger(
-        operator,
-        context.req.param("id"),
-        await readJson(context, operator.bodies, PAYLOAD_BODY_BYTES_MAX),
-      );
+      const result = await testTrigger(operator, context.req.param("id"), await tried(context));
       return context.json(result);
     })
     .post("/:id/sign", async (context) => {
-      const signed = await signForTrigger(
-        operator,
-        context.req.param("id"),
-        await readJson(context, operator.bodies, PAYLOAD_BODY_BYTES_MAX),
-      );
+      const signed = await signForTrigger(operator, context.req.param("id"), await tried(context));
       return context.json(signed);
     })
     .get("/:id/runs", async (context) => {

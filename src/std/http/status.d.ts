@@ -14,7 +14,6 @@ export const STATUS_CODE: {
   readonly RequestTimeout: 408;
   readonly Conflict: 409;
   readonly ContentTooLarge: 413;
-  readonly UnsupportedMediaType: 415;
   readonly UnprocessableEntity: 422;
   readonly InternalServerError: 500;
   readonly BadGateway: 502;
