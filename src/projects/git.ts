@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { shell } from "../shell.ts";
 import { within } from "../within.ts";
 
 const STDERR_BYTES_MAX = 16 * 1024;
@@ -158,13 +159,7 @@ function killOne(child: Deno.ChildProcess, name: "TERM" | "KILL"): void {
 }
 
 async function killGroup(group: number, name: "TERM" | "KILL"): Promise<void> {
-  await new Deno.Command("sh", {
-    args: ["-c", 'kill -s "$1" -- "-$2"', "sh", name, String(group)],
-    clearEnv: true,
-    stdin: "null",
-    stdout: "null",
-    stderr: "null",
-  }).output();
+  await shell('kill -s "$1" -- "-$2"', name, String(group));
 }
 
 /** Reads a stream to its end, keeps the first bytes of it, and says when there are more. */

@@ -5,6 +5,7 @@
  */
 import { isAbsolute, join } from "node:path";
 import { ActionError } from "../errors.ts";
+import { shell } from "../shell.ts";
 
 const AT_ONCE = 16;
 /** Of path_resolution(7). */
@@ -99,13 +100,7 @@ export async function copyTree(
 
 /** Copies a tree into a new folder, also what {@linkcode listTree} cannot name. */
 export async function copyByShell(root: string, destination: string): Promise<void> {
-  const { success, stderr } = await new Deno.Command("sh", {
-    args: ["-c", 'exec cp -R -P -- "$1" "$2"', "sh", root, destination],
-    clearEnv: true,
-    stdin: "null",
-    stdout: "null",
-    stderr: "piped",
-  }).output();
+  const { success, stderr } = await shell('exec cp -R -P -- "$1" "$2"', root, destination);
   if (success) return;
   throw new ActionError(`Cannot copy ${root}: ${new TextDecoder().decode(stderr).trim()}`);
 }

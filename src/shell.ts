@@ -1,0 +1,17 @@
+/**
+ * What takes programs of the system, such as `rm`: the service may start `sh`, and `sh` those.
+ *
+ * @module
+ */
+
+/** Runs a script with its arguments, `$1` and on; of the environment it gets the path alone. */
+export function shell(script: string, ...args: readonly string[]): Promise<Deno.CommandOutput> {
+  return new Deno.Command("sh", {
+    args: ["-c", script, "sh", ...args],
+    clearEnv: true,
+    env: { PATH: Deno.env.get("PATH") ?? "/usr/local/bin:/usr/bin:/bin" },
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  }).output();
+}
