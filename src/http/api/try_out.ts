@@ -9,7 +9,7 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { headerNameSchema } from "../../conditions/field.ts";
 import { launchRequest } from "../../conditions/request.ts";
-import { signRequest } from "../../conditions/sign_request.ts";
+import { type SignedRequest, signRequest } from "../../conditions/sign_request.ts";
 import { NotFoundError } from "../../errors.ts";
 import { parseWith } from "../../schema.ts";
 import type { PreparedTrigger, Verdict } from "../../trigger/prepare.ts";
@@ -86,15 +86,9 @@ export async function testTrigger(
   return { passed: conditions.every(({ passed }) => passed), conditions };
 }
 
-/** A request that a trigger's conditions let pass. */
-export interface SignedResult {
-  url: string;
-  headers: Record<string, string>;
+/** A request that a trigger's conditions let pass, as JSON has it. */
+export interface SignedResult extends Omit<SignedRequest, "body"> {
   body_base64: string;
-  /** What was done for each condition. */
-  notes: { pointer: string; detail: string }[];
-  /** The conditions that will refuse it, and why nothing could be done. */
-  problems: { pointer: string; detail: string }[];
 }
 
 /** Signs a request as a trigger's conditions ask for, with the secrets that the service knows. */
