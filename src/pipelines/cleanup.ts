@@ -3,20 +3,23 @@
  *
  * @module
  */
+import { pause } from "../pause.ts";
 import { findDatum, getExecutions, type InputFile, openExecutions } from "../store/executions.ts";
 import { thenRest } from "../store/in_parts.ts";
 import { getPipeline, getPlan, openPipelines } from "../store/pipelines.ts";
+import { pendingEntries } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
 import { allStoredTriggers } from "../store/triggers.ts";
 
 /** How many records are read at a time, with a rest after each. */
 const PAGE_SIZE = 32;
+const REST_MS = 5;
 
 /** What must stay however old it is. */
 export interface Needed {
-  /** The ids of pipelines that are under way, or that a trigger copies. */
+  /** The ids of pipelines that are under way, or that a trigger or a pending run copies. */
   pipelines: Set<string>;
-  /** The ids of runs whose payloads may still become inputs. */
+  /** The ids of runs that are pending, or whose payloads may still become inputs. */
   runs: Set<string>;
   /** The ids of executions whose outputs may still become inputs. */
   executions: Set<string>;
@@ -38,9 +41,11 @@ export async function findNeeded(store: Store, signal: AbortSignal): Promise<Nee
   };
   if (signal.aborted) return needed;
   const datums = new Set<string>();
+  // In the order in which one leads to the next: what goes on meanwhile is found where it is then.
+  for (const id of await copiedPipelines(store, signal)) needed.pipelines.add(id);
+  await addPendingRuns(store, { needed, signal });
   await addOpenExecutions(store, { needed, datums, signal });
   for (const id of await openPipelines(store)) needed.pipelines.add(id);
-  for (const id of await copiedPipelines(store, signal)) needed.pipelines.add(id);
   for (const id of needed.pipelines) {
     if (signal.aborted) break;
     const [pipeline, plan] = await thenRest(() =>
@@ -64,6 +69,20 @@ export async function findNeeded(store: Store, signal: AbortSignal): Promise<Nee
     if (found) needed.executions.add(found.execution.id);
   }
   return needed;
+}
+
+/** Adds the runs that have not ended, and what they copy. There may be very many: it rests in between. */
+async function addPendingRuns(
+  store: Store,
+  { needed, signal }: { needed: Needed; signal: AbortSignal },
+): Promise<void> {
+  let looked = 0;
+  for await (const { id, pending } of pendingEntries(store)) {
+    if (signal.aborted) break;
+    needed.runs.add(id);
+    for (const source of sourcesIn(pending?.actions)) needed.pipelines.add(source);
+    if (++looked % PAGE_SIZE === 0) await pause(REST_MS, signal);
+  }
 }
 
 /** Adds what executions need that have not ended. There may be very many: they are read some at a time. */
@@ -104,11 +123,14 @@ async function copiedPipelines(store: Store, signal: AbortSignal): Promise<strin
   const found: string[] = [];
   for await (const { settings } of allStoredTriggers(store, { rests: true })) {
     if (signal.aborted) break;
-    const actions: unknown = Object(settings).actions;
-    for (const action of Array.isArray(actions) ? actions : []) {
-      const source: unknown = Object(action).source_pipeline;
-      if (typeof source === "string") found.push(source);
-    }
+    found.push(...sourcesIn(Object(settings).actions));
   }
   return found;
+}
+
+/** The pipelines that actions copy. */
+function sourcesIn(actions: unknown): string[] {
+  return (Array.isArray(actions) ? actions : [])
+    .map((action): unknown => Object(action).source_pipeline)
+    .filter((source) => typeof source === "string");
 }

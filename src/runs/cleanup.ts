@@ -151,7 +151,9 @@ async function removeRuns(parts: CleanupParts, { before_ms, needed }: Old): Prom
 async function removePipelines(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
   return await removeInParts<string>(parts, async (after) => {
     const page = await endedPipelinesMadeBefore(parts.store, before_ms, pageBehind(after));
-    const unneeded = page.ended.filter(({ id }) => !needed.pipelines.has(id));
+    const unneeded = page.ended.filter(({ id, run_id }) =>
+      !needed.pipelines.has(id) && !needed.runs.has(run_id)
+    );
     return {
       writes: unneeded.flatMap(({ id }) => removePipelineWrites(id)),
       count: unneeded.length,
@@ -164,9 +166,9 @@ async function removeExecutions(parts: CleanupParts, old: Old): Promise<number> 
   const { before_ms, needed, taken } = old;
   return await removeInParts<string>(parts, async (after) => {
     const page = await endedExecutionsMadeBefore(parts.store, before_ms, pageBehind(after));
-    const unneeded = page.ended.filter(({ id, pipeline_id = "" }) =>
+    const unneeded = page.ended.filter(({ id, run_id, pipeline_id = "" }) =>
       // What it left behind may be an input of nodes that have not started.
-      !needed.pipelines.has(pipeline_id) && !needed.executions.has(id)
+      !needed.pipelines.has(pipeline_id) && !needed.executions.has(id) && !needed.runs.has(run_id)
     );
     // The folder first: a record without a folder can be removed again, a folder without a record not.
     const forgotten = await forgetAll(parts, unneeded, taken);

@@ -165,8 +165,7 @@ Deno.test("an execution that a pipeline takes while cleanup finds out what is ne
   await using fixture = await PipelineFixture.make();
   const { store, earlier, forgotten, cleanUpIn, begin, overtaken } = await rivals(fixture);
   let node: Awaited<ReturnType<typeof begin>>;
-  // The pipelines that are under way were looked at before the triggers.
-  await cleanUpIn(overtaken("trigger", async () => node = await begin(store)));
+  await cleanUpIn(overtaken("pipeline_open", async () => node = await begin(store)));
   assertEquals([node?.execution_id, node?.reused], [earlier, true]);
   assertEquals(forgotten, []);
 });

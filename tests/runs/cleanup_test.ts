@@ -23,10 +23,10 @@ import {
   putStoredTrigger,
 } from "../../src/store/triggers.ts";
 import { startService } from "../data.ts";
-import { contents, storedUnder, storeInMemory } from "../store/fixture.ts";
+import { contents, standIn, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { TestClock } from "../surroundings.ts";
 import { executionOf } from "../store/execution.ts";
-import { launchOf, openDesk, TRIGGER_ID } from "./fixture.ts";
+import { launchOf, openDesk, pendingOf, storePending, TRIGGER_ID } from "./fixture.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 const HOUR_MS = 60 * 60_000;
@@ -139,6 +139,49 @@ Deno.test("a run that is pending stays with its payload, however old it is", asy
   assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
   assertEquals(await contents(store), before);
   assertEquals(await storedUnder(store, "pending"), [old.id]);
+});
+
+Deno.test("what a run makes that ends during a cleanup stays, with its payload", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  // It was pending for long, such as while its service was down.
+  const run = await makeRun(store, clock, { ends: false });
+  const file = { name: "payload", payload_of: run.id, size: 5_000 };
+  const made = { run_id: run.id, inputs: { data: [file] } };
+  const ended = executionOf({ id: newId(clock.time_ms), ...made, status: "complete" });
+  const open = executionOf({ id: newId(clock.time_ms), ...made });
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  let isEnding = false;
+  async function* list(selector: Deno.KvListSelector, options?: Deno.KvListOptions) {
+    const [kind] = "prefix" in selector ? selector.prefix : selector.start;
+    // What is needed is known by then.
+    if (kind === "trigger_run" && !isEnding) {
+      isEnding = true;
+      await makePipeline(store, run, "started");
+      for (const execution of [ended, open]) {
+        await store.committer.commit(saveExecution(execution));
+      }
+      await store.committer.write(endWrites({ ...run, status: "completed" }));
+    }
+    yield* store.kv.list(selector, options);
+  }
+  const watched = standIn(store, { kv: standIn(store.kv, { list }) });
+  const { report, told } = await cleanUpAt(watched, clock);
+  assertEquals([isEnding, report, told.forgotten], [true, NOTHING, []]);
+  assertEquals(await storedUnder(store, "run"), [run.id]);
+  assertEquals(await storedUnder(store, "payload"), [run.id]);
+});
+
+Deno.test("a pipeline that a pending run is to copy stays, though its trigger names it no more", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const source_pipeline = await makePipeline(store, await makeRun(store, clock), "complete");
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  const actions = [{ type: "copy_pipeline", source_pipeline }];
+  const [copying] = await storePending(store, [pendingOf({ time_ms: clock.time_ms, actions })]);
+  assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
+  assertEquals(await storedUnder(store, "pipeline"), [source_pipeline]);
+  assertEquals(await storedUnder(store, "pending"), [copying]);
 });
 
 Deno.test("many old runs go, and the young ones stay as they are", async () => {
