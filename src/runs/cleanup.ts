@@ -224,7 +224,9 @@ async function removeLogs(parts: CleanupParts, before_ms: number): Promise<numbe
 
 async function removeUploads({ store, clock, signal }: CleanupParts): Promise<number> {
   let removed = 0;
-  for (const runId of await abandonedUploads(store, clock.now() - UPLOAD_AGE_MAX_MS)) {
+  // A wall clock that jumps ahead makes no upload older that is under way.
+  const now_ms = Math.min(clock.now(), clock.steady());
+  for (const runId of await abandonedUploads(store, now_ms - UPLOAD_AGE_MAX_MS)) {
     if (signal.aborted) break;
     await thenRest(() => removeUpload(store, runId));
     removed++;

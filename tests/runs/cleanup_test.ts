@@ -22,9 +22,10 @@ import {
   getStoredTrigger,
   putStoredTrigger,
 } from "../../src/store/triggers.ts";
+import { within } from "../../src/within.ts";
 import { startService } from "../data.ts";
 import { contents, standIn, storedUnder, storeInMemory } from "../store/fixture.ts";
-import { TestClock } from "../surroundings.ts";
+import { eventually, TestClock } from "../surroundings.ts";
 import { executionOf } from "../store/execution.ts";
 import { launchOf, openDesk, pendingOf, storePending, TRIGGER_ID } from "./fixture.ts";
 
@@ -419,6 +420,28 @@ Deno.test("an upload that was abandoned goes after an hour", async () => {
   assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, uploads: 1 });
   assertEquals(await storedUnder(store, "upload"), [young]);
   assertEquals(await storedUnder(store, "payload"), [young, young]);
+});
+
+Deno.test("a payload that is being stored stays, though the wall clock jumps ahead meanwhile", async () => {
+  const gate = Promise.withResolvers<void>();
+  await using store = await storeInMemory(async ({ keys }, store) => {
+    if (keys.some(([first]) => first === "pending")) await gate.promise;
+    return await store();
+  });
+  const clock = new TestClock();
+  await using desk = openDesk(store, { clock });
+  const body = new Uint8Array(3 * CHUNK_BYTES).fill(7);
+  const accepting = desk.acceptor.accept(launchOf({ body }));
+  await eventually(async () => (await storedUnder(store, "payload")).length === 3 || undefined);
+  // As when a machine that slept goes on, and its clock is set.
+  clock.ahead_ms = 2 * HOUR_MS;
+  const cleaning = cleanUpAt(store, clock);
+  await within(500, cleaning);
+  gate.resolve();
+  const [acceptance, { report }] = await Promise.all([accepting, cleaning]);
+  assert("run" in acceptance);
+  assertEquals(report, NOTHING);
+  assertEquals((await storedUnder(store, "payload")).length, 3);
 });
 
 Deno.test("a part that fails does not keep the others from being cleaned up", async () => {
