@@ -121,17 +121,20 @@ async function arrive(
   const peer = door.peerOf(context);
   if (!peer.secure) return problem(STATUS_CODE.Forbidden);
   const id = context.req.param("trigger_id") ?? "";
-  const prepared = isId(id) ? await door.triggers.prepared(id) : undefined;
-  if (prepared === undefined) return problem(STATUS_CODE.NotFound);
-  span?.setAttribute("hooklaunch.trigger", prepared.trigger.name);
+  const found = isId(id) ? await door.triggers.prepared(id) : undefined;
+  if (found === undefined) return problem(STATUS_CODE.NotFound);
+  span?.setAttribute("hooklaunch.trigger", found.trigger.name);
   using held = await door.bodies.read(request, endpoint.bodyBytesMax);
   const { body } = held;
   if ("failure" in body) {
     const { method, headers } = request;
     const seen = { method, headers, remoteIp: peer.ip };
-    if (body.failure === "too_large") note(door, prepared, seen, tooLarge(endpoint));
+    if (body.failure === "too_large") note(door, found, seen, tooLarge(endpoint));
     return bodyFailure(body.failure, door);
   }
+  // Looked up once more: it may have been changed, or deleted, while the body arrived.
+  const prepared = await door.triggers.prepared(id);
+  if (prepared === undefined) return problem(STATUS_CODE.NotFound);
   // Others may have taken the last place while this one arrived.
   const full = fullness();
   if (full) return problemOfError(full);

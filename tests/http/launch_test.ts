@@ -370,6 +370,47 @@ Deno.test("a change through the API takes effect on the next request", async () 
   await play(service.url, { ...old, expectedStatus: 404 });
 });
 
+const changes: [change: string, method: string, body: object | undefined, status: number][] = [
+  ["is disabled", "PATCH", { enabled: false }, 400],
+  ["gets another secret", "PATCH", {
+    conditions: [{ ...HMAC_CONDITION, secrets: ["another"] }],
+  }, 400],
+  ["gets a quota that is used up", "PATCH", {
+    conditions: [{ type: "rate_limit", period: 3_600, quota: 1 }],
+  }, 400],
+  ["is deleted", "DELETE", undefined, 404],
+];
+
+for (const [change, method, body, expected] of changes) {
+  Deno.test(`a launch whose body arrives while its trigger ${change} is answered ${expected}`, async () => {
+    await using service = await startService();
+    const trigger = await service.trigger({ conditions: [HMAC_CONDITION] });
+    const path = new URL(trigger.url).pathname;
+    const { hostname, port } = new URL(service.url);
+    using connection = await Deno.connect({ hostname, port: Number(port) });
+    const { triggers } = service.service.parts;
+    const looked = Promise.withResolvers<void>();
+    const prepared = triggers.prepared.bind(triggers);
+    triggers.prepared = (id) => {
+      looked.resolve();
+      return prepared(id);
+    };
+    const headers = { Host: "localhost", "Content-Length": "6", ...signature("abcdef") };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join("");
+    await connection.write(new TextEncoder().encode(`POST ${path} HTTP/1.1\r\n${lines}\r\nabc`));
+    await looked.promise;
+    assert((await service.api(method, `triggers/${trigger.id}/`, body)).status < 300);
+    if (change.includes("quota")) {
+      await play(service.url, { name: "uses it up", path, body: "x", expectedStatus: 200 });
+    }
+    await connection.write(new TextEncoder().encode("def"));
+    const buffer = new Uint8Array(4_096);
+    const count = await connection.read(buffer);
+    const answer = new TextDecoder().decode(buffer.subarray(0, count ?? 0));
+    assertEquals(answer.slice(0, 12), `HTTP/1.1 ${expected}`);
+  });
+}
+
 Deno.test("a secret from an environment variable that is not set refuses everything and says so", async () => {
   await using service = await startService({ env: { EMPTY: "", HERE: "x" } });
   for (
