@@ -8,7 +8,7 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { Committer, type Write } from "./committer.ts";
+import type { Committer, Write } from "./committer.ts";
 import type { Execution } from "./executions.ts";
 import { holdOnlyExpiring } from "./database_file.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
@@ -21,6 +21,12 @@ const RECORDS_HELD = 200;
 
 const log = getLogger(["hooklaunch", "store"]);
 
+/** A database that is read, and written to as long as it is this process's alone. */
+export interface Database {
+  kv: Deno.Kv;
+  committer: Committer;
+}
+
 /** The step from one format to the next. */
 export interface Migration {
   from: number;
@@ -31,7 +37,7 @@ export interface Migration {
    *
    * @param file the database's; a remote one has none
    */
-  run(kv: Deno.Kv, file: string | undefined): Promise<number>;
+  run(database: Database, file: string | undefined): Promise<number>;
 }
 
 /** All steps, in order. */
@@ -52,8 +58,11 @@ export interface MigrateOptions {
   from: number;
 }
 
-/** Brings a database, which must be this process's alone, up to the present format. */
-export async function migrate(kv: Deno.Kv, { where, file, from }: MigrateOptions): Promise<void> {
+/** Brings a database up to the present format. */
+export async function migrate(
+  database: Database,
+  { where, file, from }: MigrateOptions,
+): Promise<void> {
   if (from < FORMAT_VERSION) {
     log.warn(
       "The data in {where} is brought from format {from} to {to}. An earlier version of Hooklaunch " +
@@ -63,8 +72,8 @@ export async function migrate(kv: Deno.Kv, { where, file, from }: MigrateOptions
   }
   for (const step of MIGRATIONS) {
     if (step.from < from) continue;
-    const records = await step.run(kv, file);
-    await kv.set(keys.format(), step.from + 1);
+    const records = await step.run(database, file);
+    await database.committer.write([{ key: keys.format(), value: step.from + 1 }]);
     log.info("Format {to}: {says}; {records} records changed", {
       to: step.from + 1,
       says: step.says,
@@ -76,18 +85,18 @@ export async function migrate(kv: Deno.Kv, { where, file, from }: MigrateOptions
 /** What format 1 said of an execution: nothing of its engine, which was the one that its project named. */
 type ExecutionOf1 = Omit<Execution, "engine"> & { engine?: EngineSettings };
 
-async function nameEngines(kv: Deno.Kv): Promise<number> {
+async function nameEngines(database: Database): Promise<number> {
   const engines = new Map<string, EngineSettings>();
   const engineOf = async (project: string) => {
     // Only this program writes what is stored under this key.
     const stored = engines.get(project) ??
-      (await readValue(kv, keys.project(project)) as Project | null)?.engine;
+      (await readValue(database.kv, keys.project(project)) as Project | null)?.engine;
     const engine = stored ?? { type: "local" };
     engines.set(project, engine);
     return engine;
   };
   return await rewrite(
-    kv,
+    database,
     ["execution"],
     async (execution: ExecutionOf1) =>
       execution.engine === undefined
@@ -97,9 +106,8 @@ async function nameEngines(kv: Deno.Kv): Promise<number> {
 }
 
 /** Format 3 had the keys of pending runs without their triggers, which listed them from the beginning. */
-async function to4(kv: Deno.Kv, file: string | undefined): Promise<number> {
+async function to4({ kv, committer }: Database, file: string | undefined): Promise<number> {
   if (file !== undefined) await holdOnlyExpiring(file);
-  const committer = new Committer(kv);
   let moves: Promise<void>[] = [];
   let moved = 0;
   for await (const { key, value = null } of scan(kv, ["pending"], { batchSize: RECORDS_HELD })) {
@@ -131,11 +139,10 @@ function isPendingRun(value: unknown): value is { run: { trigger_id: string } } 
  * @returns how many were changed
  */
 async function rewrite<T extends object>(
-  kv: Deno.Kv,
+  { kv, committer }: Database,
   prefix: Deno.KvKey,
   change: (record: T) => Promise<object | undefined>,
 ): Promise<number> {
-  const committer = new Committer(kv);
   let writes: Write[] = [];
   let changed = 0;
   const store = async () => {

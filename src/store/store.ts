@@ -71,6 +71,7 @@ export interface RemoteDatabase {
  * @throws {ConflictError} when another process has it and is not waited for, or this version cannot
  * read its format
  * @throws {InvalidInputError} when it can be no data folder
+ * @throws {UnavailableError} when its format cannot be stored, as when another process took it meanwhile
  */
 export async function openStore(folder: string, options: OpenStoreOptions = {}): Promise<Store> {
   await Deno.mkdir(folder, { recursive: true, mode: 0o700 }).catch(unusable(folder));
@@ -89,8 +90,14 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
   }
   const where = remote?.url ?? folder;
   const file = remote === undefined ? join(folder, DATABASE_FILE) : undefined;
-  await prepareFormat(kv, { where, file, keepFormat });
-  return new OpenStore(kv, { events, ownership, opened: opened.move() });
+  const store = new OpenStore(kv, { events, ownership, opened: opened.move() });
+  try {
+    await prepareFormat(store, { where, file, keepFormat });
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 async function openFile(folder: string): Promise<Deno.Kv> {
@@ -212,13 +219,13 @@ function unusable(folder: string): (error: unknown) => Promise<never> {
 }
 
 async function prepareFormat(
-  kv: Deno.Kv,
+  { kv, committer }: Store,
   { where, file, keepFormat }: { where: string; file: string | undefined; keepFormat: boolean },
 ): Promise<void> {
   const { value } = await kv.get<number>(keys.format());
   if (value === null) {
     if (file !== undefined) await holdOnlyExpiring(file);
-    await kv.set(keys.format(), FORMAT_VERSION);
+    await committer.write([{ key: keys.format(), value: FORMAT_VERSION }]);
   } else if (!Number.isInteger(value) || value < 1 || value > FORMAT_VERSION) {
     const hint = value > FORMAT_VERSION ? "; a newer version of Hooklaunch has written it" : "";
     throw new ConflictError(
@@ -226,7 +233,7 @@ async function prepareFormat(
         `and this version reads format ${FORMAT_VERSION}${hint}`,
     );
   } else if (!keepFormat) {
-    await migrate(kv, { where, file, from: value });
+    await migrate({ kv, committer }, { where, file, from: value });
   }
 }
 

@@ -60,6 +60,8 @@ export interface Way {
   url: string;
   /** Whether nothing gets through. */
   isClosed: boolean;
+  /** After how many more commits it closes. */
+  commitsLeft: number;
   /** The answers of how many more commits are lost, though these are stored. */
   answersLost: number;
   /** Lets those come once more that have lost their answers, as if they had been held up on the way. */
@@ -80,13 +82,21 @@ export class RemoteKv implements AsyncDisposable {
       if (way.isClosed) return new Response(null, { status: 503 });
       const again = request.clone();
       const answer = await this.#answer(request);
-      if (!request.url.endsWith("/atomic_write") || way.answersLost === 0) return answer;
+      if (!request.url.endsWith("/atomic_write")) return answer;
+      if (--way.commitsLeft === 0) way.isClosed = true;
+      if (way.answersLost === 0) return answer;
       way.answersLost--;
       way.lateWrites.push(() => this.#answer(again));
       return new Response(null, { status: 503 });
     });
     const url = `http://127.0.0.1:${server.addr.port}`;
-    const way: Way = { url, isClosed: false, answersLost: 0, lateWrites: [] };
+    const way: Way = {
+      url,
+      isClosed: false,
+      commitsLeft: Infinity,
+      answersLost: 0,
+      lateWrites: [],
+    };
     this.#ways.push(server);
     return way;
   }

@@ -5,6 +5,7 @@
  * @module
  */
 import { join } from "node:path";
+import { Committer } from "../../src/store/committer.ts";
 import { migrate } from "../../src/store/migrations.ts";
 import { DATABASE_FILE } from "../../src/store/store.ts";
 import { watchedKv } from "./fixture.ts";
@@ -17,4 +18,4 @@ const kv = watchedKv(await Deno.openKv(file), (_commit, store) => {
   console.log("waiting");
   return new Promise(() => setInterval(() => {}, 1_000));
 });
-await migrate(kv, { where: folder, file, from: 1 });
+await migrate({ kv, committer: new Committer(kv) }, { where: folder, file, from: 1 });

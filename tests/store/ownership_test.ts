@@ -2,9 +2,12 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { ConflictError, UnavailableError } from "../../src/errors.ts";
 import { pause } from "../../src/pause.ts";
+import { keys } from "../../src/store/keys.ts";
 import { Ownership } from "../../src/store/ownership.ts";
+import { pendingEntries } from "../../src/store/runs.ts";
 import { openStore, type Store } from "../../src/store/store.ts";
 import { within } from "../../src/within.ts";
+import { pendingOf } from "../runs/fixture.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 import { standIn } from "./fixture.ts";
 import { KV_TOKEN, RemoteKv } from "./kv_connect.ts";
@@ -114,6 +117,34 @@ Deno.test("remote database: a commit as large as one can be is taken with its fe
   const found = await Array.fromAsync(store.kv.list({ prefix: ["large"] }));
   assertEquals(found.length, writes.length);
   await close();
+});
+
+Deno.test("remote database: a process that was taken to be gone while it migrates changes nothing any more", async () => {
+  const RUNS = 300;
+  await using remote = new RemoteKv();
+  {
+    const { store, close } = await open(remote.way().url);
+    await store.kv.set(keys.format(), 3);
+    // As format 3 has them.
+    const runs = Array.from({ length: RUNS }, () => pendingOf());
+    const writes = runs.map((each) => ({ key: ["pending", each.run.id], value: each }));
+    await Promise.all(writes.map((write) => store.committer.write([write])));
+    await close();
+  }
+  const way = remote.way();
+  // The first is the one by which it has the database.
+  way.commitsLeft = 3;
+  const refused = assertRejects(() => open(way.url), UnavailableError, "another process has");
+  await eventually(() => way.isClosed || undefined);
+  const second = await open(remote.way().url);
+  const entries = await Array.fromAsync(pendingEntries(second.store));
+  assertEquals(entries.length, RUNS);
+  await second.store.committer.writeInParts(entries.map(({ removal }) => removal));
+  way.isClosed = false;
+  await refused;
+  assertEquals(await Array.fromAsync(pendingEntries(second.store)), []);
+  assertEquals(second.store.lost.aborted, false);
+  await second.close();
 });
 
 /** Commits under a fence, and answers whether its owner is told that this is stored. */
