@@ -140,7 +140,7 @@ export class Acceptor {
   }
 
   async #acceptUploaded(run: Run, launch: Launch, claim?: Claim): Promise<Acceptance> {
-    const exhausted = this.#quotas.exhausted(launch.triggerId, launch.quotas);
+    const exhausted = await this.#usedUp(launch);
     if (exhausted) return { exhausted };
     let isAccepted = false;
     try {
@@ -155,6 +155,19 @@ export class Acceptor {
         });
       }
     }
+  }
+
+  /** The quota that is used up by launches that are stored: those before this one may give theirs back. */
+  async #usedUp({ triggerId, quotas }: Launch): Promise<Quota | undefined> {
+    let exhausted = this.#quotas.exhausted(triggerId, quotas);
+    if (exhausted === undefined) return undefined;
+    await this.#store.committer.commit({
+      writes: () => {
+        exhausted = this.#quotas.exhausted(triggerId, quotas);
+        return [];
+      },
+    });
+    return exhausted;
   }
 
   async #acceptRun(run: Run, launch: Launch, claim?: Claim): Promise<Acceptance> {

@@ -2,14 +2,15 @@
  * Quotas where they are kept: in the commits of a real database, over restarts, under bursts. The
  * measure is the list of accepted launches that a test keeps, not what the service has counted.
  */
-import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
+import { assert, assertEquals, assertLessOrEqual, assertRejects } from "@std/assert";
 import fc from "fast-check";
 import { serialize } from "node:v8";
 import { type Quota, smallestByPeriod } from "../../src/conditions/rate_window.ts";
+import { UnavailableError } from "../../src/errors.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
-import { TestClock } from "../surroundings.ts";
+import { eventually, TestClock } from "../surroundings.ts";
 import { launchOf, openDesk, startDesk, TRIGGER_ID } from "./fixture.ts";
 
 /** The most launches that any span of a period holds, both ends included. */
@@ -194,6 +195,31 @@ Deno.test("what one launch gives back is there for the next, which is then told 
   assertEquals(others, []);
   assert(told && "run" in told);
   assertEquals(await storedUnder(store, "pending"), [told.run.id]);
+});
+
+Deno.test("what a launch uses that cannot be stored keeps no large one from being accepted", async () => {
+  const gate = Promise.withResolvers<void>();
+  let isBroken = true;
+  await using store = await storeInMemory(async (_commit, store) => {
+    await gate.promise;
+    if (!isBroken) return await store();
+    isBroken = false;
+    throw new TypeError("disk is full");
+  });
+  await using desk = openDesk(store);
+  const quotas = [{ period: 60, quota: 1 }];
+  await desk.acceptor.exhausted(TRIGGER_ID, quotas);
+  const small = assertRejects(
+    () => desk.acceptor.accept(launchOf({ quotas })),
+    UnavailableError,
+    "disk is full",
+  );
+  // Its commit is under way.
+  await eventually(() => store.committer.waiting === 0 || undefined);
+  const large = desk.acceptor.accept(launchOf({ quotas, body: new Uint8Array(200_000) }));
+  gate.resolve();
+  await small;
+  assert("run" in await large);
 });
 
 Deno.test("launches that a quota refuses hold no run back", async () => {
