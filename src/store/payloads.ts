@@ -60,11 +60,14 @@ export function chunkCount(size: number): number {
 
 /** Writes the chunks of a large payload, under a mark that says that its run is not accepted yet. */
 export async function uploadPayload(store: Store, runId: string, body: Uint8Array): Promise<void> {
-  const writes = [{ key: keys.upload(runId), value: true }, ...chunkWrites(runId, body)];
+  // With each part: any of them may be the only one that is stored.
+  const mark = { key: keys.upload(runId), value: true, sharedAs: `upload of ${runId}` };
+  const chunks = chunkWrites(runId, body);
   const stored: Promise<void>[] = [];
   try {
-    for (let start = 0; start < writes.length; start += CHUNKS_PER_COMMIT) {
-      stored.push(store.committer.write(writes.slice(start, start + CHUNKS_PER_COMMIT)));
+    for (let start = 0; start < chunks.length; start += CHUNKS_PER_COMMIT) {
+      const part = chunks.slice(start, start + CHUNKS_PER_COMMIT);
+      stored.push(store.committer.write([mark, ...part]));
       await stored.at(-COMMITS_AT_ONCE);
     }
     await Promise.all(stored);
