@@ -15,6 +15,7 @@ import "../runs/crowd_test.ts";
 import "../runs/deliveries_test.ts";
 import "../runs/endings_test.ts";
 import "../runs/quotas_test.ts";
+import "../runs/story_test.ts";
 import "../runs/worker_test.ts";
 import "../telemetry/traceparent_test.ts";
 import "../trigger/prepare_test.ts";
