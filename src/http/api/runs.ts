@@ -59,15 +59,16 @@ async function* goingOn<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): A
 
 /** Launches the payload of a run again, with the trigger's actions and quotas of today. */
 async function replayRun({ store, triggers, acceptor }: Operator, run: Run): Promise<Run> {
-  const prepared = await triggers.prepared(run.trigger_id);
-  if (prepared === undefined) {
-    throw new ConflictError(`Cannot replay run ${run.id}: its trigger was deleted`);
-  }
   const body = new Uint8Array(run.payload.size);
   let offset = 0;
   for await (const chunk of readPayload(store, run.id, run.payload.size, run.payload.sha256)) {
     body.set(chunk, offset);
     offset += chunk.length;
+  }
+  // Behind the payload: it may be changed, or deleted, while that is read.
+  const prepared = await triggers.prepared(run.trigger_id);
+  if (prepared === undefined) {
+    throw new ConflictError(`Cannot replay run ${run.id}: its trigger was deleted`);
   }
   const { trigger, quotas } = prepared;
   const acceptance = await acceptor.accept({

@@ -350,6 +350,23 @@ Deno.test("a run is not launched again beyond its trigger's quota", async () => 
   assertEquals((await service.api("GET", `triggers/${trigger.id}/runs/`)).body.results.length, 2);
 });
 
+Deno.test("a run whose trigger is deleted while its payload is read is not launched again", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({ response: { type: "text", text: "{run_id}" } });
+  const body = "x".repeat(10_000);
+  const id = await (await fetch(trigger.url, { method: "POST", body })).text();
+  await endOfRun(service, id);
+  const { kv } = service.service.parts.store;
+  const get = kv.get.bind(kv);
+  kv.get = async (key, options) => {
+    if (key[0] === "payload") await service.api("DELETE", `triggers/${trigger.id}/`);
+    return await get(key, options);
+  };
+  const refused = await service.api("POST", `runs/${id}/replay/`);
+  assertEquals([refused.status, refused.body.id], [409, undefined]);
+  assertStringIncludes(refused.body.detail, "its trigger was deleted");
+});
+
 Deno.test("a failed action is in the trigger log and in the run, with its error", async () => {
   await using service = await startService();
   const trigger = await service.trigger({
