@@ -61,7 +61,10 @@ interface Prepared extends Waiting {
 export interface CommitterEvents {
   /** A batch was stored: how many changes it held and how long it took. */
   onCommit?(changes: number, duration_ms: number): void;
-  /** A key is about to be written: reads from now on see it as it will be, unless that fails. */
+  /**
+   * A key is about to be written, and once more when it was: what was read in between may be what was there
+   * before, as a remote database need not answer in order.
+   */
   onWrite?(key: Deno.KvKey): void;
 }
 
@@ -220,7 +223,10 @@ export class Committer {
       return;
     } finally {
       // Who began to watch while it was under way may have read what was there before.
-      for (const { list } of batch) this.#takeDown(list);
+      for (const { list } of batch) {
+        this.#takeDown(list);
+        for (const { key } of list) this.#events.onWrite?.(key);
+      }
     }
     this.#stored(batch, started);
   }

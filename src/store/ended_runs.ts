@@ -24,7 +24,7 @@ export class EndedRuns {
     return this.#runs.get(id) ?? await (this.#reads.get(id) ?? this.#read(id, read));
   }
 
-  /** To be told of each key that is written, before any later read can see it. */
+  /** To be told of each key that is written, before that and after it. */
   written(key: Deno.KvKey): void {
     if (key[0] !== "run") return;
     const id = String(key[1]);

@@ -221,6 +221,20 @@ Deno.test("a look that crosses with the removal of a run does not keep it", asyn
   }
 });
 
+Deno.test("a run that is read while its removal is under way is not kept", async () => {
+  let look = async () => {};
+  await using store = await storeInMemory(async (_commit, store) => {
+    // As a remote database does that answers a later read before an earlier commit.
+    await look();
+    return await store();
+  });
+  const run = { ...pendingOf().run, status: "completed" } as const;
+  await store.committer.write(endWrites(run));
+  look = async () => assertEquals((await getRun(store, run.id))?.status, "completed");
+  await store.committer.write(removeRunWrites(run));
+  assertEquals(await getRun(store, run.id), undefined);
+});
+
 Deno.test("of many ended runs the latest are kept in memory, not all", async () => {
   await using store = await storeInMemory();
   const runs = await Promise.all(Array.from({ length: 600 }, () => makeRun(store)));
