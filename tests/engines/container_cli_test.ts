@@ -84,6 +84,15 @@ Deno.test("containers: a program that is not there, or does not answer, is told 
   await Deno.remove(folder, { recursive: true });
 });
 
+Deno.test("containers: what is sent to the service's process group, as by Ctrl-C, reaches no call", async () => {
+  const folder = await Deno.makeTempDir();
+  const asked = await program(folder, "ps -o pgid= -p $$; echo $$");
+  const { stdout } = await callContainers(asked, []);
+  const [group = "", id] = stdout.split("\n");
+  assertEquals(group.trim(), id);
+  await Deno.remove(folder, { recursive: true });
+});
+
 Deno.test("containers: credentials are not told", () => {
   const message = messageFor(`time="2026" level=warning msg="Failed, retrying"
     Error: initializing source docker://user:s3cr3t@registry/x: Get "https://cdn/blob?sig=s3cr3t": no

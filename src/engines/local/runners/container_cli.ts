@@ -86,6 +86,9 @@ export async function callContainers(
     stdin: "null",
     stdout: "piped",
     stderr: "piped",
+    // Ctrl-C in a terminal is sent to the service's process group. A call that it ended would fail an
+    // execution, or pass it on to the container.
+    detached: true,
     ...(cwd === undefined ? {} : { cwd }),
   }).spawn();
   const timers: ReturnType<typeof setTimeout>[] = [];
