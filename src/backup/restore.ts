@@ -109,7 +109,7 @@ async function prepare(folder: string): Promise<string[]> {
       if (execution?.engine_state === undefined) continue;
       // What runs on this machine by the ids in the backup is not this copy's, even where the machine
       // is the one that the backup is of: without this nobody takes it for that.
-      const { boot_id: _boot, ...engine_state } = execution.engine_state;
+      const { boot_id: _boot, start_id: _start, ...engine_state } = execution.engine_state;
       await store.committer.commit(saveExecution({ ...execution, engine_state }));
     }
   } catch (error) {

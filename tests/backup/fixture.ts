@@ -46,8 +46,16 @@ async function writeDataFolder(data: string): Promise<void> {
           status: "complete",
           outputs: [{ path: "a/b", size: output.length, sha256 }],
         }),
-        executionOf({ id: STARTED, status: "started", engine_state: { boot_id: "a", more: 1 } }),
-        executionOf({ id: STOPPING, status: "stopping", engine_state: { boot_id: "a", more: 1 } }),
+        executionOf({
+          id: STARTED,
+          status: "started",
+          engine_state: { boot_id: "a", start_id: "b", more: 1 },
+        }),
+        executionOf({
+          id: STOPPING,
+          status: "stopping",
+          engine_state: { boot_id: "a", start_id: "b", more: 1 },
+        }),
       ]
     ) await store.committer.write(executionWrites(execution));
   }

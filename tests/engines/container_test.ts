@@ -8,7 +8,10 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { join } from "node:path";
 import { lookAtMachine } from "../../src/engines/local/processes.ts";
 import { containerLayout } from "../../src/engines/local/layout.ts";
-import { runArguments } from "../../src/engines/local/runners/container_arguments.ts";
+import {
+  containerName,
+  runArguments,
+} from "../../src/engines/local/runners/container_arguments.ts";
 import { CONTAINER_PROGRAMS } from "../../src/engines/local/runners/container_program.ts";
 import { containerWrapperArguments } from "../../src/engines/local/runners/container_wrapper.ts";
 import { type Execution, saveExecution } from "../../src/store/executions.ts";
@@ -38,6 +41,11 @@ async function containersOf({ fixture, program }: ContainerFixture): Promise<str
   const filter = `label=hooklaunch.executions=${fixture.path("")}`.replace(/\/$/, "");
   const names = await call(program, "ps", "--all", "--filter", filter, "--format", "{{.Names}}");
   return names.split("\n").filter(Boolean);
+}
+
+/** The name of the container of an execution that runs. */
+async function nameOf({ fixture }: ContainerFixture, id: string): Promise<string> {
+  return containerName(await fixture.record(id));
 }
 
 const cases: Case[] = [
@@ -172,7 +180,7 @@ const cases: Case[] = [
       const { fixture, fields, program } = context;
       const id = await fixture.submit("echo begun; sleep 100", fields);
       await until(async () => (await fixture.printed(id, "stdout")).length === 1);
-      await call(program, "kill", `hooklaunch-${id}`);
+      await call(program, "kill", await nameOf(context, id));
       const { status, reason, exit_code } = await fixture.ended(id);
       assertEquals([status, exit_code], ["error", undefined]);
       assertStringIncludes(reason ?? "", "something else has ended it");
@@ -189,8 +197,8 @@ const cases: Case[] = [
         until(async () => (await fixture.printed(id, "stdout")).length === times);
       await begun(lost, 1);
       await begun(again, 1);
+      const names = [await nameOf(context, lost), await nameOf(context, again)];
       await fixture.close();
-      const names = [`hooklaunch-${lost}`, `hooklaunch-${again}`];
       await call(program, "kill", ...names);
       await call(program, "rm", "--force", ...names);
       await fixture.begin();
@@ -235,6 +243,33 @@ const cases: Case[] = [
     },
   },
   {
+    name: "one of the origin's is left alone by a copy of its data, which runs what waited itself",
+    async test({ fixture, fields }) {
+      const id = await fixture.submit(WAITS, fields);
+      await until(async () => (await fixture.printed(id, "stdout")).length === 1);
+      const { engine_state: _state, ...restored } = await fixture.record(id);
+      const waiting = fixture.execution(WAITS, fields);
+      await fixture.store.committer.commit(saveExecution(waiting));
+      fixture.engine.submit(structuredClone(waiting));
+      await until(async () => (await fixture.printed(waiting.id, "stdout")).length === 1);
+      await using copy = await EngineFixture.make();
+      await copy.close();
+      await copy.open();
+      for (const execution of [restored, waiting]) {
+        await copy.store.committer.commit(saveExecution(execution));
+      }
+      await copy.engine.start();
+      assertEquals((await copy.ended(id)).status, "error");
+      await until(async () => (await copy.printed(waiting.id, "stdout")).length === 1);
+      await copy.engine.stop(waiting.id);
+      assertEquals((await copy.ended(waiting.id)).status, "stopped");
+      for (const each of [id, waiting.id]) {
+        await Deno.writeTextFile(fixture.path(each, "outputs", "go"), "");
+        assertEquals((await fixture.ended(each)).status, "complete");
+      }
+    },
+  },
+  {
     name: "what could not be removed at the end is at the next start",
     async test(context) {
       const { fixture, fields, program } = context;
@@ -245,11 +280,13 @@ const cases: Case[] = [
       const make = (name: string, label: string) =>
         call(program, "create", `--name=${name}`, `--label=${label}`, fields.image, "true");
       const other = `hooklaunch-${fixture.execution("").id}`;
-      await make(`hooklaunch-${id}`, `hooklaunch.executions=${root}`);
+      for (const name of [`hooklaunch-${id}`, `hooklaunch-${id}-0123abcd-owner`]) {
+        await make(name, `hooklaunch.executions=${root}`);
+      }
       await make(other, "hooklaunch.executions=/somewhere/else");
       await fixture.restart();
       await until(async () => (await containersOf(context)).length === 1);
-      assertEquals(await containersOf(context), [`hooklaunch-${running}`]);
+      assertEquals(await containersOf(context), [await nameOf(context, running)]);
       // It fails when there is no such container.
       await call(program, "rm", other);
       await fixture.engine.stop(running);

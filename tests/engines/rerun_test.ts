@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { lookAtMachine } from "../../src/engines/local/processes.ts";
 import type { Execution } from "../../src/store/executions.ts";
 import { saveExecution } from "../../src/store/executions.ts";
@@ -51,7 +51,9 @@ Deno.test("rerun: one that was killed is run again from the start, its log goes 
   await kill(fixture, id, 1);
   await until(async () => (await fixture.printed(id, "stdout")).length === 2);
   const { engine_state, status, started_at } = await fixture.record(id);
-  assertEquals([engine_state, status], [{ boot_id: bootId, reruns: 1 }, "started"]);
+  const start_id = engine_state?.start_id;
+  assertMatch(String(start_id), /^[0-9a-f]{8}$/);
+  assertEquals([engine_state, status], [{ boot_id: bootId, start_id, reruns: 1 }, "started"]);
   await Deno.writeTextFile(fixture.path(id, "outputs", "go"), "");
   const ended = await fixture.ended(id);
   assertEquals([ended.status, ended.started_at, ended.metadata], [

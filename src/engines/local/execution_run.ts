@@ -103,7 +103,7 @@ export class ExecutionRun {
       const { clock, bootId, save } = this.#context;
       this.#execution.status = "started";
       this.#execution.started_at = new Date(clock.now()).toISOString();
-      this.#execution.engine_state = { boot_id: bootId };
+      this.#execution.engine_state = { boot_id: bootId, start_id: newStartId() };
       const [saved, prepared] = await Promise.allSettled([
         save(this.#execution),
         this.#inTime(() => this.#prepare()),
@@ -331,7 +331,7 @@ export class ExecutionRun {
       execution.status = "started";
       execution.started_at = new Date(clock.now()).toISOString();
       execution.metadata = {};
-      execution.engine_state = { boot_id: bootId, reruns };
+      execution.engine_state = { boot_id: bootId, start_id: newStartId(), reruns };
       if (!await save(execution)) return;
       const message = `${reason}: it is run again from the start (${reruns} of ${RERUNS_MAX})`;
       const line: StoredLine = { ...this.#event(message), isRestart: true };
@@ -402,4 +402,9 @@ export class ExecutionRun {
     this.#execution.metadata = {};
     return false;
   }
+}
+
+/** Tells a start from one by another service, which may have a copy of the same record. */
+function newStartId(): string {
+  return crypto.randomUUID().slice(0, 8);
 }

@@ -34,9 +34,15 @@ export interface ContainerOptions {
   processors: number;
 }
 
-/** The name of an execution's container. */
-export function containerName({ id }: Pick<Execution, "id">): string {
-  return `hooklaunch-${id}`;
+/**
+ * The name of an execution's container. What a copy of the data starts, as one that was restored beside
+ * its origin, has another one: the copy must not take the origin's container for its own, and end it.
+ */
+export function containerName(
+  { id, engine_state }: Pick<Execution, "id" | "engine_state">,
+): string {
+  const start = engine_state?.start_id;
+  return typeof start === "string" ? `hooklaunch-${id}-${start}` : `hooklaunch-${id}`;
 }
 
 /** Whether an image's name can be given to a program, which must not take it for an option. */

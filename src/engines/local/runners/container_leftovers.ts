@@ -14,7 +14,7 @@ import { OWNER_LABEL } from "./container_arguments.ts";
 import { callContainers } from "./container_cli.ts";
 import { CONTAINER_PROGRAMS, type ContainerProgram } from "./container_program.ts";
 
-const NAME = /^hooklaunch-([0-9a-f-]{36})(-owner)?$/;
+const NAME = /^hooklaunch-([0-9a-f-]{36})(-[0-9a-f]{8})?(-owner)?$/;
 const AT_ONCE = 50;
 
 const log = getLogger(["hooklaunch", "engine"]);
