@@ -142,6 +142,30 @@ Deno.test("rerun: one that ran, or may have, when the machine was restarted", as
   assertEquals(all.toSorted(), [...ids, error].toSorted());
 });
 
+Deno.test("rerun: one that a shutdown of the machine has told to end is not one that failed", async () => {
+  await using fixture = await EngineFixture.make();
+  const leaving = async (code: number, fields: Partial<Execution>) => {
+    const id = await interrupted(fixture, { mark: true, ...fields });
+    await Deno.writeTextFile(fixture.path(id, "control", "exit_code"), `${code}\n`);
+    return id;
+  };
+  const again = await leaving(143, { rerun: true });
+  const failed = [
+    await leaving(1, { rerun: true }),
+    await leaving(143, { rerun: true, engine_state: { boot_id: bootId } }),
+    await leaving(143, {}),
+  ];
+  await fixture.restart();
+  assertEquals((await fixture.ended(again)).status, "complete");
+  assertEquals(await fixture.printed(again, "stdout"), ["old", "ran"]);
+  assertStringIncludes((await fixture.printed(again, "event")).join(), "told to end");
+  for (const id of failed) {
+    const { status, reason, exit_code } = await fixture.ended(id);
+    assertEquals([status, reason], ["error", `The command ended with exit code ${exit_code}`]);
+    assertEquals(await fixture.printed(id, "stdout"), ["old"]);
+  }
+});
+
 Deno.test("rerun: a service that ended while it made the folder anew has lost nothing", async () => {
   await using fixture = await EngineFixture.make();
   const id = await interrupted(fixture, { mark: true, rerun: true });

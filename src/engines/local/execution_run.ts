@@ -24,6 +24,10 @@ import { type PrepareContext, WorkFolder } from "./work_folder.ts";
 
 /** How often an execution is run again when nobody can tell how it ended. */
 const RERUNS_MAX = 3;
+/** The exit code of a command that SIGTERM has ended, as machines that shut down send it to all. */
+const TOLD_TO_END = 128 + 15;
+/** Why that counts as having been lost. */
+const SHUT_DOWN = "The command was told to end, and the machine may have been restarted since";
 /** How long who asks it to stop waits for what runs its command to take that up. */
 const TELL_MS = 5_000;
 
@@ -300,7 +304,10 @@ export class ExecutionRun {
     // What is left of it may take long to be removed.
     const at_ms = isFound && exit ? exit.at_ms : clock.now();
     const { cause, lost } = await leader.settle(exit?.code);
-    if (exit === undefined && cause === undefined && this.#mayRunAgain) return lost;
+    if (cause === undefined && this.#mayRunAgain) {
+      if (exit === undefined) return lost;
+      if (exit.code === TOLD_TO_END && isFound && this.#isOfOtherBoot) return SHUT_DOWN;
+    }
     this.#context.onCommandOver?.();
     const found = exit && cause === undefined ? endingOf(exit.code) : failure(cause ?? lost);
     await this.#end({ ending: this.#ending ?? found, exitCode: exit?.code, at_ms }, capture);
@@ -310,6 +317,11 @@ export class ExecutionRun {
   get #mayRunAgain(): boolean {
     const isWanted = this.#execution.rerun === true && this.#ending === undefined;
     return isWanted && !this.#isLetGo && this.#reruns < RERUNS_MAX;
+  }
+
+  /** Whether the machine may have been restarted since it was started. */
+  get #isOfOtherBoot(): boolean {
+    return this.#execution.engine_state?.boot_id !== this.#context.bootId;
   }
 
   get #reruns(): number {
