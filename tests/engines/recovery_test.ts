@@ -192,10 +192,11 @@ Deno.test("recovery: the time limit counts from the start, silence from the last
   const now = () => systemClock.now() + passed_ms;
   const clock = { now, steady: systemClock.steady };
   await using fixture = await EngineFixture.make({ clock, concurrency: 2 });
-  const long = await fixture.submit("sleep 100", { time_limit: 3_600 });
+  const long = await fixture.submit("echo a; sleep 100", { time_limit: 3_600 });
   const silent = await fixture.submit("echo a; sleep 100", { no_output_timeout: 3_600 });
-  await until(async () => (await fixture.printed(silent, "stdout")).length === 1);
-  await until(async () => (await fixture.record(long)).status === "started");
+  for (const id of [long, silent]) {
+    await until(async () => (await fixture.printed(id, "stdout")).length === 1);
+  }
   await fixture.close();
   passed_ms = 3_600_000;
   await fixture.begin();
