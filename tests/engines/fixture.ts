@@ -10,9 +10,9 @@ import type { Layout } from "../../src/engines/local/layout.ts";
 import { LocalEngine, type LocalEngineOptions } from "../../src/engines/local/mod.ts";
 import { WorkFolder } from "../../src/engines/local/work_folder.ts";
 import type { Execution } from "../../src/store/executions.ts";
-import { type EngineParts, EngineService } from "./service.ts";
+import { type EngineParts, EngineService, PATIENCE_MS, until } from "./service.ts";
 
-export { until } from "./service.ts";
+export { until };
 
 /** Settings with which tests do not wait for long, and no command that may end by itself is killed. */
 export const QUICK = { poll_ms: 20, grace_ms: 60_000 };
@@ -34,6 +34,22 @@ export function textOf(path: string): string {
 export async function lives(pid: number): Promise<boolean> {
   const args = ["-c", `kill -0 ${pid} && ! grep -q ') Z ' /proc/${pid}/stat`];
   return (await new Deno.Command("sh", { args, stderr: "null" }).output()).success;
+}
+
+/** Fails while one of the processes is a child whose end its parent, who runs this, does not know of yet. */
+const HAS_NO_CHILD = `
+for pid; do
+  { read -r stat <"/proc/$pid/stat"; } 2>/dev/null || continue
+  # Behind the program's name in brackets: the state, and the parent. See proc_pid_stat(5).
+  stat=\${stat##*) }
+  stat=\${stat#* }
+  [ "\${stat%% *}" != "$PPID" ] || exit 1
+done`;
+
+/** Whether none of the processes is a child of this one, ended or not. */
+async function isChildless(pids: readonly string[]): Promise<boolean> {
+  const args = ["-c", HAS_NO_CHILD, "sh", ...pids];
+  return (await new Deno.Command("sh", { args }).output()).success;
 }
 
 /** A service's local engine and database, which can be stopped and started again. */
@@ -74,6 +90,19 @@ export class EngineFixture extends EngineService<LocalEngine> {
     const sources = { clock: systemClock, root, remote, signal, tell: () => Promise.resolve() };
     await folder.prepare(execution, { store: this.store, sources, checkout });
     return folder;
+  }
+
+  /** Ends when what was let go is over, too: as a child of the tests' own process it is reaped here. */
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await this.close(PATIENCE_MS);
+    const executions = join(this.folder, "data", "executions");
+    const pids: string[] = [];
+    for await (const { name } of Deno.readDir(executions)) {
+      const [pid] = textOf(join(executions, name, "control", "started")).split(" ");
+      if (pid) pids.push(pid);
+    }
+    if (pids.length > 0) await until(() => isChildless(pids));
+    await super[Symbol.asyncDispose]();
   }
 
   /** A path in an execution's work folder. */

@@ -17,7 +17,8 @@ import { openStore, type Store } from "../../src/store/store.ts";
 import { executionOf } from "../store/execution.ts";
 import { eventually } from "../surroundings.ts";
 
-const PATIENCE_MS = 60_000;
+/** How long anything may take. */
+export const PATIENCE_MS = 60_000;
 
 /** Waits until something holds. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
