@@ -10,6 +10,8 @@ import { messageOf } from "../errors.ts";
 /** The characters of ids, hashes and names, in the order of their bytes. */
 const ID_CHARACTERS = "-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
 const ID_LENGTH_MAX = 256;
+/** How many entries of one scan may be removed by others while they are looked for. */
+const MISSED_MAX = 100;
 
 const log = getLogger(["hooklaunch", "store"]);
 
@@ -88,6 +90,7 @@ export async function* scan(
   { after, batchSize = 100, ids = 1 }: ScanOptions = {},
 ): AsyncGenerator<FoundEntry> {
   let last: Deno.KvKey | undefined = after === undefined ? undefined : [...prefix, after];
+  let missed = 0;
   for (;;) {
     try {
       for await (const { key, value } of kv.list(behind(prefix, last), { batchSize })) {
@@ -100,9 +103,14 @@ export async function* scan(
     }
     // It was in the batch to come: what is before it comes one by one, until it is the next itself.
     if (await fails(kv, behind(prefix, last))) {
-      last = await findUndecodable(kv, prefix, last);
-      for (let id = 1; id < ids; id++) last = await findUndecodable(kv, last);
-      yield { key: last, value: undefined };
+      let found = await findUndecodable(kv, prefix, last);
+      for (let id = 1; found && id < ids; id++) found = await findUndecodable(kv, found);
+      if (found) {
+        last = found;
+        yield { key: last, value: undefined };
+      } else if (++missed > MISSED_MAX) {
+        throw new RangeError(`Cannot decode what is stored under ${prefix.join("/")}`);
+      }
     } else {
       for await (const { key, value } of kv.list(behind(prefix, last), { limit: 1 })) {
         last = key;
@@ -125,13 +133,13 @@ export function upTo(prefix: Deno.KvKey, end: string | undefined): Deno.KvListSe
 /**
  * The key of the next entry, which cannot be decoded. The database does not tell it either, so its id
  * is found digit by digit: it is the first entry behind the last, so what ends behind it cannot be read,
- * and what ends before it is empty.
+ * and what ends before it is empty. Undefined when it has no such id, or was removed meanwhile.
  */
 async function findUndecodable(
   kv: Deno.Kv,
   prefix: Deno.KvKey,
   last?: Deno.KvKey,
-): Promise<Deno.KvKey> {
+): Promise<Deno.KvKey | undefined> {
   const start = last === undefined ? prefix : [...last, true];
   const from = String(last?.[prefix.length] ?? "");
   const isUpTo = async (end: string) =>
@@ -139,10 +147,13 @@ async function findUndecodable(
     end > from && await fails(kv, { start, end: [...prefix, end] });
   let id = "";
   while (id.length < ID_LENGTH_MAX) {
-    id += await leastOf(ID_CHARACTERS, (next) => isUpTo(`${id}${next}\x7f`));
+    const next = await leastOf(ID_CHARACTERS, (next) => isUpTo(`${id}${next}\x7f`));
+    id += next;
+    // What holds of none leads to the last of all.
+    if (ID_CHARACTERS.endsWith(next) && !await isUpTo(`${id}\x7f`)) return undefined;
     if (await isUpTo(`${id}\0`)) return [...prefix, id];
   }
-  throw new RangeError(`Cannot decode what is stored under ${prefix.join("/")}`);
+  return undefined;
 }
 
 /** The first character that something holds of, as it does of all behind it. */

@@ -101,6 +101,26 @@ Deno.test("a pending run that cannot be decoded is found by its id and its trigg
   assertEquals(await getPending(store, bad), undefined);
 });
 
+Deno.test("a scan goes on when what cannot be decoded is removed while it is looked for", async () => {
+  await using open = await openTestStore();
+  const { kv } = open.store;
+  for (let removedAt = 1, isOver = false; !isOver; removedAt++) {
+    for (const id of ["n1", "n2", "n3"]) await kv.set(["pending", id, "t"], id);
+    damage(open, "pending", ["n2"]);
+    let looks = 0;
+    const list = async function* (...[selector, options]: Parameters<Deno.Kv["list"]>) {
+      if (++looks === removedAt) await kv.delete(["pending", "n2", "t"]);
+      yield* kv.list(selector, options);
+    };
+    const watched: Deno.Kv = Object.assign(Object.create(kv), { list });
+    const found = await Array.fromAsync(scan(watched, ["pending"], { ids: 2 }));
+    isOver = looks < removedAt;
+    const others = found.filter(({ key }) => key[1] !== "n2").map(({ value }) => value);
+    assertEquals(others, ["n1", "n3"], `removed at ${removedAt}`);
+    if (isOver) assertEquals(found.length, 3);
+  }
+});
+
 Deno.test("a value that cannot be decoded reads as none, and other failures are not hidden", async () => {
   await using open = await openTestStore();
   const id = newId(NOW_MS);
