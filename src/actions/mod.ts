@@ -100,14 +100,17 @@ async function performOne(
   // The settings were checked by this kind's schema when the trigger was saved.
   const kind = kinds.find(({ type }) => type === settings.type) as ActionKind | undefined;
   if (kind === undefined) throw new ActionError(`Cannot perform ${settings.type}: unknown action`);
-  return await withDeadline(services.deadlines, stop, async (signal) => {
-    const made = await kind.perform(settings, { ...services, ...at, project, signal });
-    if (made && !isLast) {
-      await services.store.committer.write(made.writes);
-      made.begin();
-    }
-    return made;
-  });
+  const made = await withDeadline(
+    services.deadlines,
+    stop,
+    (signal) => kind.perform(settings, { ...services, ...at, project, signal }),
+  );
+  if (made && !isLast) {
+    // Not in the action's time: what is being stored may be there though nobody waits for it any more.
+    await services.store.committer.write(made.writes);
+    made.begin();
+  }
+  return made;
 }
 
 /**

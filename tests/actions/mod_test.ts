@@ -11,6 +11,7 @@ import type { Engine } from "../../src/engines/engine.ts";
 import type { Engines } from "../../src/engines/mod.ts";
 import { derivedId } from "../../src/ids.ts";
 import { readConfigFile } from "../../src/projects/mod.ts";
+import type { Write } from "../../src/store/committer.ts";
 import { getExecution, listExecutions, saveExecution } from "../../src/store/executions.ts";
 import { getPipeline, listPipelines } from "../../src/store/pipelines.ts";
 import { type Project, putProject } from "../../src/store/projects.ts";
@@ -241,6 +242,23 @@ Deno.test("work that does not end when its time is up, or the service stops, fai
   const stopped = await perform([fetch], { ...deaf, time_ms: 5_000, signal: stopping.signal });
   assertEquals(stopped.map(({ error }) => error), ["The service stopped"]);
   assertEquals(signals.map(({ aborted }) => aborted), [true, true]);
+});
+
+Deno.test("an action whose time ends while what it made is being stored has made it", async () => {
+  await using test = await openTestStore();
+  const late = Promise.withResolvers<void>();
+  const committer = standIn(test.store.committer, {
+    async write(writes: readonly Write[]) {
+      if (writes.some(({ key }) => key[0] === "execution")) await late.promise;
+      await test.store.committer.write(writes);
+    },
+  });
+  const { perform } = runsOf(standIn(test.store, { committer }), project);
+  setTimeout(late.resolve, 200);
+  const [stored] = await perform([step, fetch], { time_ms: 50 });
+  const { records } = await listExecutions(test.store, { limit: 9 });
+  assertEquals(records.map(({ id }) => id), [Object(stored?.created).execution_id]);
+  assertEquals(stored?.error, undefined);
 });
 
 Deno.test("an action that has ended listens no more for the service's stop", async () => {
