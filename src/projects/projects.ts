@@ -151,9 +151,17 @@ export class Projects {
     return entries.map(({ name }) => name).filter((name) => NAME.test(name));
   }
 
-  /** Removes all that is kept of a project's code. */
-  async forget(projectName: string): Promise<void> {
-    const repository = this.#repositories.get(projectName);
+  /**
+   * Lets go of all that is kept of a project's code: nothing of it is found by one of its name that is made
+   * from now on.
+   *
+   * @returns what removes it, which may take long. What a crash leaves is {@linkcode kept}, by a name of
+   *   its own
+   */
+  async forget(projectName: string): Promise<() => Promise<void>> {
+    await this.#repositories.get(projectName)?.close();
+    const aside = this.#folderOf(`forgotten-${crypto.randomUUID()}`);
+    // From here on nobody comes in between.
     this.#repositories.delete(projectName);
     this.#trees.delete(projectName);
     for (const kept of [this.#configs, this.#snapshots]) {
@@ -161,9 +169,15 @@ export class Projects {
         if (key.startsWith(`${projectName}/`)) kept.delete(key);
       }
     }
-    await repository?.close();
-    await removeTree(join(this.#folderOf(projectName), "trees"));
-    await removeFolder(this.#folderOf(projectName));
+    try {
+      Deno.renameSync(this.#folderOf(projectName), aside);
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    }
+    return async () => {
+      await removeTree(join(aside, "trees"));
+      await removeFolder(aside);
+    };
   }
 
   async #resolve(project: Project, reference: string): Promise<ResolvedCommit> {

@@ -36,6 +36,7 @@ import {
   watchTriggers,
 } from "../store/triggers.ts";
 import type { WrittenKeys } from "../store/written_keys.ts";
+import type { TriggerRegistry } from "../trigger/registry.ts";
 
 /** How many records are read at a time. To remove so many runs takes two commits, mostly. */
 const PAGE_SIZE = 64;
@@ -55,6 +56,7 @@ export interface CleanupParts {
   store: Store;
   clock: Clock;
   projects: Pick<Projects, "forget" | "kept" | "pruneTrees">;
+  triggers: Pick<TriggerRegistry, "between">;
   engines: Pick<Engines, "forget">;
   retention_days: number;
   /** Aborted when the service stops. */
@@ -251,10 +253,16 @@ async function removeAllLeftovers({ store, signal }: CleanupParts): Promise<numb
 }
 
 /** Removes the code of a project that is gone, which a crash or a fetch may have left behind. */
-async function forgetDeleted({ store, projects }: CleanupParts, name: string): Promise<number> {
-  if (await hasProject(store, name)) return 0;
-  await projects.forget(name);
-  return 1;
+async function forgetDeleted(
+  { store, projects, triggers }: CleanupParts,
+  name: string,
+): Promise<number> {
+  // No project of this name is made between the look and the removal.
+  const remove = await triggers.between(async () =>
+    await hasProject(store, name) ? undefined : await projects.forget(name)
+  );
+  await remove?.();
+  return remove ? 1 : 0;
 }
 
 function pageBehind<Place>(after: Place): { after: Place; limit: number } {

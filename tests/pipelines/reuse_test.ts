@@ -107,10 +107,11 @@ async function rivals(fixture: PipelineFixture) {
       clock,
       retention_days: 0,
       signal: new AbortController().signal,
+      triggers: { between: (act) => act() },
       engines: { forget: (id) => Promise.resolve(void forgotten.push(id)) },
       projects: {
         kept: () => Promise.resolve([]),
-        forget: () => Promise.resolve(),
+        forget: () => Promise.resolve(() => Promise.resolve()),
         pruneTrees: () => Promise.resolve(0),
       },
     });

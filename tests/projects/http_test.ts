@@ -181,7 +181,10 @@ Deno.test("http: a fetch whose time is up leaves no process behind", async () =>
 for (
   const [name, end] of [
     ["a service that stops", (projects: Projects) => projects.close()],
-    ["a project that is removed", (projects: Projects) => projects.forget("digits")],
+    [
+      "a project that is removed",
+      async (projects: Projects) => (await projects.forget("digits"))(),
+    ],
   ] as const
 ) {
   Deno.test(`http: ${name} leaves no fetch behind`, async () => {

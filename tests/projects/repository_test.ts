@@ -241,7 +241,7 @@ Deno.test("repository: one that is removed while it is fetched is fetched or ref
   for (let round = 0; round < 40; round++) {
     const [fetched] = await Promise.allSettled([
       projects.fetch(project),
-      projects.forget(project.name),
+      projects.forget(project.name).then((remove) => remove()),
     ]);
     if (fetched.status === "fulfilled") continue;
     const { reason } = fetched;

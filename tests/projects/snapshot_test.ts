@@ -283,7 +283,8 @@ Deno.test("snapshot: a project that is forgotten leaves nothing behind", async (
   const { dataFolder, project, projects } = await setUp(folder);
   const { commit } = await projects.resolve(project, "HEAD");
   await projects.checkout("digits", commit, join(folder.path, "copy"));
-  await projects.forget("digits");
+  const remove = await projects.forget("digits");
+  await remove();
   assertEquals(await pathsIn(join(dataFolder, "projects")), []);
   // One of its name is made anew, with the same content.
   assertEquals((await projects.resolve(project, "HEAD")).commit, commit);

@@ -4,6 +4,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { newId } from "../../src/ids.ts";
+import { parseProject } from "../../src/projects/project.ts";
 import { reusableWrite } from "../../src/store/reusable.ts";
 import { cleanUp, type CleanupParts, type CleanupReport } from "../../src/runs/cleanup.ts";
 import {
@@ -14,6 +15,7 @@ import {
 } from "../../src/store/executions.ts";
 import { CHUNK_BYTES, uploadPayload } from "../../src/store/payloads.ts";
 import { createPipelineWrites, type PipelineStatus } from "../../src/store/pipelines.ts";
+import { deleteProject } from "../../src/store/projects.ts";
 import { endWrites, listTriggerRuns, type Run } from "../../src/store/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { TriggerLog } from "../../src/store/trigger_log.ts";
@@ -23,7 +25,7 @@ import {
   putStoredTrigger,
 } from "../../src/store/triggers.ts";
 import { within } from "../../src/within.ts";
-import { startService } from "../data.ts";
+import { startService, type TestService } from "../data.ts";
 import { contents, standIn, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 import { executionOf } from "../store/execution.ts";
@@ -55,8 +57,9 @@ const NOTHING: CleanupReport = {
 /** Where no project keeps any code. */
 const NO_PROJECTS = {
   kept: () => Promise.resolve([]),
-  forget: () => Promise.resolve(),
+  forget: () => Promise.resolve(() => Promise.resolve()),
 };
+const NO_TRIGGERS = { between: <T>(act: () => Promise<T>) => act() };
 
 /** What a cleanup has told the other parts of the service. */
 interface Told {
@@ -78,6 +81,7 @@ async function cleanUpAt(
     clock,
     retention_days: RETENTION_DAYS,
     signal: new AbortController().signal,
+    triggers: NO_TRIGGERS,
     engines: {
       forget(id) {
         told.forgotten.push(id);
@@ -547,6 +551,52 @@ Deno.test("what is left of a deleted project's code goes, and that of others sta
   await test.service.cleanUp();
   assertEquals(await Array.fromAsync(Deno.readDir(folder), ({ name }) => name), ["files"]);
 });
+
+const removals: [by: string, remove: (service: TestService) => Promise<unknown>][] = [
+  ["an operator", (service) => service.api("DELETE", "projects/again/")],
+  ["cleanup", async ({ service }) => {
+    await deleteProject(service.parts.store, "again");
+    await service.cleanUp();
+  }],
+];
+
+for (const [by, remove] of removals) {
+  Deno.test(`a project that is made again while ${by} removes the code of the one before keeps its own`, async () => {
+    await using test = await startService();
+    const { projects } = test.service.parts;
+    const directory = `${test.folder}/again`;
+    await Deno.mkdir(directory);
+    await Deno.writeTextFile(
+      `${directory}/valohai.yaml`,
+      "- step: { name: s, image: i, command: c }",
+    );
+    const make = async () => {
+      const project = { name: "again", directory };
+      assertEquals((await test.api("PUT", "projects/again/", project)).status, 201);
+      const { commit } = await projects.resolve(parseProject(project), "HEAD");
+      return commit;
+    };
+    await make();
+    const [removing, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const forget = projects.forget.bind(projects);
+    projects.forget = async (name) => {
+      const remove = await forget(name);
+      return async () => {
+        removing.resolve();
+        await goOn.promise;
+        await remove();
+      };
+    };
+    const removed = remove(test);
+    await removing.promise;
+    const commit = await make();
+    goOn.resolve();
+    await removed;
+    await projects.checkout("again", commit, `${test.folder}/copy`);
+    const kept = await Array.fromAsync(Deno.readDir(`${test.folder}/data/projects`));
+    assertEquals(kept.map(({ name }) => name), ["again"]);
+  });
+}
 
 Deno.test("what open pipelines and executions take from old executions stays", async () => {
   await using store = await storeInMemory();

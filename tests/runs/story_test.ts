@@ -132,10 +132,11 @@ class Play {
       clock: this.clock,
       retention_days: 1,
       signal: new AbortController().signal,
+      triggers: { between: (act) => act() },
       engines: { forget: () => Promise.resolve() },
       projects: {
         kept: () => Promise.resolve([]),
-        forget: () => Promise.resolve(),
+        forget: () => Promise.resolve(() => Promise.resolve()),
         pruneTrees: () => Promise.resolve(0),
       },
     });

@@ -65,15 +65,16 @@ export function projectRoutes(operator: Operator): Hono {
     })
     .delete("/:name", async (context) => {
       const { name } = await found(context);
-      // No trigger comes to use it between the look and the removal.
-      await triggers.between(async () => {
+      // No trigger comes to use it between the look and the removal, and no project of its name is made.
+      const remove = await triggers.between(async () => {
         const user = await userOf(operator, name);
         if (user !== undefined) {
           throw new ConflictError(`Cannot delete the project "${name}": trigger "${user}" uses it`);
         }
         await deleteProject(store, name);
+        return await projects.forget(name);
       });
-      await projects.forget(name);
+      await remove();
       return context.body(null, STATUS_CODE.NoContent);
     })
     .post("/:name/fetch", async (context) => {
