@@ -52,6 +52,8 @@ export class Turn {
   readonly #tools: TurnTools;
   /** The latest execution of each node that has one. */
   readonly #executions = new Map<string, Execution>();
+  /** Those of them that were taken over, as edges take from them. */
+  readonly #takenOver = new Map<string, Execution>();
   readonly #toStop: Execution[] = [];
 
   constructor(pipeline: Pipeline, plan: PipelinePlan, tools: TurnTools) {
@@ -163,7 +165,7 @@ export class Turn {
     let gathered: Gathered;
     let launch: Launch;
     try {
-      gathered = gather(this.#plan, planned, (name) => this.#executions.get(name));
+      gathered = this.#gather(planned);
       launch = launchOf(planned, gathered);
     } catch (error) {
       return this.#fail(node, messageOf(error));
@@ -177,6 +179,24 @@ export class Turn {
     const attributes = { "hooklaunch.node": node.name };
     const note = gathered.missing.length > 0 ? noteOn(gathered.missing) : undefined;
     await inSpan("node", { attributes }, () => this.#launch(node, planned, { launch, note }));
+  }
+
+  #gather(planned: PlannedNode): Gathered {
+    return gather(this.#plan, planned, (name) => this.#sourceOf(name));
+  }
+
+  /**
+   * What edges take from: the execution of a node. One that was taken over had the same files as the node,
+   * but from where they may be gone by now, such as the payload of an earlier run.
+   */
+  #sourceOf(name: string): Execution | undefined {
+    const known = this.#takenOver.get(name);
+    const execution = this.#executions.get(name);
+    if (known || !execution || !this.#stateOf(name).reused) return known ?? execution;
+    const planned = nodeOf(this.#plan, name);
+    const source = { ...execution, inputs: launchOf(planned, this.#gather(planned)).inputs };
+    this.#takenOver.set(name, source);
+    return source;
   }
 
   async #launch(

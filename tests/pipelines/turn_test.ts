@@ -639,3 +639,21 @@ Deno.test("pipeline: what was done before is taken over when the pipeline says s
     undefined,
   ]);
 });
+
+Deno.test("pipeline: what is behind a node that was taken over has the payload of its own run", async () => {
+  await using fixture = await PipelineFixture.make();
+  const body = `reuse-executions: true\n${TWO("  - [a.input.raw, b.input.data]").trimStart()}`;
+  const of = (run: string) => ({
+    payload: { target: "a.raw", file: { ...payload, payload_of: run } },
+  });
+  const first = await launch(fixture, body, of("the first run"));
+  await fixture.end(first, "a");
+  await fixture.end(first, "b", { status: "error" });
+  await fixture.ended(first);
+
+  // The first run's payload may be gone by now.
+  const second = await launch(fixture, body, of("the second run"));
+  const { inputs } = await fixture.launched(second, "b");
+  assertEquals((await fixture.record(second)).nodes[0]?.reused, true);
+  assertEquals(inputs.data, [{ ...payload, payload_of: "the second run" }]);
+});
