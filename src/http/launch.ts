@@ -14,6 +14,7 @@ import type { Delivery } from "../runs/deliveries.ts";
 import type { PreparedTrigger } from "../trigger/prepare.ts";
 import { arrivalHandler, refuse, type SendersContext } from "./arrival.ts";
 import type { Door } from "./door.ts";
+import { problem } from "./problem.ts";
 
 const CONTENT_TYPE_LENGTH_MAX = 255;
 /**
@@ -33,24 +34,30 @@ export function launchHandler(door: Door): (context: SendersContext) => Promise<
       methods: ["POST"],
       bodyBytesMax: door.payloadBytesMax,
       answersWhileClosing: false,
-      async answer(prepared, request) {
-        const stopped = await atTheDoor(door, prepared, request);
-        if (stopped) return stopped;
-        const delivery = prepared.deliveries?.read(request);
-        if (delivery && "reason" in delivery) {
-          const index = prepared.deliveries?.index ?? 0;
-          const refused = { condition: "deduplication", index, ...delivery };
-          return refuse(door, prepared, request, refused);
-        }
-        return answerTo(
-          door,
-          prepared,
-          request,
-          await door.acceptor.accept(launchOf(prepared, request, delivery)),
-        );
-      },
+      answer: (prepared, request) => answerLaunch(door, prepared, request),
     }),
   );
+}
+
+async function answerLaunch(
+  door: Door,
+  prepared: PreparedTrigger,
+  request: LaunchRequest,
+): Promise<Response> {
+  const stopped = await atTheDoor(door, prepared, request);
+  if (stopped) return stopped;
+  // Looked up once more: a check may have waited for an issuer's keys, and the trigger changed meanwhile.
+  const current = await door.triggers.prepared(prepared.trigger.id);
+  if (current === undefined) return problem(STATUS_CODE.NotFound);
+  if (current !== prepared) return await answerLaunch(door, current, request);
+  const delivery = prepared.deliveries?.read(request);
+  if (delivery && "reason" in delivery) {
+    const index = prepared.deliveries?.index ?? 0;
+    const refused = { condition: "deduplication", index, ...delivery };
+    return refuse(door, prepared, request, refused);
+  }
+  const acceptance = await door.acceptor.accept(launchOf(prepared, request, delivery));
+  return answerTo(door, prepared, request, acceptance);
 }
 
 /** Counts how requests are answered, and measures how long that takes. */

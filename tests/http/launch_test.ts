@@ -8,6 +8,8 @@ import {
   TestClock,
   type TestService,
 } from "../data.ts";
+import { importJWK, SignJWT } from "@panva/jose";
+import { Issuer, p256 } from "../conditions/issuer.ts";
 import { serveRoutes } from "./routes.ts";
 import { play, REJECTED, type Scenario } from "./scenario.ts";
 
@@ -408,6 +410,38 @@ for (const [change, method, body, expected] of changes) {
     const count = await connection.read(buffer);
     const answer = new TextDecoder().decode(buffer.subarray(0, count ?? 0));
     assertEquals(answer.slice(0, 12), `HTTP/1.1 ${expected}`);
+  });
+}
+
+const changesOnCheck: typeof changes = [
+  ["is disabled", "PATCH", { enabled: false }, 400],
+  ["gets other conditions", "PATCH", { conditions: [HMAC_CONDITION] }, 400],
+  ["gets another name", "PATCH", { name: "another" }, 200],
+  ["is deleted", "DELETE", undefined, 404],
+];
+
+for (const [change, method, body, expected] of changesOnCheck) {
+  Deno.test(`a launch that waits for an issuer's keys while its trigger ${change} is answered ${expected}`, async () => {
+    const { privateKey, publicKey } = p256();
+    await using issuer = new Issuer();
+    await using service = await startService();
+    const [asked, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    issuer.respond = async () => {
+      asked.resolve();
+      await goOn.promise;
+      return Response.json({ keys: [publicKey] });
+    };
+    const jwt = { type: "jwt", algorithms: ["ES256"], jwks_url: issuer.url };
+    const { id, url } = await service.trigger({ conditions: [jwt] });
+    const token = await new SignJWT({}).setProtectedHeader({ alg: "ES256" })
+      .setExpirationTime("1h").sign(await importJWK(privateKey, "ES256"));
+    const authorization = `Bearer ${token}`;
+    const answer = fetch(url, { method: "POST", headers: { authorization }, body: "x" });
+    await asked.promise;
+    assert((await service.api(method, `triggers/${id}/`, body)).status < 300);
+    goOn.resolve();
+    assertEquals((await answer).status, expected);
+    await (await answer).body?.cancel();
   });
 }
 
