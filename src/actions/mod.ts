@@ -94,17 +94,21 @@ async function performOne(
 ): Promise<Made | undefined> {
   const name = at.run.project;
   const project = await getProject(services.store, name);
-  if (project === undefined) {
-    throw new ActionError(`Cannot perform ${settings.type}: there is no project "${name}"`);
-  }
   // The settings were checked by this kind's schema when the trigger was saved.
   const kind = kinds.find(({ type }) => type === settings.type) as ActionKind | undefined;
   if (kind === undefined) throw new ActionError(`Cannot perform ${settings.type}: unknown action`);
-  const made = await withDeadline(
-    services.deadlines,
-    stop,
-    (signal) => kind.perform(settings, { ...services, ...at, project, signal }),
-  );
+  const made = await withDeadline(services.deadlines, stop, (signal) => {
+    return kind.perform(settings, {
+      ...services,
+      ...at,
+      signal,
+      // Asked for only where something is to be made: what was made before is found without it.
+      get project() {
+        if (project !== undefined) return project;
+        throw new ActionError(`Cannot perform ${settings.type}: there is no project "${name}"`);
+      },
+    });
+  });
   if (made && !isLast) {
     // Not in the action's time: what is being stored may be there though nobody waits for it any more.
     await services.store.committer.write(made.writes);

@@ -14,7 +14,7 @@ import { readConfigFile } from "../../src/projects/mod.ts";
 import type { Write } from "../../src/store/committer.ts";
 import { getExecution, listExecutions, saveExecution } from "../../src/store/executions.ts";
 import { getPipeline, listPipelines } from "../../src/store/pipelines.ts";
-import { type Project, putProject } from "../../src/store/projects.ts";
+import { deleteProject, type Project, putProject } from "../../src/store/projects.ts";
 import type { Store } from "../../src/store/store.ts";
 import { pendingOf } from "../runs/fixture.ts";
 import { contents, openTestStore, standIn } from "../store/fixture.ts";
@@ -44,6 +44,8 @@ interface Options {
   fetch?: ActionServices["projects"]["fetch"];
   /** The project, where it is another than that of the other runs. */
   project?: Project;
+  /** Whether the project was deleted. */
+  isGone?: boolean;
   /** What happens before the end of the run is stored. */
   meanwhile?(): Promise<void>;
   /** How many times the project cannot be read at first. */
@@ -66,6 +68,7 @@ function runsOf(store: Store, project: Project) {
     const { project: at = project } = options;
     let { unreadable = 0 } = options;
     await putProject(store, at);
+    if (options.isGone) await deleteProject(store, at.name);
     using deadlines = new Deadlines(options.time_ms ?? 60_000);
     const { outcomes, unstored } = await performActions(
       { ...waiting, run: { ...waiting.run, project: at.name }, actions, repeated },
@@ -172,6 +175,17 @@ Deno.test("an action that is performed again finds its execution as it is by now
   assertEquals(await perform([step], { repeated: true }), first);
   assertEquals(await contents(store.store), before);
   assertEquals(submitted, ["queued", "queued", "complete"]);
+});
+
+Deno.test("actions that are performed again find what they made though their project is gone", async () => {
+  await using store = await openTestStore();
+  const { perform } = runsOf(store.store, { ...project, repository: "/p.git" });
+  const pipeline = { type: "run_pipeline", pipeline: "Words", commit: "HEAD", parameters: {} };
+  const [made, begun] = await perform([step, pipeline]);
+  const isGone = true;
+  const again = await perform([step, pipeline, step], { repeated: true, isGone });
+  const error = 'Cannot perform run_execution: there is no project "p"';
+  assertEquals(again, [made, begun, { action: "run_execution", error }]);
 });
 
 Deno.test("actions that are performed again find their pipelines", async () => {
