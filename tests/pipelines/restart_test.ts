@@ -7,6 +7,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import fc from "fast-check";
 import { nodesBefore } from "../../src/pipelines/order.ts";
+import { UnavailableError } from "../../src/errors.ts";
 import { hasEnded, listExecutions } from "../../src/store/executions.ts";
 import type { PipelinePlan } from "../../src/store/pipelines.ts";
 import { keys } from "../../src/store/keys.ts";
@@ -109,24 +110,150 @@ function expectedStatus(nodes: Story["nodes"], states: readonly string[]): strin
   return isHeldUp ? "error" : "complete";
 }
 
-function yamlOf(nodes: Story["nodes"]): string {
+function yamlOf(
+  nodes: (Story["nodes"][number] & Partial<Drama["nodes"][number]>)[],
+  reuses = false,
+): string {
   const edges = nodes.flatMap(({ before }, index) =>
     // Only to nodes above, so that there is no circle.
     before.filter((other) => other < index).map((other) =>
       `    - [n${other}.dependency.*, n${index}.dependency.*]`
     )
   );
-  const lines = nodes.map(({ onError }, index) =>
-    `    - { name: n${index}, type: execution, step: s, on-error: ${onError} }`
-  );
+  const lines = nodes.map(({ onError, approvals = [] }, index) => {
+    const actions = approvals.map((when) => `{ when: ${when}, then: require-approval }`);
+    return `    - { name: n${index}, type: execution, step: s, on-error: ${onError}, actions: [${actions}] }`;
+  });
   return `
 - step: { name: s, image: i, command: c }
 - pipeline:
     name: p
+    reuse-executions: ${reuses}
     nodes:
 ${lines.join("\n")}
     edges: ${edges.length === 0 ? "[]" : `\n${edges.join("\n")}`}
 `;
+}
+
+/** What comes to a pipeline from outside. `fail` is how many of its commits are stored before one that is not. */
+type Event = "finish" | "approve" | "stop" | "restart" | { fail: number };
+
+/** A pipeline with what its nodes' actions ask for, and what comes to it. */
+interface Drama {
+  nodes: (Story["nodes"][number] & { approvals: (typeof APPROVALS)[number][] })[];
+  reuses: boolean;
+  events: Event[];
+}
+
+const APPROVALS = ["node-starting", "node-complete"] as const;
+
+const drama: fc.Arbitrary<Drama> = fc.record({
+  nodes: fc.array(
+    fc.record({
+      before: fc.array(fc.nat(4), { maxLength: 2 }),
+      onError: fc.constantFrom(...ON_ERROR),
+      fails: fc.boolean(),
+      approvals: fc.subarray([...APPROVALS]),
+    }),
+    { minLength: 1, maxLength: 5 },
+  ),
+  reuses: fc.boolean(),
+  events: fc.array(
+    fc.oneof(
+      { weight: 8, arbitrary: fc.constantFrom<Event>("finish", "approve", "restart") },
+      { weight: 1, arbitrary: fc.constant<Event>("stop") },
+      { weight: 4, arbitrary: fc.record({ fail: fc.nat(3) }) },
+    ),
+    { maxLength: 16 },
+  ),
+});
+
+Deno.test("pipeline: each launch is made once and as approved, whatever commit fails and whatever operators do", async () => {
+  await fc.assert(
+    fc.asyncProperty(drama, async ({ nodes, reuses, events }) => {
+      await using fixture = await PipelineFixture.make();
+      const planned = await plan(yamlOf(nodes, reuses), "p");
+      if (reuses) {
+        // What it may take over.
+        const alone = { before: [], onError: "stop-all" as const, fails: false };
+        const first = await plan(yamlOf([alone], true), "p");
+        const id = await fixture.launch(first);
+        await fixture.end(id, "n0");
+        await fixture.ended(id);
+      }
+      const id = await fixture.launch(planned);
+      const told = await perform(fixture, id, nodes, events);
+      const pipeline = await fixture.ended(id);
+
+      const { records } = await listExecutions(fixture.store, { limit: 200 });
+      const executions = records.filter(({ pipeline_id }) => pipeline_id === id);
+      for (const { name, attempts, status, reused } of pipeline.nodes) {
+        const own = executions.filter(({ node }) => node === name);
+        assertEquals(own.length, attempts, `${name} was launched ${attempts} times`);
+        assert(own.every((each) => hasEnded(each.status)));
+        assert(own.every((each) => fixture.submitted.some(({ id }) => id === each.id)));
+        if (status === "skipped") assertEquals(attempts, 0);
+        if (reused) assertEquals([attempts, status], [0, "complete"]);
+        const asks = nodes[Number(name.slice(1))]?.approvals.includes("node-starting");
+        if (asks && (attempts > 0 || reused)) {
+          assert(told.approved.has(name), `${name} was not approved`);
+        }
+      }
+      if (told.isStopped) assert(["stopped", "error"].includes(pipeline.status));
+      else {
+        assertEquals(pipeline.status, expectedStatus(nodes, pipeline.nodes.map((n) => n.status)));
+      }
+    }),
+    { numRuns: 80 },
+  );
+});
+
+/** Plays what comes to a pipeline, and then what brings it to its end. */
+async function perform(
+  fixture: PipelineFixture,
+  id: string,
+  nodes: Drama["nodes"],
+  events: readonly Event[],
+): Promise<{ isStopped: boolean; approved: Set<string> }> {
+  const told = { isStopped: false, approved: new Set<string>() };
+  let failsIn = Infinity;
+  const { committer } = fixture.store;
+  const commit = committer.commit.bind(committer);
+  committer.commit = (change) =>
+    commit({
+      ...change,
+      writes() {
+        const writes = change.writes();
+        if (!writes.some(({ key: [kind] }) => kind === "pipeline") || failsIn-- > 0) return writes;
+        failsIn = Infinity;
+        throw new UnavailableError("Cannot store: database or disk is full", 5);
+      },
+    });
+  const play: Record<string, () => Promise<unknown>> = {
+    async finish() {
+      const { records } = await listExecutions(fixture.store, { limit: 200 });
+      const open = records.find(({ status }) => !hasEnded(status));
+      const fails = nodes[Number(open?.node?.slice(1))]?.fails;
+      if (open) await fixture.finish(open.id, { status: fails ? "error" : "complete" });
+    },
+    async approve() {
+      for (const name of await fixture.pipelines.approve(id)) told.approved.add(name);
+    },
+    async stop() {
+      if (await fixture.pipelines.stop(id)) told.isStopped = true;
+    },
+    restart: () => fixture.restart(),
+  };
+  for (const event of events) {
+    if (typeof event === "object") failsIn = event.fail;
+    else await play[event]?.().catch((error) => assert(error instanceof UnavailableError, error));
+  }
+  failsIn = Infinity;
+  // A turn that failed is made up for at once.
+  while ((await fixture.record(id)).ended_at === undefined) {
+    for (const event of ["restart", "approve", "finish"]) await play[event]?.();
+  }
+  return told;
 }
 
 Deno.test("pipeline: one whose plan is damaged ends as an error, and what runs of it is stopped", async () => {
