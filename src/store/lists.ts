@@ -27,14 +27,16 @@ export async function listNewest<T extends { id: string }>(
   prefix: Deno.KvKey,
   page: Page,
 ): Promise<Listed<T>> {
-  const entries = await newest(store.kv, prefix, page).catch(async (error) => {
+  // One more than is shown tells whether another page comes.
+  const wanted = { ...page, limit: page.limit + 1 };
+  const found = await newest(store.kv, prefix, wanted).catch(async (error) => {
     if (!isUndecodable(error)) throw error;
-    return await newestReadable(store.kv, prefix, page);
+    return await newestReadable(store.kv, prefix, wanted);
   });
-  const last = entries.at(-1);
+  const entries = found.slice(0, page.limit);
   return {
     records: entries.flatMap((entry) => recordOf<T>(entry) ?? []),
-    next: last && entries.length === page.limit ? String(last.key.at(-1)) : undefined,
+    next: found.length > page.limit ? String(entries.at(-1)?.key.at(-1)) : undefined,
   };
 }
 

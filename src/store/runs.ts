@@ -271,14 +271,16 @@ export async function listTriggerRuns(
 ): Promise<Listed<Run>> {
   const prefix = ["trigger_run", triggerId];
   const found = new Set(before === undefined ? pending : pending.filter((id) => id < before));
-  for await (const { key } of store.kv.list(upTo(prefix, before), { reverse: true, limit })) {
+  // One more than is shown tells whether another page comes.
+  const options = { reverse: true, limit: limit + 1 };
+  for await (const { key } of store.kv.list(upTo(prefix, before), options)) {
     found.add(String(key[2]));
   }
   const ids = [...found].sort().reverse().slice(0, limit);
   const runs = await Promise.all(ids.map((id) => getRun(store, id)));
   return {
     records: runs.filter((run) => run !== undefined),
-    next: ids.length === limit ? ids.at(-1) : undefined,
+    next: found.size > limit ? ids.at(-1) : undefined,
   };
 }
 

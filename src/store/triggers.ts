@@ -79,10 +79,12 @@ export async function listStoredTriggers(
   { after, limit }: { after?: string | undefined; limit: number },
 ): Promise<Listed<StoredTrigger>> {
   const records: StoredTrigger[] = [];
-  for await (const entry of scan(store.kv, ["trigger"], { after, batchSize: limit })) {
+  // One more than is shown tells whether another page comes.
+  for await (const entry of scan(store.kv, ["trigger"], { after, batchSize: limit + 1 })) {
     const trigger = recordOf<StoredTrigger>(entry);
-    if (trigger) records.push(trigger);
-    if (records.length === limit) return { records, next: String(entry.key[1]) };
+    if (trigger === undefined) continue;
+    if (records.length === limit) return { records, next: records.at(-1)?.id };
+    records.push(trigger);
   }
   return { records, next: undefined };
 }

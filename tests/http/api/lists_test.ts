@@ -1,6 +1,8 @@
 /** Lists come in pages that lead from one to the next, and nothing is found by an id that none can have. */
 import { assertEquals } from "@std/assert";
-import { startService, type TestService } from "../../data.ts";
+import { eventually, SECRET, startService, type TestService } from "../../data.ts";
+
+const POST = { method: "POST" };
 
 /** Reads all pages of a list, and answers the names of each. */
 async function pagesOf(service: TestService, path: string): Promise<string[][]> {
@@ -21,10 +23,30 @@ Deno.test("projects, triggers and tokens come in pages", async () => {
     await service.api("POST", "tokens/", { name });
   }
   assertEquals(await pagesOf(service, "projects/"), [["a", "b"], ["c", "d"], ["files"]]);
-  assertEquals(await pagesOf(service, "triggers/"), [["a", "b"], ["c", "d"], []]);
+  assertEquals(await pagesOf(service, "triggers/"), [["a", "b"], ["c", "d"]]);
   const tokens = await pagesOf(service, "tokens/");
   assertEquals(tokens.map(({ length }) => length), [2, 2]);
   assertEquals(tokens.flat().sort(), ["a", "b", "c", "d"]);
+});
+
+Deno.test("a page that is full has a next one only when there is more", async (t) => {
+  await using service = await startService();
+  const condition = { type: "static_token", in: "query", name: "token", secrets: [SECRET] };
+  const { id, url } = await service.trigger({ conditions: [condition] });
+  const launch = async (token: string) => await (await fetch(`${url}?token=${token}`, POST)).text();
+  for (let count = 0; count < 4; count++) {
+    await launch(SECRET);
+    await launch("wrong");
+  }
+  await eventually(async () => {
+    const { body } = await service.api("GET", `triggers/${id}/runs/`);
+    return body.results.every((run: { status: string }) => run.status !== "pending") || undefined;
+  });
+  for (const path of [`triggers/${id}/runs/`, `triggers/${id}/log/`, "executions/"]) {
+    await t.step(path, async () => {
+      assertEquals((await pagesOf(service, path)).map(({ length }) => length), [2, 2]);
+    });
+  }
 });
 
 Deno.test("the next page is behind the path of the service's public URL", async () => {
