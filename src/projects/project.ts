@@ -6,7 +6,7 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { engineSettingsSchema } from "../engines/settings.ts";
-import { parseWith, shownAddress } from "../schema.ts";
+import { describeValue, parseWith, shownAddress } from "../schema.ts";
 import type { Project } from "../store/projects.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../store/record.ts";
 import { nameSchema } from "./name_schema.ts";
@@ -55,7 +55,11 @@ export const projectSchema = z.strictObject({
 ).refine(
   ({ repository = "", deploy_key }) => deploy_key === undefined || isSshAddress(repository),
   {
-    error: 'Expected no deploy_key without a repository that ssh opens, such as "git@host:x.git"',
+    error: ({ input }) =>
+      'Expected no deploy_key without a repository that ssh opens, such as "git@host:x.git", found ' +
+      (Object(input).repository === undefined
+        ? "a directory"
+        : describeValue(Object(input).repository)),
     path: ["deploy_key"],
   },
 ).check(({ value: { repository }, issues }) => {

@@ -100,6 +100,18 @@ Deno.test("project: a deploy key is an absolute path, of a repository that ssh o
   }
 });
 
+Deno.test("project: a deploy key beside what ssh does not open is refused with what is there instead", () => {
+  const cases: [place: { repository: string } | { directory: string }, found: string][] = [
+    [{ repository: "https://robot:{env:T}@example.com/x.git" }, '"https://***@example.com/x.git"'],
+    [{ directory: "/srv/x" }, "a directory"],
+  ];
+  for (const [place, found] of cases) {
+    const refused = () => parseProject({ name: "p", ...place, deploy_key: "/k" });
+    const [problem] = assertThrows(refused, InvalidInputError).problems;
+    assert(problem?.detail.endsWith(`such as "git@host:x.git", found ${found}`), problem?.detail);
+  }
+});
+
 Deno.test("project: the API keeps a deploy key, refuses a password and describes both", async () => {
   await using service = await startService();
   const settings = { name: "p", repository: "git@git.example.com:x.git", deploy_key: "/k" };
