@@ -205,7 +205,7 @@ export class Turn {
     { launch, note }: { launch: Launch; note: string | undefined },
   ): Promise<void> {
     const { store, clock, engine, hasOutputs } = this.#tools;
-    const { id, run_id, trigger_id, project } = this.#pipeline;
+    const { id, run_id, trigger_id, project, title } = this.#pipeline;
     const step = stepOf(planned.step).name;
     const what = { commit: planned.commit, step, ...launch };
     if (this.#plan.reuse_executions && node.attempts === 0) {
@@ -219,6 +219,7 @@ export class Turn {
       run_id,
       trigger_id,
       pipeline_id: id,
+      pipeline_title: title,
       node: node.name,
       project,
       engine,

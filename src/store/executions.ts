@@ -68,8 +68,9 @@ export interface Execution {
   id: string;
   run_id: string;
   trigger_id: string;
-  /** The pipeline that it is a node of, and the node's name. */
+  /** The pipeline that it is a node of, its title, and the node's name. */
   pipeline_id?: string;
+  pipeline_title?: string;
   node?: string;
   project: string;
   /** The engine that it runs on, as the project said when it was launched. */

@@ -112,6 +112,27 @@ Deno.test("a webhook runs a pipeline: outputs, metadata and overrides reach the 
   assertEquals(list.results.map((each: { id: string }) => each.id), [id]);
 });
 
+Deno.test("a node finds its pipeline's title where it finds the pipeline's id", async () => {
+  await using service = await start();
+  const about = `
+- step: { name: about, image: i, command: 'tr -d "\\n" < "$VH_CONFIG_DIR/execution.json"' }
+- pipeline: { name: About, nodes: [{ name: it, type: execution, step: about }], edges: [] }
+`;
+  await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, about);
+  const action = { type: "run_pipeline", pipeline: "About", title: "Monday's" };
+  const { info } = await launch(service, action, "");
+  const [{ pipeline_id: id }] = info.result;
+  const { nodes: [{ execution_id }] } = await endOfPipeline(service, id);
+  const found = JSON.parse(await printed(service, execution_id));
+  const keys = Object.keys(found).filter((key) => key.startsWith("valohai.pipeline-"));
+  assertEquals(Object.fromEntries(keys.map((key) => [key, found[key]])), {
+    "valohai.pipeline-id": id,
+    "valohai.pipeline-node-id": "it",
+    "valohai.pipeline-tags": [],
+    "valohai.pipeline-title": "Monday's",
+  });
+});
+
 Deno.test("an execution that runs without what edges should have brought says so in its log", async () => {
   await using service = await start();
   await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, PROJECT + WITH_DEFAULTS);

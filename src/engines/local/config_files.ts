@@ -56,6 +56,8 @@ function aboutExecution(execution: Execution): Record<string, unknown> {
     ...(execution.pipeline_id === undefined ? {} : {
       "valohai.pipeline-id": execution.pipeline_id,
       "valohai.pipeline-node-id": execution.node,
+      "valohai.pipeline-tags": [],
+      "valohai.pipeline-title": execution.pipeline_title,
     }),
   };
 }

@@ -150,6 +150,7 @@ const execution = z.object({
   run_id: text,
   trigger_id: text,
   pipeline_id: text.exactOptional(),
+  pipeline_title: text.exactOptional(),
   node: text.exactOptional(),
   project: text,
   engine: z.looseObject({ type: text }).describe("The project's when it was launched"),
