@@ -134,7 +134,8 @@ export const schemeShape = {
     "Where the time of signing is; without it a timestamp condition says so",
   ),
   tolerance: z.int().min(1).max(86_400).optional().describe(
-    "How far 'timestamp' may lie from the time of receipt, in seconds, to either side",
+    "How far 'timestamp' may lie from the time of receipt, in seconds, to either side; " +
+      "the preset's, or else 300, when absent",
   ),
   id: fieldSchema.optional().describe("Where {id} is"),
   delivery_id: fieldSchema.optional().describe(

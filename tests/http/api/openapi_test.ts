@@ -1,4 +1,10 @@
-import { assert, assertEquals, assertNotMatch, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertNotMatch,
+  assertStringIncludes,
+} from "@std/assert";
 import { ADMIN_TOKEN, type ApiAnswer, endOfExecution, endOfRun, startService } from "../../data.ts";
 
 /** The operations of operators, by their paths. What others ask for is held against answers elsewhere. */
@@ -134,6 +140,19 @@ Deno.test("the description says what lists and what is sent are like, and each s
   assertEquals(statuses("/projects/{name}/", "put"), ["200", "201", "default"]);
   assertEquals(statuses("/executions/{id}/log/", "get"), ["200", "204", "default"]);
   assertEquals(statuses("/executions/{id}/outputs/{path}", "get"), ["200", "304", "default"]);
+});
+
+Deno.test("the description tells what a setting of an engine, and a tolerance, is when it is absent", async () => {
+  await using service = await startService();
+  const { body: { components: { schemas } } } = await service.api("GET", "openapi.json");
+  const [{ properties: { type: _, inputs, ...engine } }] =
+    schemas.ProjectInput.properties.engine.oneOf;
+  const conditions: { properties: Record<string, unknown> }[] =
+    schemas.TriggerInput.properties.conditions.items.oneOf;
+  const tolerances = conditions.flatMap(({ properties: { tolerance } }) => tolerance ?? []);
+  const settings = [...Object.values(engine), ...Object.values(inputs.properties), ...tolerances];
+  assertEquals(settings.length, 10);
+  for (const setting of settings) assertMatch(JSON.stringify(setting), / when absent"|"default":/);
 });
 
 Deno.test("the description names the headers that answers have", async () => {
