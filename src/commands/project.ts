@@ -5,7 +5,7 @@
  * @module
  */
 import type { Command } from "commander";
-import { InvalidInputError, type Problem } from "../errors.ts";
+import { InvalidInputError, NotFoundError, type Problem } from "../errors.ts";
 import { readConfigFile } from "../projects/mod.ts";
 import type { Project } from "../store/projects.ts";
 import type { LocatedProblem } from "../yaml.ts";
@@ -166,5 +166,7 @@ function counted(count: number, noun: string): string {
 }
 
 function pathOf(name: string): string {
+  // In the path of a URL these lead elsewhere, however they are written.
+  if (["", ".", ".."].includes(name)) throw new NotFoundError(`There is no project "${name}"`);
   return `projects/${encodeURIComponent(name)}/`;
 }

@@ -38,7 +38,7 @@ Deno.test("project list and project show print what there is", async () => {
     (await service.api("GET", "projects/digits/")).body,
   );
 
-  for (const name of ["nowhere", "../triggers"]) {
+  for (const name of ["nowhere", "../triggers", "..", ".", ""]) {
     const missing = await run(["project", "show", name, ...at], TOKEN);
     assertEquals(missing.code, 1);
     assertStringIncludes(missing.printed, `There is no project "${name}"`);
