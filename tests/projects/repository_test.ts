@@ -192,8 +192,10 @@ Deno.test("repository: a missing one, a missing file and a wrong file are told",
   await assertRejects(() => projects.resolve(missing, "main"), ActionError, "Cannot fetch");
   const other = { ...project, config_file: "other.yaml" };
   await assertRejects(() => projects.resolve(other, "main"), ActionError, "has no such file");
-  const outside = { ...project, config_file: "../other.yaml" };
-  await assertRejects(() => projects.resolve(outside, "main"), ActionError, "outside");
+  for (const config_file of ["../other.yaml", "src/../../x.yaml", join(remote.path, "x.yaml")]) {
+    const outside = { ...project, config_file };
+    await assertRejects(() => projects.resolve(outside, "main"), ActionError, "outside");
+  }
   await remote.commit({ "valohai.yaml": "- step:\n    name: x\n" });
   await projects.fetch(project);
   const error = await assertRejects(() => projects.resolve(project, "main"), InvalidInputError);

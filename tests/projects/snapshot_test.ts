@@ -242,7 +242,11 @@ Deno.test("snapshot: a folder that is missing, relative or too large is refused"
     [{ ...project, config_file: "other.yaml" }, "has no such file"],
     [{ ...project, config_file: "src" }, "has no such file"],
     [{ ...project, config_file: "large.yaml" }, "larger than it may be"],
+    [{ ...project, config_file: "../outside.yaml" }, "it is outside of it"],
+    [{ ...project, config_file: "src/../../outside.yaml" }, "it is outside of it"],
+    [{ ...project, config_file: join(directory, "valohai.yaml") }, "it is outside of it"],
   ];
+  await Deno.copyFile(join(directory, "valohai.yaml"), join(directory, "../outside.yaml"));
   await Deno.writeTextFile(join(directory, "large.yaml"), "");
   await Deno.truncate(join(directory, "large.yaml"), 1024 ** 2 + 1);
   // Another file of the same commit is not taken for this one.
