@@ -1,12 +1,14 @@
 /** When an execution has run, or was silent, for too long, and how long nobody needs to look. */
 import { assertEquals } from "@std/assert";
-import { Limits } from "../../src/engines/local/limits.ts";
+import { Limits, startedBefore_ms } from "../../src/engines/local/limits.ts";
 import { executionOf } from "../store/execution.ts";
 import { TestClock } from "../surroundings.ts";
 
 function limitsOf(parts: { time_limit?: number; no_output_timeout?: number }, clock: TestClock) {
   const started_at = new Date(clock.now() - 4_000).toISOString();
-  return new Limits(executionOf({ ...parts, started_at }), clock, 1_000);
+  const execution = executionOf({ ...parts, started_at });
+  const started_ms = startedBefore_ms(execution, clock);
+  return new Limits(execution, { clock, started_ms, silence_ms: 1_000 });
 }
 
 Deno.test("limits: a time limit counts from the start, whatever is printed and the wall clock says", () => {

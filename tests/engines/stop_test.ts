@@ -5,6 +5,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { existsSync } from "node:fs";
+import { systemClock } from "../../src/clock.ts";
 import { pause } from "../../src/pause.ts";
 import { saveExecution } from "../../src/store/executions.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "./fixture.ts";
@@ -149,6 +150,27 @@ Deno.test("limit: one that takes too long is stopped", async () => {
   assertEquals(execution.exit_code, 143);
   assert((execution.duration ?? 0) >= 1 && (execution.duration ?? 0) < 5);
   assertEquals(await fixture.printed(execution.id, "stdout"), ["begun"]);
+});
+
+Deno.test("limit: setting the clock while one is prepared takes and gives it no time", async () => {
+  let ahead_ms = 0;
+  const clock = { now: () => systemClock.now() + ahead_ms, steady: systemClock.steady };
+  const { promise, resolve } = Promise.withResolvers<void>();
+  await using fixture = await EngineFixture.make({
+    clock,
+    projects: {
+      checkout: async (_project, _commit, destination) => {
+        await promise;
+        await Deno.mkdir(destination);
+      },
+    },
+  });
+  const id = await fixture.submit("echo ran", { time_limit: 1_800 });
+  await until(async () => (await fixture.record(id)).status === "started");
+  ahead_ms = 60 * 60_000;
+  resolve();
+  const { status, reason } = await fixture.ended(id);
+  assertEquals([status, reason], ["complete", undefined]);
 });
 
 Deno.test("limit: one that is silent for too long is stopped, one that prints is not", async () => {

@@ -14,7 +14,7 @@ import { readExitCode } from "./control_files.ts";
 import { diskMbMax, DiskUse } from "./disk_use.ts";
 import { type End, type Ending, endingOf, failInstead, failure, writeEnd } from "./ending.ts";
 import { PreparationLog, type RemoteFiles } from "./inputs/mod.ts";
-import { inTime, Limits } from "./limits.ts";
+import { inTime, Limits, startedBefore_ms } from "./limits.ts";
 import { appendToLog, type StoredLine } from "./log_file.ts";
 import { listOutputs, shown, takeOutputs } from "./outputs.ts";
 import type { Job, Leader, Runner } from "./runners/runner.ts";
@@ -75,6 +75,8 @@ export class ExecutionRun {
   readonly #runner: Runner;
   readonly #folder: WorkFolder;
   readonly #lettingGo = new AbortController();
+  /** When its time began, by the steady clock: setting the other one changes nothing of it. */
+  #started_ms: number;
   /** Aborted when it is asked to stop while it is prepared, or its command is being started. */
   #starting: AbortController | undefined;
   /** What is told while it is prepared. */
@@ -88,6 +90,7 @@ export class ExecutionRun {
   constructor(execution: Execution, context: RunContext) {
     this.#execution = execution;
     this.#context = context;
+    this.#started_ms = startedBefore_ms(execution, context.clock);
     this.#runner = context.runnerOf(execution);
     this.#folder = new WorkFolder(context.root, execution.id, this.#runner.layout);
   }
@@ -104,9 +107,9 @@ export class ExecutionRun {
   /** Starts it and stays with it until it has ended or is let go. Never rejects. */
   start(): Promise<void> {
     return this.#guard(async () => {
-      const { clock, bootId, save } = this.#context;
+      const { bootId, save } = this.#context;
       this.#execution.status = "started";
-      this.#execution.started_at = new Date(clock.now()).toISOString();
+      this.#beginTime();
       this.#execution.engine_state = { boot_id: bootId, start_id: newStartId() };
       const [saved, prepared] = await Promise.allSettled([
         save(this.#execution),
@@ -189,11 +192,18 @@ export class ExecutionRun {
     const found = await this.#runner.find(this.#job(this.#lettingGo.signal));
     if (found.kind === "started") return await this.#follow(found.leader, { isFound: true });
     if (found.kind === "lost") return await this.#lose(found.reason);
-    // Its time begins now, as nothing of it has run.
-    this.#execution.started_at = new Date(this.#context.clock.now()).toISOString();
+    // Nothing of it has run.
+    this.#beginTime();
     if (!await this.#context.save(this.#execution)) return;
     if (!this.#folder.exists()) await this.#inTime(() => this.#prepare({ isAgain: true }));
     await this.#launch();
+  }
+
+  /** Its time begins now. */
+  #beginTime(): void {
+    const { clock } = this.#context;
+    this.#execution.started_at = new Date(clock.now()).toISOString();
+    this.#started_ms = clock.steady();
   }
 
   /** @param isAgain whether an earlier service may have begun to */
@@ -207,7 +217,8 @@ export class ExecutionRun {
   /** Does what comes before the command, and stops that when the execution's time is up. */
   #inTime<T>(work: () => Promise<T>): Promise<T> {
     const { id: execution_id } = this.#execution;
-    return inTime(this.#execution, this.#context.clock, work, (reason) => {
+    const parts = { clock: this.#context.clock, started_ms: this.#started_ms };
+    return inTime(this.#execution, parts, work, (reason) => {
       this.stop(failure(reason)).catch((error) => {
         const details = { execution_id, error: messageOf(error) };
         log.error("Cannot store that execution {execution_id} is out of time: {error}", details);
@@ -293,7 +304,8 @@ export class ExecutionRun {
     const { note } = this.#execution;
     if (!isFound && note !== undefined) capture.tell(note);
     const silence_ms = isFound ? await this.#folder.silence_ms(clock.now()) : 0;
-    const limits = new Limits(this.#execution, clock, silence_ms);
+    const started_ms = this.#started_ms;
+    const limits = new Limits(this.#execution, { clock, started_ms, silence_ms });
     const watch = this.#watch = this.#newWatch({ leader, capture, limits, disk, isFound });
     if (this.#ending) await watch.end();
     if (this.#isLetGo) watch.letGo();
@@ -341,7 +353,7 @@ export class ExecutionRun {
     await this.clear();
     if (this.#ending === undefined) {
       execution.status = "started";
-      execution.started_at = new Date(clock.now()).toISOString();
+      this.#beginTime();
       execution.metadata = {};
       execution.engine_state = { boot_id: bootId, start_id: newStartId(), reruns };
       if (!await save(execution)) return;

@@ -9,6 +9,21 @@ import type { Execution } from "../../store/executions.ts";
 /** What a timer takes; a time limit may be longer. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
+/** By what an execution's time is measured. */
+export interface TimeParts {
+  clock: Clock;
+  /** When it started, by the steady clock. */
+  started_ms: number;
+  /** How long it has printed nothing when watching begins. Default 0. */
+  silence_ms?: number;
+}
+
+/** When an execution that an earlier service has started did so, by the steady clock of this one. */
+export function startedBefore_ms({ started_at, created_at }: Execution, clock: Clock): number {
+  const age_ms = clock.now() - Date.parse(started_at ?? created_at);
+  return clock.steady() - Math.max(0, age_ms);
+}
+
 /** Watches how long an execution runs and how long it is silent. */
 export class Limits {
   readonly #execution: Execution;
@@ -16,14 +31,10 @@ export class Limits {
   readonly #started_ms: number;
   #printed_ms: number;
 
-  /**
-   * @param silence_ms how long it has printed nothing when watching begins
-   */
-  constructor(execution: Execution, clock: Clock, silence_ms: number) {
+  constructor(execution: Execution, { clock, started_ms, silence_ms = 0 }: TimeParts) {
     this.#execution = execution;
     this.#clock = clock;
-    const age_ms = clock.now() - Date.parse(execution.started_at ?? execution.created_at);
-    this.#started_ms = clock.steady() - Math.max(0, age_ms);
+    this.#started_ms = started_ms;
     this.#printed_ms = clock.steady() - Math.max(0, silence_ms);
   }
 
@@ -65,14 +76,14 @@ export class Limits {
  */
 export async function inTime<T>(
   execution: Execution,
-  clock: Clock,
+  parts: TimeParts,
   work: () => Promise<T>,
   onLimit: (reason: string) => void,
 ): Promise<T> {
   // What has not begun prints nothing.
   const { no_output_timeout: _silence, ...timed } = execution;
   if (timed.time_limit === undefined) return await work();
-  const limits = new Limits(timed, clock, 0);
+  const limits = new Limits(timed, parts);
   const look = () => {
     const reason = limits.reached();
     if (reason !== undefined) onLimit(reason);
