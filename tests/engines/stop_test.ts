@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { existsSync } from "node:fs";
 import { systemClock } from "../../src/clock.ts";
+import { UnavailableError } from "../../src/errors.ts";
 import { pause } from "../../src/pause.ts";
 import { saveExecution } from "../../src/store/executions.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "./fixture.ts";
@@ -115,6 +116,24 @@ Deno.test("stop: one that is being prepared does not start", async () => {
   resolve();
   assertEquals((await fixture.ended(id)).status, "stopped");
   assertEquals(textOf(`${fixture.folder}/ran`), "");
+});
+
+Deno.test("stop: one that waits and cannot be read is stopped the next time, or starts", async () => {
+  await using fixture = await EngineFixture.make({ concurrency: 1, waitingMax: 1 });
+  const running = await fixture.submit("sleep 100");
+  await fixture.submit("true");
+  const [stopped, left] = [await fixture.submit("echo ran"), await fixture.submit("true")];
+  const { reads } = fixture.store;
+  const { read } = reads;
+  reads.read = () => Promise.reject(new UnavailableError("The database is away", 1));
+  for (const id of [stopped, left]) {
+    await assertRejects(() => fixture.engine.stop(id), UnavailableError);
+  }
+  reads.read = read;
+  assertEquals(await fixture.engine.stop(stopped), true);
+  assertEquals((await fixture.record(stopped)).status, "stopped");
+  await fixture.engine.stop(running);
+  assertEquals((await fixture.ended(left)).status, "complete");
 });
 
 Deno.test("stop: an unknown one is not known", async () => {

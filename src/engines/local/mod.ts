@@ -124,14 +124,14 @@ export class LocalEngine implements Engine {
     const running = this.#runs.get(executionId);
     if (running) return await (await running.run).stop(ending);
     if (this.#taken.has(executionId)) return false;
-    // From here on nobody starts it.
-    this.#take(executionId);
     const execution = this.#waiting.remove(executionId) ??
       await getExecution(this.#options.store, executionId);
-    if (execution?.status !== "queued") {
-      this.#taken.delete(executionId);
-      return false;
-    }
+    // It may have been started meanwhile.
+    if (this.#taken.has(executionId)) return await this.stop(executionId, reason);
+    if (execution?.status !== "queued") return false;
+    // From here on nobody starts it.
+    this.#take(executionId);
+    this.#waiting.remove(executionId);
     const at_ms = this.#options.clock.now();
     writeEnd(execution, { ending, at_ms });
     return await this.#save(execution);
