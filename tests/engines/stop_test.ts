@@ -9,6 +9,7 @@ import { systemClock } from "../../src/clock.ts";
 import { UnavailableError } from "../../src/errors.ts";
 import { pause } from "../../src/pause.ts";
 import { saveExecution } from "../../src/store/executions.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../../src/store/record.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "./fixture.ts";
 
 Deno.test("stop: a running one is stopping, then stopped, its grandchildren with it", async () => {
@@ -190,6 +191,27 @@ Deno.test("limit: setting the clock while one is prepared takes and gives it no 
   resolve();
   const { status, reason } = await fixture.ended(id);
   assertEquals([status, reason], ["complete", undefined]);
+});
+
+Deno.test("stop: one whose metadata takes nearly all of its record's room is stopped all the same", async () => {
+  let ahead_ms = 0;
+  const clock = { now: systemClock.now, steady: () => systemClock.steady() + ahead_ms };
+  await using fixture = await EngineFixture.make({ clock });
+  const length = `${fixture.folder}/length`;
+  const id = await fixture.submit(
+    `until [ -s ${length} ]; do sleep 0.02; done
+     printf '{"a": "%0*d"}\n' $(cat ${length}) 0; exec sleep 100`,
+    { environment_variables: { TEXT: "x".repeat(45_000) } },
+  );
+  await until(async () => (await fixture.record(id)).status === "started");
+  const room = RECORD_BYTES_MAX - recordBytes(await fixture.record(id));
+  await Deno.writeTextFile(`${length}-new`, String(room - `"a":""`.length));
+  await Deno.rename(`${length}-new`, length);
+  await until(async () => (await fixture.printed(id, "stdout")).length === 1);
+  ahead_ms = 60_000;
+  await until(() => fixture.states.length === 2);
+  assertEquals(await fixture.engine.stop(id), true);
+  assertEquals((await fixture.ended(id)).status, "stopped");
 });
 
 Deno.test("limit: one that is silent for too long is stopped, one that prints is not", async () => {

@@ -28,6 +28,8 @@ const RERUNS_MAX = 3;
 const TOLD_TO_END = 128 + 15;
 /** Why that counts as having been lost. */
 const SHUT_DOWN = "The command was told to end, and the machine may have been restarted since";
+/** What is left of a record's room while its command runs: how it is to end is stored before it does. */
+const ENDING_BYTES = 4 * 1024;
 /** How long who asks it to stop waits for what runs its command to take that up. */
 const TELL_MS = 5_000;
 
@@ -388,7 +390,7 @@ export class ExecutionRun {
       stopCondition: new StopCondition(this.#execution, parts.capture.metadata),
       onReached: async (ending) => void await this.stop(ending),
       onMetadata: async () => {
-        this.#takeMetadata(parts.capture);
+        this.#takeMetadata(parts.capture, RECORD_BYTES_MAX - ENDING_BYTES);
         await save(this.#execution);
       },
     });
@@ -420,9 +422,9 @@ export class ExecutionRun {
   }
 
   /** @returns false where the record has no room for it */
-  #takeMetadata({ metadata }: Capture): boolean {
+  #takeMetadata({ metadata }: Capture, bytesMax = RECORD_BYTES_MAX): boolean {
     this.#execution.metadata = metadata.latest;
-    if (recordBytes(this.#execution) <= RECORD_BYTES_MAX) return true;
+    if (recordBytes(this.#execution) <= bytesMax) return true;
     this.#execution.metadata = {};
     return false;
   }
