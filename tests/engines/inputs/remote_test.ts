@@ -197,6 +197,11 @@ const broken: { name: string; texts: string[]; message: string; tries?: number }
   { name: "no answer", texts: [""], message: "gives no proper answer" },
   { name: "no HTTP", texts: ["SSH-2.0-x\r\n"], message: "gives no proper answer" },
   {
+    name: "another protocol",
+    texts: ["HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nabc"],
+    message: "gives no proper answer: it switches to another protocol",
+  },
+  {
     name: "headers without end",
     texts: [`HTTP/1.1 200 OK\r\nx: ${"y".repeat(200_000)}\r\n\r\n`],
     message: "gives no proper answer",

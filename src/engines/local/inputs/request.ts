@@ -94,6 +94,8 @@ function exchange(
     message.on("error", () => {});
     resolve(message);
   });
+  // Without this, neither an answer nor an error is told of.
+  sent.on("upgrade", () => reject(new Error("it switches to another protocol")));
   sent.on("error", reject);
   sent.end();
   return promise;
