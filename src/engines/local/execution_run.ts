@@ -338,8 +338,10 @@ export class ExecutionRun {
     return this.#execution.engine_state?.boot_id !== this.#context.bootId;
   }
 
+  /** How often it was run again. One whose folder was not made anew to the end has not begun. */
   get #reruns(): number {
-    return Number(this.#execution.engine_state?.reruns ?? 0);
+    const begun = Number(this.#execution.engine_state?.reruns ?? 0);
+    return this.#folder.isHalfRenewed ? Math.max(0, begun - 1) : begun;
   }
 
   /** Ends it as one of which nobody can tell how it ended, or runs it again from the start. */

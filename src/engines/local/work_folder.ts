@@ -109,6 +109,11 @@ export class WorkFolder {
     await removeTree(this.#replaced);
   }
 
+  /** Whether a service ended, or let go, while it made it anew. */
+  get isHalfRenewed(): boolean {
+    return this.exists() && existsSync(this.#temporary);
+  }
+
   /** Puts back what a service was about to renew when it ended. */
   async restore(): Promise<void> {
     if (!this.exists()) await Deno.rename(this.#replaced, this.path).catch(ignoreMissing);

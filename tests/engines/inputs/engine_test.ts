@@ -328,3 +328,30 @@ Deno.test("engine: one that is run again has its inputs again, and its log goes 
     "data.csv was in the cache",
   ]);
 });
+
+Deno.test("engine: restarts while one that is run again fetches its inputs are no further runs", async () => {
+  await using fixture = await EngineFixture.make();
+  await using server = new SlowServer();
+  const ran = `${fixture.folder}/ran`;
+  const id = await fixture.submit(
+    `echo ran >>${ran}; [ "$(wc -l <${ran})" = 2 ] || exec sleep 100`,
+    { ...fetching(server.at("/data.csv")), rerun: true },
+  );
+  await until(() => server.asked.length === 1);
+  server.finish();
+  await until(() => textOf(ran) === "ran\n");
+  const [pid] = textOf(fixture.path(id, "control", "started")).split(" ");
+  assert(Number(pid) > 1);
+  await new Deno.Command("sh", { args: ["-c", `kill -KILL -${pid}`] }).output();
+  for (let asked = 2; asked < 6; asked++) {
+    await until(() => server.asked.length === asked);
+    await fixture.restart();
+  }
+  await until(() => server.asked.length === 6);
+  server.finish();
+  const { status, reason } = await fixture.ended(id);
+  assertEquals([status, reason], ["complete", undefined]);
+  assertEquals(textOf(ran), "ran\nran\n");
+  const events = await fixture.printed(id, "event");
+  assertEquals(events.map((line) => line.match(/[1-3] of 3/)?.[0]).join(""), "1 of 3");
+});
