@@ -22,7 +22,7 @@ const COMMANDS: Readonly<Record<string, { says: string; load: () => Promise<Defi
     load: async () => (await import("./commands/demo.ts")).defineDemo,
   },
   trigger: {
-    says: "List a running service's triggers, and say why requests were refused",
+    says: "List and show a running service's triggers, and say why requests were refused",
     load: async () => (await import("./commands/trigger.ts")).defineTrigger,
   },
   execution: {

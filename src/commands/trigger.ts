@@ -10,7 +10,7 @@ import type { TriggerLogEntry } from "../store/trigger_log.ts";
 import type { ApiClient } from "./api_client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
 import { wholeNumber } from "./options.ts";
-import { harmless, printJson, printList } from "./table.ts";
+import { harmless, printFields, printJson, printList } from "./table.ts";
 
 const LOG_LIMIT = 50;
 const LOG_LIMIT_MAX = 200;
@@ -22,6 +22,10 @@ export function defineTrigger(command: Command): void {
   apiOptions(command.command("list").description("List the triggers"))
     .option("--json", "print JSON")
     .action(list);
+  apiOptions(command.command("show").description("Show a trigger, its secrets masked"))
+    .argument("<trigger>", "name or id")
+    .option("--json", "print JSON")
+    .action(show);
   apiOptions(command.command("log").description("Say why requests were refused and actions failed"))
     .argument("<trigger>", "name or id")
     .option(
@@ -58,6 +62,28 @@ async function list({ url, json = false }: ApiOptions): Promise<void> {
     ["conditions", ({ conditions }) => conditions.map(({ type }) => type).join(" ")],
     ["launch URL", (trigger) => trigger.url],
   ], { json });
+}
+
+async function show(nameOrId: string, { url, json = false }: ApiOptions): Promise<void> {
+  const trigger = await findTrigger(clientOf(url), nameOrId);
+  if (json) return printJson(trigger);
+  const { enabled, conditions, actions, response, warnings, ...fields } = trigger;
+  printFields({
+    ...fields,
+    enabled: enabled ? "yes" : "no",
+    ...numbered("condition", conditions),
+    ...numbered("action", actions),
+    response: JSON.stringify(response),
+    ...numbered("warning", warnings),
+  });
+}
+
+/** Elements as fields of their own, with their places as pointers have them. */
+function numbered(name: string, elements: readonly unknown[]): Record<string, string> {
+  const shown = elements.map((element) =>
+    typeof element === "string" ? element : JSON.stringify(element)
+  );
+  return Object.fromEntries(shown.map((element, index) => [`${name} ${index}`, element]));
 }
 
 async function showLog(

@@ -32,6 +32,27 @@ Deno.test("trigger list and trigger log print what there is, readably", async ()
   assert(!json.printed.includes("\u0085"), json.printed);
 });
 
+Deno.test("trigger show prints one trigger, with what it checks and does, and no secret", async () => {
+  await using service = await startService();
+  const response = { type: "text", text: "taken" };
+  const conditions = [HMAC_CONDITION];
+  const { id, url } = await service.trigger({ name: "labels", conditions, response });
+  for (const nameOrId of ["labels", id]) {
+    const { code, printed } = await run(["trigger", "show", nameOrId, "--url", service.url], TOKEN);
+    assertEquals(code, 0, printed);
+    assertMatch(printed, /^name +labels$/m);
+    assertMatch(printed, /^enabled +yes$/m);
+    assertStringIncludes(printed, url);
+    assertMatch(printed, /^condition 0 +\{.*"type":"hmac".*"secrets":\["\*{8}"\]\}$/m);
+    assertMatch(printed, /^action 0 +\{"type":"run_execution",/m);
+    assertMatch(printed, /^response +\{.*"text":"taken"/m);
+    assert(!printed.includes(SECRET), printed);
+  }
+  const args = ["trigger", "show", "labels", "--json", "--url", service.url];
+  const shown = JSON.parse((await run(args, TOKEN)).printed);
+  assertEquals(shown, (await service.api("GET", `triggers/${id}/`)).body);
+});
+
 Deno.test("trigger log tells of a body that was too large to be read", async () => {
   await using service = await startService({ settings: { payloadBytesMax: 10 } });
   const { url } = await service.trigger({ name: "labels", enabled: false });
