@@ -87,6 +87,8 @@ export class Pipelines {
    */
   approve(pipelineId: string, node?: string): Promise<string[]> {
     return this.#change(pipelineId, (pipeline) => {
+      // What is being stopped starts no node any more.
+      if (pipeline.ending !== undefined) return [];
       const approved = pipeline.nodes.filter(({ name, status }) =>
         status === "awaiting_approval" && (node === undefined || name === node)
       );
