@@ -4,7 +4,6 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import type { Clock } from "../../clock.ts";
 import { messageOf } from "../../errors.ts";
 import { type Execution, hasEnded } from "../../store/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../store/record.ts";
@@ -13,10 +12,11 @@ import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import { diskMbMax, DiskUse } from "./disk_use.ts";
 import { type End, type Ending, endingOf, failInstead, failure, writeEnd } from "./ending.ts";
-import { PreparationLog, type RemoteFiles } from "./inputs/mod.ts";
+import { PreparationLog } from "./inputs/mod.ts";
 import { inTime, Limits, startedBefore_ms } from "./limits.ts";
 import { appendToLog, type StoredLine } from "./log_file.ts";
 import { listOutputs, shown, takeOutputs } from "./outputs.ts";
+import type { RunContext } from "./run_context.ts";
 import type { Job, Leader, Runner } from "./runners/runner.ts";
 import { StopCondition } from "./stop_condition.ts";
 import { Watch, type WatchParts } from "./watch.ts";
@@ -34,41 +34,6 @@ const ENDING_BYTES = 4 * 1024;
 const TELL_MS = 5_000;
 
 const log = getLogger(["hooklaunch", "engine"]);
-
-/** How much an execution may print and leave behind, and how it is looked after. */
-export interface RunSettings {
-  /** Of the log, and of each stream that goes into it. */
-  logBytesMax: number;
-  /** How many outputs are listed in the record. */
-  outputsMax: number;
-  /** How long a command may take to end after SIGTERM. */
-  grace_ms: number;
-  /** How often output and limits are looked at. */
-  poll_ms: number;
-  /** How often disk use is measured at most. */
-  disk_ms: number;
-  /** How long fetching a container's image may take. */
-  pull_ms: number;
-  /** How long an engine of containers that cannot be reached is tried again. */
-  reach_ms: number;
-}
-
-/** What an execution runs with. */
-export interface RunContext extends Omit<PrepareContext, "sources"> {
-  clock: Clock;
-  /** The folder of all executions. */
-  root: string;
-  /** Files of URLs, for all executions. */
-  remote: RemoteFiles;
-  /** Another one after each start of the machine. */
-  bootId: string;
-  settings: RunSettings;
-  runnerOf(execution: Execution): Runner;
-  /** Stores the record as it is. False when the service stops before that can be done. */
-  save(execution: Execution): Promise<boolean>;
-  /** Told when its command is over, and only its end is to be stored. */
-  onCommandOver?(): void;
-}
 
 /** The life of one execution. */
 export class ExecutionRun {
@@ -109,12 +74,9 @@ export class ExecutionRun {
   /** Starts it and stays with it until it has ended or is let go. Never rejects. */
   start(): Promise<void> {
     return this.#guard(async () => {
-      const { bootId, save } = this.#context;
-      this.#execution.status = "started";
-      this.#beginTime();
-      this.#execution.engine_state = { boot_id: bootId, start_id: newStartId() };
+      this.#begin();
       const [saved, prepared] = await Promise.allSettled([
-        save(this.#execution),
+        this.#context.save(this.#execution),
         this.#inTime(() => this.#prepare()),
       ]);
       if (saved.status === "rejected") throw saved.reason;
@@ -199,6 +161,14 @@ export class ExecutionRun {
     if (!await this.#context.save(this.#execution)) return;
     if (!this.#folder.exists()) await this.#inTime(() => this.#prepare({ isAgain: true }));
     await this.#launch();
+  }
+
+  #begin(state: { reruns?: number } = {}): void {
+    this.#execution.status = "started";
+    this.#beginTime();
+    // The second tells it from a start by another service, which may have a copy of the same record.
+    const start_id = crypto.randomUUID().slice(0, 8);
+    this.#execution.engine_state = { boot_id: this.#context.bootId, start_id, ...state };
   }
 
   /** Its time begins now. */
@@ -306,8 +276,7 @@ export class ExecutionRun {
     const { note } = this.#execution;
     if (!isFound && note !== undefined) capture.tell(note);
     const silence_ms = isFound ? await this.#folder.silence_ms(clock.now()) : 0;
-    const started_ms = this.#started_ms;
-    const limits = new Limits(this.#execution, { clock, started_ms, silence_ms });
+    const limits = new Limits(this.#execution, { clock, started_ms: this.#started_ms, silence_ms });
     const watch = this.#watch = this.#newWatch({ leader, capture, limits, disk, isFound });
     if (this.#ending) await watch.end();
     if (this.#isLetGo) watch.letGo();
@@ -346,7 +315,7 @@ export class ExecutionRun {
 
   /** Ends it as one of which nobody can tell how it ended, or runs it again from the start. */
   async #lose(reason: string): Promise<void> {
-    const { clock, bootId, save, settings } = this.#context;
+    const { clock, save, settings } = this.#context;
     const execution = this.#execution;
     if (!this.#mayRunAgain) {
       return await this.#end({ ending: this.#ending ?? failure(reason), at_ms: clock.now() });
@@ -356,10 +325,8 @@ export class ExecutionRun {
     const reruns = this.#reruns + 1;
     await this.clear();
     if (this.#ending === undefined) {
-      execution.status = "started";
-      this.#beginTime();
+      this.#begin({ reruns });
       execution.metadata = {};
-      execution.engine_state = { boot_id: bootId, start_id: newStartId(), reruns };
       if (!await save(execution)) return;
       const message = `${reason}: it is run again from the start (${reruns} of ${RERUNS_MAX})`;
       const line: StoredLine = { ...this.#event(message), isRestart: true };
@@ -430,9 +397,4 @@ export class ExecutionRun {
     this.#execution.metadata = {};
     return false;
   }
-}
-
-/** Tells a start from one by another service, which may have a copy of the same record. */
-function newStartId(): string {
-  return crypto.randomUUID().slice(0, 8);
 }
