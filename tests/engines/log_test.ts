@@ -7,7 +7,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { systemClock } from "../../src/clock.ts";
 import { LogWriter, readLog } from "../../src/engines/local/log_file.ts";
 import { within } from "../../src/within.ts";
-import { shell } from "../faults/served.ts";
+import { shell, unmount } from "../faults/served.ts";
 import { has } from "../needs.ts";
 import { temporaryFolder } from "../surroundings.ts";
 import { EngineFixture, QUICK, textOf, until } from "./fixture.ts";
@@ -102,7 +102,7 @@ for (const end of ["It ends", undefined]) {
         const expected = end === undefined ? [note] : [note, end];
         assertEquals((await readLog(path)).lines.map(({ message }) => message), expected);
       } finally {
-        await shell(`umount '${folder.path}'`);
+        await unmount(folder.path);
       }
     },
   });

@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { readExitCode, readMark } from "../../src/engines/local/control_files.ts";
 import { WorkFolder } from "../../src/engines/local/work_folder.ts";
 import { wrapperArguments } from "../../src/engines/local/wrapper.ts";
-import { shell } from "../faults/served.ts";
+import { shell, unmount } from "../faults/served.ts";
 import { has } from "../needs.ts";
 import { pause } from "../../src/pause.ts";
 import { temporaryFolder } from "../surroundings.ts";
@@ -60,7 +60,7 @@ Deno.test({
       await Deno.remove(`${folder.path}/e/outputs/all`);
       assertEquals((await readExitCode(await left))?.code, 7);
     } finally {
-      await shell(`umount '${folder.path}'`);
+      await unmount(folder.path);
     }
   },
 });

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { eventually } from "../surroundings.ts";
 import { type Findings, pause, type Random } from "./findings.ts";
 import { type Answer, Sender } from "./senders.ts";
-import { serve, type Served, shell } from "./served.ts";
+import { serve, type Served, shell, unmount } from "./served.ts";
 import { checkStored } from "./stored.ts";
 import { workshop } from "./workshop.ts";
 
@@ -56,10 +56,7 @@ async function mount(path: string): Promise<Disk> {
     async empty() {
       await shell(`rm -f '${filler}' '${filler}.rest'`);
     },
-    async [Symbol.asyncDispose]() {
-      // The database that was just closed, or a command that is just ending, may hold it for a moment.
-      await shell(`for i in $(seq 100); do umount '${path}' && exit; sleep 0.1; done; exit 1`);
-    },
+    [Symbol.asyncDispose]: () => unmount(path),
   };
 }
 

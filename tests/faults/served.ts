@@ -132,3 +132,11 @@ export async function shell(line: string): Promise<string> {
   if (!success) throw new Error(`Cannot run "${line}": ${decoder.decode(stderr)}`);
   return decoder.decode(stdout);
 }
+
+/**
+ * Takes away what is mounted at a path. A database that was just closed, or a command that is just
+ * ending, may hold it for a moment.
+ */
+export async function unmount(path: string): Promise<void> {
+  await shell(`for i in $(seq 100); do umount '${path}' && exit; sleep 0.1; done; exit 1`);
+}

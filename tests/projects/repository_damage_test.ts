@@ -7,7 +7,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { join } from "node:path";
 import { ActionError } from "../../src/errors.ts";
-import { shell } from "../faults/served.ts";
+import { shell, unmount } from "../faults/served.ts";
 import { has } from "../needs.ts";
 import { setUp, TemporaryFolder } from "./git_fixture.ts";
 
@@ -168,7 +168,7 @@ Deno.test({
       await shell(`mount -o remount,size=64m '${dataFolder}'`);
       assertEquals(await projects.fetch(project), { branches: { main: newer } });
     } finally {
-      await shell(`umount '${dataFolder}'`);
+      await unmount(dataFolder);
     }
   },
 });

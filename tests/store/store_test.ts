@@ -8,7 +8,7 @@ import { ConflictError, InvalidInputError } from "../../src/errors.ts";
 import { pause } from "../../src/pause.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { DATABASE_FILE, LOCK_FILE, lockDataFolder, openStore } from "../../src/store/store.ts";
-import { shell } from "../faults/served.ts";
+import { shell, unmount } from "../faults/served.ts";
 import { has } from "../needs.ts";
 import { temporaryFolder } from "../surroundings.ts";
 import { openTestStore } from "./fixture.ts";
@@ -175,7 +175,7 @@ Deno.test({
       const error = await assertRejects(() => openStore(folder.path), InvalidInputError);
       assertStringIncludes(error.message, ". Its disk is full");
     } finally {
-      await shell(`umount '${folder.path}'`);
+      await unmount(folder.path);
     }
   },
 });
