@@ -339,12 +339,16 @@ function launchOf(
       ...files,
     ]] as const
   );
+  // The payload has taken the place of the defaults already, whatever edges bring beside it.
+  const keepDefaults = planned.edge_merge_mode === "append"
+    ? Object.keys(inputs).filter((name) => !Object.hasOwn(planned.inputs, name))
+    : [];
   try {
     return launchStep(stepOf(planned.step), {
       parameters: { ...planned.parameters, ...parameters },
       inputs: { ...planned.inputs, ...Object.fromEntries(brought) },
       environment_variables,
-      appended: new Set(planned.edge_merge_mode === "append" ? Object.keys(inputs) : []),
+      appended: new Set(keepDefaults),
     });
   } catch (error) {
     throw new Error([messageOf(error), ...missing].join("; "));

@@ -99,6 +99,8 @@ const carried: {
   name: string;
   edges: string;
   more?: string;
+  /** What takes the payload, when it is not `a.raw`. */
+  target?: string;
   inputs?: Record<string, [name: string, from: string][]>;
   parameters?: Record<string, unknown>;
   mode?: string;
@@ -174,6 +176,13 @@ const carried: {
     },
   },
   {
+    name: "appended to the payload, which takes the place of the default",
+    edges: "  - [a.output.model.pkl, b.input.data]\n  - [a.output.model.pkl, b.input.needed]",
+    more: "edge-merge-mode: append",
+    target: "b.data",
+    inputs: { data: [["raw.json", "run"], ["model.pkl", "model.pkl"]] },
+  },
+  {
     name: "an output that is not there leaves an optional input without files",
     edges: "  - [a.output.gone, b.input.tree]",
     inputs: {},
@@ -240,11 +249,10 @@ const carried: {
 ];
 
 Deno.test("pipeline: what edges carry", async (t) => {
-  for (const { name, edges, more, inputs, parameters, mode } of carried) {
+  for (const { name, edges, more, target = "a.raw", inputs, parameters, mode } of carried) {
     await t.step(name, async () => {
       await using fixture = await PipelineFixture.make();
-      const target = { payload: { target: "a.raw", file: payload } };
-      const id = await launch(fixture, TWO(edges, more), target);
+      const id = await launch(fixture, TWO(edges, more), { payload: { target, file: payload } });
       await fixture.end(id, "a", {
         outputs: [
           ...["model.pkl", "one.csv", "results/deep/two.csv", "results/x.txt"],
