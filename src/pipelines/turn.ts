@@ -30,6 +30,9 @@ import { nodeOf } from "./plan.ts";
 const ATTEMPTS_MAX = 3;
 const NOTE_LENGTH_MAX = 1_000;
 
+/** What the conditions of a node's actions may ask for. */
+type Scope = Pick<Execution, "metadata" | "parameters">;
+
 /** What a turn works with. */
 export interface TurnTools {
   store: Store;
@@ -101,7 +104,9 @@ export class Turn {
   async #follow(node: NodeState): Promise<void> {
     if (node.status !== "started" && node.status !== "stopping") return;
     const execution = this.#executions.get(node.name);
-    if (execution === undefined) return this.#fail(node, "Its execution is not there any more");
+    if (execution === undefined) {
+      return this.#fail(node, "Its execution is not there any more", this.#knownOf(node));
+    }
     if (!hasEnded(execution.status)) return;
     if (execution.status === "complete") return await this.#complete(node, execution);
     const reason = execution.reason ?? `Its execution ended as ${execution.status}`;
@@ -127,11 +132,16 @@ export class Turn {
     this.#endByFailure(node);
   }
 
-  #fail(node: NodeState, reason: string, execution?: Execution): void {
+  #fail(node: NodeState, reason: string, scope: Scope): void {
     node.status = "error";
     node.reason = reason;
-    if (execution) this.#apply("node-error", node, execution);
+    this.#apply("node-error", node, scope);
     this.#endByFailure(node);
+  }
+
+  /** What conditions may ask for of a node that has no execution. */
+  #knownOf({ name }: NodeState): Scope {
+    return { metadata: {}, parameters: { ...nodeOf(this.#plan, name).parameters } };
   }
 
   #endByFailure({ name, status, reason }: NodeState): void {
@@ -162,13 +172,15 @@ export class Turn {
 
   async #start(node: NodeState): Promise<void> {
     const planned = nodeOf(this.#plan, node.name);
+    const known = this.#knownOf(node);
     let gathered: Gathered;
     let launch: Launch;
     try {
       gathered = this.#gather(planned);
+      Object.assign(known.parameters, gathered.parameters);
       launch = launchOf(planned, gathered);
     } catch (error) {
-      return this.#fail(node, messageOf(error));
+      return this.#fail(node, messageOf(error), known);
     }
     const isFirst = node.attempts === 0 && node.approval === undefined;
     if (isFirst) {
@@ -244,7 +256,7 @@ export class Turn {
       if (!(error instanceof RangeError)) throw error;
       this.#executions.delete(node.name);
       delete node.execution_id;
-      return this.#fail(node, error.message);
+      return this.#fail(node, error.message, execution);
     }
     this.#tools.onLaunch(execution);
   }
@@ -268,7 +280,7 @@ export class Turn {
   }
 
   /** Does what the node's actions say about a moment. */
-  #apply(moment: Moment, node: NodeState, scope: Pick<Execution, "metadata" | "parameters">): void {
+  #apply(moment: Moment, node: NodeState, scope: Scope): void {
     const { actions } = nodeOf(this.#plan, node.name);
     for (const effect of whatFollows(actions, moment, scope)) {
       const why = `An action of node "${node.name}" did so at ${moment}`;

@@ -300,6 +300,27 @@ Deno.test("pipeline: a node that lacks what it needs fails with the reason", asy
   );
 });
 
+Deno.test("pipeline: what is to follow a node's failure follows one that cannot be launched, too", async (t) => {
+  const cases: [action: string, status: string][] = [
+    ["then: stop-pipeline", "stopped"],
+    ["then: error-pipeline", "error"],
+    ["if: parameter.rate == 2, then: stop-pipeline", "stopped"],
+    ["if: parameter.rate == 3, then: stop-pipeline", "complete"],
+    ["if: metadata.rate == 2, then: stop-pipeline", "complete"],
+  ];
+  for (const [action, status] of cases) {
+    await t.step(action, async () => {
+      await using fixture = await PipelineFixture.make();
+      const more = `on-error: continue, actions: [{ when: node-error, ${action} }]`;
+      const edges = "  - [a.output.gone*, b.input.needed]\n  - [a.metadata.rate, b.parameter.rate]";
+      const id = await launch(fixture, TWO(edges, more));
+      await fixture.end(id, "a", { outputs: ["x"], metadata: { rate: 2 } });
+      const pipeline = await fixture.ended(id);
+      assertEquals([pipeline.status, ...states(pipeline)], [status, "a complete", "b error"]);
+    });
+  }
+});
+
 Deno.test("pipeline: a node whose step an earlier version has planned, and this one cannot read, fails", async () => {
   await using fixture = await PipelineFixture.make();
   const edges = "  - [a.output.x, b.input.data]";
