@@ -6,8 +6,9 @@
  */
 import { messageOf } from "../errors.ts";
 import { launchStep, type Step, stepOf } from "../projects/mod.ts";
-import type { InputFile } from "../store/executions.ts";
+import { type InputFile, NEW_EXECUTION_BYTES_MAX } from "../store/executions.ts";
 import type { PipelinePlan, PlannedNode } from "../store/pipelines.ts";
+import { recordBytes } from "../store/record.ts";
 
 const STAND_IN: InputFile = { name: "file", url: "datum://" };
 
@@ -15,26 +16,36 @@ const STAND_IN: InputFile = { name: "file", url: "datum://" };
 export function checkLaunches(plan: PipelinePlan): string[] {
   return plan.nodes.flatMap((node) => {
     try {
-      launchStep(withoutEdges(plan, node), {
+      const launch = launchStep(withoutEdges(plan, node), {
         parameters: node.parameters,
         inputs: { ...broughtFiles(plan, node), ...node.inputs },
         environment_variables: broughtVariables(plan, node),
       });
-      return [];
+      const bytes = recordBytes(launch);
+      const bytesMax = NEW_EXECUTION_BYTES_MAX;
+      return bytes > bytesMax
+        ? [`node "${node.name}": its execution takes ${bytes} bytes, at most ${bytesMax} fit`]
+        : [];
     } catch (error) {
       return [`node "${node.name}": ${messageOf(error)}`];
     }
   });
 }
 
-/** The node's step, with those parameters optional that edges will bring, and inputs that wait for these. */
+/**
+ * The node's step, with those parameters optional and without a default that edges will bring, and inputs
+ * optional that wait for these.
+ */
 function withoutEdges(plan: PipelinePlan, node: PlannedNode): Step {
   const step = stepOf(node.step);
   const brought = keysOf(plan, node, "parameter");
   const parameters = Array.from(
     step.parameters,
     ([name, parameter]) =>
-      [name, brought.includes(name) ? { ...parameter, optional: true } : parameter] as const,
+      [
+        name,
+        brought.includes(name) ? { ...parameter, optional: true, default: undefined } : parameter,
+      ] as const,
   );
   const inputs = Array.from(step.inputs, ([name, input]) => {
     const waits = input.defaults.some((url) =>

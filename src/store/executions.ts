@@ -117,6 +117,8 @@ export interface Execution {
 
 /** Room that is kept for what the engine writes while it runs: times, a reason, its state. */
 const ENGINE_BYTES = 4 * 1024;
+/** How large the record of an execution may be that has not started. */
+export const NEW_EXECUTION_BYTES_MAX = RECORD_BYTES_MAX - ENGINE_BYTES;
 /** How many are asked for together: what one read of Deno KV takes. */
 const READ_AT_ONCE = 10;
 /** How many executions of one millisecond are looked through; more ids are not made in one. */
@@ -127,7 +129,7 @@ export function executionWrites(execution: Execution): Write[] {
   const { id, status } = execution;
   const bytes = recordBytes(execution);
   const isNew = status === "created" || status === "queued";
-  const bytesMax = isNew ? RECORD_BYTES_MAX - ENGINE_BYTES : RECORD_BYTES_MAX;
+  const bytesMax = isNew ? NEW_EXECUTION_BYTES_MAX : RECORD_BYTES_MAX;
   if (bytes > bytesMax) {
     throw new RangeError(
       `Cannot store execution ${id}: its record has ${bytes} bytes, at most ${bytesMax} fit`,

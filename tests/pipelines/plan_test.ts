@@ -235,6 +235,29 @@ Deno.test("plan: more nodes than a record can follow are refused", async () => {
   );
 });
 
+Deno.test("plan: a node whose execution fits into no record is refused, whatever edges bring", async () => {
+  const long = "x".repeat(60_000);
+  const withLong = (edge: string) => `
+- step: { name: find, image: i, command: c, parameters: [{ name: where }] }
+- step:
+    name: list
+    image: i
+    command: list {parameters}
+    parameters: [{ name: where, default: ${long} }]
+- pipeline:
+    name: p
+    parameters: [{ name: where, default: short, targets: [a.parameter.where] }]
+    nodes: [{ name: a, type: execution, step: find }, { name: b, type: execution, step: list }]
+    edges: [[a.${edge}, b.${edge}]]
+`;
+  await assertRejects(
+    () => plan(withLong("dependency.all"), "p"),
+    ActionError,
+    'node "b": its execution takes 120',
+  );
+  assertEquals((await plan(withLong("parameter.where"), "p")).nodes.length, 2);
+});
+
 const POINTED = `
 - step: { name: find, image: i, command: c }
 - step:
