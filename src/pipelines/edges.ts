@@ -72,7 +72,8 @@ const TARGETS: Readonly<
 > = {
   input: (key, carried, { inputs }, keep) => {
     const files = "files" in carried ? carried.files : urlsIn(carried.value, keep);
-    inputs[key] = [...inputs[key] ?? [], ...files];
+    const before = inputs[key] ?? [];
+    inputs[key] = [...before, ...files.filter((file) => !isAmong(before, file))];
     return files.length > 0;
   },
   parameter: (key, carried, { parameters }) => {
@@ -216,6 +217,14 @@ function nameOf(path: string, pattern: string, keep: Kept): string {
   const fixed = pattern.slice(0, pattern.search(/[*?[{]|$/));
   const folder = fixed.slice(0, fixed.lastIndexOf("/") + 1);
   return path.startsWith(folder) ? path.slice(folder.length) : path;
+}
+
+/** Whether a file is an output that another edge, whose pattern fits it as well, has brought already. */
+function isAmong(files: readonly InputFile[], file: InputFile): boolean {
+  return "output_of" in file &&
+    files.some((other) =>
+      "output_of" in other && other.output_of === file.output_of && other.path === file.path
+    );
 }
 
 /** A value that is there. */

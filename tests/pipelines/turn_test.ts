@@ -168,6 +168,18 @@ const carried: {
     inputs: { data: [["model.pkl", "model.pkl"], ["one.csv", "one.csv"]] },
   },
   {
+    name: "an output that several edges name, once",
+    edges: "  - [a.output.*.csv, b.input.data]\n  - [a.output.one.csv, b.input.data]\n" +
+      "  - [a.output.results/**, b.input.data]",
+    inputs: {
+      data: [
+        ["one.csv", "one.csv"],
+        ["two.csv", "results/deep/two.csv"],
+        ["x.txt", "results/x.txt"],
+      ],
+    },
+  },
+  {
     name: "appended to the default",
     edges: "  - [a.output.model.pkl, b.input.data]",
     more: "edge-merge-mode: append",
