@@ -4,6 +4,7 @@
  * @module
  */
 import { Command } from "commander";
+import { reachOwnMachineDirectly } from "./commands/own_machine.ts";
 import { harmless } from "./commands/table.ts";
 import { HooklaunchError, InvalidInputError, problemText } from "./errors.ts";
 import { refuseAutomaticSpans } from "./telemetry/automatic_spans.ts";
@@ -73,6 +74,7 @@ if (import.meta.main) await main(Deno.args);
 async function main(args: readonly string[]): Promise<void> {
   try {
     refuseAutomaticSpans();
+    reachOwnMachineDirectly();
     await run(args);
   } catch (error) {
     if (!(error instanceof HooklaunchError) && !isOfSystem(error)) throw error;

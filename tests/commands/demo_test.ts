@@ -22,6 +22,16 @@ Deno.test("deno task demo prints what the demo says, and nothing of Deno's own",
   assertNotMatch(printed, /Deno\.serve|unstable/);
 });
 
+Deno.test("demo sends its webhook to itself, not to a proxy", async () => {
+  const proxy = "http://127.0.0.1:9";
+  const { code, printed } = await run(["demo", "--once"], {
+    HTTP_PROXY: proxy,
+    http_proxy: proxy,
+    ALL_PROXY: proxy,
+  });
+  assertEquals(code, 0, printed);
+});
+
 Deno.test("demo says that it cannot make its folder", async () => {
   const { code, printed } = await run(["demo", "--once"], { TMPDIR: "/nowhere" });
   assertEquals(code, 1);

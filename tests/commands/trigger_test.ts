@@ -32,6 +32,24 @@ Deno.test("trigger list and trigger log print what there is, readably", async ()
   assert(!json.printed.includes("\u0085"), json.printed);
 });
 
+Deno.test("the operators' token does not go through a proxy to a service on this machine", async () => {
+  await using service = await startService();
+  let asked = 0;
+  await using proxy = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, () => {
+    asked++;
+    return new Response("a proxy's");
+  });
+  for (const NO_PROXY of ["", "example.com"]) {
+    const { code, printed } = await run(["trigger", "list", "--url", service.url], {
+      ...TOKEN,
+      HTTP_PROXY: `http://127.0.0.1:${proxy.addr.port}`,
+      NO_PROXY,
+    });
+    assertEquals(code, 0, printed);
+  }
+  assertEquals(asked, 0);
+});
+
 Deno.test("trigger show prints one trigger, with what it checks and does, and no secret", async () => {
   await using service = await startService();
   const response = { type: "text", text: "taken" };
