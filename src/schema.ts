@@ -41,7 +41,8 @@ export function checked<T>(
 ): { data: T } | { problems: Problem[] } {
   try {
     const { success, data, error } = schema.safeParse(value, { reportInput: true });
-    return success ? { data } : { problems: error.issues.slice(0, issuesMax).flatMap(problemsOf) };
+    if (success) return { data };
+    return { problems: causes(error.issues).slice(0, issuesMax).flatMap(problemsOf) };
   } catch (error) {
     // Issues are handed on as arguments, of which a call takes only so many.
     if (!(error instanceof RangeError)) throw error;
@@ -88,6 +89,17 @@ export function refuseField(
   context.addIssue({ code: "custom", path: [...path], input, message });
 }
 
+/** Without what is said of a value's length when it is of the wrong type: a text has one too. */
+function causes(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] {
+  const mistyped = new Set<string>();
+  return issues.filter(({ code, path }) => {
+    const at = pointer(...path);
+    if (mistyped.has(at)) return false;
+    if (code === "invalid_type") mistyped.add(at);
+    return true;
+  });
+}
+
 /** What a schema's issue says, one problem for each place that is wrong. */
 function problemsOf(issue: z.core.$ZodIssue): Problem[] {
   const at = pointer(...issue.path);
@@ -102,7 +114,9 @@ function problemsOf(issue: z.core.$ZodIssue): Problem[] {
   }
   const meant = issue.code === "invalid_union" ? alternativeMeant(issue.errors) : undefined;
   if (meant !== undefined) {
-    return meant.flatMap((inner) => problemsOf({ ...inner, path: [...issue.path, ...inner.path] }));
+    return causes(meant).flatMap((inner) =>
+      problemsOf({ ...inner, path: [...issue.path, ...inner.path] })
+    );
   }
   const expected = expectation(issue);
   // A schema's own words may say what was found, more exactly than the value does.

@@ -55,6 +55,14 @@ const cases: { name: string; value: unknown; problems: Problem[] }[] = [
     ],
   },
   {
+    name: "a text where a list is expected, and longer than the list may be",
+    value: { ...GOOD, tags: "abc", conditions: [{ type: "static_token", secrets: "abcdef" }] },
+    problems: [
+      { pointer: "/tags", detail: 'Expected an array, found "abc"' },
+      { pointer: "/conditions/0/secrets", detail: "Expected an array, found a string" },
+    ],
+  },
+  {
     name: "an unknown field deep inside",
     value: { ...GOOD, conditions: [{ type: "static_token", secrets: ["x"], sercets: ["y"] }] },
     problems: [{ pointer: "/conditions/0/sercets", detail: 'Unknown field "sercets"' }],
