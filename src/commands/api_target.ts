@@ -3,7 +3,9 @@
  *
  * @module
  */
-import type { ApiClient } from "./api_client.ts";
+import { type ApiClient, ApiError } from "./api_client.ts";
+import { STATUS_CODE } from "@std/http/status";
+import { ConflictError } from "../errors.ts";
 import type { Project } from "../store/projects.ts";
 import type { Trigger } from "../trigger/trigger.ts";
 import type { ApplyTarget, SavedTrigger } from "../config/apply.ts";
@@ -16,7 +18,15 @@ export function apiTarget(api: ApiClient): ApplyTarget {
       await api.request("PUT", `projects/${project.name}/`, project);
     },
     triggers: () => api.list<Trigger>("triggers/"),
-    createTrigger: (settings) => api.request<SavedTrigger>("POST", "triggers/", settings),
-    updateTrigger: (id, settings) => api.request<SavedTrigger>("PUT", `triggers/${id}/`, settings),
+    createTrigger: (settings) =>
+      api.request<SavedTrigger>("POST", "triggers/", settings).catch(throwConflict),
+    updateTrigger: (id, settings) =>
+      api.request<SavedTrigger>("PUT", `triggers/${id}/`, settings).catch(throwConflict),
   };
+}
+
+/** Throws an error again, that of a name that is taken as what it was in the service. */
+function throwConflict(error: unknown): never {
+  const isConflict = error instanceof ApiError && error.status === STATUS_CODE.Conflict;
+  throw isConflict ? new ConflictError(error.message) : error;
 }

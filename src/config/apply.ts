@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { InvalidInputError, type Problem } from "../errors.ts";
+import { ConflictError, InvalidInputError, type Problem } from "../errors.ts";
 import type { Project } from "../store/projects.ts";
 import type { Trigger, TriggerSettings } from "../trigger/trigger.ts";
 import type { ConfigDocument } from "./document.ts";
@@ -16,7 +16,9 @@ export interface ApplyTarget {
   putProject(project: Project): Promise<void>;
   /** All triggers there are. */
   triggers(): Promise<Trigger[]>;
+  /** @throws {ConflictError} when its name is taken */
   createTrigger(settings: TriggerSettings): Promise<SavedTrigger>;
+  /** @throws {ConflictError} when its name is taken */
   updateTrigger(id: string, settings: TriggerSettings): Promise<SavedTrigger>;
 }
 
@@ -62,9 +64,15 @@ export async function* applyConfig(
       if (made === undefined) throw error;
       return await applyTrigger(settings, made, target);
     }).catch((error) => {
-      throw error instanceof InvalidInputError ? document.locate(index, error) : error;
+      const wrong = error instanceof ConflictError ? nameTaken(settings) : error;
+      throw wrong instanceof InvalidInputError ? document.locate(index, wrong) : wrong;
     });
   }
+}
+
+function nameTaken({ name }: TriggerSettings): InvalidInputError {
+  const detail = `Expected a name of its own, found "${name}", which another trigger has`;
+  return new InvalidInputError("the trigger", [{ pointer: "/name", detail }]);
 }
 
 /** The trigger that settings in a file mean: that of their id, or of their name. */

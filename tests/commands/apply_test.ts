@@ -163,6 +163,8 @@ Deno.test("apply that is refused in the middle has told what it had done", async
 
 Deno.test("apply says what is wrong: in the file, with the service, with the token", async (t) => {
   await using service = await startService();
+  const { id } = await service.trigger({ name: "first" });
+  await service.trigger({ name: "taken" });
   const file = `${service.folder}/bad.yaml`;
   const good =
     "triggers: [{ name: a, project: files, actions: [{ type: run_execution, step: s }] }]";
@@ -195,6 +197,14 @@ Deno.test("apply says what is wrong: in the file, with the service, with the tok
       service.url,
       token,
       /\/triggers\/1\/id: line 1, column \d+: .*an id of its own, found "0190fe82-.*" a second time/,
+    ],
+    [
+      "the name of another trigger for one that has an id",
+      `triggers:\n  - { id: ${id}, name: taken, project: files, ` +
+      "actions: [{ type: run_execution, step: s }] }",
+      service.url,
+      token,
+      /\/triggers\/0\/name: line 2, column 49: .*found "taken", which another trigger has/,
     ],
     [
       "unknown project",
