@@ -21,3 +21,4 @@ import "../commands/terminal_test.ts";
 import "../commands/tls_files_test.ts";
 import "../commands/token_test.ts";
 import "../commands/trigger_test.ts";
+import "../dockerfile_test.ts";
