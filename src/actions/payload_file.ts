@@ -10,9 +10,20 @@ import type { Run } from "../store/runs.ts";
 
 /** Extensions of media types that the registry gives none, or of which people expect another. */
 const EXTENSIONS: Readonly<Record<string, string>> = {
-  "application/x-www-form-urlencoded": "txt",
+  "application/epub+zip": "epub",
+  "application/jsonl": "jsonl",
+  "application/vnd.apache.parquet": "parquet",
+  "application/x-gzip": "gz",
   "application/x-ndjson": "ndjson",
+  "application/x-www-form-urlencoded": "txt",
+  "application/x-yaml": "yaml",
+  "application/x-zip-compressed": "zip",
+  "application/yaml": "yaml",
+  "audio/mpeg": "mp3",
+  "image/svg+xml": "svg",
+  "text/json": "json",
   "text/xml": "xml",
+  "video/quicktime": "mov",
 };
 /** Structured syntax suffixes (RFC 6839) that name a format of their own. */
 const SUFFIXES = ["json", "xml", "yaml", "zip"];

@@ -4,6 +4,7 @@
  * @module
  */
 import "../actions/mod_test.ts";
+import "../actions/payload_file_test.ts";
 import "../pipelines/plan_test.ts";
 import "../pipelines/restart_test.ts";
 import "../pipelines/reuse_test.ts";
