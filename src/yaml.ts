@@ -22,6 +22,7 @@ import {
   type YAMLMap,
 } from "yaml";
 import { InvalidInputError, messageOf, type Problem } from "./errors.ts";
+import { whyNotKept } from "./exact_number.ts";
 import { describeValue, pointerParts } from "./schema.ts";
 
 /** The longest text that is read, in bytes. */
@@ -212,12 +213,9 @@ function survey(
         for (const key of repeatedKeys(node)) {
           tell(key, `Map keys must be unique, found ${describeValue(String(key.value))} again`);
         }
-      } else if (isScalar(node) && isInexact(node)) {
-        tell(
-          node,
-          `Expected a number that can be kept as it is, found ${node.source}: ` +
-            "put it in quotes to make it text",
-        );
+      } else if (isScalar(node) && typeof node.value === "number") {
+        const inexact = whyNotKept(node.value, node.source ?? "");
+        if (inexact !== undefined) tell(node, inexact);
       }
     },
   });
@@ -234,11 +232,6 @@ function* repeatedKeys({ items }: YAMLMap): Generator<Scalar> {
 }
 
 /** A number that would silently become another number, or that JSON cannot hold. */
-function isInexact({ value, source }: Scalar): boolean {
-  if (typeof value !== "number" || Number.isSafeInteger(value)) return false;
-  return !Number.isFinite(value) || /^[-+]?(\d+|0[ox][\da-f]+)$/i.test(source ?? "");
-}
-
 function problemAt({ line, column }: Position, pointer: string, detail: string): LocatedProblem {
   return { pointer, detail: `line ${line}, column ${column}: ${detail}`, line, column };
 }

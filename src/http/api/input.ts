@@ -13,6 +13,7 @@ import {
   TooLargeError,
   UnavailableError,
 } from "../../errors.ts";
+import { whyNotKept } from "../../exact_number.ts";
 import type { BodyReader, ReadBody } from "../body.ts";
 
 const MIB = 1024 * 1024;
@@ -72,10 +73,23 @@ function parseJson(bytes: Uint8Array): unknown {
   const size = sizeOfBody(text, false);
   if ("refused" in size) throw invalid(`Cannot read the body: ${size.refused}`);
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, keptNumber);
   } catch (error) {
-    throw invalid(`Expected JSON: ${messageOf(error)}`);
+    throw error instanceof InvalidInputError
+      ? error
+      : invalid(`Expected JSON: ${messageOf(error)}`);
   }
+}
+
+/**
+ * Refuses, as a reviver of `JSON.parse`, a number that would become another one.
+ *
+ * @param written how it was written, which TypeScript does not know to be there
+ */
+function keptNumber(_key: string, value: unknown, ...[written]: [{ source: string }?]): unknown {
+  const inexact = typeof value === "number" ? whyNotKept(value, written?.source ?? "") : undefined;
+  if (inexact !== undefined) throw invalid(inexact);
+  return value;
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Merge patches do what RFC 7396 says, of any JSON. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import fc from "fast-check";
 import { mergePatch } from "../../../src/http/api/input.ts";
 import { ADMIN_TOKEN, startService } from "../../data.ts";
@@ -99,4 +99,22 @@ Deno.test("a body that breaks off is a bad request, whatever it would have been"
       });
     }
   }
+});
+
+Deno.test("a number that would become another one is refused, as it is in a configuration file", async () => {
+  await using service = await startService();
+  const send = async (seed: string) => {
+    const answer = await fetch(`${service.url}/api/v0/triggers/`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+      body: `{"name":"n","project":"files","enabled":false,"actions":[
+        {"type":"run_execution","step":"echo","parameters":{"seed":${seed}}}]}`,
+    });
+    const { detail, actions } = await answer.json();
+    return detail ?? actions[0].parameters.seed;
+  };
+  for (const seed of ["12345678901234567890", "-9007199254740993", "1e400"]) {
+    assertStringIncludes(await send(seed), `can be kept as it is, found ${seed}: put it in quotes`);
+  }
+  assertEquals(await send("[9007199254740991, 0.1, 1e300, -0.0]"), [2 ** 53 - 1, 0.1, 1e300, 0]);
 });
