@@ -9,6 +9,7 @@ import { systemClock } from "../clock.ts";
 import type { Applied } from "../config/apply.ts";
 import { InvalidInputError } from "../errors.ts";
 import { type Parts, Service, type ServiceSettings } from "../service.ts";
+import { removeToken, tokenId } from "../store/tokens.ts";
 import { setUpLogging } from "./logging.ts";
 import { byteSize, environment, list, option, readConfiguration, wholeNumber } from "./options.ts";
 import { TlsFiles } from "./tls_files.ts";
@@ -126,6 +127,10 @@ async function serve(options: ServeOptions): Promise<void> {
       }
     },
   );
+  await showToken(service).catch(async (error) => {
+    await service.close(0);
+    throw error;
+  });
   // Who reads that it listens may send a signal at once.
   const stopped = runUntilStopped(service, tlsFiles);
   announce(service, options);
@@ -259,7 +264,7 @@ function tlsFilesOf({ tlsCert, tlsKey }: ServeOptions): TlsFiles | undefined {
 }
 
 function announce(service: Service, { data }: ServeOptions): void {
-  const { settings, exposure, newToken } = service.parts;
+  const { settings, exposure } = service.parts;
   log.info("Listening on {host} port {port}, reached as {url}, data in {data}", {
     host: settings.host,
     port: service.port,
@@ -280,10 +285,18 @@ function announce(service: Service, { data }: ServeOptions): void {
       { url: service.url },
     );
   }
-  if (newToken !== undefined) {
-    // The one time that it is shown: to the person at the terminal, not to the log. What goes to the
-    // console may be sent to a collector, too.
-    const shown = `\nYour operator's token, shown this once:\n\n  ${newToken}\n\n`;
+}
+
+/** Shows the operators' token of a first start; where nobody can be shown it, there is none. */
+async function showToken({ parts: { newToken, store } }: Service): Promise<void> {
+  if (newToken === undefined) return;
+  // The one time that it is shown: to the person at the terminal, not to the log. What goes to the
+  // console may be sent to a collector, too.
+  const shown = `\nYour operator's token, shown this once:\n\n  ${newToken}\n\n`;
+  try {
     Deno.stderr.writeSync(new TextEncoder().encode(shown));
+  } catch (error) {
+    await removeToken(store, tokenId(newToken));
+    throw error;
   }
 }

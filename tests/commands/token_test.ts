@@ -1,7 +1,7 @@
 /** `hooklaunch token` as a process of its own, on a real service. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { ADMIN_TOKEN, startService } from "../data.ts";
-import { run } from "./process.ts";
+import { ADMIN_TOKEN, startService, temporaryFolder } from "../data.ts";
+import { hooklaunch, run } from "./process.ts";
 
 Deno.test("a token is made, used, listed without itself and revoked", async () => {
   await using service = await startService();
@@ -25,4 +25,21 @@ Deno.test("a token is made, used, listed without itself and revoked", async () =
   assertEquals(again.code, 1);
   assertStringIncludes(again.printed, `There is no token ${id}`);
   assertEquals(JSON.parse((await hooklaunch(ADMIN_TOKEN, "list", "--json")).printed), []);
+});
+
+Deno.test({
+  name: "the operators' token of a first start that cannot show it is made anew by the next one",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    await using folder = await temporaryFolder();
+    const args = ["serve", "--dev", "--port", "0", "--data", `${folder.path}/data`];
+    const main = new URL("../../src/main.ts", import.meta.url).pathname;
+    const { code } = await new Deno.Command("sh", {
+      args: ["-c", 'exec "$@" 2>/dev/full', "sh", Deno.execPath(), "run", "-qA", main, ...args],
+      env: { HOOKLAUNCH_ADMIN_TOKEN: "" },
+    }).output();
+    assertEquals(code, 1);
+    await using service = hooklaunch(args, { HOOKLAUNCH_ADMIN_TOKEN: "" });
+    await service.expect(/Your operator's token, shown this once:\n\n {2}hl_[\w-]{43}\n/);
+  },
 });
