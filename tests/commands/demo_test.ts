@@ -62,6 +62,7 @@ Deno.test({
       clearEnv: true,
       env: {
         PATH: Deno.env.get("PATH") ?? "",
+        http_proxy: "http://127.0.0.1:9",
       },
     });
     const { stdout, stderr } = await shell.output();
