@@ -153,31 +153,27 @@ export function maskSecrets<T>(value: T): T {
 }
 
 /**
- * Puts stored secrets back where a new version of a value has the mask. A masked secret is the one at
- * its place in the list of a stored condition with the same settings, of the one at the same place
- * before one elsewhere; else that of the condition at the same place, if it is of the same type.
+ * Puts stored secrets back where a new version of a value has the mask. A masked secret is one of a stored
+ * condition with the same settings, of the one at the same place before one elsewhere; else of the condition
+ * at the same place, if it is of the same type. It is the one at its place in the list; but in a list that
+ * has become shorter, places say nothing, and it is the only one of the same end.
  *
  * @param stored the value that is stored, its secrets in clear; undefined when there is none
- * @throws {InvalidInputError} where the mask stands for nothing, or for a secret that is locked
+ * @throws {InvalidInputError} where the mask stands for nothing, for any of several, or for a locked secret
  */
 export function unmaskSecrets<T>(
   value: T,
   stored: Opened<unknown> | undefined,
   what: string,
 ): T {
-  const known = new Map<string, { secret: string; isLocked: boolean }>();
-  mapSecrets(stored?.value, (secret, at) => {
-    const isLocked = stored?.locked.includes(at) ?? false;
-    for (const name of namesOf(stored?.value, at)) known.set(name, { secret, isLocked });
-    return secret;
-  });
+  const lists = stored === undefined ? new Map<string, StoredList>() : storedLists(stored);
   const problems: Problem[] = [];
   const unmasked = mapSecrets(value, (secret, at) => {
     if (secret !== SECRET_MASK) return secret;
-    const kept = namesOf(value, at).map((name) => known.get(name)).find((found) => found);
-    if (kept !== undefined && !kept.isLocked) return kept.secret;
-    const why = kept === undefined
-      ? "none is stored at this place"
+    const kept = findStored(lists, placeOf(value, at));
+    if (typeof kept === "object" && !kept.isLocked) return kept.secret;
+    const why = typeof kept === "string"
+      ? kept
       : "the one at this place cannot be decrypted with this key: give it anew";
     problems.push({
       pointer: at,
@@ -189,19 +185,85 @@ export function unmaskSecrets<T>(
   return unmasked;
 }
 
-/** What a secret is known by, best first: its pointer, and what its condition says beside secrets. */
-function namesOf(value: unknown, secretAt: string): string[] {
-  // The same secret, whether it is given an end date or loses it.
-  const at = secretAt.replace(DATED, "");
-  const [, holderAt = "", inList = ""] = SECRETS_POINTER.exec(at) ?? [];
+/** A literal that is stored. */
+interface StoredSecret {
+  secret: string;
+  isLocked: boolean;
+  /** When it ends, if the settings say so. */
+  until: unknown;
+}
+
+/** The secrets of one list: how many there are, and its literals by their places. */
+interface StoredList {
+  count: number;
+  literals: Map<string, StoredSecret>;
+}
+
+function storedLists({ value, locked }: Opened<unknown>): Map<string, StoredList> {
+  const lists = new Map<string, StoredList>();
+  const byHolder = new Map<string, StoredList>();
+  mapSecrets(value, (secret, at) => {
+    if (isReference(secret)) return secret;
+    const { holderAt, names, place, count, until } = placeOf(value, at);
+    const list = byHolder.get(holderAt) ?? { count, literals: new Map() };
+    byHolder.set(holderAt, list);
+    list.literals.set(place, { secret, isLocked: locked.includes(at), until });
+    for (const name of names) lists.set(name, list);
+    return secret;
+  });
+  return lists;
+}
+
+/** The stored secret that a mask stands for, or why there is none. */
+function findStored(
+  lists: ReadonlyMap<string, StoredList>,
+  { names, place, count, until }: SecretPlace,
+): StoredSecret | string {
+  let why = "none is stored at this place";
+  for (const name of names) {
+    const list = lists.get(name);
+    if (list === undefined) continue;
+    if (count >= list.count) {
+      const found = list.literals.get(place);
+      if (found) return found;
+      continue;
+    }
+    const [only, ...others] = [...list.literals.values()].filter((one) => one.until === until);
+    if (only && others.length === 0) return only;
+    why = `nothing says which, as its list had ${list.count} and has ${count}: give it anew`;
+  }
+  return why;
+}
+
+/** Where a secret is. */
+interface SecretPlace {
+  /** The pointer to what has the field `secrets`. */
+  holderAt: string;
+  /** What its list is known by, best first: its place, and what its condition says beside secrets. */
+  names: readonly string[];
+  /** Its place in the list: the same, whether it is given an end date or loses it. */
+  place: string;
+  /** How many secrets are in the list, references too. */
+  count: number;
+  until: unknown;
+}
+
+function placeOf(value: unknown, at: string): SecretPlace {
+  const [, holderAt = "", place = ""] = SECRETS_POINTER.exec(at.replace(DATED, "")) ?? [];
   const holder = pointerParts(holderAt).reduce(childOf, value);
-  const { secrets: _secrets, ...others } = Object(holder);
+  const { secrets, ...others } = Object(holder);
   const settings = JSON.stringify(Object.entries(others).sort(([a], [b]) => a < b ? -1 : 1));
-  return [
-    `same settings and place: ${at} ${settings}`,
-    `same settings: ${inList} ${settings}`,
-    `same place and type: ${at} ${others.type}`,
-  ];
+  return {
+    holderAt,
+    names: [
+      `same settings and place: ${holderAt} ${settings}`,
+      `same settings: ${settings}`,
+      `same place and type: ${holderAt} ${others.type}`,
+    ],
+    place,
+    count: Array.isArray(secrets) ? secrets.length : 1,
+    until: childOf(pointerParts(place).reduce(childOf, secrets), "until"),
+  };
 }
 
 function walk(

@@ -309,6 +309,62 @@ Deno.test("masks follow their settings when what holds them is moved", () => {
   assertEquals(unmaskSecrets(maskSecrets(moved), stored, "the trigger"), moved);
 });
 
+const UNTIL = "2027-01-31T00:00:00Z";
+const DATED_MASK = { secret: SECRET_MASK, until: UNTIL };
+const PICKED: {
+  name: string;
+  stored: unknown[];
+  written: unknown[];
+  /** What is kept; undefined where it is refused. */
+  kept?: unknown[];
+}[] = [
+  {
+    name: "behind a reference that is removed",
+    stored: ["{env:OLD}", "new"],
+    written: [SECRET_MASK],
+    kept: ["new"],
+  },
+  {
+    name: "behind one with an end that is removed",
+    stored: [{ secret: "old", until: UNTIL }, "new"],
+    written: [SECRET_MASK],
+    kept: ["new"],
+  },
+  {
+    name: "with an end, before one that is removed",
+    stored: [{ secret: "old", until: UNTIL }, "new"],
+    written: [DATED_MASK],
+    kept: [{ secret: "old", until: UNTIL }],
+  },
+  { name: "that is one of two alike", stored: ["old", "new"], written: [SECRET_MASK] },
+  {
+    name: "in the place of a reference",
+    stored: ["{env:OLD}", "new"],
+    written: [SECRET_MASK, "x"],
+  },
+  {
+    name: "beside a replaced one",
+    stored: ["old", "new"],
+    written: ["newest", SECRET_MASK],
+    kept: ["newest", "new"],
+  },
+  {
+    name: "that is given an end, before a new one",
+    stored: ["old"],
+    written: [DATED_MASK, "new"],
+    kept: [{ secret: "old", until: UNTIL }, "new"],
+  },
+];
+for (const { name, stored, written, kept } of PICKED) {
+  Deno.test(`the mask of a secret ${name} ${kept ? "keeps that one" : "keeps none"}`, () => {
+    const holding = (secrets: unknown[]) => ({ conditions: [{ type: "hmac", secrets }] });
+    const keep = () =>
+      unmaskSecrets(holding(written), { value: holding(stored), locked: [] }, "the trigger");
+    if (kept) assertEquals(keep(), holding(kept));
+    else assertThrows(keep, InvalidInputError, "/conditions/0/secrets/0");
+  });
+}
+
 Deno.test("a mask keeps its secret whatever the order of the settings, and not for another type", () => {
   const token = { type: "token", name: "X-A", in: "header", secrets: ["a"] };
   const stored = { value: { conditions: [{ type: "other" }, token] }, locked: [] };
