@@ -83,6 +83,11 @@ export function smallestByPeriod(quotas: readonly Quota[]): Quota[] {
   return [...smallest].map(([period, quota]) => ({ period, quota }));
 }
 
+/** Why a launch is refused. */
+export function describeExhausted({ period, quota }: Quota): string {
+  return `The quota is used up: ${quota} launches in ${period} s`;
+}
+
 function countOf(slots: readonly RateSlot[]): number {
   return slots.reduce((sum, [, count]) => sum + count, 0);
 }

@@ -7,6 +7,7 @@
 import { STATUS_CODE } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
 import type { Answer } from "../conditions/handshake.ts";
+import { describeExhausted } from "../conditions/rate_window.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { UnavailableError } from "../errors.ts";
 import type { Acceptance, Launch } from "../runs/accept.ts";
@@ -134,7 +135,7 @@ function answerTo(
       index: prepared.trigger.conditions.findIndex((condition) =>
         condition.type === "rate_limit" && condition.period === period && condition.quota === quota
       ),
-      reason: `The quota is used up: ${quota} launches in ${period} s`,
+      reason: describeExhausted(acceptance.exhausted),
     });
   }
   const runId = "run" in acceptance ? acceptance.run.id : acceptance.repeatOf;

@@ -142,6 +142,31 @@ Deno.test("a dry run says what every condition thinks, launches nothing and uses
   assertEquals((await service.api("GET", `triggers/${trigger.id}/runs/`)).body.results, []);
 });
 
+Deno.test("a dry run tells of each quota that is used up, with the reason of the trigger's log", async () => {
+  await using service = await startService();
+  const quotas = [[3_600, 1], [60, 1], [60, 2]];
+  const trigger = await service.trigger({
+    conditions: quotas.map(([period, quota]) => ({ type: "rate_limit", period, quota })),
+  });
+  const launch = async () => {
+    const answer = await fetch(trigger.url, { method: "POST" });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  assertEquals([await launch(), await launch()], [200, 400]);
+  const { body } = await service.api("POST", `triggers/${trigger.id}/test/`, {});
+  assertEquals(
+    body.conditions.map(({ passed, reason }: Record<string, unknown>) => reason ?? passed),
+    [
+      "The quota is used up: 1 launches in 3600 s",
+      "The quota is used up: 1 launches in 60 s",
+      true,
+    ],
+  );
+  const { body: log } = await service.api("GET", `triggers/${trigger.id}/log/`);
+  assertEquals(log.results[0].reason, body.conditions[0].reason);
+});
+
 Deno.test("a trigger that leaves the door open says so when it is saved", async () => {
   await using service = await startService();
   const open = await service.api("POST", "triggers/", {

@@ -8,6 +8,7 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { headerNameSchema } from "../../conditions/field.ts";
+import { describeExhausted } from "../../conditions/rate_window.ts";
 import { launchRequest } from "../../conditions/request.ts";
 import { type SignedRequest, signRequest } from "../../conditions/sign_request.ts";
 import { NotFoundError } from "../../errors.ts";
@@ -112,18 +113,18 @@ export async function signForTrigger(
 
 async function addQuotas(
   { acceptor }: Operator,
-  { trigger, quotas }: PreparedTrigger,
+  { trigger }: PreparedTrigger,
   conditions: Verdict[],
 ): Promise<void> {
-  const exhausted = await acceptor.exhausted(trigger.id, quotas);
   for (const [index, settings] of trigger.conditions.entries()) {
     if (settings.type !== "rate_limit") continue;
-    const isOver = exhausted?.period === settings.period && exhausted.quota === settings.quota;
+    // Each by itself: a launch is refused by the first that is used up, and others may be as well.
+    const exhausted = await acceptor.exhausted(trigger.id, [settings]);
     conditions.push({
       condition: "rate_limit",
       index,
-      passed: !isOver,
-      ...(isOver ? { reason: "The quota is used up" } : {}),
+      passed: exhausted === undefined,
+      ...(exhausted && { reason: describeExhausted(exhausted) }),
     });
   }
 }
