@@ -90,7 +90,8 @@ async function explain(
   });
   for (const { condition, index, passed, reason, expected, found } of test.conditions) {
     const why = [reason, expected && `expected ${expected}`, found && `found ${found}`];
-    const said = passed ? "passes" : `refuses: ${why.filter(Boolean).join("; ")}`;
+    const said = [passed ? "passes" : "refuses", why.filter(Boolean).join("; ")]
+      .filter((text) => text !== "").join(": ");
     console.log(index < 0 ? `${condition} ${said}` : `conditions/${index} ${condition} ${said}`);
   }
 }

@@ -35,7 +35,14 @@ const KINDS: Readonly<Record<Condition["type"], () => Promise<ConditionKind>>> =
   rate_limit: async () => (await import("./rate_limit.ts")).rateLimit,
 };
 
-const STAGES: readonly Stage[] = ["address", "authentication", "timestamp", "filter", "quota"];
+/** When conditions are checked, in the order of the door. */
+export const STAGES: readonly Stage[] = [
+  "address",
+  "authentication",
+  "timestamp",
+  "filter",
+  "quota",
+];
 
 /** These carry credentials whatever a trigger's conditions are. */
 const CREDENTIAL_HEADERS = ["authorization", "cookie", "proxy-authorization"];

@@ -101,6 +101,11 @@ export class Acceptor {
     return this.#quotas.exhausted(triggerId, quotas);
   }
 
+  /** The run that a delivery has made before; undefined when it would make one now. */
+  madeBy(triggerId: string, delivery: Delivery): Promise<string | undefined> {
+    return this.#deliveries.madeBy(triggerId, delivery);
+  }
+
   /**
    * Accepts a launch, or refuses it because a quota is used up.
    *

@@ -39,6 +39,11 @@ export class Deliveries {
     this.#clock = clock;
   }
 
+  /** The run that a delivery has made before; undefined when it would be accepted now. */
+  async madeBy(triggerId: string, { id }: Delivery): Promise<string | undefined> {
+    return await this.#known(triggerId, hash("sha256", id));
+  }
+
   /** Claims a delivery, or answers the run that it has made before. */
   async claim(triggerId: string, delivery: Delivery): Promise<Claim | { repeatOf: string }> {
     const idHash = hash("sha256", delivery.id);
@@ -56,10 +61,10 @@ export class Deliveries {
       resolve(runId);
     };
     try {
-      const known = await getDelivery(this.#store, triggerId, idHash);
-      if (known !== undefined && known.until_ms > this.#clock.steady()) {
-        settle(known.run_id);
-        return { repeatOf: known.run_id };
+      const repeatOf = await this.#known(triggerId, idHash);
+      if (repeatOf !== undefined) {
+        settle(repeatOf);
+        return { repeatOf };
       }
       const writes = (run_id: string) => {
         const until_ms = Math.ceil(this.#clock.steady() + delivery.window_s * 1_000);
@@ -70,5 +75,10 @@ export class Deliveries {
       settle(undefined);
       throw error;
     }
+  }
+
+  async #known(triggerId: string, idHash: string): Promise<string | undefined> {
+    const known = await getDelivery(this.#store, triggerId, idHash);
+    return known !== undefined && known.until_ms > this.#clock.steady() ? known.run_id : undefined;
   }
 }

@@ -12,6 +12,7 @@ import {
   credentialFields,
   prepareConditions,
   type PreparedCondition,
+  STAGES,
 } from "../conditions/prepare.ts";
 import { type Quota, smallestByPeriod } from "../conditions/rate_window.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
@@ -51,16 +52,17 @@ export interface PreparedTrigger {
    */
   check(request: LaunchRequest, stages: readonly Stage[]): Checked;
   /**
-   * Checks every condition that looks at a request, whatever became of the ones before. What refuses
-   * it and is no condition has the index -1.
+   * Checks every condition of these stages that looks at a request, whatever became of the ones before;
+   * of all stages when none are named. With the first stage comes what refuses it and is no condition, of
+   * the index -1.
    */
-  explain(request: LaunchRequest): Promise<Verdict[]>;
+  explain(request: LaunchRequest, stages?: readonly Stage[]): Promise<Verdict[]>;
 }
 
 /** The condition that refuses a request; undefined when all let it pass. */
 type Checked = Refused | undefined | Promise<Refused | undefined>;
 
-/** What one condition says of a request. */
+/** What one condition says of a request. Of one that passes the reason says what is to be known of it. */
 export interface Verdict extends Partial<Refusal> {
   condition: string;
   index: number;
@@ -95,9 +97,11 @@ export async function prepareTrigger(
     handshakes: prepareHandshakes(live, environment),
     deliveries: deliveryReader(trigger.conditions),
     check: (request, stages) => checkFrom(0, checks, request, stages),
-    async explain(request) {
-      const verdicts: Verdict[] = locked ? [{ ...locked, index: -1, passed: false }] : [];
-      for (const { type, index, check } of checks) {
+    async explain(request, stages = STAGES) {
+      const isLocked = locked !== undefined && stages.includes("address");
+      const verdicts: Verdict[] = isLocked ? [{ ...locked, index: -1, passed: false }] : [];
+      for (const { type, index, stage, check } of checks) {
+        if (!stages.includes(stage)) continue;
         const refusal = await checkOne(check, request);
         verdicts.push({ condition: type, index, passed: refusal === undefined, ...refusal });
       }

@@ -167,6 +167,55 @@ Deno.test("a dry run tells of each quota that is used up, with the reason of the
   assertEquals(log.results[0].reason, body.conditions[0].reason);
 });
 
+Deno.test("a dry run says of a repeat what it repeats, and of a handshake that it is one", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({
+    conditions: [
+      { type: "hmac", preset: "slack", secrets: [SECRET] },
+      { type: "payload_filter", expression: "body.event_id != ''" },
+      { type: "deduplication" },
+      { type: "rate_limit", period: 60, quota: 1 },
+    ],
+    response: { type: "text", text: "{run_id}" },
+  });
+  const tried = async (body: string) => {
+    const path = `triggers/${trigger.id}`;
+    const { body: signed } = await service.api("POST", `${path}/sign/`, { body });
+    const { headers, body_base64 } = signed;
+    const { body: said } = await service.api("POST", `${path}/test/`, { headers, body_base64 });
+    const verdicts = said.conditions.map((
+      { condition, passed, reason = "" }: Record<string, unknown>,
+    ) => `${condition} ${passed} ${reason}`.trim());
+    return { headers, body, said: [said.passed, ...verdicts] };
+  };
+  const first = await tried('{"event_id":"1"}');
+  const passing = [
+    true,
+    "hmac true",
+    "payload_filter true",
+    "deduplication true",
+    "rate_limit true",
+  ];
+  assertEquals(first.said, passing);
+  const run = await (await fetch(trigger.url, { method: "POST", ...first })).text();
+  assertEquals((await tried('{"event_id":"1"}')).said, [
+    ...passing.slice(0, 3),
+    `deduplication true A repeat of what made run ${run}: it is answered like that one and starts nothing`,
+  ]);
+  assertEquals((await tried('{"event_id":"2"}')).said[0], false, "the quota is used up");
+  const { said } = await tried('{"type":"url_verification","challenge":"abc"}');
+  assertEquals(said.slice(0, 2), [true, "hmac true"]);
+  assertMatch(said[2], /^handshake true .*nothing is started/);
+  assertEquals(said.length, 3);
+  await service.api("PATCH", `triggers/${trigger.id}/`, { enabled: false });
+  const disabled = await tried('{"type":"url_verification","challenge":"abc"}');
+  assertEquals(disabled.said.slice(0, 3), [
+    false,
+    "enabled false The trigger is disabled",
+    "hmac true",
+  ]);
+});
+
 Deno.test("a trigger that leaves the door open says so when it is saved", async () => {
   await using service = await startService();
   const open = await service.api("POST", "triggers/", {

@@ -105,7 +105,7 @@ const verdict = z.object({
   condition: text,
   index: z.int().describe("Its place among the conditions; -1 for what is none"),
   passed: z.boolean(),
-  reason: text.exactOptional(),
+  reason: text.exactOptional().describe("Why it did not pass, or what is to be known where it did"),
   expected: text.exactOptional(),
   found: text.exactOptional(),
 });
@@ -243,7 +243,12 @@ const SCHEMAS = {
     warnings: z.array(problem),
   }),
   Verdict: verdict,
-  TestResult: z.object({ passed: z.boolean(), conditions: z.array(verdict) }),
+  TestResult: z.object({
+    passed: z.boolean().describe(
+      "Whether nothing refuses it: a repeat or a handshake starts nothing",
+    ),
+    conditions: z.array(verdict),
+  }),
   SignedRequest: z.object({
     url: text,
     headers: texts,

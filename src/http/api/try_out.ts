@@ -9,7 +9,7 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { headerNameSchema } from "../../conditions/field.ts";
 import { describeExhausted } from "../../conditions/rate_window.ts";
-import { launchRequest } from "../../conditions/request.ts";
+import { type LaunchRequest, launchRequest } from "../../conditions/request.ts";
 import { type SignedRequest, signRequest } from "../../conditions/sign_request.ts";
 import { NotFoundError } from "../../errors.ts";
 import { parseWith } from "../../schema.ts";
@@ -41,11 +41,19 @@ export const requestSchema = z.strictObject({
   error: "Expected either body or body_base64, found both",
 });
 
+/** Said of a request that is one, wherever a condition behind it would have refused it. */
+const HANDSHAKE: Verdict = {
+  condition: "handshake",
+  index: -1,
+  passed: true,
+  reason: "The provider asks whether the URL is listening: it is answered, and nothing is started",
+};
+
 type RequestInput = z.infer<typeof requestSchema>;
 
 /** What the conditions of a trigger say of a request. */
 export interface TestResult {
-  /** Whether the request would launch. */
+  /** Whether nothing refuses the request. */
   passed: boolean;
   conditions: Verdict[];
 }
@@ -67,24 +75,69 @@ export async function testTrigger(
     remoteIp: remote_ip,
     receivedAt_ms: operator.clock.now(),
   });
-  const conditions = await prepared.explain(request);
-  const delivery = prepared.deliveries?.read(request);
-  if (prepared.deliveries && delivery) {
-    const { index } = prepared.deliveries;
-    const refusal = "reason" in delivery ? delivery : {};
-    conditions.push({
-      condition: "deduplication",
-      index,
-      passed: !("reason" in delivery),
-      ...refusal,
-    });
-  }
-  await addQuotas(operator, prepared, conditions);
+  const conditions = await verdictsOf(operator, prepared, request);
   if (!prepared.trigger.enabled) {
     const reason = "The trigger is disabled";
     conditions.unshift({ condition: "enabled", index: -1, passed: false, reason });
   }
   return { passed: conditions.every(({ passed }) => passed), conditions };
+}
+
+/** What the conditions say, up to where the door would answer a handshake or a repeat. */
+async function verdictsOf(
+  { acceptor }: Operator,
+  prepared: PreparedTrigger,
+  request: LaunchRequest,
+): Promise<Verdict[]> {
+  const { trigger: { enabled }, handshakes } = prepared;
+  const isOpen = (verdicts: Verdict[]) => enabled && verdicts.every(({ passed }) => passed);
+  const address = await prepared.explain(request, ["address"]);
+  if (isOpen(address) && handshakes.unverified(request)) return [...address, HANDSHAKE];
+  const proof = [...address, ...await prepared.explain(request, ["authentication", "timestamp"])];
+  if (isOpen(proof) && await handshakes.verified(request)) return [...proof, HANDSHAKE];
+  const delivery = await deliveryVerdicts(acceptor, prepared, request);
+  const isRepeat = delivery.some(({ passed, reason }) => passed && reason !== undefined);
+  return [
+    ...proof,
+    ...await prepared.explain(request, ["filter"]),
+    ...delivery,
+    ...(isRepeat ? [] : await quotaVerdicts(acceptor, prepared)),
+  ];
+}
+
+async function deliveryVerdicts(
+  acceptor: Operator["acceptor"],
+  { trigger, deliveries }: PreparedTrigger,
+  request: LaunchRequest,
+): Promise<Verdict[]> {
+  if (deliveries === undefined) return [];
+  const verdict = { condition: "deduplication", index: deliveries.index };
+  const delivery = deliveries.read(request);
+  if ("reason" in delivery) return [{ ...verdict, passed: false, ...delivery }];
+  const run = await acceptor.madeBy(trigger.id, delivery);
+  const reason =
+    `A repeat of what made run ${run}: it is answered like that one and starts nothing`;
+  return [{ ...verdict, passed: true, ...(run !== undefined && { reason }) }];
+}
+
+async function quotaVerdicts(
+  acceptor: Operator["acceptor"],
+  { trigger }: PreparedTrigger,
+): Promise<Verdict[]> {
+  const verdicts: Verdict[] = [];
+  for (const [index, settings] of trigger.conditions.entries()) {
+    if (settings.type !== "rate_limit") continue;
+    // Each by itself: a launch is refused by the first that is used up, and others may be as well.
+    const exhausted = await acceptor.exhausted(trigger.id, [settings]);
+    const reason = exhausted && describeExhausted(exhausted);
+    verdicts.push({
+      condition: "rate_limit",
+      index,
+      passed: exhausted === undefined,
+      ...(reason !== undefined && { reason }),
+    });
+  }
+  return verdicts;
 }
 
 /** A request that a trigger's conditions let pass, as JSON has it. */
@@ -109,24 +162,6 @@ export async function signForTrigger(
     env: (name) => operator.env(name),
   });
   return { ...signed, body_base64: body.toBase64() };
-}
-
-async function addQuotas(
-  { acceptor }: Operator,
-  { trigger }: PreparedTrigger,
-  conditions: Verdict[],
-): Promise<void> {
-  for (const [index, settings] of trigger.conditions.entries()) {
-    if (settings.type !== "rate_limit") continue;
-    // Each by itself: a launch is refused by the first that is used up, and others may be as well.
-    const exhausted = await acceptor.exhausted(trigger.id, [settings]);
-    conditions.push({
-      condition: "rate_limit",
-      index,
-      passed: exhausted === undefined,
-      ...(exhausted && { reason: describeExhausted(exhausted) }),
-    });
-  }
 }
 
 async function find({ triggers }: Operator, id: string): Promise<PreparedTrigger> {
