@@ -164,6 +164,7 @@ const impossible: {
   name: string;
   conditions: Settings[];
   body?: string;
+  contentType?: string;
   privateKeys?: string[];
   problem: RegExp;
 }[] = [
@@ -193,6 +194,25 @@ const impossible: {
     conditions: [{ ...header, in: "body", name: "token" }],
     body: "[1,",
     problem: /^Cannot put token into the body: it is neither a form nor an object of JSON$/,
+  },
+  {
+    name: "a token in a field of a form's field",
+    conditions: [{ ...header, in: "body", name: "/a/token" }],
+    body: "a=1",
+    contentType: "application/x-www-form-urlencoded",
+    problem: /^Cannot put \/a\/token into the body: a form has no fields in fields$/,
+  },
+  {
+    name: "a token beside the elements of a list",
+    conditions: [{ ...header, in: "body", name: "token" }],
+    body: "[1]",
+    problem: /^Cannot put token into the body: it would be in a list$/,
+  },
+  {
+    name: "a token far behind the elements of a list",
+    conditions: [{ ...header, in: "body", name: "/a/4294967294" }],
+    body: '{"a":[]}',
+    problem: /^Cannot put 4294967294 into the body: it would be in a list$/,
   },
   {
     name: "a token in a list that there is not",

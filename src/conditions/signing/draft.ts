@@ -78,8 +78,12 @@ export class Draft {
   #putIntoBody(name: string, value: string | number): void {
     const parsed = this.request().parsedBody();
     if (parsed.kind === "form") {
+      const [key = name, ...deeper] = pathOf(name);
+      if (deeper.length > 0) {
+        throw new CannotSignError(noPlace(name, "a form has no fields in fields"));
+      }
       const form = formFields(new TextDecoder().decode(this.body));
-      form.set(pathOf(name)[0] ?? name, String(value));
+      form.set(key, String(value));
       this.body = new TextEncoder().encode(form.toString());
       return;
     }
@@ -93,10 +97,12 @@ export class Draft {
     if (parsed.kind === "json" && typeof parsed.value === "object" && parsed.value !== null) {
       return parsed.value;
     }
-    throw new CannotSignError(
-      `Cannot put ${name} into the body: it is neither a form nor an object of JSON`,
-    );
+    throw new CannotSignError(noPlace(name, "it is neither a form nor an object of JSON"));
   }
+}
+
+function noPlace(name: string, why: string): string {
+  return `Cannot put ${name} into the body: ${why}`;
 }
 
 /** Sets a value at a path, making the objects that are not there. A text stays a text. */
@@ -114,6 +120,11 @@ function setPath(root: object, path: readonly string[], value: string | number):
 }
 
 function define(parent: object, key: string, value: unknown): void {
+  // JSON writes no other properties of a list, and all that would be missing before a far one.
+  const isInList = Array.isArray(parent) && key !== String(parent.length);
+  if (isInList && childOf(parent, key) === undefined) {
+    throw new CannotSignError(noPlace(key, "it would be in a list"));
+  }
   Object.defineProperty(parent, key, {
     value,
     writable: true,
