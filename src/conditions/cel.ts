@@ -99,12 +99,12 @@ export function compileTerm(source: string): Term {
 /**
  * Makes a value of CEL with one of the language's own conversions, such as `timestamp("…")`.
  *
- * @throws {Error} when the conversion cannot read the text
+ * @throws {Error} when the conversion cannot read what it is given
  */
-export function conversion(functionName: string): (text: string) => CelValue {
-  const convert = plan(environment, parse(`${functionName}(text)`));
-  return (text) => {
-    const value = convert({ text });
+export function conversion(functionName: string): (given: CelInput) => CelValue {
+  const convert = plan(environment, parse(`${functionName}(given)`));
+  return (given) => {
+    const value = convert({ given });
     if (isCelError(value)) throw value;
     return value;
   };

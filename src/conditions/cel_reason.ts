@@ -13,7 +13,7 @@ import {
   isCelMap,
 } from "@bufbuild/cel";
 import { cut } from "../cut.ts";
-import type { Bindings, Clause } from "./cel.ts";
+import { type Bindings, type Clause, conversion } from "./cel.ts";
 import type { Meter } from "./cel_meter.ts";
 import type { Refusal } from "./condition.ts";
 import { type CredentialField, readCredentials } from "./field.ts";
@@ -26,6 +26,9 @@ const CREDENTIAL_PART_CHARACTERS_MIN = 6;
 const CREDENTIAL_START_CHARACTERS_MAX = 4096;
 /** What is shown is within a credential, or one begins in it: no more of a text is looked at. */
 const LOOKED_AT_CHARACTERS_MAX = SHOWN_CHARACTERS_MAX + 8 * CREDENTIAL_START_CHARACTERS_MAX;
+
+const TIMES = ["google.protobuf.Timestamp", "google.protobuf.Duration"];
+const toText = conversion("string");
 
 /** What the clause of a filter was evaluated with. */
 export interface Evaluation {
@@ -101,5 +104,6 @@ function show(value: CelValue): string {
   if (isCelList(value)) return `a list of ${value.size}`;
   if (isCelMap(value)) return `a map of ${value.size}`;
   if (typeof value !== "object" || value === null) return String(value);
-  return `a ${celType(value).name}`;
+  const { name } = celType(value);
+  return TIMES.includes(name) ? String(toText(value)) : `a ${name}`;
 }

@@ -149,8 +149,13 @@ const refused: {
     expression: "now < timestamp('2020-01-01T00:00:00Z')",
     reason: "Payload filter is false",
     expected: 'now < timestamp("2020-01-01T00:00:00Z")',
-    found: "now is a google.protobuf.Timestamp; " +
-      'timestamp("2020-01-01T00:00:00Z") is a google.protobuf.Timestamp',
+    found: 'now is 2023-11-14T22:13:20Z; timestamp("2020-01-01T00:00:00Z") is 2020-01-01T00:00:00Z',
+  },
+  {
+    expression: "now - timestamp('2023-11-14T22:13:19.5Z') > duration('1h')",
+    reason: "Payload filter is false",
+    expected: 'now - timestamp("2023-11-14T22:13:19.5Z") > duration("1h")',
+    found: 'now - timestamp("2023-11-14T22:13:19.5Z") is 0.500s; duration("1h") is 3600s',
   },
   {
     expression: "timestamp(253402300800) > now",
