@@ -148,9 +148,10 @@ function flatten(expr: Expr, functions: readonly string[]): Expr[] {
 
 function operandsOf(clause: Expr): Expr[] {
   return flatten(clause, ["_&&_", "_||_", "!_"]).flatMap((expr) => {
-    const { exprKind } = expr;
-    if (exprKind.case !== "callExpr") return expr === clause ? [] : [expr];
-    const { target, args } = exprKind.value;
-    return target ? [target, ...args] : args;
+    const { exprKind: { case: kind, value } } = expr;
+    if (kind === "callExpr") return value.target ? [value.target, ...value.args] : value.args;
+    // A macro such as `exists`: what it goes through.
+    if (kind === "comprehensionExpr") return value.iterRange ?? [];
+    return expr === clause ? [] : [expr];
   }).filter((expr) => expr.exprKind.case !== "constExpr");
 }

@@ -138,6 +138,13 @@ const refused: {
     expression: "body.labels.exists(l, l.name == 'x')",
     reason: "Payload filter is false",
     expected: 'body.labels.exists(l, l.name == "x")',
+    found: "body.labels is a list of 2",
+  },
+  {
+    expression: "body.labels.map(l, l.name).all(n, n != 'deploy')",
+    reason: "Payload filter is false",
+    expected: 'body.labels.map(l, l.name).all(n, n != "deploy")',
+    found: "body.labels.map(l, l.name) is a list of 2",
   },
   {
     expression: "body.nothing == 1 || body.nested == {}",
