@@ -140,7 +140,10 @@ function expectation(issue: z.core.$ZodIssue): string {
     case "invalid_type":
       return `Expected ${article(NOUNS[issue.expected] ?? issue.expected)}`;
     case "invalid_value":
-      return `Expected ${oneOf(issue.values)}`;
+      // A schema may have words of its own for a value that is not among them.
+      return issue.message.startsWith("Invalid ")
+        ? `Expected ${oneOf(issue.values)}`
+        : issue.message;
     case "invalid_union": {
       // Zod lists the discriminator's values beside its own fields, but does not type them.
       const options = "options" in issue && Array.isArray(issue.options) ? issue.options : [];

@@ -14,7 +14,7 @@ import type {
 import { type Field, readField, readText } from "./field.ts";
 import { hmac, hmacSecrets, type HmacSettings } from "./hmac.ts";
 import type { LaunchRequest } from "./request.ts";
-import { hmacPresets, signaturePresets, tokenPresets } from "./signing/presets/mod.ts";
+import { presetsByType } from "./signing/presets/mod.ts";
 
 /** A handshake as data. */
 export interface Handshake {
@@ -140,7 +140,6 @@ async function signingSecret(
 
 function handshakeOf(settings: ConditionSettings): Handshake | undefined {
   if (!("preset" in settings) || typeof settings.preset !== "string") return undefined;
-  const presets = { hmac: hmacPresets, signature: signaturePresets, static_token: tokenPresets };
-  const rows = Object.entries(presets).find(([type]) => type === settings.type)?.[1];
+  const rows = Object.entries(presetsByType).find(([type]) => type === settings.type)?.[1];
   return rows?.[settings.preset]?.handshake;
 }

@@ -20,6 +20,7 @@ import { secretsSchema } from "./secret_schema.ts";
 import { settingsObject } from "./settings.ts";
 import { isMac, macMatcher } from "./signing/algorithms.ts";
 import { decodeSecret } from "./signing/keys.ts";
+import { presetSchema } from "./signing/preset_schema.ts";
 import { hmacPresets } from "./signing/presets/mod.ts";
 import { type MacAlgorithm, type Scheme, schemeShape, signatureFields } from "./signing/scheme.ts";
 import { checkScheme, fillGeneralForm, reviewTimestamp, schemeOf } from "./signing/settings.ts";
@@ -30,9 +31,7 @@ const ALGORITHMS = ["sha1", "sha256", "sha384", "sha512"] as const;
 
 const schema = settingsObject({
   type: z.literal("hmac"),
-  preset: z.enum(Object.keys(hmacPresets)).optional().describe(
-    "A provider that is known; any other field stands in the place of the provider's own",
-  ),
+  preset: presetSchema("hmac"),
   algorithm: z.enum(ALGORITHMS).optional().describe("The hash of the HMAC"),
   ...schemeShape,
   secrets: secretsSchema,

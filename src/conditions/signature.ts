@@ -12,6 +12,7 @@ import type { Field } from "./field.ts";
 import { settingsObject } from "./settings.ts";
 import { signatureMatcher } from "./signing/algorithms.ts";
 import { readVerificationKey } from "./signing/keys.ts";
+import { presetSchema } from "./signing/preset_schema.ts";
 import { signaturePresets } from "./signing/presets/mod.ts";
 import {
   type Scheme,
@@ -32,9 +33,7 @@ const publicKeySchema = z.union([
 
 const schema = settingsObject({
   type: z.literal("signature"),
-  preset: z.enum(Object.keys(signaturePresets)).optional().describe(
-    "A provider that is known; any other field stands in the place of the provider's own",
-  ),
+  preset: presetSchema("signature"),
   algorithm: z.enum(SIGNATURE_ALGORITHMS).optional().describe("The algorithm of the signature"),
   signature_format: z.enum(["der", "raw"]).optional().describe(
     "How ecdsa_p256 writes a signature: ASN.1 DER, or 32 bytes of r and 32 of s",

@@ -21,13 +21,12 @@ import type { LaunchRequest } from "./request.ts";
 import { describeMissing, isSecret, refuseWithoutSecrets, resolveSecrets } from "./secret.ts";
 import { secretsSchema } from "./secret_schema.ts";
 import { settingsObject } from "./settings.ts";
+import { presetSchema } from "./signing/preset_schema.ts";
 import { tokenPresets } from "./signing/presets/mod.ts";
 
 const fields = settingsObject({
   type: z.literal("static_token"),
-  preset: z.enum(Object.keys(tokenPresets)).optional().describe(
-    "A provider that is known; any other field stands in the place of the provider's own",
-  ),
+  preset: presetSchema("static_token"),
   in: fieldInSchema.optional(),
   name: fieldNameSchema.optional(),
   each: z.string().max(256).regex(/^\//, { error: "Must be a JSON Pointer to a list in the body" })

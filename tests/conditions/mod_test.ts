@@ -77,6 +77,18 @@ const refused: { name: string; settings: unknown; message: string; path: Propert
     path: [],
   },
   {
+    name: "a preset of a token where a signature is expected",
+    settings: { type: "hmac", preset: "gitlab", secrets: ["s3cret"] },
+    message: "Must be a preset of hmac: this is one of static_token",
+    path: ["preset"],
+  },
+  {
+    name: "a preset of public keys where a token is expected",
+    settings: { type: "static_token", preset: "discord", secrets: ["s3cret"] },
+    message: "Must be a preset of static_token: this is one of signature",
+    path: ["preset"],
+  },
+  {
     name: "no object",
     settings: "rate_limit",
     message: "Invalid input: expected object, received string",

@@ -233,6 +233,14 @@ Deno.test("a trigger that cannot work is refused with all that is wrong, field b
       errors: { "/conditions/0/secrets/0": /none is stored/ },
     },
     {
+      name: "a preset of another type of condition",
+      trigger: { ...good, conditions: [{ type: "hmac", preset: "gitlab", secrets: ["s3cret"] }] },
+      errors: {
+        "/conditions/0/preset":
+          /^Must be a preset of hmac: this is one of static_token, found "gitlab"$/,
+      },
+    },
+    {
       name: "a filter that does not parse",
       trigger: { ...good, conditions: [{ type: "payload_filter", expression: "body.a ==" }] },
       errors: { "/conditions/0/expression": /./ },

@@ -32,3 +32,13 @@ export const signaturePresets: Readonly<Record<string, SigningPreset>> = {
 
 /** Presets of `static_token`: the sender shows a secret. */
 export const tokenPresets: Readonly<Record<string, TokenPreset>> = tokens;
+
+/** All presets, by the type of condition that takes them. */
+export const presetsByType = {
+  hmac: hmacPresets,
+  signature: signaturePresets,
+  static_token: tokenPresets,
+} as const;
+
+/** A type of condition that takes presets. */
+export type PresetType = keyof typeof presetsByType;
