@@ -34,23 +34,26 @@ export function conditionWarnings(conditions: readonly ConditionSettings[]): Pro
   const signing = schemes.filter((scheme) => scheme !== undefined);
   return conditions.flatMap((settings, index) => {
     const scheme = schemes[index];
-    const warnings = scheme ? [...warnOfScheme(scheme), ...warnOfTolerance(scheme, settings)] : [
-      ...warnOfTimestamp(settings, signing),
-      ...warnOfDelivery(settings, conditions, signing),
-      ...warnOfFilter(settings, signing),
-    ];
+    const warnings = scheme
+      ? [...warnOfScheme(scheme, signing), ...warnOfTolerance(scheme, settings)]
+      : [
+        ...warnOfTimestamp(settings, signing),
+        ...warnOfDelivery(settings, conditions, signing),
+        ...warnOfFilter(settings, signing),
+      ];
     return prefixed(`/${index}`, warnings);
   });
 }
 
-function warnOfScheme(scheme: Scheme): Problem[] {
+/** What one scheme leaves out, another one of the trigger may sign: both must pass. */
+function warnOfScheme(scheme: Scheme, signing: readonly Scheme[]): Problem[] {
   const warnings: Problem[] = [];
-  if (scheme.timestamp && !signsTime(scheme, scheme.timestamp)) {
+  if (scheme.timestamp && !signing.some((other) => signsTimeOf(other, scheme))) {
     const detail =
       "The timestamp lies outside what is signed: who overheard a request can send it again with a new one";
     warnings.push({ pointer: "/timestamp", detail });
   }
-  if (!everyTemplate(scheme, coversBody)) {
+  if (!signing.some((other) => everyTemplate(other, coversBody))) {
     const detail =
       "The body lies outside what is signed: who overheard a request can send the signature with another body";
     warnings.push({ pointer: "", detail });
@@ -85,7 +88,7 @@ function warnOfDelivery(
   if (field === undefined) return [{ pointer: "", detail: REFUSES_ALL + nowhere() }];
   if (signing.length === 0) return [];
   const hasSignedTime =
-    signing.some((scheme) => scheme.timestamp && signsTime(scheme, scheme.timestamp)) ||
+    signing.some((scheme) => signing.some((other) => signsTimeOf(other, scheme))) ||
     siblings.some((other) => isTimestamp(other) && isTimeSigned(other, signing));
   if (hasSignedTime || signing.some((scheme) => signsId(scheme, field))) return [];
   const detail =
@@ -130,6 +133,13 @@ function signsId(scheme: Scheme, field: Field): boolean {
     scheme,
     (part) => covers(part, field) || (isOwn && isPlain(part, "id")),
   );
+}
+
+/** Whether one scheme signs the time of another, or its own. A time in a signature is that one's alone. */
+function signsTimeOf(scheme: Scheme, other: Scheme): boolean {
+  const { timestamp } = other;
+  if (timestamp === undefined) return false;
+  return (scheme === other || timestamp.in !== "signature") && signsTime(scheme, timestamp);
 }
 
 /** Whether a change of the time would break the signature. */

@@ -103,6 +103,28 @@ const cases: { name: string; conditions: Settings[]; warnings: Record<string, st
     warnings: { "/0/timestamp": OUTSIDE },
   },
   {
+    name: "a time of its own that another signature covers",
+    conditions: [
+      mac({ preset: "github", ...ownTime("header", "X-Time") }),
+      mac({ header: "X-Other", signed_content: "{header:x-time}{body}" }),
+      deduplication,
+    ],
+    warnings: {},
+  },
+  {
+    name: "a time in a signature beside one of the same name that is signed",
+    conditions: [
+      mac({ preset: "stripe", signed_content: "{body}" }),
+      mac({ preset: "stripe", header: "X-Other" }),
+    ],
+    warnings: { "/0/timestamp": OUTSIDE },
+  },
+  {
+    name: "a body that another signature covers",
+    conditions: [mac({ preset: "mailgun" }), mac({})],
+    warnings: {},
+  },
+  {
     name: "a preset without the time in what it signs",
     conditions: [mac({ preset: "stripe", signed_content: "{body}" })],
     warnings: { "/0/timestamp": OUTSIDE },
