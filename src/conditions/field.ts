@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import { z } from "zod";
 import { childOf, pointerParts, refuseField } from "../schema.ts";
 import type { Refusal } from "./condition.ts";
-import type { LaunchRequest } from "./request.ts";
+import type { LaunchRequest, ParsedBody } from "./request.ts";
 
 const NAME_CHARACTERS_MAX = 256;
 /** A list of more elements than these is not read. */
@@ -114,6 +114,7 @@ export function readText(request: LaunchRequest, field: Field): string | Refusal
 export function readEach(request: LaunchRequest, list: string, name: string): string[] | Refusal {
   const body = request.parsedBody();
   const field: Field = { in: "body", name: list };
+  if (body.kind === "other") return unreadable(request, field, body);
   const elements = body.kind === "json" ? pathOf(list).reduce(childOf, body.value) : undefined;
   if (elements === undefined) return missing(field);
   if (!Array.isArray(elements)) return notA("list", field, elements);
@@ -162,15 +163,8 @@ function readBodyField(request: LaunchRequest, field: Field): string | number | 
   const path = pathOf(field.name);
   const body = request.parsedBody();
   switch (body.kind) {
-    case "other": {
-      const why = body.refused === undefined
-        ? "the body is neither JSON nor a form"
-        : `the body cannot be read: ${body.refused}`;
-      return {
-        reason: `${describeField(field)} is missing: ${why}`,
-        found: describeBody(request),
-      };
-    }
+    case "other":
+      return unreadable(request, field, body);
     case "form": {
       const [name, ...deeper] = path;
       if (name === undefined || deeper.length > 0) return missing(field);
@@ -197,6 +191,18 @@ function onlyOne(values: readonly string[], field: Field): string | Refusal {
     reason: `${describeField(field)} is ambiguous: it comes more than once`,
     found: `${values.length} values`,
   };
+}
+
+/** Why a field is missing of a body that has none. */
+function unreadable(
+  request: LaunchRequest,
+  field: Field,
+  { refused }: Extract<ParsedBody, { kind: "other" }>,
+): Refusal {
+  const why = refused === undefined
+    ? "the body is neither JSON nor a form"
+    : `the body cannot be read: ${refused}`;
+  return { reason: `${describeField(field)} is missing: ${why}`, found: describeBody(request) };
 }
 
 function missing(field: Field): Refusal {

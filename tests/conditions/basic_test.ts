@@ -153,6 +153,16 @@ const tokens: { name: string; parts: RequestParts; reason?: string }[] = [
   },
   { name: "no list", parts: json({}), reason: "Body field /value is missing" },
   {
+    name: "a body that is compressed",
+    parts: { body: "\x1f", headers: { "content-encoding": "gzip" } },
+    reason: "Body field /value is missing: the body is neither JSON nor a form",
+  },
+  {
+    name: "a body that is too deep",
+    parts: { body: "[".repeat(1_000) },
+    reason: "Body field /value is missing: the body cannot be read: it is nested too deep",
+  },
+  {
     name: "too many notifications",
     parts: notifications(...Array(1_001).fill("state")),
     reason: "Body field /value is too long",
