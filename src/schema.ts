@@ -42,7 +42,7 @@ export function checked<T>(
   try {
     const { success, data, error } = schema.safeParse(value, { reportInput: true });
     if (success) return { data };
-    return { problems: causes(error.issues).slice(0, issuesMax).flatMap(problemsOf) };
+    return { problems: causes(error.issues.slice(0, issuesMax)).flatMap(problemsOf) };
   } catch (error) {
     // Issues are handed on as arguments, of which a call takes only so many.
     if (!(error instanceof RangeError)) throw error;

@@ -19,7 +19,10 @@ export const secretsSchema = z.array(z.union([
   secretSchema,
   z.strictObject({
     secret: secretSchema,
-    until: z.iso.datetime({ offset: true }).describe("From then on it matches nothing (RFC 3339)"),
+    until: z.iso.datetime({
+      offset: true,
+      error: "Expected a date and time with its offset, such as 2027-01-31T00:00:00Z",
+    }).describe("From then on it matches nothing (RFC 3339)"),
   }),
 ])).min(1).max(SECRETS_MAX).describe(
   "Secrets of which any one may match, each a literal or {env:NAME}, with or without an end date",

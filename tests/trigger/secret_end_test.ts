@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { HMAC_CONDITION, signature, startService, TestClock } from "../data.ts";
 import { DATABASE_FILE } from "../../src/store/store.ts";
 
@@ -63,11 +63,12 @@ Deno.test("a stored secret is given an end, and loses it, by its mask", async ()
 
 Deno.test("an end that is no time is refused", async () => {
   await using service = await startService();
-  const { status } = await service.api("POST", "triggers/", {
+  const { status, body } = await service.api("POST", "triggers/", {
     name: "t",
     project: "files",
     actions: [{ type: "run_execution", step: "copy" }],
     conditions: [{ ...HMAC_CONDITION, secrets: [{ secret: "x", until: "tomorrow" }] }],
   });
   assertEquals(status, 422);
+  assertMatch(body.errors[0].detail, /^Expected a date and time .* such as 2027-01-31T00:00:00Z/);
 });
