@@ -116,5 +116,7 @@ Deno.test("a number that would become another one is refused, as it is in a conf
   for (const seed of ["12345678901234567890", "-9007199254740993", "1e400"]) {
     assertStringIncludes(await send(seed), `can be kept as it is, found ${seed}: put it in quotes`);
   }
+  assertStringIncludes(await send("1".repeat(400)), `found ${"1".repeat(90)}`);
+  assertEquals((await send("1".repeat(400))).includes("1".repeat(110)), false);
   assertEquals(await send("[9007199254740991, 0.1, 1e300, -0.0]"), [2 ** 53 - 1, 0.1, 1e300, 0]);
 });
