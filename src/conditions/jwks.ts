@@ -6,6 +6,7 @@
 import type { JWK } from "@panva/jose";
 import type { Clock } from "../clock.ts";
 import { messageOf } from "../errors.ts";
+import { within } from "../within.ts";
 
 const FRESH_MS = 10 * 60_000;
 /** Between two fetches, so that tokens with made-up key ids do not become a flood at the issuer. */
@@ -13,6 +14,8 @@ const COOLDOWN_MS = 30_000;
 /** The same while there are no keys at all and every request is refused. */
 const COOLDOWN_WITHOUT_KEYS_MS = 5_000;
 const TIMEOUT_MS = 5_000;
+/** How long a request whose key is known waits for an issuer that was down when it was last asked. */
+const DOWN_PATIENCE_MS = 250;
 const BODY_BYTES_MAX = 256 * 1024;
 /** How many keys of a set are tried on one token that names none of them. */
 const CANDIDATES_MAX = 16;
@@ -40,7 +43,7 @@ export interface RemoteKeysOptions {
 /**
  * The keys at one URL. They are fetched when first asked for, again after ten minutes, and again for
  * a key that is not among them, but not within 30 seconds of the fetch before. The last good keys
- * stay in use while the issuer is down.
+ * stay in use while the issuer is down, and hardly anybody waits to see whether it still is.
  */
 export class RemoteKeys {
   readonly #url: string;
@@ -64,12 +67,13 @@ export class RemoteKeys {
   /** The keys that pass a filter. Never rejects: without keys there are none, and a problem. */
   async find(filter: (key: JWK) => boolean): Promise<JWK[]> {
     const age_ms = this.#options.clock.steady() - this.#fetchedAt_ms;
-    let found = age_ms < FRESH_MS ? this.#matching(filter) : [];
-    if (found.length === 0) {
-      await this.#refresh();
-      found = this.#matching(filter);
-    }
-    return found;
+    const found = this.#matching(filter);
+    if (found.length > 0 && age_ms < FRESH_MS) return found;
+    const wasDown = this.#problem !== undefined;
+    const refreshed = this.#refresh();
+    if (found.length > 0 && wasDown) await within(DOWN_PATIENCE_MS, refreshed);
+    else await refreshed;
+    return this.#matching(filter);
   }
 
   #matching(filter: (key: JWK) => boolean): JWK[] {

@@ -72,6 +72,25 @@ Deno.test("RemoteKeys keeps the last good keys while the issuer is down", async 
   assertEquals(keys.problem, undefined);
 });
 
+Deno.test("RemoteKeys has nobody wait long for an issuer that was down when it was last asked", async () => {
+  const released = Promise.withResolvers<Response>();
+  await using issuer = new Issuer([first]);
+  using _answer = { [Symbol.dispose]: () => released.resolve(Response.json({ keys: [second] })) };
+  const { keys, clock } = remoteKeys(issuer);
+  assertEquals(await find(keys), ["first"]);
+  issuer.respond = () => new Response("down", { status: 503 });
+  clock.time_ms += 600_000;
+  assertEquals(await find(keys), ["first"]);
+  issuer.respond = () => released.promise;
+  clock.time_ms += 30_000;
+  for (let i = 0; i < 2; i++) assertEquals(await find(keys), ["first"]);
+  assertEquals(issuer.requests, 3);
+  // Not given up yet: nobody has waited until then.
+  assertEquals(keys.problem, "expected status 200: current value is 503");
+  released.resolve(Response.json({ keys: [second] }));
+  assertEquals(await find(keys, "second"), ["second"]);
+});
+
 Deno.test("RemoteKeys tries again after five seconds while it has no keys at all", async () => {
   await using issuer = new Issuer([first]);
   issuer.respond = () => new Response("down", { status: 503 });
