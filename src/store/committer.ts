@@ -252,7 +252,7 @@ export class Committer {
         this.#fail([waiting], error);
         continue;
       }
-      this.#stored([waiting], started);
+      this.#stored([{ ...waiting, list }], started);
     }
   }
 
@@ -265,11 +265,14 @@ export class Committer {
     for (const waiting of batch) waiting.reject(reason);
   }
 
-  #stored(batch: readonly Waiting[], started: number): void {
-    this.#isFailing = false;
+  #stored(batch: readonly Prepared[], started: number): void {
+    // What writes nothing was decided without the database, and shows nothing of it.
+    const changes = batch.reduce((count, { list }) => count + Number(list.length > 0), 0);
+    if (changes > 0) this.#isFailing = false;
     for (const waiting of batch) waiting.resolve();
+    if (changes === 0) return;
     try {
-      this.#events.onCommit?.(batch.length, performance.now() - started);
+      this.#events.onCommit?.(changes, performance.now() - started);
     } catch (error) {
       log.error("Cannot tell of a commit: {error}", { error });
     }

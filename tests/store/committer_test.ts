@@ -386,6 +386,16 @@ Deno.test("each change that is stored is told of, those that are stored alone am
   assertEquals((await contents(store)).size, 2);
 });
 
+Deno.test("what writes nothing is in no commit that is told of", async () => {
+  const told: number[] = [];
+  await using store = await storeInMemory(undefined, { onCommit: (changes) => told.push(changes) });
+  const { committer } = store;
+  const nothing: Change = { writes: () => [] };
+  await committer.commit(nothing);
+  await Promise.all([committer.commit(set("a")), committer.commit(nothing)]);
+  assertEquals(told, [1]);
+});
+
 Deno.test("a listener that throws does not keep a change from being told that it is stored", async () => {
   await using store = await storeInMemory(undefined, {
     onCommit: () => {
