@@ -7,6 +7,7 @@ import "../engines/container_cli_test.ts";
 import "../engines/container_missing_test.ts";
 import "../engines/disk_use_test.ts";
 import "../engines/engines_test.ts";
+import "../engines/environment_test.ts";
 import "../engines/limits_test.ts";
 import "../engines/line_reader_test.ts";
 import "../engines/log_test.ts";

@@ -213,7 +213,8 @@ export class WorkFolder {
       ["command", `${execution.command}\n`],
       [
         "environment",
-        environment.map(([name, value]) => `export ${name}=${quote(value)}\n`).join(""),
+        // By `command`, a shell that keeps a variable for itself, as bash keeps UID, says so and goes on.
+        environment.map(([name, value]) => `command export ${name}=${quote(value)}\n`).join(""),
       ],
     ]);
   }
