@@ -188,6 +188,33 @@ const cases: Case[] = [
     },
   },
   {
+    name: "one that something else tells to end is run again when it is wanted, else told of",
+    async test(context) {
+      const { fixture, fields, program } = context;
+      const lost = await fixture.submit(WAITS, fields);
+      const again = await fixture.submit(`trap 'exit 3' TERM; ${WAITS}`, {
+        ...fields,
+        rerun: true,
+      });
+      const ids = [lost, again];
+      const begun = (id: string, times: number) =>
+        until(async () => (await fixture.printed(id, "stdout")).length === times);
+      for (const id of ids) await begun(id, 1);
+      const names = await Promise.all(ids.map((id) => nameOf(context, id)));
+      await call(program, "kill", "--signal=TERM", ...names);
+      const { status, reason, exit_code } = await fixture.ended(lost);
+      assertEquals([status, exit_code], ["error", 143]);
+      assertEquals(
+        reason,
+        `Something has told the container to end, as a restart of ${program} does`,
+      );
+      await begun(again, 2);
+      await Deno.writeTextFile(fixture.path(again, "outputs", "go"), "");
+      assertEquals((await fixture.ended(again)).status, "complete");
+      assertEquals(await containersOf(context), []);
+    },
+  },
+  {
     name: "one that is gone after a restart is run again when it is wanted, else it is an error",
     async test(context) {
       const { fixture, fields, program } = context;

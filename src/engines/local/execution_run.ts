@@ -286,13 +286,15 @@ export class ExecutionRun {
     const exit = await readExitCode(this.#folder);
     // What is left of it may take long to be removed.
     const at_ms = isFound && exit ? exit.at_ms : clock.now();
-    const { cause, lost } = await leader.settle(exit?.code);
+    const { cause, lost, isInterrupted = false } = await leader.settle(exit?.code);
+    const isLost = exit === undefined || isInterrupted;
     if (cause === undefined && this.#mayRunAgain) {
-      if (exit === undefined) return lost;
-      if (exit.code === TOLD_TO_END && isFound && this.#isOfOtherBoot) return SHUT_DOWN;
+      if (isLost) return lost;
+      const isOfOtherBoot = this.#execution.engine_state?.boot_id !== this.#context.bootId;
+      if (exit.code === TOLD_TO_END && isFound && isOfOtherBoot) return SHUT_DOWN;
     }
     this.#context.onCommandOver?.();
-    const found = exit && cause === undefined ? endingOf(exit.code) : failure(cause ?? lost);
+    const found = cause !== undefined || isLost ? failure(cause ?? lost) : endingOf(exit.code);
     await this.#end({ ending: this.#ending ?? found, exitCode: exit?.code, at_ms }, capture);
   }
 
@@ -300,11 +302,6 @@ export class ExecutionRun {
   get #mayRunAgain(): boolean {
     const isWanted = this.#execution.rerun === true && this.#ending === undefined;
     return isWanted && !this.#isLetGo && this.#reruns < RERUNS_MAX;
-  }
-
-  /** Whether the machine may have been restarted since it was started. */
-  get #isOfOtherBoot(): boolean {
-    return this.#execution.engine_state?.boot_id !== this.#context.bootId;
   }
 
   /** How often it was run again. One whose folder was not made anew to the end has not begun. */

@@ -232,7 +232,8 @@ export type ControlFile =
   | "stderr"
   | "stderr.cut"
   | "stdout"
-  | "stdout.cut";
+  | "stdout.cut"
+  | "told";
 
 /**
  * Removes a file, or a folder with nothing in it. Without awaiting it, because that takes several times as

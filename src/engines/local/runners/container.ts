@@ -271,7 +271,15 @@ export class ContainerRunner implements Runner {
     if (exitCode === undefined) await this.#handOver(job).catch(() => {});
     const memory = execution.resources?.memory;
     const allowed = memory === undefined ? "" : `: it may use ${memory} MiB`;
-    return { lost, ...(isOutOfMemory && { cause: `The command ran out of memory${allowed}` }) };
+    const isInterrupted = Boolean(exitCode) && await exists(folder.control("told"));
+    const { name } = this.#parts.program;
+    return {
+      lost: isInterrupted
+        ? `Something has told the container to end, as a restart of ${name} does`
+        : lost,
+      isInterrupted,
+      ...(isOutOfMemory && { cause: `The command ran out of memory${allowed}` }),
+    };
   }
 
   async #remove(execution: Execution): Promise<void> {

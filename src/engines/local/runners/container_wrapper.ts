@@ -87,8 +87,8 @@ run() {
 running=$!
 
 # A signal to the first process is for all of them, and only what this one waits for in the
-# background does not hold it up.
-trap 'kill -TERM -1' HUP INT TERM
+# background, does not hold it up.
+trap '[ -e control/code ] || : >control/told; kill -TERM -1' HUP INT TERM
 late=
 trap 'late=yes' USR1
 while wait "$running"; [ "$?" -gt 128 ] && [ -z "$late" ]; do :; done

@@ -66,8 +66,10 @@ export interface Leader {
 export interface Settled {
   /** What has ended the command, when that is known. */
   cause?: string;
-  /** Why there is no exit code when there is none, as far as anybody can tell. */
+  /** Why there is no exit code that says how it went, when there is none, as far as anybody can tell. */
   lost: string;
+  /** Whether the exit code says no more than that it was told to end. */
+  isInterrupted?: boolean;
 }
 
 /** What became of an execution that an earlier service has started. */
