@@ -175,15 +175,18 @@ const cases: Case[] = [
     },
   },
   {
-    name: "one that something else has killed is told of",
+    name: "one that something else has killed, or that kills all there is, is told of",
     async test(context) {
       const { fixture, fields, program } = context;
       const id = await fixture.submit("echo begun; sleep 100", fields);
+      const kills = await fixture.submit("kill -KILL -1", fields);
       await until(async () => (await fixture.printed(id, "stdout")).length === 1);
       await call(program, "kill", await nameOf(context, id));
-      const { status, reason, exit_code } = await fixture.ended(id);
-      assertEquals([status, exit_code], ["error", undefined]);
-      assertStringIncludes(reason ?? "", "something else has ended it");
+      for (const each of [id, kills]) {
+        const { status, reason, exit_code } = await fixture.ended(each);
+        assertEquals([status, exit_code], ["error", undefined]);
+        assertStringIncludes(reason ?? "", "something else has ended it");
+      }
       assertEquals(await containersOf(context), []);
     },
   },

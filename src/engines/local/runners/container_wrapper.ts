@@ -91,7 +91,8 @@ running=$!
 trap '[ -e control/code ] || : >control/told; kill -TERM -1' HUP INT TERM
 late=
 trap 'late=yes' USR1
-while wait "$running"; [ "$?" -gt 128 ] && [ -z "$late" ]; do :; done
+# A shell may answer for ever that a job was killed, as by a command that kills all processes.
+while wait "$running"; [ "$?" -gt 128 ] && [ -z "$late" ] && kill -0 "$running" 2>/dev/null; do :; done
 trap '' HUP INT TERM USR1
 kill -KILL -1 2>/dev/null
 
