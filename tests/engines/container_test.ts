@@ -89,6 +89,19 @@ const cases: Case[] = [
     },
   },
   {
+    name: "a command may give all files to another user, and take the rights to them",
+    async test({ fixture, fields }) {
+      const { id, status, exit_code, outputs } = await fixture.run(
+        `echo x >$VH_OUTPUTS_DIR/x; chown -R 1000:1000 /valohai/* 2>/dev/null || true
+         echo seen; sleep 0.3; chmod 0 /valohai/control; exit 4`,
+        fields,
+      );
+      assertEquals([status, exit_code], ["error", 4]);
+      assertEquals(outputs.map(({ path }) => path), ["x"]);
+      assertEquals(await fixture.printed(id, "stdout"), ["seen"]);
+    },
+  },
+  {
     name: "an image's bash runs the command",
     programs: ["bash"],
     async test({ fixture, fields }) {

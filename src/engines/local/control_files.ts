@@ -37,6 +37,11 @@ export async function readExitCode(
   return { code: Number(code), at_ms: mtime?.getTime() ?? 0 };
 }
 
+/** What the command keeps from the service's user is given to it when the command has ended. */
+function ignoreForbidden(error: unknown): undefined {
+  if (!(error instanceof Deno.errors.PermissionDenied)) throw error;
+}
+
 async function readSmall(
   folder: WorkFolder,
   name: "exit_code" | "started",
@@ -53,7 +58,7 @@ export async function openWritten(
   name: ControlFile,
 ): Promise<Deno.FsFile | undefined> {
   const path = folder.control(name);
-  if (folder.isForeign) return await openRegularFile(path);
+  if (folder.isForeign) return await openRegularFile(path).catch(ignoreForbidden);
   try {
     // Not awaited, because that takes several times as long, as does an error where there is nothing yet.
     // And to open a pipe would wait for its writer.

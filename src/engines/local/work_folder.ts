@@ -171,7 +171,8 @@ export class WorkFolder {
     for (const name of ["config", "control", "home", "inputs", "outputs", "tmp"]) {
       Deno.mkdirSync(join(making, name), { mode: 0o700 });
     }
-    if (wrapperFolder !== "control") Deno.mkdirSync(join(making, wrapperFolder), { mode: 0o700 });
+    // Below a folder that nobody else may enter, so that the command may give it to another user.
+    if (wrapperFolder !== "control") Deno.mkdirSync(join(making, wrapperFolder), { mode: 0o755 });
     for (const [name, text] of this.#controlFiles(execution)) {
       const mode = name === "command" ? 0o700 : 0o600;
       Deno.writeTextFileSync(join(making, wrapperFolder, name), text, { mode });

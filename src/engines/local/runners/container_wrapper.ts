@@ -31,6 +31,7 @@ const HAND_OVER = `
 hand_over() {
   set -- $(ls -dn config)
   chown -hR "$3:$4" control home inputs outputs repository tmp 2>/dev/null
+  chmod u+rwx control 2>/dev/null
 }
 `;
 
