@@ -171,9 +171,31 @@ Deno.test("rerun: a service that ended while it made the folder anew has lost no
   const id = await interrupted(fixture, { mark: true, rerun: true });
   await Deno.rename(fixture.path(id), fixture.path(`old-${id}`));
   await Deno.mkdir(fixture.path(`tmp-${id}`, "outputs"), { recursive: true });
+  // The other one may have begun, and is about to be run again for that.
+  const state = { boot_id: bootId, reruns: 1 };
+  const again = await interrupted(fixture, { mark: false, rerun: true, engine_state: state });
+  await Deno.mkdir(fixture.path(`tmp-${again}`));
   await fixture.restart();
-  assertEquals((await fixture.ended(id)).status, "complete");
-  assertEquals(await fixture.printed(id, "stdout"), ["old", "ran"]);
+  for (const each of [id, again]) {
+    assertEquals((await fixture.ended(each)).status, "complete");
+    assertEquals(await fixture.printed(each, "stdout"), ["old", "ran"]);
+  }
+  assertEquals(textOf(fixture.path(again, "left")), "");
+});
+
+Deno.test("rerun: one that cannot be prepared anew has nothing of the run that was lost", async () => {
+  let checkouts = 0;
+  const checkout = async (_project: string, _commit: string, destination: string) => {
+    if (++checkouts === 2) throw new Error("The code is gone");
+    await Deno.mkdir(destination);
+  };
+  await using fixture = await EngineFixture.make({ projects: { checkout } });
+  const id = await fixture.submit(WAITS, { rerun: true });
+  await kill(fixture, id, 1);
+  const { status, reason, outputs, metadata } = await fixture.ended(id);
+  assertEquals([status, reason], ["error", "Cannot run: The code is gone"]);
+  assertEquals([outputs, metadata], [[], {}]);
+  assertEquals(await fixture.engine.output(id, "pid"), undefined);
 });
 
 Deno.test("rerun: one that was asked to stop is not run again", async () => {

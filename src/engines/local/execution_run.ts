@@ -28,6 +28,8 @@ const RERUNS_MAX = 3;
 const TOLD_TO_END = 128 + 15;
 /** Why that counts as having been lost. */
 const SHUT_DOWN = "The command was told to end, and the machine may have been restarted since";
+/** Why what was about to be run again is, when the service ended before. */
+const NOT_RENEWED = "The service was stopped before the command ran again";
 /** What is left of a record's room while its command runs: how it is to end is stored before it does. */
 const ENDING_BYTES = 4 * 1024;
 /** How long who asks it to stop waits for what runs its command to take that up. */
@@ -156,6 +158,7 @@ export class ExecutionRun {
     const found = await this.#runner.find(this.#job(this.#lettingGo.signal));
     if (found.kind === "started") return await this.#follow(found.leader, { isFound: true });
     if (found.kind === "lost") return await this.#lose(found.reason);
+    if (this.#folder.isHalfRenewed) return await this.#lose(NOT_RENEWED);
     // Nothing of it has run.
     this.#beginTime();
     if (!await this.#context.save(this.#execution)) return;

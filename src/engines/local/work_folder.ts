@@ -103,6 +103,8 @@ export class WorkFolder {
     await this.#make(execution, context, async () => {
       await Deno.copyFile(this.record("log"), this.preparationLog).catch(ignoreMissing);
       await appendToLog(this.preparationLog, logBytesMax, line);
+      // What the one before has left is nobody's, also when nothing comes of this one.
+      await removeTree(this.outputs);
     });
     await Deno.rename(this.path, this.#replaced).catch(ignoreMissing);
     await Deno.rename(this.#temporary, this.path);
