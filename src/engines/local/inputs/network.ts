@@ -16,6 +16,8 @@ export interface Network {
   caCerts: string[];
   /** How long to wait after each try that failed, in milliseconds; the last try is one more. */
   backoff_ms: readonly number[];
+  /** After how long without a byte those who wait are told, in milliseconds. */
+  silence_ms: number;
 }
 
 /** The machine's network. */
@@ -24,4 +26,5 @@ export const systemNetwork: Network = {
   isPublic,
   caCerts: [],
   backoff_ms: [500, 2_000],
+  silence_ms: 30_000,
 };

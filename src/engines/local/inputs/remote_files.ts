@@ -16,6 +16,7 @@ import { suggestedName } from "./names.ts";
 import { type Network, systemNetwork } from "./network.ts";
 import type { Answer } from "./request.ts";
 import { SharedWork, type Waiter } from "./shared_work.ts";
+import { tellingSilence } from "./silence.ts";
 import { TransientError, withRetries } from "./transient.ts";
 import { type Fetched, UrlIndex } from "./url_index.ts";
 
@@ -119,8 +120,14 @@ export class RemoteFiles {
     return this.#opening;
   }
 
-  async #fetch(url: URL, key: string, privateNetworks: boolean, all: Waiter): Promise<RemoteFile> {
+  async #fetch(
+    url: URL,
+    key: string,
+    privateNetworks: boolean,
+    waiter: Waiter,
+  ): Promise<RemoteFile> {
     await this.#open();
+    using all = tellingSilence(waiter, this.#network.silence_ms);
     const { signal } = all;
     const known = await this.#urls.get(key);
     let held = known && hasValidators(known) ? await this.#files.find(known, signal) : undefined;
