@@ -7,6 +7,8 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { CacheFiles } from "../../../src/engines/local/inputs/cache_files.ts";
 import { UrlIndex } from "../../../src/engines/local/inputs/url_index.ts";
+import { shell, unmount } from "../../faults/served.ts";
+import { has } from "../../needs.ts";
 import { until } from "../fixture.ts";
 import { Bench, messageOf, sha256, TestServer } from "./fixture.ts";
 
@@ -321,4 +323,37 @@ Deno.test("cache: no more URLs are remembered than there may be", async () => {
   const known = await Promise.all(["a", "b", "c", "d"].map((name) => index.get(sha256(name))));
   assertEquals(known.map((each) => each !== undefined), [false, false, true, true]);
   await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test({
+  name: "cache: what is not in use makes room where the disk is full",
+  ignore: !has("mount"),
+  async fn() {
+    await using bench = await Bench.make();
+    const sizes: Record<string, number> = { "/old": 3, "/new": 3, "/other": 2.25 };
+    const textOf = (path: string) => path.padEnd((sizes[path] ?? 0) * 2 ** 20);
+    await using server = new TestServer((_request, { pathname }) => new Response(textOf(pathname)));
+    await shell(`mount -t tmpfs -o size=8m tmpfs '${bench.folder}'`);
+    try {
+      const fetch = async (path: string) => {
+        const { folder, texts } = await bench.fetch(server.at(path));
+        assertEquals(texts["data.csv"] === textOf(path), true);
+        await Deno.remove(folder, { recursive: true });
+      };
+      await fetch("/old");
+      // There is no room for the copy.
+      await fetch("/new");
+      assertEquals(bench.cached(), [sha256(textOf("/new"))]);
+      // There is none for what is kept.
+      await Deno.writeFile(join(bench.folder, "filler"), new Uint8Array(3 * 2 ** 20));
+      await fetch("/other");
+      assertEquals(bench.cached(), [sha256(textOf("/other"))]);
+      assertStringIncludes(bench.told.join(), "the disk is full: what was kept of other files is");
+      await Deno.writeFile(join(bench.folder, "filler"), new Uint8Array(7 * 2 ** 20))
+        .catch(() => {});
+      assertStringIncludes(await bench.failure(server.at("/new")), "No space left on device");
+    } finally {
+      await unmount(bench.folder);
+    }
+  },
 });

@@ -78,9 +78,11 @@ export class CacheFiles {
   /**
    * Removes files, those first that were not used for longest, until the others have at most so many
    * bytes together. What is held stays.
+   *
+   * @returns whether there was something to remove
    */
-  async prune(bytesMax: number): Promise<void> {
-    if (this.#bytesAbout <= bytesMax) return;
+  async prune(bytesMax: number): Promise<boolean> {
+    if (this.#bytesAbout <= bytesMax) return false;
     // What is added from here on counts for the next time.
     this.#bytesAbout = 0;
     const files: { name: string; size: number; used_ms: number }[] = [];
@@ -89,7 +91,8 @@ export class CacheFiles {
       const info = await Deno.lstat(join(this.#folder, name)).catch(() => undefined);
       if (info) files.push({ name, size: info.size, used_ms: info.mtime?.getTime() ?? 0 });
     }
-    let bytes = files.reduce((sum, { size }) => sum + size, 0);
+    const all = files.reduce((sum, { size }) => sum + size, 0);
+    let bytes = all;
     // One that is too large by itself would drive out all others.
     const place = ({ size, used_ms }: { size: number; used_ms: number }) =>
       size > bytesMax ? 0 : used_ms;
@@ -100,6 +103,7 @@ export class CacheFiles {
       bytes -= size;
     }
     this.#bytesAbout += bytes;
+    return bytes < all;
   }
 
   #pathOf(sha256: string): string {

@@ -40,7 +40,7 @@ export async function bringRemote(
     const wanted = file.name === NO_NAME ? found.suggestedName ?? NO_NAME : file.name;
     const { name, path } = folder.place(wanted);
     // A copy: the command may write into it.
-    await Deno.copyFile(found.path, path);
+    await remote.makingRoom(() => Deno.copyFile(found.path, path));
     const took_s = ((clock.steady() - began_ms) / 1_000).toFixed(1);
     await tell(
       found.wasKept

@@ -23,6 +23,7 @@ import { type Fetched, UrlIndex } from "./url_index.ts";
 const BYTES_MAX = 10 * 1024 ** 3;
 const URLS_MAX = 10_000;
 const HEADER_LENGTH_MAX = 1_024;
+const MADE_ROOM = "the disk is full: what was kept of other files is removed";
 
 const log = getLogger(["hooklaunch", "engine"]);
 
@@ -85,6 +86,19 @@ export class RemoteFiles {
   }
 
   /**
+   * Does what takes room on the disk. Where there is none, what is kept and not in use is removed, and it is
+   * done once more.
+   */
+  async makingRoom<R>(work: () => Promise<R>): Promise<R> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!await this.#makesRoom(error)) throw error;
+      return await work();
+    }
+  }
+
+  /**
    * Removes what was not used for longest, until what is kept is within its limits. It is done after each
    * file that is added, once that is not in use any more. Never rejects: what fails is logged.
    */
@@ -96,6 +110,12 @@ export class RemoteFiles {
   async close(): Promise<void> {
     await this.#fetches.settled();
     await this.#pruning.idle();
+  }
+
+  /** Whether there is room again after something has failed for want of it. */
+  async #makesRoom(error: unknown): Promise<boolean> {
+    const isFull = error instanceof Error && "code" in error && error.code === "ENOSPC";
+    return isFull && await this.#files.prune(0);
   }
 
   async #prune(): Promise<void> {
@@ -138,7 +158,10 @@ export class RemoteFiles {
         const now_ms = this.#clock.now();
         using answer = await follow(url, { ...options, validators, now_ms });
         if (answer.status !== 304 || held === undefined || known === undefined) {
-          return await this.#keep(key, answer, all);
+          return await this.#keep(key, answer, all).catch(async (error) => {
+            if (await this.#makesRoom(error)) throw new TransientError(MADE_ROOM);
+            throw error;
+          });
         }
         const kept = { ...held, suggestedName: known.file_name, wasKept: true };
         await this.#urls.put(key, { ...known, ...validatorsOf(answer, known) });
