@@ -105,7 +105,15 @@ Deno.test("containers: credentials are not told", () => {
 });
 
 Deno.test("containers: only what an image can be called is taken for one", () => {
-  for (const name of ["python:3.12", "localhost:5000/a/b:c", "x@sha256:0f", "ghcr.io/a-b/c_d"]) {
+  for (
+    const name of [
+      "python:3.12",
+      "docker:24",
+      "localhost:5000/a/b:c",
+      "x@sha256:0f",
+      "ghcr.io/a-b/c_d",
+    ]
+  ) {
     assertEquals(isImageName(name), true, name);
   }
   for (const name of ["", "-v", "--privileged", "a b", "a;b", "a,b", `a${"b".repeat(600)}`]) {

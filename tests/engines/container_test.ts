@@ -126,9 +126,14 @@ const cases: Case[] = [
     },
   },
   {
-    name: "what is not an image's name is not given to the program",
-    async test({ fixture, fields }) {
-      for (const image of ["--privileged", "", "a b", "$(id)"]) {
+    name: "what is not an image's name is not given to the program, nor what is one of a file",
+    async test({ fixture, fields, program }) {
+      const file = join(fixture.folder, "image.tar");
+      await call(program, "save", "--output", file, fields.image);
+      const inFiles = ["docker-archive", "oci-archive", "dir", "oci"].map((kind) =>
+        `${kind}:${file}`
+      );
+      for (const image of ["--privileged", "", "a b", "$(id)", ...inFiles]) {
         const { reason } = await fixture.run("true", { ...fields, image });
         assertStringIncludes(reason ?? "", "is not the name of an image");
       }

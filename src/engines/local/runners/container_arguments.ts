@@ -45,9 +45,16 @@ export function containerName(
   return typeof start === "string" ? `hooklaunch-${id}-${start}` : `hooklaunch-${id}`;
 }
 
-/** Whether an image's name can be given to a program, which must not take it for an option. */
+/** Before a colon, podman takes these for images in files of the machine, or in another storage. */
+const ELSEWHERE =
+  /^(atomic|containers-storage|dir|docker-(archive|daemon)|oci(-archive)?|ostree|sif|tarball):/;
+
+/**
+ * Whether an image's name can be given to a program, which must not take it for an option, nor for an image
+ * that is no registry's.
+ */
 export function isImageName(image: string): boolean {
-  return /^[\w][\w.:/@-]*$/.test(image) && image.length <= 512;
+  return /^[\w][\w.:/@-]*$/.test(image) && image.length <= 512 && !ELSEWHERE.test(image);
 }
 
 /** The arguments that run a shell in an execution's container, up to those of the shell. */
