@@ -89,7 +89,7 @@ running=$!
 
 # A signal to the first process is for all of them, and only what this one waits for in the
 # background, does not hold it up.
-trap '[ -e control/code ] || : >control/told; kill -TERM -1' HUP INT TERM
+trap '[ -e control/code ] || true >control/told; kill -TERM -1' HUP INT TERM
 late=
 trap 'late=yes' USR1
 # A shell may answer for ever that a job was killed, as by a command that kills all processes.
