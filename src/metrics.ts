@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { type Refuser, REFUSERS } from "./conditions/prepare.ts";
 import { Counter, Gauge, Histogram, Registry } from "./prometheus.ts";
 import { type Execution, EXECUTION_STATUSES, hasEnded } from "./store/executions.ts";
 import { hasPipelineEnded, type Pipeline, PIPELINE_STATUSES } from "./store/pipelines.ts";
@@ -80,6 +81,7 @@ export class Metrics {
 
   constructor() {
     // Prometheus sees no rise in a count that is 1 when it first appears, as of the first failure.
+    for (const condition of REFUSERS) this.#refusals.inc({ condition }, 0);
     for (const status of ANSWER_STATUSES) this.#launches.zero({ status });
     for (const status of RUN_STATUSES) if (status !== "pending") this.#runs.zero({ status });
     for (const status of EXECUTION_STATUSES.filter(hasEnded)) this.#executions.zero({ status });
@@ -110,8 +112,8 @@ export class Metrics {
     this.#launches.observe({ status }, duration_ms / 1_000);
   }
 
-  /** Counts a request that a condition refused. */
-  refused(condition: string): void {
+  /** Counts a request that was refused. */
+  refused(condition: Refuser): void {
     this.#refusals.inc({ condition });
   }
 

@@ -35,6 +35,15 @@ const KINDS: Readonly<Record<Condition["type"], () => Promise<ConditionKind>>> =
   rate_limit: async () => (await import("./rate_limit.ts")).rateLimit,
 };
 
+/** What a request may be refused by that is no condition. */
+const NO_CONDITIONS = ["enabled", "secrets", "body_size", "run_info"] as const;
+
+/** The kind of condition that refused a request, or what else did. */
+export type Refuser = Condition["type"] | (typeof NO_CONDITIONS)[number];
+
+/** Everything that a request may be refused by. */
+export const REFUSERS: readonly string[] = [...Object.keys(KINDS), ...NO_CONDITIONS];
+
 /** When conditions are checked, in the order of the door. */
 export const STAGES: readonly Stage[] = [
   "address",

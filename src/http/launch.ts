@@ -12,7 +12,7 @@ import type { LaunchRequest } from "../conditions/request.ts";
 import { UnavailableError } from "../errors.ts";
 import type { Acceptance, Launch } from "../runs/accept.ts";
 import type { Delivery } from "../runs/deliveries.ts";
-import type { PreparedTrigger } from "../trigger/prepare.ts";
+import type { PreparedTrigger, Refused } from "../trigger/prepare.ts";
 import { arrivalHandler, refuse, type SendersContext } from "./arrival.ts";
 import type { Door } from "./door.ts";
 import { problem } from "./problem.ts";
@@ -54,7 +54,7 @@ async function answerLaunch(
   const delivery = prepared.deliveries?.read(request);
   if (delivery && "reason" in delivery) {
     const index = prepared.deliveries?.index ?? 0;
-    const refused = { condition: "deduplication", index, ...delivery };
+    const refused: Refused = { condition: "deduplication", index, ...delivery };
     return refuse(door, prepared, request, refused);
   }
   const acceptance = await door.acceptor.accept(launchOf(prepared, request, delivery));
@@ -90,7 +90,7 @@ async function atTheDoor(
 ): Promise<Response | undefined> {
   const { trigger: { enabled }, handshakes } = prepared;
   if (!enabled) {
-    const refused = { condition: "enabled", reason: "The trigger is disabled" };
+    const refused = { condition: "enabled" as const, reason: "The trigger is disabled" };
     return refuse(door, prepared, request, refused);
   }
   const unwelcome = await prepared.check(request, ["address"]);

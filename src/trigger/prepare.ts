@@ -12,6 +12,7 @@ import {
   credentialFields,
   prepareConditions,
   type PreparedCondition,
+  type Refuser,
   STAGES,
 } from "../conditions/prepare.ts";
 import { type Quota, smallestByPeriod } from "../conditions/rate_window.ts";
@@ -23,7 +24,7 @@ import type { Trigger } from "./trigger.ts";
 
 /** A condition that did not pass, and why. */
 export interface Refused extends Refusal {
-  condition: string;
+  condition: Refuser;
   /** Its place among the trigger's conditions, from 0. */
   index: number;
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { conditionKinds } from "../../src/conditions/mod.ts";
 import dashboard from "../../src/grafana_dashboard.json" with { type: "json" };
 import { Metrics } from "../../src/metrics.ts";
 import {
@@ -89,6 +90,10 @@ Deno.test("each way to end is counted from zero on: Prometheus sees no rise in w
   );
   const { body } = await metrics.text();
   assertEquals(names.map((name) => sample(body, name)), [0, 0, 0, 0]);
+  const refusers = [...conditionKinds.map(({ type }) => type), "enabled", "secrets", "body_size"];
+  for (const refuser of refusers) {
+    assertEquals(sample(body, `hooklaunch_refusals_total{condition="${refuser}"}`), 0, refuser);
+  }
   assert(!/"(pending|created|queued|started|stopping)"/.test(body));
   metrics.launch(503, 1);
   assertEquals(sample((await metrics.text()).body, names[0] ?? ""), 1);

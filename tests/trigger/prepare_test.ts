@@ -3,6 +3,7 @@ import { SignJWT } from "@panva/jose";
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { generateKeyPairSync } from "node:crypto";
 import type { Stage } from "../../src/conditions/condition.ts";
+import type { Refuser } from "../../src/conditions/prepare.ts";
 import { InvalidInputError } from "../../src/errors.ts";
 import { parseWith } from "../../src/schema.ts";
 import { type PreparedTrigger, prepareTrigger } from "../../src/trigger/prepare.ts";
@@ -45,7 +46,7 @@ function sent(parts: { token?: string; time_s?: number; action?: string } = {}):
   return { ...json({ action }), headers: { "content-type": "application/json", ...headers } };
 }
 
-const cases: { name: string; parts: RequestParts; refusedBy?: [string, index: number] }[] = [
+const cases: { name: string; parts: RequestParts; refusedBy?: [Refuser, index: number] }[] = [
   { name: "a good request", parts: sent() },
   { name: "a wrong token", parts: sent({ token: "x" }), refusedBy: ["static_token", 3] },
   { name: "a stale one", parts: sent({ time_s: 1 }), refusedBy: ["timestamp", 2] },
