@@ -11,16 +11,19 @@
 import { join, resolve } from "node:path";
 import { messageOf } from "../errors.ts";
 import { getExecution, openExecutions, saveExecution } from "../store/executions.ts";
-import { DATABASE_FILE, LOCK_FILE, lockDataFolder, openStore } from "../store/store.ts";
+import {
+  DATABASE_FILE,
+  LOCK_FILE,
+  lockDataFolder,
+  openStore,
+  UNFINISHED_RESTORE,
+} from "../store/store.ts";
 import { extractArchive, type ExtractedArchive } from "./archive_reader.ts";
 import { problemOf, settleDatabase } from "./database.ts";
 import { BackupError } from "./error.ts";
 
 /** What may be in a data folder that counts as empty: the lock, and what a new disk has. */
 const NOTHING = new Set([LOCK_FILE, "lost+found"]);
-
-/** What the folder's name begins with that a backup is read into. One that was killed leaves it there. */
-const UNFINISHED = "restoring-";
 
 /** What is restored, and where to. */
 export interface RestoreOptions {
@@ -58,7 +61,7 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
   using _lock = await lockDataFolder(data);
   try {
     const names = await namesIn(data);
-    const unfinished = names.filter((name) => name.startsWith(UNFINISHED));
+    const unfinished = names.filter((name) => name.startsWith(UNFINISHED_RESTORE));
     if (unfinished.length === names.length) {
       // Nobody works on them, as the lock is held, and what they were read from is still there.
       for (const name of unfinished) await Deno.remove(join(data, name), { recursive: true });
@@ -68,7 +71,7 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
         `Cannot restore to ${data}: there is data in it already${ofWhom}, --force moves that aside`,
       );
     }
-    const folder = await Deno.makeTempDir({ dir: data, prefix: UNFINISHED });
+    const folder = await Deno.makeTempDir({ dir: data, prefix: UNFINISHED_RESTORE });
     try {
       const archive = await extractArchive(options.source, { ...options, folder });
       const interrupted = await prepare(folder);
@@ -134,13 +137,15 @@ async function replace(data: string, folder: string): Promise<string | undefined
   const before = (await namesIn(data)).filter((name) => join(data, name) !== folder);
   const aside = before.length > 0 ? await makeAside(data, folder) : undefined;
   try {
+    // The old database first and the new one last: without either nothing is taken for whole.
+    const old = before.sort(databaseLast).toReversed();
     if (aside !== undefined) {
-      for (const name of before) await move(join(data, name), join(aside, name));
+      for (const name of old) await move(join(data, name), join(aside, name));
     }
-    const names = await namesIn(folder);
-    // The database last: without it there is nothing to be taken for whole.
-    names.sort((a, b) => Number(a === DATABASE_FILE) - Number(b === DATABASE_FILE));
-    for (const name of names) await move(join(folder, name), join(data, name));
+    const names = (await namesIn(folder)).sort(databaseLast);
+    for (const name of names) {
+      await move(join(folder, name), join(data, name));
+    }
     return aside;
   } catch (error) {
     for (const { from, to } of moved.toReversed()) await Deno.rename(to, from);
@@ -167,6 +172,10 @@ async function makeAside(data: string, folder: string): Promise<string> {
     await Deno.mkdir(inside, { mode: 0o700 });
     return inside;
   }
+}
+
+function databaseLast(a: string, b: string): number {
+  return Number(a === DATABASE_FILE) - Number(b === DATABASE_FILE);
 }
 
 /** What is in a data folder, apart from what does not count. */

@@ -3,9 +3,16 @@
  *
  * @module
  */
+import { join } from "node:path";
+import { ConflictError } from "../errors.ts";
 
 /** The name of the database file in the data folder. */
 export const DATABASE_FILE = "hooklaunch.kv";
+/**
+ * What the name of the folder begins with, in the data folder, that a backup is read into. It is there until
+ * all that it holds has its place, the database last: one that was killed leaves it there.
+ */
+export const UNFINISHED_RESTORE = "restoring-";
 
 /**
  * The size of a page. SQLite makes pages of 4 KiB, and writes each with two calls to the operating
@@ -20,9 +27,15 @@ const PATIENCE_MS = 10_000;
 const INDEX = "kv_expiration_ms_idx";
 const INDEX_OF_ALL = `CREATE INDEX ${INDEX} on kv (expiration_ms)`;
 
-/** Makes the file of a database for its owner alone, unless there is one. */
-export async function makeDatabaseFile(path: string): Promise<void> {
+/**
+ * Makes the file of a database for its owner alone, unless there is one.
+ *
+ * @throws {ConflictError} when a restore is to bring one
+ */
+export async function makeDatabaseFile(folder: string): Promise<void> {
+  const path = join(folder, DATABASE_FILE);
   if (await sizeOf(path) > 0) return;
+  await expectNoRestore(folder);
   // SQLite makes it for everybody to read; those that it keeps beside it get the mode of this one.
   (await Deno.open(path, { create: true, write: true, mode: 0o600 })).close();
   // As Deno KV has it; besides, this writes the first page.
@@ -59,6 +72,17 @@ async function change(
     how(database);
   } finally {
     database.close();
+  }
+}
+
+/** Who waits for what was backed up must not be given a service that begins with nothing. */
+async function expectNoRestore(folder: string): Promise<void> {
+  for await (const { name } of Deno.readDir(folder)) {
+    if (!name.startsWith(UNFINISHED_RESTORE)) continue;
+    throw new ConflictError(
+      `Cannot open the data folder ${folder}: a restore to it was broken off, and the database is not ` +
+        `there yet. Restore the backup again, or remove ${name} to begin without any data`,
+    );
   }
 }
 

@@ -17,7 +17,7 @@ import { makePrivate } from "./private.ts";
 import { Reads } from "./reads.ts";
 import { freeBytes } from "./space.ts";
 
-export { DATABASE_FILE } from "./database_file.ts";
+export { DATABASE_FILE, UNFINISHED_RESTORE } from "./database_file.ts";
 
 /** The name of the file in the data folder that the process which has it open holds a lock on. */
 export const LOCK_FILE = "lock";
@@ -104,7 +104,7 @@ async function openFile(folder: string): Promise<Deno.Kv> {
   const path = join(folder, DATABASE_FILE);
   // The folder may be one that others have something in. What else is in it is made for its owner alone.
   for (const each of databaseFiles(folder)) await makePrivate(each);
-  await makeDatabaseFile(path).catch(unusable(folder));
+  await makeDatabaseFile(folder).catch(unusable(folder));
   return await Deno.openKv(path).catch(unusable(folder));
 }
 
@@ -204,6 +204,7 @@ async function isAt(path: string, file: Deno.FsFile): Promise<boolean> {
 /** What it means when a data folder, or what must be in it, cannot be made or opened. */
 function unusable(folder: string): (error: unknown) => Promise<never> {
   return async (error) => {
+    if (error instanceof ConflictError) throw error;
     // Deno keeps programs out of /proc and its like, whatever else they are allowed.
     const why = error instanceof Deno.errors.NotCapable
       ? "Deno does not allow to write there"

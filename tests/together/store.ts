@@ -11,6 +11,7 @@ import "../regular_file_test.ts";
 import "../schema_test.ts";
 import "../backup/database_test.ts";
 import "../backup/key_test.ts";
+import "../backup/restore_cut_off_test.ts";
 import "../backup/restore_test.ts";
 import "../config/document_test.ts";
 import "../store/committer_test.ts";
