@@ -17,6 +17,7 @@ import config from "../../deno.json" with { type: "json" };
 import { messageOf } from "../errors.ts";
 import { exists } from "../missing_file.ts";
 import { DATABASE_FILE, openStore } from "../store/store.ts";
+import { syncFolder } from "../sync_folder.ts";
 import { KEY_FILE } from "../trigger/secret_key.ts";
 import { unlessAborted } from "../unless_aborted.ts";
 import { writeAll } from "../write_all.ts";
@@ -86,6 +87,7 @@ export async function backUp(options: BackUpOptions): Promise<BackupReport> {
     if (path === undefined) return report;
     await expectFree(path, force);
     await Deno.rename(archive, path);
+    await syncFolder(dirname(path));
     return report;
   } catch (error) {
     options.signal.throwIfAborted();

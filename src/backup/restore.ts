@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../errors.ts";
 import { getExecution, openExecutions, saveExecution } from "../store/executions.ts";
 import {
@@ -18,6 +18,7 @@ import {
   openStore,
   UNFINISHED_RESTORE,
 } from "../store/store.ts";
+import { syncFolder } from "../sync_folder.ts";
 import { extractArchive, type ExtractedArchive } from "./archive_reader.ts";
 import { problemOf, settleDatabase } from "./database.ts";
 import { BackupError } from "./error.ts";
@@ -77,6 +78,7 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
       const interrupted = await prepare(folder);
       signal.throwIfAborted();
       const aside = await replace(data, folder);
+      if (isNew) await syncFolder(dirname(data));
       return { ...archive, interrupted, aside };
     } finally {
       await Deno.remove(folder, { recursive: true });
@@ -141,11 +143,15 @@ async function replace(data: string, folder: string): Promise<string | undefined
     const old = before.sort(databaseLast).toReversed();
     if (aside !== undefined) {
       for (const name of old) await move(join(data, name), join(aside, name));
+      await syncFolder(aside);
+      await syncFolder(dirname(aside));
     }
     const names = (await namesIn(folder)).sort(databaseLast);
     for (const name of names) {
+      if (name === DATABASE_FILE) await syncFolder(data);
       await move(join(folder, name), join(data, name));
     }
+    await syncFolder(data);
     return aside;
   } catch (error) {
     for (const { from, to } of moved.toReversed()) await Deno.rename(to, from);

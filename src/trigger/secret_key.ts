@@ -6,6 +6,7 @@
  */
 import { join } from "node:path";
 import { InvalidInputError, messageOf } from "../errors.ts";
+import { syncFolder } from "../sync_folder.ts";
 import { writeAll } from "../write_all.ts";
 
 const KEY_BYTES = 32;
@@ -101,6 +102,7 @@ async function writeSecretKeys(folder: string, keys: readonly Key[]): Promise<vo
     file.close();
   }
   await Deno.rename(temporary, path);
+  await syncFolder(folder);
 }
 
 function parseKeys(texts: readonly string[], where: string): Key[] {
