@@ -20,6 +20,8 @@ const KEY_BYTES_MAX = 76 * 1024;
 const PART_SIZE = 100;
 /** How many changes may wait before further ones are turned away. */
 const WAITING_MAX = 16_384;
+/** How long a commit shows that the next one would be stored, too. */
+const RECENT_MS = 1_000;
 /** What a value is taken to need when its writer does not say. */
 const VALUE_BYTES_DEFAULT = 1_024;
 
@@ -85,7 +87,8 @@ export class Committer {
   #waiting: Waiting[] = [];
   #running = false;
   #failures = 0;
-  #isFailing = false;
+  /** When the database last took what it was given, unless it has refused something since. */
+  #stored_ms = -Infinity;
   #underWay: Promise<void> = Promise.resolve();
   #idle: Promise<void> = Promise.resolve();
 
@@ -105,10 +108,13 @@ export class Committer {
     return this.#failures;
   }
 
-  /** Whether the database took what it was given last; known once that is no longer under way. */
+  /**
+   * Whether the database took what it was given last, a moment ago; known once that is no longer under
+   * way. Of one that was given nothing since then this is not known, and so false.
+   */
   async isStoring(): Promise<boolean> {
     await this.#underWay;
-    return !this.#isFailing;
+    return performance.now() - this.#stored_ms < RECENT_MS;
   }
 
   /**
@@ -260,7 +266,7 @@ export class Committer {
     const reason = asUnavailable(error);
     if (reason instanceof UnavailableError) {
       this.#failures += batch.length;
-      this.#isFailing = true;
+      this.#stored_ms = -Infinity;
     }
     for (const waiting of batch) waiting.reject(reason);
   }
@@ -268,7 +274,7 @@ export class Committer {
   #stored(batch: readonly Prepared[], started: number): void {
     // What writes nothing was decided without the database, and shows nothing of it.
     const changes = batch.reduce((count, { list }) => count + Number(list.length > 0), 0);
-    if (changes > 0) this.#isFailing = false;
+    if (changes > 0) this.#stored_ms = performance.now();
     for (const waiting of batch) waiting.resolve();
     if (changes === 0) return;
     try {

@@ -5,6 +5,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { UnavailableError } from "../../src/errors.ts";
 import { openStore } from "../../src/store/store.ts";
+import { within } from "../../src/within.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
 Deno.test("a database that can be read but not written to is not ready until it can be again", async () => {
@@ -23,4 +24,21 @@ Deno.test("a database that can be read but not written to is not ready until it 
   other.exec("ROLLBACK");
   assert(await store.probe());
   await write();
+});
+
+Deno.test("a database that nothing was given to for a while is tried when somebody asks", async () => {
+  await using folder = await temporaryFolder();
+  await using store = await openStore(folder.path);
+  using other = new DatabaseSync(`${folder.path}/hooklaunch.kv`);
+  other.exec("BEGIN IMMEDIATE");
+  const { now } = performance;
+  performance.now = () => now.call(performance) + 1_000;
+  try {
+    const probing = store.probe();
+    assertEquals(await within(100, probing), undefined);
+    other.exec("ROLLBACK");
+    assert(await probing);
+  } finally {
+    performance.now = now;
+  }
 });
