@@ -11,7 +11,6 @@ import type { z } from "zod";
 import { HooklaunchError, messageOf } from "../errors.ts";
 import { ignoreMissing } from "../missing_file.ts";
 import { DATABASE_FILE } from "../store/store.ts";
-import { syncFolders } from "../sync_folder.ts";
 import { KEY_FILE } from "../trigger/secret_key.ts";
 import { writeAll } from "../write_all.ts";
 import { BackupError } from "./error.ts";
@@ -51,7 +50,7 @@ export interface ExtractOptions {
 }
 
 /**
- * Reads all of an archive; it is on disk then. What fails in it may leave a part of it in the folder.
+ * Reads all of an archive. What fails in it may leave a part of it in the folder.
  *
  * @throws {BackupError} when it is no backup, is damaged, or this version cannot read it
  */
@@ -126,7 +125,6 @@ class ArchiveReader {
       if (!isInDataFolder(path)) throw refused(path, "it is outside of the data folder");
       await Deno.remove(join(folder, path), { recursive: true }).catch(ignoreMissing);
     }
-    await syncFolders(folder);
     return { header: this.#header, flaws: this.#flaws, files: this.#files };
   }
 
@@ -177,7 +175,6 @@ class ArchiveReader {
     // When a command ended is told by the time of a file.
     if (mtime !== undefined) await file.utime(mtime, mtime);
     await Deno.chmod(target, mode);
-    await file.sync();
     this.#list({ type: "file", path, mode, size, sha256: hash.digest("hex") });
     onProgress(`${++this.#files} files`);
   }

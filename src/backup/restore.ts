@@ -10,6 +10,7 @@
  */
 import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../errors.ts";
+import { syncFolder, syncTree } from "../on_disk.ts";
 import { getExecution, openExecutions, saveExecution } from "../store/executions.ts";
 import {
   DATABASE_FILE,
@@ -18,7 +19,6 @@ import {
   openStore,
   UNFINISHED_RESTORE,
 } from "../store/store.ts";
-import { syncFolder } from "../sync_folder.ts";
 import { extractArchive, type ExtractedArchive } from "./archive_reader.ts";
 import { problemOf, settleDatabase } from "./database.ts";
 import { BackupError } from "./error.ts";
@@ -76,6 +76,9 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
     try {
       const archive = await extractArchive(options.source, { ...options, folder });
       const interrupted = await prepare(folder);
+      await syncTree(folder).catch((error) => {
+        throw new BackupError(`Cannot restore to ${data}: ${messageOf(error)}`);
+      });
       signal.throwIfAborted();
       const aside = await replace(data, folder);
       if (isNew) await syncFolder(dirname(data));

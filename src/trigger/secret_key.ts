@@ -6,7 +6,7 @@
  */
 import { join } from "node:path";
 import { InvalidInputError, messageOf } from "../errors.ts";
-import { syncFolder } from "../sync_folder.ts";
+import { syncFolder } from "../on_disk.ts";
 import { writeAll } from "../write_all.ts";
 
 const KEY_BYTES = 32;

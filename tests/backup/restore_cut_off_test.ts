@@ -1,5 +1,5 @@
 /**
- * What a restore leaves that is killed, or whose machine loses its power: a folder with all of the data
+ * What a restore leaves that is killed: a folder with all of the data
  * there was, or all that was backed up, or one that no service starts with.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
@@ -8,7 +8,7 @@ import { ConflictError } from "../../src/errors.ts";
 import { executionWrites, getExecution } from "../../src/store/executions.ts";
 import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
 import { executionOf } from "../store/execution.ts";
-import { contentsOf, ENDED, OPTIONS, pathsIn, prepare } from "./fixture.ts";
+import { ENDED, OPTIONS, pathsIn, prepare } from "./fixture.ts";
 
 const OLD = "0190fe82-c984-7f66-8302-69874914e1c9";
 
@@ -92,25 +92,6 @@ for (
     }
   });
 }
-
-Deno.test("what is restored is on disk before it is said to be: no loss of power takes it back", async () => {
-  await using prepared = await prepare();
-  const synced = new Set<number | null>();
-  const { sync } = Deno.FsFile.prototype;
-  Deno.FsFile.prototype.sync = async function () {
-    await sync.call(this);
-    synced.add((await this.stat()).ino);
-  };
-  try {
-    const data = await prepared.restore(prepared.archive);
-    for (const path of ["", ...Object.keys(await contentsOf(data))]) {
-      const { ino, isSymlink } = await Deno.lstat(`${data}/${path}`);
-      assert(isSymlink || path === "lock" || synced.has(ino), path);
-    }
-  } finally {
-    Deno.FsFile.prototype.sync = sync;
-  }
-});
 
 Deno.test("no service begins with nothing where a restore was to bring its data", async () => {
   await using prepared = await prepare();

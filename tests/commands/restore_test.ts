@@ -35,6 +35,25 @@ Deno.test("restore as a command", async (t) => {
     assertStringIncludes(printed, "Restored ");
     assert((await pathsIn(other)).includes(DATABASE_FILE));
   });
+  await t.step("has all of it on disk before any of it is in its place", async () => {
+    // One that says what it is asked to write, and what is there then.
+    await Deno.mkdir(`${path}/bin`);
+    await Deno.writeTextFile(
+      `${path}/bin/sync`,
+      `#!/bin/sh\necho "$1" >> '${path}/synced'; (cd "$2" && find . -type f) >> '${path}/synced'`,
+      { mode: 0o755 },
+    );
+    const to = `${path}/synced-first`;
+    const env = { PATH: `${path}/bin:${Deno.env.get("PATH")}` };
+    const { code, printed } = await run(["restore", `${path}/backup`, "--data", to], env);
+    assertEquals(code, 0, printed);
+    const [option, ...synced] = (await Deno.readTextFile(`${path}/synced`)).trim().split("\n");
+    assertEquals(option, "-f");
+    const files = Object.entries(await contentsOf(to))
+      .filter(([, what]) => /^\d+ [0-9a-f]{64}$/.test(what)).map(([name]) => `./${name}`);
+    assert(files.length > 5, files.join());
+    assertEquals(synced.sort(), files.sort());
+  });
   await t.step("leaves a folder as it was when the backup is damaged, --force or not", async () => {
     await Deno.writeFile(`${path}/damaged`, prepared.archive.slice(0, -100));
     const before = await contentsOf(other);
