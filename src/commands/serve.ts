@@ -119,10 +119,11 @@ async function serve(options: ServeOptions): Promise<void> {
     { clock: systemClock, env: environment },
     async (parts) => {
       if (config === undefined) return;
-      for await (const { warnings, ...applied } of applyFile(config, parts)) {
-        log.info("{kind} {name}: {outcome}", { ...applied });
+      for await (const { kind, name, outcome, warnings } of applyFile(config, parts)) {
+        const about = { [kind]: name };
+        log.info(`${kind} {${kind}}: {outcome}`, { ...about, outcome });
         for (const { pointer, detail } of warnings) {
-          log.warn("{kind} {name}: {pointer}: {detail}", { ...applied, pointer, detail });
+          log.warn(`${kind} {${kind}}: {pointer}: {detail}`, { ...about, pointer, detail });
         }
       }
     },

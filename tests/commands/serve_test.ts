@@ -83,6 +83,9 @@ Deno.test("serve applies its configuration, listens, and stops with 0 on SIGTERM
       const [, url] = await service.expect(/reached as (http:\/\/127\.0\.0\.1:\d+)/);
       assertStringIncludes(service.printed(), "project p: created");
       assertStringIncludes(service.printed(), "trigger t: created");
+      // By the names that all other lines have for what they are about.
+      assertStringIncludes(service.printed(), '"project":"p","outcome":"created"');
+      assertStringIncludes(service.printed(), '"trigger":"t","outcome":"created"');
       const answer = await fetch(`${url}/api/v0/launch/${ID}/`, { method: "POST" });
       assertEquals([answer.status, await answer.text()], [200, '{"status":"accepted"}']);
       service.child.kill(signal);
