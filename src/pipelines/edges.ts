@@ -39,7 +39,7 @@ export interface Gathered {
   missing: string[];
 }
 
-/** What an edge takes out of the execution before it. */
+/** What an edge takes out of the execution before it. A dependency carries nothing. */
 const SOURCES: Readonly<
   Record<string, (key: string, execution: Execution, keep: Kept) => Carried>
 > = {
@@ -60,7 +60,6 @@ const SOURCES: Readonly<
   parameter: (key, { parameters }) => given(valueAt(parameters, key)),
   "environment-variable": (key, { environment_variables }) =>
     given(valueAt(environment_variables, key)),
-  dependency: () => undefined,
 };
 
 /** How an edge brings what it carries to the node behind it; whether that was of use. */
@@ -87,7 +86,6 @@ const TARGETS: Readonly<
     environment_variables[key] = typeof value === "string" ? value : JSON.stringify(value);
     return true;
   },
-  dependency: () => true,
 };
 
 /** Which targets take what which sources give. */
@@ -112,16 +110,15 @@ export function gather(
   const inputs: Gathered["inputs"] = Object.create(null);
   const gathered: Gathered = { inputs, parameters: {}, environment_variables: {}, missing: [] };
   const declared = stepOf(node.step).inputs;
-  for (const edge of plan.edges) {
-    if (edge.target.node !== node.name || edge.source.type === "dependency") continue;
-    const { source, target } = edge;
+  for (const { source, target } of plan.edges) {
+    if (target.node !== node.name || target.type === "dependency") continue;
     // An edge that brings nothing leaves the input empty: its default is not what was asked for.
     if (target.type === "input") inputs[target.key] ??= [];
     const execution = executionOf(source.node);
     const keep = declared.get(target.key)?.keepDirectories ?? "none";
     const carried = execution && SOURCES[source.type]?.(source.key, execution, keep);
     const isOfUse = carried && TARGETS[target.type]?.(target.key, carried, gathered, keep);
-    if (isOfUse || target.type === "dependency") continue;
+    if (isOfUse) continue;
     gathered.missing.push(`node "${source.node}" left no ${source.type} "${source.key}"`);
   }
   return gathered;
