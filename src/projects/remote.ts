@@ -8,6 +8,7 @@
 import { isAbsolute } from "node:path";
 import { ActionError } from "../errors.ts";
 import { shownAddress } from "../schema.ts";
+import { quote } from "./command.ts";
 
 const SECRET_LENGTH_MIN = 4;
 const SCHEMES = ["https", "http", "ssh", "git+ssh", "ssh+git", "git", "file"];
@@ -202,14 +203,10 @@ function sshCommand(keyFile: string, knownHostsFile: string): string {
     // A connection that is open already may have been opened by another key.
     "ControlPath=none",
   ];
-  return ["ssh", ...options.map((option) => `-o ${shellQuoted(option)}`)].join(" ");
+  return ["ssh", ...options.map((option) => `-o ${quote(option)}`)].join(" ");
 }
 
 /** A path as ssh_config(5) reads it. */
 function sshPath(path: string): string {
   return `"${path.replace(/["\\]/g, "\\$&").replaceAll("%", "%%")}"`;
-}
-
-function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

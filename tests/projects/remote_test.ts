@@ -51,9 +51,9 @@ Deno.test("remote: a deploy key is used alone, and no helper of the service's us
   const access = { env: () => "s3cr3t", knownHostsFile: "/data/known" };
   const ssh = await openRemote({ repository: "git@h.example:x", deploy_key: key }, access);
   const options = [
-    `-o 'IdentityFile="${key}"' -o 'IdentitiesOnly=yes' -o 'BatchMode=yes'`,
-    `-o 'StrictHostKeyChecking=accept-new'`,
-    `-o 'UserKnownHostsFile="/data/known" ~/.ssh/known_hosts' -o 'ControlPath=none'`,
+    `-o 'IdentityFile="${key}"' -o IdentitiesOnly=yes -o BatchMode=yes`,
+    `-o StrictHostKeyChecking=accept-new`,
+    `-o 'UserKnownHostsFile="/data/known" ~/.ssh/known_hosts' -o ControlPath=none`,
   ];
   assertEquals(ssh.env, { GIT_SSH_COMMAND: `ssh ${options.join(" ")}` });
 
