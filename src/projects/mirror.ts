@@ -71,11 +71,11 @@ export class Mirror {
    * @throws {ActionError} when git must not be given this address
    * @throws {ConflictError} when the project's code is removed at this moment
    */
-  async locate({ repository, deploy_key: deployKey }: Origin): Promise<void> {
+  async locate(origin: Origin): Promise<void> {
+    const { repository, deploy_key } = origin;
     const isLocated = () =>
-      this.#origin?.repository === repository && this.#origin.deploy_key === deployKey;
+      this.#origin?.repository === repository && this.#origin.deploy_key === deploy_key;
     if (isLocated()) return;
-    const origin: Origin = { repository, ...(deployKey && { deploy_key: deployKey }) };
     const isUsable = await isMirrorOf(this.#options.folder, urlOf(repository));
     await this.#writeOrigin(origin);
     // Somebody else may have said so meanwhile, and have fetched since.
