@@ -5,7 +5,7 @@
  */
 import { keys } from "./keys.ts";
 import { type FoundEntry, isStored, logDamage, readValue, scan } from "./reading.ts";
-import { recordBytes } from "./record.ts";
+import { recordWrite } from "./record.ts";
 import type { Store } from "./store.ts";
 
 /** A project as it is stored: exactly what its owner wrote, defaults filled in. */
@@ -73,9 +73,7 @@ function wholeProject({ key, value }: FoundEntry): Project | undefined {
 
 /** Stores a project in place of the one of its name. */
 export async function putProject(store: Store, project: Project): Promise<void> {
-  const { name } = project;
-  const bytes = recordBytes(project) + 256;
-  await store.committer.write([{ key: keys.project(name), value: project, bytes }]);
+  await store.committer.write([recordWrite(keys.project(project.name), project)]);
   known.delete(store);
 }
 
