@@ -32,10 +32,10 @@ export interface EnginesOptions {
 export class Engines {
   readonly #engines: ReadonlyMap<string, Engine>;
 
-  constructor({ executionsMax, ...options }: EnginesOptions) {
+  constructor(options: EnginesOptions) {
     const projects = { checkout: checkoutOf(options) };
     this.#engines = new Map<string, Engine>([
-      ["local", new LocalEngine({ ...options, projects, concurrency: executionsMax })],
+      ["local", new LocalEngine({ ...options, projects })],
     ]);
   }
 

@@ -12,7 +12,7 @@ export { checkoutOfContract, CONTRACT_SETTINGS, type ContractOptions } from "./c
 
 /** Registers the tests of the contract for an engine. */
 export function engineContract(name: string, options: ContractOptions): void {
-  for (const { name: what, concurrency = 2, test } of [...runs, ...ends]) {
+  for (const { name: what, executionsMax = 2, test } of [...runs, ...ends]) {
     Deno.test({
       name: `contract of ${name}: ${what}`,
       ignore: options.ignore ?? false,
@@ -20,7 +20,7 @@ export function engineContract(name: string, options: ContractOptions): void {
         await using service = new ContractService(
           await Deno.makeTempDir(),
           options,
-          concurrency,
+          executionsMax,
         );
         await service.begin();
         await test(service);

@@ -12,7 +12,7 @@ import { type EngineParts, EngineService, until } from "./service.ts";
 /** What a contract is tested with. */
 export interface ContractOptions {
   /** Makes an engine that runs one or more executions at once. */
-  makeEngine(parts: EngineParts & { concurrency: number }): Engine;
+  makeEngine(parts: EngineParts & { executionsMax: number }): Engine;
   /** What executions have in common, such as the image. */
   fields: Partial<Execution>;
   /** Whether this machine cannot run it. */
@@ -35,16 +35,16 @@ export async function checkoutOfContract(
 /** A service on the engine that is tested. */
 export class ContractService extends EngineService<Engine> {
   readonly #options: ContractOptions;
-  readonly #concurrency: number;
+  readonly #executionsMax: number;
 
-  constructor(folder: string, options: ContractOptions, concurrency: number) {
+  constructor(folder: string, options: ContractOptions, executionsMax: number) {
     super(folder);
     this.#options = options;
-    this.#concurrency = concurrency;
+    this.#executionsMax = executionsMax;
   }
 
   protected override makeEngine(parts: EngineParts): Engine {
-    return this.#options.makeEngine({ ...parts, concurrency: this.#concurrency });
+    return this.#options.makeEngine({ ...parts, executionsMax: this.#executionsMax });
   }
 
   protected override get fields(): Partial<Execution> {
@@ -72,6 +72,6 @@ export class ContractService extends EngineService<Engine> {
 export interface Case {
   name: string;
   /** How many executions run at once. Default 2. */
-  concurrency?: number;
+  executionsMax?: number;
   test(service: ContractService): Promise<void>;
 }

@@ -52,7 +52,7 @@ export const ends: Case[] = [
   },
   {
     name: "one that waits and is stopped never runs",
-    concurrency: 1,
+    executionsMax: 1,
     async test(service) {
       const first = await service.submit("echo begun; sleep 100");
       const second = await service.submit("echo ran");
@@ -133,7 +133,7 @@ export const ends: Case[] = [
   },
   {
     name: "handing over twice, before, while and after it runs, runs it once",
-    concurrency: 1,
+    executionsMax: 1,
     async test(service) {
       const execution = service.execution("echo ran; sleep 1");
       await service.store.committer.commit(saveExecution(execution));
@@ -151,7 +151,7 @@ export const ends: Case[] = [
   },
   {
     name: "those that wait are found again by the next service",
-    concurrency: 1,
+    executionsMax: 1,
     async test(service) {
       const ids = [await service.submit("echo begun; sleep 1; echo done")];
       for (let count = 0; count < 2; count++) ids.push(await service.submit("echo ran"));
@@ -222,7 +222,7 @@ export const ends: Case[] = [
   },
   {
     name: "an ended one can be forgotten, one that runs or waits cannot",
-    concurrency: 1,
+    executionsMax: 1,
     async test(service) {
       const ended = await service.run("echo ran; : >$VH_OUTPUTS_DIR/model");
       const running = await service.submit("echo begun; sleep 100");
@@ -240,7 +240,7 @@ export const ends: Case[] = [
   },
   {
     name: "after closing nothing starts, and what runs may end until the deadline",
-    concurrency: 1,
+    executionsMax: 1,
     async test(service) {
       const running = await service.submit("echo begun; sleep 1; echo ended");
       const waiting = await service.submit("echo ran");

@@ -8,7 +8,7 @@ import { saveExecution } from "../../src/store/executions.ts";
 import { EngineFixture } from "./fixture.ts";
 
 const [folder = "", count = "0", fields = "{}"] = Deno.args;
-const fixture = await EngineFixture.make({ concurrency: 3 }, folder);
+const fixture = await EngineFixture.make({ executionsMax: 3 }, folder);
 const executions = Array.from({ length: Number(count) }, (_, index) =>
   fixture.execution(
     `[ ! -d ${folder} ] || echo ${index} >>${folder}/ran

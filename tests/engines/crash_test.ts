@@ -62,7 +62,7 @@ async function takeOver(folder: string): Promise<EngineFixture> {
   const opened: EngineFixture[] = [];
   await until(async () => {
     try {
-      opened.push(await EngineFixture.make({ concurrency: 3 }, folder));
+      opened.push(await EngineFixture.make({ executionsMax: 3 }, folder));
       return true;
     } catch (error) {
       if (error instanceof ConflictError) return false;

@@ -30,7 +30,7 @@ function mostAtOnce(folder: string): number {
 }
 
 Deno.test("queue: no more than allowed run at once, and as many as allowed do", async () => {
-  await using fixture = await EngineFixture.make({ concurrency: 3 });
+  await using fixture = await EngineFixture.make({ executionsMax: 3 });
   const { folder } = fixture;
   // Each waits until three have begun, so less than three at once would never end.
   const command = `echo + >>${folder}/count
@@ -43,7 +43,7 @@ Deno.test("queue: no more than allowed run at once, and as many as allowed do", 
 });
 
 Deno.test("queue: the oldest starts first, whatever the order they were handed over in", async () => {
-  await using fixture = await EngineFixture.make({ concurrency: 1 });
+  await using fixture = await EngineFixture.make({ executionsMax: 1 });
   const first = await fixture.submit(`until [ -e ${fixture.folder}/go ]; do sleep 0.01; done`);
   const numbers = [5, 2, 8, 1, 9, 3];
   const ids = [];
@@ -57,7 +57,7 @@ Deno.test("queue: the oldest starts first, whatever the order they were handed o
 });
 
 Deno.test("queue: what does not fit in memory waits in the database and is not lost", async () => {
-  await using fixture = await EngineFixture.make({ concurrency: 2, waitingMax: 4 });
+  await using fixture = await EngineFixture.make({ executionsMax: 2, waitingMax: 4 });
   const ids = [];
   for (let number = 0; number < 40; number++) {
     const command = `echo ${number} >>${fixture.folder}/order`;
@@ -77,7 +77,7 @@ Deno.test("queue: what does not fit in memory waits in the database and is not l
 });
 
 Deno.test("queue: it survives a restart", async () => {
-  await using fixture = await EngineFixture.make({ concurrency: 1, waitingMax: 2 });
+  await using fixture = await EngineFixture.make({ executionsMax: 1, waitingMax: 2 });
   const ids = [];
   for (let number = 0; number < 8; number++) {
     const command = `echo ${number} >>${fixture.folder}/order; sleep 0.02`;
@@ -90,7 +90,7 @@ Deno.test("queue: it survives a restart", async () => {
 });
 
 Deno.test("queue: handing over again, before, while and after it runs, changes nothing", async () => {
-  await using fixture = await EngineFixture.make({ concurrency: 1 });
+  await using fixture = await EngineFixture.make({ executionsMax: 1 });
   const blocker = await fixture.submit("sleep 0.1");
   const command = `echo ran >>${fixture.folder}/order; sleep 0.1`;
   const execution = fixture.execution(command);
@@ -119,7 +119,7 @@ Deno.test("queue: what is handed over before the start waits for it", async () =
 });
 
 Deno.test("queue: after closing nothing more starts, and what runs may end", async () => {
-  await using fixture = await EngineFixture.make({ concurrency: 1 });
+  await using fixture = await EngineFixture.make({ executionsMax: 1 });
   const go = `${fixture.folder}/go`;
   const running = await fixture.submit(`until [ -e ${go} ]; do sleep 0.01; done`);
   const waiting = await fixture.submit("true");

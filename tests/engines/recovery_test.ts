@@ -191,7 +191,7 @@ Deno.test("recovery: the time limit counts from the start, silence from the last
   let passed_ms = 0;
   const now = () => systemClock.now() + passed_ms;
   const clock = { now, steady: systemClock.steady };
-  await using fixture = await EngineFixture.make({ clock, concurrency: 2 });
+  await using fixture = await EngineFixture.make({ clock, executionsMax: 2 });
   const long = await fixture.submit("echo a; sleep 100", { time_limit: 3_600 });
   const silent = await fixture.submit("echo a; sleep 100", { no_output_timeout: 3_600 });
   for (const id of [long, silent]) {

@@ -26,7 +26,7 @@ const endings: { command: string; status: string; exit_code: number; reason?: Re
 ];
 
 Deno.test("run: how commands end", async () => {
-  await using fixture = await EngineFixture.make({ concurrency: 4 });
+  await using fixture = await EngineFixture.make({ executionsMax: 4 });
   await Promise.all(endings.map(async ({ command, status, exit_code, reason }) => {
     const execution = await fixture.run(command);
     if (command.startsWith("#!/no")) assertMatch(String(execution.exit_code), /^12[67]$/);
@@ -416,7 +416,7 @@ Deno.test("run: what a command leaves running is ended", async () => {
 
 Deno.test("run: what cannot be prepared ends that execution alone", async () => {
   await using fixture = await EngineFixture.make({
-    concurrency: 1,
+    executionsMax: 1,
     projects: {
       checkout: (_project, commit, destination) =>
         commit.startsWith("f")

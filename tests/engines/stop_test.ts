@@ -83,7 +83,7 @@ Deno.test("stop: what a command has started is killed after the grace period, to
 });
 
 Deno.test("stop: one that waits ends at once, in memory or only in the database", async () => {
-  await using fixture = await EngineFixture.make({ concurrency: 1, waitingMax: 1 });
+  await using fixture = await EngineFixture.make({ executionsMax: 1, waitingMax: 1 });
   const running = await fixture.submit("sleep 100");
   const waiting = [];
   for (let count = 0; count < 3; count++) waiting.push(await fixture.submit("echo ran"));
@@ -120,7 +120,7 @@ Deno.test("stop: one that is being prepared does not start", async () => {
 });
 
 Deno.test("stop: one that waits and cannot be read is stopped the next time, or starts", async () => {
-  await using fixture = await EngineFixture.make({ concurrency: 1, waitingMax: 1 });
+  await using fixture = await EngineFixture.make({ executionsMax: 1, waitingMax: 1 });
   const running = await fixture.submit("sleep 100");
   await fixture.submit("true");
   const [stopped, left] = [await fixture.submit("echo ran"), await fixture.submit("true")];
@@ -215,7 +215,7 @@ Deno.test("stop: one whose metadata takes nearly all of its record's room is sto
 });
 
 Deno.test("limit: one that is silent for too long is stopped, one that prints is not", async () => {
-  await using fixture = await EngineFixture.make({ concurrency: 2 });
+  await using fixture = await EngineFixture.make({ executionsMax: 2 });
   const talking = fixture.run("for i in $(seq 25); do echo $i; sleep 0.1; done", {
     no_output_timeout: 2,
   });
@@ -249,7 +249,7 @@ Deno.test("condition: one that has done enough is stopped", async () => {
 });
 
 Deno.test("condition: it asks for metadata, and one that nobody can read is none", async () => {
-  await using fixture = await EngineFixture.make({ concurrency: 2 });
+  await using fixture = await EngineFixture.make({ executionsMax: 2 });
   const wait = "until [ -e $TMPDIR/go ]; do sleep 0.01; done";
   const ids = [
     // It holds from the start on, but nothing is known before there is metadata.

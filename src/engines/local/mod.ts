@@ -59,7 +59,7 @@ export interface LocalEngineOptions {
   /** The service's data folder; work folders are in `executions/<id>/` below it. */
   dataFolder: string;
   /** How many executions run at once. Default: one a processor. */
-  concurrency?: number | undefined;
+  executionsMax?: number;
   /** How many of those that wait are held in memory. Default 1,000. */
   waitingMax?: number;
   settings?: Partial<RunSettings>;
@@ -71,7 +71,7 @@ export interface LocalEngineOptions {
 export class LocalEngine implements Engine {
   readonly #options: LocalEngineOptions;
   readonly #root: string;
-  readonly #concurrency: number;
+  readonly #executionsMax: number;
   readonly #waiting: Waiting;
   readonly #runs = new Map<string, { run: Promise<ExecutionRun>; over: Promise<void> }>();
   /** Those whose commands run or are about to. */
@@ -87,7 +87,7 @@ export class LocalEngine implements Engine {
   constructor(options: LocalEngineOptions) {
     this.#options = options;
     this.#root = resolve(join(options.dataFolder, "executions"));
-    this.#concurrency = Math.max(1, options.concurrency ?? navigator.hardwareConcurrency);
+    this.#executionsMax = Math.max(1, options.executionsMax ?? navigator.hardwareConcurrency);
     this.#waiting = new Waiting(options.waitingMax ?? WAITING_MAX);
   }
 
@@ -184,7 +184,7 @@ export class LocalEngine implements Engine {
 
   #startNext(): void {
     if (this.#machine === undefined || this.#closing.signal.aborted) return;
-    while (this.#places.size < this.#concurrency) {
+    while (this.#places.size < this.#executionsMax) {
       const execution = this.#waiting.take();
       if (execution === undefined) break;
       this.#run(execution, (run) => run.start());

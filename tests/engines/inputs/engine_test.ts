@@ -175,7 +175,7 @@ Deno.test("engine: without the setting, this machine's own servers are out of re
 });
 
 Deno.test("engine: stopping ends a fetch at once, and nobody else's", async () => {
-  await using fixture = await EngineFixture.make({ concurrency: 3 });
+  await using fixture = await EngineFixture.make({ executionsMax: 3 });
   await using server = new SlowServer();
   const command = `echo ran >>${fixture.folder}/ran`;
   const stopped = await fixture.submit(command, fetching(server.at("/mine")));
@@ -273,7 +273,7 @@ Deno.test("engine: what has no code fetches no inputs", async () => {
 });
 
 Deno.test("engine: executions that need the same at the same time fetch it once", async () => {
-  await using fixture = await EngineFixture.make({ concurrency: 3 });
+  await using fixture = await EngineFixture.make({ executionsMax: 3 });
   await using server = new SlowServer();
   const ids: string[] = [];
   for (let count = 0; count < 3; count++) {
