@@ -32,7 +32,7 @@ class Machine {
   readonly measured: number[] = [];
   readonly disk: DiskUse;
 
-  constructor(mb_max?: number) {
+  constructor(mb_max = 20_480) {
     this.disk = new DiskUse({
       clock: { now: () => this.now_ms, steady: () => this.now_ms },
       interval_ms: 1_000,

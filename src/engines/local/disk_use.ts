@@ -24,8 +24,8 @@ export interface DiskUseParts {
   clock: Clock;
   /** How often is measured at most. */
   interval_ms: number;
-  /** What the execution may take; the default when undefined. */
-  mb_max: number | undefined;
+  /** What the execution may take, in MiB. */
+  mb_max: number;
   /** Measures, in MiB. What it rejects with is ignored. */
   measure(signal: AbortSignal): Promise<number>;
 }
@@ -33,7 +33,6 @@ export interface DiskUseParts {
 /** Watches what one execution takes on disk. */
 export class DiskUse {
   readonly #parts: DiskUseParts;
-  readonly #mb_max: number;
   readonly #closing = new AbortController();
   #measuring: Promise<void> | undefined;
   #next_ms: number;
@@ -41,7 +40,6 @@ export class DiskUse {
 
   constructor(parts: DiskUseParts) {
     this.#parts = parts;
-    this.#mb_max = parts.mb_max ?? MB_MAX;
     const at_ms = parts.clock.steady();
     this.#last = { mb: 0, at_ms };
     this.#next_ms = at_ms + parts.interval_ms;
@@ -49,8 +47,9 @@ export class DiskUse {
 
   /** The limit, when it was found to be exceeded, as the reason for stopping. Begins to measure when it is time. */
   reached(): string | undefined {
-    if (this.#last.mb > this.#mb_max) return `Stopped: disk use over ${this.#mb_max} MiB`;
-    if (this.#parts.clock.steady() >= this.#next_ms) this.#measuring ??= this.#measure();
+    const { clock, mb_max } = this.#parts;
+    if (this.#last.mb > mb_max) return `Stopped: disk use over ${mb_max} MiB`;
+    if (clock.steady() >= this.#next_ms) this.#measuring ??= this.#measure();
     return undefined;
   }
 
@@ -61,13 +60,13 @@ export class DiskUse {
   }
 
   async #measure(): Promise<void> {
-    const { clock, interval_ms, measure } = this.#parts;
+    const { clock, interval_ms, mb_max, measure } = this.#parts;
     const began_ms = clock.steady();
     const mb = await measure(this.#closing.signal).catch(() => this.#last.mb);
     const at_ms = clock.steady();
     // Half of the time after which the limit is reached if it goes on like this.
     const growth = (mb - this.#last.mb) / Math.max(1, at_ms - this.#last.at_ms);
-    const near_ms = growth > 0 ? (this.#mb_max - mb) / growth / 2 : Infinity;
+    const near_ms = growth > 0 ? (mb_max - mb) / growth / 2 : Infinity;
     const pause_ms = Math.min(Math.max(interval_ms, near_ms), interval_ms * INTERVALS_MAX);
     this.#last = { mb, at_ms };
     this.#next_ms = at_ms + Math.max(pause_ms, (at_ms - began_ms) * SHARE);
