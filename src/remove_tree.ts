@@ -34,5 +34,5 @@ async function isDeep(path: string, levels = LEVELS_MAX): Promise<boolean> {
 /** Makes writable first what is not. */
 async function removeByForce(path: string): Promise<void> {
   // What they say may be a line for each file.
-  await shell('exec 2>/dev/null; chmod -R u+rwX -- "$1"; rm -rf -- "$1"', path);
+  await shell('exec 2>/dev/null; chmod -R u+rwX -- "$1"; rm -rf -- "$1"', [path]);
 }

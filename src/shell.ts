@@ -4,14 +4,22 @@
  * @module
  */
 
-/** Runs a script with its arguments, `$1` and on; of the environment it gets the path alone. */
-export function shell(script: string, ...args: readonly string[]): Promise<Deno.CommandOutput> {
+/**
+ * Runs a script with its arguments, `$1` and on; of the environment it gets the path alone. All that it
+ * prints is held in memory.
+ */
+export function shell(
+  script: string,
+  args: readonly string[],
+  options: { signal?: AbortSignal } = {},
+): Promise<Deno.CommandOutput> {
   return new Deno.Command("sh", {
     args: ["-c", script, "sh", ...args],
     clearEnv: true,
     env: { PATH: Deno.env.get("PATH") ?? "/usr/local/bin:/usr/bin:/bin" },
     stdin: "null",
-    stdout: "null",
+    stdout: "piped",
     stderr: "piped",
+    ...options,
   }).output();
 }

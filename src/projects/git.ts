@@ -159,7 +159,7 @@ function killOne(child: Deno.ChildProcess, name: "TERM" | "KILL"): void {
 }
 
 async function killGroup(group: number, name: "TERM" | "KILL"): Promise<void> {
-  await shell('kill -s "$1" -- "-$2"', name, String(group));
+  await shell('kill -s "$1" -- "-$2"', [name, String(group)]);
 }
 
 /** Reads a stream to its end, keeps the first bytes of it, and says when there are more. */

@@ -100,7 +100,7 @@ export async function copyTree(
 
 /** Copies a tree into a new folder, also what {@linkcode listTree} cannot name. */
 export async function copyByShell(root: string, destination: string): Promise<void> {
-  const { success, stderr } = await shell('exec cp -R -P -- "$1" "$2"', root, destination);
+  const { success, stderr } = await shell('exec cp -R -P -- "$1" "$2"', [root, destination]);
   if (success) return;
   throw new ActionError(`Cannot copy ${root}: ${new TextDecoder().decode(stderr).trim()}`);
 }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { passedOn } from "./environment.ts";
+import { shell } from "../../shell.ts";
 import { IDENTITY_FUNCTION } from "./wrapper.ts";
 
 /** What the engine has to know of the machine. */
@@ -96,26 +96,11 @@ export interface FolderUse {
 
 /** Measures what a folder takes on disk. */
 export async function folderUse(path: string, signal: AbortSignal): Promise<FolderUse> {
-  const { stdout, success } = await command('exec du -skx -- "$1"', [path], { signal }).output();
+  const script = 'exec du -skx -- "$1" 2>/dev/null';
+  const { stdout, success } = await shell(script, [path], { signal });
   return { mb: Number.parseInt(decoder.decode(stdout)) / 1_024 || 0, isComplete: success };
 }
 
 async function sh(script: string, ...args: string[]): Promise<string> {
-  return decoder.decode((await command(script, args).output()).stdout);
-}
-
-function command(
-  script: string,
-  args: readonly string[],
-  options: { signal?: AbortSignal } = {},
-): Deno.Command {
-  return new Deno.Command("sh", {
-    args: ["-c", script, "sh", ...args],
-    clearEnv: true,
-    env: passedOn(["PATH"]),
-    stdin: "null",
-    stdout: "piped",
-    stderr: "null",
-    ...options,
-  });
+  return decoder.decode((await shell(script, args)).stdout);
 }
