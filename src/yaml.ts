@@ -231,7 +231,7 @@ function* repeatedKeys({ items }: YAMLMap): Generator<Scalar> {
   }
 }
 
-/** A number that would silently become another number, or that JSON cannot hold. */
+/** A problem that is at a place, with which its detail begins. */
 function problemAt({ line, column }: Position, pointer: string, detail: string): LocatedProblem {
   return { pointer, detail: `line ${line}, column ${column}: ${detail}`, line, column };
 }

@@ -6,9 +6,8 @@
 import type { Command } from "commander";
 import { join } from "node:path";
 import { systemClock } from "../clock.ts";
-import { DATABASE_FILE } from "../store/database_file.ts";
 import { checkRemote } from "../settings.ts";
-import { openStore } from "../store/store.ts";
+import { DATABASE_FILE, openStore } from "../store/store.ts";
 import { TriggerRegistry } from "../trigger/registry.ts";
 import {
   addSecretKey,
