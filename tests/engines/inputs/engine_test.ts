@@ -39,7 +39,9 @@ class SlowServer extends TestServer {
     );
   }
 
-  finish(): void {
+  /** Ends an answer, once it was asked for one. */
+  async finish(): Promise<void> {
+    await until(() => this.#streams.length > 0);
     const stream = this.#streams.pop();
     stream?.enqueue(new TextEncoder().encode(" and end"));
     stream?.close();
@@ -146,7 +148,7 @@ Deno.test("engine: the log can be read while a file is fetched, and goes on when
   assertEquals(lines.map(({ message, stream }) => [stream, message]), [
     ["event", `Fetching data.csv from ${server.host}/data.csv`],
   ]);
-  server.finish();
+  await server.finish();
   assertEquals((await fixture.ended(id)).status, "complete");
   const after = await fixture.engine.log(id, { after: next });
   assertEquals(after.lines.map(({ stream }) => stream), ["event", "stdout"]);
@@ -191,7 +193,7 @@ Deno.test("engine: stopping ends a fetch at once, and nobody else's", async () =
     "Stopped by request",
   ]);
   assertEquals(await fixture.engine.stop(stopped), false);
-  server.finish();
+  await server.finish();
   assertEquals((await fixture.ended(other)).status, "complete");
   assertEquals(textOf(`${fixture.folder}/ran`), "ran\n");
 });
@@ -231,7 +233,7 @@ Deno.test("engine: a service that closes leaves a fetch to the next, which runs 
   assertEquals(lines.map(({ message }) => message), [
     `Fetching data.csv from ${server.host}/data.csv`,
   ]);
-  server.finish();
+  await server.finish();
   assertEquals((await fixture.ended(id)).status, "complete");
   assertEquals(textOf(`${fixture.folder}/ran`), "begin and end");
   const cached = [...Deno.readDirSync(join(fixture.folder, "data", "input_cache", "files"))];
@@ -282,7 +284,7 @@ Deno.test("engine: executions that need the same at the same time fetch it once"
   await until(async () =>
     (await Promise.all(ids.map((id) => fixture.printed(id, "event")))).every(({ length }) => length)
   );
-  server.finish();
+  await server.finish();
   for (const id of ids) {
     assertEquals((await fixture.ended(id)).status, "complete");
     assertEquals(textOf(fixture.path(id, "outputs", "data", "data.csv")), "begin and end");
@@ -338,7 +340,7 @@ Deno.test("engine: restarts while one that is run again fetches its inputs are n
     { ...fetching(server.at("/data.csv")), rerun: true },
   );
   await until(() => server.asked.length === 1);
-  server.finish();
+  await server.finish();
   await until(() => textOf(ran) === "ran\n");
   const [pid] = textOf(fixture.path(id, "control", "started")).split(" ");
   assert(Number(pid) > 1);
@@ -348,7 +350,7 @@ Deno.test("engine: restarts while one that is run again fetches its inputs are n
     await fixture.restart();
   }
   await until(() => server.asked.length === 6);
-  server.finish();
+  await server.finish();
   const { status, reason } = await fixture.ended(id);
   assertEquals([status, reason], ["complete", undefined]);
   assertEquals(textOf(ran), "ran\nran\n");
