@@ -5,9 +5,10 @@
  */
 import type { Command } from "commander";
 import { backUp, type BackupReport } from "../backup/backup.ts";
+import { shownSize } from "../shown_size.ts";
 import { option } from "./options.ts";
 import { harmlessJson } from "./table.ts";
-import { Progress, sizeText, untilStopped, warnOfFlaws } from "./backup_console.ts";
+import { Progress, untilStopped, warnOfFlaws } from "./backup_console.ts";
 
 interface BackupOptions {
   data: string;
@@ -55,5 +56,5 @@ async function run(file: string, { data, withoutKey, force, json }: BackupOption
 
 function summary(file: string, { size, files, sha256 }: BackupReport): string {
   const where = file === "-" ? "" : ` to ${file}`;
-  return `Backed up ${files} files${where}: ${sizeText(size)}, sha256 ${sha256}`;
+  return `Backed up ${files} files${where}: ${shownSize(size)}, sha256 ${sha256}`;
 }

@@ -11,7 +11,6 @@ import { harmlessJson } from "./table.ts";
 const LINE_MS = 10_000;
 const FLAWS_SHOWN = 20;
 const SIGNALS: readonly Deno.Signal[] = ["SIGINT", "SIGTERM"];
-const UNITS = ["KiB", "MiB", "GiB", "TiB"];
 
 /** Tells on standard error how far something is: in one line of a terminal, or a line now and then. */
 export class Progress implements Disposable {
@@ -70,11 +69,4 @@ export function warnOfFlaws(flaws: readonly Flaw[]): void {
   if (flaws.length > FLAWS_SHOWN) {
     console.error(`and ${flaws.length - FLAWS_SHOWN} more, --json lists all of them`);
   }
-}
-
-/** A size as people read it. */
-export function sizeText(bytes: number): string {
-  if (bytes < 1_024) return `${bytes} bytes`;
-  const power = Math.min(UNITS.length, Math.floor(Math.log2(bytes) / 10));
-  return `${(bytes / 1_024 ** power).toFixed(1)} ${UNITS[power - 1]}`;
 }

@@ -3,9 +3,10 @@
  *
  * @module
  */
+import { shownSize } from "../../../shown_size.ts";
 import type { Bringing, BroughtFile, UrlFile } from "./bringing.ts";
 import { NO_NAME } from "./names.ts";
-import { shownSize, shownUrl, withoutUserInfo } from "./shown.ts";
+import { shownUrl, withoutUserInfo } from "./shown.ts";
 
 /**
  * Fetches a file, or takes it from what is kept of earlier ones, and tells the execution's log.

@@ -6,7 +6,6 @@
  */
 
 const SHOWN_LENGTH_MAX = 200;
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
 /** A URL's host and path, and its scheme unless that is of the web. */
 export function shownUrl({ protocol, host, pathname }: URL): string {
@@ -20,12 +19,4 @@ export function withoutUserInfo(url: URL): URL {
   bare.username = "";
   bare.password = "";
   return bare;
-}
-
-/** A number of bytes in the largest unit of which there is at least one, such as `12.3 MiB`. */
-export function shownSize(bytes: number): string {
-  let unit = 0;
-  let size = bytes;
-  for (; size >= 1_024 && unit < UNITS.length - 1; unit++) size /= 1_024;
-  return `${unit === 0 ? size : size.toFixed(1)} ${UNITS[unit]}`;
 }

@@ -1,0 +1,15 @@
+/**
+ * Sizes as people read them.
+ *
+ * @module
+ */
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
+
+/** A number of bytes in the largest unit of which there is at least one, such as `12.3 MiB`. */
+export function shownSize(bytes: number): string {
+  let unit = 0;
+  let size = bytes;
+  for (; size >= 1_024 && unit < UNITS.length - 1; unit++) size /= 1_024;
+  return `${unit === 0 ? size : size.toFixed(1)} ${UNITS[unit]}`;
+}
