@@ -6,6 +6,7 @@
  */
 import { basename } from "node:path";
 import { ActionError } from "../errors.ts";
+import { withoutPercents } from "../percent.ts";
 import type { Execution, InputFile } from "../store/executions.ts";
 import { buildScript, textOf } from "./command.ts";
 import type { Input } from "./input.ts";
@@ -160,12 +161,7 @@ function defaultFiles(
 
 /** A file of a URL. Its name is the last part of the URL's path, or all of it. */
 export function fileOfUrl(url: string, keepDirectories: Input["keepDirectories"]): InputFile {
-  let path = URL.parse(url)?.pathname ?? "";
-  try {
-    path = decodeURIComponent(path);
-  } catch {
-    // What is no UTF-8 stays as it is written.
-  }
+  const path = withoutPercents(URL.parse(url)?.pathname ?? "");
   const whole = path.replace(/^\/+/, "");
   return { name: (keepDirectories === "full" ? whole : basename(whole)) || "file", url };
 }

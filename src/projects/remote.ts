@@ -7,6 +7,7 @@
  */
 import { isAbsolute } from "node:path";
 import { ActionError } from "../errors.ts";
+import { withoutPercents } from "../percent.ts";
 import { shownAddress } from "../schema.ts";
 import { quote } from "./command.ts";
 
@@ -164,19 +165,11 @@ function readAddress(address: string): Address | string {
 
 function valueOf(written: string, env: RemoteAccess["env"]): string {
   const name = VARIABLE.exec(written)?.[1];
-  const value = name === undefined ? decode(written) : env(name) ?? "";
+  const value = name === undefined ? withoutPercents(written) : env(name) ?? "";
   const where = name === undefined ? "its user name" : `the environment variable ${name}`;
   if (name !== undefined && value === "") throw new ActionError(`${where} is not set`);
   if (/[\0\r\n]/.test(value)) throw new ActionError(`${where} holds a line break`);
   return value;
-}
-
-function decode(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }
 
 async function checkDeployKey(path: string): Promise<void> {

@@ -6,6 +6,7 @@
 import { hash } from "node:crypto";
 import { STATUS_CODES } from "node:http";
 import { messageOf } from "../../../errors.ts";
+import { withoutPercents } from "../../../percent.ts";
 import type { ConnectOptions } from "./connection.ts";
 import { type Answer, request, type RequestHeaders } from "./request.ts";
 import { shownUrl, withoutUserInfo } from "./shown.ts";
@@ -102,17 +103,8 @@ function failureOf({ status, headers, url }: Answer, now_ms: number): Error {
 /** The value of an Authorization header (RFC 7617). */
 function credentialsOf({ username, password }: URL): string | undefined {
   if (username === "" && password === "") return undefined;
-  const credentials = new TextEncoder().encode(`${decoded(username)}:${decoded(password)}`);
-  return `Basic ${credentials.toBase64()}`;
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    // A `%` that encodes nothing stands for itself.
-    return part;
-  }
+  const credentials = [username, password].map(withoutPercents).join(":");
+  return `Basic ${new TextEncoder().encode(credentials).toBase64()}`;
 }
 
 /** Headers come with one character a byte. */
