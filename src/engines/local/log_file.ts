@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import { openRegularFile } from "../../regular_file.ts";
 import { writeAllSync } from "../../write_all.ts";
 import type { LogLine, LogOptions, LogPage } from "../engine.ts";
@@ -72,13 +73,13 @@ export class LogWriter {
     let bytes = this.#bytes;
     if (this.#lostAt !== undefined) {
       text = noteOf(this.#lostAt, "The disk was full: what was printed from here on is left out");
-      bytes += byteLength(text);
+      bytes += Buffer.byteLength(text);
     }
     for (const line of lines) {
       if (this.#isFull && line.stream !== "event") continue;
       const json = `${JSON.stringify(line)}\n`;
       const room = this.#bytesMax - (line.stream === "event" ? 0 : RESERVE_BYTES);
-      const size = byteLength(json);
+      const size = Buffer.byteLength(json);
       if (bytes + size <= room) {
         text += json;
         bytes += size;
@@ -86,7 +87,7 @@ export class LogWriter {
         this.#isFull = true;
         const note = noteOf(line.time, "The log is full: what is printed from here on is left out");
         text += note;
-        bytes += byteLength(note);
+        bytes += Buffer.byteLength(note);
       }
     }
     if (text === "") return;
@@ -194,8 +195,4 @@ function joined(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
   both.set(one);
   both.set(other, one.length);
   return both;
-}
-
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).length;
 }

@@ -5,6 +5,7 @@
  * @module
  */
 import { parseMediaType } from "@std/media-types";
+import { Buffer } from "node:buffer";
 import { basename, extname } from "node:path";
 import type { Execution } from "../../../store/executions.ts";
 
@@ -50,10 +51,10 @@ export function checkNames({ inputs }: Pick<Execution, "inputs">): void {
 export function checkName(name: string): void {
   // Half a character would become another one on disk, the same for all such names.
   if (name.includes("\0") || !name.isWellFormed()) refuse(name);
-  if (byteLength(name) > NAME_BYTES_MAX) refuse(name);
+  if (Buffer.byteLength(name) > NAME_BYTES_MAX) refuse(name);
   for (const part of name.split("/")) {
     if (part === "" || part === "." || part === "..") refuse(name);
-    if (byteLength(part) > PART_BYTES_MAX) refuse(name);
+    if (Buffer.byteLength(part) > PART_BYTES_MAX) refuse(name);
   }
 }
 
@@ -112,7 +113,7 @@ function freeName(folder: string, part: string, isTaken: (path: string) => boole
   let path = folder + part;
   for (let number = 2; isTaken(path); number++) {
     const ending = `-${number}${extension}`;
-    while (byteLength(stem + ending) > PART_BYTES_MAX && stem !== "") {
+    while (Buffer.byteLength(stem + ending) > PART_BYTES_MAX && stem !== "") {
       stem = Array.from(stem).slice(0, -1).join("");
     }
     path = `${folder}${stem}${ending}`;
@@ -132,8 +133,4 @@ function utf8(header: string): string {
 
 function refuse(name: string): never {
   throw new Error(`The input or file name ${JSON.stringify(name)} cannot be used in a path`);
-}
-
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).length;
 }
