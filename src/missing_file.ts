@@ -10,6 +10,6 @@ export async function exists(path: string): Promise<boolean> {
 }
 
 /** Takes what something throws that is done to a file, and passes on all but that there is none. */
-export function ignoreMissing(error: unknown): void {
+export function ignoreMissing(error: unknown): undefined {
   if (!(error instanceof Deno.errors.NotFound)) throw error;
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { ignoreMissing } from "./missing_file.ts";
 
 /**
  * Opens a regular file; undefined when there is none, or it was replaced just now. Links are not followed,
@@ -19,7 +20,6 @@ export async function openRegularFile(path: string): Promise<Deno.FsFile | undef
     file.close();
     return undefined;
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
+    return ignoreMissing(error);
   }
 }

@@ -15,7 +15,7 @@
 import { basename, dirname, join, resolve } from "node:path";
 import config from "../../deno.json" with { type: "json" };
 import { messageOf } from "../errors.ts";
-import { exists } from "../missing_file.ts";
+import { exists, ignoreMissing } from "../missing_file.ts";
 import { syncFolder } from "../on_disk.ts";
 import { DATABASE_FILE, openStore } from "../store/store.ts";
 import { KEY_FILE } from "../trigger/secret_key.ts";
@@ -179,13 +179,8 @@ async function tryKeyOn(folder: string, key: string): Promise<KeyUse> {
   return use;
 }
 
-async function readKey(data: string): Promise<string | undefined> {
-  try {
-    return await Deno.readTextFile(join(data, KEY_FILE));
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
+function readKey(data: string): Promise<string | undefined> {
+  return Deno.readTextFile(join(data, KEY_FILE)).catch(ignoreMissing);
 }
 
 /** A folder beside the file, so that what is made in it can be moved there. */

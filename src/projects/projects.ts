@@ -7,6 +7,7 @@ import { isAbsolute, join, normalize, resolve } from "node:path";
 import type { Clock } from "../clock.ts";
 import { ActionError } from "../errors.ts";
 import { keepNewest } from "../keep_newest.ts";
+import { ignoreMissing } from "../missing_file.ts";
 import { OneAtATime } from "../one_at_a_time.ts";
 import { pause } from "../pause.ts";
 import { removeTree } from "../remove_tree.ts";
@@ -172,7 +173,7 @@ export class Projects {
     try {
       Deno.renameSync(this.#folderOf(projectName), aside);
     } catch (error) {
-      if (!(error instanceof Deno.errors.NotFound)) throw error;
+      ignoreMissing(error);
     }
     return async () => {
       await removeTree(join(aside, "trees"));

@@ -5,6 +5,7 @@
  */
 import { join } from "node:path";
 import { ConflictError } from "../errors.ts";
+import { ignoreMissing } from "../missing_file.ts";
 
 /** The name of the database file in the data folder. */
 export const DATABASE_FILE = "hooklaunch.kv";
@@ -34,7 +35,8 @@ const INDEX_OF_ALL = `CREATE INDEX ${INDEX} on kv (expiration_ms)`;
  */
 export async function makeDatabaseFile(folder: string): Promise<void> {
   const path = join(folder, DATABASE_FILE);
-  if (await sizeOf(path) > 0) return;
+  const info = await Deno.stat(path).catch(ignoreMissing);
+  if (info && info.size > 0) return;
   await expectNoRestore(folder);
   // SQLite makes it for everybody to read; those that it keeps beside it get the mode of this one.
   (await Deno.open(path, { create: true, write: true, mode: 0o600 })).close();
@@ -83,15 +85,5 @@ async function expectNoRestore(folder: string): Promise<void> {
       `Cannot open the data folder ${folder}: a restore to it was broken off, and the database is not ` +
         `there yet. Restore the backup again, or remove ${name} to begin without any data`,
     );
-  }
-}
-
-/** The size of a file, in bytes; 0 when there is none. */
-async function sizeOf(path: string): Promise<number> {
-  try {
-    return (await Deno.stat(path)).size;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return 0;
-    throw error;
   }
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { existsSync } from "node:fs";
+import { ignoreMissing } from "../../missing_file.ts";
 import { openRegularFile } from "../../regular_file.ts";
 import type { ControlFile, WorkFolder } from "./work_folder.ts";
 
@@ -66,7 +67,6 @@ export async function openWritten(
     return isFile ? Deno.openSync(path, { read: true }) : undefined;
   } catch (error) {
     // The command may have removed it just now.
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
+    return ignoreMissing(error);
   }
 }

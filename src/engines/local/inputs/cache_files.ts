@@ -9,6 +9,7 @@
  * @module
  */
 import { join } from "node:path";
+import { ignoreMissing } from "../../../missing_file.ts";
 import { type Copied, type CopyOptions, hashFile, writeNew } from "./checked_copy.ts";
 
 /** How the name of a file that is not complete begins. */
@@ -145,7 +146,7 @@ export class CacheFiles {
       Deno.renameSync(this.#pathOf(sha256), gone);
       await Deno.remove(gone, { recursive: true });
     } catch (error) {
-      if (!(error instanceof Deno.errors.NotFound)) throw error;
+      ignoreMissing(error);
     }
   }
 }
