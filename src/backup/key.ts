@@ -9,7 +9,7 @@ import { InvalidInputError } from "../errors.ts";
 import { storedRecords } from "../store/lists.ts";
 import type { Store } from "../store/store.ts";
 import { KEY_FILE, parseKeyFile } from "../trigger/secret_key.ts";
-import { isReference, mapSecrets, secretBox, tryOpen } from "../trigger/secrets.ts";
+import { mapLiterals, secretBox, tryOpen } from "../trigger/secrets.ts";
 
 /** How many of the stored secrets a key opens, and how many not. */
 export interface KeyUse {
@@ -22,8 +22,7 @@ export async function tryKey(store: Store, text: string): Promise<KeyUse> {
   const box = boxOf(text);
   const use: KeyUse = { opened: 0, locked: 0 };
   for await (const { id, value } of storedRecords(store, "trigger")) {
-    mapSecrets(value, (secret) => {
-      if (isReference(secret)) return secret;
+    mapLiterals(value, (secret) => {
       const isOpened = box && tryOpen(secret, box, id) !== undefined;
       use[isOpened ? "opened" : "locked"]++;
       return secret;

@@ -103,9 +103,17 @@ export function mapSecrets<T>(value: T, change: (secret: string, at: string) => 
   return walk(value, "", false, change) as T;
 }
 
+/** Changes every literal likewise. What only names where the secret is stays as it is. */
+export function mapLiterals<T>(value: T, change: (secret: string, at: string) => string): T {
+  return mapSecrets(
+    value,
+    (secret, at) => ENV_REFERENCE.test(secret) ? secret : change(secret, at),
+  );
+}
+
 /** Encrypts the literal secrets of a value. */
 export function sealSecrets<T>(value: T, box: SecretBox, owner: string): T {
-  return mapSecrets(value, (secret) => isReference(secret) ? secret : box.seal(secret, owner));
+  return mapLiterals(value, (secret) => box.seal(secret, owner));
 }
 
 /**
@@ -114,7 +122,7 @@ export function sealSecrets<T>(value: T, box: SecretBox, owner: string): T {
  * @throws {LockedSecretError} when one of them cannot be decrypted
  */
 export function openSecrets<T>(value: T, box: SecretBox, owner: string): T {
-  return mapSecrets(value, (secret) => isReference(secret) ? secret : box.open(secret, owner));
+  return mapLiterals(value, (secret) => box.open(secret, owner));
 }
 
 /** A value of which some secrets may be locked. */
@@ -128,8 +136,7 @@ export interface Opened<T> {
 /** Decrypts what can be decrypted of what {@linkcode sealSecrets} encrypted. */
 export function openWhatOpens<T>(value: T, box: SecretBox, owner: string): Opened<T> {
   const locked: string[] = [];
-  const opened = mapSecrets(value, (secret, at) => {
-    if (isReference(secret)) return secret;
+  const opened = mapLiterals(value, (secret, at) => {
     const open = tryOpen(secret, box, owner);
     if (open === undefined) locked.push(at);
     return open ?? "";
@@ -149,7 +156,7 @@ export function tryOpen(sealed: string, box: SecretBox, owner: string): string |
 
 /** Puts the mask in place of the literal secrets of a value. */
 export function maskSecrets<T>(value: T): T {
-  return mapSecrets(value, (secret) => isReference(secret) ? secret : SECRET_MASK);
+  return mapLiterals(value, () => SECRET_MASK);
 }
 
 /**
@@ -202,8 +209,7 @@ interface StoredList {
 function storedLists({ value, locked }: Opened<unknown>): Map<string, StoredList> {
   const lists = new Map<string, StoredList>();
   const byHolder = new Map<string, StoredList>();
-  mapSecrets(value, (secret, at) => {
-    if (isReference(secret)) return secret;
+  mapLiterals(value, (secret, at) => {
     const { holderAt, names, place, count, until } = placeOf(value, at);
     const list = byHolder.get(holderAt) ?? { count, literals: new Map() };
     byHolder.set(holderAt, list);
@@ -286,9 +292,4 @@ function walk(
 
 function isSecretField(name: string, isInSecrets: boolean): boolean {
   return name === "secrets" || (isInSecrets && name === "secret");
-}
-
-/** Whether a secret is only named: it is in an environment variable. */
-export function isReference(secret: string): boolean {
-  return ENV_REFERENCE.test(secret);
 }
