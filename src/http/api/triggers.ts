@@ -22,6 +22,7 @@ export function triggerRoutes(operator: Operator): Hono {
   const { triggers, store, triggerLog, worker, baseUrl } = operator;
   const show = (trigger: Trigger) => shown(trigger, operator);
   const found = finder("trigger", (id) => triggers.get(id));
+  const prepared = finder("trigger", async (id) => await triggers.prepared(id));
   const written = async (context: Context) =>
     withoutReadOnly(await readJson(context, operator.bodies));
   const tried = (context: Context) => readJson(context, operator.bodies, PAYLOAD_BODY_BYTES_MAX);
@@ -58,12 +59,12 @@ export function triggerRoutes(operator: Operator): Hono {
       return context.body(null, STATUS_CODE.NoContent);
     })
     .post("/:id/test", async (context) => {
-      const result = await testTrigger(operator, context.req.param("id"), await tried(context));
-      return context.json(result);
+      const input = await tried(context);
+      return context.json(await testTrigger(operator, await prepared(context), input));
     })
     .post("/:id/sign", async (context) => {
-      const signed = await signForTrigger(operator, context.req.param("id"), await tried(context));
-      return context.json(signed);
+      const input = await tried(context);
+      return context.json(await signForTrigger(operator, await prepared(context), input));
     })
     .get("/:id/runs", async (context) => {
       const { limit, cursor } = readQuery(context, listQuery);

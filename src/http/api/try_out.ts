@@ -11,7 +11,6 @@ import { headerNameSchema } from "../../conditions/field.ts";
 import { describeExhausted } from "../../conditions/rate_window.ts";
 import { type LaunchRequest, launchRequest } from "../../conditions/request.ts";
 import { type SignedRequest, signRequest } from "../../conditions/sign_request.ts";
-import { NotFoundError } from "../../errors.ts";
 import { parseWith } from "../../schema.ts";
 import type { PreparedTrigger, Verdict } from "../../trigger/prepare.ts";
 import type { Operator } from "./operator.ts";
@@ -61,10 +60,10 @@ export interface TestResult {
 /** Checks a request against every condition of a trigger. */
 export async function testTrigger(
   operator: Operator,
-  id: string,
+  prepared: PreparedTrigger,
   input: unknown,
 ): Promise<TestResult> {
-  const prepared = await find(operator, id);
+  const { id, enabled } = prepared.trigger;
   const { method, headers, query, remote_ip, ...rest } = read(input);
   const request = launchRequest({
     method,
@@ -76,7 +75,7 @@ export async function testTrigger(
     receivedAt_ms: operator.clock.now(),
   });
   const conditions = await verdictsOf(operator, prepared, request);
-  if (!prepared.trigger.enabled) {
+  if (!enabled) {
     const reason = "The trigger is disabled";
     conditions.unshift({ condition: "enabled", index: -1, passed: false, reason });
   }
@@ -148,26 +147,19 @@ export interface SignedResult extends Omit<SignedRequest, "body"> {
 /** Signs a request as a trigger's conditions ask for, with the secrets that the service knows. */
 export async function signForTrigger(
   operator: Operator,
-  id: string,
+  { trigger, conditions }: PreparedTrigger,
   input: unknown,
 ): Promise<SignedResult> {
-  const { conditions } = await find(operator, id);
   const { method, headers, query, ...rest } = read(input);
   const { body, ...signed } = await signRequest(conditions, {
     method,
-    url: `${operator.baseUrl()}/api/v0/launch/${id}/${query}`,
+    url: `${operator.baseUrl()}/api/v0/launch/${trigger.id}/${query}`,
     headers,
     body: bytesOf(rest),
     now_ms: operator.clock.now(),
     env: (name) => operator.env(name),
   });
   return { ...signed, body_base64: body.toBase64() };
-}
-
-async function find({ triggers }: Operator, id: string): Promise<PreparedTrigger> {
-  const prepared = await triggers.prepared(id);
-  if (prepared === undefined) throw new NotFoundError(`There is no trigger of the id ${id}`);
-  return prepared;
 }
 
 function read(input: unknown): RequestInput {
