@@ -13,7 +13,6 @@ import {
   prepareConditions,
   type PreparedCondition,
   type Refuser,
-  STAGES,
 } from "../conditions/prepare.ts";
 import { type Quota, smallestByPeriod } from "../conditions/rate_window.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
@@ -53,11 +52,10 @@ export interface PreparedTrigger {
    */
   check(request: LaunchRequest, stages: readonly Stage[]): Checked;
   /**
-   * Checks every condition of these stages that looks at a request, whatever became of the ones before;
-   * of all stages when none are named. With the first stage comes what refuses it and is no condition, of
-   * the index -1.
+   * Checks every condition of these stages that looks at a request, whatever became of the ones before.
+   * With the first stage comes what refuses it and is no condition, of the index -1.
    */
-  explain(request: LaunchRequest, stages?: readonly Stage[]): Promise<Verdict[]>;
+  explain(request: LaunchRequest, stages: readonly Stage[]): Promise<Verdict[]>;
 }
 
 /** The condition that refuses a request; undefined when all let it pass. */
@@ -98,7 +96,7 @@ export async function prepareTrigger(
     handshakes: prepareHandshakes(live, environment),
     deliveries: deliveryReader(trigger.conditions),
     check: (request, stages) => checkFrom(0, checks, request, stages),
-    async explain(request, stages = STAGES) {
+    async explain(request, stages) {
       const isLocked = locked !== undefined && stages.includes("address");
       const verdicts: Verdict[] = isLocked ? [{ ...locked, index: -1, passed: false }] : [];
       for (const { type, index, stage, check } of checks) {

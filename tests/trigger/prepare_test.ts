@@ -1,4 +1,5 @@
 /** A trigger made ready: the conditions of a stage in the order of the door, whatever the order written. */
+import { STAGES } from "../../src/conditions/prepare.ts";
 import { SignJWT } from "@panva/jose";
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { generateKeyPairSync } from "node:crypto";
@@ -103,7 +104,7 @@ for (const { name, secret = "s".repeat(32), parts, refusedBy } of beside) {
     const headers = { ...parts.headers, ...await bearer(secret) };
     const refused = await trigger.check(request({ ...parts, headers }), DOOR);
     assertEquals(refused?.index, refusedBy);
-    const verdicts = await trigger.explain(request({ ...parts, headers }));
+    const verdicts = await trigger.explain(request({ ...parts, headers }), STAGES);
     const failed = verdicts.filter(({ passed }) => !passed).map(({ index }) => index);
     assertEquals([verdicts.length, failed], [4, refusedBy === undefined ? [] : [refusedBy]]);
   });

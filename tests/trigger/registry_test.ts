@@ -2,6 +2,7 @@
  * The registry: what an owner writes, what is stored of it, what is shown, and what launches see. A
  * change counts from the moment at which its owner is told of it.
  */
+import { STAGES } from "../../src/conditions/prepare.ts";
 import {
   assert,
   assertEquals,
@@ -406,7 +407,7 @@ Deno.test("a trigger whose secrets were stored with another key can be read and 
   assertEquals(prepared?.locked?.condition, "secrets");
   assertStringIncludes(prepared?.locked?.reason ?? "", "/conditions/0/secrets/0");
   assertEquals(secretsOf(prepared?.trigger), [""]);
-  const [verdict] = await prepared?.explain(request()) ?? [];
+  const [verdict] = await prepared?.explain(request(), STAGES) ?? [];
   assertObjectMatch(verdict ?? {}, { condition: "secrets", index: -1, passed: false });
   await triggers.delete(id);
   assertEquals(await triggers.prepared(id), undefined);
