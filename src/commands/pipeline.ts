@@ -140,7 +140,7 @@ function print(pipeline: Pipeline, json: boolean): void {
     ["status", (node) => node.status],
     ["execution", ({ execution_id, reused }) => reused ? `${execution_id} (reused)` : execution_id],
     ["reason", (node) => node.reason],
-  ], {});
+  ]);
 }
 
 /** Such as `2 complete, 1 started`. */

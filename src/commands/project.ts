@@ -88,7 +88,7 @@ async function fetchRepository(name: string, { url, json = false }: ApiOptions):
   if (json) return printJson(fetched);
   const branches = Object.entries(fetched.branches);
   if (branches.length === 0) return console.log("There are no branches");
-  printList(branches, [["branch", ([branch]) => branch], ["commit", ([, commit]) => commit]], {});
+  printList(branches, [["branch", ([branch]) => branch], ["commit", ([, commit]) => commit]]);
 }
 
 /** A first fetch may take longer than a request may; asked again, the service fetches what is new. */

@@ -13,7 +13,7 @@ export type Column<T> = readonly [heading: string, show: (element: T) => unknown
 export function printList<T>(
   elements: readonly T[],
   columns: readonly Column<T>[],
-  { json = false }: { json?: boolean },
+  { json = false }: { json?: boolean } = {},
 ): void {
   if (json) return printJson(elements);
   printRows([
