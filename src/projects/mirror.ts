@@ -44,7 +44,7 @@ export interface MirrorOptions {
   /** The folder of the bare repository. What else the mirror needs to keep lies beside it. */
   folder: string;
   fetchTimeout_ms: number;
-  limits: Required<TreeLimits>;
+  limits: TreeLimits;
   /** Reads an environment variable, for credentials written as `{env:NAME}`. */
   env(name: string): string | undefined;
 }

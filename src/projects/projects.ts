@@ -39,12 +39,10 @@ export interface ProjectsOptions {
   env?(name: string): string | undefined;
   /** How long fetching a repository may take. Default 10 minutes. */
   fetchTimeout_ms?: number;
-  treeLimits?: TreeLimits;
+  treeLimits?: Partial<TreeLimits>;
 }
 
-type Settings = Required<Omit<ProjectsOptions, "treeLimits">> & {
-  treeLimits: Required<TreeLimits>;
-};
+type Settings = Required<ProjectsOptions> & { treeLimits: TreeLimits };
 
 /** One state of a project's code. */
 export interface ResolvedCommit {

@@ -31,15 +31,15 @@ export class NotUtf8Error extends ActionError {}
 
 /** How much the tree of a project may hold: 100,000 files and folders, and 2 GiB, by default. */
 export interface TreeLimits {
-  filesMax?: number;
-  bytesMax?: number;
+  filesMax: number;
+  bytesMax: number;
 }
 
 /** {@linkcode TreeLimits} by default. */
-export const TREE_LIMITS: Required<TreeLimits> = { filesMax: 100_000, bytesMax: 2 * 1024 ** 3 };
+export const TREE_LIMITS: TreeLimits = { filesMax: 100_000, bytesMax: 2 * 1024 ** 3 };
 
 /** Which part of a folder is its tree, and how much it may hold. */
-export interface TreeOptions extends TreeLimits {
+export interface TreeOptions extends Partial<TreeLimits> {
   /** Whether something, by its path, is left out together with what it holds. */
   skip?: (path: string) => boolean;
 }

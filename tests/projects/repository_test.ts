@@ -298,7 +298,7 @@ Deno.test("repository: a commit that holds more than it may is not checked out",
   await using folder = new TemporaryFolder();
   const { hash, dataFolder, projects, project } = await setUp(folder);
   await projects.resolve(project, "main");
-  const checkOut = async (name: string, treeLimits: TreeLimits) => {
+  const checkOut = async (name: string, treeLimits: Partial<TreeLimits>) => {
     const limited = new Projects({ dataFolder, clock: systemClock, treeLimits });
     await limited.checkout("digits", hash, join(folder.path, name));
   };
