@@ -20,13 +20,13 @@ export function defineRestore(command: Command): void {
     .action(run);
 }
 
-interface RestoreFlags {
+interface RestoreOptions {
   data: string;
   force?: boolean;
   json?: boolean;
 }
 
-async function run(file: string, { data, force, json }: RestoreFlags): Promise<void> {
+async function run(file: string, { data, force, json }: RestoreOptions): Promise<void> {
   using progress = new Progress();
   const source = await open(file);
   const report = await untilStopped((signal) =>
