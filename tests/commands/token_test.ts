@@ -23,7 +23,7 @@ Deno.test("a token is made, used, listed without itself and revoked", async () =
   assertMatch((await hooklaunch(token, "list")).printed, /answered 401/);
   const again = await hooklaunch(ADMIN_TOKEN, "revoke", id);
   assertEquals(again.code, 1);
-  assertStringIncludes(again.printed, `There is no token ${id}`);
+  assertStringIncludes(again.printed, `There is no token of the id ${id}`);
   assertEquals(JSON.parse((await hooklaunch(ADMIN_TOKEN, "list", "--json")).printed), []);
 });
 

@@ -75,7 +75,9 @@ export function tokenRoutes(
             "Use another one, so that nobody is locked out",
         );
       }
-      if (!await removeToken(store, id)) throw new NotFoundError(`There is no token ${id}`);
+      if (!await removeToken(store, id)) {
+        throw new NotFoundError(`There is no token of the id ${id}`);
+      }
       return context.body(null, STATUS_CODE.NoContent);
     });
 }
