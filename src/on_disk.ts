@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { shell } from "./shell.ts";
 
 /** What the system says where a folder cannot be written to disk on demand, as on some network disks. */
 const CANNOT = new Set(["EINVAL", "EBADF", "ENOTSUP", "EACCES"]);
@@ -22,8 +23,7 @@ export async function syncFolder(path: string): Promise<void> {
 
 /** Writes to disk all that a folder holds, however deep. File by file it would take minutes for many. */
 export async function syncTree(path: string): Promise<void> {
-  const sync = new Deno.Command("sh", { args: ["-c", SYNC, "sh", path], stdin: "null" });
-  const { success, stderr } = await sync.output();
+  const { success, stderr } = await shell(SYNC, [path]);
   if (success) return;
   const said = new TextDecoder().decode(stderr).trim();
   throw new Error(`Cannot write ${path} to disk: ${said}`);
