@@ -5,19 +5,16 @@
  * @module
  */
 import { basename, matchesGlob } from "node:path";
-import { fileOfUrl, quoted, type Step, stepOf, valueAt, VARIABLE_NAME } from "../projects/mod.ts";
+import {
+  edgeProblem,
+  fileOfUrl,
+  inputsNamed,
+  type Step,
+  stepOf,
+  valueAt,
+} from "../projects/mod.ts";
 import type { Execution, InputFile } from "../store/executions.ts";
 import type { PipelinePlan, PlannedEdge, PlannedNode } from "../store/pipelines.ts";
-
-/** What is named by patterns. */
-const PATTERNS = ["input", "output"];
-/**
- * What a pattern may have, so that it is matched within a second: all ways in which stars can share the name
- * of a file or folder are tried, and all that braces stand for are made. Stars count between two slashes.
- */
-const PATTERN_MAX = { stars: 4, braces: 4, commas: 32 };
-/** `{1..9}` and `+(a|b)`, which can stand for any number of texts. */
-const RANGE_OR_GROUP = /\{[^{}]*\.\.|[+@!?*]\(/;
 
 /** What follows an output's name in the name of the file with its properties. */
 const ABOUT_ONE = ".metadata.json";
@@ -88,16 +85,6 @@ const TARGETS: Readonly<
   },
 };
 
-/** Which targets take what which sources give. */
-const PAIRS: Readonly<Record<string, readonly string[]>> = {
-  output: ["input", "dependency"],
-  input: ["input", "dependency"],
-  metadata: ["parameter", "environment-variable", "input", "dependency"],
-  parameter: ["parameter", "environment-variable", "input", "dependency"],
-  "environment-variable": ["parameter", "environment-variable", "dependency"],
-  dependency: ["dependency"],
-};
-
 type Kept = "none" | "full" | "suffix";
 
 /** Gathers what a node gets from the executions of the nodes before it. */
@@ -133,56 +120,17 @@ export function checkEdges(plan: PipelinePlan): string[] {
   });
 }
 
-function problemOf(
-  { source, target }: PlannedEdge,
-  steps: ReadonlyMap<string, Step>,
-): string | undefined {
+function problemOf(edge: PlannedEdge, steps: ReadonlyMap<string, Step>): string | undefined {
+  const { source, target } = edge;
   const [from, to] = [steps.get(source.node), steps.get(target.node)];
   if (from === undefined) return `begins at "${source.node}", which is no node`;
   if (to === undefined) return `ends at "${target.node}", which is no node`;
-  const targets = PAIRS[source.type];
-  if (targets === undefined) return `begins with "${source.type}", which no execution gives`;
-  if (!targets.includes(target.type)) {
-    return `carries ${source.type} to ${target.type}; expected one of ${targets.join(", ")}`;
-  }
-  if (target.type === "environment-variable" && !VARIABLE_NAME.test(target.key)) {
-    return `sets "${target.key}", which is no name of a variable: ` +
-      "expected letters, digits and underscores, no digit first";
-  }
-  if (PATTERNS.includes(source.type) && !isQuickPattern(source.key)) {
-    const { stars, braces, commas } = PATTERN_MAX;
-    return `has a pattern that may take too long: expected at most ${stars} stars between two ` +
-      `slashes, ${braces} braces and ${commas} commas, no range and no group`;
-  }
-  const isThere = source.type === "input" &&
-    inputsNamed(source.key, from.inputs.keys()).length > 0;
-  return (isThere ? undefined : undeclared(source, from)) ?? undeclared(target, to);
-}
-
-/** Whether a pattern is matched soon, whatever the names are. */
-function isQuickPattern(key: string): boolean {
-  const count = (what: RegExp, text = key) => text.match(what)?.length ?? 0;
-  return key.split("/").every((part) => count(/\*+/g, part) <= PATTERN_MAX.stars) &&
-    count(/\{/g) <= PATTERN_MAX.braces && count(/,/g) <= PATTERN_MAX.commas &&
-    !RANGE_OR_GROUP.test(key);
-}
-
-function undeclared({ node, type, key }: PlannedEdge["source"], step: Step): string | undefined {
-  const declared = { input: step.inputs, parameter: step.parameters }[type];
-  if (declared === undefined || declared.has(key)) return undefined;
-  return `names the ${type} "${key}" of node "${node}", which its step does not declare; ` +
-    `its ${type}s are ${quoted(declared.keys())}`;
+  return edgeProblem(edge, { source: from, target: to })?.detail;
 }
 
 function shown({ source, target }: PlannedEdge): string {
   const end = ({ node, type, key }: PlannedEdge["source"]) => `${node}.${type}.${key}`;
   return `${end(source)} → ${end(target)}`;
-}
-
-/** The inputs that a key stands for: the one of this name, or else those whose names it is a pattern of. */
-function inputsNamed(key: string, names: Iterable<string>): string[] {
-  const all = [...names];
-  return all.includes(key) ? [key] : all.filter((name) => matchesGlob(name, key));
 }
 
 /**

@@ -8,6 +8,7 @@ import { prefixed, type Problem } from "../errors.ts";
 import { overrideWarnings } from "./override.ts";
 import { type Declared, stepOfNode } from "./pipeline_check.ts";
 import { nodesInCircles } from "./pipeline_circle.ts";
+import { edgeProblem, mayBePattern } from "./pipeline_edge_check.ts";
 import { firstQuoted } from "./quoted.ts";
 import type { PipelineParts } from "./pipeline_schema.ts";
 
@@ -36,13 +37,20 @@ function edgeWarnings({ nodes, edges }: PipelineParts, declared: Declared): Prob
   const byName = new Map(nodes.map(({ name, read }) => [name, read]));
   const warnings = edges.flatMap((read, index) => {
     if (read === undefined) return [];
-    const { edge: { target }, places } = read;
-    const node = byName.get(target.node);
-    const step = node && stepOfNode(node, declared);
+    const { edge, places } = read;
     const own = prefixed(`/edges/${index}`, read.warnings);
-    if (target.type !== "input" || step === undefined || step.inputs.has(target.key)) return own;
-    const detail = `The step "${step.name}" has no input "${target.key}": it cannot be launched so`;
-    return [...own, { pointer: `/edges/${index}${places.target}`, detail }];
+    const [source, target] = [byName.get(edge.source.node), byName.get(edge.target.node)];
+    // What deployments take is not known.
+    if ([source, target].some((end) => end?.node.type === "deployment")) return own;
+    // Which inputs a pattern fits is seen at a launch: of many edges it would take too long.
+    const isPattern = edge.source.type === "input" && mayBePattern(edge.source.key);
+    const problem = edgeProblem(edge, {
+      source: source && !isPattern ? stepOfNode(source, declared) : undefined,
+      target: target && stepOfNode(target, declared),
+    });
+    if (problem === undefined) return own;
+    const detail = `Cannot be launched so: the edge ${problem.detail}`;
+    return [...own, { pointer: `/edges/${index}${places[problem.end]}`, detail }];
   });
   const circle = nodesInCircles(edges.flatMap((read) => read ? [read.edge] : []));
   if (circle.size > 0) {

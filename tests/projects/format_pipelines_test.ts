@@ -61,6 +61,7 @@ const accepted: FormatCase[] = [
       "{ source: a.output.model.pb, target: b.input.i, configuration: { hello: world } }",
       "[a.parameter.unheard-of, b.parameter.unheard-of]",
     ], "reuse-executions: true"),
+    warnings: [["/1/pipeline/edges/1/0", 'names the parameter "unheard-of" of node "a"']],
   },
   {
     name: "17 a node that is tried again",

@@ -65,7 +65,48 @@ const probes: FormatCase[] = [
   {
     name: "P8 an edge to an input that the step does not declare",
     text: withParts + pipelineOf(nodes, ["{ source: a.output.x, target: b.input.y }"]),
-    warnings: [["/1/pipeline/edges/0/target", 'The step "s" has no input "y"']],
+    warnings: [[
+      "/1/pipeline/edges/0/target",
+      'Cannot be launched so: the edge names the input "y" of node "b", which its step does not ' +
+      'declare; its inputs are "i"',
+    ]],
+  },
+  {
+    name: "P8 edges of what no step declares, or that carry what cannot be taken",
+    text: withParts + pipelineOf(nodes, [
+      "[a.parameter.y, b.parameter.p]",
+      "[a.metadata.m, b.parameter.y]",
+      "[a.input.y, b.input.i]",
+      "[a.input.y*, b.input.i]",
+      "[a.output.x, b.parameter.p]",
+      "[a.metadata.m, b.output.x]",
+      "[a.file.x, b.input.i]",
+      "[a.metadata.m, b.environment-variable.MY-VAR]",
+      "['a.output.{1..9}', b.input.i]",
+    ]),
+    warnings: [
+      ["/1/pipeline/edges/0/0", 'the parameter "y" of node "a", which its step does not declare'],
+      ["/1/pipeline/edges/1/1", 'the parameter "y" of node "b", which its step does not declare'],
+      ["/1/pipeline/edges/2/0", 'the input "y" of node "a", which its step does not declare'],
+      ["/1/pipeline/edges/4/1", "carries output to parameter; expected one of input, dependency"],
+      ["/1/pipeline/edges/5/1", "carries metadata to output"],
+      ["/1/pipeline/edges/6/0", 'begins with "file", which no execution gives'],
+      ["/1/pipeline/edges/7/1", 'sets "MY-VAR", which is no name of a variable'],
+      ["/1/pipeline/edges/8/0", "has a pattern that may take too long"],
+    ],
+  },
+  {
+    name: "P8 edges of a node whose step is of another commit, and of a deployment",
+    text: withParts + pipelineOf([
+      nodeOf("a"),
+      nodeOf("b", "s", "commit: main"),
+      "{ name: d, type: deployment, deployment: d }",
+    ], [
+      "[a.output.x, b.input.y]",
+      "[a.output.x, b.parameter.y]",
+      "[a.output.x, d.file.predict.model]",
+    ]),
+    warnings: [["/1/pipeline/edges/1/1", "carries output to parameter"]],
   },
   {
     name: "P9 an unknown type of edge",
