@@ -11,7 +11,7 @@ import { environmentVariableSchema, inputSchema } from "./input.ts";
 import { parameterFieldsSchema, parameterSchema, parameterWarnings } from "./parameter.ts";
 import { firstQuoted } from "./quoted.ts";
 import { mountSchema } from "./requirements.ts";
-import { itemsOf, type Step, stepSchema } from "./step.ts";
+import { itemsOf, type Step, stepSchema, textWarnings } from "./step.ts";
 import { textListSchema } from "./text_list.ts";
 
 /** An override, as it is written. */
@@ -88,13 +88,14 @@ export function overrideProblems(step: Step, override: Override): Problem[] {
 
 /** What is odd about an override of a step, with pointers relative to the override. */
 export function overrideWarnings(step: Step, override: Override): Problem[] {
-  return mergedParameters(step, override).flatMap(({ item, result }, index) => {
+  const ofParameters = mergedParameters(step, override).flatMap(({ item, result }, index) => {
     if (result === undefined || "problems" in result) return [];
     // What the step itself has written is warned of there.
     const warnings = parameterWarnings(result.data, item)
       .filter((warning) => Object.hasOwn(item, warning.pointer.slice(1)));
     return prefixed(pointer("parameters", index), warnings);
   });
+  return [...ofParameters, ...textWarnings(override, step.parameters)];
 }
 
 /**

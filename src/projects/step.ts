@@ -18,6 +18,7 @@ import {
   inputSchema,
 } from "./input.ts";
 import { type Parameter, parameterSchema, parameterWarnings } from "./parameter.ts";
+import { placeholderWarnings } from "./placeholder_check.ts";
 import { mountSchema, resourcesSchema } from "./requirements.ts";
 import { textListSchema } from "./text_list.ts";
 
@@ -115,7 +116,7 @@ function limitsOf(written: z.infer<typeof resourcesSchema> | undefined): Resourc
 }
 
 /** What is odd about a step but keeps nothing from running, with pointers relative to it. */
-export function stepWarnings({ commands, parameters, written }: Step): Problem[] {
+export function stepWarnings({ parameters, written }: Step): Problem[] {
   const warnings: Problem[] = [];
   for (const list of ["parameters", "inputs", "environment-variables"]) {
     const seen = new Set<unknown>();
@@ -133,11 +134,30 @@ export function stepWarnings({ commands, parameters, written }: Step): Problem[]
       }
     }
   }
-  for (const { pointer, detail } of quoteWarnings(commands, parameters)) {
-    const at = Array.isArray(written.command) ? pointer : "";
-    warnings.push({ pointer: `/command${at}`, detail });
-  }
-  return warnings;
+  return [...warnings, ...textWarnings(written, parameters)];
+}
+
+/**
+ * What is odd about the commands and the inputs' URLs of a step, or of what overrides one, with pointers
+ * relative to it.
+ *
+ * @param written as the file has it, and as a schema takes it
+ */
+export function textWarnings(
+  written: Readonly<Record<string, unknown>>,
+  parameters: ReadonlyMap<string, Parameter>,
+): Problem[] {
+  const { command = [] } = written;
+  const commands = textListSchema.parse(command);
+  const isList = Array.isArray(command);
+  return [
+    ...quoteWarnings(commands, parameters)
+      .map(({ pointer, detail }) => ({ pointer: `/command${isList ? pointer : ""}`, detail })),
+    ...placeholderWarnings(command, "/command", parameters, ["parameter", "parameter-value"]),
+    ...itemsOf(written.inputs).flatMap((input, index) =>
+      placeholderWarnings(input.default, `/inputs/${index}/default`, parameters, ["parameter"])
+    ),
+  ];
 }
 
 /** The last of a name stands, at the place of the first. */

@@ -62,6 +62,47 @@ const warned: { name: string; text: string; warnings: string[] }[] = [
       'The default "x" is not among the choices ["a","b"]',
     ],
   },
+  {
+    name: "what looks like a placeholder and is none",
+    text: stepWith(
+      "    parameters: [{ name: lr, default: a }]\n" +
+        "    inputs: [{ name: i, default: ['{parameter:lr}{parameter:rl}', '{parameter-value:lr}'] }]\n",
+    ).replace("command: c", "command: ['{parameter:rl} {parameters.lr}', '{parameter-value[lr]}']"),
+    warnings: [
+      "/0/step/command/0 line 4, column 15: " +
+      'There is no parameter "rl", so it stays as it is: {parameter:rl}',
+      "/0/step/command/0 line 4, column 15: Not a placeholder, so it stays as it is: " +
+      "{parameters.lr}; expected {parameter:lr} or {parameter-value:lr}",
+      "/0/step/command/1 line 4, column 49: Not a placeholder, so it stays as it is: " +
+      "{parameter-value[lr]}; expected {parameter:lr} or {parameter-value:lr}",
+      "/0/step/inputs/0/default/0 line 6, column 35: " +
+      'There is no parameter "rl", so it stays as it is: {parameter:rl}',
+      "/0/step/inputs/0/default/1 line 6, column 67: Not a placeholder, so it stays as it is: " +
+      "{parameter-value:lr}; expected {parameter:lr}",
+    ],
+  },
+  {
+    name: "what an override's texts have, and nothing of what is the shell's or Python's",
+    text: stepWith("    parameters: [{ name: lr, default: a }]\n") + `- pipeline:
+    name: p
+    nodes:
+      - name: a
+        type: execution
+        step: a
+        override:
+          command:
+            - "echo '{parameter:lr}' {parameter:rl}"
+            - "echo \${parameter:-x} {parameter:lr} {parameter:.2f} {parameters.get}"
+    edges: []
+`,
+    warnings: [
+      "/1/pipeline/nodes/0/override/command/0 line 14, column 15: The values of {parameter:lr} have " +
+      "quotes of their own: within those around it, the shell would run what a value holds, " +
+      "such as $(…)",
+      "/1/pipeline/nodes/0/override/command/0 line 14, column 15: " +
+      'There is no parameter "rl", so it stays as it is: {parameter:rl}',
+    ],
+  },
 ];
 
 for (const { name, text, warnings } of warned) {
