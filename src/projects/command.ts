@@ -37,7 +37,17 @@ export function buildScript(
   values: CommandValues,
   room = new Room(),
 ): string {
-  return commands.map((command) => fill(command, values, room).trim()).filter(Boolean).join("\n");
+  return commands.map((command) => trim(fill(command, values, room))).filter(Boolean).join("\n");
+}
+
+/**
+ * A command without the blanks around it, but for one behind a backslash: where a line goes on in one of
+ * placeholders that became nothing, the next command would be taken for the rest of it.
+ */
+function trim(command: string): string {
+  const begun = command.trimStart();
+  const text = begun.trimEnd();
+  return text.endsWith("\\") ? begun.slice(0, text.length + 1) : text;
 }
 
 /** Whether a script names its own interpreter in its first line. */

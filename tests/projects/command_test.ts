@@ -165,6 +165,14 @@ Deno.test("command: a shell gives parameters' values back, whatever they are", a
   }));
 });
 
+Deno.test("command: a line that goes on in one of nothing but placeholders ends where its command does", async () => {
+  const step = declare({ name: "x", optional: true });
+  const commands = ["echo a \\\n  b \\\n  {parameters}\n", "echo c \\ {parameters}", "echo d"];
+  const script = buildScript(commands, { parameters: step, values: new Map() });
+  const { stdout } = await new Deno.Command("sh", { args: ["-c", script] }).output();
+  assertEquals(new TextDecoder().decode(stdout), "a b\nc  \nd\n");
+});
+
 const long = "z".repeat(100_000);
 const words = { name: "x", multiple: "repeat", "pass-as": `${"{v}".repeat(10)} `.repeat(1_000) };
 const between = { name: "x", multiple: "separate", "multiple-separator": long };
