@@ -8,7 +8,12 @@ import { ActionError, prefixed, type Problem } from "../errors.ts";
 import { checked, pointer } from "../schema.ts";
 import { booleanSchema } from "./boolean.ts";
 import { environmentVariableSchema, inputSchema } from "./input.ts";
-import { parameterFieldsSchema, parameterSchema, parameterWarnings } from "./parameter.ts";
+import {
+  type Parameter,
+  parameterFieldsSchema,
+  parameterSchema,
+  parameterWarnings,
+} from "./parameter.ts";
 import { firstQuoted } from "./quoted.ts";
 import { mountSchema } from "./requirements.ts";
 import { itemsOf, type Step, stepSchema, textWarnings } from "./step.ts";
@@ -96,6 +101,15 @@ export function overrideWarnings(step: Step, override: Override): Problem[] {
     return prefixed(pointer("parameters", index), warnings);
   });
   return [...ofParameters, ...textWarnings(override, step.parameters)];
+}
+
+/** The parameters of a step by their names, each as an override without problems leaves it. */
+export function overriddenParameters(step: Step, override: Override): Map<string, Parameter> {
+  const parameters = new Map(step.parameters);
+  for (const { name, result } of mergedParameters(step, override)) {
+    if (result && "data" in result) parameters.set(String(name), result.data);
+  }
+  return parameters;
 }
 
 /**

@@ -5,7 +5,8 @@
  * @module
  */
 import { prefixed, type Problem } from "../errors.ts";
-import { overrideWarnings } from "./override.ts";
+import { overriddenParameters, overrideWarnings } from "./override.ts";
+import { checkValue } from "./parameter.ts";
 import { type Declared, stepOfNode } from "./pipeline_check.ts";
 import { nodesInCircles } from "./pipeline_circle.ts";
 import { edgeProblem, mayBePattern } from "./pipeline_edge_check.ts";
@@ -17,7 +18,7 @@ export function pipelineWarnings(parts: PipelineParts, declared: Declared): Prob
   return [
     ...nodeWarnings(parts, declared),
     ...edgeWarnings(parts, declared),
-    ...parameterWarnings(parts),
+    ...parameterWarnings(parts, declared),
   ];
 }
 
@@ -61,13 +62,27 @@ function edgeWarnings({ nodes, edges }: PipelineParts, declared: Declared): Prob
   return warnings;
 }
 
-function parameterWarnings({ parameters }: PipelineParts): Problem[] {
+function parameterWarnings({ nodes, parameters }: PipelineParts, declared: Declared): Problem[] {
   const warnings: Problem[] = [];
   const names = new Set<string>();
+  const parametersOf = new Map(nodes.map(({ name, read }) => {
+    // A task takes each value of a list by itself.
+    const step = read?.node.type === "execution" ? stepOfNode(read, declared) : undefined;
+    return [name, step && read && overriddenParameters(step, read.node.override)];
+  }));
   for (const [index, read] of parameters.entries()) {
     if (read === undefined) continue;
-    const { name, targets } = read.parameter;
+    const { name, targets, default: initial } = read.parameter;
     const at = `/parameters/${index}`;
+    for (const { node, parameter: target } of initial === undefined ? [] : targets) {
+      const parameter = parametersOf.get(node)?.get(target);
+      const checked = parameter && checkValue(parameter, initial);
+      if (checked === undefined || "value" in checked) continue;
+      const detail =
+        `The parameter "${target}" of node "${node}" cannot take it: ${checked.problem}`;
+      warnings.push({ pointer: `${at}/default`, detail });
+      break;
+    }
     if (targets.length === 0) warnings.push({ pointer: at, detail: "Has no effect: no targets" });
     if (names.has(name)) {
       const detail = `Another of the name "${name}" stands above: this one takes its place`;

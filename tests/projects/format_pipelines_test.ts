@@ -142,6 +142,30 @@ const warned: FormatCase[] = [
     warnings: [["/1/pipeline/parameters/0", "Has no effect: no targets"]],
   },
   {
+    name: "defaults of parameters that their targets cannot take, but a task or an override can",
+    text: stepOf("s", "parameters: [{ name: n, type: integer }]") + pipelineOf(
+      [
+        nodeOf("a"),
+        nodeOf("b", "s", "override: { parameters: [{ name: n, multiple: repeat }] }"),
+        "{ name: t, type: task, step: s }",
+      ],
+      [],
+      `parameters:
+      - { name: one, default: x, targets: [t.parameter.n, a.parameter.n, b.parameter.n] }
+      - { name: list, default: [1, 2], targets: [t.parameter.n, b.parameter.n] }
+      - { name: lists, default: [1, 2], target: a.parameter.n }
+      - { name: text, default: "1", target: a.parameter.n }
+      - { name: none, default: null, target: a.parameter.n }`,
+    ),
+    warnings: [
+      [
+        "/1/pipeline/parameters/0/default",
+        'The parameter "n" of node "a" cannot take it: "x" is not an integer',
+      ],
+      ["/1/pipeline/parameters/2/default", "it takes a single value, found a list"],
+    ],
+  },
+  {
     name: "pipelines, and parameters of one, of one name",
     text: withParts +
       pipelineOf(
