@@ -119,6 +119,14 @@ export function parameterWarnings(
   for (const field of ["pass-true-as", "pass-false-as"]) {
     if (!isFlag && has(field)) warn(field, "Has no effect: the parameter is not a flag");
   }
+  for (const field of ["pass-as", "pass-true-as", "pass-false-as"]) {
+    const unknown = unknownPlaceholder(String(written[field] ?? ""));
+    if (unknown === undefined) continue;
+    warn(
+      field,
+      `Not a placeholder, so it stays as it is: ${unknown}; known are {name}, {value}, {v}`,
+    );
+  }
   if (parameter.default === undefined) return warnings;
   for (const atom of [parameter.default].flat()) {
     const checked = checkAtom(parameter, atom);
@@ -128,6 +136,12 @@ export function parameterWarnings(
     }
   }
   return warnings;
+}
+
+/** The first text in braces that stands for nothing. A brace that is written twice stands for itself. */
+function unknownPlaceholder(template: string): string | undefined {
+  const found = template.matchAll(/\{\{|\{(?:name|value|v)\}|\{[^{}]*\}/g);
+  return found.map(([text]) => text).find((text) => !/^\{(\{|(name|value|v)\}$)/.test(text));
 }
 
 /**

@@ -44,6 +44,21 @@ const warned: { name: string; text: string; warnings: string[] }[] = [
     ],
   },
   {
+    name: "what stands for nothing in how a parameter is passed",
+    text: stepWith(
+      "    parameters:\n" +
+        "      - { name: p, pass-as: '--{nam}={v}' }\n" +
+        "      - { name: f, type: flag, pass-true-as: '{v:.2f}', pass-false-as: '{{no}}{name}' }\n" +
+        "      - { name: q, pass-as: '{name}={{{value}}}' }\n",
+    ),
+    warnings: [
+      "/0/step/parameters/0/pass-as line 6, column 20: Not a placeholder, so it stays as it is: " +
+      "{nam}; known are {name}, {value}, {v}",
+      "/0/step/parameters/1/pass-true-as line 7, column 32: Not a placeholder, so it stays as " +
+      "it is: {v:.2f}; known are {name}, {value}, {v}",
+    ],
+  },
+  {
     name: "defaults that do not hold what is declared",
     text: stepWith(
       "    parameters:\n" +
