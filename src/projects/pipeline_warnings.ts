@@ -10,6 +10,7 @@ import { checkValue } from "./parameter.ts";
 import { type Declared, stepOfNode } from "./pipeline_check.ts";
 import { nodesInCircles } from "./pipeline_circle.ts";
 import { edgeProblem, mayBePattern } from "./pipeline_edge_check.ts";
+import { valueWarnings } from "./pipeline_value_check.ts";
 import { firstQuoted } from "./quoted.ts";
 import type { PipelineParts } from "./pipeline_schema.ts";
 
@@ -17,6 +18,7 @@ import type { PipelineParts } from "./pipeline_schema.ts";
 export function pipelineWarnings(parts: PipelineParts, declared: Declared): Problem[] {
   return [
     ...nodeWarnings(parts, declared),
+    ...valueWarnings(parts, declared),
     ...edgeWarnings(parts, declared),
     ...parameterWarnings(parts, declared),
   ];

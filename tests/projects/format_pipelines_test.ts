@@ -8,7 +8,7 @@ import { type FormatCase, nodeOf, pipelineOf, stepOf, testCases } from "./format
 const withParts = stepOf(
   "s",
   "inputs: [{ name: i }, { name: j, default: x }], " +
-    "parameters: [{ name: a, default: x }, { name: b }]",
+    "parameters: [{ name: a, default: x }, { name: b, optional: true }]",
 );
 
 const accepted: FormatCase[] = [
@@ -103,15 +103,17 @@ const accepted: FormatCase[] = [
   },
   {
     name: "22 parameters with targets in every form",
-    text: stepOf("s", "parameters: [{ name: id }, { name: list, multiple: repeat }]") + pipelineOf(
-      [nodeOf("a"), nodeOf("b")],
-      [],
-      "parameters:\n" +
-        "      - { name: p, targets: [a.parameter.id, b.parameter.id], default: 123, category: c }\n" +
-        "      - { name: q, targets: a.parameter.id, description: of one }\n" +
-        "      - { name: r, target: a.parameter.id, default: 0 }\n" +
-        "      - { name: t, targets: [a.parameter.list], default: [x, y] }",
-    ),
+    text:
+      stepOf("s", "parameters: [{ name: id }, { name: list, multiple: repeat, optional: true }]") +
+      pipelineOf(
+        [nodeOf("a"), nodeOf("b")],
+        [],
+        "parameters:\n" +
+          "      - { name: p, targets: [a.parameter.id, b.parameter.id], default: 123, category: c }\n" +
+          "      - { name: q, targets: a.parameter.id, description: of one }\n" +
+          "      - { name: r, target: a.parameter.id, default: 0 }\n" +
+          "      - { name: t, targets: [a.parameter.list], default: [x, y] }",
+      ),
   },
   {
     name: "23 an override of a preset that the step has",
@@ -140,6 +142,30 @@ const warned: FormatCase[] = [
     name: "44 a parameter without targets",
     text: withParts + pipelineOf([nodeOf("a")], [], "parameters: [{ name: p, default: 1 }]"),
     warnings: [["/1/pipeline/parameters/0", "Has no effect: no targets"]],
+  },
+  {
+    name: "values that nodes need and nothing gives, and those that an edge or the like does",
+    text: stepOf(
+      "s",
+      "parameters: [{ name: n }, { name: f, type: flag }, { name: o, optional: true }], " +
+        "environment-variables: [{ name: E, optional: false }, { name: O }]",
+    ) + pipelineOf(
+      [
+        nodeOf("a"),
+        nodeOf("b"),
+        nodeOf("c", "s", "override: { parameters: [{ name: n, default: x }] }"),
+        nodeOf("d", "s", "override: { environment-variables: [{ name: E, default: x }] }"),
+        "{ name: t, type: task, step: s }",
+        nodeOf("e", "elsewhere", "commit: main"),
+      ],
+      ["[a.parameter.n, b.parameter.n]", "[a.metadata.E, b.environment-variable.E]"],
+      "parameters: [{ name: n, target: d.parameter.n }]",
+    ),
+    warnings: [
+      ["/1/pipeline/nodes/0", 'Cannot be launched so: nothing gives its parameter "n" a value'],
+      ["/1/pipeline/nodes/0", 'nothing gives its environment variable "E" a value'],
+      ["/1/pipeline/nodes/2", 'nothing gives its environment variable "E" a value'],
+    ],
   },
   {
     name: "defaults of parameters that their targets cannot take, but a task or an override can",

@@ -9,7 +9,7 @@ import { ActionError, InvalidInputError } from "../../src/errors.ts";
 import { findPipeline, readConfigFile } from "../../src/projects/config_file.ts";
 import { type FormatCase, nodeOf, pipelineOf, stepOf, testCases } from "./format_cases.ts";
 
-const withParts = stepOf("s", "inputs: [{ name: i }], parameters: [{ name: a }]");
+const withParts = stepOf("s", "inputs: [{ name: i }], parameters: [{ name: a, optional: true }]");
 const nodes = [nodeOf("a"), nodeOf("b")];
 
 const probes: FormatCase[] = [
