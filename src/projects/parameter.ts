@@ -6,7 +6,7 @@
 import { z } from "zod";
 import type { Problem } from "../errors.ts";
 import { refuseField } from "../schema.ts";
-import { booleanSchema } from "./boolean.ts";
+import { booleanSchema, ofWord } from "./boolean.ts";
 import { textOf } from "./command.ts";
 
 /** One value of a parameter. */
@@ -198,7 +198,10 @@ function checkAtom(
 }
 
 function cast(type: Parameter["type"], given: unknown): ParameterAtom | undefined {
-  if (type === "flag") return typeof given === "boolean" ? given : undefined;
+  if (type === "flag") {
+    const flag = ofWord(given);
+    return typeof flag === "boolean" ? flag : undefined;
+  }
   if (type === "string") {
     // A process cannot be given an argument with a NUL in it.
     const text = isAtom(given) ? textOf(given) : undefined;

@@ -65,7 +65,9 @@ const warned: { name: string; text: string; warnings: string[] }[] = [
         "      - { name: i, type: integer, default: zoom }\n" +
         "      - { name: m, type: integer, max: 100, default: 1337 }\n" +
         "      - { name: s, default: 1.10 }\n" +
-        "      - { name: c, default: x, choices: [a, b] }\n",
+        "      - { name: c, default: x, choices: [a, b] }\n" +
+        "      - { name: f, type: flag, default: yes }\n" +
+        "      - { name: g, type: flag, default: ja }\n",
     ),
     warnings: [
       '/0/step/parameters/0/default line 6, column 35: The default "zoom" is not an integer',
@@ -75,6 +77,7 @@ const warned: { name: string; text: string; warnings: string[] }[] = [
       "The default 1.1 is not text: put it in quotes",
       "/0/step/parameters/3/default line 9, column 20: " +
       'The default "x" is not among the choices ["a","b"]',
+      '/0/step/parameters/5/default line 11, column 32: The default "ja" is not true or false',
     ],
   },
   {

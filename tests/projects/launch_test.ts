@@ -142,6 +142,8 @@ const given: [parameters: Record<string, unknown>, command: string][] = [
   [{ constructor: true }, "--epochs=5 --rate=0.5 --constructor=True"],
   [{ verbose: true }, "--epochs=5 --rate=0.5 --verbose"],
   [{ verbose: false }, "--epochs=5 --rate=0.5"],
+  [{ verbose: "yes" }, "--epochs=5 --rate=0.5 --verbose"],
+  [{ verbose: "Off" }, "--epochs=5 --rate=0.5"],
   [{ constructor: "x" }, "--epochs=5 --rate=0.5 --constructor=x"],
 ];
 
