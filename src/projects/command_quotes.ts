@@ -26,12 +26,15 @@ export function quoteWarnings(
 ): Problem[] {
   // Of what quotes mean to other interpreters nothing is known.
   if (hasShebang(commands.join("\n").trim())) return [];
-  const texts = parameters.values().filter(({ type, choices }) => type === "string" && !choices);
-  const names = new Set(texts.map(({ name }) => name));
-  if (names.size === 0) return [];
+  const isText = (parameter?: Parameter) => parameter?.type === "string" && !parameter.choices;
+  let isAnyText: boolean | undefined;
+  const mayBeText = (name: string | undefined) =>
+    name === undefined
+      ? isAnyText ??= parameters.values().some(isText)
+      : isText(parameters.get(name));
   return commands.flatMap((command, index) =>
     placeholdersInQuotes(command)
-      .filter(({ name }) => name === undefined || names.has(name))
+      .filter(({ name }) => mayBeText(name))
       .map(({ placeholder }) => ({
         pointer: `/${index}`,
         detail: `The values of ${placeholder} have quotes of their own: within those around it, ` +

@@ -103,9 +103,9 @@ export function overrideWarnings(step: Step, override: Override): Problem[] {
   return [...ofParameters, ...textWarnings(override, step.parameters)];
 }
 
-/** The parameters of a step by their names, each as an override without problems leaves it. */
+/** The parameters that an override without problems changes, by their names, as it leaves them. */
 export function overriddenParameters(step: Step, override: Override): Map<string, Parameter> {
-  const parameters = new Map(step.parameters);
+  const parameters = new Map<string, Parameter>();
   for (const { name, result } of mergedParameters(step, override)) {
     if (result && "data" in result) parameters.set(String(name), result.data);
   }

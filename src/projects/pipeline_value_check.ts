@@ -11,48 +11,54 @@ import type { ReadNode } from "./pipeline_node.ts";
 import type { PipelineParts } from "./pipeline_schema.ts";
 import { itemsOf, type Step } from "./step.ts";
 
+/** Of how many values of one node it is told that nothing gives them. */
+const VALUES_MAX = 10;
+
 /** Warns of what nothing in a pipeline gives a value, with pointers relative to the pipeline. */
 export function valueWarnings(parts: PipelineParts, declared: Declared): Problem[] {
-  const { nodes, edges, parameters } = parts;
-  const given = new Set<string>();
-  for (const read of edges) {
-    if (read) given.add(keyOf(read.edge.target.node, read.edge.target.type, read.edge.target.key));
-  }
-  for (const read of parameters) {
-    for (const { node, parameter } of read?.parameter.targets ?? []) {
-      given.add(keyOf(node, "parameter", parameter));
-    }
-  }
-  return nodes.flatMap(({ read }, index) => {
+  const given = givenValues(parts);
+  return parts.nodes.flatMap(({ read }, index) => {
     const step = read?.node.type === "execution" ? stepOfNode(read, declared) : undefined;
     if (read === undefined || step === undefined) return [];
-    return needed(read, step)
-      .filter(({ type, name }) => !given.has(keyOf(read.node.name, type, name)))
-      .map(({ type, name }) => ({
-        pointer: `/nodes/${index}`,
-        detail: `Cannot be launched so: nothing gives its ${
-          type.replace("-", " ")
-        } "${name}" a value`,
-      }));
+    const missing = needed(read, step)
+      .filter(({ type, name }) => given.get(read.node.name)?.has(`${type} ${name}`) !== true);
+    return Array.from(missing.take(VALUES_MAX), ({ type, name }) => ({
+      pointer: `/nodes/${index}`,
+      detail: `Cannot be launched so: nothing gives its ${
+        type.replace("-", " ")
+      } "${name}" a value`,
+    }));
   });
 }
 
-/** The parameters and environment variables that have no value and must have one. */
-function needed({ node }: ReadNode, step: Step): { type: string; name: string }[] {
-  const parameters = overriddenParameters(step, node.override).values()
-    .filter(({ optional, default: initial }) => !optional && initial === undefined);
-  const overridden = itemsOf(node.override["environment-variables"])
-    .filter((item) => item.optional === true || item.default !== undefined)
-    .map(({ name }) => name);
-  const variables = step.environmentVariables.values()
-    .filter(({ optional, default: initial }) => !optional && initial === undefined)
-    .filter(({ name }) => !overridden.includes(name));
-  return [
-    ...parameters.map(({ name }) => ({ type: "parameter", name })),
-    ...variables.map(({ name }) => ({ type: "environment-variable", name })),
-  ];
+/** What edges and the pipeline's parameters give each node, by its name. */
+function givenValues({ edges, parameters }: PipelineParts): Map<string, Set<string>> {
+  const given = new Map<string, Set<string>>();
+  const add = (node: string, value: string) =>
+    given.set(node, (given.get(node) ?? new Set<string>()).add(value));
+  for (const read of edges) {
+    if (read) add(read.edge.target.node, `${read.edge.target.type} ${read.edge.target.key}`);
+  }
+  for (const read of parameters) {
+    for (const { node, parameter } of read?.parameter.targets ?? []) {
+      add(node, `parameter ${parameter}`);
+    }
+  }
+  return given;
 }
 
-function keyOf(node: string, type: string, key: string): string {
-  return JSON.stringify([node, type, key]);
+/** The parameters and environment variables that have no value and must have one. */
+function* needed({ node }: ReadNode, step: Step): Generator<{ type: string; name: string }> {
+  const changed = overriddenParameters(step, node.override);
+  for (const [name, declared] of step.parameters) {
+    const { optional, default: initial } = changed.get(name) ?? declared;
+    if (!optional && initial === undefined) yield { type: "parameter", name };
+  }
+  const variables = itemsOf(node.override["environment-variables"])
+    .filter((item) => item.optional === true || item.default !== undefined);
+  const overridden = new Set(variables.map((item) => item.name));
+  for (const { name, optional, default: initial } of step.environmentVariables.values()) {
+    if (optional || initial !== undefined || overridden.has(name)) continue;
+    yield { type: "environment-variable", name };
+  }
 }

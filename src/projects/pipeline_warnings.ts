@@ -67,17 +67,21 @@ function edgeWarnings({ nodes, edges }: PipelineParts, declared: Declared): Prob
 function parameterWarnings({ nodes, parameters }: PipelineParts, declared: Declared): Problem[] {
   const warnings: Problem[] = [];
   const names = new Set<string>();
-  const parametersOf = new Map(nodes.map(({ name, read }) => {
+  const launched = new Map(nodes.map(({ name, read }) => {
     // A task takes each value of a list by itself.
     const step = read?.node.type === "execution" ? stepOfNode(read, declared) : undefined;
-    return [name, step && read && overriddenParameters(step, read.node.override)];
+    return [
+      name,
+      step && read && { step, changed: overriddenParameters(step, read.node.override) },
+    ];
   }));
   for (const [index, read] of parameters.entries()) {
     if (read === undefined) continue;
     const { name, targets, default: initial } = read.parameter;
     const at = `/parameters/${index}`;
     for (const { node, parameter: target } of initial === undefined ? [] : targets) {
-      const parameter = parametersOf.get(node)?.get(target);
+      const { step, changed } = launched.get(node) ?? {};
+      const parameter = changed?.get(target) ?? step?.parameters.get(target);
       const checked = parameter && checkValue(parameter, initial);
       if (checked === undefined || "value" in checked) continue;
       const detail =
