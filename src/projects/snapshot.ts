@@ -7,7 +7,16 @@
 import { createHash } from "node:crypto";
 import { join, sep } from "node:path";
 import { ActionError, messageOf } from "../errors.ts";
-import { checkLinks, copyTree, listTree, type TreeEntry, type TreeLimits } from "./tree.ts";
+import { writeAll } from "../write_all.ts";
+import {
+  checkLinks,
+  copyTree,
+  type FileEntry,
+  fileEntry,
+  listTree,
+  type TreeEntry,
+  type TreeLimits,
+} from "./tree.ts";
 import type { TreeCache } from "./tree_cache.ts";
 
 const ATTEMPTS = 5;
@@ -66,7 +75,7 @@ export class Snapshots {
         await checkLinks(root, entries);
         const commit = await this.#commitOf(root, entries);
         await trees.ensure(commit, async (folder) => {
-          await copyTree(root, entries, folder);
+          await copyTree(root, entries, folder, (file, target) => copyListed(root, file, target));
           if (await this.#commitOf(root, await look()) !== commit) throw new ChangedError();
         });
         return commit;
@@ -103,13 +112,13 @@ export class Snapshots {
     return `~${hash.digest("hex")}`;
   }
 
-  async #contentOf(root: string, file: TreeEntry & { kind: "file" }): Promise<Content> {
+  async #contentOf(root: string, file: FileEntry): Promise<Content> {
     const stamp = stampOf(file);
     const known = this.#contents.get(file.path);
     if (known?.isSettled && known.stamp === stamp) return known;
     // The file system's time is the machine's, whatever clock the service is given.
     const isSettled = Date.now() - file.ctime_ms >= SETTLED_AFTER_MS;
-    return { stamp, hash: await hashOf(join(root, file.path), file.size), isSettled };
+    return { stamp, hash: await hashOf(root, file), isSettled };
   }
 }
 
@@ -128,17 +137,44 @@ async function realFolder(directory: string): Promise<string> {
 }
 
 /** Another text when a file has changed, but for what {@linkcode SETTLED_AFTER_MS} says. */
-function stampOf({ size, mtime_ms, ctime_ms, inode }: TreeEntry & { kind: "file" }): string {
+function stampOf({ size, mtime_ms, ctime_ms, inode }: FileEntry): string {
   return [size, mtime_ms, ctime_ms, inode].join(" ");
 }
 
-async function hashOf(path: string, size: number): Promise<string> {
+async function hashOf(root: string, file: FileEntry): Promise<string> {
   const hash = createHash("sha256");
+  for await (const chunk of chunksOf(root, file)) hash.update(chunk);
+  return hash.digest("hex");
+}
+
+async function copyListed(root: string, file: FileEntry, target: string): Promise<void> {
+  using copy = await Deno.open(target, { write: true, createNew: true });
+  for await (const chunk of chunksOf(root, file)) await writeAll(copy, chunk);
+  await Deno.chmod(target, file.mode);
+}
+
+/**
+ * Reads a file that was listed. Who may write to the folder may have put a link to what is outside of it
+ * in the place of the file, or of a folder on the way to it. Each chunk is valid until the next is asked for.
+ *
+ * @throws {ChangedError} when it is another one
+ */
+async function* chunksOf(root: string, listed: FileEntry): AsyncGenerator<Uint8Array> {
+  const path = join(root, listed.path);
   using file = await Deno.open(path);
-  const buffer = new Uint8Array(Math.min(READ_BYTES, size + 1));
-  for (;;) {
+  const isListed = (info: Deno.FileInfo) => stampOf(fileEntry("", info)) === stampOf(listed);
+  // It may have been listed by way of a link as well. That is seen unless the link comes and goes at
+  // just the right moments, each time.
+  const isInPlace = isListed(await file.stat()) && await Deno.realPath(path) === path &&
+    isListed(await Deno.lstat(path));
+  if (!isInPlace) throw new ChangedError();
+  const buffer = new Uint8Array(Math.min(READ_BYTES, listed.size + 1));
+  for (let left = listed.size;;) {
     const length = await file.read(buffer);
-    if (length === null) return hash.digest("hex");
-    hash.update(buffer.subarray(0, length));
+    if (length === null) return;
+    left -= length;
+    // It grows, maybe for ever.
+    if (left < 0) throw new ChangedError();
+    yield buffer.subarray(0, length);
   }
 }

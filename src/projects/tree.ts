@@ -11,19 +11,22 @@ const AT_ONCE = 16;
 /** Of path_resolution(7). */
 const LINKS_FOLLOWED_MAX = 40;
 
+/** A file in a tree. */
+export interface FileEntry {
+  kind: "file";
+  path: string;
+  size: number;
+  mode: number;
+  mtime_ms: number;
+  /** When anything of it was last changed, which no program can set; in whole seconds. */
+  ctime_ms: number;
+  inode: number;
+}
+
 /** One thing in a tree; paths are relative to it, with `/` between folders. */
 export type TreeEntry =
   | { kind: "folder"; path: string }
-  | {
-    kind: "file";
-    path: string;
-    size: number;
-    mode: number;
-    mtime_ms: number;
-    /** When anything of it was last changed, which no program can set; in whole seconds. */
-    ctime_ms: number;
-    inode: number;
-  }
+  | FileEntry
   | { kind: "link"; path: string; target: string };
 
 /** A folder holds a name that no path of Deno can be: one that is not UTF-8. */
@@ -75,13 +78,18 @@ export async function listTree(root: string, options: TreeOptions = {}): Promise
   return entries;
 }
 
-/** Copies what was listed of a tree into an existing folder. */
+/**
+ * Copies what was listed of a tree into an existing folder.
+ *
+ * @param copyFile copies one file; where nobody else changes the tree, as the system does it
+ */
 export async function copyTree(
   root: string,
   entries: readonly TreeEntry[],
   destination: string,
+  copyFile = ({ path }: FileEntry, target: string) => Deno.copyFile(join(root, path), target),
 ): Promise<void> {
-  const rest: TreeEntry[] = [];
+  const rest: Exclude<TreeEntry, { kind: "folder" }>[] = [];
   for (const entry of entries) {
     // Each folder is listed before what it holds.
     if (entry.kind === "folder") await Deno.mkdir(join(destination, entry.path), { mode: 0o700 });
@@ -89,11 +97,10 @@ export async function copyTree(
   }
   for (let start = 0; start < rest.length; start += AT_ONCE) {
     await Promise.all(
-      rest.slice(start, start + AT_ONCE).map((entry) =>
-        entry.kind === "link"
-          ? Deno.symlink(entry.target, join(destination, entry.path))
-          : Deno.copyFile(join(root, entry.path), join(destination, entry.path))
-      ),
+      rest.slice(start, start + AT_ONCE).map((entry) => {
+        const target = join(destination, entry.path);
+        return entry.kind === "link" ? Deno.symlink(entry.target, target) : copyFile(entry, target);
+      }),
     );
   }
 }
@@ -164,7 +171,11 @@ async function entryOf(root: string, path: string): Promise<TreeEntry | undefine
     return { kind: "link", path, target };
   }
   if (info.isDirectory) return { kind: "folder", path };
-  if (!info.isFile) return undefined;
+  return info.isFile ? fileEntry(path, info) : undefined;
+}
+
+/** What is listed of a file. */
+export function fileEntry(path: string, info: Deno.FileInfo): FileEntry {
   const mode = (info.mode ?? 0o644) & 0o777;
   const mtime_ms = info.mtime?.getTime() ?? 0;
   const ctime_ms = info.ctime?.getTime() ?? 0;

@@ -4,12 +4,13 @@
  * @module
  */
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../src/clock.ts";
 import { ActionError, InvalidInputError } from "../../src/errors.ts";
 import { Projects } from "../../src/projects/mod.ts";
 import type { Project } from "../../src/store/projects.ts";
-import { configFile, TemporaryFolder } from "./git_fixture.ts";
+import { configFile, TemporaryFolder, textsIn } from "./git_fixture.ts";
 
 async function setUp(folder: TemporaryFolder) {
   const directory = join(folder.path, "digits");
@@ -136,6 +137,51 @@ Deno.test("snapshot: what is removed while the folder is looked through is not i
     }
   }
 });
+
+for (const what of ["run.sh", "."]) {
+  const name = what === "." ? "a folder" : "a file";
+  Deno.test(`snapshot: a link that is in the place of ${name} for a moment leads nobody out`, async () => {
+    await using folder = new TemporaryFolder();
+    const { directory, dataFolder, project, projects } = await setUp(folder);
+    const source = join(directory, "src");
+    const file = join(source, "run.sh");
+    const replaced = join(source, what);
+    const outside = join(folder.path, "outside");
+    const away = join(folder.path, "away");
+    await Deno.mkdir(outside);
+    await Deno.writeTextFile(join(outside, "run.sh"), "secret\n");
+    const replace = () => {
+      if (existsSync(away)) return;
+      Deno.renameSync(replaced, away);
+      Deno.symlinkSync(join(outside, what), replaced);
+    };
+    const putBack = () => {
+      Deno.removeSync(replaced);
+      Deno.renameSync(away, replaced);
+    };
+    const { open, copyFile, readDir } = Deno;
+    Deno.readDir = (path) => {
+      if (path === replaced) replace();
+      return readDir(path);
+    };
+    Deno.open = async (path, options) => {
+      if (path !== file) return await open(path, options);
+      replace();
+      return await open(path, options).finally(putBack);
+    };
+    Deno.copyFile = async (from, to) => {
+      if (from === file) replace();
+      await copyFile(from, to);
+      if (from === file) putBack();
+    };
+    try {
+      await assertRejects(() => projects.resolve(project, "HEAD"), ActionError, "keep changing");
+    } finally {
+      Object.assign(Deno, { open, copyFile, readDir });
+    }
+    for await (const [path, text] of textsIn(dataFolder)) assert(!text.includes("secret"), path);
+  });
+}
 
 Deno.test({
   name: "snapshot: a name, and a link's target, that is not UTF-8 is told",
