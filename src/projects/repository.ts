@@ -11,6 +11,8 @@ import { isReference, type Refs } from "./refs.ts";
 import type { Origin } from "./remote.ts";
 
 const NAMES_SHOWN = 20;
+/** By SHA-1, or by SHA-256. */
+const WHOLE_HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
 
 /** A repository, by its mirror. */
 export class Repository {
@@ -40,7 +42,7 @@ export class Repository {
 
   /**
    * The full hash of a branch, a tag or an abbreviated hash, as last fetched. A branch goes before a tag
-   * of its name; `HEAD` is the remote's.
+   * of its name, and a full hash before both; `HEAD` is the remote's.
    *
    * @throws {ActionError} that lists the branches, when there is nothing of this name
    */
@@ -93,15 +95,16 @@ export class Repository {
     if (reference === "HEAD") {
       return refs.head ?? refs.branches.get("main") ?? refs.branches.get("master");
     }
+    const known = refs.branches.values().next().value;
+    // As to git: who pushes a branch of that name does not move what is named by its hash.
+    if (WHOLE_HASH.test(reference)) return await this.#mirror.commit(reference, known);
     const branch = refs.branches.get(reference.replace(/^refs\/heads\//, ""));
     if (branch !== undefined) return branch;
     const tagName = reference.replace(/^refs\/tags\//, "");
     const tag = refs.tags.get(tagName);
     if (tag !== undefined) return tag;
     const hash = refs.tagsOfOthers.get(tagName) ?? reference;
-    return /^[0-9a-f]{4,64}$/i.test(hash)
-      ? await this.#mirror.commit(hash, refs.branches.values().next().value)
-      : undefined;
+    return /^[0-9a-f]{4,64}$/i.test(hash) ? await this.#mirror.commit(hash, known) : undefined;
   }
 
   /** Of a mirror that was made anew as well: the remote has the commit no longer. */

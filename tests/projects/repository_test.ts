@@ -37,6 +37,21 @@ Deno.test("repository: a branch, a tag, a hash and HEAD are found", async () => 
   }
 });
 
+Deno.test("repository: a full hash is that commit, whatever branch or tag has it as its name", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, hash, projects, project } = await setUp(folder);
+  await remote.commit({ "valohai.yaml": configFile("pushed") });
+  const missing = "ab".repeat(20);
+  for (const name of [hash, missing]) {
+    await remote.git("update-ref", `refs/heads/${name}`, "HEAD");
+    await remote.git("update-ref", `refs/tags/${name}`, "HEAD");
+  }
+  const { commit, config } = await projects.resolve(project, hash);
+  assertEquals(commit, hash);
+  assertEquals([...config.steps.keys()], ["first"]);
+  await assertRejects(() => projects.resolve(project, missing), ActionError, "Cannot find");
+});
+
 Deno.test("repository: new commits are seen after a fetch and not before", async () => {
   await using folder = new TemporaryFolder();
   const { remote, hash, projects, project } = await setUp(folder);
