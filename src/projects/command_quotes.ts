@@ -17,6 +17,8 @@ const TOKENS: Record<Place, RegExp> = {
   "'": new RegExp(`'|${VALUE}`, "g"),
   "(": new RegExp(`\\\\[^]|(?<!\\S)#.*|["'()]|${VALUE}`, "g"),
 };
+/** A first line that names a shell to which quotes mean what they mean to `sh`. */
+const SHELL = /^#!\s*\S*\/(?:env\s+(?:-S\s*)?(?:\S*\/)?)?(?:a|ba|da|k|z)?sh(?:\s|$)/;
 const ENDS: Record<Place, string> = { '"': '"', "'": "'", "(": ")" };
 
 /** Warns of placeholders in quotes that may stand for any text, with pointers relative to the commands. */
@@ -25,7 +27,8 @@ export function quoteWarnings(
   parameters: ReadonlyMap<string, Parameter>,
 ): Problem[] {
   // Of what quotes mean to other interpreters nothing is known.
-  if (hasShebang(commands.join("\n").trim())) return [];
+  const script = commands.join("\n").trim();
+  if (hasShebang(script) && !SHELL.test(script)) return [];
   const isText = (parameter?: Parameter) => parameter?.type === "string" && !parameter.choices;
   let isAnyText: boolean | undefined;
   const mayBeText = (name: string | undefined) =>

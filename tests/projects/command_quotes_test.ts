@@ -59,4 +59,13 @@ Deno.test("command quotes: a single command, and one of another interpreter", ()
   };
   assertEquals(warningsOf('echo "{params}"').map(({ pointer }) => pointer), ["/0/step/command"]);
   assertEquals(warningsOf(["", "#!/usr/bin/env python3", 'print("{params}")']), []);
+  for (
+    const shell of ["/bin/sh", " /bin/bash -e", "/usr/bin/env bash", "/usr/bin/env -S dash -e"]
+  ) {
+    const warnings = warningsOf(`#!${shell}\necho "{params}"`);
+    assertEquals(warnings.map(({ pointer }) => pointer), ["/0/step/command"], shell);
+  }
+  for (const other of ["/usr/bin/fish", "/opt/sh/python3", "/usr/bin/env -S nosh"]) {
+    assertEquals(warningsOf(`#!${other}\necho "{params}"`), [], other);
+  }
 });
