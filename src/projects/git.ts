@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { firstBytes } from "../first_bytes.ts";
 import { shell } from "../shell.ts";
 import { within } from "../within.ts";
 
@@ -106,8 +107,8 @@ export async function git(args: readonly string[], options: GitOptions): Promise
     const [status, stdout, stderr] = await Promise.all([
       child.status,
       // What writes without end would also run without end.
-      read(child.stdout, stdoutBytesMax, signal, end),
-      read(child.stderr, STDERR_BYTES_MAX, signal),
+      firstBytes(child.stdout, stdoutBytesMax, { signal, onCut: end }),
+      firstBytes(child.stderr, STDERR_BYTES_MAX, { signal }),
       stdin === undefined ? undefined : feed(child.stdin, stdin),
     ]);
     const command = args.find((arg) => /^[a-z-]+$/.test(arg) && !arg.startsWith("-")) ?? "";
@@ -160,33 +161,6 @@ function killOne(child: Deno.ChildProcess, name: "TERM" | "KILL"): void {
 
 async function killGroup(group: number, name: "TERM" | "KILL"): Promise<void> {
   await shell('kill -s "$1" -- "-$2"', [name, String(group)]);
-}
-
-/** Reads a stream to its end, keeps the first bytes of it, and says when there are more. */
-async function read(
-  stream: ReadableStream<Uint8Array>,
-  bytesMax: number,
-  signal: AbortSignal | undefined,
-  onCut: () => void = () => {},
-): Promise<{ bytes: Uint8Array; isCut: boolean }> {
-  const bytes = new Uint8Array(bytesMax);
-  let length = 0;
-  const reader = stream.getReader();
-  // What git started may outlive it and hold the stream open.
-  const cancel = () => void reader.cancel().catch(() => {});
-  signal?.addEventListener("abort", cancel, { once: true });
-  try {
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) break;
-      bytes.set(value.subarray(0, Math.max(0, bytesMax - length)), Math.min(length, bytesMax));
-      length += value.length;
-      if (length > bytesMax) onCut();
-    }
-  } finally {
-    signal?.removeEventListener("abort", cancel);
-  }
-  return { bytes: bytes.subarray(0, Math.min(length, bytesMax)), isCut: length > bytesMax };
 }
 
 async function feed(stream: WritableStream<Uint8Array>, text: string): Promise<void> {

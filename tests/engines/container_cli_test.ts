@@ -102,6 +102,32 @@ Deno.test("containers: credentials are not told", () => {
     'initializing source docker://…@registry/x: Get "https://cdn/blob?…": no',
   );
   assert(messageFor("x".repeat(10_000)).length <= 500);
+  for (const word of ["//?x", "//a?", "a?b", "what?"]) assertEquals(messageFor(word), word);
+  assertEquals(messageFor("//?x//y?z?w"), "//?x//y?…");
+});
+
+Deno.test("containers: what a registry says at length is told in a moment", () => {
+  const begun_ms = performance.now();
+  const message = messageFor(`Error response from daemon: denied: ${"//a".repeat(300_000)}`);
+  assert(message.startsWith("denied: //a"));
+  assert(message.length <= 500);
+  // Some milliseconds. Were it the square of the length, it would take minutes.
+  assert(performance.now() - begun_ms < 5_000);
+});
+
+Deno.test("containers: a call that writes without end is ended, and what it wrote is not kept", async () => {
+  const folder = await Deno.makeTempDir();
+  const loud = await program(folder, "exec yes");
+  await assertRejects(
+    () => callContainers(loud, ["exec"]),
+    ContainersError,
+    "wrote more than 1048576 bytes",
+  );
+  const failing = await program(folder, "exec yes 'No such image' >&2");
+  const { isOk, message } = await callContainers(failing, ["pull"]);
+  assertEquals(isOk, false);
+  assert(message.startsWith("No such image; No such image"));
+  await Deno.remove(folder, { recursive: true });
 });
 
 Deno.test("containers: only what an image can be called is taken for one", () => {

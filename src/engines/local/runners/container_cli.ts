@@ -5,11 +5,17 @@
  * @module
  */
 import { HooklaunchError } from "../../../errors.ts";
+import { firstBytes } from "../../../first_bytes.ts";
 import { passedOn } from "../environment.ts";
 
 const CALL_MS = 60_000;
 /** How long a call that is given up may take to end. */
 const KILL_MS = 5_000;
+/**
+ * How much it may write to stdout, and as much to stderr: more than it lists of containers. What a registry
+ * says, and what a program in a container prints, may be without end.
+ */
+const OUTPUT_BYTES_MAX = 1024 * 1024;
 const MESSAGE_LENGTH_MAX = 500;
 const UNREACHABLE =
   /(cannot|failed to|unable to) connect to (the docker|podman)|error during connect|permission denied while trying to connect/i;
@@ -93,7 +99,10 @@ export async function callContainers(
   }).spawn();
   const timers: ReturnType<typeof setTimeout>[] = [];
   let isLate = false;
+  let isEnding = false;
   const end = () => {
+    if (isEnding) return;
+    isEnding = true;
     kill(child, "SIGTERM");
     timers.push(setTimeout(() => kill(child, "SIGKILL"), KILL_MS));
   };
@@ -104,24 +113,29 @@ export async function callContainers(
   timers.push(setTimeout(beLate, timeout_ms));
   signal?.addEventListener("abort", end);
   if (signal?.aborted) end();
-  const output = await child.output().finally(() => {
+  const [status, stdout, stderr] = await Promise.all([
+    child.status,
+    firstBytes(child.stdout, OUTPUT_BYTES_MAX, { onCut: end }),
+    firstBytes(child.stderr, OUTPUT_BYTES_MAX, { onCut: end }),
+  ]).finally(() => {
     for (const timer of timers) clearTimeout(timer);
     signal?.removeEventListener("abort", end);
   });
   signal?.throwIfAborted();
   if (isLate) throw new ContainersError(`${name} did not answer within ${timeout_ms / 1_000} s`);
-  const stderr = decoder.decode(output.stderr);
-  const message = messageFor(stderr);
-  if (!output.success && UNREACHABLE.test(stderr)) {
+  if (stdout.isCut) throw new ContainersError(`${name} wrote more than ${OUTPUT_BYTES_MAX} bytes`);
+  const said = decoder.decode(stderr.bytes);
+  const message = messageFor(said);
+  if (!status.success && UNREACHABLE.test(said)) {
     throw new ContainersUnreachableError(`Cannot reach ${name}: ${message}; ${advice}`);
   }
   // As every shell says it.
-  if (output.code === 127 && stderr.trimEnd().endsWith(`${name}: not found`)) {
+  if (status.code === 127 && said.trimEnd().endsWith(`${name}: not found`)) {
     throw new ContainersError(
       `${name} is not installed: install it, or see that it is in the PATH of the service`,
     );
   }
-  return { isOk: output.success, stdout: decoder.decode(output.stdout).trim(), message };
+  return { isOk: status.success, stdout: decoder.decode(stdout.bytes).trim(), message };
 }
 
 const decoder = new TextDecoder();
@@ -142,6 +156,13 @@ export function messageFor(stderr: string): string {
   return lines.join("; ")
     .replace(/^((docker|Error|Error response from daemon): )+/, "")
     .replace(/\/\/[^/@\s"']+@/g, "//…@")
-    .replace(/(\/\/[^\s"'?]+)\?[^\s"']+/g, "$1?…")
+    .replace(/[^\s"']+/g, withoutQuery)
     .slice(0, MESSAGE_LENGTH_MAX);
+}
+
+/** A word without the query of the URL in it. By a single expression, long words would take for ever. */
+function withoutQuery(word: string): string {
+  const start = word.indexOf("//");
+  const query = start === -1 ? -1 : word.indexOf("?", start + 3);
+  return query === -1 || query === word.length - 1 ? word : `${word.slice(0, query)}?…`;
 }
