@@ -5,7 +5,7 @@
  */
 import { BackupError } from "../backup/error.ts";
 import type { Flaw } from "../backup/manifest.ts";
-import { harmlessJson } from "./table.ts";
+import { harmless, harmlessJson } from "./table.ts";
 
 /** How often progress is told where it goes to a file. */
 const LINE_MS = 10_000;
@@ -64,7 +64,9 @@ export async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>)
 /** Says what is not in a backup as it should be. */
 export function warnOfFlaws(flaws: readonly Flaw[]): void {
   for (const { path, detail } of flaws.slice(0, FLAWS_SHOWN)) {
-    console.error(`Not as it should be: ${harmlessJson(JSON.stringify(path))}: ${detail}`);
+    // Of a backup that was made elsewhere, both are whatever it says.
+    const shown = harmlessJson(JSON.stringify(path));
+    console.error(`Not as it should be: ${shown}: ${harmless(detail)}`);
   }
   if (flaws.length > FLAWS_SHOWN) {
     console.error(`and ${flaws.length - FLAWS_SHOWN} more, --json lists all of them`);

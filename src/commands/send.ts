@@ -10,6 +10,8 @@ import { InvalidInputError } from "../errors.ts";
 import { type ApiClient, unreachable } from "./api_client.ts";
 import { apiOptions, clientOf } from "./api_options.ts";
 import { readInput } from "./options.ts";
+import { harmless } from "./table.ts";
+import { writeLines } from "./terminal.ts";
 import { findTrigger } from "./trigger.ts";
 import { typeByExtension } from "@std/media-types";
 
@@ -68,7 +70,7 @@ async function send(
     throw unreachable(url, error);
   });
   const text = await answer.text();
-  console.log(`${answer.status} ${text}`);
+  await writeLines(Deno.stdout, `${answer.status} ${text}`.split("\n"));
   if (answer.ok) return;
   if (!options.explain) {
     console.error(`Add --explain, or see: hooklaunch trigger log ${nameOrId}`);
@@ -92,7 +94,9 @@ async function explain(
     const why = [reason, expected && `expected ${expected}`, found && `found ${found}`];
     const said = [passed ? "passes" : "refuses", why.filter(Boolean).join("; ")]
       .filter((text) => text !== "").join(": ");
-    console.log(index < 0 ? `${condition} ${said}` : `conditions/${index} ${condition} ${said}`);
+    const line = index < 0 ? `${condition} ${said}` : `conditions/${index} ${condition} ${said}`;
+    // What was found is the file's, which a sender may have written.
+    console.log(harmless(line));
   }
 }
 

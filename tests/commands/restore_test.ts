@@ -2,13 +2,14 @@
  * `restore` as operators call it, and what becomes of an execution that ran when the backup was made.
  */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { unpackTar } from "modern-tar";
 import { backUp } from "../../src/backup/backup.ts";
 import { restore } from "../../src/backup/restore.ts";
 import { systemClock } from "../../src/clock.ts";
 import { Service } from "../../src/service.ts";
 import { getExecution } from "../../src/store/executions.ts";
 import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
-import { contentsOf, OPTIONS, pathsIn, prepare } from "../backup/fixture.ts";
+import { contentsOf, file, gunzip, OPTIONS, pack, pathsIn, prepare } from "../backup/fixture.ts";
 import { endOfExecution, eventually, startService } from "../data.ts";
 import { run } from "./process.ts";
 
@@ -74,6 +75,16 @@ Deno.test("restore as a command", async (t) => {
     const { code, printed } = await command(other, "--force");
     assertEquals(code, 1);
     assertStringIncludes(printed, "another Hooklaunch process is using it");
+  });
+  await t.step("shows nothing of a backup that a terminal would obey", async () => {
+    const entries = (await unpackTar(await gunzip(prepared.archive))).slice(0, -1);
+    const flaws = [{ path: "\x1b[2J", detail: "\x1b]0;owned\x07\x9b2J" }];
+    const archive = await pack(entries.with(-1, file("flaws.json", JSON.stringify(flaws))));
+    await Deno.writeFile(`${path}/flawed`, archive);
+    const { printed } = await run(["restore", `${path}/flawed`, "--data", `${path}/third`]);
+    assertStringIncludes(printed, "owned");
+    // deno-lint-ignore no-control-regex
+    assert(!/[\x00-\x09\x0b-\x1f\x7f-\x9f]/.test(printed), JSON.stringify(printed));
   });
   await t.step("says that there is no such file", async () => {
     const { code, printed } = await run(["restore", `${path}/none`, "--data", `${path}/new`]);

@@ -92,6 +92,21 @@ Deno.test("send --explain says which condition refuses and why, and ends with 1"
   assertStringIncludes(printed, '400 {"title":"Request rejected","status":400}');
 });
 
+Deno.test("send --explain shows nothing of a file that a terminal would obey", async () => {
+  await using service = await startService();
+  await service.trigger({
+    name: "opened",
+    conditions: [{ type: "payload_filter", expression: "body.action == 'opened'" }],
+  });
+  const file = `${service.folder}/event.json`;
+  await Deno.writeTextFile(file, JSON.stringify({ action: "\x1b]0;owned\x07\x9b2J" }));
+  const args = ["send", "opened", file, "--explain", "--url", service.url];
+  const { printed } = await run(args, TOKEN);
+  assertMatch(printed, /conditions\/0 payload_filter refuses: .*owned/);
+  // deno-lint-ignore no-control-regex
+  assert(!/[\x00-\x09\x0b-\x1f\x7f-\x9f]/.test(printed), JSON.stringify(printed));
+});
+
 Deno.test("a dry run says what every condition thinks, launches nothing and uses no quota", async () => {
   await using service = await startService();
   const trigger = await service.trigger({
