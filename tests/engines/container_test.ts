@@ -50,6 +50,19 @@ async function nameOf({ fixture }: ContainerFixture, id: string): Promise<string
 
 const cases: Case[] = [
   {
+    name: "a command that puts pipes in the place of the wrapper's files is held to its limits",
+    async test({ fixture, fields }) {
+      const { status, reason } = await fixture.run(
+        `cd /valohai/control
+         while :; do
+           mkfifo .pipe; mv -f .pipe exit_code; echo >.file; mv -f .file exit_code
+         done`,
+        { ...fields, time_limit: 1 },
+      );
+      assertEquals([status, reason], ["error", "Stopped: time limit of 1 s reached"]);
+    },
+  },
+  {
     name: "a command sees its work folder alone, and has no network",
     async test({ fixture, fields, program }) {
       await Deno.writeTextFile(join(fixture.folder, "secret"), "s3cr3t");

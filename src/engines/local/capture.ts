@@ -59,7 +59,7 @@ export class Capture implements Disposable {
     // The command can make the files longer than any wrapper does, by holes than any disk is.
     const bytesMax = keptBytesMax(logBytesMax);
     const readerOf = (stream: Stream) =>
-      new LineReader(() => openWritten(folder, stream), ends[stream], bytesMax);
+      new LineReader(() => Promise.resolve(openWritten(folder, stream)), ends[stream], bytesMax);
     const readers = { stdout: readerOf("stdout"), stderr: readerOf("stderr") };
     const capture = new Capture(folder, clock, log, readers);
     if (printed.length > 0) await capture.#storeEvents(printed, { truncate: true });

@@ -286,7 +286,7 @@ export class ExecutionRun {
     if (!await watch.untilOver() || leader.cameSecond) return;
     this.#isOver = true;
     await capture.finish();
-    const exit = await readExitCode(this.#folder);
+    const exit = readExitCode(this.#folder);
     // What is left of it may take long to be removed.
     const at_ms = isFound && exit ? exit.at_ms : clock.now();
     const { cause, lost, isInterrupted = false } = await leader.settle(exit?.code);

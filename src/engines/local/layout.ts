@@ -14,8 +14,6 @@ export interface Layout {
   readonly runner: RunnerName;
   /** The folder of the files by which engine and wrapper know of each other. */
   readonly wrapperFolder: string;
-  /** Whether that folder is written by others than the service's user, and may hold anything. */
-  readonly isForeign: boolean;
   /** What the command alone needed. The rest is what it left behind. */
   readonly onlyWhileRunning: readonly string[];
   /** The path of the work folder as the command sees it. */
@@ -30,7 +28,6 @@ const FOR_THE_WRAPPER = ["environment", "stdout", "stderr", "stdout.cut", "stder
 export const PROCESS_LAYOUT: Layout = {
   runner: "process",
   wrapperFolder: "control",
-  isForeign: false,
   onlyWhileRunning: [...FOR_THE_COMMAND, ...FOR_THE_WRAPPER.map((name) => `control/${name}`)],
   seenAs: (path) => path,
 };
@@ -57,7 +54,6 @@ export function containerLayout(runner: RunnerName): Layout {
   return {
     runner,
     wrapperFolder: CONTAINER_MOUNTS.control,
-    isForeign: true,
     onlyWhileRunning: [...FOR_THE_COMMAND, CONTAINER_MOUNTS.control],
     seenAs: () => CONTAINER_FOLDER,
   };

@@ -67,7 +67,7 @@ export function startLeader(
 /** Waits until a wrapper comes to its command: before that it is deaf to SIGTERM, or has no session. */
 async function untilBegun(folder: WorkFolder, isOver: () => boolean): Promise<void> {
   for (let waited_ms = 0; waited_ms < BEGIN_WAIT_MS && !isOver(); waited_ms += BEGIN_POLL_MS) {
-    if ((await readMark(folder))?.hasBegun) return;
+    if (readMark(folder)?.hasBegun) return;
     await pause(BEGIN_POLL_MS);
   }
 }

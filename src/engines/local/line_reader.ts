@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { GrowingFile } from "../../regular_file.ts";
 
 /** The longest line that is kept whole, in bytes. */
 export const LINE_BYTES_MAX = 16 * 1024;
@@ -25,9 +26,9 @@ export interface Line {
 
 /** A file, read from an offset on. */
 export class LineReader {
-  readonly #open: () => Promise<Deno.FsFile | undefined>;
+  readonly #open: () => Promise<GrowingFile | undefined>;
   readonly #bytesMax: number;
-  #file: Deno.FsFile | undefined;
+  #file: GrowingFile | undefined;
   /** Behind the last line that was given out. */
   #end: number;
   /** The beginning of the line that is not at its end yet. */
@@ -45,7 +46,7 @@ export class LineReader {
    * @param bytesMax where the file counts as ended, however long it is
    */
   constructor(
-    open: () => Promise<Deno.FsFile | undefined>,
+    open: () => Promise<GrowingFile | undefined>,
     offset: number,
     bytesMax = Infinity,
   ) {
@@ -117,7 +118,7 @@ export class LineReader {
     return { text, isWhole, end: this.#end };
   }
 
-  async #openAtEnd(): Promise<Deno.FsFile | undefined> {
+  async #openAtEnd(): Promise<GrowingFile | undefined> {
     const file = await this.#open();
     file?.seekSync(this.#end, Deno.SeekMode.Start);
     return file;

@@ -41,7 +41,7 @@ export async function findAgain(
 ): Promise<Found> {
   const isSame = isSameBoot(execution, machine);
   const mark = await writtenMark(folder);
-  if (mark === undefined && await readExitCode(folder) === undefined) {
+  if (mark === undefined && readExitCode(folder) === undefined) {
     // The mark may have been lost with the power, after the command had begun.
     return isSame ? { kind: "not_started" } : { kind: "lost", reason: MAY_HAVE_RUN };
   }
@@ -53,7 +53,7 @@ export async function findAgain(
 
 async function writtenMark(folder: WorkFolder) {
   for (let waited_ms = 0;; waited_ms += MARK_POLL_MS) {
-    const mark = await readMark(folder);
+    const mark = readMark(folder);
     if (mark === undefined || mark.pid > 0 || waited_ms >= MARK_WAIT_MS) return mark;
     await pause(MARK_POLL_MS);
   }

@@ -83,7 +83,7 @@ export class Watch {
         await this.#parts.onReached(reached);
       }
       // What was told to end has its time for that, whichever of its processes is the first to.
-      if (this.#kill_ms === Infinity && await readExitCode(folder) !== undefined) {
+      if (this.#kill_ms === Infinity && readExitCode(folder) !== undefined) {
         isDraining = true;
         this.#kill_ms = clock.steady() + DRAIN_MS;
       }

@@ -48,11 +48,6 @@ export class WorkFolder {
     return join(this.path, "outputs");
   }
 
-  /** Whether the wrapper's files may have been put there by others than the service's user. */
-  get isForeign(): boolean {
-    return this.#layout.isForeign;
-  }
-
   /** What the engine keeps of the run. */
   record(name: RecordFile): string {
     return join(this.path, "control", name);

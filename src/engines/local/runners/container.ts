@@ -103,7 +103,7 @@ export class ContainerRunner implements Runner {
     const { machine, reach_ms } = this.#parts;
     const lost = isSameBoot(execution, machine) ? GONE : OUT_OF_SIGHT;
     const started: Found = { kind: "started", leader: this.#leaderOf(job, lost) };
-    if (await readExitCode(folder) !== undefined) return started;
+    if (readExitCode(folder) !== undefined) return started;
     const { status } = await this.#reaching(
       reach_ms * FOLLOW_PATIENCE,
       signal,
@@ -232,7 +232,7 @@ export class ContainerRunner implements Runner {
       cameSecond: false,
       isOver: async (isDue) => {
         // All else that was in the container has ended when it is there.
-        if (await readExitCode(folder) !== undefined) return true;
+        if (readExitCode(folder) !== undefined) return true;
         const now_ms = performance.now();
         if (now_ms - asked_ms < (isDue ? END_CHECK_MS : LIFE_CHECK_MS)) return false;
         asked_ms = now_ms;

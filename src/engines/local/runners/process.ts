@@ -34,7 +34,7 @@ export class ProcessRunner implements Runner {
   async clear({ execution, folder }: Job): Promise<void> {
     // Of an earlier start of the machine there is nothing left, and its process ids are others' now.
     if (!isSameBoot(execution, this.#parts.machine)) return;
-    const mark = await readMark(folder);
+    const mark = readMark(folder);
     if (mark) await killLeftovers([mark.pid]);
   }
 
