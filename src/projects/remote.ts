@@ -124,7 +124,8 @@ export async function openRemote(
 
 /** Takes out of a text what stands before the host in its URLs. */
 export function hideUserInfo(text: string): string {
-  return text.replace(/([a-z][a-z0-9+.-]*:\/\/)\S*@/gi, "$1***@");
+  // As long as schemes are: of what a server says, a long word would take the square of its length.
+  return text.replace(/([a-z0-9+.-]{1,16}:\/\/)\S*@/gi, "$1***@");
 }
 
 function checked(address: string): Address {

@@ -7,7 +7,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { systemClock } from "../../src/clock.ts";
 import { ActionError } from "../../src/errors.ts";
 import { Projects } from "../../src/projects/mod.ts";
-import { openRemote } from "../../src/projects/remote.ts";
+import { hideUserInfo, openRemote } from "../../src/projects/remote.ts";
 import { projectOf, setUp, TemporaryFolder } from "./git_fixture.ts";
 
 Deno.test("remote: references that git could take for something else are refused", async () => {
@@ -87,4 +87,21 @@ Deno.test("remote: an address with a password is not used, and not shown", async
     const error = await assertRejects(use, ActionError, "{env:GIT_TOKEN}");
     assert(!error.message.includes("s3cr3t"), error.message);
   }
+});
+
+Deno.test("remote: what stands before a host is hidden, of long words in a moment too", () => {
+  for (
+    const [said, shown] of [
+      [
+        "to 'https://u:p@host/x' and git+ssh://u@h:",
+        "to 'https://***@host/x' and git+ssh://***@h:",
+      ],
+      [`${"x".repeat(40)}://u:p@host`, `${"x".repeat(40)}://***@host`],
+      ["https://host/x", "https://host/x"],
+    ] as const
+  ) assertEquals(hideUserInfo(said), shown);
+  const begun_ms = performance.now();
+  hideUserInfo("a".repeat(300_000));
+  // Some milliseconds. Were it the square of the length, it would take a minute.
+  assert(performance.now() - begun_ms < 5_000);
 });
