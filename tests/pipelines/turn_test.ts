@@ -684,6 +684,23 @@ Deno.test("pipeline: what was done before is taken over when the pipeline says s
   ]);
 });
 
+Deno.test("pipeline: outputs of the same path come from each node that has one", async () => {
+  await using fixture = await PipelineFixture.make();
+  const body = [
+    ...["nodes:", node("a"), node("b"), node("c", "use")],
+    ...["edges:", "- [a.output.*, c.input.data]", "- [b.output.*, c.input.data]"],
+  ];
+  const id = await launch(fixture, body.join("\n"));
+  const made = await Promise.all(
+    ["a", "b"].map((name) => fixture.end(id, name, { outputs: ["model.pkl"] })),
+  );
+  const { inputs } = await fixture.launched(id, "c");
+  assertEquals(
+    inputs.data?.map((file) => "output_of" in file && [file.output_of, file.path]),
+    made.map((execution) => [execution.id, "model.pkl"]),
+  );
+});
+
 Deno.test("pipeline: what is behind a node that was taken over has the payload of its own run", async () => {
   await using fixture = await PipelineFixture.make();
   const body = `reuse-executions: true\n${TWO("  - [a.input.raw, b.input.data]").trimStart()}`;
