@@ -198,6 +198,16 @@ Deno.test("rerun: one that cannot be prepared anew has nothing of the run that w
   assertEquals(await fixture.engine.output(id, "pid"), undefined);
 });
 
+Deno.test("rerun: one whose folder was not made anew to the end has not been run once more", async () => {
+  await using fixture = await EngineFixture.make();
+  const engine_state = { boot_id: "another", reruns: 3 };
+  const id = await interrupted(fixture, { mark: true, rerun: true, engine_state });
+  await Deno.mkdir(fixture.path(`tmp-${id}`, "outputs"), { recursive: true });
+  await fixture.restart();
+  assertEquals((await fixture.ended(id)).status, "complete");
+  assertMatch((await fixture.printed(id, "event")).join(), /\(3 of 3\)/);
+});
+
 Deno.test("rerun: one that was asked to stop is not run again", async () => {
   await using fixture = await EngineFixture.make();
   const ending = { status: "stopped", reason: "Stopped by request" };
