@@ -124,6 +124,12 @@ const refused: {
     found: 'body.action is "opened"; body.count is 5; body.sizes[2] + 7 is 10',
   },
   {
+    expression: "body.action.endsWith(body.nested['a'].b)",
+    reason: "Payload filter is false",
+    expected: 'body.action.endsWith(body.nested["a"].b)',
+    found: 'body.action is "opened"; body.nested["a"].b is "deep"',
+  },
+  {
     expression: "!(body.action == 'opened')",
     reason: "Payload filter is false",
     expected: '!(body.action == "opened")',
