@@ -231,6 +231,25 @@ Deno.test("a dry run says of a repeat what it repeats, and of a handshake that i
   ]);
 });
 
+Deno.test("a dry run takes nothing for a handshake that the door refuses by its address", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({
+    conditions: [
+      { type: "ip_allowlist", ranges: ["203.0.113.0/24"] },
+      { type: "static_token", preset: "microsoft_graph", secrets: [SECRET] },
+    ],
+  });
+  const tried = async (remote_ip: string) => {
+    const request = { query: "?validationToken=abc", remote_ip };
+    const { body } = await service.api("POST", `triggers/${trigger.id}/test/`, request);
+    return body.conditions.map((
+      { condition, passed }: Record<string, unknown>,
+    ) => `${condition} ${passed}`);
+  };
+  assertEquals(await tried("203.0.113.7"), ["ip_allowlist true", "handshake true"]);
+  assertEquals(await tried("192.0.2.7"), ["ip_allowlist false", "static_token false"]);
+});
+
 Deno.test("a trigger that leaves the door open says so when it is saved", async () => {
   await using service = await startService();
   const open = await service.api("POST", "triggers/", {
