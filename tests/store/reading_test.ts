@@ -136,7 +136,9 @@ Deno.test("a project, a token or a log entry that is damaged hides no other, and
   const { store } = open;
   const engine = { type: "local" };
   const projectOf = (name: string) => ({ name, directory: "/c", config_file: "c.yaml", engine });
-  for (const name of ["A.b", "a-b", "a_b", "b", "ba"]) await putProject(store, projectOf(name));
+  for (const name of ["A.b", "a-b", "a_b", "b", "ba", "z-zoo"]) {
+    await putProject(store, projectOf(name));
+  }
   const first = { name: "first", created_at: new Date(NOW_MS).toISOString() };
   const tokens = [await createToken(store, first), await createToken(store, first)];
   const [bad = "", good = ""] = tokens;
@@ -150,7 +152,7 @@ Deno.test("a project, a token or a log entry that is damaged hides no other, and
 
   damage(open, "token", [tokenHash(bad)]);
   damage(open, "trigger_log", [entries[1]?.id ?? ""]);
-  for (const name of ["a-b", "ba"]) damage(open, "project", [name]);
+  for (const name of ["a-b", "ba", "z-zoo"]) damage(open, "project", [name]);
   await store.kv.set(keys.project("b"), { name: "of another" });
   const again = await open.reopen();
 
