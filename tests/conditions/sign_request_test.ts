@@ -63,6 +63,11 @@ const passing: {
     contentType: form,
   },
   {
+    name: "a token behind the elements of a list",
+    conditions: [{ ...header, in: "body", name: "/a/1" }],
+    body: '{"a":[1]}',
+  },
+  {
     name: "a token in every element",
     conditions: [{ type: "static_token", preset: "microsoft_graph", secrets: ["state"] }],
     body: '{"value":[{"id":1},{"id":2,"clientState":"old"}]}',
