@@ -4,6 +4,7 @@
  */
 import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
 import { isJwksUrl, RemoteKeys } from "../../src/conditions/jwks.ts";
+import { pause } from "../../src/pause.ts";
 import { TestClock } from "../surroundings.ts";
 import { NOW_MS } from "./fixture.ts";
 import { Issuer, p256 } from "./issuer.ts";
@@ -89,6 +90,19 @@ Deno.test("RemoteKeys has nobody wait long for an issuer that was down when it w
   assertEquals(keys.problem, "expected status 200: current value is 503");
   released.resolve(Response.json({ keys: [second] }));
   assertEquals(await find(keys, "second"), ["second"]);
+});
+
+Deno.test("RemoteKeys waits for an issuer that is slow to come back while it has no keys at all", async () => {
+  await using issuer = new Issuer([first]);
+  issuer.respond = () => new Response("down", { status: 503 });
+  const { keys, clock } = remoteKeys(issuer);
+  assertEquals(await find(keys), []);
+  issuer.respond = async () => {
+    await pause(400);
+    return Response.json({ keys: [first] });
+  };
+  clock.time_ms += 5_000;
+  assertEquals(await find(keys), ["first"]);
 });
 
 Deno.test("RemoteKeys tries again after five seconds while it has no keys at all", async () => {
