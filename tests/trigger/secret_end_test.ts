@@ -23,7 +23,8 @@ Deno.test("a secret with an end date matches until then and not a moment longer"
 
   const { body } = await service.api("GET", `triggers/${trigger.id}/`);
   assertEquals(body.conditions[0].secrets, ["********", { secret: "********", until }]);
-  const later = new Date(clock.time_ms + 60_000).toISOString();
+  const inTwoHours = new Date(clock.time_ms + 60_000 + 2 * 60 * 60_000).toISOString();
+  const later = inTwoHours.replace("Z", "+02:00");
   const secrets = ["********", { secret: "********", until: later }];
   const conditions = [{ ...HMAC_CONDITION, secrets }];
   assertEquals((await service.api("PATCH", `triggers/${trigger.id}/`, { conditions })).status, 200);
