@@ -2,7 +2,8 @@
  * What a request takes of the service's limits is given back with its answer: as many again are
  * answered as the limit holds.
  */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
+import { UnavailableError } from "../../src/errors.ts";
 import { BodyReader } from "../../src/http/body.ts";
 import { within } from "../../src/within.ts";
 import { startService } from "../data.ts";
@@ -69,6 +70,28 @@ Deno.test("more than 4,096 launches do not wait for their answers, and run info 
   gate.resolve();
   assertEquals(new Set((await Promise.all(launches)).map(String)), new Set(["200,"]));
   assertEquals(await launch(), [200, null]);
+});
+
+Deno.test("a launch that cannot be stored is answered 503, one that fails otherwise 500, and neither says why", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger();
+  using bodies = new BodyReader();
+  const path = `http://localhost/api/v0/launch/${id}/`;
+  for (
+    const [error, status, retryAfter] of [
+      [new UnavailableError("Cannot store: the disk of /srv is full", 5), 503, "5"],
+      [new TypeError("x of /srv is not a function"), 500, null],
+    ] as const
+  ) {
+    const acceptor = standIn(service.service.parts.acceptor, {
+      accept: () => Promise.reject(error),
+    });
+    const app = routesOf(service, { bodies, acceptor });
+    const answer = await app.fetch(new Request(path, { method: "POST", body: "x" }), ARRIVAL);
+    assertEquals([answer.status, answer.headers.get("retry-after")], [status, retryAfter]);
+    assertEquals(answer.headers.get("content-type"), "application/problem+json");
+    assert(!(await answer.text()).includes("/srv"));
+  }
 });
 
 Deno.test("while the service stops launches are turned away, and run info is answered", async () => {
