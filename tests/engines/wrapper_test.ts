@@ -36,16 +36,16 @@ Deno.test("every exit code is left as it is", async () => {
   await using folder = await temporaryFolder();
   for (const code of [0, 1, 8, 9, 42, 255]) {
     const left = await run(`${folder.path}/${code}`, `exit ${code}`);
-    assertEquals((await readExitCode(left))?.code, code);
-    assertEquals((await readMark(left))?.hasBegun, true);
+    assertEquals(readExitCode(left)?.code, code);
+    assertEquals(readMark(left)?.hasBegun, true);
   }
 });
 
 Deno.test("there is no exit code before the command has ended", async () => {
   await using folder = await temporaryFolder();
   const left = await run(folder.path, "kill -KILL 0");
-  assertEquals((await readMark(left))?.hasBegun, true);
-  assertEquals(await readExitCode(left), undefined);
+  assertEquals(readMark(left)?.hasBegun, true);
+  assertEquals(readExitCode(left), undefined);
 });
 
 Deno.test({
@@ -58,7 +58,7 @@ Deno.test({
       const left = run(folder.path, "cat /dev/zero >../outputs/all || exit 7");
       await pause(500);
       await Deno.remove(`${folder.path}/e/outputs/all`);
-      assertEquals((await readExitCode(await left))?.code, 7);
+      assertEquals(readExitCode(await left)?.code, 7);
     } finally {
       await unmount(folder.path);
     }
@@ -69,8 +69,27 @@ Deno.test("a command that takes the rights to its folders leaves its exit code",
   await using folder = await temporaryFolder();
   const command = "chmod 0 ../control ..; exit 7";
   const left = await run(folder.path, command, { asNobody: true });
-  assertEquals((await readExitCode(left))?.code, 7);
+  assertEquals(readExitCode(left)?.code, 7);
   assertEquals((Deno.statSync(left.path).mode ?? 0) & 0o700, 0o700);
+});
+
+Deno.test("what a command puts in the place of its exit code is removed", async () => {
+  await using folder = await temporaryFolder();
+  const puts = ["mkfifo $0", "ln -s /dev/full $0", "ln -s nothing $0", "mkdir -p $0/more"];
+  for (const [index, put] of puts.entries()) {
+    const command = `${put.replace("$0", "../control/exit_code")}; exit 7`;
+    const left = await run(`${folder.path}/${index}`, command);
+    assertEquals(readExitCode(left)?.code, 7, put);
+  }
+});
+
+Deno.test("a command that keeps the mark of its long output away is not broken off", async () => {
+  await using folder = await temporaryFolder();
+  const left = await run(
+    folder.path,
+    "mkdir ../control/stdout.cut; head -c 3000000 /dev/zero || exit 1; exit 7",
+  );
+  assertEquals(readExitCode(left)?.code, 7);
 });
 
 Deno.test("a wrapper whose folder is gone does not wait for room", async () => {

@@ -62,12 +62,12 @@ identity_of() {
  */
 export const CAPTURE = `
 # Everything beyond the limit is read and dropped, so that the command is neither blocked nor ended by
-# a broken pipe. A full disk is treated alike.
+# a broken pipe. A full disk is treated alike. Where \`:\` cannot write, it ends the shell; \`true\` does not.
 capture() {
   trap '' XFSZ
   ulimit -f "$2"
   cat >>"control/$1" || {
-    : >"control/$1.cut"
+    true >"control/$1.cut"
     cat >/dev/null
   }
 }
@@ -79,8 +79,10 @@ capture() {
  */
 export const LEAVE = `
 # On a full disk it waits for room, or else nobody would know how the command ended. What the command has
-# taken of its owner's rights to the folders is given back.
+# taken of its owner's rights to the folders is given back, and what it has put in the file's place is
+# removed: to write into a pipe would wait for a reader.
 leave() {
+  if [ -e "control/$2" ] || [ -L "control/$2" ]; then rm -rf "control/$2"; fi
   until { echo "$1" >"control/$2"; } 2>/dev/null; do
     chmod u+rwx "$PWD" "$PWD/control" 2>/dev/null
     [ -e control ] || break

@@ -101,9 +101,9 @@ kill -KILL -1 2>/dev/null
 for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
   [ -r "$file" ] || continue
   while read -r key count; do
-    [ "$key" != oom_kill ] || [ "$count" = 0 ] || : >control/oom
+    [ "$key" != oom_kill ] || [ "$count" = 0 ] || true >control/oom
   done <"$file"
 done
 hand_over
-read -r code <control/code && leave "$code" exit_code
+[ -f control/code ] && read -r code <control/code && leave "$code" exit_code
 `;
