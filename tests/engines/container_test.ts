@@ -51,8 +51,6 @@ async function nameOf({ fixture }: ContainerFixture, id: string): Promise<string
 const cases: Case[] = [
   {
     name: "a command that puts pipes in the place of the wrapper's files is held to its limits",
-    // The wrapper waits for ever where a pipe is in its file's place at the end, and has to be killed.
-    settings: { grace_ms: 1_000 },
     async test({ fixture, fields }) {
       const { status, reason } = await fixture.run(
         `cd /valohai/control
