@@ -10,6 +10,8 @@ import { type Entry, MANIFEST_ENTRY, manifestLine } from "./manifest.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 const FILE_MODE = 0o600;
+/** The latest time that an entry can tell; the earliest is 1970. Commands may set others. */
+const TIME_MS_MAX = (8 ** 11 - 1) * 1_000;
 
 /** What was written of a file. */
 export interface WrittenFile {
@@ -88,7 +90,8 @@ export class ArchiveWriter {
   async addFile(path: string, file: Deno.FsFile): Promise<WrittenFile> {
     const info = await file.stat();
     const mode = (info.mode ?? FILE_MODE) & 0o777;
-    const mtime = info.mtime ?? new Date();
+    const time_ms = info.mtime?.getTime() ?? Date.now();
+    const mtime = new Date(Math.min(Math.max(0, time_ms), TIME_MS_MAX));
     const header = { name: path, type: "file" as const, size: info.size, mode, mtime };
     const written = await this.#copy(file, header);
     this.files++;

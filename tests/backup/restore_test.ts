@@ -80,6 +80,22 @@ Deno.test("a snapshot of which not all is in a backup is not restored in part", 
   assert(!(await pathsIn(restored)).some((path) => path.startsWith(SNAPSHOT)));
 });
 
+for (
+  const [written, restored_s] of [["1969-12-31T23:59:00Z", 0], ["2300-01-01", 8 ** 11 - 1]] as const
+) {
+  Deno.test(`a file of ${written} is restored, as near to its time as an archive can tell it`, async () => {
+    await using prepared = await prepare();
+    const { data, path } = prepared;
+    const at = `executions/${ENDED}/outputs/a/b`;
+    await Deno.utime(`${data}/${at}`, new Date(written), new Date(written));
+    const { flaws } = await backUp({ data, target: `${path}/timed`, ...OPTIONS });
+    assertEquals(flaws, []);
+    const restored = await prepared.restore(await Deno.readFile(`${path}/timed`));
+    const { mtime } = await Deno.stat(`${restored}/${at}`);
+    assertEquals(mtime?.getTime(), restored_s * 1_000);
+  });
+}
+
 Deno.test("what is restored into a folder that others look into is its owner's alone", async () => {
   await using prepared = await prepare();
   const { archive, path } = prepared;
