@@ -10,6 +10,7 @@ import "../readme_test.ts";
 import "../regular_file_test.ts";
 import "../schema_test.ts";
 import "../shown_size_test.ts";
+import "../backup/backup_test.ts";
 import "../backup/database_test.ts";
 import "../backup/key_test.ts";
 import "../backup/restore_cut_off_test.ts";

@@ -1,0 +1,115 @@
+/** A backup of a data folder that changes while it is made: what is in it is whole, or said not to be. */
+import { assert, assertEquals } from "@std/assert";
+import { randomBytes } from "node:crypto";
+import { backUp } from "../../src/backup/backup.ts";
+import { copyDatabase } from "../../src/backup/database.ts";
+import type { Flaw } from "../../src/backup/manifest.ts";
+import { newId } from "../../src/ids.ts";
+import { keys } from "../../src/store/keys.ts";
+import { openStore } from "../../src/store/store.ts";
+import { temporaryFolder } from "../surroundings.ts";
+import { contentsOf, OPTIONS, pathsIn, prepare, type Prepared, STARTED } from "./fixture.ts";
+
+/** More than waits anywhere between who reads a file and who takes the backup. */
+const BIG = randomBytes(16 * 1024 * 1024);
+const OTHER_SNAPSHOT = `projects/files/trees/~${"2".repeat(64)}`;
+
+/** Makes a backup, changes something when a part of the big file was taken, and restores it. */
+async function changedMeanwhile({ data, restore }: Prepared, change: () => void) {
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  let size = 0;
+  const target = new WritableStream<Uint8Array<ArrayBuffer>>({
+    write(chunk) {
+      chunks.push(chunk);
+      const hadPart = size > BIG.length / 8;
+      size += chunk.length;
+      if (!hadPart && size > BIG.length / 8) change();
+    },
+  });
+  const { flaws } = await backUp({ data, target, ...OPTIONS });
+  const restored = await restore(await new Blob(chunks).bytes());
+  return { flaws, contents: await contentsOf(restored) };
+}
+
+Deno.test("a file that becomes shorter while it is read is told of, and left out", async () => {
+  await using prepared = await prepare();
+  const folder = `executions/${STARTED}/outputs`;
+  await Deno.mkdir(`${prepared.data}/${folder}`, { recursive: true });
+  await Deno.writeFile(`${prepared.data}/${folder}/big`, BIG);
+  await Deno.writeTextFile(`${prepared.data}/${folder}/other`, "");
+  const { flaws, contents } = await changedMeanwhile(
+    prepared,
+    () => Deno.truncateSync(`${prepared.data}/${folder}/big`, 5),
+  );
+  const detail = "It became shorter while it was read";
+  assertEquals(flaws, [{ path: `${folder}/big`, detail, discard: true }]);
+  assertEquals([`${folder}/big` in contents, `${folder}/other` in contents], [false, true]);
+});
+
+for (const [what, removed] of [["all", ""], ["some", "/last"]] as const) {
+  Deno.test(`a snapshot of which ${what} is removed while it is read is told of, and left out`, async () => {
+    await using prepared = await prepare();
+    const folder = `${prepared.data}/${OTHER_SNAPSHOT}`;
+    await Deno.mkdir(folder);
+    await Deno.writeFile(`${folder}/first`, BIG);
+    if (removed !== "") await Deno.writeTextFile(folder + removed, "");
+    const { flaws, contents } = await changedMeanwhile(
+      prepared,
+      () => Deno.removeSync(folder + removed, { recursive: true }),
+    );
+    const detail = "It was removed while it was read";
+    assertEquals(flaws, [{ path: OTHER_SNAPSHOT, detail, discard: true }]);
+    assert(!Object.keys(contents).some((path) => path.startsWith(OTHER_SNAPSHOT)));
+  });
+}
+
+Deno.test("the key in a backup is that of its secrets, though it is changed meanwhile", async () => {
+  await using prepared = await prepare();
+  const { data, path } = prepared;
+  const changed = `${new Uint8Array(32).fill(1).toBase64()}\n`;
+  const { readTextFile } = Deno;
+  let reads = 0;
+  Deno.readTextFile = async (from) => {
+    const text = await readTextFile(from);
+    if (from === `${data}/secret.key` && reads++ === 0) await Deno.writeTextFile(from, changed);
+    return text;
+  };
+  try {
+    await backUp({ data, target: `${path}/changed`, ...OPTIONS });
+  } finally {
+    Deno.readTextFile = readTextFile;
+  }
+  const restored = await prepared.restore(await Deno.readFile(`${path}/changed`));
+  assertEquals(await Deno.readTextFile(`${restored}/secret.key`), changed);
+});
+
+Deno.test("a copy of a database is of the moment at which it begins, whatever is written meanwhile", async () => {
+  await using folder = await temporaryFolder();
+  const [source, target] = [`${folder.path}/source`, `${folder.path}/target`];
+  using kv = await Deno.openKv(source);
+  const value = new Uint8Array(60_000);
+  for (let i = 0; i < 200; i++) await kv.set(["before", i], value);
+  let isCopied = false;
+  const copied = copyDatabase(source, target).finally(() => isCopied = true);
+  for (let i = 0; i < 50 && !isCopied; i++) await kv.set(["late", i], value);
+  await copied;
+  using copy = await Deno.openKv(target);
+  const entries = await Array.fromAsync(copy.list({ prefix: [] }));
+  assertEquals(Map.groupBy(entries, ({ key }) => key[0]).get("before")?.length, 200);
+  assertEquals(entries.length, 200);
+});
+
+Deno.test("an execution whose record is damaged is told of, and all others are in the backup", async () => {
+  await using prepared = await prepare();
+  const { data, path } = prepared;
+  const id = newId(Date.UTC(2026, 0, 1, 12));
+  {
+    await using store = await openStore(data);
+    await store.kv.set(keys.execution(id), "damaged");
+  }
+  const { flaws } = await backUp({ data, target: `${path}/damaged`, ...OPTIONS });
+  const detail = "Its record in the database is damaged";
+  assertEquals<Flaw[]>(flaws, [{ path: `executions/${id}`, detail }]);
+  const restored = await prepared.restore(await Deno.readFile(`${path}/damaged`));
+  assert((await pathsIn(restored)).includes(`executions/${STARTED}/control/started`));
+});
