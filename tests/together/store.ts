@@ -13,6 +13,7 @@ import "../shown_size_test.ts";
 import "../backup/backup_test.ts";
 import "../backup/database_test.ts";
 import "../backup/key_test.ts";
+import "../backup/on_disk_test.ts";
 import "../backup/restore_cut_off_test.ts";
 import "../backup/restore_test.ts";
 import "../config/document_test.ts";
