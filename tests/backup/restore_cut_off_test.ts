@@ -3,14 +3,23 @@
  * there was, or all that was backed up, or one that no service starts with.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { BackupError } from "../../src/backup/error.ts";
 import { restore } from "../../src/backup/restore.ts";
 import { ConflictError } from "../../src/errors.ts";
 import { executionWrites, getExecution } from "../../src/store/executions.ts";
 import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
 import { executionOf } from "../store/execution.ts";
-import { ENDED, OPTIONS, pathsIn, prepare } from "./fixture.ts";
+import { contentsOf, ENDED, OPTIONS, pathsIn, prepare } from "./fixture.ts";
 
 const OLD = "0190fe82-c984-7f66-8302-69874914e1c9";
+
+/** Writes the data that there was before. */
+async function writeOld(data: string): Promise<void> {
+  await using store = await openStore(data);
+  await store.committer.write(executionWrites(executionOf({ id: OLD, status: "complete" })));
+  await Deno.writeTextFile(`${data}/secret.key`, "old");
+  await Deno.mkdir(`${data}/executions/${OLD}`, { recursive: true });
+}
 
 /** Copies a folder. */
 async function copyFolder(from: string, to: string): Promise<void> {
@@ -23,24 +32,32 @@ async function copyFolder(from: string, to: string): Promise<void> {
   }
 }
 
+/** Has something done while a rename is done by other means. */
+async function withRename<T>(
+  rename: (from: string, to: string, original: typeof Deno.rename) => Promise<void>,
+  work: () => Promise<T>,
+): Promise<T> {
+  const original = Deno.rename;
+  Deno.rename = (from, to) => rename(`${from}`, `${to}`, original);
+  try {
+    return await work();
+  } finally {
+    Deno.rename = original;
+  }
+}
+
 /** Copies a folder before each rename that something does, which is how a kill at that moment leaves it. */
 async function beforeRenames(folder: string, work: () => Promise<unknown>): Promise<string[]> {
   const copies: string[] = [];
-  const { rename } = Deno;
-  Deno.rename = async (from, to) => {
+  await withRename(async (from, to, rename) => {
     if (`${from} ${to}`.includes(folder)) {
       const copy = `${folder}-before-rename-${copies.length}`;
       await copyFolder(folder, copy);
       copies.push(copy);
     }
     await rename(from, to);
-  };
-  try {
-    await work();
-    return copies;
-  } finally {
-    Deno.rename = rename;
-  }
+  }, work);
+  return copies;
 }
 
 /** What a service finds in a folder: the data from before, what was restored, or neither, as it does not start. */
@@ -68,13 +85,8 @@ for (
     await using prepared = await prepare();
     const { archive, path } = prepared;
     const data = `${path}/killed`;
-    await Deno.mkdir(data);
-    if (old) {
-      await using store = await openStore(data);
-      await store.committer.write(executionWrites(executionOf({ id: OLD, status: "complete" })));
-      await Deno.writeTextFile(`${data}/secret.key`, "old");
-      await Deno.mkdir(`${data}/executions/${OLD}`, { recursive: true });
-    }
+    if (old) await writeOld(data);
+    else await Deno.mkdir(data);
     const again = { data, ...OPTIONS, force: old };
     const copies = await beforeRenames(
       data,
@@ -100,4 +112,37 @@ Deno.test("no service begins with nothing where a restore was to bring its data"
   await assertRejects(() => openStore(data), ConflictError, "a restore to it was broken off");
   await prepared.restore(prepared.archive, data);
   await (await openStore(data)).close();
+});
+
+Deno.test("a restore of which a rename fails leaves the data that there was, or finds another way", async () => {
+  await using prepared = await prepare();
+  const { archive, path } = prepared;
+  await writeOld(`${path}/old`);
+  const found: string[] = [];
+  for (let failing = 0, isOver = false; !isOver; failing++) {
+    // What could be moved beside it can be moved back.
+    if (failing === 1) continue;
+    const data = `${path}/failing-${failing}`;
+    await copyFolder(`${path}/old`, data);
+    const before = await contentsOf(data);
+    let count = 0;
+    const report = await withRename(async (from, to, rename) => {
+      if (count++ === failing) throw new Error("Cross-device link (os error 18)");
+      await rename(from, to);
+    }, () => restore({ data, ...OPTIONS, force: true, source: new Blob([archive]).stream() }))
+      .catch((error) => assert(error instanceof BackupError, String(error)));
+    isOver = count <= failing;
+    const { aside } = report ?? {};
+    if (aside === undefined) assertEquals(await contentsOf(data), before);
+    else assertEquals(await foundIn(aside), "old");
+    const where = aside?.startsWith(`${data}/`) ? "in it" : "beside it";
+    found.push(`${await foundIn(data)}${aside === undefined ? "" : `, the old one ${where}`}`);
+  }
+  assertEquals(found, [
+    "restored, the old one in it",
+    ...Array.from({ length: 7 }, () => "old"),
+    "restored, the old one beside it",
+  ]);
+  const left = await pathsIn(path).then((all) => all.filter((name) => name.includes("restoring")));
+  assertEquals(left, []);
 });
