@@ -32,6 +32,8 @@ export const ENDED = newId(Date.UTC(2026, 0, 1));
 export const STARTED = newId(Date.UTC(2026, 0, 2));
 /** An execution that was asked to stop. */
 export const STOPPING = newId(Date.UTC(2026, 0, 3));
+/** A folder that its command has closed to its owner. */
+export const CLOSED = `executions/${STARTED}/outputs/closed`;
 
 /** Writes a data folder by hand that has a little of everything. */
 async function writeDataFolder(data: string): Promise<void> {
@@ -80,7 +82,11 @@ async function writeDataFolder(data: string): Promise<void> {
   }
   await Deno.utime(`${data}/executions/${ENDED}/outputs/a/b`, 1_700_000_000, 1_700_000_000);
   await Deno.mkdir(`${data}/${SNAPSHOT}/empty`);
+  await Deno.mkdir(`${data}/${CLOSED}`, { recursive: true });
+  await Deno.chmod(`${data}/${CLOSED}`, 0o555);
   await Deno.symlink("../run.sh", `${data}/${SNAPSHOT}/ä/link`);
+  await Deno.symlink("..", `${data}/${SNAPSHOT}/ä/top`);
+  await Deno.symlink("none", `${data}/${SNAPSHOT}/ä/nowhere`);
   await Deno.symlink("a/b", `${data}/executions/${ENDED}/outputs/left.out`);
 }
 

@@ -8,11 +8,11 @@ import { OPTIONS, pathsIn } from "./fixture.ts";
 const KEY = "a".repeat(64);
 const OTHER = "b".repeat(64);
 
-/** Makes a backup of a service whose key file holds this text, and restores it. */
-async function backUpWith(service: TestService, text: string) {
+/** Makes a backup of a service whose key file holds this text, if it has one, and restores it. */
+async function backUpWith(service: TestService, text?: string) {
   const data = `${service.folder}/data`;
   const target = `${service.folder}/backup`;
-  await Deno.writeTextFile(`${data}/secret.key`, text);
+  if (text !== undefined) await Deno.writeTextFile(`${data}/secret.key`, text);
   const { has_key, flaws } = await backUp({ data, target, ...OPTIONS, force: true });
   const to = `${service.folder}/restored`;
   const source = (await Deno.open(target)).readable;
@@ -29,6 +29,9 @@ Deno.test("a backup has the key file when that is the key of the secrets", async
   await using service = await startService({ settings: { secretKey: KEY } });
   await service.trigger({
     conditions: [{ ...HMAC_CONDITION, secrets: ["{env:ELSEWHERE}"] }],
+  });
+  await t.step("there is none", async () => {
+    assertEquals(await backUpWith(service), NO);
   });
   await t.step("no secret is stored", async () => {
     assertEquals(await backUpWith(service, OTHER), YES);

@@ -6,10 +6,12 @@ import fc from "fast-check";
 import { packTar, type ParsedTarEntryWithData, type TarHeader, unpackTar } from "modern-tar";
 import { backUp } from "../../src/backup/backup.ts";
 import { BackupError } from "../../src/backup/error.ts";
+import { restore } from "../../src/backup/restore.ts";
 import { getExecution } from "../../src/store/executions.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
 import {
+  CLOSED,
   contentsOf,
   ENDED,
   file,
@@ -35,6 +37,9 @@ Deno.test("what is restored is what was backed up", async () => {
   // It is of the same content, but not the same file; and nobody else's.
   assertMatch(found[DATABASE_FILE] ?? "", /^600 /);
   expected[DATABASE_FILE] = found[DATABASE_FILE] ?? "";
+  // Into any folder its owner can write.
+  assertEquals(expected[CLOSED], "555 folder");
+  expected[CLOSED] = "755 folder";
   assertEquals(found, expected);
   assertEquals(
     await pathsIn(path).then((all) => all.filter((name) => name.includes("restoring"))),
@@ -126,6 +131,22 @@ Deno.test("what a restore has left that was killed is in nobody's way, but other
   const names = (all: Record<string, string>) => Object.keys(all);
   const found = names(await contentsOf(await prepared.restore(archive, to)));
   assertEquals(found, names(await contentsOf(await prepared.restore(archive))));
+});
+
+Deno.test("a restore that is stopped says so, and leaves everything as it was", async () => {
+  await using prepared = await prepare();
+  const { archive, path } = prepared;
+  const before = await pathsIn(path);
+  for (const place of [1, 5]) {
+    const stop = new AbortController();
+    let count = 0;
+    const onProgress = () => void (++count === place && stop.abort(new Error("Stopped")));
+    const source = new Blob([archive]).stream();
+    const options = { ...OPTIONS, data: `${path}/stopped`, source, signal: stop.signal };
+    const error = await assertRejects(() => restore({ ...options, onProgress }), Error);
+    assertEquals(error.message, "Stopped");
+    assertEquals(await pathsIn(path), before);
+  }
 });
 
 Deno.test("an archive that was cut off is never restored", async () => {
@@ -233,6 +254,17 @@ Deno.test("an archive that was changed is refused", async (t) => {
     ["a hard link", inEnd(link(`${SNAPSHOT}/hard`, "run.sh", "link")), /it is a link/],
     ["a device", inEnd(link(`${SNAPSHOT}/null`, "", "character-device")), /character-device/],
     ["a pipe", inEnd(link(`${SNAPSHOT}/pipe`, "", "fifo")), /fifo/],
+    ["a program of its owner", inEnd(file(`${SNAPSHOT}/x`, "", { mode: 0o4755 })), /manifest/],
+    [
+      "a list that fills the memory",
+      entries.with(-1, file("flaws.json", " ".repeat(64 * 1024 * 1024 + 1))),
+      /it has 67108865 bytes/,
+    ],
+    [
+      "a name that the disk does not take",
+      inEnd(file(`${SNAPSHOT}/${"x".repeat(256)}`, "")),
+      /^Cannot restore: .*too long/,
+    ],
     ["a file twice", inEnd(file("secret.key", "")), /twice/],
     ["no folder for a file", inEnd(file("executions/none/x", "")), /does not come before/],
     ["no database", entries.toSpliced(at(DATABASE_FILE), 1), /no database/],
@@ -257,21 +289,24 @@ Deno.test("an archive that was changed is refused", async (t) => {
       const archive = await pack(changed);
       const error = await assertRejects(() => prepared.restore(archive), BackupError);
       assertMatch(error.message, expected);
+      assertMatch(error.message, /^Cannot restore(?!.*Cannot restore)/);
       assertEquals(await pathsIn(path), before);
     });
   }
+  const asItIs = async (entries: ParsedTarEntryWithData[]) => {
+    const tar = new Blob([new Uint8Array(await packTar(entries))]).stream();
+    return await new Response(tar.pipeThrough(new CompressionStream("gzip"))).bytes();
+  };
   await t.step("another content than the manifest says", async () => {
-    const changed = new Uint8Array(
-      await packTar(
-        (await unpackTar(await gunzip(archive))).with(
-          at("secret.key"),
-          file("secret.key", "mine\n"),
-        ),
-      ),
-    );
-    const gzip = new Blob([changed]).stream().pipeThrough(new CompressionStream("gzip"));
-    const bytes = await new Response(gzip).bytes();
+    const changed = (await unpackTar(await gunzip(archive)))
+      .with(at("secret.key"), file("secret.key", "mine\n"));
+    const bytes = await asItIs(changed);
     await assertRejects(() => prepared.restore(bytes), BackupError, "manifest");
+    assertEquals(await pathsIn(path), before);
+  });
+  await t.step("no manifest", async () => {
+    const bytes = await asItIs(entries);
+    await assertRejects(() => prepared.restore(bytes), BackupError, "it has no end");
     assertEquals(await pathsIn(path), before);
   });
   await t.step("but not when it was only packed anew", async () => {
@@ -282,7 +317,10 @@ Deno.test("an archive that was changed is refused", async (t) => {
 Deno.test("what was read in part only is left out", async () => {
   await using prepared = await prepare();
   const entries = (await unpackTar(await gunzip(prepared.archive))).slice(0, -1);
-  const flaws = [{ path: SNAPSHOT, detail: "It was removed while it was read", discard: true }];
+  // The second was not read at all.
+  const flaws = [SNAPSHOT, SNAPSHOT.replaceAll("0", "3")].map((path) => (
+    { path, detail: "It was removed while it was read", discard: true }
+  ));
   const archive = await pack(entries.with(-1, file("flaws.json", JSON.stringify(flaws))));
   const restored = await prepared.restore(archive);
   const paths = await pathsIn(restored);
