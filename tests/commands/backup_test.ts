@@ -259,9 +259,13 @@ Deno.test("backup of a stopped service", async (t) => {
   await t.step("says how much it has, with a checksum", async () => {
     const { code, printed } = await backup(target);
     assertEquals(code, 0, printed);
-    const [, digest] = /^Backed up \d+ files to .*: \d.* KiB, sha256 ([0-9a-f]{64})$/m
+    const [, files, digest] = /^Backed up (\d+) files to .*: \d.* KiB, sha256 ([0-9a-f]{64})$/m
       .exec(printed) ?? [];
-    assertEquals(digest, sha256(await Deno.readFile(target)));
+    const archive = await Deno.readFile(target);
+    assertEquals(digest, sha256(archive));
+    // Three say what the backup is.
+    const names = (await entriesOf(archive)).filter((name) => !name.endsWith("/"));
+    assertEquals(Number(files), names.length - 3);
   });
   await t.step("refuses to replace a file", async () => {
     const kept = await Deno.readFile(target);
@@ -269,6 +273,9 @@ Deno.test("backup of a stopped service", async (t) => {
     assertEquals(code, 1);
     assertStringIncludes(printed, "--force");
     assertEquals(await Deno.readFile(target), kept);
+    const inPlaceOfAll = await backup(`${folder.path}/backups`, "--force");
+    assertEquals(inPlaceOfAll.code, 1);
+    assertStringIncludes(inPlaceOfAll.printed, "backups: it is a folder");
   });
   await t.step("replaces it when it is told to, without the key", async () => {
     const { code, printed } = await backup(target, "--force", "--without-key", "--json");
@@ -339,13 +346,13 @@ Deno.test("backup of a stopped service", async (t) => {
     await reader.read();
     // Until its output holds as much as an output holds that nobody reads.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
-    child.kill("SIGTERM");
+    child.kill("SIGINT");
     const timer = setTimeout(() => child.kill("SIGKILL"), 10_000);
     const { code } = await child.status;
     clearTimeout(timer);
     await reader.cancel();
     assertEquals(code, 1);
-    assertEquals(await errors, "hooklaunch: Stopped by SIGTERM\n");
+    assertEquals(await errors, "hooklaunch: Stopped by SIGINT\n");
     assertEquals(await namesIn(TMPDIR), []);
     assert(file);
   });

@@ -33,7 +33,9 @@ Deno.test("restore as a command", async (t) => {
     const [, aside = ""] = /is in (.*before-restore-[\dTZ-]+) now/.exec(printed) ?? [];
     assertEquals(await pathsIn(aside), ["mine"]);
     assertEquals((await contentsOf(aside))[""], "700 folder");
-    assertStringIncludes(printed, "Restored ");
+    const restored = Object.values(await contentsOf(other));
+    const files = restored.filter((what) => /^\d+ [0-9a-f]{64}$/.test(what)).length;
+    assertStringIncludes(printed, `Restored ${files} files to ${other}, as they were at 20`);
     assert((await pathsIn(other)).includes(DATABASE_FILE));
   });
   await t.step("has all of it on disk before any of it is in its place", async () => {
@@ -86,6 +88,35 @@ Deno.test("restore as a command", async (t) => {
     // deno-lint-ignore no-control-regex
     assert(!/[\x00-\x09\x0b-\x1f\x7f-\x9f]/.test(printed), JSON.stringify(printed));
   });
+  await t.step("tells of the first of many flaws, and how many more there are", async () => {
+    const entries = (await unpackTar(await gunzip(prepared.archive))).slice(0, -1);
+    const flaws = Array.from(
+      { length: 23 },
+      (_, index) => ({ path: `f${index}`, detail: "It is" }),
+    );
+    const archive = await pack(entries.with(-1, file("flaws.json", JSON.stringify(flaws))));
+    await Deno.writeFile(`${path}/flawed`, archive);
+    const { printed } = await run(["restore", `${path}/flawed`, "--data", `${path}/fourth`]);
+    assertEquals(printed.match(/^Not as it should be: "f\d+": It is$/gm)?.length, 20);
+    assertStringIncludes(printed, "\nand 3 more, --json lists all of them\n");
+  });
+  await t.step(
+    "takes standard input, prints JSON, and tells that the key is not there",
+    async () => {
+      const target = `${path}/keyless`;
+      await backUp({ data: prepared.data, target, ...OPTIONS, withoutKey: true });
+      const line = `"$0" run -q --allow-env --allow-read --allow-write --allow-run=sh "$1" ` +
+        `restore - --json --data "$2-data" < "$2"`;
+      const main = new URL("../../src/main.ts", import.meta.url).pathname;
+      const { stdout, stderr } = await new Deno.Command("sh", {
+        args: ["-c", line, Deno.execPath(), main, target],
+      }).output();
+      const said = JSON.parse(new TextDecoder().decode(stdout));
+      assertEquals([said.data, said.header.has_key], [`${target}-data`, false]);
+      assertEquals(said.interrupted.length, 2);
+      assertStringIncludes(new TextDecoder().decode(stderr), "set HOOKLAUNCH_SECRET_KEY");
+    },
+  );
   await t.step("says that there is no such file", async () => {
     const { code, printed } = await run(["restore", `${path}/none`, "--data", `${path}/new`]);
     assertEquals(code, 1);
