@@ -191,3 +191,31 @@ Deno.test("a service that wants HTTPS can be reached by its public address", asy
     await strict.close(0);
   }
 });
+
+Deno.test("a list is read as far as it is wanted, at the address that the service is reached by", async () => {
+  const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+  const asked: string[] = [];
+  const count = 410;
+  await using server = Deno.serve(options, ({ url }) => {
+    const { pathname, search, searchParams } = new URL(url);
+    asked.push(pathname + search);
+    const [limit, start] = [Number(searchParams.get("limit") ?? 50), searchParams.get("cursor")];
+    const end = Math.min(count, Number(start) + limit);
+    const results = Array.from(
+      { length: end - Number(start) },
+      (_, index) => Number(start) + index,
+    );
+    const next = `https://hooks.example.com${pathname}?limit=${limit}&cursor=${end}`;
+    return Response.json({ results, next: end < count ? next : null });
+  });
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  const api = new ApiClient({ url: `${url}/`, token: ADMIN_TOKEN });
+  const query = { project: undefined, status: "error" };
+  const some = await api.list<number>("executions/", { query, limit: 250 });
+  assertEquals(some, Array.from({ length: 250 }, (_, index) => index));
+  const path = "/api/v0/executions/";
+  assertEquals(asked, [`${path}?status=error&limit=200`, `${path}?limit=200&cursor=200`]);
+  assertEquals((await api.list("executions/")).length, count);
+  assertEquals((await api.list("executions/", { limit: 3 })).length, 3);
+  assertEquals(asked.at(-1), `${path}?limit=3`);
+});

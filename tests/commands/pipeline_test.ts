@@ -1,6 +1,6 @@
 /** `hooklaunch pipeline` as a process of its own, on records that a test writes. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { derivedId } from "../../src/ids.ts";
+import { derivedId, newId } from "../../src/ids.ts";
 import type { Pipelines } from "../../src/pipelines/mod.ts";
 import { type Pipeline, savePipeline } from "../../src/store/pipelines.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -133,4 +133,30 @@ Deno.test("execution list of a pipeline is newest first, whatever its executions
   };
   assertEquals(await list(), steps.toReversed());
   assertEquals(await list("--limit", "3"), steps.toReversed().slice(0, 3));
+});
+
+Deno.test("pipeline show --wait goes on when the service does not answer for a moment, and tells what it hid", async () => {
+  const node = { name: "a", step: "s", attempts: 0 };
+  const pipeline = { id: newId(1), name: "p", project: "p" };
+  const at = (status: string, execution_id?: string) =>
+    Response.json({ ...pipeline, status, nodes: [{ ...node, status, execution_id }] });
+  const answers = [
+    () => at("started", "e1"),
+    () => new Response(null, { status: 503 }),
+    () => at("started", "e2"),
+    () => at("complete", "e2"),
+  ];
+  const url = "http://127.0.0.1";
+  await using server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen() {} },
+    () => answers.shift()?.() ?? new Response(null, { status: 404 }),
+  );
+  const args = ["pipeline", "show", pipeline.id, "--wait", "--url", `${url}:${server.addr.port}`];
+  const { code, printed } = await run(args, TOKEN);
+  assertEquals(code, 0, printed);
+  assertStringIncludes(
+    printed,
+    "node a: started, execution e1\npipeline: started\nnode a: started, execution e2\n" +
+      "node a: complete, execution e2\npipeline: complete\n",
+  );
 });

@@ -6,6 +6,7 @@
 import "../commands/api_client_test.ts";
 import "../commands/apply_test.ts";
 import "../commands/demo_test.ts";
+import "../commands/follow_test.ts";
 import "../commands/help_test.ts";
 import "../commands/pipeline_test.ts";
 import "../commands/project_test.ts";
