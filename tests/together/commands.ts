@@ -8,6 +8,8 @@ import "../commands/apply_test.ts";
 import "../commands/demo_test.ts";
 import "../commands/follow_test.ts";
 import "../commands/help_test.ts";
+import "../commands/options_test.ts";
+import "../commands/own_machine_test.ts";
 import "../commands/pipeline_test.ts";
 import "../commands/project_test.ts";
 import "../commands/remote_kv_test.ts";
