@@ -149,7 +149,6 @@ async function copyWithKey(data: string, target: string): Promise<string | undef
     const before = await readKey(data);
     await copyDatabase(join(data, DATABASE_FILE), target);
     if (await readKey(data) === before) return before;
-    await Deno.remove(target);
   }
   throw new BackupError(`Cannot back up ${data}: ${KEY_FILE} in it keeps changing`);
 }
