@@ -1,17 +1,26 @@
 /** A backup of a data folder that changes while it is made: what is in it is whole, or said not to be. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { randomBytes } from "node:crypto";
 import { backUp } from "../../src/backup/backup.ts";
 import { copyDatabase } from "../../src/backup/database.ts";
+import { BackupError } from "../../src/backup/error.ts";
 import type { Flaw } from "../../src/backup/manifest.ts";
 import { newId } from "../../src/ids.ts";
 import { keys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/store.ts";
 import { temporaryFolder } from "../surroundings.ts";
-import { contentsOf, OPTIONS, pathsIn, prepare, type Prepared, STARTED } from "./fixture.ts";
+import {
+  contentsOf,
+  OPTIONS,
+  pathsIn,
+  prepare,
+  type Prepared,
+  SNAPSHOT,
+  STARTED,
+} from "./fixture.ts";
 
 /** More than waits anywhere between who reads a file and who takes the backup. */
-const BIG = randomBytes(16 * 1024 * 1024);
+const BIG = randomBytes(8 * 1024 * 1024);
 const OTHER_SNAPSHOT = `projects/files/trees/~${"2".repeat(64)}`;
 
 /** Makes a backup, changes something when a part of the big file was taken, and restores it. */
@@ -112,4 +121,43 @@ Deno.test("an execution whose record is damaged is told of, and all others are i
   assertEquals<Flaw[]>(flaws, [{ path: `executions/${id}`, detail }]);
   const restored = await prepared.restore(await Deno.readFile(`${path}/damaged`));
   assert((await pathsIn(restored)).includes(`executions/${STARTED}/control/started`));
+});
+
+Deno.test("a backup that nobody can take any more is told of", async () => {
+  await using prepared = await prepare();
+  const { data } = prepared;
+  const target = new WritableStream<Uint8Array>({
+    write: () => Promise.reject(new Error("Broken pipe (os error 32)")),
+  });
+  const failed = () => backUp({ data, target, ...OPTIONS });
+  await assertRejects(failed, BackupError, "Broken pipe");
+});
+
+Deno.test("a backup is stopped in the middle of a file", async () => {
+  await using prepared = await prepare();
+  const { data, path } = prepared;
+  await Deno.writeFile(`${data}/${SNAPSHOT}/big`, BIG);
+  const before = await pathsIn(path);
+  const stop = new AbortController();
+  const { open } = Deno;
+  let reads = 0;
+  Deno.open = async (from, options) => {
+    const file = await open(from, options);
+    if (from !== `${data}/${SNAPSHOT}/big`) return file;
+    const read = file.read.bind(file);
+    file.read = (buffer) => {
+      if (++reads === 3) stop.abort(new Error("Stopped"));
+      return read(buffer);
+    };
+    return file;
+  };
+  try {
+    const options = { ...OPTIONS, data, target: `${path}/stopped`, signal: stop.signal };
+    const { message } = await assertRejects(() => backUp(options), Error);
+    assertEquals(message, "Stopped");
+  } finally {
+    Deno.open = open;
+  }
+  assertEquals(reads, 3);
+  assertEquals(await pathsIn(path), before);
 });

@@ -71,6 +71,10 @@ Deno.test("a file that appears while a backup is made is not replaced", async ()
     "--force",
   );
   assertEquals(await Deno.readTextFile(target), "somebody's");
+  let told = 0;
+  const again = { data, target, ...OPTIONS, onProgress: () => void told++ };
+  await assertRejects(() => backUp(again), BackupError, "--force");
+  assertEquals(told, 0, "nothing is copied where it is known before");
 });
 
 Deno.test("a snapshot of which not all is in a backup is not restored in part", async () => {
