@@ -8,8 +8,7 @@ const ID = "01900000-0000-7000-8000-000000000000";
 const EVENTS = { headers: { "content-type": "text/event-stream" } };
 
 /** Follows the log of a service that answers so, one connection after the other. */
-async function follow(answers: readonly (() => Response)[]) {
-  const asked: (string | null)[] = [];
+async function follow(answers: readonly (() => Response)[], asked: (string | null)[] = []) {
   await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
     asked.push(request.headers.get("last-event-id"));
     return answers[asked.length - 1]?.() ?? new Response(null, { status: 404 });
@@ -41,9 +40,8 @@ Deno.test("a log is followed behind the last line that came, wherever its connec
 });
 
 Deno.test("a log that there is not any more is not waited for", async () => {
-  await assertRejects(
-    () => follow([() => new Response(line(1, "a"), EVENTS)]),
-    ApiError,
-    "The service answered 404",
-  );
+  const asked: (string | null)[] = [];
+  const following = () => follow([() => new Response(line(1, "a"), EVENTS)], asked);
+  await assertRejects(following, ApiError, "The service answered 404");
+  assertEquals(asked, [null, "1"]);
 });
