@@ -35,6 +35,13 @@ Deno.test("send signs a file as the trigger asks for, and says what came of it",
       type: "payload_filter",
       expression: "headers['x-event'] == 'go' && content_type == 'application/json'",
     }], ["--header", "X-Event: go"]],
+    ["another content type, and two headers", [
+      {
+        type: "payload_filter",
+        expression: "content_type == 'text/plain' && headers['x-one'] == '1'",
+      },
+      { type: "payload_filter", expression: "headers['x-two'] == 'a: b'" },
+    ], ["--content-type", "text/plain", "--header", "X-One:1", "--header", "X-Two:  a: b "]],
   ];
   for (const [name, conditions, args] of cases) {
     await t.step(name, async () => {
@@ -71,6 +78,30 @@ Deno.test("send takes files of up to 16 MiB, and says what of a header cannot be
     assertEquals(refused.code, 1);
     assertMatch(refused.printed, new RegExp(`Cannot accept .*/headers/.*${what} of`));
   }
+});
+
+Deno.test("send follows nobody who sends on, and says what could not be signed", async () => {
+  const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+  const id = "01900000-0000-7000-8000-000000000000";
+  const asked: string[] = [];
+  await using server = Deno.serve(options, ({ url }) => {
+    const { pathname, search } = new URL(url);
+    asked.push(pathname + search);
+    if (pathname.endsWith("/triggers/")) {
+      return Response.json({ results: [{ id, name: "t" }], next: null });
+    }
+    if (!pathname.endsWith("/sign/")) return Response.redirect(`${new URL(url).origin}/other`, 307);
+    const problems = [{ pointer: "/0/secrets", detail: "There is none" }];
+    const signed = { url: "https://hooks.example.com/?a=b", headers: {}, body_base64: "" };
+    return Response.json({ ...signed, notes: [], problems });
+  });
+  const url = `http://127.0.0.1:${server.addr.port}/`;
+  const { code, printed } = await run(["send", "t", "--url", url], TOKEN);
+  assertEquals(code, 1);
+  assertMatch(printed, /^conditions\/0\/secrets: There is none\n.*It sends on to another address/);
+  assertEquals(asked.at(-1), `/api/v0/launch/${id}/?a=b`);
+  const header = await run(["send", "t", "--header", "no colon", "--url", url], TOKEN);
+  assertMatch(header.printed, /--header: Expected a name, a colon and a value, found "no colon"/);
 });
 
 Deno.test("send --explain says which condition refuses and why, and ends with 1", async () => {
