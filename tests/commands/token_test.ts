@@ -25,6 +25,8 @@ Deno.test("a token is made, used, listed without itself and revoked", async () =
   assertEquals(again.code, 1);
   assertStringIncludes(again.printed, `There is no token of the id ${id}`);
   assertEquals(JSON.parse((await hooklaunch(ADMIN_TOKEN, "list", "--json")).printed), []);
+  const asJson = JSON.parse((await hooklaunch(ADMIN_TOKEN, "create", "cd", "--json")).printed);
+  assertEquals((await hooklaunch(asJson.token, "revoke", asJson.id)).code, 0);
 });
 
 Deno.test({

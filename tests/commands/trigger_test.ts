@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { ADMIN_TOKEN, HMAC_CONDITION, SECRET, startService } from "../data.ts";
+import { ADMIN_TOKEN, endOfRun, HMAC_CONDITION, SECRET, startService } from "../data.ts";
+import { TestClock } from "../surroundings.ts";
 import { run } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
@@ -69,6 +70,40 @@ Deno.test("trigger show prints one trigger, with what it checks and does, and no
   const args = ["trigger", "show", "labels", "--json", "--url", service.url];
   const shown = JSON.parse((await run(args, TOKEN)).printed);
   assertEquals(shown, (await service.api("GET", `triggers/${id}/`)).body);
+});
+
+Deno.test("trigger log tells which action failed, of which run, and how much was left out", async () => {
+  const clock = new TestClock();
+  await using service = await startService({ clock });
+  const actions = ["echo", "none"].map((step) => ({ type: "run_execution", step }));
+  const { url, id } = await service.trigger({
+    name: "labels",
+    actions,
+    response: { type: "text", text: "{run_id}" },
+  });
+  const launched = await (await fetch(url, { method: "POST" })).text();
+  await endOfRun(service, launched);
+  const log = async (...args: string[]) =>
+    (await run(["trigger", "log", "labels", ...args, "--url", service.url], TOKEN)).printed;
+  assertMatch(
+    await log(),
+    /^2026\S+ {2}failed {3}run_execution \(actions\/1\): .*\n {4}run \S+\n$/,
+  );
+  assertStringIncludes(await log(), launched);
+  assertMatch(
+    (await run(["run", "show", launched, "--url", service.url], TOKEN)).printed,
+    /\naction 0 +run_execution: .*\naction 1 +run_execution: failed: .*none/,
+  );
+
+  await service.api("PATCH", `triggers/${id}/`, { enabled: false });
+  for (let i = 0; i < 63; i++) await (await fetch(url, { method: "POST" })).body?.cancel();
+  clock.time_ms += 60_000;
+  service.service.sweep();
+  assertMatch(await log("--limit", "1"), /^2026\S+ {2}3 more were left out\n$/);
+  const list = await run(["trigger", "list", "--url", service.url], TOKEN);
+  assertMatch(list.printed, /\nlabels +files +no /);
+  const shown = await run(["trigger", "show", "labels", "--url", service.url], TOKEN);
+  assertMatch(shown.printed, /\nenabled +no\n[^]*\nwarning 0 +.*whoever knows the URL can launch/);
 });
 
 Deno.test("trigger log tells of a body that was too large to be read", async () => {
