@@ -1,10 +1,16 @@
 import { assertEquals, assertMatch, assertNotMatch, assertStringIncludes } from "@std/assert";
 import { has } from "../needs.ts";
+import { temporaryFolder } from "../surroundings.ts";
 import { hooklaunch, run } from "./process.ts";
 
 Deno.test("demo --once shows the main job and ends with 0", async () => {
-  const { code, printed } = await run(["demo", "--once"]);
+  // Another one may just be serving on.
+  using busy = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  await using folder = await temporaryFolder();
+  const args = ["demo", "--once", "--port", String(busy.addr.port)];
+  const { code, printed } = await run(args, { TMPDIR: folder.path });
   assertEquals(code, 0, printed);
+  assertEquals([...Deno.readDirSync(folder.path)], []);
   assertMatch(printed, /Answer: 200 {"status":"ok","run":"[0-9a-f-]{36}"}/);
   assertMatch(printed, /Run [0-9a-f-]{36}: pending .*\nRun [0-9a-f-]{36}: completed /);
   assertStringIncludes(printed, 'Hi from the step: "Retrain on the labels of batch 7"');

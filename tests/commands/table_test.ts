@@ -1,6 +1,6 @@
 /** What came from a sender or a step is shown without what would move the cursor or turn the text. */
 import { assertEquals } from "@std/assert";
-import { harmless, harmlessJson } from "../../src/commands/table.ts";
+import { harmless, harmlessJson, printFields, printList } from "../../src/commands/table.ts";
 
 const MARKS = ["\u061c", "\u200e", "\u200f"];
 const EMBEDDINGS = ["\u202a", "\u202b", "\u202c", "\u202d", "\u202e"];
@@ -22,4 +22,40 @@ Deno.test("other text is printed as it is", () => {
   const text = "ä € 日本 עברית \u200d \u2019";
   assertEquals(harmless(text), text);
   assertEquals(harmlessJson(text), text);
+});
+
+/** What is printed on standard output, line by line. */
+function printed(print: () => void): unknown[] {
+  const lines: unknown[] = [];
+  const { log } = console;
+  console.log = (line) => lines.push(line);
+  try {
+    print();
+    return lines;
+  } finally {
+    console.log = log;
+  }
+}
+
+Deno.test("a list is a table whose columns are as wide as what is in them, up to a limit", () => {
+  const rows = [["a", "long"], ["longer", undefined], [null, "x".repeat(121)]];
+  const columns = [
+    ["one", ([one]: typeof rows[number]) => one],
+    ["two", ([, two]: typeof rows[number]) => two],
+  ] as const;
+  assertEquals(printed(() => printList(rows, columns)), [
+    "ONE     TWO",
+    "a       long",
+    "longer",
+    `        ${"x".repeat(119)}…`,
+  ]);
+  assertEquals(printed(() => printList(["x".repeat(120)], [["one", (one) => one]])), [
+    "ONE",
+    "x".repeat(120),
+  ]);
+});
+
+Deno.test("a record is printed with the fields that are there", () => {
+  const record = { id: 7, none: undefined, nothing: null, "a\x1bb": "", long_name: false };
+  assertEquals(printed(() => printFields(record)), ["id         7", "a b", "long_name  false"]);
 });
