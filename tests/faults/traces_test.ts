@@ -181,6 +181,19 @@ Deno.test("a span of a launch that failed says so, and all of them have their st
   }
 });
 
+Deno.test("the spans of an action that failed and of its run say so", async () => {
+  await using folder = await temporaryFolder();
+  await using collector = collect();
+  await configure(folder.path);
+  await using service = await serve(folder.path, collector.env);
+  const run = await sent(collector, "run", "run", await service.launch("fetch"));
+  const action = await eventually(() =>
+    collector.spans().find(({ name }) => name === "action fetch_repository")
+  );
+  assertEquals([run.hasFailed, action.hasFailed], [true, true]);
+  assertEquals(run.attributes["hooklaunch.status"], "error");
+});
+
 Deno.test("without a valid traceparent, each launch begins a trace of its own", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
