@@ -5,7 +5,11 @@ import {
   assertNotMatch,
   assertStringIncludes,
 } from "@std/assert";
+import { newId } from "../../src/ids.ts";
+import { executionWrites } from "../../src/store/executions.ts";
+import { openStore } from "../../src/store/store.ts";
 import { eventually, HMAC_CONDITION, SECRET, signature, temporaryFolder } from "../data.ts";
+import { executionOf } from "../store/execution.ts";
 import { hooklaunch, run } from "./process.ts";
 
 const TOKEN = "an-operators-token-for-tests";
@@ -144,14 +148,91 @@ Deno.test("a client that never reads its answer does not keep the service from e
 Deno.test("the periodic work is registered, runs, and does not keep the service from stopping", async () => {
   const { folder, args } = await configured();
   await using _folder = folder;
+  {
+    await using store = await openStore(`${folder.path}/data`);
+    const old = { id: newId(Date.now() - 2 * 86_400_000), status: "complete" } as const;
+    await store.committer.write(executionWrites(executionOf(old)));
+  }
   // Makes each cron fire that many milliseconds from its registration.
   const soon = { DENO_CRON_TEST_SCHEDULE_OFFSET: "200", HOOKLAUNCH_ADMIN_TOKEN: TOKEN };
-  await using service = hooklaunch(args, soon);
+  await using service = hooklaunch([...args, "--retention-days", "1"], soon);
   await service.expect(
-    /Removed 0 runs from lists, 0 runs, 0 pipelines, 0 executions, 0 log entries, 0 uploads/,
+    /Removed 0 runs from lists, 0 runs, 0 pipelines, 1 executions, 0 log entries, 0 uploads/,
   );
   service.child.kill("SIGTERM");
   assertEquals((await service.end()).code, 0, service.printed());
+});
+
+Deno.test("serve holds what its variables and flags say", async () => {
+  const command = "until [ -e ../../../../go ]; do sleep 0.05; done";
+  const { folder, args } = await configured(undefined, command);
+  await using _folder = folder;
+  const flags = [...args.filter((each) => each !== "--dev"), "--max-executions", "1"];
+  await using service = hooklaunch(flags, {
+    HOOKLAUNCH_ADMIN_TOKEN: TOKEN,
+    HOOKLAUNCH_TRUSTED_PROXY: "10.0.0.1, 127.0.0.1",
+    HOOKLAUNCH_MAX_PAYLOAD: "1k",
+  });
+  const [, url] = await service.expect(/reached as (http:\/\/127\.0\.0\.1:\d+)/);
+  const headers = { authorization: `Bearer ${TOKEN}`, "x-forwarded-proto": "https" };
+  const launch = async (size: number) => {
+    const body = new Uint8Array(size);
+    const answer = await fetch(`${url}/api/v0/launch/${ID}/`, { method: "POST", headers, body });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  assertEquals([await launch(1_024), await launch(1_025), await launch(1)], [200, 413, 200]);
+  const statuses = async (): Promise<string[]> => {
+    const { results } = await (await fetch(`${url}/api/v0/executions/`, { headers })).json();
+    return results.map(({ status }: { status: string }) => status).sort();
+  };
+  await eventually(async () => (await statuses()).includes("started") || undefined);
+  await eventually(async () => (await statuses()).length === 2 || undefined);
+  assertEquals(await statuses(), ["queued", "started"]);
+  await Deno.writeTextFile(`${folder.path}/go`, "");
+  service.child.kill("SIGTERM");
+  assertEquals((await service.end()).code, 0, service.printed());
+});
+
+Deno.test("the door is opened by --dev, or by a variable that says true", async (t) => {
+  await using folder = await temporaryFolder();
+  const args = ["serve", "--port", "0", "--data", folder.path];
+  const cases: [flags: string[], variable: string, says: RegExp][] = [
+    [[], "true", /Plain HTTP is accepted/],
+    [["--dev"], "false", /Plain HTTP is accepted/],
+    [[], "false", /Every request will be refused/],
+  ];
+  for (const [flags, HOOKLAUNCH_DEV, says] of cases) {
+    await t.step([...flags, HOOKLAUNCH_DEV].join(" "), async () => {
+      const env = { HOOKLAUNCH_DEV, HOOKLAUNCH_ADMIN_TOKEN: TOKEN };
+      await using service = hooklaunch([...args, ...flags, "--host", "localhost"], env);
+      await service.expect(says);
+    });
+  }
+});
+
+Deno.test("serve takes a renewed certificate up by itself", async () => {
+  const { folder, args } = await configured();
+  await using _folder = folder;
+  const at = (name: string) => `${folder.path}/${name}.pem`;
+  const copy = async (from: string) => {
+    for (const name of ["cert", "key"]) {
+      await Deno.copyFile(new URL(`../http/${from}_${name}.pem`, import.meta.url), at(name));
+    }
+  };
+  await copy("localhost");
+  const flags = [...args.filter((each) => each !== "--dev"), "--tls-cert", at("cert")];
+  const env = { DENO_CRON_TEST_SCHEDULE_OFFSET: "200", HOOKLAUNCH_ADMIN_TOKEN: TOKEN };
+  await using service = hooklaunch([...flags, "--tls-key", at("key")], env);
+  const [, port] = await service.expect(/reached as https:\/\/127\.0\.0\.1:(\d+)/);
+  await service.expect(/--public-url names/);
+  await copy("renewed");
+  await service.expect(/Took the renewed certificate/);
+  const ca = await Deno.readTextFile(new URL("../http/renewed_ca.pem", import.meta.url));
+  using client = Deno.createHttpClient({ caCerts: [ca] });
+  const url = `https://localhost:${port}/api/v0/launch/${ID}/`;
+  const answer = await fetch(url, { method: "POST", client });
+  assertEquals([answer.status, await answer.text()], [200, '{"status":"accepted"}']);
 });
 
 Deno.test("applying the same configuration again changes nothing", async () => {
@@ -193,6 +274,7 @@ Deno.test("serve refuses what cannot work, says why, and ends with 1", async (t)
     ["unknown flag", ["serve", "--prot", "1"], {}, /unknown option '--prot'.*--port/s],
     ["variable", ["serve"], { HOOKLAUNCH_PORT: "x" }, /HOOKLAUNCH_PORT.*whole number/s],
     ["dev elsewhere", [...args, "--host", "0.0.0.0"], {}, /--dev: .*loopback/],
+    ["dev in other words", ["serve"], { HOOKLAUNCH_DEV: "1" }, /_DEV: Expected true or false/],
     ["half of TLS", ["serve", "--tls-cert", "x.pem"], {}, /both --tls-cert and --tls-key/],
     [
       "no certificate",
