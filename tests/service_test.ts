@@ -1,10 +1,12 @@
 /**
- * The stop of a service, seen by senders whose bodies are just arriving: what comes in time is
- * launched, and who is cut off is told to come again.
+ * A service from its start to its stop, which senders see whose bodies are just arriving: what comes in
+ * time is launched, and who is cut off is told to come again.
  */
 import { assertEquals, assertMatch } from "@std/assert";
 import { pause } from "../src/pause.ts";
-import { startService, type TestService } from "./data.ts";
+import { Service } from "../src/service.ts";
+import { HMAC_CONDITION, startService, type TestService } from "./data.ts";
+import { TestClock } from "./surroundings.ts";
 
 const encoder = new TextEncoder();
 
@@ -72,3 +74,82 @@ for (const { name, beginning, rest } of bodies) {
     await closed;
   });
 }
+
+Deno.test("a service says by which URL it is reached", async (t) => {
+  const tls = {
+    cert: await Deno.readTextFile(new URL("http/localhost_cert.pem", import.meta.url)),
+    key: await Deno.readTextFile(new URL("http/localhost_key.pem", import.meta.url)),
+  };
+  const { service, [Symbol.asyncDispose]: dispose } = await startService();
+  await using _service = { [Symbol.asyncDispose]: dispose };
+  const { settings, clock, env } = service.parts;
+  await service.close(0);
+  const cases: [told: Partial<typeof settings>, url: RegExp][] = [
+    [{ host: "0.0.0.0", dev: false }, /^http:\/\/localhost:\d+$/],
+    [{ host: "::1" }, /^http:\/\/\[::1\]:\d+$/],
+    [{ tls }, /^https:\/\/127\.0\.0\.1:\d+$/],
+    [{ publicUrl: "https://hooks.example.com/in//" }, /^https:\/\/hooks\.example\.com\/in$/],
+  ];
+  for (const [told, url] of cases) {
+    await t.step(`${url}`, async () => {
+      const other = await Service.start({ ...settings, ...told }, { clock, env });
+      await other.close(0);
+      assertMatch(other.url, url);
+      assertEquals(other.parts.baseUrl, other.url);
+    });
+  }
+});
+
+Deno.test("a start that fails leaves the data folder to the next one", async () => {
+  const test = await startService();
+  await using _test = test;
+  const { settings, clock, env } = test.service.parts;
+  await test.service.close(0);
+  const failing = () => Promise.reject(new Error("no configuration"));
+  const error = await Service.start(settings, { clock, env }, failing).catch(({ message }) =>
+    message
+  );
+  assertEquals(error, "no configuration");
+  await test.restart();
+  assertEquals((await test.api("GET", "projects/")).status, 200);
+});
+
+Deno.test("each minute a trigger's log is told how much was left out of the one before", async () => {
+  const clock = new TestClock();
+  await using test = await startService({ clock });
+  const { id, url } = await test.trigger({ conditions: [HMAC_CONDITION] });
+  for (let i = 0; i < 62; i++) await (await fetch(url, { method: "POST" })).body?.cancel();
+  clock.time_ms += 60_000;
+  test.service.sweep();
+  const { body: { results } } = await test.api("GET", `triggers/${id}/log/?limit=200`);
+  assertEquals(results.length, 61);
+  assertEquals([results[0].kind, results[0].count], ["omitted", 2]);
+});
+
+Deno.test("a service is ready while it can store, has room, and does not stop", async () => {
+  await using test = await startService();
+  const { store, worker, space, closing } = test.service.parts;
+  const ready = async () => {
+    const answer = await fetch(`${test.url}/readyz`);
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  assertEquals(await ready(), 200);
+  const { probe } = store;
+  for (
+    const [of, name, value] of [
+      [worker, "isFull", true],
+      [space, "isShort", true],
+      [store, "probe", () => Promise.resolve(false)],
+      [store, "probe", () => new Promise(() => {})],
+    ] as const
+  ) {
+    Object.defineProperty(of, name, { value, configurable: true });
+    assertEquals(await ready(), 503, name);
+    Reflect.deleteProperty(of, name);
+    if (of === store) store.probe = probe;
+  }
+  assertEquals(await ready(), 200);
+  closing.abort();
+  assertEquals(await ready(), 503);
+});
