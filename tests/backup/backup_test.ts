@@ -55,6 +55,16 @@ Deno.test("a file that becomes shorter while it is read is told of, and left out
   assertEquals([`${folder}/big` in contents, `${folder}/other` in contents], [false, true]);
 });
 
+Deno.test("a folder of outputs that is removed while others are read is told of", async () => {
+  await using prepared = await prepare();
+  const folder = `executions/${STARTED}/outputs`;
+  const later = `${prepared.data}/${folder}/later`;
+  await Deno.mkdir(later, { recursive: true });
+  await Deno.writeFile(`${prepared.data}/${folder}/big`, BIG);
+  const { flaws } = await changedMeanwhile(prepared, () => Deno.removeSync(later));
+  assertEquals(flaws, [{ path: `${folder}/later`, detail: "It cannot be read" }]);
+});
+
 for (const [what, removed] of [["all", ""], ["some", "/last"]] as const) {
   Deno.test(`a snapshot of which ${what} is removed while it is read is told of, and left out`, async () => {
     await using prepared = await prepare();
@@ -114,7 +124,7 @@ Deno.test("an execution whose record is damaged is told of, and all others are i
   const id = newId(Date.UTC(2026, 0, 1, 12));
   {
     await using store = await openStore(data);
-    await store.kv.set(keys.execution(id), "damaged");
+    await store.kv.set(keys.execution(id), null);
   }
   const { flaws } = await backUp({ data, target: `${path}/damaged`, ...OPTIONS });
   const detail = "Its record in the database is damaged";

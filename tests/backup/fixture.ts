@@ -68,6 +68,7 @@ async function writeDataFolder(data: string): Promise<void> {
     [`executions/${ENDED}/outputs/a/b`, output, 0o640],
     [`executions/${ENDED}/repository/left.out`, "", 0o600],
     [`executions/${STARTED}/control/started`, "1 x\n", 0o600],
+    ["projects/fetched/origin.json", "{}", 0o600],
     ["projects/files/origin.json", "{}", 0o600],
     ["projects/files/known_hosts", "x\n", 0o600],
     [`projects/files/trees/${"1".repeat(40)}/left.out`, "", 0o600],
