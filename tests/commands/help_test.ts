@@ -9,9 +9,24 @@ Deno.test("help says what there is", async () => {
   for (const name of ["TRUSTED_PROXY", "ADMIN_TOKEN", "SECRET_KEY"]) {
     assertStringIncludes(serve.printed, `HOOKLAUNCH_${name}`);
   }
+  const defaults = [
+    ["host <address>", '"127.0.0.1"'],
+    ["port <number>", "8000"],
+    ["data <folder>", '"./data"'],
+    ["max-payload <size>", "16MiB"],
+    ["retention-days <number>", "30"],
+    ["max-executions <number>", "one a core"],
+    ["stop-timeout <seconds>", "8"],
+    ["log-level <level>", '"info"'],
+  ];
+  for (const [option, value] of defaults) {
+    const said = serve.printed.replace(/\s+/g, " ");
+    assertMatch(said, new RegExp(`--${option} ((?! --).)*default: ${value}[,)]`));
+  }
   for (const command of [["apply"], ["trigger", "list"], ["send"]]) {
     const { printed } = await run([...command, "--help"]);
     assertStringIncludes(printed, "HOOKLAUNCH_ADMIN_TOKEN");
+    assertStringIncludes(printed, 'default: "http://127.0.0.1:8000"');
   }
   assertStringIncludes((await run(["help", "trigger", "log"])).printed, "at most 200");
   assertStringIncludes((await run(["secret-key", "rotate", "--help"])).printed, "SECRET_KEY");

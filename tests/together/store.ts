@@ -9,6 +9,7 @@ import "../ids_test.ts";
 import "../readme_test.ts";
 import "../regular_file_test.ts";
 import "../schema_test.ts";
+import "../settings_test.ts";
 import "../shown_size_test.ts";
 import "../backup/backup_test.ts";
 import "../backup/database_test.ts";
