@@ -94,6 +94,8 @@ Deno.test("serve applies its configuration, listens, and stops with 0 on SIGTERM
       assertEquals([answer.status, await answer.text()], [200, '{"status":"accepted"}']);
       service.child.kill(signal);
       assertEquals((await service.end()).code, 0, service.printed());
+      // Nothing was asked for beyond what is always told.
+      assertNotMatch(service.printed(), /"level":"debug"/);
     });
   }
 });
