@@ -133,6 +133,23 @@ Deno.test("an execution whose record is damaged is told of, and all others are i
   assert((await pathsIn(restored)).includes(`executions/${STARTED}/control/started`));
 });
 
+Deno.test("a file that cannot be read is told of, and all others are in the backup", async () => {
+  await using prepared = await prepare();
+  const { data, path } = prepared;
+  const started = `executions/${STARTED}/control/started`;
+  const { open } = Deno;
+  Deno.open = (from, options) =>
+    from === `${data}/${started}`
+      ? Promise.reject(new Deno.errors.PermissionDenied("Permission denied (os error 13)"))
+      : open(from, options);
+  try {
+    const { flaws } = await backUp({ data, target: `${path}/unreadable`, ...OPTIONS });
+    assertEquals(flaws, [{ path: started, detail: "It cannot be read" }]);
+  } finally {
+    Deno.open = open;
+  }
+});
+
 Deno.test("a backup that nobody can take any more is told of", async () => {
   await using prepared = await prepare();
   const { data } = prepared;

@@ -30,3 +30,23 @@ Deno.test("a database that was closed is copied where no files can be made besid
     "copy the data folder and back up the copy",
   );
 });
+
+Deno.test("a database with damaged pages is not backed up", async () => {
+  await using folder = await temporaryFolder();
+  const source = `${folder.path}/source`;
+  {
+    using kv = await Deno.openKv(source);
+    for (let i = 0; i < 50; i++) await kv.set([i], new Uint8Array(10_000));
+  }
+  await copyDatabase(source, `${folder.path}/whole`);
+  {
+    using file = await Deno.open(source, { write: true });
+    await file.seek(5 * 4_096, Deno.SeekMode.Start);
+    await file.write(new Uint8Array(20 * 4_096).fill(255));
+  }
+  await assertRejects(
+    () => copyDatabase(source, `${folder.path}/damaged`),
+    BackupError,
+    "it is damaged",
+  );
+});

@@ -7,6 +7,7 @@ import {
 } from "@std/assert";
 import { newId } from "../../src/ids.ts";
 import { executionWrites } from "../../src/store/executions.ts";
+import { keys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/store.ts";
 import { eventually, HMAC_CONDITION, SECRET, signature, temporaryFolder } from "../data.ts";
 import { executionOf } from "../store/execution.ts";
@@ -161,6 +162,13 @@ Deno.test("the periodic work is registered, runs, and does not keep the service 
   await service.expect(
     /Removed 0 runs from lists, 0 runs, 0 pipelines, 1 executions, 0 log entries, 0 uploads/,
   );
+  {
+    using kv = await Deno.openKv(`${folder.path}/data/hooklaunch.kv`);
+    const left = keys.pending(newId(Date.now()), ID);
+    await kv.set(left, "damaged");
+    const isTaken = async () => (await kv.get(left)).versionstamp === null || undefined;
+    await eventually(isTaken, { what: "that a run that is left behind is taken up" });
+  }
   service.child.kill("SIGTERM");
   assertEquals((await service.end()).code, 0, service.printed());
 });
