@@ -29,6 +29,6 @@ export function isSnapshotLink(path: string, target: string): boolean {
 /** Whether a link in a tree leads to somewhere in it. */
 export function isInsideTree(tree: string, path: string, target: string): boolean {
   if (target === "" || target.includes("\0") || isAbsolute(target)) return false;
-  const leadsTo = normalize(`${dirname(path)}/${target}`).replace(/\/$/, "");
+  const leadsTo = normalize(`${dirname(path)}/${target}`);
   return leadsTo === tree || leadsTo.startsWith(`${tree}/`);
 }
