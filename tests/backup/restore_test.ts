@@ -141,14 +141,25 @@ Deno.test("a restore that is stopped says so, and leaves everything as it was", 
   await using prepared = await prepare();
   const { archive, path } = prepared;
   const before = await pathsIn(path);
-  for (const place of [1, 5]) {
+  const { remove } = Deno;
+  for (const place of ["1 files", "5 files", "the lock"]) {
     const stop = new AbortController();
-    let count = 0;
-    const onProgress = () => void (++count === place && stop.abort(new Error("Stopped")));
+    const onProgress = (text: string) => {
+      if (text === place) stop.abort(new Error("Stopped"));
+    };
+    // When its lock is removed all is read, and nothing is in its place yet.
+    Deno.remove = (path, options) => {
+      if (`${path}`.endsWith("/lock")) onProgress("the lock");
+      return remove(path, options);
+    };
     const source = new Blob([archive]).stream();
     const options = { ...OPTIONS, data: `${path}/stopped`, source, signal: stop.signal };
-    const error = await assertRejects(() => restore({ ...options, onProgress }), Error);
-    assertEquals(error.message, "Stopped");
+    try {
+      const error = await assertRejects(() => restore({ ...options, onProgress }), Error);
+      assertEquals(error.message, "Stopped");
+    } finally {
+      Deno.remove = remove;
+    }
     assertEquals(await pathsIn(path), before);
   }
 });
@@ -217,6 +228,7 @@ Deno.test("an archive that was changed is refused", async (t) => {
     ["a path that leads up", inEnd(file("executions/../../up", "")), /no such file/],
     ["a path that leads up twice", inEnd(file("../up", "")), /no such file/],
     ["a path within a path", inEnd(file("executions/./a", "")), /no such file/],
+    ["a path with nothing in it", inEnd(file("executions//a", "")), /no such file/],
     ["another name", inEnd(file("hooklaunch.kv-wal", "")), /no such file/],
     ["a folder outside", inEnd(file("../up/", "", { type: "directory" })), /outside/],
     ["the folder itself", inEnd(file("./", "", { type: "directory" })), /outside/],
@@ -250,6 +262,11 @@ Deno.test("an archive that was changed is refused", async (t) => {
       /it is a link to/,
     ],
     ["a link in place of a snapshot", inEnd(link(SNAPSHOT, ".")), /it is a link/],
+    [
+      "a link in place of a snapshot that leads into it",
+      inEnd(link("projects/files/trees/~1", "~1/x")),
+      /it is a link/,
+    ],
     [
       "a file behind a link",
       inEnd(link(`${SNAPSHOT}/l`, "empty"), file(`${SNAPSHOT}/l/x`, "")),
