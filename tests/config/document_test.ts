@@ -2,7 +2,14 @@
  * The configuration file: what is written is what is read, and what is wrong is told with its place,
  * whatever was written.
  */
-import { assert, assertEquals, assertInstanceOf, assertLess, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertInstanceOf,
+  assertLess,
+  assertMatch,
+  assertThrows,
+} from "@std/assert";
 import fc from "fast-check";
 import { stringify } from "yaml";
 import { parseConfig } from "../../src/config/document.ts";
@@ -279,4 +286,12 @@ Deno.test("a trigger with tens of thousands of fields that there are not is refu
   const { problems } = assertThrows(() => parseConfig(text, PATH), InvalidInputError);
   assertEquals(problems.length, 100);
   assertLess(performance.now() - start_ms, 5_000);
+});
+
+Deno.test("conditions that cannot work with each other are told before anything is applied", () => {
+  const text = "triggers:\n  - name: a\n    project: p\n" +
+    "    actions: [{ type: fetch_repository }]\n    conditions:\n      - { type: deduplication }\n";
+  const { problems } = assertThrows(() => parseConfig(text, PATH), InvalidInputError);
+  assertMatch(problems[0]?.pointer ?? "", /^\/triggers\/0\/conditions\/0/);
+  assertMatch(problems[0]?.detail ?? "", /^line 6, column /);
 });
