@@ -82,6 +82,46 @@ Deno.test("metrics say how launches were answered and how work ended, to operato
   assert(!text.includes(runId) && !text.includes(execution_id));
 });
 
+Deno.test("metrics say what waits and runs, and how pipelines ended", async () => {
+  await using service = await startService({ settings: { executionsMax: 1 } });
+  const command = "until [ -e ../../../../go ]; do sleep 0.05; done";
+  const nodes = [{ name: "a", type: "execution", step: "wait" }];
+  await Deno.writeTextFile(
+    `${service.folder}/project/valohai.yaml`,
+    JSON.stringify([
+      { step: { name: "wait", image: "i", command } },
+      { pipeline: { name: "one", nodes, edges: [] } },
+    ]),
+  );
+  const silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const repository = `http://127.0.0.1:${silent.addr.port}/far.git`;
+  await service.api("PUT", "projects/far/", { name: "far", repository });
+  const launch = async (settings: Record<string, unknown>) => {
+    const { url } = await service.trigger(settings);
+    await (await fetch(url, { method: "POST" })).body?.cancel();
+  };
+  await launch({ project: "far", actions: [{ type: "fetch_repository" }] });
+  await launch({
+    actions: [{ type: "run_execution", step: "wait" }, { type: "run_pipeline", pipeline: "one" }],
+  });
+  const names = [
+    "hooklaunch_backlog",
+    "hooklaunch_executions_running",
+    "hooklaunch_executions_waiting",
+    'hooklaunch_pipeline_seconds_count{status="complete"}',
+  ];
+  const expect = (what: string, ...values: number[]) =>
+    eventually(async () => {
+      const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+      const text = await (await fetch(`${service.url}/metrics`, { headers })).text();
+      return names.every((name, index) => sample(text, name) === values[index]) || undefined;
+    }, { what });
+  await expect("a run and an execution that wait, and one that runs", 1, 1, 1, 0);
+  silent.close();
+  await Deno.writeTextFile(`${service.folder}/go`, "");
+  await expect("that all has ended", 0, 0, 0, 1);
+});
+
 Deno.test("each way to end is counted from zero on: Prometheus sees no rise in what begins at one", async () => {
   const metrics = new Metrics();
   const ends = { launch: "503", run: "error", execution: "stopped", pipeline: "error" };
