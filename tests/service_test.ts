@@ -75,15 +75,23 @@ for (const { name, beginning, rest } of bodies) {
   });
 }
 
+/** Whether this machine has an address; not all have those of IPv6. */
+function hasAddress(hostname: string): boolean {
+  try {
+    Deno.listen({ hostname, port: 0 }).close();
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.AddrNotAvailable) return false;
+    throw error;
+  }
+}
+
 Deno.test("a service says by which URL it is reached", async (t) => {
-  const tls = {
-    cert: await Deno.readTextFile(new URL("http/localhost_cert.pem", import.meta.url)),
-    key: await Deno.readTextFile(new URL("http/localhost_key.pem", import.meta.url)),
-  };
-  const { service, [Symbol.asyncDispose]: dispose } = await startService();
-  await using _service = { [Symbol.asyncDispose]: dispose };
-  const { settings, clock, env } = service.parts;
-  await service.close(0);
+  const pem = (name: string) => Deno.readTextFile(new URL(`http/${name}.pem`, import.meta.url));
+  const tls = { cert: await pem("localhost_cert"), key: await pem("localhost_key") };
+  await using test = await startService();
+  const { settings, clock, env } = test.service.parts;
+  await test.service.close(0);
   const cases: [told: Partial<typeof settings>, url: RegExp][] = [
     [{ host: "0.0.0.0", dev: false }, /^http:\/\/localhost:\d+$/],
     [{ host: "::1" }, /^http:\/\/\[::1\]:\d+$/],
@@ -91,18 +99,21 @@ Deno.test("a service says by which URL it is reached", async (t) => {
     [{ publicUrl: "https://hooks.example.com/in//" }, /^https:\/\/hooks\.example\.com\/in$/],
   ];
   for (const [told, url] of cases) {
-    await t.step(`${url}`, async () => {
-      const other = await Service.start({ ...settings, ...told }, { clock, env });
-      await other.close(0);
-      assertMatch(other.url, url);
-      assertEquals(other.parts.baseUrl, other.url);
+    await t.step({
+      name: `${url}`,
+      ignore: !hasAddress(told.host ?? settings.host),
+      async fn() {
+        const other = await Service.start({ ...settings, ...told }, { clock, env });
+        await other.close(0);
+        assertMatch(other.url, url);
+        assertEquals(other.parts.baseUrl, other.url);
+      },
     });
   }
 });
 
 Deno.test("a start that fails leaves the data folder to the next one", async () => {
-  const test = await startService();
-  await using _test = test;
+  await using test = await startService();
   const { settings, clock, env } = test.service.parts;
   await test.service.close(0);
   const failing = () => Promise.reject(new Error("no configuration"));
@@ -124,6 +135,27 @@ Deno.test("each minute a trigger's log is told how much was left out of the one 
   const { body: { results } } = await test.api("GET", `triggers/${id}/log/?limit=200`);
   assertEquals(results.length, 61);
   assertEquals([results[0].kind, results[0].count], ["omitted", 2]);
+});
+
+Deno.test("a stop writes down the last of a trigger's log, and what was left out of it", async () => {
+  await using test = await startService({ clock: new TestClock() });
+  const { id, url } = await test.trigger({ conditions: [HMAC_CONDITION] });
+  for (let i = 0; i < 63; i++) await (await fetch(url, { method: "POST" })).body?.cancel();
+  await test.restart();
+  const { body: { results } } = await test.api("GET", `triggers/${id}/log/?limit=200`);
+  assertEquals(results.length, 61);
+  assertEquals([results[0].kind, results[0].count], ["omitted", 3]);
+});
+
+Deno.test("there is one cleanup at a time, and another one after it", async () => {
+  await using test = await startService();
+  const { service } = test;
+  const first = service.cleanUp();
+  assertEquals(service.cleanUp() === first, true);
+  await first;
+  const second = service.cleanUp();
+  assertEquals(second === first, false);
+  await second;
 });
 
 Deno.test("a service is ready while it can store, has room, and does not stop", async () => {
