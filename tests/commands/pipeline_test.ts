@@ -41,6 +41,12 @@ Deno.test("pipelines are listed and shown, readably and as JSON", async () => {
   await using routes = await serveRoutes();
   const pipeline = await storePipeline(routes.store, { title: "Re\u001b[2Jtrain" });
   await storePipeline(routes.store, { project: "digits", status: "error", reason: "node train" });
+  await storePipeline(routes.store, { project: "digits", status: "stopped", reason: "by hand" });
+  const execution_id = newId(1);
+  const reused = { name: "a", step: "s", status: "complete", attempts: 0, execution_id } as const;
+  const nodes = [{ ...reused, reused: true as const }];
+  const last = { id: newId(Date.now() + 1_000), status: "error", reason: "node a" } as const;
+  const other = await storePipeline(routes.store, { ...last, nodes });
   const url = ["--url", routes.url];
   const list = await run(["pipeline", "list", ...url], TOKEN);
   assertEquals(list.code, 0, list.printed);
@@ -54,6 +60,11 @@ Deno.test("pipelines are listed and shown, readably and as JSON", async () => {
     TOKEN,
   );
   assertEquals(JSON.parse(filtered.printed).map((each: Pipeline) => each.reason), ["node train"]);
+
+  const newest = await run(["pipeline", "list", "--limit", "1", "--json", ...url], TOKEN);
+  assertEquals(JSON.parse(newest.printed).map((each: Pipeline) => each.id), [other.id]);
+  const taken = await run(["pipeline", "show", other.id, ...url], TOKEN);
+  assertMatch(taken.printed, new RegExp(`\na +s +complete +${execution_id} \\(reused\\)\n`));
 
   const show = await run(["pipeline", "show", pipeline.id, ...url], TOKEN);
   assertEquals(show.code, 0, show.printed);
@@ -133,6 +144,27 @@ Deno.test("execution list of a pipeline is newest first, whatever its executions
   };
   assertEquals(await list(), steps.toReversed());
   assertEquals(await list("--limit", "3"), steps.toReversed().slice(0, 3));
+});
+
+Deno.test("execution list filters by project and status, the newest first", async () => {
+  await using routes = await serveRoutes();
+  let made_ms = Date.now();
+  for (const project of ["files", "digits"]) {
+    for (const status of ["created", "error"] as const) {
+      const parts = { project, status, step: `${project} ${status}`, reason: "it failed" };
+      await storeExecution(routes.store, { id: newId(made_ms++), ...parts });
+    }
+  }
+  const url = ["--url", routes.url];
+  const list = async (...args: string[]) => {
+    const { printed } = await run(["execution", "list", "--json", ...args, ...url], TOKEN);
+    return JSON.parse(printed).map(({ step }: { step: string }) => step).sort();
+  };
+  assertEquals(await list("--project", "files"), ["files created", "files error"]);
+  assertEquals(await list("--status", "error"), ["digits error", "files error"]);
+  assertEquals(await list("--limit", "1"), ["digits error"]);
+  const table = await run(["execution", "list", "--limit", "1", ...url], TOKEN);
+  assertMatch(table.printed, /\n\S+ +error +digits +digits error +20\S+Z +it failed\n$/);
 });
 
 Deno.test("pipeline show --wait goes on when the service does not answer for a moment, and tells what it hid", async () => {

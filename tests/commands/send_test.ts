@@ -35,6 +35,9 @@ Deno.test("send signs a file as the trigger asks for, and says what came of it",
       type: "payload_filter",
       expression: "headers['x-event'] == 'go' && content_type == 'application/json'",
     }], ["--header", "X-Event: go"]],
+    ["another content type, as a header", [
+      { type: "payload_filter", expression: "content_type == 'text/plain'" },
+    ], ["--header", "Content-Type: text/plain"]],
     ["another content type, and two headers", [
       {
         type: "payload_filter",
