@@ -5,12 +5,12 @@
  */
 import { BackupError } from "../backup/error.ts";
 import type { Flaw } from "../backup/manifest.ts";
+import { onStopSignal } from "./stop_signals.ts";
 import { harmless, harmlessJson } from "./table.ts";
 
 /** How often progress is told where it goes to a file. */
 const LINE_MS = 10_000;
 const FLAWS_SHOWN = 20;
-const SIGNALS: readonly Deno.Signal[] = ["SIGINT", "SIGTERM"];
 
 /** Tells on standard error how far something is: in one line of a terminal, or a line now and then. */
 export class Progress implements Disposable {
@@ -47,15 +47,10 @@ const EXIT_MS = 500;
 /** Does work that SIGINT and SIGTERM stop, so that it can remove what it has half done. */
 export async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const stop = new AbortController();
-  const listeners = SIGNALS.map((signal) => {
-    const listener = () => stop.abort(new BackupError(`Stopped by ${signal}`));
-    Deno.addSignalListener(signal, listener);
-    return () => Deno.removeSignalListener(signal, listener);
-  });
+  using _listening = onStopSignal((name) => stop.abort(new BackupError(`Stopped by ${name}`)));
   try {
     return await work(stop.signal);
   } finally {
-    for (const remove of listeners) remove();
     // What is written to who does not read it would keep the process alive.
     if (stop.signal.aborted) Deno.unrefTimer(setTimeout(() => Deno.exit(1), EXIT_MS));
   }

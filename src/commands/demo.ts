@@ -17,9 +17,11 @@ import { getExecution, hasEnded } from "../store/executions.ts";
 import { getPipeline } from "../store/pipelines.ts";
 import { getRun, listTriggerRuns } from "../store/runs.ts";
 import type { Trigger } from "../trigger/trigger.ts";
+import { unlessAborted } from "../unless_aborted.ts";
 import { setUpLogging } from "./logging.ts";
 import { environment, option, wholeNumber } from "./options.ts";
 import { runUntilStopped } from "./serve.ts";
+import { onStopSignal } from "./stop_signals.ts";
 
 const WAIT_MS_MAX = 30_000;
 const POLL_MS = 20;
@@ -61,6 +63,9 @@ export function defineDemo(command: Command): void {
 
 async function demo({ port, once = false, example: name }: DemoOptions): Promise<void> {
   await setUpLogging({ format: "text", level: "warning" });
+  const stop = new AbortController();
+  // What it has made is to be removed then, too.
+  using _listening = onStopSignal((name) => stop.abort(new DemoError(`Stopped by ${name}`)));
   const folder = await Deno.makeTempDir({ prefix: "hooklaunch-demo-" }).catch((error) => {
     throw new DemoError(`Cannot make a temporary folder, look at TMPDIR: ${messageOf(error)}`);
   });
@@ -69,7 +74,7 @@ async function demo({ port, once = false, example: name }: DemoOptions): Promise
     const stage = await setUp(folder, once ? 0 : port, example);
     const { service } = stage;
     try {
-      await show(stage, example);
+      await unlessAborted(show(stage, example), stop.signal);
       if (once) return;
       console.log(
         `\nServing on ${service.url} until Ctrl-C. Try it yourself, in another terminal:\n`,

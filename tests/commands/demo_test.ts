@@ -57,6 +57,19 @@ Deno.test("demo --example pipeline trains and tests a model on the labels of a w
   assertMatch(printed, /Pipeline [0-9a-f-]{36}: complete\n/);
 });
 
+Deno.test("a demo that is stopped while it shows something leaves nothing behind", async () => {
+  await using folder = await temporaryFolder();
+  await using demo = hooklaunch(["demo", "--example", "pipeline", "--port", "0"], {
+    TMPDIR: folder.path,
+  });
+  await demo.expect(/Sending /);
+  demo.child.kill("SIGINT");
+  const { code } = await demo.end();
+  assertEquals(code, 1, demo.printed());
+  assertMatch(demo.printed(), /\nhooklaunch: Stopped by SIGINT\n$/);
+  assertEquals(await Array.fromAsync(Deno.readDir(folder.path)), []);
+});
+
 Deno.test({
   name: "the demo goes on serving, and its curl line works when it is pasted",
   ignore: !has("curl") || !has("openssl"),

@@ -1,0 +1,21 @@
+/**
+ * The signals that stop a command, such as Ctrl-C.
+ *
+ * @module
+ */
+
+const SIGNALS: readonly Deno.Signal[] = ["SIGINT", "SIGTERM"];
+
+/** Tells of each signal, which does not end the process until what this answers is disposed of. */
+export function onStopSignal(tell: (signal: Deno.Signal) => void): Disposable {
+  const listeners = SIGNALS.map((signal) => {
+    const listener = () => tell(signal);
+    Deno.addSignalListener(signal, listener);
+    return () => Deno.removeSignalListener(signal, listener);
+  });
+  return {
+    [Symbol.dispose]() {
+      for (const remove of listeners) remove();
+    },
+  };
+}
