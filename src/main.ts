@@ -98,12 +98,19 @@ async function run(args: readonly string[]): Promise<void> {
   await program.parseAsync(helped(args, program), { from: "user" });
 }
 
-/** `help run show` as `run help show`: commander looks no further than the first command. */
+/**
+ * `help run show` as `run help show`, since commander looks no further than the first command; and of what
+ * is not there, for which commander shows other help without a word on it, the arguments without `help`:
+ * these are an error that names it.
+ */
 function helped(args: readonly string[], program: Command): string[] {
-  const [help, name = "", ...rest] = args;
-  const hasMore = help === "help" && rest.length > 0 &&
-    program.commands.some((command) => command.name() === name && command.commands.length > 0);
-  return hasMore ? [name, "help", ...rest] : [...args];
+  const path = args.filter((word, index) => index > 1 || word !== "help");
+  const [name, inner] = path;
+  if (path.length === args.length || name === undefined) return [...args];
+  const command = program.commands.find((known) => known.name() === name);
+  if (command === undefined) return path;
+  if (command.commands.length === 0 || inner === undefined) return [...args];
+  return command.commands.some((known) => known.name() === inner) ? [name, "help", inner] : path;
 }
 
 /** Whether the system refused something, as to print to a full disk: where in the code says nothing. */

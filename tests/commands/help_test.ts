@@ -28,7 +28,11 @@ Deno.test("help says what there is", async () => {
     assertStringIncludes(printed, "HOOKLAUNCH_ADMIN_TOKEN");
     assertStringIncludes(printed, 'default: "http://127.0.0.1:8000"');
   }
-  assertStringIncludes((await run(["help", "trigger", "log"])).printed, "at most 200");
+  for (const asked of [["help", "trigger", "log"], ["trigger", "help", "log"]]) {
+    const { code, printed } = await run(asked);
+    assertEquals(code, 0);
+    assertStringIncludes(printed, "at most 200");
+  }
   assertStringIncludes((await run(["secret-key", "rotate", "--help"])).printed, "SECRET_KEY");
 });
 
@@ -38,6 +42,9 @@ Deno.test("an error in the arguments is said in few lines, without all of the he
     [["serve"], { HOOKLAUNCH_PORT: "80000" }, "from env 'HOOKLAUNCH_PORT'"],
     [["execution", "lis"], {}, "unknown command 'lis'"],
     [["run", "show", "x"], {}, "Expected a full id"],
+    [["help", "exection"], {}, "unknown command 'exection'"],
+    [["help", "execution", "lis"], {}, "unknown command 'lis'"],
+    [["execution", "help", "lis"], {}, "unknown command 'lis'"],
   ];
   for (const [args, env, says] of cases) {
     await t.step(args.join(" "), async () => {
