@@ -91,12 +91,17 @@ async function showLog(
   { url, json = false, limit }: ApiOptions & { limit: number },
 ): Promise<void> {
   const api = clientOf(url);
-  const { id } = await findTrigger(api, nameOrId);
+  const { id, name } = await findTrigger(api, nameOrId);
   const page: { results: TriggerLogEntry[] } = await api.request(
     "GET",
     `triggers/${id}/log/?limit=${limit}`,
   );
   if (json) return printJson(page.results);
+  if (page.results.length === 0) {
+    console.error(
+      `The log of trigger "${name}" is empty: its conditions refused no request, and no action failed`,
+    );
+  }
   for (const entry of page.results) console.log(describe(entry));
 }
 

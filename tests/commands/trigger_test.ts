@@ -33,6 +33,18 @@ Deno.test("trigger list and trigger log print what there is, readably", async ()
   assert(!json.printed.includes("\u0085"), json.printed);
 });
 
+Deno.test("trigger log says that there is nothing in it", async () => {
+  await using service = await startService();
+  await service.trigger({ name: "labels" });
+  const log = ["trigger", "log", "labels", "--url", service.url];
+  const { code, printed } = await run(log, TOKEN);
+  assertEquals([code, printed], [
+    0,
+    'The log of trigger "labels" is empty: its conditions refused no request, and no action failed\n',
+  ]);
+  assertEquals((await run([...log, "--json"], TOKEN)).printed, "[]\n");
+});
+
 Deno.test("the operators' token does not go through a proxy to a service on this machine", async () => {
   await using service = await startService();
   let asked = 0;
