@@ -23,12 +23,13 @@ export interface PreparedCondition {
   check: Check;
 }
 
+/** Those of one stage are checked in this order, the cheapest first. */
 const KINDS: Readonly<Record<Condition["type"], () => Promise<ConditionKind>>> = {
   ip_allowlist: async () => (await import("./ip_allowlist.ts")).ipAllowlist,
   static_token: async () => (await import("./static_token.ts")).staticToken,
   hmac: async () => (await import("./hmac.ts")).hmac,
-  signature: async () => (await import("./signature.ts")).signature,
   jwt: async () => (await import("./jwt.ts")).jwt,
+  signature: async () => (await import("./signature.ts")).signature,
   timestamp: async () => (await import("./timestamp.ts")).timestamp,
   payload_filter: async () => (await import("./payload_filter.ts")).payloadFilter,
   deduplication: async () => (await import("./deduplication.ts")).deduplication,
@@ -75,7 +76,11 @@ export async function prepareConditions(
     const check = kind.prepare(settings, context);
     prepared.push({ index, type: settings.type, stage: kind.stage, check });
   }
-  return prepared.sort((a, b) => STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage));
+  const types = Object.keys(KINDS);
+  return prepared.sort((a, b) =>
+    STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage) ||
+    types.indexOf(a.type) - types.indexOf(b.type)
+  );
 }
 
 /** Where a request to a trigger carries credentials, which logs must not show. */

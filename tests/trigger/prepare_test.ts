@@ -110,6 +110,23 @@ for (const { name, secret = "s".repeat(32), parts, refusedBy } of beside) {
   });
 }
 
+Deno.test("what costs more to check is not checked before what costs less, whatever stands first", async () => {
+  const scheme = { signed_content: "{body}", header: "X-Signature" };
+  const hmac = { type: "hmac", algorithm: "sha256", ...scheme, secrets: ["s".repeat(32)] };
+  const keys = generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "pem" });
+  const signature = { type: "signature", algorithm: "ed25519", ...scheme, public_keys: [keys] };
+  const all = { conditions: [signature, JWT, FILTER, hmac, TIMESTAMP, TOKEN] };
+  const verdicts = await (await prepared(all)).explain(request(sent()), STAGES);
+  assertEquals(verdicts.map(({ condition }) => condition), [
+    "static_token",
+    "hmac",
+    "jwt",
+    "signature",
+    "timestamp",
+    "payload_filter",
+  ]);
+});
+
 for (const condition of [TOKEN, JWT]) {
   Deno.test(`a check of ${condition.type} that breaks refuses, and says why`, async () => {
     const trigger = await prepared({ conditions: [{ ...condition, in: "body", name: "token" }] });
