@@ -64,7 +64,9 @@ const runQuestion = z.looseObject({
 /** The schemas of what is sent. */
 export const BODIES = {
   TriggerInput: triggerSchema,
-  TriggerPatch: z.looseObject({}).describe("Fields of a trigger; null removes one"),
+  TriggerPatch: z.looseObject({}).describe(
+    "Fields of a trigger; null removes one, and a response with its type replaces the one before",
+  ),
   Request: requestSchema,
   ProjectInput: projectSchema,
   Approval: approvalSchema,

@@ -5,6 +5,7 @@
  */
 import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
+import { childOf } from "../../schema.ts";
 import { listTriggerRuns } from "../../store/runs.ts";
 import { removeTriggerLog } from "../../store/trigger_log.ts";
 import { triggerWarnings } from "../../trigger/review.ts";
@@ -48,7 +49,7 @@ export function triggerRoutes(operator: Operator): Hono {
       const patch = await written(context);
       const patched = await triggers.update(
         context.req.param("id"),
-        (current) => mergePatch(settingsOf(current), patch),
+        (current) => patchSettings(settingsOf(current), patch),
       );
       return context.json(show(patched));
     })
@@ -82,6 +83,16 @@ export function triggerRoutes(operator: Operator): Hono {
       const page = await triggerLog.list(id, { before: cursor, limit });
       return pageAnswer(context, baseUrl(), page.records, page.next);
     });
+}
+
+/**
+ * Applies a merge patch to a trigger's settings. A response that says its type is a whole one: merged,
+ * it would keep what the one before held, and lose what is null.
+ */
+function patchSettings(settings: unknown, patch: unknown): unknown {
+  const patched = mergePatch(settings, patch);
+  const response = childOf(patch, "response");
+  return childOf(response, "type") === undefined ? patched : { ...Object(patched), response };
 }
 
 /** A trigger as the API shows it. */

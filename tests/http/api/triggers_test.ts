@@ -126,7 +126,8 @@ Deno.test("a trigger is created, read, listed, replaced, patched and deleted", a
 
 Deno.test("a trigger that was read can be written back by each method, with what the service fills in", async () => {
   await using service = await startService();
-  const { id } = await service.trigger({ conditions: [TOKEN] });
+  const response = { type: "json", json: { run: "{run_id}", error: null } };
+  const { id } = await service.trigger({ conditions: [TOKEN], response });
   const { body: read } = await service.api("GET", `triggers/${id}/`);
   for (const method of ["PUT", "PATCH"]) {
     const { status, body } = await service.api(method, `triggers/${id}/`, { ...read, url: "x" });
@@ -136,6 +137,21 @@ Deno.test("a trigger that was read can be written back by each method, with what
   const conditions = [TOKEN];
   const { status, body } = await service.api("POST", "triggers/", { ...read, conditions });
   assertEquals([status, body.id], [201, id]);
+});
+
+Deno.test("a patch with a whole response replaces the one before, and one with part of it changes that", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger({ response: { type: "json", json: { a: 1, b: 2 } } });
+  const cases = [
+    [{ type: "json", json: { b: 3 } }, { type: "json", json: { b: 3 } }],
+    [{ status: 202 }, { type: "json", json: { b: 3 }, status: 202 }],
+    [{ json: { c: 4 } }, { type: "json", json: { b: 3, c: 4 }, status: 202 }],
+    [{ type: "text", text: "ok" }, { type: "text", text: "ok" }],
+  ];
+  for (const [response, expected] of cases) {
+    const { status, body } = await service.api("PATCH", `triggers/${id}/`, { response });
+    assertEquals([status, body.response], [200, expected]);
+  }
 });
 
 Deno.test("a masked secret is that of its condition, also when conditions move or go", async () => {
