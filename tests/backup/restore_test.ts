@@ -135,6 +135,7 @@ Deno.test("what a restore has left that was killed is in nobody's way, but other
   const names = (all: Record<string, string>) => Object.keys(all);
   const found = names(await contentsOf(await prepared.restore(archive, to)));
   assertEquals(found, names(await contentsOf(await prepared.restore(archive))));
+  assertEquals((await pathsIn(path)).filter((name) => name.includes("before-restore")), []);
 });
 
 Deno.test("a restore that is stopped says so, and leaves everything as it was", async () => {
