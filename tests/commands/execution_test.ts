@@ -222,6 +222,11 @@ Deno.test("outputs are listed, and downloaded into a folder where nothing is rep
   assertEquals([...Deno.readDirSync(target)].length, 2, "nothing is left of a download");
 });
 
+/** A body that goes on for as long as somebody reads it. */
+function endless(): ReadableStream<Uint8Array> {
+  return new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(65_536)) });
+}
+
 Deno.test("a download stays in its folder, and is what its checksum says", async (t) => {
   await using folder = await temporaryFolder();
   const root = `${folder.path}/down`;
@@ -237,10 +242,11 @@ Deno.test("a download stays in its folder, and is what its checksum says", async
       assertStringIncludes(said, "Expected a path inside of the folder");
     });
   }
+  assertEquals(targetOf("/", "a/b"), "/a/b");
   const sha256 = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen() {} },
-    () => new Response("hello"),
+    ({ url }) => new Response(url.endsWith("endless") ? endless() : "hello"),
   );
   const api = new ApiClient({ url: `http://127.0.0.1:${server.addr.port}`, token: "x" });
   const download = async (output: { path: string; size: number; sha256: string }, force = true) => {
@@ -268,6 +274,8 @@ Deno.test("a download stays in its folder, and is what its checksum says", async
     ["too short", { ...good, size: 6 }, incomplete],
     ["a folder in its place", { ...good, path: "sub" }, "it is a folder"],
     ["a file on its way", { ...good, path: "sub/file/x" }, "no folder"],
+    ["a file far up on its way", { ...good, path: "sub/file/x/y" }, "no folder"],
+    ["what does not end", { ...good, path: "sub/endless" }, "it is not what its checksum says"],
   ];
   for (const [name, output, says] of wrong) {
     await t.step(name, async () => {

@@ -33,6 +33,7 @@ Deno.test("help says what there is", async () => {
     assertEquals(code, 0);
     assertStringIncludes(printed, "at most 200");
   }
+  assertStringIncludes((await run(["run", "list", "--help"])).printed, "at most (default: 50)");
   assertStringIncludes((await run(["secret-key", "rotate", "--help"])).printed, "SECRET_KEY");
 });
 

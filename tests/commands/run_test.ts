@@ -1,5 +1,5 @@
 /** `hooklaunch run` as a process of its own, on a real service. */
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { exists } from "../../src/missing_file.ts";
 import { ADMIN_TOKEN, endOfExecution, endOfRun, startService, temporaryFolder } from "../data.ts";
 import { run } from "./process.ts";
@@ -67,7 +67,20 @@ Deno.test("runs are listed, shown and launched again, and their payloads read", 
     const [, replayed = ""] = /^id +(\S+)\n/.exec(printed) ?? [];
     const { actions } = await endOfRun(service, replayed);
     await endOfExecution(service, actions[0].created.execution_id);
-    assert((await hooklaunch("list", "labels", "--limit", "1")).includes(replayed));
+    const newest = JSON.parse(await hooklaunch("list", "labels", "--limit", "1", "--json"));
+    assertEquals(newest.map(({ id }: { id: string }) => id), [replayed]);
+  });
+  await t.step("payload whose reader has read enough", async () => {
+    const long = await fetch(trigger.url, { method: "POST", body: "x".repeat(1_000_000) });
+    const main = new URL("../../src/main.ts", import.meta.url).href;
+    const line = `set -o pipefail; "$0" run --quiet --allow-net --allow-env --allow-read "$1" ` +
+      `run payload ${await long.text()} --url ${service.url} | head -c 1`;
+    const { code, stdout, stderr } = await new Deno.Command("bash", {
+      args: ["-c", line, Deno.execPath(), main],
+      env: TOKEN,
+    }).output();
+    const decoder = new TextDecoder();
+    assertEquals([code, decoder.decode(stdout), decoder.decode(stderr)], [0, "x", ""]);
   });
   await t.step("an id that is none", async () => {
     const { code, printed } = await run(["run", "show", id.slice(0, 8), ...url], TOKEN);

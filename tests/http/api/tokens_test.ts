@@ -79,7 +79,9 @@ Deno.test("without HOOKLAUNCH_ADMIN_TOKEN a token cannot revoke itself, so one t
       return await (await fetch(service.url + path, { method, headers: headers(token), ...init }))
         .json();
     };
-    const { results: [{ id }] } = await send("GET", first);
+    const { results: [{ id, name, created_at }] } = await send("GET", first);
+    assertEquals(name, "first");
+    assert(Math.abs(Date.now() - Date.parse(created_at)) < 60_000, created_at);
     const { token: second } = await send("POST", first, '{"name": "second"}');
     assert(second);
     const scenarios: Scenario[] = [
