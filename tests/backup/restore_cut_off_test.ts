@@ -135,6 +135,9 @@ Deno.test("a restore of which a rename fails leaves the data that there was, or 
     const { aside } = report ?? {};
     if (aside === undefined) assertEquals(await contentsOf(data), before);
     else assertEquals(await foundIn(aside), "old");
+    const beside = (await Array.fromAsync(Deno.readDir(path)))
+      .filter(({ name }) => name.startsWith(`failing-${failing}.`));
+    assertEquals(beside.length, aside?.startsWith(`${data}.`) ? 1 : 0);
     const where = aside?.startsWith(`${data}/`) ? "in it" : "beside it";
     found.push(`${await foundIn(data)}${aside === undefined ? "" : `, the old one ${where}`}`);
   }
