@@ -3,7 +3,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { downloadOutputs, targetOf } from "../../src/commands/download.ts";
 import { ApiClient } from "../../src/commands/api_client.ts";
 import { ADMIN_TOKEN, endOfExecution, startService, temporaryFolder } from "../data.ts";
-import { launchCommand } from "../http/api/fixture.ts";
+import { launchCommand, serveRoutes, storeExecution } from "../http/api/fixture.ts";
 import { hooklaunch, run } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
@@ -110,6 +110,18 @@ Deno.test("execution log keeps the streams apart, and gives all as it is to what
   assertEquals(json.stderr, "");
 });
 
+Deno.test("execution log prints all lines, however many there are", async () => {
+  await using routes = await serveRoutes();
+  const id = await storeExecution(routes.store);
+  const messages = Array.from({ length: 20_001 }, (_, index) => `line ${index}`);
+  for (let at = 0; at < messages.length; at += 1_000) {
+    routes.engine.print(...messages.slice(at, at + 1_000));
+  }
+  const { code, stdout } = await runApart(["execution", "log", id, "--url", routes.url]);
+  assertEquals(code, 0);
+  assertEquals(stdout.split("\n"), [...messages, ""]);
+});
+
 Deno.test("execution log -f goes on when the service has stopped and started again, and exits by the end", async () => {
   await using folder = await temporaryFolder();
   await Deno.mkdir(`${folder.path}/project`);
@@ -202,6 +214,9 @@ Deno.test("outputs are listed, and downloaded into a folder where nothing is rep
   const args = ["execution", "outputs", id, "--url", service.url];
   const list = await run(args, TOKEN);
   assertMatch(list.printed, /^PATH +SIZE +SHA256\na b\/é%\.txt +3 +[0-9a-f]{64}\ntwo +3 +/);
+
+  const shown = await run(["execution", "show", id, "--url", service.url], TOKEN);
+  assertMatch(shown.printed, /\noutputs +2\n/);
 
   const target = `${service.folder}/down`;
   const download = [...args, "--download", target];

@@ -1,10 +1,12 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import config from "../../deno.json" with { type: "json" };
 import { run } from "./process.ts";
 
 Deno.test("help says what there is", async () => {
   const { code, printed } = await run(["--help"]);
   assertEquals(code, 0);
   for (const command of ["serve", "demo", "apply"]) assertStringIncludes(printed, command);
+  assertEquals((await run(["--version"])).printed, `${config.version}\n`);
   const serve = await run(["serve", "--help"]);
   for (const name of ["TRUSTED_PROXY", "ADMIN_TOKEN", "SECRET_KEY"]) {
     assertStringIncludes(serve.printed, `HOOKLAUNCH_${name}`);

@@ -434,6 +434,10 @@ Deno.test("serve refuses what cannot work, says why, and ends with 1", async (t)
       printed,
       "/triggers/0/actions: line 12, column 5: Expected at least 1 element",
     );
+    assertMatch(
+      printed,
+      /^hooklaunch: Cannot accept .*hooklaunch\.yaml:\n( {2}\/triggers\/0.*\n){3}$/,
+    );
   });
 });
 
