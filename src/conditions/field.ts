@@ -7,12 +7,11 @@ import { Buffer } from "node:buffer";
 import { z } from "zod";
 import { childOf, pointerParts, refuseField } from "../schema.ts";
 import type { Refusal } from "./condition.ts";
-import type { LaunchRequest, ParsedBody } from "./request.ts";
+import { describeBody, type LaunchRequest, type OtherBody, whyUnreadable } from "./request.ts";
 
 const NAME_CHARACTERS_MAX = 256;
 /** A list of more elements than these is not read. */
 const ELEMENTS_MAX = 1_000;
-const TYPE_CHARACTERS_SHOWN_MAX = 100;
 /** A header's name is a token (RFC 9110 section 5.6.2). */
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const NOT_A_HEADER = "Must be the name of a header: letters, digits and !#$%&'*+-.^_`|~";
@@ -151,14 +150,6 @@ export function readBytes(request: LaunchRequest, field: Field): Uint8Array | Re
   return typeof value === "object" ? value : bytesOf(field, String(value));
 }
 
-/** What is sent as a body, by its length and by what its sender calls it. */
-export function describeBody({ body, headers }: LaunchRequest): string {
-  const type = headers.get("content-type")?.slice(0, TYPE_CHARACTERS_SHOWN_MAX);
-  const coding = headers.get("content-encoding")?.slice(0, TYPE_CHARACTERS_SHOWN_MAX);
-  const coded = coding ? `, encoded as ${coding}, which is not undone` : "";
-  return `${body.length} bytes of ${type ? `type ${type}` : "no type"}${coded}`;
-}
-
 function readBodyField(request: LaunchRequest, field: Field): string | number | Refusal {
   const path = pathOf(field.name);
   const body = request.parsedBody();
@@ -194,15 +185,9 @@ function onlyOne(values: readonly string[], field: Field): string | Refusal {
 }
 
 /** Why a field is missing of a body that has none. */
-function unreadable(
-  request: LaunchRequest,
-  field: Field,
-  { refused }: Extract<ParsedBody, { kind: "other" }>,
-): Refusal {
-  const why = refused === undefined
-    ? "the body is neither JSON nor a form"
-    : `the body cannot be read: ${refused}`;
-  return { reason: `${describeField(field)} is missing: ${why}`, found: describeBody(request) };
+function unreadable(request: LaunchRequest, field: Field, body: OtherBody): Refusal {
+  const reason = `${describeField(field)} is missing: ${whyUnreadable(body)}`;
+  return { reason, found: describeBody(request) };
 }
 
 function missing(field: Field): Refusal {

@@ -12,10 +12,9 @@ import { sharingTime } from "./cel_meter.ts";
 import { explain } from "./cel_reason.ts";
 import { binder, filterVariables } from "./cel_values.ts";
 import type { Check, CheckedKind, ConditionContext, ConditionSettings } from "./condition.ts";
-import { describeBody } from "./field.ts";
 import { checkList, groupNames, listShape } from "./filter_list.ts";
 import { compileList } from "./filter_list_compile.ts";
-import type { LaunchRequest } from "./request.ts";
+import { describeBody, type LaunchRequest } from "./request.ts";
 import { settingsObject } from "./settings.ts";
 
 const FORMS = ["expression", ...groupNames] as const;

@@ -9,6 +9,8 @@ import { mediaType } from "../media_type.ts";
 import { sizeOfBody } from "./body_limits.ts";
 import type { TimeShare } from "./cel_meter.ts";
 
+const TYPE_CHARACTERS_SHOWN_MAX = 100;
+
 const utf8 = new TextDecoder();
 
 /** A request on a trigger's URL, its body read to the end. Its payload filters share one time. */
@@ -32,7 +34,10 @@ export interface LaunchRequest extends TimeShare {
 export type ParsedBody =
   | { kind: "json"; value: unknown }
   | { kind: "form"; fields: ReadonlyMap<string, readonly string[]> }
-  | { kind: "other"; refused?: string };
+  | OtherBody;
+
+/** A body that has no fields. */
+export type OtherBody = { kind: "other"; refused?: string };
 
 /** Makes a request whose body is parsed when it is first asked for. */
 export function launchRequest(parts: Omit<LaunchRequest, "parsedBody">): LaunchRequest {
@@ -72,6 +77,21 @@ export function parseBody(
     }
   }
   return { kind: "form", fields: valuesByName(formFields(text)) };
+}
+
+/** What is sent as a body, by its length and by what its sender calls it. */
+export function describeBody({ body, headers }: LaunchRequest): string {
+  const type = headers.get("content-type")?.slice(0, TYPE_CHARACTERS_SHOWN_MAX);
+  const coding = headers.get("content-encoding")?.slice(0, TYPE_CHARACTERS_SHOWN_MAX);
+  const coded = coding ? `, encoded as ${coding}, which is not undone` : "";
+  return `${body.length} bytes of ${type ? `type ${type}` : "no type"}${coded}`;
+}
+
+/** Why a body has no fields. */
+export function whyUnreadable({ refused }: OtherBody): string {
+  return refused === undefined
+    ? "the body is neither JSON nor a form"
+    : `the body cannot be read: ${refused}`;
 }
 
 /** All values of each name, in the order in which they come. */

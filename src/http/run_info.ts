@@ -7,7 +7,7 @@
 import { STATUS_CODE } from "@std/http/status";
 import { isId } from "../ids.ts";
 import type { Refusal } from "../conditions/condition.ts";
-import type { LaunchRequest } from "../conditions/request.ts";
+import { describeBody, type LaunchRequest, whyUnreadable } from "../conditions/request.ts";
 import { childOf } from "../schema.ts";
 import { getRun, type Run } from "../store/runs.ts";
 import type { PreparedTrigger } from "../trigger/prepare.ts";
@@ -61,7 +61,7 @@ async function answer(
   if (runId === undefined || wait_s === undefined) {
     return refuse(door, prepared, request, {
       condition: "run_info",
-      ...(runId === undefined ? noRun(answersGet) : noWait(String(wait))),
+      ...(runId === undefined ? noRun(request, answersGet) : noWait(String(wait))),
     });
   }
   let run = isId(runId)
@@ -107,9 +107,13 @@ function infoOf({ status, actions }: Run) {
 /** How a run went, as run info says it. */
 export type RunInfo = ReturnType<typeof infoOf>;
 
-function noRun(answersGet: boolean): Refusal {
+function noRun(request: LaunchRequest, answersGet: boolean): Refusal {
+  const reason = "Run info was asked for without run_id";
   const places = answersGet ? "a form, JSON or the query" : "a form or JSON, which are signed";
-  return { reason: "Run info was asked for without run_id", expected: `run_id in ${places}` };
+  const expected = `run_id in ${places}`;
+  const body = request.parsedBody();
+  if (body.kind !== "other" || request.body.length === 0) return { reason, expected };
+  return { reason: `${reason}: ${whyUnreadable(body)}`, expected, found: describeBody(request) };
 }
 
 function noWait(found: string): Refusal {

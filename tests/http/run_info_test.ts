@@ -193,9 +193,17 @@ Deno.test("the log says what was wrong with a question about a run", async () =>
   assertEquals(await ask([], "?runid=x"), [
     "run_info; Run info was asked for without run_id; run_id in a form, JSON or the query; ",
   ]);
-  const signed = { method: "POST", body: "x", headers: signature("x") };
+  const signed = { method: "POST", body: "x=1", headers: { ...FORM, ...signature("x=1") } };
   assertEquals(await ask([HMAC_CONDITION], `?run_id=${UNKNOWN_ID}`, signed), [
     "run_info; Run info was asked for without run_id; run_id in a form or JSON, which are signed; ",
+  ]);
+  const type = "multipart/form-data; boundary=x";
+  const parts =
+    `--x\r\nContent-Disposition: form-data; name="run_id"\r\n\r\n${UNKNOWN_ID}\r\n--x--`;
+  const body = { method: "POST", body: parts, headers: { "content-type": type } };
+  assertEquals(await ask([], "", body), [
+    "run_info; Run info was asked for without run_id: the body is neither JSON nor a form; " +
+    `run_id in a form, JSON or the query; ${parts.length} bytes of type ${type}`,
   ]);
   assertEquals(await ask([], `?run_id=${UNKNOWN_ID}&wait=60${"0".repeat(100)}`), [
     `run_info; The field wait is no time to wait; 0 to 30 seconds; 60${"0".repeat(62)}`,
