@@ -5,6 +5,7 @@
  */
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { lookAtMachine } from "../../src/engines/local/processes.ts";
+import { ProcessRunner } from "../../src/engines/local/runners/process.ts";
 import type { Execution } from "../../src/store/executions.ts";
 import { saveExecution } from "../../src/store/executions.ts";
 import { EngineFixture, lives, textOf, until } from "./fixture.ts";
@@ -221,4 +222,50 @@ Deno.test("rerun: one that was asked to stop is not run again", async () => {
   const { status, reason } = await fixture.ended(id);
   assertEquals([status, reason], ["stopped", "Stopped by request"]);
   assertEquals(await fixture.printed(id, "stdout"), ["old"]);
+});
+
+/** Has what is left of commands removed no earlier than it is let, as engines of containers take their time. */
+function slowRemoval() {
+  const { start } = ProcessRunner.prototype;
+  const begun = Promise.withResolvers<void>();
+  const allowed = Promise.withResolvers<void>();
+  ProcessRunner.prototype.start = async function (job) {
+    const leader = await start.call(this, job);
+    const settle = async (exitCode: number | undefined) => {
+      begun.resolve();
+      await allowed.promise;
+      return await leader.settle(exitCode);
+    };
+    return { ...leader, settle };
+  };
+  return {
+    begun: begun.promise,
+    allow: allowed.resolve,
+    [Symbol.dispose]: () => void (ProcessRunner.prototype.start = start),
+  };
+}
+
+Deno.test("rerun: one that is asked to stop while what is left of it is removed is not run again", async () => {
+  using removal = slowRemoval();
+  await using fixture = await EngineFixture.make();
+  const id = await fixture.submit(WAITS, { rerun: true });
+  await kill(fixture, id, 1);
+  await removal.begun;
+  const isStopped = await fixture.engine.stop(id);
+  removal.allow();
+  assertEquals(isStopped, true);
+  const { status, reason } = await fixture.ended(id);
+  assertEquals([status, reason], ["stopped", "Stopped by request"]);
+  assertEquals((await fixture.printed(id, "stdout")).length, 1);
+});
+
+Deno.test("rerun: it is too late to stop one that has completed while what is left of it is removed", async () => {
+  using removal = slowRemoval();
+  await using fixture = await EngineFixture.make();
+  const id = await fixture.submit("true", { rerun: true });
+  await removal.begun;
+  const isStopped = await fixture.engine.stop(id);
+  removal.allow();
+  assertEquals(isStopped, false);
+  assertEquals((await fixture.ended(id)).status, "complete");
 });

@@ -53,7 +53,7 @@ export class ExecutionRun {
   #watch: Watch | undefined;
   /** How it is to end, once that is decided. */
   #ending: Ending | undefined;
-  /** Whether its command has ended, so that there is nothing to stop. */
+  /** Whether its command has ended for good, so that there is nothing to stop. */
   #isOver = false;
 
   constructor(execution: Execution, context: RunContext) {
@@ -284,9 +284,11 @@ export class ExecutionRun {
     if (this.#ending) await watch.end();
     if (this.#isLetGo) watch.letGo();
     if (!await watch.untilOver() || leader.cameSecond) return;
-    this.#isOver = true;
+    // One that may be run again can be asked to stop until it is known that it is not.
+    this.#isOver = !this.#mayRunAgain;
     await capture.finish();
     const exit = readExitCode(this.#folder);
+    this.#isOver ||= exit?.code === 0;
     // What is left of it may take long to be removed.
     const at_ms = isFound && exit ? exit.at_ms : clock.now();
     const { cause, lost, isInterrupted = false } = await leader.settle(exit?.code);
