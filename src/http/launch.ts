@@ -47,18 +47,28 @@ async function answerLaunch(
 ): Promise<Response> {
   const stopped = await atTheDoor(door, prepared, request);
   if (stopped) return stopped;
-  // Looked up once more: a check may have waited for an issuer's keys, and the trigger changed meanwhile.
-  const current = await door.triggers.prepared(prepared.trigger.id);
-  if (current === undefined) return problem(STATUS_CODE.NotFound);
-  if (current !== prepared) return await answerLaunch(door, current, request);
+  // A check may have waited for an issuer's keys, and the trigger changed meanwhile.
+  if (!door.triggers.isCurrent(prepared)) return await answerAnew(door, prepared, request);
   const delivery = prepared.deliveries?.read(request);
   if (delivery && "reason" in delivery) {
     const index = prepared.deliveries?.index ?? 0;
     const refused: Refused = { condition: "deduplication", index, ...delivery };
     return refuse(door, prepared, request, refused);
   }
-  const acceptance = await door.acceptor.accept(launchOf(prepared, request, delivery));
+  const acceptance = await door.acceptor.accept(launchOf(door, prepared, request, delivery));
+  // Or while its payload was stored, or a copy of it was.
+  if ("outdated" in acceptance) return await answerAnew(door, prepared, request);
   return answerTo(door, prepared, request, acceptance);
+}
+
+/** Answers by what has become of the trigger. */
+async function answerAnew(
+  door: Door,
+  { trigger: { id } }: PreparedTrigger,
+  request: LaunchRequest,
+): Promise<Response> {
+  const current = await door.triggers.prepared(id);
+  return current ? await answerLaunch(door, current, request) : problem(STATUS_CODE.NotFound);
 }
 
 /** Counts how requests are answered, and measures how long that takes. */
@@ -106,10 +116,12 @@ async function atTheDoor(
 }
 
 function launchOf(
-  { trigger, quotas }: PreparedTrigger,
+  { triggers }: Door,
+  prepared: PreparedTrigger,
   { headers, body, remoteIp }: LaunchRequest,
   delivery: Delivery | undefined,
 ): Launch {
+  const { trigger, quotas } = prepared;
   return {
     triggerId: trigger.id,
     project: trigger.project,
@@ -119,6 +131,7 @@ function launchOf(
     contentType: headers.get("content-type")?.slice(0, CONTENT_TYPE_LENGTH_MAX),
     remoteIp,
     delivery,
+    isCurrent: () => triggers.isCurrent(prepared),
   };
 }
 
@@ -126,7 +139,7 @@ function answerTo(
   door: Door,
   prepared: PreparedTrigger,
   request: LaunchRequest,
-  acceptance: Acceptance,
+  acceptance: Exclude<Acceptance, { outdated: true }>,
 ): Response {
   if ("exhausted" in acceptance) {
     const { quota, period } = acceptance.exhausted;

@@ -50,10 +50,19 @@ export interface Launch {
   delivery?: Delivery | undefined;
   /** The run whose payload is launched again. */
   replayOf?: string;
+  /** Whether its trigger is still as it was when it let this in. Asked at the moment at which it is stored. */
+  isCurrent?(): boolean;
 }
 
-/** What became of a launch: a run, the quota that was used up, or the run of an earlier delivery. */
-export type Acceptance = { run: Run } | { exhausted: Quota } | { repeatOf: string };
+/**
+ * What became of a launch: a run, the quota that was used up, the run of an earlier delivery, or nothing,
+ * as its trigger has been changed.
+ */
+export type Acceptance =
+  | { run: Run }
+  | { exhausted: Quota }
+  | { repeatOf: string }
+  | { outdated: true };
 
 /** What an acceptor works with. */
 export interface AcceptorParts {
@@ -179,17 +188,21 @@ export class Acceptor {
     const { triggerId, quotas, actions, body } = launch;
     const pending = newPending({ run, actions, worker: this.#worker.id, ...activeTrace() }, body);
     this.#worker.expect(run.id);
-    let exhausted: Quota | undefined;
+    let refused: Acceptance | undefined;
     let undo: (() => void) | undefined;
     try {
       await this.#store.committer.commit({
         writes: () => {
-          const admission = this.#quotas.admit(triggerId, quotas);
-          if ("quota" in admission) {
-            exhausted = admission;
+          refused = undefined;
+          if (launch.isCurrent?.() === false) {
+            refused = { outdated: true };
             return [];
           }
-          exhausted = undefined;
+          const admission = this.#quotas.admit(triggerId, quotas);
+          if ("quota" in admission) {
+            refused = { exhausted: admission };
+            return [];
+          }
           undo = admission.undo;
           const remembered = claim?.writes(run.id) ?? [];
           return [...admission.writes, ...remembered, ...acceptWrites(pending, body)];
@@ -203,9 +216,9 @@ export class Acceptor {
       this.#worker.withdraw(run.id);
       throw error;
     }
-    if (exhausted) {
+    if (refused) {
       this.#worker.withdraw(run.id);
-      return { exhausted };
+      return refused;
     }
     this.#worker.take(pending);
     return { run };

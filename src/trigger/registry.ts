@@ -68,10 +68,10 @@ export interface MissingSecrets {
 export class TriggerRegistry {
   readonly #parts: RegistryParts;
   readonly #prepared = new Map<string, PreparedTrigger>();
+  /** Those that are being read and prepared. Who asks for the same one meanwhile gets what they give. */
+  readonly #preparing = new Map<string, Promise<PreparedTrigger | undefined>>();
   /** Changes are made one after the other, so that two cannot take the same name. */
   #lastChange: Promise<unknown> = Promise.resolve();
-  /** Rises with each change, so that what was read before one is not kept after it. */
-  #version = 0;
 
   constructor(parts: RegistryParts) {
     this.#parts = parts;
@@ -81,13 +81,19 @@ export class TriggerRegistry {
   prepared(id: string): PreparedTrigger | undefined | Promise<PreparedTrigger | undefined> {
     const known = this.#prepared.get(id);
     if (known === undefined || known.until_ms <= this.#parts.context.clock.now()) {
-      return this.#prepare(id);
+      return this.#preparing.get(id) ?? this.#prepare(id);
     }
     if (this.#prepared.size >= PREPARED_MAX) {
       this.#prepared.delete(id);
       this.#prepared.set(id, known);
     }
     return known;
+  }
+
+  /** Whether a trigger is still as it was prepared. False also where that is not known any more. */
+  isCurrent(prepared: PreparedTrigger): boolean {
+    return this.#prepared.get(prepared.trigger.id) === prepared &&
+      prepared.until_ms > this.#parts.context.clock.now();
   }
 
   /** A trigger as the API shows it, secrets masked; undefined when there is none of this id. */
@@ -155,14 +161,15 @@ export class TriggerRegistry {
       const trigger = { ...settings, id, created_at: stored.created_at, updated_at };
       const sealed = kept.map((name) => [name, childOf(stored.settings, name)] as const);
       return await this.#put(trigger, Object.fromEntries(sealed));
-    }, id);
+    });
   }
 
   /** @throws {NotFoundError} when there is no trigger of this id */
   delete(id: string): Promise<void> {
     return this.#change(async () => {
-      await deleteStoredTrigger(this.#parts.store, await this.#stored(id));
-    }, id);
+      const stored = await this.#stored(id);
+      await deleteStoredTrigger(this.#parts.store, stored).finally(() => this.#forget(id));
+    });
   }
 
   /** Does something between two changes of triggers, such as what must not happen while one is made. */
@@ -232,18 +239,34 @@ export class TriggerRegistry {
   }
 
   async #prepare(id: string): Promise<PreparedTrigger | undefined> {
-    const version = this.#version;
+    const preparing = this.#readPrepared(id);
+    this.#preparing.set(id, preparing);
+    try {
+      const prepared = await preparing;
+      // Else it was changed meanwhile, and this may be what it was before.
+      if (prepared && this.#preparing.get(id) === preparing) {
+        this.#prepared.set(id, prepared);
+        keepNewest(this.#prepared, PREPARED_MAX);
+      }
+      return prepared;
+    } finally {
+      if (this.#preparing.get(id) === preparing) this.#preparing.delete(id);
+    }
+  }
+
+  async #readPrepared(id: string): Promise<PreparedTrigger | undefined> {
     const { store, secrets, context } = this.#parts;
     const stored = await getStoredTrigger(store, id);
     if (stored === undefined) return undefined;
     const { value: trigger, locked } = openWhatOpens(triggerOf(stored), secrets, id);
     const { prepareTrigger } = await import("./prepare.ts");
-    const prepared = await prepareTrigger(trigger, context, locked);
-    if (version === this.#version) {
-      this.#prepared.set(id, prepared);
-      keepNewest(this.#prepared, PREPARED_MAX);
-    }
-    return prepared;
+    return await prepareTrigger(trigger, context, locked);
+  }
+
+  /** What was read of a trigger up to now is not what it is. */
+  #forget(id: string): void {
+    this.#prepared.delete(id);
+    this.#preparing.delete(id);
   }
 
   /** @param kept the fields that are not looked at, as they hold secrets that nobody can read */
@@ -286,7 +309,7 @@ export class TriggerRegistry {
         `Expected at most ${RECORD_BYTES_MAX} bytes in all, found ${bytes}`,
       );
     }
-    await putStoredTrigger(store, record);
+    await putStoredTrigger(store, record).finally(() => this.#forget(id));
     return maskSecrets(trigger);
   }
 
@@ -296,11 +319,8 @@ export class TriggerRegistry {
     return stored;
   }
 
-  async #change<T>(make: () => Promise<T>, id?: string): Promise<T> {
-    const result = this.#lastChange.then(make).finally(() => {
-      this.#version++;
-      if (id !== undefined) this.#prepared.delete(id);
-    });
+  async #change<T>(make: () => Promise<T>): Promise<T> {
+    const result = this.#lastChange.then(make);
     this.#lastChange = result.catch(() => {});
     return await result;
   }

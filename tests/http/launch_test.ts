@@ -10,6 +10,7 @@ import {
 } from "../data.ts";
 import { importJWK, SignJWT } from "@panva/jose";
 import { Issuer, p256 } from "../conditions/issuer.ts";
+import { storedUnder } from "../store/fixture.ts";
 import { serveRoutes } from "./routes.ts";
 import { play, REJECTED, type Scenario } from "./scenario.ts";
 
@@ -410,6 +411,40 @@ for (const [change, method, body, expected] of changes) {
     const count = await connection.read(buffer);
     const answer = new TextDecoder().decode(buffer.subarray(0, count ?? 0));
     assertEquals(answer.slice(0, 12), `HTTP/1.1 ${expected}`);
+  });
+}
+
+for (const [change, method, body, expected] of changes) {
+  Deno.test(`a launch whose payload is being stored while its trigger ${change} is answered ${expected}`, async () => {
+    await using service = await startService();
+    const trigger = await service.trigger({ conditions: [HMAC_CONDITION] });
+    const path = new URL(trigger.url).pathname;
+    const { committer } = service.service.parts.store;
+    const [began, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const write = committer.write.bind(committer);
+    committer.write = async (writes) => {
+      if (writes.some(({ key, value }) => key[0] === "upload" && value !== undefined)) {
+        began.resolve();
+        await goOn.promise;
+      }
+      return await write(writes);
+    };
+    const large = "x".repeat(1_000_000);
+    const launched = play(service.url, {
+      name: change,
+      path,
+      body: large,
+      headers: signature(large),
+      expectedStatus: expected,
+    });
+    await began.promise;
+    assert((await service.api(method, `triggers/${trigger.id}/`, body)).status < 300);
+    if (change.includes("quota")) {
+      await play(service.url, { name: "uses it up", path, body: "x", expectedStatus: 200 });
+    }
+    goOn.resolve();
+    await launched;
+    assertEquals(await storedUnder(service.service.parts.store, "payload"), []);
   });
 }
 

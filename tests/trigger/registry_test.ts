@@ -344,11 +344,8 @@ Deno.test("what launches see is the trigger as it was last changed", async () =>
   assertEquals((await triggers.prepared(ID))?.answersGet, false);
 });
 
-Deno.test("a launch that looks while a trigger changes does not keep the old one for the next", async () => {
-  await using store = await storeInMemory();
-  const triggers = await openRegistry(store);
-  await triggers.create(written({ id: ID, conditions: [TOKEN] }));
-  // This launch has read the trigger, and is slow to make it ready.
+/** Makes what is read next come late: it was read, and is not given before it is let. */
+function slowRead(store: Store): { hasRead: Promise<void>; give: () => void } {
   const gate = Promise.withResolvers<void>();
   const { promise: hasRead, resolve: read } = Promise.withResolvers<void>();
   const get = store.kv.get.bind(store.kv);
@@ -359,12 +356,51 @@ Deno.test("a launch that looks while a trigger changes does not keep the old one
     await gate.promise;
     return entry;
   };
-  const slow = preparedSecrets(triggers, ID);
+  return { hasRead, give: gate.resolve };
+}
+
+Deno.test("a launch that looks while a trigger changes does not keep the old one for the next", async () => {
+  await using store = await storeInMemory();
+  const triggers = await openRegistry(store);
+  await triggers.create(written({ id: ID, conditions: [TOKEN] }));
+  const { hasRead, give } = slowRead(store);
+  const slow = triggers.prepared(ID);
   await hasRead;
   await edit(triggers, ID, { conditions: [{ ...TOKEN, secrets: ["new"] }] });
-  gate.resolve();
-  assertEquals(await slow, [SECRET]);
   assertEquals(await preparedSecrets(triggers, ID), ["new"]);
+  give();
+  const old = await slow;
+  assert(old && !triggers.isCurrent(old));
+  assertEquals(secretsOf(old.trigger), [SECRET]);
+  assertEquals(await preparedSecrets(triggers, ID), ["new"]);
+});
+
+Deno.test("a launch that looks while a trigger is made does not hide it from the next", async () => {
+  await using store = await storeInMemory();
+  const triggers = await openRegistry(store);
+  const { hasRead, give } = slowRead(store);
+  const early = triggers.prepared(ID);
+  await hasRead;
+  await triggers.create(written({ id: ID, conditions: [TOKEN] }));
+  assertEquals(await preparedSecrets(triggers, ID), [SECRET]);
+  give();
+  assertEquals(await early, undefined);
+  assertEquals(await preparedSecrets(triggers, ID), [SECRET]);
+});
+
+Deno.test("a trigger that many look at is prepared once, also while another one changes", async () => {
+  await using store = await storeInMemory();
+  const triggers = await openRegistry(store);
+  await triggers.create(written({ id: ID }));
+  const other = await triggers.create(written({ name: "other" }));
+  const { hasRead, give } = slowRead(store);
+  const looks = [triggers.prepared(ID), triggers.prepared(ID)];
+  await hasRead;
+  await edit(triggers, other.id, { enabled: false });
+  give();
+  const [one, same] = await Promise.all(looks);
+  assert(one && one === same && one === triggers.prepared(ID));
+  assert(triggers.isCurrent(one));
 });
 
 Deno.test("triggers are listed from the oldest, page by page, each once", async () => {

@@ -58,13 +58,19 @@ async function* goingOn<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): A
 }
 
 /** Launches the payload of a run again, with the trigger's actions and quotas of today. */
-async function replayRun({ store, triggers, acceptor }: Operator, run: Run): Promise<Run> {
+async function replayRun(operator: Operator, run: Run): Promise<Run> {
+  const { store } = operator;
   const body = new Uint8Array(run.payload.size);
   let offset = 0;
   for await (const chunk of readPayload(store, run.id, run.payload.size, run.payload.sha256)) {
     body.set(chunk, offset);
     offset += chunk.length;
   }
+  return await launchAgain(operator, run, body);
+}
+
+async function launchAgain(operator: Operator, run: Run, body: Uint8Array): Promise<Run> {
+  const { triggers, acceptor } = operator;
   // Behind the payload: it may be changed, or deleted, while that is read.
   const prepared = await triggers.prepared(run.trigger_id);
   if (prepared === undefined) {
@@ -80,7 +86,9 @@ async function replayRun({ store, triggers, acceptor }: Operator, run: Run): Pro
     contentType: run.payload.content_type,
     remoteIp: run.remote_ip,
     replayOf: run.id,
+    isCurrent: () => triggers.isCurrent(prepared),
   });
+  if ("outdated" in acceptance) return await launchAgain(operator, run, body);
   if ("exhausted" in acceptance) {
     const { quota, period } = acceptance.exhausted;
     throw new ConflictError(

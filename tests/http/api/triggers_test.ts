@@ -391,6 +391,33 @@ Deno.test("a run whose trigger is deleted while its payload is read is not launc
   assertStringIncludes(refused.body.detail, "its trigger was deleted");
 });
 
+Deno.test("a run is launched again as its trigger is once the payload is stored", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({ response: { type: "text", text: "{run_id}" } });
+  const id = await (await fetch(trigger.url, { method: "POST", body: "x".repeat(200_000) })).text();
+  await endOfRun(service, id);
+  const { committer } = service.service.parts.store;
+  const { write } = committer;
+  const duringUpload = (change: () => Promise<unknown>) => {
+    committer.write = async (writes) => {
+      if (writes.some(({ key }) => key[0] === "upload")) {
+        committer.write = write;
+        await change();
+      }
+      await write.call(committer, writes);
+    };
+  };
+  const actions = [{ type: "run_execution", step: "copy" }, { type: "fetch_repository" }];
+  duringUpload(() => service.api("PATCH", `triggers/${trigger.id}/`, { actions }));
+  const again = await service.api("POST", `runs/${id}/replay/`);
+  assertEquals(again.status, 201);
+  assertEquals((await endOfRun(service, again.body.id)).actions.length, 2);
+  duringUpload(() => service.api("DELETE", `triggers/${trigger.id}/`));
+  const refused = await service.api("POST", `runs/${id}/replay/`);
+  assertEquals([refused.status, refused.body.id], [409, undefined]);
+  assertStringIncludes(refused.body.detail, "its trigger was deleted");
+});
+
 Deno.test("a failed action is in the trigger log and in the run, with its error", async () => {
   await using service = await startService();
   const trigger = await service.trigger({
