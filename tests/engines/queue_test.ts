@@ -151,3 +151,31 @@ Deno.test("queue: one that is left to the database during a reading is read the 
   await waiting.refill(() => Promise.resolve({ executions: [d], isAll: true }));
   assertEquals([waiting.take()?.id, waiting.wantsMore], [d.id, false]);
 });
+
+Deno.test("queue: one that is stopped when it was just read from the database does not start", async () => {
+  await using fixture = await EngineFixture.make({ executionsMax: 1, waitingMax: 1 });
+  const begins = await fixture.submit("until [ -e $TMPDIR/go ]; do sleep 0.01; done");
+  await fixture.submit("true");
+  const [stopped, last] = [await fixture.submit("echo ran"), await fixture.submit("true")];
+  const { refill } = Waiting.prototype;
+  let isStopped: boolean | undefined;
+  Waiting.prototype.refill = function (read) {
+    return refill.call(this, async () => {
+      const found = await read();
+      if (found.executions.some(({ id }) => id === stopped)) {
+        isStopped ??= await fixture.engine.stop(stopped);
+      }
+      return found;
+    });
+  };
+  try {
+    await until(() => fixture.states.includes(`${begins} started`));
+    await Deno.writeTextFile(fixture.path(begins, "tmp", "go"), "");
+    assertEquals((await fixture.ended(last)).status, "complete");
+    assertEquals(isStopped, true);
+    assertEquals((await fixture.record(stopped)).status, "stopped");
+    assertEquals(fixture.states.filter((state) => state.startsWith(stopped)).length, 1);
+  } finally {
+    Waiting.prototype.refill = refill;
+  }
+});

@@ -187,6 +187,8 @@ export class LocalEngine implements Engine {
     while (this.#places.size < this.#executionsMax) {
       const execution = this.#waiting.take();
       if (execution === undefined) break;
+      // It may have been stopped after it was read, before it was among those that wait.
+      if (this.#taken.has(execution.id)) continue;
       this.#run(execution, (run) => run.start());
     }
     if (this.#waiting.wantsMore) {
