@@ -172,6 +172,19 @@ Deno.test("limit: one that takes too long is stopped", async () => {
   assertEquals(await fixture.printed(execution.id, "stdout"), ["begun"]);
 });
 
+Deno.test("limit: one that has ended in time is not stopped by a service that was held up", async () => {
+  await using fixture = await EngineFixture.make();
+  const fields = { time_limit: 2, no_output_timeout: 1 };
+  const id = await fixture.submit("echo begun; sleep 0.2; echo done", fields);
+  await until(async () => (await fixture.printed(id, "stdout")).length > 0);
+  const until_ms = performance.now() + 2_500;
+  // As a process that is stopped, and goes on when its time is long over.
+  while (performance.now() < until_ms);
+  const { status, reason, exit_code } = await fixture.ended(id);
+  assertEquals([status, reason, exit_code], ["complete", undefined, 0]);
+  assertEquals(await fixture.printed(id, "stdout"), ["begun", "done"]);
+});
+
 Deno.test("limit: setting the clock while one is prepared takes and gives it no time", async () => {
   let ahead_ms = 0;
   const clock = { now: () => systemClock.now() + ahead_ms, steady: systemClock.steady };

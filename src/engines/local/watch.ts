@@ -77,13 +77,15 @@ export class Watch {
       }
       // What is beyond the limit is not seen, so silence says nothing then.
       if (await capture.pump() || capture.isCut) limits.sawOutput();
-      const reached = this.#isReached ? undefined : this.#reached();
+      // What has ended by itself was in time, however late this is, as after a pause of the whole process.
+      const hasExited = readExitCode(folder) !== undefined;
+      const reached = this.#isReached || hasExited ? undefined : this.#reached();
       if (reached !== undefined) {
         this.#isReached = true;
         await this.#parts.onReached(reached);
       }
       // What was told to end has its time for that, whichever of its processes is the first to.
-      if (this.#kill_ms === Infinity && readExitCode(folder) !== undefined) {
+      if (this.#kill_ms === Infinity && hasExited) {
         isDraining = true;
         this.#kill_ms = clock.steady() + DRAIN_MS;
       }
