@@ -7,10 +7,15 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { statfs } from "node:fs/promises";
+import { join } from "node:path";
 import { messageOf } from "../errors.ts";
 
 /** With less room than this, launches are turned away. */
 const RESERVE_BYTES = 32 * 1024 * 1024;
+/** And with room for fewer files and folders than this, as some disks have a table of that length for them. */
+const RESERVE_FILES = 1_000;
+/** What of a data folder may lie on a disk of its own, where executions need room as well. */
+const PARTS = ["", "executions", "projects"];
 const LOOK_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "store"]);
@@ -20,27 +25,40 @@ export interface SpaceOptions {
   /** The database's file: once it is gone, what is written is gone with it. */
   file?: string;
   reserve_bytes?: number;
-  /** How much room there is, in bytes; undefined when that cannot be known. */
-  look?(folder: string): Promise<number | undefined>;
+  reserve_files?: number;
+  /** How much room there is for a folder that is there. */
+  look?(folder: string): Promise<Room>;
+}
+
+/** The room on a disk; what cannot be known is left out. */
+export interface Room {
+  bytes?: number;
+  /** For how many more files and folders. */
+  files?: number;
 }
 
 /** Watches the room that is left for a folder. */
 export class Space {
   readonly #folder: string;
   readonly #file: string | undefined;
-  readonly #reserve_bytes: number;
-  readonly #measure: (folder: string) => Promise<number | undefined>;
+  readonly #reserve: Required<Room>;
+  readonly #measure: (folder: string) => Promise<Room>;
   #isShort = false;
   #timer: ReturnType<typeof setInterval> | undefined;
   #looking: Promise<void> | undefined;
 
   constructor(
     folder: string,
-    { file, reserve_bytes = RESERVE_BYTES, look = freeBytes }: SpaceOptions,
+    {
+      file,
+      reserve_bytes = RESERVE_BYTES,
+      reserve_files = RESERVE_FILES,
+      look = roomOf,
+    }: SpaceOptions,
   ) {
     this.#folder = folder;
     this.#file = file;
-    this.#reserve_bytes = reserve_bytes;
+    this.#reserve = { bytes: reserve_bytes, files: reserve_files };
     this.#measure = look;
   }
 
@@ -68,29 +86,51 @@ export class Space {
 
   async #look(): Promise<void> {
     const isGone = this.#file !== undefined && await isMissing(this.#file);
-    let free_bytes: number | undefined;
-    try {
-      free_bytes = isGone ? 0 : await this.#measure(this.#folder);
-    } catch (error) {
-      log.warn("Cannot see how full the disk is: {error}", { error: messageOf(error) });
-    }
-    const isShort = free_bytes !== undefined && free_bytes < this.#reserve_bytes;
+    const short = isGone ? undefined : await this.#findShort();
+    const isShort = isGone || short !== undefined;
     if (isShort === this.#isShort) return;
     this.#isShort = isShort;
-    const details = { folder: this.#folder, free_bytes, reserve_bytes: this.#reserve_bytes };
+    const folder = this.#folder;
     if (isGone) {
       log.error(
         "The database in {folder} is gone, and what is accepted would be gone with it: " +
           "launches are turned away",
-        { folder: this.#folder },
+        { folder },
       );
-    } else if (isShort) {
+    } else if (short) {
       log.error(
-        "The disk of {folder} is nearly full, {free_bytes} bytes are free: " +
-          "launches are turned away until there are {reserve_bytes}",
-        details,
+        "The disk of {folder} is nearly full, {free_bytes} bytes are free and room for {free_files} " +
+          "files: launches are turned away until there are {reserve_bytes}, and {reserve_files}",
+        short,
       );
-    } else log.info("The disk of {folder} has room again: launches are accepted", details);
+    } else log.info("The disk of {folder} has room again: launches are accepted", { folder });
+  }
+
+  /** What is known of the first part of the folder whose disk has too little room. */
+  async #findShort(): Promise<Record<string, unknown> | undefined> {
+    const { bytes: reserve_bytes, files: reserve_files } = this.#reserve;
+    for (const part of PARTS) {
+      const folder = join(this.#folder, part);
+      const { bytes, files } = await this.#roomOf(folder);
+      if ((bytes ?? Infinity) >= reserve_bytes && (files ?? Infinity) >= reserve_files) continue;
+      return {
+        folder,
+        free_bytes: bytes ?? "enough",
+        free_files: files ?? "enough",
+        reserve_bytes,
+        reserve_files,
+      };
+    }
+    return undefined;
+  }
+
+  async #roomOf(folder: string): Promise<Room> {
+    try {
+      return await this.#measure(folder);
+    } catch (error) {
+      log.warn("Cannot see how full the disk is: {error}", { error: messageOf(error) });
+      return {};
+    }
   }
 }
 
@@ -102,13 +142,16 @@ async function isMissing(path: string): Promise<boolean> {
 }
 
 /**
- * How much room a process has on the disk of a folder. Without the permission to ask, which is
- * `--allow-sys=statfs`, it is not known, and a full disk is noticed by the commits that fail.
+ * The room that a process has on the disk of a folder; nothing is known where there is none. Without the
+ * permission to ask, which is `--allow-sys=statfs`, a full disk is noticed by the commits that fail.
  */
-export async function freeBytes(folder: string): Promise<number | undefined> {
+export async function roomOf(folder: string): Promise<Room> {
   const { state } = await Deno.permissions.query({ name: "sys", kind: "statfs" });
-  if (state !== "granted") return undefined;
-  const { bavail, bsize, blocks } = await statfs(folder);
-  // Some network file systems do not tell.
-  return blocks === 0 ? undefined : bavail * bsize;
+  if (state !== "granted" || await isMissing(folder)) return {};
+  const { bavail, bsize, blocks, ffree, files } = await statfs(folder);
+  return {
+    // Some network file systems do not tell, and some disks have no table of files that could be full.
+    ...(blocks === 0 ? {} : { bytes: bavail * bsize }),
+    ...(files === 0 ? {} : { files: ffree }),
+  };
 }

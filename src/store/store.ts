@@ -15,7 +15,7 @@ import { migrate } from "./migrations.ts";
 import { Ownership, type OwnershipOptions } from "./ownership.ts";
 import { makePrivate } from "./private.ts";
 import { Reads } from "./reads.ts";
-import { freeBytes } from "./space.ts";
+import { roomOf } from "./space.ts";
 
 export { DATABASE_FILE, UNFINISHED_RESTORE } from "./database_file.ts";
 
@@ -210,7 +210,8 @@ function unusable(folder: string): (error: unknown) => Promise<never> {
       ? "Deno does not allow to write there"
       : messageOf(error);
     // Without any room SQLite may say no more than that of reading and writing one has failed.
-    const isFull = await freeBytes(folder).catch(() => undefined) === 0;
+    const room = await roomOf(folder).catch(() => undefined);
+    const isFull = room?.bytes === 0 || room?.files === 0;
     throw new InvalidInputError(
       "--data",
       `Expected a folder that is there or can be made, and written to, ` +

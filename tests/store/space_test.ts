@@ -1,32 +1,34 @@
 /** The room on the disk: it is short while there is less than the reserve, and not when nobody can tell. */
 import { assertEquals } from "@std/assert";
-import { Space } from "../../src/store/space.ts";
+import { type Room, Space } from "../../src/store/space.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 
-const looks: { name: string; free_bytes: number | undefined; isShort: boolean }[] = [
-  { name: "more than the reserve", free_bytes: 1_001, isShort: false },
-  { name: "the reserve", free_bytes: 1_000, isShort: false },
-  { name: "less than the reserve", free_bytes: 999, isShort: true },
-  { name: "nothing", free_bytes: 0, isShort: true },
-  { name: "what cannot be known", free_bytes: undefined, isShort: false },
+const looks: { name: string; room: Room; isShort: boolean }[] = [
+  { name: "more than the reserve", room: { bytes: 1_001, files: 11 }, isShort: false },
+  { name: "the reserve", room: { bytes: 1_000, files: 10 }, isShort: false },
+  { name: "less than the reserve", room: { bytes: 999, files: 11 }, isShort: true },
+  { name: "room for too few files", room: { bytes: 1_001, files: 9 }, isShort: true },
+  { name: "nothing", room: { bytes: 0, files: 0 }, isShort: true },
+  { name: "what cannot be known", room: {}, isShort: false },
 ];
 
-for (const { name, free_bytes, isShort } of looks) {
+for (const { name, room, isShort } of looks) {
   Deno.test(`a disk with ${name} left is ${isShort ? "short" : "not short"} of room`, async () => {
-    const space = new Space("/", { reserve_bytes: 1_000, look: () => Promise.resolve(free_bytes) });
+    const reserve = { reserve_bytes: 1_000, reserve_files: 10 };
+    const space = new Space("/", { ...reserve, look: () => Promise.resolve(room) });
     await space.look();
     assertEquals(space.isShort, isShort);
   });
 }
 
 Deno.test("what is seen changes with each look, and a look that fails changes nothing for the worse", async () => {
-  let free_bytes = 0;
+  let bytes = 0;
   const space = new Space("/", {
     reserve_bytes: 10,
-    look: () => free_bytes < 0 ? Promise.reject(new Error("gone")) : Promise.resolve(free_bytes),
+    look: () => bytes < 0 ? Promise.reject(new Error("gone")) : Promise.resolve({ bytes }),
   });
   const seen: boolean[] = [];
-  for (free_bytes of [0, 10, 9, -1, 0]) {
+  for (bytes of [0, 10, 9, -1, 0]) {
     await space.look();
     seen.push(space.isShort);
   }
@@ -34,7 +36,7 @@ Deno.test("what is seen changes with each look, and a look that fails changes no
 });
 
 Deno.test("a disk that hangs is asked once", async () => {
-  const hangs = Promise.withResolvers<number>();
+  const hangs = Promise.withResolvers<Room>();
   let asked = 0;
   const space = new Space("/", {
     look: () => {
@@ -44,14 +46,14 @@ Deno.test("a disk that hangs is asked once", async () => {
   });
   const looks = [space.look(), space.look(), space.look()];
   assertEquals(asked, 1);
-  hangs.resolve(0);
+  hangs.resolve({ bytes: 0 });
   await Promise.all(looks);
   assertEquals(space.isShort, true);
 });
 
 Deno.test("it looks each second until it is closed", async () => {
   let asked = 0;
-  const space = new Space("/", { look: () => Promise.resolve(++asked === 1 ? 0 : 1e9) });
+  const space = new Space("/", { look: () => Promise.resolve({ bytes: ++asked === 1 ? 0 : 1e9 }) });
   await space.start();
   assertEquals([asked, space.isShort], [1, true]);
   await eventually(() => space.isShort ? undefined : true);
@@ -61,7 +63,7 @@ Deno.test("it looks each second until it is closed", async () => {
 Deno.test("there is no room without the database's file, however much the disk has", async () => {
   await using folder = await temporaryFolder();
   const file = `${folder.path}/db`;
-  const space = new Space(folder.path, { file, look: () => Promise.resolve(1e9) });
+  const space = new Space(folder.path, { file, look: () => Promise.resolve({ bytes: 1e9 }) });
   const seen: boolean[] = [];
   for (const there of [true, false, true]) {
     if (there) await Deno.writeTextFile(file, "");
@@ -78,4 +80,18 @@ Deno.test("the machine's own answer is asked for where that is allowed", async (
   await space.look();
   const { state } = await Deno.permissions.query({ name: "sys", kind: "statfs" });
   assertEquals(space.isShort, state === "granted");
+});
+
+Deno.test("the parts of a data folder that lie on disks of their own need room as well", async () => {
+  const full = new Set<string>();
+  const look = (folder: string) => Promise.resolve({ bytes: full.has(folder) ? 0 : 1e9 });
+  const space = new Space("/data", { look });
+  for (const folder of ["/data/executions", "/data/projects"]) {
+    full.add(folder);
+    await space.look();
+    assertEquals(space.isShort, true, folder);
+    full.delete(folder);
+    await space.look();
+    assertEquals(space.isShort, false);
+  }
 });
