@@ -5,8 +5,9 @@
  */
 import { assertEquals, assertInstanceOf, assertStringIncludes } from "@std/assert";
 import { eventually } from "../surroundings.ts";
-import { serve, shell } from "./served.ts";
-import { workshop } from "./workshop.ts";
+import { Sender } from "./senders.ts";
+import { serve, type Served, shell, TOKEN } from "./served.ts";
+import { type Workshop, workshop } from "./workshop.ts";
 
 /** So few that a test reaches it, and more than an idle service has. */
 const FILES_MAX = 120;
@@ -37,4 +38,87 @@ Deno.test("a service goes on when it has had as many connections as it may open 
   assertEquals([answer.status, await answer.text()], [200, "ok\n"]);
   service.signal("SIGTERM");
   assertEquals((await service.end()).code, 0, service.printed());
+});
+
+const ID = "01900000-0000-7000-8000-000000000001";
+/** Fewer than are open already: what is opened anew fails, and what is open goes on. */
+const NONE_LEFT = 10;
+
+/** A service that has launched a command which waits for the file `go`, and then leaves an output. */
+interface Waiting extends AsyncDisposable {
+  shop: Workshop;
+  service: Served;
+  /** The path of the execution in the API. */
+  path: string;
+  /** How many files the service may open. */
+  limit(files: number): Promise<void>;
+}
+
+async function launched(): Promise<Waiting> {
+  await using stack = new AsyncDisposableStack();
+  const shop = stack.use(await workshop([{ id: ID, name: "t" }]));
+  const { folder } = shop;
+  const command = `echo begun; while ! [ -e '${folder}/go' ]; do sleep 0.05; done; ` +
+    `echo weights >$VH_OUTPUTS_DIR/model`;
+  const step = { name: "mark", image: "i", command, inputs: [{ name: "body" }] };
+  await Deno.writeTextFile(`${folder}/p/valohai.yaml`, JSON.stringify([{ step }]));
+  let pid = 0;
+  const service = stack.use(await serve(folder, { onSpawn: (child) => pid = child.pid }));
+  const [soft = ""] = (await shell(`prlimit --pid ${pid} --nofile --noheadings -o SOFT`)).split(
+    "\n",
+  );
+  const url = `${service.url}/api/v0/launch/${ID}/`;
+  const runId = await (await fetch(url, { method: "POST", body: "x" })).text();
+  const run = await service.api(`${url}run/?run_id=${runId}&wait=10`);
+  const path = `executions/${run.result[0].execution_id}/`;
+  await eventually(async () => (await service.api(`${path}log/`)).results.length || undefined);
+  const limit = async (files: number) => {
+    const to = files === Infinity ? soft.trim() : files;
+    await shell(`prlimit --pid ${pid} --nofile=${to}:`);
+  };
+  const kept = stack.move();
+  return { shop, service, path, limit, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+async function ended({ service, path }: Waiting) {
+  return await eventually(async () => {
+    const execution = await service.api(path);
+    return execution.ended_at === undefined ? undefined : execution;
+  });
+}
+
+async function untilItWaits({ service }: Waiting): Promise<void> {
+  await eventually(() =>
+    /Execution \S+ waits: .*oo many open files/.test(service.printed()) || undefined
+  );
+}
+
+Deno.test("a command that ends while the service may open no file ends as it did", async () => {
+  await using waiting = await launched();
+  await waiting.limit(NONE_LEFT);
+  await Deno.writeTextFile(`${waiting.shop.folder}/go`, "");
+  await untilItWaits(waiting);
+  await waiting.limit(Infinity);
+  const { status, reason, exit_code, outputs } = await ended(waiting);
+  assertEquals([status, reason, exit_code], ["complete", undefined, 0]);
+  assertEquals(outputs.map(({ path }: { path: string }) => path), ["model"]);
+});
+
+Deno.test("a command that is to be stopped while the service can start no program is told when it can", async () => {
+  await using waiting = await launched();
+  const { service, path } = waiting;
+  using operator = new Sender(() => service.port);
+  const post = async (path: string) => {
+    const authorization = `Bearer ${TOKEN}`;
+    const answer = await operator.post(path, new Uint8Array(), { authorization });
+    return typeof answer === "string" ? answer : answer.status;
+  };
+  // What comes by a connection that is open is answered.
+  assertEquals(await post("/healthz"), 405);
+  await waiting.limit(NONE_LEFT);
+  assertEquals(await post(`/api/v0/${path}stop/`), 202);
+  await untilItWaits(waiting);
+  await waiting.limit(Infinity);
+  const { status, reason, exit_code } = await ended(waiting);
+  assertEquals([status, reason, exit_code], ["stopped", "Stopped by request", 143]);
 });

@@ -5,6 +5,8 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../errors.ts";
+import { pause } from "../../pause.ts";
+import { isShortage } from "../../shortage.ts";
 import { type Execution, hasEnded } from "../../store/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../store/record.ts";
 import { within } from "../../within.ts";
@@ -34,6 +36,8 @@ const NOT_RENEWED = "The service was stopped before the command ran again";
 const ENDING_BYTES = 4 * 1024;
 /** How long who asks it to stop waits for what runs its command to take that up. */
 const TELL_MS = 5_000;
+/** How soon it is looked again where something could not be done for want of files or processes. */
+const SHORTAGE_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
@@ -55,6 +59,8 @@ export class ExecutionRun {
   #ending: Ending | undefined;
   /** Whether its command has ended for good, so that there is nothing to stop. */
   #isOver = false;
+  /** Whether the log says that it waits. */
+  #isToldToWait = false;
 
   constructor(execution: Execution, context: RunContext) {
     this.#execution = execution;
@@ -109,7 +115,12 @@ export class ExecutionRun {
     this.#execution.engine_state = { ...this.#execution.engine_state, ending };
     await this.#context.save(this.#execution);
     this.#starting?.abort();
-    if (this.#watch) await within(TELL_MS, this.#watch.end());
+    if (this.#watch) {
+      await within(TELL_MS, this.#watch.end()).catch((error) => {
+        // It is told when it is found again.
+        if (!isShortage(error)) throw error;
+      });
+    }
     return true;
   }
 
@@ -139,7 +150,7 @@ export class ExecutionRun {
       error: messageOf(error),
     });
     try {
-      await work();
+      await this.#patiently(work);
     } catch (error) {
       // One that was stopped or let go while it was being started fails for that.
       if (this.#ending === undefined && !this.#isLetGo) {
@@ -150,6 +161,26 @@ export class ExecutionRun {
         .catch((error) => {
           log.error("Cannot end execution {execution_id}: {error}", details(error));
         });
+    }
+  }
+
+  /**
+   * Does work. Where that fails for want of files or processes, nothing is lost: it is found again, as by the
+   * next service, for as long as it takes.
+   */
+  async #patiently(work: () => Promise<void>): Promise<void> {
+    for (;; work = () => this.hasEnded ? this.#folder.tidy() : this.#find()) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!isShortage(error)) throw error;
+        const { id: execution_id, run_id, project } = this.#execution;
+        const details = { execution_id, run_id, project, error: messageOf(error) };
+        if (!this.#isToldToWait) log.warn("Execution {execution_id} waits: {error}", details);
+        this.#isToldToWait = true;
+        this.#watch = undefined;
+        if (!await pause(SHORTAGE_MS, this.#lettingGo.signal)) return;
+      }
     }
   }
 
@@ -261,7 +292,8 @@ export class ExecutionRun {
       lost = await this.#stayWith(leader, { isFound, disk });
     } catch (error) {
       // What fails here must not leave the command on its own.
-      if (!await leader.isOver(true)) await leader.signal("KILL");
+      if (isShortage(error)) leader.release();
+      else if (!await leader.isOver(true)) await leader.signal("KILL");
       throw error;
     } finally {
       await disk.close();

@@ -5,6 +5,7 @@
  */
 import { basename, dirname, join } from "node:path";
 import { openRegularFile } from "../../regular_file.ts";
+import { isShortage } from "../../shortage.ts";
 import type { Execution, OutputFile } from "../../store/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../store/record.ts";
 import { failInstead } from "./ending.ts";
@@ -140,7 +141,8 @@ async function findFiles(
         else if (isFile) paths.push(path);
         else passedOver.push(path);
       }
-    } catch {
+    } catch (error) {
+      if (isShortage(error)) throw error;
       // A folder that is unreadable, has no name in UTF-8 or was just removed: what is in it is not listed.
       passedOver.push(at === "" ? "." : at);
     }
@@ -168,7 +170,8 @@ async function describe(
 ): Promise<OutputFile | undefined> {
   try {
     return { path, ...await hashFile(join(folder, path), { bytesMax }) };
-  } catch {
+  } catch (error) {
+    if (isShortage(error)) throw error;
     return undefined;
   }
 }

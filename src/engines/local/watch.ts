@@ -48,6 +48,8 @@ export class Watch {
   #isLeaderOver = false;
   /** When SIGKILL follows. */
   #kill_ms = Infinity;
+  /** Why it could not be told to end. */
+  #untold: unknown;
   /** How often the metadata had changed when it was last told of, and when that was. */
   #toldChanges = 0;
   #metadata_ms: number;
@@ -71,6 +73,7 @@ export class Watch {
     // There is nothing to see yet of a command that has just been started.
     if (!isFound) await this.#pause();
     while (!await leader.isOver(this.#kill_ms < Infinity)) {
+      if (this.#untold !== undefined) throw this.#untold;
       if (this.#isLetGo) {
         leader.release();
         return false;
@@ -105,8 +108,14 @@ export class Watch {
     const { leader, clock, grace_ms } = this.#parts;
     if (this.#kill_ms < Infinity || await leader.isOver(true)) return;
     this.#kill_ms = clock.steady() + grace_ms;
-    await leader.signal("TERM");
-    this.#wake();
+    try {
+      await leader.signal("TERM");
+    } catch (error) {
+      this.#untold = error;
+      throw error;
+    } finally {
+      this.#wake();
+    }
   }
 
   /** Leaves the command to itself. */

@@ -99,6 +99,6 @@ async function bring(
     return await bringUrl(file, url, bringing);
   } catch (error) {
     const from = url ? ` from ${shownUrl(url)}` : "";
-    throw new Error(`Cannot fetch ${file.name}${from}: ${messageOf(error)}`);
+    throw new Error(`Cannot fetch ${file.name}${from}: ${messageOf(error)}`, { cause: error });
   }
 }
