@@ -7,6 +7,7 @@ import { z } from "zod";
 import type { Deadlines } from "../deadlines.ts";
 import { ActionError, messageOf } from "../errors.ts";
 import { schemasOf } from "../schema.ts";
+import { isShortage } from "../shortage.ts";
 import type { ResolvedCommit } from "../projects/mod.ts";
 import { getProject } from "../store/projects.ts";
 import type { Performed, WaitingRun } from "../runs/worker.ts";
@@ -59,6 +60,7 @@ export async function performActions(
       if (made && isLast) performed.unstored = made;
     } catch (error) {
       outcome.error = messageOf(error).slice(0, 4_096);
+      if (isShortage(error)) performed.isShort = true;
     }
     performed.outcomes.push(outcome);
   }

@@ -9,6 +9,7 @@ import { dirname, join } from "node:path";
 import { ActionError, ConflictError, messageOf } from "../errors.ts";
 import { OneAtATime } from "../one_at_a_time.ts";
 import { removeTree } from "../remove_tree.ts";
+import { isShortage } from "../shortage.ts";
 import {
   answers,
   cloneMirror,
@@ -261,7 +262,11 @@ export class Mirror {
         : this.#closing.signal.aborted
         ? "ended, as the service stops or the project is removed"
         : redact(messageOf(error));
-      throw new ActionError(`Cannot fetch the repository of project "${projectName}": ${detail}`);
+      throw new ActionError(
+        `Cannot fetch the repository of project "${projectName}": ${detail}`,
+        // Any other may hold credentials.
+        isShortage(error) ? { cause: error } : {},
+      );
     } finally {
       clearTimeout(timer);
     }

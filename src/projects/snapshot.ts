@@ -84,7 +84,8 @@ export class Snapshots {
         const isGone = error instanceof NotFound || error instanceof NotADirectory;
         if (isGone || error instanceof ChangedError) continue;
         if (error instanceof ActionError) throw error;
-        throw new ActionError(`Cannot take a snapshot of ${directory}: ${messageOf(error)}`);
+        const why = messageOf(error);
+        throw new ActionError(`Cannot take a snapshot of ${directory}: ${why}`, { cause: error });
       }
     }
     throw new ActionError(`Cannot take a snapshot of ${directory}: its files keep changing`);

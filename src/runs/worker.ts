@@ -69,6 +69,8 @@ export interface Performed {
   outcomes: ActionOutcome[];
   /** What the last of them has made: one commit stores it and the end of the run. */
   unstored?: Unstored;
+  /** Whether one of them failed for want of files or processes, and may do its work a moment later. */
+  isShort?: boolean;
 }
 
 /** Performs the actions of a run. */
@@ -270,7 +272,8 @@ export class Worker {
 
   /**
    * What came of the actions; undefined when the worker was closed before that was known. Actions that
-   * failed while the database could not store may have failed for that alone: they are performed again.
+   * failed while the database could not store, or for want of files or processes, may have failed for that
+   * alone: they are performed again.
    */
   async #untilPerformed(waiting: WaitingRun): Promise<Performed | undefined> {
     const { signal } = this.#abort;
@@ -278,11 +281,12 @@ export class Worker {
     for (let { repeated } = waiting; !signal.aborted; repeated = true) {
       const failuresBefore = committer.failures;
       const performed = await this.#performOnce({ ...waiting, repeated });
-      if (committer.failures === failuresBefore || statusOf(performed.outcomes) === "completed") {
-        return performed;
-      }
-      log.warn("Cannot perform run {run_id} while nothing can be stored, trying again", {
+      const isFinal = committer.failures === failuresBefore && performed.isShort !== true;
+      if (isFinal || statusOf(performed.outcomes) === "completed") return performed;
+      const { error } = performed.outcomes.find(({ error }) => error !== undefined) ?? {};
+      log.warn("Cannot perform run {run_id} now, trying again: {error}", {
         run_id: waiting.run.id,
+        error,
       });
       await pause(RETRY_MS, signal);
     }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { assertEquals, assertInstanceOf, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertStringIncludes } from "@std/assert";
 import { eventually } from "../surroundings.ts";
 import { Sender } from "./senders.ts";
 import { serve, type Served, shell, TOKEN } from "./served.ts";
@@ -121,4 +121,29 @@ Deno.test("a command that is to be stopped while the service can start no progra
   await waiting.limit(Infinity);
   const { status, reason, exit_code } = await ended(waiting);
   assertEquals([status, reason, exit_code], ["stopped", "Stopped by request", 143]);
+});
+
+Deno.test("a launch that is taken while the service may open no file is performed when it may", async () => {
+  await using waiting = await launched();
+  const { service, shop } = waiting;
+  await Deno.writeTextFile(`${shop.folder}/go`, "");
+  await ended(waiting);
+  using sender = new Sender(() => service.port);
+  await sender.open();
+  const post = (path: string) => sender.post(path, new Uint8Array());
+  await post("/healthz");
+  await waiting.limit(NONE_LEFT);
+  const answer = await post(`/api/v0/launch/${ID}/`);
+  assert(typeof answer !== "string" && answer.status === 200);
+  await eventually(() =>
+    /Cannot perform run \S+ now, .*oo many open f/.test(service.printed()) || undefined
+  );
+  await waiting.limit(Infinity);
+  const run = await service.api(
+    `${service.url}/api/v0/launch/${ID}/run/?run_id=${answer.body}&wait=10`,
+  );
+  assertEquals(run.status, "completed");
+  const path = `executions/${run.result[0].execution_id}/`;
+  assertEquals((await ended({ ...waiting, path })).status, "complete");
+  assertEquals((await service.api("executions/")).results.length, 2);
 });
