@@ -14,7 +14,10 @@ const log = getLogger(["hooklaunch"]);
 export class TlsFiles {
   readonly #cert: string;
   readonly #key: string;
-  #last: Tls | undefined;
+  /** What is served. */
+  #served: Tls | undefined;
+  /** Why what is in the files cannot be served, as the log says it. */
+  #problem: string | undefined;
 
   /** @param paths where they are */
   constructor(paths: { cert: string; key: string }) {
@@ -23,32 +26,42 @@ export class TlsFiles {
   }
 
   /**
-   * Reads them.
+   * Reads what is to be served from now on.
    *
    * @throws {InvalidInputError} when one cannot be read
    */
   async read(): Promise<Tls> {
-    const cert = await readText(this.#cert, "the certificate");
-    const key = await readText(this.#key, "the private key");
-    return this.#last = { cert, key };
+    return this.#served = await this.#read();
   }
 
   /**
-   * Has the service serve what is in the files, if that is something else than at the last look. Where it
-   * cannot be served the log says so once: of two files one may have been written only. Never rejects.
+   * Has the service serve what is in the files, if that is something else. Where it cannot be served the log
+   * says so once, as of two files one may have been written only, and it is tried again the next time.
+   * Never rejects.
    */
   async renew(service: Pick<Service, "renewTls">): Promise<void> {
-    const last = this.#last;
     try {
-      const tls = await this.read();
-      if (tls.cert === last?.cert && tls.key === last.key) return;
-      await service.renewTls(tls);
-      log.info("Took the renewed certificate in {cert} up", { cert: this.#cert });
+      const tls = await this.#read();
+      if (tls.cert !== this.#served?.cert || tls.key !== this.#served.key) {
+        await service.renewTls(tls);
+        this.#served = tls;
+        log.info("Took the renewed certificate in {cert} up", { cert: this.#cert });
+      }
+      this.#problem = undefined;
     } catch (error) {
+      const problem = messageOf(error);
+      if (problem === this.#problem) return;
+      this.#problem = problem;
       log.error("Cannot take the certificate in {cert} up, the one before stays: {error}", {
         cert: this.#cert,
-        error: messageOf(error),
+        error: problem,
       });
     }
+  }
+
+  async #read(): Promise<Tls> {
+    const cert = await readText(this.#cert, "the certificate");
+    const key = await readText(this.#key, "the private key");
+    return { cert, key };
   }
 }

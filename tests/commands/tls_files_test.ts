@@ -2,6 +2,7 @@
  * A renewed certificate: it is served as soon as its files are looked at, and nobody's request is lost.
  */
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { configure, reset } from "@logtape/logtape";
 import { TlsFiles } from "../../src/commands/tls_files.ts";
 import { InvalidInputError } from "../../src/errors.ts";
 import { Service } from "../../src/service.ts";
@@ -68,6 +69,29 @@ Deno.test("a renewed certificate is served when both of its files are there", as
   await Deno.remove(paths.key);
   await files.renew(service);
   assertEquals(await launch(RENEWED_CA), "launched");
+});
+
+Deno.test("a renewed certificate that could not be served for a moment is served the next time", async () => {
+  await using secure = await startSecure();
+  const { service, files, paths, launch } = secure;
+  const said: string[] = [];
+  await configure({
+    sinks: { said: ({ message }) => void said.push(message.join("")) },
+    loggers: [{ category: "hooklaunch", lowestLevel: "error", sinks: ["said"] }],
+    reset: true,
+  });
+  try {
+    await Deno.copyFile(pem("renewed_cert"), paths.cert);
+    await Deno.copyFile(pem("renewed_key"), paths.key);
+    const failing = { renewTls: () => Promise.reject(new Error("Too many open files")) };
+    for (let minute = 0; minute < 3; minute++) await files.renew(failing);
+    assertEquals(said.length, 1);
+    assertStringIncludes(said[0] ?? "", "the one before stays: Too many open files");
+    await files.renew(service);
+    assertEquals(await launch(RENEWED_CA), "launched");
+  } finally {
+    await reset();
+  }
 });
 
 Deno.test("a certificate that cannot be served is refused, and the one before stays", async () => {
