@@ -172,19 +172,16 @@ class OpenStore implements Store {
 }
 
 /**
- * Locks a data folder that is there. It is free again when the file is closed.
+ * Locks a data folder that is there, until what is returned is disposed of.
  *
  * @throws {ConflictError} when another process has it
  * @throws {InvalidInputError} when nothing can be written to it
  */
-export async function lockDataFolder(folder: string): Promise<Deno.FsFile> {
-  const path = join(folder, LOCK_FILE);
+export async function lockDataFolder(folder: string): Promise<Disposable> {
   const until_ms = performance.now() + LOCK_PATIENCE_MS;
   for (;;) {
-    const file = await Deno.open(path, { create: true, write: true, mode: 0o600 })
-      .catch(unusable(folder));
-    if (await file.tryLock(true) && await isAt(path, file)) return file;
-    file.close();
+    const locks = await tryToLock(folder);
+    if (locks !== undefined) return locks;
     if (performance.now() > until_ms) break;
     await pause(LOCK_RETRY_MS);
   }
@@ -192,6 +189,23 @@ export async function lockDataFolder(folder: string): Promise<Deno.FsFile> {
     `Cannot open the data folder ${folder}: another Hooklaunch process is using it. ` +
       "Stop that one, or name another folder with --data",
   );
+}
+
+/**
+ * Locks a data folder by the file that is there for that, and by itself: somebody may take the file for a
+ * leftover and remove it, and the next process would make another one.
+ */
+async function tryToLock(folder: string): Promise<Disposable | undefined> {
+  const path = join(folder, LOCK_FILE);
+  using locks = new DisposableStack();
+  const file = await Deno.open(path, { create: true, write: true, mode: 0o600 })
+    .catch(unusable(folder));
+  locks.use(file);
+  if (!await file.tryLock(true) || !await isAt(path, file)) return undefined;
+  const itself = locks.use(await Deno.open(folder).catch(unusable(folder)));
+  // Some network disks lock no folders: there it is the file alone.
+  if (!await itself.tryLock(true).catch(() => true)) return undefined;
+  return locks.move();
 }
 
 /** Whether a file is still the one at its path: who made a lock for nothing may have removed it. */

@@ -50,6 +50,13 @@ Deno.test("a folder that a process has open is refused to another, and left as i
   assertEquals((await open.store.kv.get(["test", "writer"])).value, "this process");
 });
 
+Deno.test("a folder is refused to another process though somebody has removed its lock file", async () => {
+  await using open = await openTestStore();
+  await Deno.remove(join(open.folder, LOCK_FILE));
+  await using other = await openInOtherProcess(open.folder);
+  assertStringIncludes(other.said, "another Hooklaunch process is using it");
+});
+
 Deno.test("a new database has large pages, and one that is there keeps its own", async () => {
   await using folder = await temporaryFolder();
   const path = join(folder.path, DATABASE_FILE);
@@ -207,7 +214,7 @@ Deno.test("a lock file that its holder removes is nobody's lock, though another 
       holders--;
       // Who restores a backup in vain leaves no lock behind.
       await Deno.remove(join(folder.path, LOCK_FILE));
-      lock.close();
+      lock[Symbol.dispose]();
     }
   };
   await Promise.all([holdInTurn(), holdInTurn(), holdInTurn(), holdInTurn()]);
