@@ -184,7 +184,12 @@ function readKey(data: string): Promise<string | undefined> {
 
 /** A folder beside the file, so that what is made in it can be moved there. */
 async function temporaryFolder(path: string | undefined): Promise<string> {
-  if (path === undefined) return await Deno.makeTempDir({ prefix: "hooklaunch-backup-" });
+  if (path === undefined) {
+    return await Deno.makeTempDir({ prefix: "hooklaunch-backup-" }).catch((error) => {
+      const why = messageOf(error);
+      throw new BackupError(`Cannot make a temporary folder, look at TMPDIR: ${why}`);
+    });
+  }
   try {
     return await Deno.makeTempDir({ dir: dirname(path), prefix: `.${basename(path)}-` });
   } catch (error) {

@@ -336,6 +336,11 @@ Deno.test("backup of a stopped service", async (t) => {
     assertEquals(await namesIn(`${folder.path}/backups`), before);
     assert(file);
   });
+  await t.step("says what to look at where it has no folder for temporary files", async () => {
+    const { code, printed } = await run(["backup", "-", "--data", data], { TMPDIR: "/nowhere" });
+    assertEquals(code, 1);
+    assertMatch(printed, /^hooklaunch: Cannot make a temporary folder, look at TMPDIR: .*\n$/);
+  });
   await t.step("leaves nothing when it is stopped while nobody reads it", async () => {
     await using file = await bigFile(`${data}/executions/${folder.execution}/outputs/big`);
     const TMPDIR = `${folder.path}/temporary`;
