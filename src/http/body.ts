@@ -35,10 +35,16 @@ const FIRST_BYTES_MAX = 16 * 1024;
 /** So many times larger is the room for what comes behind that. */
 const GROWTH = 4;
 /**
- * Room behind what a body may take. By it is seen that one is too long; and Deno 2.9 reads the line of
- * a chunk's length into the same buffer, and waits for ever where this is too short for it.
+ * How much is read at once. Deno 2.9 has a buffer as large for each connection, as long as that is open;
+ * and so much of a body in chunks it takes in at once, and moves all of it at each chunk.
  */
-const SPARE_BYTES = 1024;
+const READ_BYTES_MAX = 8 * 1024;
+/**
+ * Room behind what a body may take. By it is seen that one is too long; and Deno 2.9 reads the line of
+ * a chunk's length, of 4 KiB at most, into the same buffer: where this is too short for it, it takes in
+ * all that comes and waits for ever.
+ */
+const SPARE_BYTES = 5 * 1024;
 
 /** A body, or why there is none. */
 export type ReadBody =
@@ -219,7 +225,7 @@ async function readAll(
       larger.set(buffer.subarray(0, size));
       buffer = larger;
     }
-    const { done, value } = await reader.read(buffer.subarray(size));
+    const { done, value } = await reader.read(buffer.subarray(size, size + READ_BYTES_MAX));
     if (value === undefined) return { failure: "cut_off" };
     buffer = new Uint8Array(value.buffer);
     size += value.length;

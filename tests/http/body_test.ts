@@ -5,6 +5,7 @@
 import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import fc from "fast-check";
 import { BodyReader, type ReadBody } from "../../src/http/body.ts";
+import { within } from "../../src/within.ts";
 
 const KIB = 1_024;
 
@@ -260,6 +261,50 @@ Deno.test("where too many bodies are arriving, the slowest makes room for the ne
   void read(reader, send([], { then: "stall" }));
   assertEquals(await read(reader, send([bytes(2)])), { bytes: bytes(2) });
   assertEquals(await second, { failure: "no_memory" });
+});
+
+Deno.test("of a long body no more than 8 KiB is read at once", async () => {
+  const size = 1024 * KIB;
+  let sent = 0;
+  let most = 0;
+  const body = new ReadableStream({
+    type: "bytes",
+    pull(controller) {
+      const view = controller.byobRequest?.view;
+      if (!view) throw new Error("Expected to be asked for bytes");
+      most = Math.max(most, view.byteLength);
+      const count = Math.min(view.byteLength, size - sent);
+      sent += count;
+      if (count === 0) end(controller);
+      else controller.byobRequest?.respond(count);
+    },
+  }, { highWaterMark: 0 });
+  const request = new Request("http://localhost/", { method: "POST", body });
+  using reader = new BodyReader();
+  assertEquals(await read(reader, { request }, size), { bytes: bytes(size, 0) });
+  assertEquals(most, 8 * KIB);
+});
+
+Deno.test("a chunk that says much of itself is read wherever in a body it stands", async () => {
+  using reader = new BodyReader();
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (
+    request,
+  ) => {
+    using held = await reader.read(request, 100 * KIB);
+    return new Response("failure" in held.body ? held.body.failure : `${held.body.bytes.length}`);
+  });
+  // As long as Deno lets the line of a chunk be, with what ends the chunk before it.
+  const more = `\r\n1;${"x".repeat(4_094)}\r\n1`;
+  for (const size of [16 * KIB, 16 * KIB + 1, 64 * KIB]) {
+    using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.addr.port });
+    const head = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    const sent = `${head}${size.toString(16)}\r\n${"1".repeat(size)}${more}\r\n0\r\n\r\n`;
+    await new Blob([sent]).stream().pipeTo(connection.writable, { preventClose: true });
+    const answer = new Uint8Array(1_024);
+    const count = await within(5_000, connection.read(answer));
+    const text = new TextDecoder().decode(answer.subarray(0, count ?? 0));
+    assertEquals(text.split("\r\n\r\n")[1], `${size + 1}`);
+  }
 });
 
 Deno.test("a body in chunks of one byte takes little more memory than its size", async () => {
