@@ -12,7 +12,7 @@ import { UnavailableError } from "../errors.ts";
 import { isId } from "../ids.ts";
 import type { Span } from "../telemetry/spans.ts";
 import type { PreparedTrigger, Refused } from "../trigger/prepare.ts";
-import { IN_ONE_PIECE_BYTES_MAX, type ReadBody } from "./body.ts";
+import { IN_ONE_PIECE_BYTES_MAX, PART_BYTES_MIN, type ReadBody } from "./body.ts";
 import type { Door } from "./door.ts";
 import { ArrivedRequest, requestFacts, type SeenRequest } from "./launch_request.ts";
 import type { Arrival } from "./request_queue.ts";
@@ -29,6 +29,12 @@ import {
 
 /** How many requests to one endpoint may be waiting for their answers, once they have arrived. */
 const UNDER_WAY_MAX = 4_096;
+
+const TOO_MANY_PARTS: Why = {
+  condition: "body_size",
+  reason: "The body comes in too many short parts",
+  expected: `chunks of ${PART_BYTES_MIN} bytes or more`,
+};
 
 /** Made once: there are many to turn away when there are too many. */
 const FULL = new UnavailableError("Cannot take requests on: too many wait for their answers", 1);
@@ -130,6 +136,7 @@ async function arrive(
     const { method, headers } = request;
     const seen = { method, headers, remoteIp: peer.ip };
     if (body.failure === "too_large") note(door, found, seen, tooLarge(endpoint));
+    if (body.failure === "too_many_parts") note(door, found, seen, TOO_MANY_PARTS);
     return bodyFailure(body.failure, door);
   }
   // Looked up once more: it may have been changed, or deleted, while the body arrived.
@@ -210,6 +217,8 @@ function bodyFailure(
       return problem(STATUS_CODE.ContentTooLarge, { headers });
     case "too_slow":
       return problem(STATUS_CODE.RequestTimeout, { headers });
+    case "too_many_parts":
+      return problem(STATUS_CODE.BadRequest, { headers });
     case "no_memory":
       noteUnavailable(NO_MEMORY);
       return problem(STATUS_CODE.ServiceUnavailable, later);

@@ -45,11 +45,15 @@ const READ_BYTES_MAX = 8 * 1024;
  * all that comes and waits for ever.
  */
 const SPARE_BYTES = 5 * 1024;
+/** How many parts a body may come in, however short they are: each chunk is read by itself. */
+const PARTS_MAX = 8_192;
+/** How long they must be, taken together, where there are more. */
+export const PART_BYTES_MIN = 64;
 
 /** A body, or why there is none. */
 export type ReadBody =
   | { bytes: Uint8Array<ArrayBuffer> }
-  | { failure: "too_large" | "too_slow" | "cut_off" | "no_memory" };
+  | { failure: "too_large" | "too_slow" | "too_many_parts" | "cut_off" | "no_memory" };
 
 /** A body, or why there is none. What it takes of memory counts until this is disposed of. */
 export interface HeldBody extends Disposable {
@@ -95,6 +99,7 @@ export class BodyReader implements Disposable {
   readonly #memory: Memory;
   readonly #arriving_max: number;
   readonly #slow_ms: number;
+  readonly #parts_max: number;
 
   constructor(
     {
@@ -102,12 +107,14 @@ export class BodyReader implements Disposable {
       bodies_bytes_max = BODIES_BYTES_MAX,
       arriving_max = ARRIVING_MAX,
       slow_ms = SLOW_MS,
+      parts_max = PARTS_MAX,
     } = {},
   ) {
     this.#deadlines = new Deadlines(timeout_ms);
     this.#memory = { held_bytes: 0, bytes_max: bodies_bytes_max };
     this.#arriving_max = arriving_max;
     this.#slow_ms = slow_ms;
+    this.#parts_max = parts_max;
   }
 
   /**
@@ -173,7 +180,11 @@ export class BodyReader implements Disposable {
       });
     });
     try {
-      const read = await readAll(reader, length, limit_bytes, share);
+      const read = await readAll(reader, Math.min(length, limit_bytes), {
+        limit_bytes,
+        parts_max: this.#parts_max,
+        share,
+      });
       return late ?? read;
     } catch {
       // The sender went away, or broke the rules of chunked bodies.
@@ -205,19 +216,18 @@ function givenUp(isHurried: boolean): ReadBody {
  * into one buffer that grows with them: what a sender announces takes no memory, nor do many chunks of
  * one byte more than four times theirs.
  *
- * @param length the length that was declared
+ * @param most how long it can be, by its limit and by what was declared
  */
 async function readAll(
   reader: ReadableStreamBYOBReader,
-  length: number,
-  limit_bytes: number,
-  share: Share,
+  most: number,
+  { limit_bytes, parts_max, share }: { limit_bytes: number; parts_max: number; share: Share },
 ): Promise<ReadBody> {
-  const most = Math.min(length, limit_bytes);
   let buffer = new Uint8Array();
   let room = -1;
   let size = 0;
-  for (;;) {
+  for (let parts = 0;; parts++) {
+    if (parts > parts_max + size / PART_BYTES_MIN) return await giveUp(reader, "too_many_parts");
     if (size > room) {
       room = Math.min(most, Math.max(FIRST_BYTES_MAX, GROWTH * size));
       if (size > 0 && !share.hold(room)) return await giveUp(reader, "no_memory");
@@ -248,7 +258,7 @@ function bufferReader(body: ReadableStream<Uint8Array>): ReadableStreamBYOBReade
 
 async function giveUp(
   reader: ReadableStreamBYOBReader,
-  failure: "too_large" | "no_memory",
+  failure: "too_large" | "too_many_parts" | "no_memory",
 ): Promise<ReadBody> {
   await reader.cancel();
   return { failure };

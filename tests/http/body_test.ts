@@ -263,6 +263,16 @@ Deno.test("where too many bodies are arriving, the slowest makes room for the ne
   assertEquals(await second, { failure: "no_memory" });
 });
 
+Deno.test("a body in chunks of a few bytes each is not read on, unless there are few of them", async () => {
+  using reader = new BodyReader({ parts_max: 10 });
+  const chunks = (count: number, size: number) => Array.from({ length: count }, () => bytes(size));
+  assertEquals(await read(reader, send(chunks(10, 1))), { bytes: bytes(10) });
+  assertEquals(await read(reader, send(chunks(100, 64)), 6_400), { bytes: bytes(6_400) });
+  const sent = send(chunks(100, 1));
+  assertEquals(await read(reader, sent), { failure: "too_many_parts" });
+  assertEquals([sent.taken, sent.isCancelled], [11, true]);
+});
+
 Deno.test("of a long body no more than 8 KiB is read at once", async () => {
   const size = 1024 * KIB;
   let sent = 0;
@@ -319,7 +329,7 @@ Deno.test("a body in chunks of one byte takes little more memory than its size",
   }, { highWaterMark: 0 });
   const request = new Request("http://localhost/", { method: "POST", body });
   const before_bytes = Deno.memoryUsage().heapUsed;
-  using reader = new BodyReader({ bodies_bytes_max: size });
+  using reader = new BodyReader({ bodies_bytes_max: size, parts_max: size });
   using held = await reader.read(request, size);
   // An array for each byte would be more than 64 MiB.
   assertLess(Deno.memoryUsage().heapUsed - before_bytes, 30 * KIB * KIB);

@@ -576,6 +576,27 @@ Deno.test("a body over the limit is told in the trigger log, without the body th
   assertEquals([request.size, request.sha256], [undefined, undefined]);
 });
 
+Deno.test("a body that comes byte by byte is refused, the trigger log says why, and others are answered", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger();
+  using sender = await Deno.connect({ hostname: "127.0.0.1", port: service.service.port });
+  const head =
+    `POST /api/v0/launch/${id}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  const sent = new Blob([head, "1\r\na\r\n".repeat(200_000), "0\r\n\r\n"]).stream();
+  const sending = sent.pipeTo(sender.writable, { preventClose: true });
+  const answer = new Uint8Array(1_024);
+  await sender.read(answer);
+  assertMatch(new TextDecoder().decode(answer), /^HTTP\/1\.1 400 /);
+  assertEquals(await (await fetch(`${service.url}/healthz`)).text(), "ok\n");
+  const { kind, condition, reason, expected, request } = await lastLogEntry(service, id);
+  assertEquals([kind, condition, request.size], ["refused", "body_size", undefined]);
+  assertEquals([reason, expected], [
+    "The body comes in too many short parts",
+    "chunks of 64 bytes or more",
+  ]);
+  await sending;
+});
+
 Deno.test("launch takes a request for as old as it was when it came, however long it waited its turn", async () => {
   const clock = new TestClock();
   await using service = await startService({ clock });
