@@ -5,6 +5,7 @@
  * @module
  */
 import { STATUS_CODE } from "@std/http/status";
+import { UnavailableError } from "../errors.ts";
 import { isId } from "../ids.ts";
 import type { Refusal } from "../conditions/condition.ts";
 import { describeBody, type LaunchRequest, whyUnreadable } from "../conditions/request.ts";
@@ -15,6 +16,7 @@ import { arrivalHandler, refuse, type SendersContext } from "./arrival.ts";
 import type { Door } from "./door.ts";
 import type { ArrivedRequest } from "./launch_request.ts";
 import { problem } from "./problem.ts";
+import { Waits } from "./waits.ts";
 
 const BODY_BYTES_MAX = 64 * 1024;
 const WAIT_S_MAX = 30;
@@ -27,6 +29,7 @@ const GET_HEADERS = { ...HEADERS, "cache-control": "no-store" };
 export function runInfoHandler(
   door: Door,
 ): (context: SendersContext) => Response | Promise<Response> {
+  const waits = new Waits();
   return arrivalHandler(door, {
     route: "/api/v0/launch/{trigger_id}/run/",
     methods: ["GET", "POST"],
@@ -43,13 +46,13 @@ export function runInfoHandler(
       const refused = await prepared.check(request, ["address", "authentication", "timestamp"]);
       return refused
         ? refuse(door, prepared, request, refused)
-        : await answer(door, prepared, request);
+        : await answer({ door, waits }, prepared, request);
     },
   });
 }
 
 async function answer(
-  door: Door,
+  { door, waits }: { door: Door; waits: Waits },
   prepared: PreparedTrigger,
   request: ArrivedRequest,
 ): Promise<Response> {
@@ -70,6 +73,13 @@ async function answer(
   if (run?.trigger_id !== trigger.id) return problem(STATUS_CODE.NotFound);
   if (run.status === "pending" && wait_s > 0 && !door.closing.aborted) {
     request[Symbol.dispose]();
+    using place = waits.begin(trigger.id);
+    if (place === undefined) {
+      throw new UnavailableError(
+        `Cannot wait for a run's end: too many senders of trigger ${trigger.name} do`,
+        1,
+      );
+    }
     run = await waitForEnd(door, run, wait_s, request.signal);
   }
   return new Response(JSON.stringify(infoOf(run)), {

@@ -9,6 +9,7 @@ import {
   TestClock,
   type TestService,
 } from "../data.ts";
+import { within } from "../../src/within.ts";
 import { standIn } from "../store/fixture.ts";
 import { eventually } from "../surroundings.ts";
 import { ARRIVAL, routesOf } from "./routes.ts";
@@ -274,6 +275,39 @@ Deno.test("who waits for a run's end takes no room from other bodies that are re
   const answers = await Promise.all(polls);
   for (const answer of answers) await answer.body?.cancel();
   assertEquals([...new Set(answers.map(({ status }) => status))], [200]);
+});
+
+Deno.test("who waits for the ends of one trigger's runs leaves as many places to others as they take", async () => {
+  await using service = await startService();
+  const busy = await service.trigger();
+  const other = await service.trigger();
+  const gate = Promise.withResolvers<boolean>();
+  let waiting = 0;
+  // Each trigger has a run with its own id, which does not end.
+  const worker = standIn(service.service.parts.worker, {
+    pendingRun: (id: string) => ({ id, trigger_id: id, status: "pending", actions: [] }),
+    ended: () => {
+      waiting++;
+      return gate.promise;
+    },
+  });
+  using bodies = new BodyReader();
+  const app = routesOf(service, { bodies, worker });
+  const ask = async ({ id }: { id: string }, wait_s = 30) => {
+    const path = runPath({ id }, `?run_id=${id}&wait=${wait_s}`);
+    const answer = await app.fetch(new Request(`http://localhost${path}`), ARRIVAL);
+    return [answer.status, answer.headers.get("retry-after")];
+  };
+  const waits: Promise<unknown>[] = [];
+  while (waits.length < 2_048) waits.push(ask(busy));
+  await eventually(() => waiting === 2_048 || undefined);
+  assertEquals(await within(10_000, ask(busy)), [503, "1"]);
+  assertEquals(await ask(busy, 0), [200, null], "who does not wait is answered");
+  waits.push(ask(other));
+  await eventually(() => waiting === 2_049 || undefined, { what: "a wait of another trigger" });
+  gate.resolve(true);
+  assertEquals(new Set((await Promise.all(waits)).map(String)), new Set(["200,"]));
+  assertEquals(await ask(busy), [200, null], "places are given back");
 });
 
 Deno.test("who has been answered listens no more for the service's stop", async () => {
