@@ -41,7 +41,7 @@ export class Listener {
     this.port = this.#server.addr.port;
   }
 
-  /** Whether a server is ending after a renewal: Deno breaks off the bodies that are arriving there. */
+  /** Whether a server is ending, as after a renewal: Deno breaks off the bodies that are arriving there. */
   get isEnding(): boolean {
     return this.#ending.size > 0;
   }
@@ -53,8 +53,7 @@ export class Listener {
   async renew(tls: Tls): Promise<void> {
     if (this.#shut.signal.aborted) return;
     this.#tls = tls;
-    const ending = this.#server.shutdown().finally(() => this.#ending.delete(ending));
-    this.#ending.add(ending);
+    this.#end(this.#server);
     await this.#beginAgain(RENEWAL_RETRY_MS);
   }
 
@@ -71,9 +70,17 @@ export class Listener {
       // Another one listens in place of one that was ending already.
       if (server !== this.#server) return;
       logFailure(error);
+      // Its idle connections end: where they are what holds all files, there is room again.
+      this.#end(server);
       return this.#beginAgain(RETRY_MS);
     });
     return server;
+  }
+
+  /** Ends a server when the requests under way there are answered. */
+  #end(server: Deno.HttpServer<Deno.NetAddr>): void {
+    const ending = server.shutdown().finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
   }
 
   #beginAgain(wait_ms: number): Promise<void> {

@@ -147,3 +147,43 @@ Deno.test("a launch that is taken while the service may open no file is performe
   assertEquals((await ended({ ...waiting, path })).status, "complete");
   assertEquals((await service.api("executions/")).results.length, 2);
 });
+
+/** What becomes of a connection to a service that stops to listen. */
+const { ConnectionRefused, ConnectionReset, NotConnected, BrokenPipe } = Deno.errors;
+const CUT_OFF = [ConnectionRefused, ConnectionReset, NotConnected, BrokenPipe];
+
+Deno.test("connections that say nothing make room where a service may open no more files", async () => {
+  const id = "01900000-0000-7000-8000-000000000001";
+  await using shop = await workshop([{ id, name: "t" }]);
+  let pid = 0;
+  await using service = await serve(shop.folder, { onSpawn: (child) => pid = child.pid });
+  await shell(`prlimit --pid ${pid} --nofile=${FILES_MAX}`);
+  const { port, url } = service;
+  const silent: Deno.TcpConn[] = [];
+  const half = new TextEncoder().encode("POST / HT");
+  try {
+    while (!service.printed().includes("Cannot take connections over")) {
+      try {
+        const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+        silent.push(connection);
+        if (silent.length % 2 === 0) await connection.write(half);
+      } catch (error) {
+        // Nobody listens already, and the log is about to say why.
+        assert(CUT_OFF.some((kind) => error instanceof kind), String(error));
+      }
+    }
+    const launched = await eventually(
+      () => fetch(`${url}/api/v0/launch/${id}/`, { method: "POST" }).catch(() => undefined),
+      { what: "an answer beside them" },
+    );
+    const asked = await fetch(
+      `${url}/api/v0/launch/${id}/run/?wait=30&run_id=${await launched.text()}`,
+    );
+    assertEquals((await asked.json()).status, "completed");
+    await eventually(async () => (await shop.marks()).size === 1 || undefined, {
+      what: "the run of a command",
+    });
+  } finally {
+    for (const connection of silent) connection.close();
+  }
+});
