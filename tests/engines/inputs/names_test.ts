@@ -13,6 +13,7 @@ import {
   Names,
   suggestedName,
 } from "../../../src/engines/local/inputs/names.ts";
+import { unicode } from "../../arbitraries.ts";
 
 const allowed = ["a", "a b", "ä", ".hidden", "...", "a/b/c.csv", "-rf", "a\\b", "a\nb", "ü/😀.csv"];
 const refused = [
@@ -150,7 +151,7 @@ for (const [header, name] of suggestions) {
 Deno.test("names: whatever a header suggests is a name", () => {
   const header = fc.oneof(
     fc.string().map((text) => `attachment; filename="${text}"`),
-    fc.string({ unit: "binary" }).map((text) => {
+    unicode().map((text) => {
       try {
         return `attachment; filename*=UTF-8''${encodeURIComponent(text)}`;
       } catch {
