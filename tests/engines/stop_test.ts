@@ -119,6 +119,27 @@ Deno.test("stop: one that is being prepared does not start", async () => {
   assertEquals(textOf(`${fixture.folder}/ran`), "");
 });
 
+Deno.test("stop: one that waits for files that can be opened is stopped, or runs when there are", async () => {
+  let isShort = true;
+  let tries = 0;
+  const checkout = async (_project: string, _commit: string, destination: string) => {
+    tries++;
+    if (isShort) throw Object.assign(new Error("Too many open files"), { code: "EMFILE" });
+    await Deno.mkdir(destination);
+  };
+  await using fixture = await EngineFixture.make({ projects: { checkout }, executionsMax: 2 });
+  const stopped = await fixture.submit("echo never");
+  const runs = await fixture.submit("echo at last");
+  await until(() => tries >= 4);
+  assertEquals(await fixture.engine.stop(stopped), true);
+  const { status, reason } = await fixture.ended(stopped);
+  assertEquals([status, reason], ["stopped", "Stopped by request"]);
+  isShort = false;
+  assertEquals((await fixture.ended(runs)).status, "complete");
+  assertEquals(await fixture.printed(runs, "stdout"), ["at last"]);
+  assertEquals(await fixture.printed(stopped, "stdout"), []);
+});
+
 Deno.test("stop: one that waits and cannot be read is stopped the next time, or starts", async () => {
   await using fixture = await EngineFixture.make({ executionsMax: 1, waitingMax: 1 });
   const running = await fixture.submit("sleep 100");

@@ -190,7 +190,8 @@ export class ExecutionRun {
     if (found.kind === "started") return await this.#follow(found.leader, { isFound: true });
     if (found.kind === "lost") return await this.#lose(found.reason);
     if (this.#folder.isHalfRenewed) return await this.#lose(NOT_RENEWED);
-    // Nothing of it has run.
+    // Nothing of it has run, and of one that is to end nothing will.
+    if (this.#ending) return await this.#launch();
     this.#beginTime();
     if (!await this.#context.save(this.#execution)) return;
     if (!this.#folder.exists()) await this.#inTime(() => this.#prepare({ isAgain: true }));
