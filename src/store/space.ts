@@ -44,6 +44,8 @@ export class Space {
   readonly #reserve: Required<Room>;
   readonly #measure: (folder: string) => Promise<Room>;
   #isShort = false;
+  /** Why a folder's disk cannot be looked at, as the log says it. */
+  readonly #unseen = new Map<string, string>();
   #timer: ReturnType<typeof setInterval> | undefined;
   #looking: Promise<void> | undefined;
 
@@ -126,9 +128,14 @@ export class Space {
 
   async #roomOf(folder: string): Promise<Room> {
     try {
-      return await this.#measure(folder);
+      const room = await this.#measure(folder);
+      this.#unseen.delete(folder);
+      return room;
     } catch (error) {
-      log.warn("Cannot see how full the disk is: {error}", { error: messageOf(error) });
+      const details = { folder, error: messageOf(error) };
+      const isKnown = this.#unseen.get(folder) === details.error;
+      if (!isKnown) log.warn("Cannot see how full the disk of {folder} is: {error}", details);
+      this.#unseen.set(folder, details.error);
       return {};
     }
   }

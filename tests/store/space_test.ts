@@ -1,5 +1,6 @@
 /** The room on the disk: it is short while there is less than the reserve, and not when nobody can tell. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { configure, reset } from "@logtape/logtape";
 import { type Room, Space } from "../../src/store/space.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 
@@ -93,5 +94,31 @@ Deno.test("the parts of a data folder that lie on disks of their own need room a
     full.delete(folder);
     await space.look();
     assertEquals(space.isShort, false);
+  }
+});
+
+Deno.test("that a part lies on a disk that is away is told once, until it is there again", async () => {
+  await using folder = await temporaryFolder();
+  const said: string[] = [];
+  await configure({
+    sinks: { said: ({ message }) => void said.push(message.join("")) },
+    loggers: [{ category: "hooklaunch", lowestLevel: "warning", sinks: ["said"] }],
+    reset: true,
+  });
+  try {
+    const part = `${folder.path}/executions`;
+    const disk = `${folder.path}/disk`;
+    await Deno.symlink(disk, part);
+    const space = new Space(folder.path, { reserve_bytes: 0, reserve_files: 0 });
+    for (const isThere of [false, false, true, false]) {
+      if (isThere) await Deno.mkdir(disk);
+      await space.look();
+      if (isThere) await Deno.remove(disk);
+    }
+    const { state } = await Deno.permissions.query({ name: "sys", kind: "statfs" });
+    assertEquals(said.length, state === "granted" ? 2 : 0, said.join("\n"));
+    for (const line of said) assertStringIncludes(line, `how full the disk of ${part} is: `);
+  } finally {
+    await reset();
   }
 });
