@@ -33,6 +33,8 @@ const CLEANUP_END_MS = 1_000;
 const ARRIVING_SHARE = 0.5;
 /** How long bodies may take to arrive before the certificate is changed, which breaks them off. */
 const RENEWAL_PATIENCE_MS = 5_000;
+/** What senders' long bodies, which may arrive slowly, leave to the short ones, as most are. */
+const SHORT_BODIES_BYTES_MAX = 64 * 1024 * 1024;
 /** How many new connections wait in the kernel. The start of one more is lost, and tried again after a second. */
 const CONNECTIONS_WAITING_MAX = 4_096;
 
@@ -81,7 +83,7 @@ export class Service {
       await parts.worker.start();
       await parts.space.start();
       const bodies: Bodies = {
-        senders: new BodyReader(),
+        senders: new BodyReader({ short_bytes_max: SHORT_BODIES_BYTES_MAX }),
         operators: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
       };
       listener = listen(settings, parts, bodies);

@@ -64,6 +64,8 @@ export interface HeldBody extends Disposable {
 interface Memory {
   held_bytes: number;
   readonly bytes_max: number;
+  /** How much more there may be where the last to come are short. */
+  readonly short_bytes_max: number;
 }
 
 /** What one body takes of the memory of all. */
@@ -79,7 +81,9 @@ class Share implements HeldBody {
   /** Makes so many bytes its own, in place of what was; false when there are not so many. */
   hold(bytes: number): boolean {
     const others_bytes = this.#all.held_bytes - this.#held_bytes;
-    if (others_bytes + bytes > this.#all.bytes_max) return false;
+    const { bytes_max, short_bytes_max } = this.#all;
+    const most = bytes <= FIRST_BYTES_MAX ? bytes_max + short_bytes_max : bytes_max;
+    if (others_bytes + bytes > most) return false;
     this.#all.held_bytes = others_bytes + bytes;
     this.#held_bytes = bytes;
     return true;
@@ -101,17 +105,19 @@ export class BodyReader implements Disposable {
   readonly #slow_ms: number;
   readonly #parts_max: number;
 
+  /** With `short_bytes_max` there is so much memory for bodies of up to 16 KiB that longer ones cannot take. */
   constructor(
     {
       timeout_ms = BODY_TIMEOUT_MS,
       bodies_bytes_max = BODIES_BYTES_MAX,
+      short_bytes_max = 0,
       arriving_max = ARRIVING_MAX,
       slow_ms = SLOW_MS,
       parts_max = PARTS_MAX,
     } = {},
   ) {
     this.#deadlines = new Deadlines(timeout_ms);
-    this.#memory = { held_bytes: 0, bytes_max: bodies_bytes_max };
+    this.#memory = { held_bytes: 0, bytes_max: bodies_bytes_max, short_bytes_max };
     this.#arriving_max = arriving_max;
     this.#slow_ms = slow_ms;
     this.#parts_max = parts_max;

@@ -5,6 +5,7 @@
 import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import fc from "fast-check";
 import { BodyReader, type ReadBody } from "../../src/http/body.ts";
+import { pause } from "../../src/pause.ts";
 import { within } from "../../src/within.ts";
 
 const KIB = 1_024;
@@ -221,6 +222,25 @@ Deno.test("longer bodies take the memory of the buffer that they are read into",
   await first.release();
   const third = send([bytes(20 * KIB), bytes(30 * KIB)], { length: 50 * KIB });
   assertEquals(await read(reader, third, 60 * KIB), { bytes: bytes(50 * KIB) });
+});
+
+Deno.test("long bodies that take all the memory they may leave some to short ones", async () => {
+  using reader = new BodyReader({ bodies_bytes_max: 100 * KIB, short_bytes_max: 16 * KIB });
+  const long = hold(
+    reader,
+    send([bytes(99 * KIB)], { then: "stall", length: 100 * KIB }),
+    100 * KIB,
+  );
+  // It takes what there is, and waits for more of itself.
+  await pause(50);
+  assertEquals(await read(reader, send([bytes(17 * KIB)]), 20 * KIB), { failure: "no_memory" });
+  for (const length of [{}, { length: 16 * KIB }]) {
+    const short = hold(reader, send([bytes(16 * KIB)], length), 20 * KIB);
+    assertEquals(await short.read, { bytes: bytes(16 * KIB) });
+    assertEquals(await read(reader, send([bytes(1)])), { failure: "no_memory" });
+    await short.release();
+  }
+  void long.read;
 });
 
 Deno.test("memory is let go whatever becomes of a body", async () => {
