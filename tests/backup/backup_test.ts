@@ -150,16 +150,6 @@ Deno.test("a file that cannot be read is told of, and all others are in the back
   }
 });
 
-Deno.test("a backup that nobody can take any more is told of", async () => {
-  await using prepared = await prepare();
-  const { data } = prepared;
-  const target = new WritableStream<Uint8Array>({
-    write: () => Promise.reject(new Error("Broken pipe (os error 32)")),
-  });
-  const failed = () => backUp({ data, target, ...OPTIONS });
-  await assertRejects(failed, BackupError, "Broken pipe");
-});
-
 Deno.test("a backup is stopped in the middle of a file", async () => {
   await using prepared = await prepare();
   const { data, path } = prepared;
