@@ -3,7 +3,6 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { randomBytes } from "node:crypto";
 import { backUp } from "../../src/backup/backup.ts";
 import { copyDatabase } from "../../src/backup/database.ts";
-import { BackupError } from "../../src/backup/error.ts";
 import type { Flaw } from "../../src/backup/manifest.ts";
 import { newId } from "../../src/ids.ts";
 import { keys } from "../../src/store/keys.ts";
