@@ -81,7 +81,7 @@ export class ArchiveWriter {
     const header = { name: path, type: "file" as const, mode: FILE_MODE, size: bytes.length };
     const writer = this.#tar.add(header).getWriter();
     await writer.write(bytes);
-    await writer.close();
+    await endEntry(writer);
     const sha256 = hash("sha256", bytes);
     await this.#list({ type: "file", path, mode: FILE_MODE, size: bytes.length, sha256 });
   }
@@ -136,7 +136,7 @@ export class ArchiveWriter {
       await writer.write(chunk);
       left -= chunk.length;
     }
-    await writer.close();
+    await endEntry(writer);
     return { size: header.size, sha256: hash.digest("hex"), isTorn };
   }
 
@@ -144,6 +144,11 @@ export class ArchiveWriter {
     this.#signal.throwIfAborted();
     await writeAll(this.#spool, new TextEncoder().encode(manifestLine(entry)));
   }
+}
+
+/** Ends an entry. Of one that has failed already, closing says that it has, and `closed` says why. */
+async function endEntry(writer: WritableStreamDefaultWriter<Uint8Array>): Promise<void> {
+  await writer.close().catch(() => writer.closed);
 }
 
 async function writeCompressed(

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { randomBytes } from "node:crypto";
 import { backUp } from "../../src/backup/backup.ts";
 import { copyDatabase } from "../../src/backup/database.ts";
+import { BackupError } from "../../src/backup/error.ts";
 import type { Flaw } from "../../src/backup/manifest.ts";
 import { newId } from "../../src/ids.ts";
 import { keys } from "../../src/store/keys.ts";
@@ -147,6 +148,16 @@ Deno.test("a file that cannot be read is told of, and all others are in the back
   } finally {
     Deno.open = open;
   }
+});
+
+Deno.test("a backup that nobody can take any more is told of", async () => {
+  await using prepared = await prepare();
+  const { data } = prepared;
+  const target = new WritableStream<Uint8Array>({
+    write: () => Promise.reject(new Error("Broken pipe (os error 32)")),
+  });
+  const failed = () => backUp({ data, target, ...OPTIONS });
+  await assertRejects(failed, BackupError, "Broken pipe");
 });
 
 Deno.test("a backup is stopped in the middle of a file", async () => {
