@@ -2,7 +2,7 @@
  * A service from its start to its stop, which senders see whose bodies are just arriving: what comes in
  * time is launched, and who is cut off is told to come again.
  */
-import { assertEquals, assertMatch } from "@std/assert";
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { pause } from "../src/pause.ts";
 import { Service } from "../src/service.ts";
 import { HMAC_CONDITION, startService, type TestService } from "./data.ts";
@@ -117,10 +117,10 @@ Deno.test("a start that fails leaves the data folder to the next one", async () 
   const { settings, clock, env } = test.service.parts;
   await test.service.close(0);
   const failing = () => Promise.reject(new Error("no configuration"));
-  const error = await Service.start(settings, { clock, env }, failing).catch(({ message }) =>
-    message
-  );
-  assertEquals(error, "no configuration");
+  const surroundings = { clock, env };
+  await assertRejects(() => Service.start(settings, surroundings, failing), Error, "no config");
+  const wrong = { ...settings, secretKey: "abc" };
+  await assertRejects(() => Service.start(wrong, surroundings), Error, "HOOKLAUNCH_SECRET_KEY");
   await test.restart();
   assertEquals((await test.api("GET", "projects/")).status, 200);
 });
@@ -156,6 +156,26 @@ Deno.test("there is one cleanup at a time, and another one after it", async () =
   const second = service.cleanUp();
   assertEquals(second === first, false);
   await second;
+});
+
+Deno.test("launches wait while many others are being stored, and run info does not", async () => {
+  await using test = await startService();
+  const { url } = await test.trigger();
+  const { acceptor } = test.service.parts;
+  Object.defineProperty(acceptor, "isBusy", { value: true, configurable: true });
+  let status: number | undefined;
+  const launched = fetch(url, { method: "POST" }).then(async (answer) => {
+    await answer.body?.cancel();
+    status = answer.status;
+  });
+  for (let i = 0; i < 3; i++) {
+    const info = await fetch(`${url}run/?run_id=01900000-0000-7000-8000-000000000000`);
+    await info.body?.cancel();
+    assertEquals([info.status, status], [404, undefined]);
+  }
+  Reflect.deleteProperty(acceptor, "isBusy");
+  await launched;
+  assertEquals(status, 200);
 });
 
 Deno.test("a service is ready while it can store, has room, and does not stop", async () => {
