@@ -181,6 +181,27 @@ Deno.test("a span of a launch that failed says so, and all of them have their st
   }
 });
 
+Deno.test("an execution that an operator stops before it begins ends in the trace of its launch", async () => {
+  await using folder = await temporaryFolder();
+  await using collector = collect();
+  await configure(folder.path);
+  const env = { ...collector.env, HOOKLAUNCH_MAX_EXECUTIONS: "1" };
+  await using service = await serve(folder.path, env);
+  await service.launch("wait");
+  await eventually(async () => (await service.api("executions/?status=started")).results[0]);
+  const run = await service.launch("step", { traceparent: TRACEPARENT });
+  const { id } = await eventually(async () =>
+    (await service.api("executions/?status=queued")).results[0]
+  );
+  await service.api(`executions/${id}/stop/`, "POST");
+  const { traceId } = await sent(collector, "execution", "run", run);
+  const [, line = ""] = await service.expect(
+    new RegExp(`^(\\{.*Execution ${id} of step tell ended: stopped.*\\})$`, "m"),
+  );
+  assertEquals([traceId, JSON.parse(line).trace_id], [TRACE, TRACE]);
+  await Deno.writeTextFile(`${folder.path}/go`, "");
+});
+
 Deno.test("the spans of an action that failed and of its run say so", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
