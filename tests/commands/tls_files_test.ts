@@ -5,8 +5,8 @@ import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { configure, reset } from "@logtape/logtape";
 import { TlsFiles } from "../../src/commands/tls_files.ts";
 import { InvalidInputError } from "../../src/errors.ts";
-import { Service } from "../../src/service.ts";
-import { startService } from "../data.ts";
+import { Service, type Tls } from "../../src/service.ts";
+import { startService, temporaryFolder } from "../data.ts";
 
 const pem = (name: string) => new URL(`../http/${name}.pem`, import.meta.url);
 const FIRST_CA = Deno.readTextFileSync(pem("localhost_ca"));
@@ -92,6 +92,20 @@ Deno.test("a renewed certificate that could not be served for a moment is served
   } finally {
     await reset();
   }
+});
+
+Deno.test("a certificate is taken up when it or its key is another one, and once", async () => {
+  await using folder = await temporaryFolder();
+  const paths = { cert: `${folder.path}/cert.pem`, key: `${folder.path}/key.pem` };
+  const taken: Tls[] = [];
+  const service = { renewTls: (tls: Tls) => Promise.resolve(void taken.push(tls)) };
+  const files = new TlsFiles(paths);
+  for (const [cert, key] of [["1", "1"], ["2", "1"], ["2", "2"], ["2", "2"]] as const) {
+    await Deno.writeTextFile(paths.cert, cert);
+    await Deno.writeTextFile(paths.key, key);
+    await files.renew(service);
+  }
+  assertEquals(taken.map(({ cert, key }) => cert + key), ["11", "21", "22"]);
 });
 
 Deno.test("a certificate that cannot be served is refused, and the one before stays", async () => {
