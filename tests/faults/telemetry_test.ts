@@ -93,6 +93,33 @@ Deno.test("no trace, log or metric that is exported holds a secret", async () =>
   }
 });
 
+Deno.test("a collector is told errors as errors, and the rest as less", async () => {
+  await using folder = await temporaryFolder();
+  await using collector = collect();
+  const at = (name: string) => `${folder.path}/${name}.pem`;
+  for (const name of ["cert", "key"]) {
+    await Deno.copyFile(new URL(`../http/localhost_${name}.pem`, import.meta.url), at(name));
+  }
+  const flags = ["--port", "0", "--data", `${folder.path}/data`, "--tls-cert", at("cert")];
+  await using service = hooklaunch(["serve", ...flags, "--tls-key", at("key")], {
+    ...collector.env,
+    OTEL_DENO_TRACING: "false",
+    DENO_CRON_TEST_SCHEDULE_OFFSET: "200",
+    HOOKLAUNCH_ADMIN_TOKEN: unguessable(),
+  });
+  await service.expect(/Listening on/);
+  await Deno.writeTextFile(at("cert"), "half of a certif");
+  await service.expect(/Cannot take the certificate/);
+  service.child.kill("SIGTERM");
+  await service.end();
+  const logs = collector.got.get("/v1/logs") ?? "";
+  const severities = [
+    ...logs.matchAll(/"severityText":\s*"(\w+)"[^]*?"stringValue":\s*"(.*?[^\\])"/g),
+  ]
+    .map(([, severity, text = ""]) => [severity, /"level\\":\\"(\w+)/.exec(text)?.[1]].join(" "));
+  assertEquals(new Set(severities), new Set(["WARN info", "WARN warning", "ERROR error"]));
+});
+
 Deno.test("while Deno makes spans by itself, the service does not start, and says what to do", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
