@@ -101,6 +101,34 @@ Deno.test("serve applies its configuration, listens, and stops with 0 on SIGTERM
   }
 });
 
+Deno.test("serve takes its configuration through a pipe, its folders from the current one", async () => {
+  const { folder, config } = await configured();
+  await using _folder = folder;
+  const here = `${folder.path}/p`;
+  const text = JSON.stringify({ projects: [{ name: "piped", directory: "../p" }] });
+  await Deno.writeTextFile(config, text);
+  const main = new URL("../../src/main.ts", import.meta.url).pathname;
+  const data = `${folder.path}/data`;
+  const line = `exec "$0" run -qA "$1" serve --dev --port 0 --data "$2" --config <(cat "$3")`;
+  const service = new Deno.Command("bash", {
+    args: ["-c", line, Deno.execPath(), main, data, config],
+    env: { HOOKLAUNCH_ADMIN_TOKEN: TOKEN },
+    cwd: here,
+    stderr: "piped",
+  }).spawn();
+  let printed = "";
+  for await (const text of service.stderr.pipeThrough(new TextDecoderStream())) {
+    printed += text;
+    if (/reached as .*\n/.test(printed)) break;
+  }
+  const [, url] = /reached as (http:\/\/127\.0\.0\.1:\d+)/.exec(printed) ?? [];
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const project = await (await fetch(`${url}/api/v0/projects/piped/`, { headers })).json();
+  service.kill("SIGKILL");
+  await service.status;
+  assertEquals(project.directory, here);
+});
+
 Deno.test("a stop lets a running execution end, and a request under way be answered", async () => {
   const command =
     "until [ -e ../../../../go ]; do sleep 0.05; done; echo done > $VH_OUTPUTS_DIR/out";
