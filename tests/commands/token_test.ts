@@ -25,6 +25,14 @@ Deno.test("a token is made, used, listed without itself and revoked", async () =
   assertEquals(again.code, 1);
   assertStringIncludes(again.printed, `There is no token of the id ${id}`);
   assertEquals(JSON.parse((await hooklaunch(ADMIN_TOKEN, "list", "--json")).printed), []);
+  const elsewhere = await hooklaunch(ADMIN_TOKEN, "revoke", "../triggers/x");
+  assertStringIncludes(elsewhere.printed, "There is no token of the id ../triggers/x");
+  const main = new URL("../../src/main.ts", import.meta.url).pathname;
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-qA", main, "token", "create", "script", "--url", service.url],
+    env: { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN },
+  }).output();
+  assertMatch(new TextDecoder().decode(stdout), /^hl_\S{43}\n$/);
   const asJson = JSON.parse((await hooklaunch(ADMIN_TOKEN, "create", "cd", "--json")).printed);
   assertEquals((await hooklaunch(asJson.token, "revoke", asJson.id)).code, 0);
 });

@@ -118,6 +118,18 @@ Deno.test("trigger log tells which action failed, of which run, and how much was
   assertMatch(shown.printed, /\nenabled +no\n[^]*\nwarning 0 +.*whoever knows the URL can launch/);
 });
 
+Deno.test("trigger log shows nothing of a request that a terminal would obey", async () => {
+  await using service = await startService();
+  const conditions = [{ type: "payload_filter", expression: "body.action == 'opened'" }];
+  const { url } = await service.trigger({ name: "labels", conditions });
+  const body = JSON.stringify({ action: "\x1b]0;owned\x07\x9b2J" });
+  await (await fetch(url, { method: "POST", body })).body?.cancel();
+  const { printed } = await run(["trigger", "log", "labels", "--url", service.url], TOKEN);
+  assertMatch(printed, /refused {2}payload_filter .*\n[^]*owned/);
+  // deno-lint-ignore no-control-regex
+  assert(!/[\x00-\x09\x0b-\x1f\x7f-\x9f]/.test(printed), JSON.stringify(printed));
+});
+
 Deno.test("trigger log tells of a body that was too large to be read", async () => {
   await using service = await startService({ settings: { payloadBytesMax: 10 } });
   const { url } = await service.trigger({ name: "labels", enabled: false });
