@@ -103,4 +103,9 @@ Deno.test("without HOOKLAUNCH_ADMIN_TOKEN a token cannot revoke itself, so one t
   } finally {
     await service.close(0);
   }
+  const { clock, env } = other.service.parts;
+  const again = await Service.start(settings, { clock, env });
+  const { newToken } = again.parts;
+  await again.close(0);
+  assertEquals(newToken, undefined, "there is one already");
 });
