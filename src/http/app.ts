@@ -6,7 +6,7 @@
 import { Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import type { Metrics } from "../metrics.ts";
-import { requireToken } from "./api/auth.ts";
+import { requireToken, tokenCheck } from "./api/auth.ts";
 import type { ApiOptions } from "./api/mod.ts";
 import type { Operator } from "./api/operator.ts";
 import type { Door } from "./door.ts";
@@ -58,12 +58,14 @@ function restRoutes({ door, operator, adminToken, metrics, isReady }: AppParts):
     return context.html(docsPage(operator.baseUrl()), 200, DOCS_HEADERS);
   }).all(onlyGet);
 
-  const token = requireToken(operator.store, adminToken);
+  const isKnownToken = tokenCheck(operator.store, adminToken);
+  const token = requireToken(isKnownToken);
   app.get("/metrics", token, async (context) => {
     const { body, contentType } = await metrics.text();
     return context.body(body, 200, { "content-type": contentType });
   }).all(token, onlyGet);
-  const options = { closing: door.closing, hasEnvironmentToken: adminToken !== undefined };
+  const hasEnvironmentToken = adminToken !== undefined;
+  const options = { closing: door.closing, hasEnvironmentToken, isKnownToken };
   let api: Promise<Hono> | undefined;
   app.all("/api/v0/*", token, async (context) => {
     api ??= loadApi(operator, options);

@@ -13,25 +13,28 @@ import { problem } from "../problem.ts";
 
 const TOKEN_LENGTH_MAX = 512;
 
+/** Whether a token is known, now: one that is stored may be revoked. */
+export type TokenCheck = (token: string | undefined) => Promise<boolean>;
+
 /**
- * Lets requests with a known token through and answers 401 to all others.
+ * Makes the check of operators' tokens.
  *
  * @param environmentToken `HOOKLAUNCH_ADMIN_TOKEN`, if set
  */
-export function requireToken(
-  store: Store,
-  environmentToken: string | undefined,
-): MiddlewareHandler {
+export function tokenCheck(store: Store, environmentToken: string | undefined): TokenCheck {
   const expected = environmentToken === undefined
     ? []
     : [hash("sha256", environmentToken, "buffer")];
+  return async (token) =>
+    token !== undefined &&
+    (isAnyOf(hash("sha256", token, "buffer"), expected) ||
+      await getToken(store, token) !== undefined);
+}
+
+/** Lets requests with a known token through and answers 401 to all others. */
+export function requireToken(isKnown: TokenCheck): MiddlewareHandler {
   return async function requireToken(context, next) {
-    const token = tokenOf(context);
-    if (token !== undefined) {
-      if (isAnyOf(hash("sha256", token, "buffer"), expected) || await getToken(store, token)) {
-        return await next();
-      }
-    }
+    if (await isKnown(tokenOf(context))) return await next();
     return problem(STATUS_CODE.Unauthorized, {
       detail: "Send an operator's token as: Authorization: Bearer <token>",
       headers: { "www-authenticate": "Bearer" },

@@ -17,6 +17,7 @@ import {
   listExecutions,
 } from "../../store/executions.ts";
 import type { Listed, Page } from "../../store/lists.ts";
+import { type TokenCheck, tokenOf } from "./auth.ts";
 import { finder } from "./finder.ts";
 import { type AnswerPage, pageAnswer, pageOf } from "./page_answer.ts";
 import {
@@ -32,10 +33,15 @@ import { executionQuery, logCursorSchema, logQuery, readQuery } from "./queries.
 import { search } from "./search.ts";
 
 /** How logs are followed, and until when. */
-export type FollowOptions = Omit<LogStreamsOptions, "store" | "clock">;
+export interface FollowOptions extends Omit<LogStreamsOptions, "store" | "clock"> {
+  isKnownToken: TokenCheck;
+}
 
 /** The routes below `/api/v0/executions`. */
-export function executionRoutes(operator: Operator, options: FollowOptions): Hono {
+export function executionRoutes(
+  operator: Operator,
+  { isKnownToken, ...options }: FollowOptions,
+): Hono {
   const { store, engines, clock, baseUrl } = operator;
   const streams = new LogStreams({ store, clock, ...options });
   const found = finder("execution", (id) => getExecution(store, id));
@@ -52,7 +58,7 @@ export function executionRoutes(operator: Operator, options: FollowOptions): Hon
       const { follow, ...part } = readQuery(context, logQuery);
       const engine = engineOf(execution);
       return follow
-        ? followAnswer(context, streams, { engine, execution, ...part })
+        ? followAnswer(context, { streams, isKnownToken }, { engine, execution, ...part })
         : await logAnswer(context, baseUrl(), { engine, execution, ...part });
     })
     .get("/:id/outputs/:path{[^]+}", async (context) => {
@@ -127,7 +133,7 @@ async function logAnswer(
 
 function followAnswer(
   context: Context,
-  streams: LogStreams,
+  { streams, isKnownToken }: { streams: LogStreams; isKnownToken: TokenCheck },
   { execution: { id }, engine, cursor }: LogPart,
 ): Response {
   const lastId = context.req.header("last-event-id");
@@ -135,8 +141,10 @@ function followAnswer(
   if (lastId === END_ID) return context.body(null, STATUS_CODE.NoContent);
   const from = lastId ? parseWith(logCursorSchema, lastId, "the header Last-Event-ID") : cursor;
   if (context.req.method === "HEAD") return context.body(null, 200, STREAM_HEADERS);
+  const token = tokenOf(context);
+  const isAllowed = () => isKnownToken(token);
   return context.body(
-    streams.follow({ executionId: id, engine, cursor: from }),
+    streams.follow({ executionId: id, engine, cursor: from, isAllowed }),
     200,
     STREAM_HEADERS,
   );

@@ -51,6 +51,8 @@ export interface Followed {
   engine: Engine;
   /** See {@linkcode offsetOf}. */
   cursor: string;
+  /** Whether who follows it still may. */
+  isAllowed(): Promise<boolean>;
 }
 
 /** All logs that are being followed. */
@@ -132,7 +134,10 @@ class LogSource implements UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> {
   ): Promise<void> {
     try {
       const { text, isLast } = await this.#next();
+      const isAllowed = this.#over.signal.aborted || await this.#followed.isAllowed();
       if (this.#over.signal.aborted) return;
+      // Without an end: who comes again is told why.
+      if (!isAllowed) return this.#close();
       controller.enqueue(new TextEncoder().encode(text));
       this.#sent_ms = this.#settings.clock.steady();
       if (isLast) this.#close();

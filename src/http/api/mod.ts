@@ -7,6 +7,7 @@ import { Hono } from "@hono/hono";
 import { methodNotAllowed as refuseOtherMethods } from "@hono/hono/method-not-allowed";
 import { NotFoundError } from "../../errors.ts";
 import { methodNotAllowed } from "../problem.ts";
+import type { TokenCheck } from "./auth.ts";
 import { executionRoutes } from "./executions.ts";
 import type { Operator } from "./operator.ts";
 import { pipelineRoutes } from "./pipelines.ts";
@@ -24,12 +25,14 @@ export interface ApiOptions {
   closing: AbortSignal;
   /** Whether `HOOKLAUNCH_ADMIN_TOKEN` is set. */
   hasEnvironmentToken: boolean;
+  /** Whether a token is known: one that somebody came with may have been revoked since. */
+  isKnownToken: TokenCheck;
 }
 
 /** The routes that need an operator's token. */
 export function operatorRoutes(
   operator: Operator,
-  { closing, hasEnvironmentToken }: ApiOptions,
+  { closing, hasEnvironmentToken, isKnownToken }: ApiOptions,
 ): Hono {
   const api = new Hono({ strict: false });
   return api
@@ -45,7 +48,7 @@ export function operatorRoutes(
     .route("/triggers", triggerRoutes(operator))
     .route("/runs", runRoutes(operator))
     .route("/projects", projectRoutes(operator))
-    .route("/executions", executionRoutes(operator, { closing }))
+    .route("/executions", executionRoutes(operator, { closing, isKnownToken }))
     .route("/pipelines", pipelineRoutes(operator))
     .route("/tokens", tokenRoutes(operator, hasEnvironmentToken));
 }

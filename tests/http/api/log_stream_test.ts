@@ -238,6 +238,26 @@ Deno.test("a service stops while somebody follows, and the follower is cut off w
   assert(performance.now() - begun_ms < CLOSE_MS, "it did not wait for the follower");
 });
 
+Deno.test("who follows with a token that is revoked is cut off, and let in no more", async () => {
+  await using service = await startService();
+  const gate = `${service.folder}/gate`;
+  const wait = `until [ -e ${gate} ]; do sleep 0.05; done`;
+  const id = await launchCommand(service, `echo one; ${wait}; echo secret`);
+  const made = await service.api("POST", "tokens/", { name: "theirs" });
+  const authorization = `Bearer ${made.body.token}`;
+  const theirs = await follow(service.url, id, { headers: { authorization } });
+  await using mine = await follow(service.url, id);
+  for (const log of [theirs, mine]) assertMatch((await log.next())?.data ?? "", /one/);
+  assertEquals((await service.api("DELETE", `tokens/${made.body.id}/`)).status, 204);
+  await Deno.writeTextFile(gate, "");
+  assertEquals(await theirs.rest(), []);
+  assertMatch(JSON.stringify(await mine.rest()), /secret/);
+  await theirs[Symbol.asyncDispose]();
+  const again = await fetch(theirs.response.url, { headers: { authorization } });
+  await again.body?.cancel();
+  assertEquals(again.status, 401);
+});
+
 Deno.test("nobody begins to follow a log while the service stops", async () => {
   await using routes = await serveRoutes();
   const id = await storeExecution(routes.store);
