@@ -37,18 +37,36 @@ export function runInfoHandler(
     readsOnly: true,
     answersWhileClosing: true,
     async answer(prepared, request) {
-      if (request.method === "GET" && !prepared.answersGet) {
-        return refuse(door, prepared, request, {
-          condition: "signature",
-          reason: "Run info was asked for by GET, and a request without a body cannot be signed",
-        });
-      }
-      const refused = await prepared.check(request, ["address", "authentication", "timestamp"]);
-      return refused
-        ? refuse(door, prepared, request, refused)
-        : await answer({ door, waits }, prepared, request);
+      return await refusal(door, prepared, request) ??
+        await answer({ door, waits }, prepared, request);
     },
   });
+}
+
+/** The answer to who may not launch the trigger; undefined for who may. */
+async function refusal(
+  door: Door,
+  prepared: PreparedTrigger,
+  request: ArrivedRequest,
+): Promise<Response | undefined> {
+  if (request.method === "GET" && !prepared.answersGet) {
+    return refuse(door, prepared, request, {
+      condition: "signature",
+      reason: "Run info was asked for by GET, and a request without a body cannot be signed",
+    });
+  }
+  const refused = await prepared.check(request, ["address", "authentication", "timestamp"]);
+  return refused && refuse(door, prepared, request, refused);
+}
+
+/** The same by what has become of the trigger. */
+async function refusalAnew(
+  door: Door,
+  { trigger: { id } }: PreparedTrigger,
+  request: ArrivedRequest,
+): Promise<Response | undefined> {
+  const current = await door.triggers.prepared(id);
+  return current ? await refusal(door, current, request) : problem(STATUS_CODE.NotFound);
 }
 
 async function answer(
@@ -82,7 +100,11 @@ async function answer(
     }
     run = await waitForEnd(door, run, wait_s, request.signal);
   }
-  return new Response(JSON.stringify(infoOf(run)), {
+  // Who asks of a trigger that has been changed while this waited may not be told any more.
+  const refused = door.triggers.isCurrent(prepared)
+    ? undefined
+    : await refusalAnew(door, prepared, request);
+  return refused ?? new Response(JSON.stringify(infoOf(run)), {
     headers: request.method === "GET" ? GET_HEADERS : HEADERS,
   });
 }

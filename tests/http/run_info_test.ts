@@ -394,3 +394,40 @@ async function pendingRun(service: TestService) {
   const runId = await launch(trigger.url);
   return { triggerId: trigger.id, runId, url: trigger.url, stop };
 }
+
+for (
+  const [change, method, body, status] of [
+    ["is deleted", "DELETE", undefined, 404],
+    ["gets another secret", "PATCH", { conditions: [tokenOf("another-token-1234")] }, 400],
+    ["gets another name", "PATCH", { name: "another" }, 200],
+  ] as const
+) {
+  Deno.test(`run info that waits for a run's end while its trigger ${change} is answered ${status}`, async () => {
+    await using service = await startService();
+    const { id, url } = await service.trigger({
+      conditions: [tokenOf("a-token-12345678")],
+      response: { type: "text", text: "{run_id}" },
+    });
+    const headers = { "x-token": "a-token-12345678" };
+    const runId = await (await fetch(url, { method: "POST", headers })).text();
+    const run = await endOfRun(service, runId);
+    const { worker } = service.service.parts;
+    const [waits, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()];
+    worker.pendingRun = () => ({ ...run, status: "pending" });
+    worker.ended = () => {
+      waits.resolve();
+      return ended.promise;
+    };
+    const answered = fetch(`${url}run/?run_id=${runId}&wait=30`, { headers });
+    await waits.promise;
+    assertEquals((await service.api(method, `triggers/${id}/`, body)).status < 300, true);
+    ended.resolve(true);
+    const answer = await answered;
+    await answer.body?.cancel();
+    assertEquals(answer.status, status);
+  });
+}
+
+function tokenOf(secret: string) {
+  return { type: "static_token", in: "header", name: "X-Token", secrets: [secret] };
+}
