@@ -43,6 +43,12 @@ Deno.test("a service that has nothing to do has loaded no library to read settin
   }
 });
 
+Deno.test("a command that asks a service about projects loads no library to read files with", async () => {
+  const libraries = await librariesOf("src/main.ts", "src/commands/project.ts");
+  assert(libraries.has("commander"));
+  for (const name of ["zod", "yaml"]) assert(!libraries.has(name), name);
+});
+
 Deno.test("a trigger without filters and JWTs loads no library for them", async () => {
   const signed = await librariesOf("src/trigger/prepare.ts", "src/conditions/hmac.ts");
   assert(signed.has("node:crypto"));
