@@ -154,7 +154,7 @@ Deno.test("queue: one that is left to the database during a reading is read the 
 
 Deno.test("queue: one that is stopped when it was just read from the database does not start", async () => {
   await using fixture = await EngineFixture.make({ executionsMax: 1, waitingMax: 1 });
-  const begins = await fixture.submit("until [ -e $TMPDIR/go ]; do sleep 0.01; done");
+  const begins = await fixture.submit("echo begun; until [ -e $TMPDIR/go ]; do sleep 0.01; done");
   await fixture.submit("true");
   const [stopped, last] = [await fixture.submit("echo ran"), await fixture.submit("true")];
   const { refill } = Waiting.prototype;
@@ -169,7 +169,7 @@ Deno.test("queue: one that is stopped when it was just read from the database do
     });
   };
   try {
-    await until(() => fixture.states.includes(`${begins} started`));
+    await until(async () => (await fixture.printed(begins, "stdout")).length === 1);
     await Deno.writeTextFile(fixture.path(begins, "tmp", "go"), "");
     assertEquals((await fixture.ended(last)).status, "complete");
     assertEquals(isStopped, true);
