@@ -5,7 +5,6 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../errors.ts";
-import { pause } from "../../pause.ts";
 import { isShortage } from "../../shortage.ts";
 import { type Execution, hasEnded } from "../../store/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../store/record.ts";
@@ -14,15 +13,16 @@ import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import { diskMbMax, DiskUse } from "./disk_use.ts";
 import { type End, type Ending, endingOf, failInstead, failure, writeEnd } from "./ending.ts";
-import { PreparationLog } from "./inputs/mod.ts";
 import { inTime, Limits, startedBefore_ms } from "./limits.ts";
 import { appendToLog, type StoredLine } from "./log_file.ts";
 import { listOutputs, shown, takeOutputs } from "./outputs.ts";
+import { patiently } from "./patience.ts";
+import { Preparation } from "./preparation.ts";
 import type { RunContext } from "./run_context.ts";
 import type { Job, Leader, Runner } from "./runners/runner.ts";
 import { StopCondition } from "./stop_condition.ts";
 import { Watch, type WatchParts } from "./watch.ts";
-import { type PrepareContext, WorkFolder } from "./work_folder.ts";
+import { WorkFolder } from "./work_folder.ts";
 
 /** How often an execution is run again when nobody can tell how it ended. */
 const RERUNS_MAX = 3;
@@ -36,8 +36,6 @@ const NOT_RENEWED = "The service was stopped before the command ran again";
 const ENDING_BYTES = 4 * 1024;
 /** How long who asks it to stop waits for what runs its command to take that up. */
 const TELL_MS = 5_000;
-/** How soon it is looked again where something could not be done for want of files or processes. */
-const SHORTAGE_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
@@ -47,13 +45,10 @@ export class ExecutionRun {
   readonly #context: RunContext;
   readonly #runner: Runner;
   readonly #folder: WorkFolder;
+  readonly #preparation: Preparation;
   readonly #lettingGo = new AbortController();
   /** When its time began, by the steady clock: setting the other one changes nothing of it. */
   #started_ms: number;
-  /** Aborted when it is asked to stop while it is prepared, or its command is being started. */
-  #starting: AbortController | undefined;
-  /** What is told while it is prepared. */
-  #told: PreparationLog | undefined;
   #watch: Watch | undefined;
   /** How it is to end, once that is decided. */
   #ending: Ending | undefined;
@@ -68,6 +63,7 @@ export class ExecutionRun {
     this.#started_ms = startedBefore_ms(execution, context.clock);
     this.#runner = context.runnerOf(execution);
     this.#folder = new WorkFolder(context.root, execution.id, this.#runner.layout);
+    this.#preparation = new Preparation(execution, { context, folder: this.#folder });
   }
 
   get #isLetGo(): boolean {
@@ -85,7 +81,7 @@ export class ExecutionRun {
       this.#begin();
       const [saved, prepared] = await Promise.allSettled([
         this.#context.save(this.#execution),
-        this.#inTime(() => this.#prepare()),
+        this.#inTime(() => this.#preparation.makeFolder()),
       ]);
       if (saved.status === "rejected") throw saved.reason;
       if (!saved.value) return;
@@ -98,6 +94,7 @@ export class ExecutionRun {
   takeOver(): Promise<void> {
     // Only `stop` below writes it.
     this.#ending = this.#execution.engine_state?.ending as Ending | undefined;
+    if (this.#ending) this.#preparation.breakOff();
     return this.#guard(() => this.#find());
   }
 
@@ -114,7 +111,7 @@ export class ExecutionRun {
     this.#execution.status = "stopping";
     this.#execution.engine_state = { ...this.#execution.engine_state, ending };
     await this.#context.save(this.#execution);
-    this.#starting?.abort();
+    this.#preparation.breakOff();
     if (this.#watch) {
       await within(TELL_MS, this.#watch.end()).catch((error) => {
         // It is told when it is found again.
@@ -132,56 +129,49 @@ export class ExecutionRun {
   /** Leaves it to itself. */
   letGo(): void {
     this.#lettingGo.abort();
-    this.#starting?.abort();
+    this.#preparation.breakOff();
     this.#watch?.letGo();
   }
 
   /** Leaves it to the next service when it is fetching its inputs, which may take long. */
   leaveInputs(): void {
-    if (this.#told?.isUsed) this.letGo();
+    if (this.#preparation.log?.isUsed) this.letGo();
   }
 
   async #guard(work: () => Promise<void>): Promise<void> {
-    const { id: execution_id, run_id, project } = this.#execution;
-    const details = (error: unknown) => ({
-      execution_id,
-      run_id,
-      project,
-      error: messageOf(error),
-    });
     try {
       await this.#patiently(work);
     } catch (error) {
       // One that was stopped or let go while it was being started fails for that.
       if (this.#ending === undefined && !this.#isLetGo) {
-        log.warn("Cannot run execution {execution_id}: {error}", details(error));
+        log.warn("Cannot run execution {execution_id}: {error}", this.#logged(error));
       }
       const ending = this.#ending ?? failure(`Cannot run: ${messageOf(error)}`);
       await this.#end({ ending, at_ms: this.#context.clock.now() })
         .catch((error) => {
-          log.error("Cannot end execution {execution_id}: {error}", details(error));
+          log.error("Cannot end execution {execution_id}: {error}", this.#logged(error));
         });
     }
   }
 
-  /**
-   * Does work. Where that fails for want of files or processes, nothing is lost: it is found again, as by the
-   * next service, for as long as it takes.
-   */
-  async #patiently(work: () => Promise<void>): Promise<void> {
-    for (;; work = () => this.hasEnded ? this.#folder.tidy() : this.#find()) {
-      try {
-        return await work();
-      } catch (error) {
-        if (!isShortage(error)) throw error;
-        const { id: execution_id, run_id, project } = this.#execution;
-        const details = { execution_id, run_id, project, error: messageOf(error) };
+  /** An error of this execution, as the log has it. */
+  #logged(error: unknown) {
+    const { id: execution_id, run_id, project } = this.#execution;
+    return { execution_id, run_id, project, error: messageOf(error) };
+  }
+
+  /** Where work fails for want of files or processes, nothing is lost: it is found again, as by the next service. */
+  #patiently(work: () => Promise<void>): Promise<void> {
+    return patiently(work, {
+      again: () => this.hasEnded ? this.#folder.tidy() : this.#find(),
+      onShortage: (error) => {
+        const details = this.#logged(error);
         if (!this.#isToldToWait) log.warn("Execution {execution_id} waits: {error}", details);
         this.#isToldToWait = true;
         this.#watch = undefined;
-        if (!await pause(SHORTAGE_MS, this.#lettingGo.signal)) return;
-      }
-    }
+      },
+      signal: this.#lettingGo.signal,
+    });
   }
 
   async #find(): Promise<void> {
@@ -194,7 +184,9 @@ export class ExecutionRun {
     if (this.#ending) return await this.#launch();
     this.#beginTime();
     if (!await this.#context.save(this.#execution)) return;
-    if (!this.#folder.exists()) await this.#inTime(() => this.#prepare({ isAgain: true }));
+    if (!this.#folder.exists()) {
+      await this.#inTime(() => this.#preparation.makeFolder({ isAgain: true }));
+    }
     await this.#launch();
   }
 
@@ -213,46 +205,17 @@ export class ExecutionRun {
     this.#started_ms = clock.steady();
   }
 
-  /** @param isAgain whether an earlier service may have begun to */
-  async #prepare({ isAgain = false } = {}): Promise<void> {
-    const told = this.#newPreparationLog();
-    if (isAgain) await told.keep();
-    await this.#folder.prepare(this.#execution, this.#prepareContext(told));
-    this.#starting = this.#told = undefined;
-  }
-
   /** Does what comes before the command, and stops that when the execution's time is up. */
   #inTime<T>(work: () => Promise<T>): Promise<T> {
-    const { id: execution_id } = this.#execution;
     const parts = { clock: this.#context.clock, started_ms: this.#started_ms };
     return inTime(this.#execution, parts, work, (reason) => {
       this.stop(failure(reason)).catch((error) => {
-        const details = { execution_id, error: messageOf(error) };
-        log.error("Cannot store that execution {execution_id} is out of time: {error}", details);
+        log.error(
+          "Cannot store that execution {execution_id} is out of time: {error}",
+          this.#logged(error),
+        );
       });
     });
-  }
-
-  #newPreparationLog(): PreparationLog {
-    const { clock, settings: { logBytesMax: bytesMax } } = this.#context;
-    return this.#told = new PreparationLog(this.#folder.preparationLog, { clock, bytesMax });
-  }
-
-  #prepareContext(told: PreparationLog): PrepareContext {
-    const { store, clock, root, remote, checkout } = this.#context;
-    const starting = this.#starting = new AbortController();
-    if (this.#ending || this.#isLetGo) starting.abort();
-    const { signal } = starting;
-    return {
-      store,
-      sources: { clock, root, remote, signal, tell: (message) => told.tell(message) },
-      checkout: (...args) =>
-        checkout(...args).catch((error) => {
-          // Without its code, its inputs are of no use.
-          starting.abort();
-          throw error;
-        }),
-    };
   }
 
   /** Starts the command, unless it was asked to stop before. */
@@ -261,10 +224,8 @@ export class ExecutionRun {
       return await this.#end({ ending: this.#ending, at_ms: this.#context.clock.now() });
     }
     if (this.#isLetGo) return;
-    this.#starting = new AbortController();
-    const job = this.#job(this.#starting.signal);
-    const leader = await this.#inTime(() => this.#runner.start(job));
-    this.#starting = undefined;
+    const start = (signal: AbortSignal) => this.#runner.start(this.#job(signal));
+    const leader = await this.#inTime(() => this.#preparation.do(start));
     await this.#follow(leader);
     // The wrapper of an earlier service was only slow to start: it is the one to follow.
     if (leader.cameSecond) await this.#find();
@@ -350,7 +311,7 @@ export class ExecutionRun {
 
   /** Ends it as one of which nobody can tell how it ended, or runs it again from the start. */
   async #lose(reason: string): Promise<void> {
-    const { clock, save, settings } = this.#context;
+    const { clock, save } = this.#context;
     const execution = this.#execution;
     if (!this.#mayRunAgain) {
       return await this.#end({ ending: this.#ending ?? failure(reason), at_ms: clock.now() });
@@ -365,10 +326,7 @@ export class ExecutionRun {
       if (!await save(execution)) return;
       const message = `${reason}: it is run again from the start (${reruns} of ${RERUNS_MAX})`;
       const line: StoredLine = { ...this.#event(message), isRestart: true };
-      const { logBytesMax } = settings;
-      const context = this.#prepareContext(this.#newPreparationLog());
-      await this.#inTime(() => this.#folder.renew(execution, context, { line, logBytesMax }));
-      this.#starting = this.#told = undefined;
+      await this.#inTime(() => this.#preparation.renewFolder(line));
     }
     await this.#launch();
   }
@@ -419,7 +377,7 @@ export class ExecutionRun {
     const { passedOver } = outputs;
     if (passedOver.length > 0) capture?.tell(`Not listed as outputs: ${shown(passedOver)}`);
     const prepared = this.#folder.exists() ? this.#job(this.#lettingGo.signal) : undefined;
-    const told = capture ?? this.#told ?? prepared;
+    const told = capture ?? this.#preparation.log ?? prepared;
     // That it cannot be written must not keep the execution from its end.
     if (execution.reason !== undefined) await told?.tell(execution.reason)?.catch(() => {});
     if (await save(execution)) await this.#folder.tidy();
