@@ -5,6 +5,7 @@
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { pause } from "../../../src/pause.ts";
+import { until } from "../service.ts";
 import { Bench, EAGER, PRIVATE, RawServer, sha256, TestServer } from "./fixture.ts";
 
 const SECRET = "s3cr3t-w0rd";
@@ -142,19 +143,20 @@ Deno.test("remote: credentials are sent to whom they are for, and shown to nobod
 });
 
 Deno.test("remote: a host that is silent is told of, once until something comes", async () => {
-  await using bench = await Bench.make({ network: { silence_ms: 100 } });
+  await using bench = await Bench.make({ network: { silence_ms: 200 } });
+  const silence =
+    "Fetching data.csv: nothing has come for 0.2 s; it is waited for until inputs.timeout is over";
   await using server = new TestServer(() => {
     const chunks = async function* () {
-      for (const text of ["a", "b"]) {
-        await pause(350);
+      for (const [index, text] of ["a", "b"].entries()) {
+        await until(() => bench.told.filter((told) => told === silence).length > index);
+        await pause(500);
         yield new TextEncoder().encode(text);
       }
     };
     return new Response(ReadableStream.from(chunks()));
   });
   assertEquals((await bench.fetch(server.at("/slow"))).texts, { "data.csv": "ab" });
-  const silence =
-    "Fetching data.csv: nothing has come for 0.1 s; it is waited for until inputs.timeout is over";
   assertEquals(bench.told.slice(1, -1), [silence, silence]);
 });
 
