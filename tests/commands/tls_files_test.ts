@@ -2,11 +2,11 @@
  * A renewed certificate: it is served as soon as its files are looked at, and nobody's request is lost.
  */
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { configure, reset } from "@logtape/logtape";
 import { TlsFiles } from "../../src/commands/tls_files.ts";
 import { InvalidInputError } from "../../src/errors.ts";
 import { Service, type Tls } from "../../src/service.ts";
 import { startService, temporaryFolder } from "../data.ts";
+import { collectLog } from "../log_records.ts";
 
 const pem = (name: string) => new URL(`../http/${name}.pem`, import.meta.url);
 const FIRST_CA = Deno.readTextFileSync(pem("localhost_ca"));
@@ -74,24 +74,16 @@ Deno.test("a renewed certificate is served when both of its files are there", as
 Deno.test("a renewed certificate that could not be served for a moment is served the next time", async () => {
   await using secure = await startSecure();
   const { service, files, paths, launch } = secure;
-  const said: string[] = [];
-  await configure({
-    sinks: { said: ({ message }) => void said.push(message.join("")) },
-    loggers: [{ category: "hooklaunch", lowestLevel: "error", sinks: ["said"] }],
-    reset: true,
-  });
-  try {
-    await Deno.copyFile(pem("renewed_cert"), paths.cert);
-    await Deno.copyFile(pem("renewed_key"), paths.key);
-    const failing = { renewTls: () => Promise.reject(new Error("Too many open files")) };
-    for (let minute = 0; minute < 3; minute++) await files.renew(failing);
-    assertEquals(said.length, 1);
-    assertStringIncludes(said[0] ?? "", "the one before stays: Too many open files");
-    await files.renew(service);
-    assertEquals(await launch(RENEWED_CA), "launched");
-  } finally {
-    await reset();
-  }
+  await using log = await collectLog("error");
+  await Deno.copyFile(pem("renewed_cert"), paths.cert);
+  await Deno.copyFile(pem("renewed_key"), paths.key);
+  const failing = { renewTls: () => Promise.reject(new Error("Too many open files")) };
+  for (let minute = 0; minute < 3; minute++) await files.renew(failing);
+  const said = log.lines();
+  assertEquals(said.length, 1);
+  assertStringIncludes(said[0] ?? "", "the one before stays: Too many open files");
+  await files.renew(service);
+  assertEquals(await launch(RENEWED_CA), "launched");
 });
 
 Deno.test("a certificate is taken up when it or its key is another one, and once", async () => {

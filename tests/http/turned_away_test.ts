@@ -5,11 +5,11 @@
  * @module
  */
 import { assertEquals } from "@std/assert";
-import { configure, type LogRecord, reset } from "@logtape/logtape";
 import { BodyReader } from "../../src/http/body.ts";
 import { UnavailableError } from "../../src/errors.ts";
 import { Acceptor } from "../../src/runs/accept.ts";
 import { startService } from "../data.ts";
+import { collectLog } from "../log_records.ts";
 import { eventually } from "../surroundings.ts";
 
 /** Lets launches find that there is no room for them. */
@@ -43,25 +43,16 @@ for (const [what, fill, reason] of FULL) {
   Deno.test(`${what} are answered 503, and the log says so`, async () => {
     await using service = await startService();
     const { url } = await service.trigger({});
-    const records: LogRecord[] = [];
-    await configure({
-      sinks: { records: (record) => void records.push(record) },
-      loggers: [{ category: "hooklaunch", sinks: ["records"], lowestLevel: "warning" }],
-      reset: true,
-    });
-    try {
-      using _full = fill();
-      // Not at once where something else was turned away in the same second.
-      const { level, properties } = await eventually(async () => {
-        const answer = await fetch(url, { method: "POST", body: "a" });
-        assertEquals([answer.status, answer.headers.get("retry-after")], [503, "1"]);
-        assertEquals(await answer.json(), { title: "Service Unavailable", status: 503 });
-        return records[0];
-      }, { what: "a line of the log", within_ms: 5_000 });
-      assertEquals([level, properties.error], ["warning", reason]);
-    } finally {
-      await reset();
-    }
+    await using log = await collectLog("warning");
+    using _full = fill();
+    // Not at once where something else was turned away in the same second.
+    const { level, properties } = await eventually(async () => {
+      const answer = await fetch(url, { method: "POST", body: "a" });
+      assertEquals([answer.status, answer.headers.get("retry-after")], [503, "1"]);
+      assertEquals(await answer.json(), { title: "Service Unavailable", status: 503 });
+      return log.records[0];
+    }, { what: "a line of the log", within_ms: 5_000 });
+    assertEquals([level, properties.error], ["warning", reason]);
   });
 }
 

@@ -1,6 +1,6 @@
 import { assertEquals, assertMatch } from "@std/assert";
-import { configure, type LogRecord, reset } from "@logtape/logtape";
 import { makePrivate } from "../../src/store/private.ts";
+import { collectLog } from "../log_records.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
 const modes: [before: number, after: number][] = [
@@ -27,20 +27,11 @@ Deno.test({
   ignore: Deno.build.os !== "linux",
   async fn() {
     await using folder = await temporaryFolder();
-    const records: LogRecord[] = [];
-    await configure({
-      sinks: { records: (record) => void records.push(record) },
-      loggers: [{ category: "hooklaunch", sinks: ["records"] }],
-      reset: true,
-    });
-    try {
-      await makePrivate(`${folder.path}/nowhere`);
-      // Nobody may change its mode, not even root, so it stands for what belongs to another user.
-      await makePrivate("/proc/self/status");
-    } finally {
-      await reset();
-    }
-    const said = records.map(({ level, message }) => `${level}: ${message.join("")}`);
+    await using log = await collectLog("trace");
+    await makePrivate(`${folder.path}/nowhere`);
+    // Nobody may change its mode, not even root, so it stands for what belongs to another user.
+    await makePrivate("/proc/self/status");
+    const said = log.lines();
     assertEquals(said.length, 1);
     assertMatch(said[0] ?? "", /^warning: Others may read \/proc\/self\/status, and this cannot/);
   },

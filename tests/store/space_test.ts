@@ -1,7 +1,7 @@
 /** The room on the disk: it is short while there is less than the reserve, and not when nobody can tell. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { configure, reset } from "@logtape/logtape";
 import { type Room, Space } from "../../src/store/space.ts";
+import { collectLog } from "../log_records.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 
 const looks: { name: string; room: Room; isShort: boolean }[] = [
@@ -99,26 +99,18 @@ Deno.test("the parts of a data folder that lie on disks of their own need room a
 
 Deno.test("that a part lies on a disk that is away is told once, until it is there again", async () => {
   await using folder = await temporaryFolder();
-  const said: string[] = [];
-  await configure({
-    sinks: { said: ({ message }) => void said.push(message.join("")) },
-    loggers: [{ category: "hooklaunch", lowestLevel: "warning", sinks: ["said"] }],
-    reset: true,
-  });
-  try {
-    const part = `${folder.path}/executions`;
-    const disk = `${folder.path}/disk`;
-    await Deno.symlink(disk, part);
-    const space = new Space(folder.path, { reserve_bytes: 0, reserve_files: 0 });
-    for (const isThere of [false, false, true, false]) {
-      if (isThere) await Deno.mkdir(disk);
-      await space.look();
-      if (isThere) await Deno.remove(disk);
-    }
-    const { state } = await Deno.permissions.query({ name: "sys", kind: "statfs" });
-    assertEquals(said.length, state === "granted" ? 2 : 0, said.join("\n"));
-    for (const line of said) assertStringIncludes(line, `how full the disk of ${part} is: `);
-  } finally {
-    await reset();
+  await using log = await collectLog("warning");
+  const part = `${folder.path}/executions`;
+  const disk = `${folder.path}/disk`;
+  await Deno.symlink(disk, part);
+  const space = new Space(folder.path, { reserve_bytes: 0, reserve_files: 0 });
+  for (const isThere of [false, false, true, false]) {
+    if (isThere) await Deno.mkdir(disk);
+    await space.look();
+    if (isThere) await Deno.remove(disk);
   }
+  const { state } = await Deno.permissions.query({ name: "sys", kind: "statfs" });
+  const said = log.lines();
+  assertEquals(said.length, state === "granted" ? 2 : 0, said.join("\n"));
+  for (const line of said) assertStringIncludes(line, `how full the disk of ${part} is: `);
 });
