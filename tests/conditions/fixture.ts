@@ -3,8 +3,6 @@
  *
  * @module
  */
-import process from "node:process";
-import { assertLess } from "@std/assert";
 import type { Clock } from "../../src/clock.ts";
 import type { CheckedKind, ConditionContext, Refusal } from "../../src/conditions/condition.ts";
 import { type LaunchRequest, launchRequest } from "../../src/conditions/request.ts";
@@ -82,19 +80,4 @@ export async function checkOnce(
 export function problemsOf(kind: CheckedKind, settings: Record<string, unknown>): string[] {
   const result = kind.schema.safeParse({ type: kind.type, ...settings });
   return (result.error?.issues ?? []).map(({ path, message }) => `/${path.join("/")}: ${message}`);
-}
-
-/** Caches that others fill may take the time of one try, and not of three. */
-const TRIES_MAX = 3;
-
-/** Tells that something takes less than so long of its thread's time, whatever else the machine does. */
-export async function assertTakesLess(most_ms: number, work: () => Promise<void>): Promise<void> {
-  let taken_ms = Infinity;
-  for (let tries = 0; tries < TRIES_MAX && taken_ms >= most_ms; tries++) {
-    const before = process.threadCpuUsage();
-    await work();
-    const { user, system } = process.threadCpuUsage(before);
-    taken_ms = (user + system) / 1_000;
-  }
-  assertLess(taken_ms, most_ms);
 }

@@ -11,16 +11,8 @@ import { textMap } from "../../src/conditions/cel_json.ts";
 import { contains, countCodePoints } from "../../src/conditions/cel_search.ts";
 import type { LaunchRequest } from "../../src/conditions/request.ts";
 import { TestClock } from "../surroundings.ts";
-import {
-  assertTakesLess,
-  checkOnce,
-  context,
-  form,
-  json,
-  NOW_MS,
-  request,
-  type RequestParts,
-} from "./fixture.ts";
+import { assertTakesLess } from "../surroundings.ts";
+import { checkOnce, context, form, json, NOW_MS, request, type RequestParts } from "./fixture.ts";
 
 const VALUES_MAX = 1_000_000;
 const NAMES_MAX = 100_000;

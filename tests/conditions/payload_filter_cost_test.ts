@@ -7,7 +7,8 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Clock } from "../../src/clock.ts";
 import { payloadFilter } from "../../src/conditions/payload_filter.ts";
 import { TestClock } from "../surroundings.ts";
-import { assertTakesLess, checkOnce, context, form, json, type RequestParts } from "./fixture.ts";
+import { assertTakesLess } from "../surroundings.ts";
+import { checkOnce, context, form, json, type RequestParts } from "./fixture.ts";
 
 const SPEED = 20;
 /** What an evaluation has, and what the machine and the parsing of a body may add. */

@@ -10,16 +10,8 @@ import { prepareConditions } from "../../src/conditions/prepare.ts";
 import { payloadFilter } from "../../src/conditions/payload_filter.ts";
 import type { Field } from "../../src/conditions/field.ts";
 import { TestClock } from "../surroundings.ts";
-import {
-  assertTakesLess,
-  checkOnce,
-  context,
-  form,
-  json,
-  NOW_MS,
-  request,
-  type RequestParts,
-} from "./fixture.ts";
+import { assertTakesLess } from "../surroundings.ts";
+import { checkOnce, context, form, json, NOW_MS, request, type RequestParts } from "./fixture.ts";
 
 const issue = json({
   action: "opened",

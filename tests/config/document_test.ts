@@ -2,14 +2,7 @@
  * The configuration file: what is written is what is read, and what is wrong is told with its place,
  * whatever was written.
  */
-import {
-  assert,
-  assertEquals,
-  assertInstanceOf,
-  assertLess,
-  assertMatch,
-  assertThrows,
-} from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertMatch, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { stringify } from "yaml";
 import { parseConfig } from "../../src/config/document.ts";
@@ -18,6 +11,7 @@ import { newId } from "../../src/ids.ts";
 import { pointer } from "../../src/schema.ts";
 import type { LocatedProblem } from "../../src/yaml.ts";
 import { anyText, assertInside, mutated } from "../arbitraries.ts";
+import { assertTakesLess } from "../surroundings.ts";
 
 const PATH = "/etc/hooklaunch/hooklaunch.yaml";
 
@@ -279,13 +273,13 @@ Deno.test("a configuration with a value of another kind in any place is read, or
   );
 });
 
-Deno.test("a trigger with tens of thousands of fields that there are not is refused in a moment", () => {
+Deno.test("a trigger with tens of thousands of fields that there are not is refused in a moment", async () => {
   const fields = Array.from({ length: 30_000 }, (_, i) => `x${i}: 1`);
-  const start_ms = performance.now();
   const text = `triggers: [{${fields.join()}}]`;
-  const { problems } = assertThrows(() => parseConfig(text, PATH), InvalidInputError);
-  assertEquals(problems.length, 100);
-  assertLess(performance.now() - start_ms, 5_000);
+  await assertTakesLess(5_000, () => {
+    const { problems } = assertThrows(() => parseConfig(text, PATH), InvalidInputError);
+    assertEquals(problems.length, 100);
+  });
 });
 
 Deno.test("conditions that cannot work with each other are told before anything is applied", () => {

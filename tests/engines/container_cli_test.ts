@@ -17,6 +17,7 @@ import {
   messageFor,
 } from "../../src/engines/local/runners/container_cli.ts";
 import { CONTAINER_PROGRAMS } from "../../src/engines/local/runners/container_program.ts";
+import { assertTakesLess } from "../surroundings.ts";
 import { EngineFixture } from "./fixture.ts";
 
 const [docker, podman] = CONTAINER_PROGRAMS;
@@ -106,13 +107,13 @@ Deno.test("containers: credentials are not told", () => {
   assertEquals(messageFor("//?x//y?z?w"), "//?x//y?…");
 });
 
-Deno.test("containers: what a registry says at length is told in a moment", () => {
-  const begun_ms = performance.now();
-  const message = messageFor(`Error response from daemon: denied: ${"//a".repeat(300_000)}`);
-  assert(message.startsWith("denied: //a"));
-  assert(message.length <= 500);
+Deno.test("containers: what a registry says at length is told in a moment", async () => {
   // Some milliseconds. Were it the square of the length, it would take minutes.
-  assert(performance.now() - begun_ms < 5_000);
+  await assertTakesLess(5_000, () => {
+    const message = messageFor(`Error response from daemon: denied: ${"//a".repeat(300_000)}`);
+    assert(message.startsWith("denied: //a"));
+    assert(message.length <= 500);
+  });
 });
 
 Deno.test("containers: a call that writes without end is ended, and what it wrote is not kept", async () => {
