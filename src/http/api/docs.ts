@@ -15,7 +15,7 @@ export const DOCS_HEADERS = {
 
 /** Makes the page. */
 export function docsPage(baseUrl: string) {
-  const rows = OPERATIONS.map(({ method, path, summary }) =>
+  const rows = Object.values(OPERATIONS).map(({ method, path, summary }) =>
     html`
       <tr>
         <td><code>${method.toUpperCase()}</code></td>

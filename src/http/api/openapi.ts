@@ -13,10 +13,11 @@ const COMPONENTS = "#/components/schemas/";
 /** Makes the description of the API at an address. */
 export function openApiDocument(baseUrl: string): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const operation of [...OPERATIONS, ...OTHER_OPERATIONS]) {
+  for (const [operationId, operation] of Object.entries({ ...OPERATIONS, ...OTHER_OPERATIONS })) {
     const item = paths[operation.path] ?? {};
     paths[operation.path] = item;
     item[operation.method] = {
+      operationId,
       ...describe(operation),
       ...(operation.isAtRoot ? { servers: [{ url: baseUrl }] } : {}),
     };
@@ -36,7 +37,7 @@ export function openApiDocument(baseUrl: string): Record<string, unknown> {
 
 /** The schemas of what is answered, the pages of lists among them. */
 function answers(): Record<string, z.ZodType> {
-  const pages = OPERATIONS.flatMap(({ page }) =>
+  const pages = Object.values(OPERATIONS).flatMap(({ page }) =>
     page === undefined ? [] : [[`${page}Page`, pageSchema(ANSWERS[page])]]
   );
   return { ...ANSWERS, ...Object.fromEntries(pages) };

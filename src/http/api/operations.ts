@@ -74,9 +74,9 @@ export const BODIES = {
   RunQuestion: runQuestion,
 };
 
-/** What operators do, in the order of the description. */
-export const OPERATIONS: readonly Operation[] = [
-  {
+/** What operators do, by the operations' ids and in the order of the description. */
+export const OPERATIONS: Readonly<Record<string, Operation>> = {
+  listTriggers: {
     method: "get",
     path: "/triggers/",
     summary: "List the triggers",
@@ -84,7 +84,7 @@ export const OPERATIONS: readonly Operation[] = [
     success: 200,
     page: "Trigger",
   },
-  {
+  createTrigger: {
     method: "post",
     path: "/triggers/",
     summary: "Create a trigger",
@@ -93,14 +93,14 @@ export const OPERATIONS: readonly Operation[] = [
     answer: "Trigger",
     headers: ["Location"],
   },
-  {
+  getTrigger: {
     method: "get",
     path: "/triggers/{id}/",
     summary: "Read a trigger",
     success: 200,
     answer: "Trigger",
   },
-  {
+  replaceTrigger: {
     method: "put",
     path: "/triggers/{id}/",
     summary: "Replace a trigger",
@@ -108,7 +108,7 @@ export const OPERATIONS: readonly Operation[] = [
     success: 200,
     answer: "Trigger",
   },
-  {
+  patchTrigger: {
     method: "patch",
     path: "/triggers/{id}/",
     summary: "Change a trigger by a JSON Merge Patch (RFC 7396)",
@@ -116,8 +116,13 @@ export const OPERATIONS: readonly Operation[] = [
     success: 200,
     answer: "Trigger",
   },
-  { method: "delete", path: "/triggers/{id}/", summary: "Delete a trigger", success: 204 },
-  {
+  deleteTrigger: {
+    method: "delete",
+    path: "/triggers/{id}/",
+    summary: "Delete a trigger",
+    success: 204,
+  },
+  testTrigger: {
     method: "post",
     path: "/triggers/{id}/test/",
     summary: "Say what each condition thinks of a request, without launching",
@@ -125,7 +130,7 @@ export const OPERATIONS: readonly Operation[] = [
     success: 200,
     answer: "TestResult",
   },
-  {
+  signRequest: {
     method: "post",
     path: "/triggers/{id}/sign/",
     summary: "Make a request that the trigger's conditions let pass",
@@ -133,7 +138,7 @@ export const OPERATIONS: readonly Operation[] = [
     success: 200,
     answer: "SignedRequest",
   },
-  {
+  listTriggerRuns: {
     method: "get",
     path: "/triggers/{id}/runs/",
     summary: "List a trigger's runs, newest first",
@@ -141,7 +146,7 @@ export const OPERATIONS: readonly Operation[] = [
     success: 200,
     page: "Run",
   },
-  {
+  listTriggerLog: {
     method: "get",
     path: "/triggers/{id}/log/",
     summary: "List a trigger's log, newest first",
@@ -149,8 +154,14 @@ export const OPERATIONS: readonly Operation[] = [
     success: 200,
     page: "TriggerLogEntry",
   },
-  { method: "get", path: "/runs/{id}/", summary: "Read a run", success: 200, answer: "Run" },
-  {
+  getRun: {
+    method: "get",
+    path: "/runs/{id}/",
+    summary: "Read a run",
+    success: 200,
+    answer: "Run",
+  },
+  getRunPayload: {
     method: "get",
     path: "/runs/{id}/payload/",
     summary: "Read a run's payload",
@@ -158,7 +169,7 @@ export const OPERATIONS: readonly Operation[] = [
     media: ["application/octet-stream"],
     headers: ["Content-Disposition"],
   },
-  {
+  replayRun: {
     method: "post",
     path: "/runs/{id}/replay/",
     summary: "Launch a run's payload again",
@@ -166,7 +177,7 @@ export const OPERATIONS: readonly Operation[] = [
     answer: "Run",
     headers: ["Location"],
   },
-  {
+  listProjects: {
     method: "get",
     path: "/projects/",
     summary: "List the projects",
@@ -174,7 +185,7 @@ export const OPERATIONS: readonly Operation[] = [
     success: 200,
     page: "Project",
   },
-  {
+  createProject: {
     method: "post",
     path: "/projects/",
     summary: "Create a project",
@@ -183,14 +194,14 @@ export const OPERATIONS: readonly Operation[] = [
     answer: "Project",
     headers: ["Location"],
   },
-  {
+  getProject: {
     method: "get",
     path: "/projects/{name}/",
     summary: "Read a project",
     success: 200,
     answer: "Project",
   },
-  {
+  putProject: {
     method: "put",
     path: "/projects/{name}/",
     summary: "Create or replace a project",
@@ -199,15 +210,20 @@ export const OPERATIONS: readonly Operation[] = [
     answer: "Project",
     also: { 201: "Created" },
   },
-  { method: "delete", path: "/projects/{name}/", summary: "Delete a project", success: 204 },
-  {
+  deleteProject: {
+    method: "delete",
+    path: "/projects/{name}/",
+    summary: "Delete a project",
+    success: 204,
+  },
+  fetchProject: {
     method: "post",
     path: "/projects/{name}/fetch/",
     summary: "Fetch a project's repository",
     success: 201,
     answer: "FetchResult",
   },
-  {
+  listExecutions: {
     method: "get",
     path: "/executions/",
     summary: "List the executions, newest first; a page may have fewer than there are",
@@ -215,14 +231,14 @@ export const OPERATIONS: readonly Operation[] = [
     success: 200,
     page: "Execution",
   },
-  {
+  getExecution: {
     method: "get",
     path: "/executions/{id}/",
     summary: "Read an execution",
     success: 200,
     answer: "Execution",
   },
-  {
+  getExecutionLog: {
     method: "get",
     path: "/executions/{id}/log/",
     summary: "Read what it printed, or follow it as server-sent events",
@@ -234,7 +250,7 @@ export const OPERATIONS: readonly Operation[] = [
     media: ["application/json", "text/plain", "text/event-stream"],
     headers: ["Link"],
   },
-  {
+  getExecutionOutput: {
     method: "get",
     path: "/executions/{id}/outputs/{path}",
     summary: "Read a file that it left behind",
@@ -244,14 +260,14 @@ export const OPERATIONS: readonly Operation[] = [
     media: ["application/octet-stream"],
     headers: ["Content-Disposition", "ETag"],
   },
-  {
+  stopExecution: {
     method: "post",
     path: "/executions/{id}/stop/",
     summary: "Stop an execution",
     success: 202,
     answer: "Execution",
   },
-  {
+  listPipelines: {
     method: "get",
     path: "/pipelines/",
     summary: "List the pipelines, newest first; a page may have fewer than there are",
@@ -259,21 +275,21 @@ export const OPERATIONS: readonly Operation[] = [
     success: 200,
     page: "Pipeline",
   },
-  {
+  getPipeline: {
     method: "get",
     path: "/pipelines/{id}/",
     summary: "Read a pipeline with its nodes, edges and parameters",
     success: 200,
     answer: "PipelineDetails",
   },
-  {
+  stopPipeline: {
     method: "post",
     path: "/pipelines/{id}/stop/",
     summary: "Stop a pipeline",
     success: 202,
     answer: "Pipeline",
   },
-  {
+  approvePipeline: {
     method: "post",
     path: "/pipelines/{id}/approve/",
     summary: "Let nodes go on that wait for approval",
@@ -282,7 +298,7 @@ export const OPERATIONS: readonly Operation[] = [
     success: 202,
     answer: "Pipeline",
   },
-  {
+  listTokens: {
     method: "get",
     path: "/tokens/",
     summary: "List the operators' tokens",
@@ -290,7 +306,7 @@ export const OPERATIONS: readonly Operation[] = [
     success: 200,
     page: "Token",
   },
-  {
+  createToken: {
     method: "post",
     path: "/tokens/",
     summary: "Make a token, which is shown this once",
@@ -299,12 +315,12 @@ export const OPERATIONS: readonly Operation[] = [
     answer: "MadeToken",
     headers: ["Location"],
   },
-  { method: "delete", path: "/tokens/{id}/", summary: "Revoke a token", success: 204 },
-];
+  revokeToken: { method: "delete", path: "/tokens/{id}/", summary: "Revoke a token", success: 204 },
+};
 
-/** What senders and others do. */
-export const OTHER_OPERATIONS: readonly Operation[] = [
-  {
+/** What senders and others do, likewise. */
+export const OTHER_OPERATIONS: Readonly<Record<string, Operation>> = {
+  launchTrigger: {
     method: "post",
     path: "/launch/{trigger_id}/",
     summary: 'Launch a trigger; what is answered is set there, or else {"status":"accepted"}',
@@ -313,7 +329,7 @@ export const OTHER_OPERATIONS: readonly Operation[] = [
     media: ["application/json", "text/plain"],
     isOpen: true,
   },
-  {
+  getRunInfo: {
     method: "get",
     path: "/launch/{trigger_id}/run/",
     summary: "Ask how a run went, where the trigger wants no signature",
@@ -322,7 +338,7 @@ export const OTHER_OPERATIONS: readonly Operation[] = [
     answer: "RunInfo",
     isOpen: true,
   },
-  {
+  askRunInfo: {
     method: "post",
     path: "/launch/{trigger_id}/run/",
     summary: "Ask how a run went",
@@ -332,14 +348,14 @@ export const OTHER_OPERATIONS: readonly Operation[] = [
     answer: "RunInfo",
     isOpen: true,
   },
-  {
+  getDescription: {
     method: "get",
     path: "/openapi.json",
     summary: "Read this description",
     success: 200,
     isOpen: true,
   },
-  {
+  getDocs: {
     method: "get",
     path: "/docs/",
     summary: "Read it as a page",
@@ -347,7 +363,7 @@ export const OTHER_OPERATIONS: readonly Operation[] = [
     media: ["text/html"],
     isOpen: true,
   },
-  {
+  getMetrics: {
     method: "get",
     path: "/metrics",
     summary: "Read the metrics for Prometheus",
@@ -355,7 +371,7 @@ export const OTHER_OPERATIONS: readonly Operation[] = [
     media: ["text/plain"],
     isAtRoot: true,
   },
-  {
+  getHealth: {
     method: "get",
     path: "/healthz",
     summary: "Say whether the service is alive",
@@ -364,7 +380,7 @@ export const OTHER_OPERATIONS: readonly Operation[] = [
     isOpen: true,
     isAtRoot: true,
   },
-  {
+  getReadiness: {
     method: "get",
     path: "/readyz",
     summary: "Say whether it can accept launches",
@@ -373,4 +389,4 @@ export const OTHER_OPERATIONS: readonly Operation[] = [
     isOpen: true,
     isAtRoot: true,
   },
-];
+};

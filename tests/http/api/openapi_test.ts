@@ -38,6 +38,16 @@ Deno.test("the description names every route that the API has, and the schemas t
   }
 });
 
+Deno.test("each operation of the description has an id that clients can be named by", () => {
+  const { paths }: ApiAnswer["body"] = openApiDocument("http://localhost");
+  const operations = Object.values<Record<string, { operationId: string }>>(paths)
+    .flatMap((item) => Object.values(item));
+  const ids = operations.map(({ operationId }) => operationId);
+  assertEquals(new Set(ids).size, operations.length);
+  for (const id of ids) assertMatch(id, /^[a-z]+[A-Z][A-Za-z]+$/);
+  assertEquals(paths["/triggers/"].get.operationId, "listTriggers");
+});
+
 Deno.test("the description is not made for each who asks", async () => {
   await using service = await startService();
   const url = `${service.url}/api/v0/openapi.json`;
