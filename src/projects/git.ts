@@ -100,15 +100,22 @@ export async function git(args: readonly string[], options: GitOptions): Promise
     stderr: "piped",
     detached: ownSession,
   }).spawn();
+  // Aborted when what it writes is not waited for any more: what left its session may have that open.
+  const unread = new AbortController();
   let ended: Promise<void> | undefined;
-  const end = () => void (ended ??= endProcess(child, ownSession));
+  const end = () => {
+    ended ??= endProcess(child, ownSession, output).finally(() => unread.abort());
+  };
+  const output = Promise.all([
+    // What writes without end would also run without end.
+    firstBytes(child.stdout, stdoutBytesMax, { signal: unread.signal, onCut: end }),
+    firstBytes(child.stderr, STDERR_BYTES_MAX, { signal: unread.signal }),
+  ]);
   signal?.addEventListener("abort", end, { once: true });
   try {
-    const [status, stdout, stderr] = await Promise.all([
+    const [status, [stdout, stderr]] = await Promise.all([
       child.status,
-      // What writes without end would also run without end.
-      firstBytes(child.stdout, stdoutBytesMax, { signal, onCut: end }),
-      firstBytes(child.stderr, STDERR_BYTES_MAX, { signal }),
+      output,
       stdin === undefined ? undefined : feed(child.stdin, stdin),
     ]);
     const command = args.find((arg) => /^[a-z-]+$/.test(arg) && !arg.startsWith("-")) ?? "";
@@ -141,14 +148,25 @@ function baseEnvironment(): Record<string, string> {
   return env;
 }
 
-/** Ends a process, by force when it does not end by itself; a session's with all that it started. */
-async function endProcess(child: Deno.ChildProcess, isSession: boolean): Promise<void> {
+/**
+ * Ends a process, by force when it does not end by itself; a session's with all that it started.
+ *
+ * @param output settles when nothing of it is left that could write
+ */
+async function endProcess(
+  child: Deno.ChildProcess,
+  isSession: boolean,
+  output: Promise<unknown>,
+): Promise<void> {
   const kill = (name: "TERM" | "KILL") =>
     isSession ? killGroup(child.pid, name) : killOne(child, name);
   await kill("TERM");
   await within(KILL_GRACE_MS, child.status);
   // Helpers of git do not end with it: one would wait for its server as long as that is silent.
   await kill("KILL");
+  // What is killed goes on for a moment, and may write until it is gone. Nobody but its parent can wait
+  // for that; what it writes to is closed then.
+  await within(KILL_GRACE_MS, output);
 }
 
 function killOne(child: Deno.ChildProcess, name: "TERM" | "KILL"): void {

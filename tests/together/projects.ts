@@ -12,6 +12,7 @@ import "../projects/format_pipelines_test.ts";
 import "../projects/format_probes_test.ts";
 import "../projects/format_steps_test.ts";
 import "../projects/git_launch_test.ts";
+import "../projects/git_test.ts";
 import "../projects/launch_test.ts";
 import "../projects/override_test.ts";
 import "../projects/pipeline_edge_test.ts";
