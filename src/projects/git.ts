@@ -158,8 +158,7 @@ async function endProcess(
   isSession: boolean,
   output: Promise<unknown>,
 ): Promise<void> {
-  const kill = (name: "TERM" | "KILL") =>
-    isSession ? killGroup(child.pid, name) : killOne(child, name);
+  const kill = (name: "TERM" | "KILL") => isSession ? killGroup(child, name) : killOne(child, name);
   await kill("TERM");
   await within(KILL_GRACE_MS, child.status);
   // Helpers of git do not end with it: one would wait for its server as long as that is silent.
@@ -177,8 +176,14 @@ function killOne(child: Deno.ChildProcess, name: "TERM" | "KILL"): void {
   }
 }
 
-async function killGroup(group: number, name: "TERM" | "KILL"): Promise<void> {
-  await shell('kill -s "$1" -- "-$2"', [name, String(group)]);
+async function killGroup(leader: Deno.ChildProcess, name: "TERM" | "KILL"): Promise<void> {
+  try {
+    await shell('kill -s "$1" -- "-$2"', [name, String(leader.pid)]);
+  } catch {
+    // There may be no files or processes left for a shell. git itself can be told without one; its helpers
+    // then end with what their server says, or when it was silent for too long.
+    killOne(leader, name);
+  }
 }
 
 async function feed(stream: WritableStream<Uint8Array>, text: string): Promise<void> {

@@ -35,3 +35,23 @@ Deno.test("git: one that is ended has ended when what it started has, too", asyn
   await ended;
   assertEquals([...(await processesWith(ssh)).values()], []);
 });
+
+Deno.test("git: one is ended for which there is no shell to do it, for want of files", async () => {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const address = `git://127.0.0.1:${listener.addr.port}/x.git`;
+  const closing = new AbortController();
+  const ended = assertRejects(
+    () => git(["ls-remote", address], { env: {}, signal: closing.signal, ownSession: true }),
+    GitError,
+    "git ls-remote was ended before it was done",
+  );
+  using _silent = await listener.accept();
+  const { Command } = Deno;
+  Deno.Command = class extends Command {
+    override output(): never {
+      throw new Error("Too many open files (os error 24)");
+    }
+  };
+  closing.abort();
+  await ended.finally(() => Deno.Command = Command);
+});
