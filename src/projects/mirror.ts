@@ -53,7 +53,11 @@ export interface MirrorOptions {
 /** A mirror. What its methods throw names no credentials. */
 export class Mirror {
   readonly #options: MirrorOptions;
-  readonly #updates = new OneAtATime(() => this.#update());
+  readonly #updates = new OneAtATime(async () => {
+    const origin = this.#origin ?? { repository: "" };
+    const [refs] = await Promise.allSettled([this.#update(origin)]);
+    return { origin, refs };
+  });
   readonly #closing = new AbortController();
   #origin: Origin | undefined;
   #refs: Promise<Refs> | undefined;
@@ -67,28 +71,20 @@ export class Mirror {
   }
 
   /**
-   * Says where the repository is.
+   * Fetches. What arrived at the remote before this was called is there when the promise resolves.
    *
-   * @throws {ActionError} when git must not be given this address
+   * @throws {ActionError} when git must not be given this address, or it cannot be fetched
    * @throws {ConflictError} when the project's code is removed at this moment
    */
-  async locate(origin: Origin): Promise<void> {
-    const { repository, deploy_key } = origin;
-    const isLocated = () =>
-      this.#origin?.repository === repository && this.#origin.deploy_key === deploy_key;
-    if (isLocated()) return;
-    const isUsable = await isMirrorOf(this.#options.folder, urlOf(repository));
-    await this.#writeOrigin(origin);
-    // Somebody else may have said so meanwhile, and have fetched since.
-    if (isLocated()) return;
-    this.#isUsable = isUsable;
-    this.#origin = origin;
-    this.#refs = undefined;
-  }
-
-  /** Fetches. What arrived at the remote before this was called is there when the promise resolves. */
-  fetch(): Promise<Refs> {
-    return this.#updates.run();
+  async fetch(origin: Origin): Promise<Refs> {
+    for (;;) {
+      await this.#locate(origin);
+      const update = await this.#updates.run();
+      // Before it began, somebody else may have said that the repository is elsewhere, as it once was.
+      if (!isSame(update.origin, origin)) continue;
+      if (update.refs.status === "rejected") throw update.refs.reason;
+      return update.refs.value;
+    }
   }
 
   /** Ends a fetch that is under way, with all that it has started. There is no other after it. */
@@ -97,10 +93,20 @@ export class Mirror {
     await this.#updates.idle();
   }
 
-  /** The branches and tags as last fetched; fetched now when they never were. */
-  async refs(): Promise<Refs> {
-    if (!this.#isUsable) return await this.fetch();
-    return await this.#healing(() => this.#refs ??= this.#readRefs());
+  /**
+   * The branches and tags as last fetched; fetched now when they never were.
+   *
+   * @throws as {@linkcode fetch} does
+   */
+  async refs(origin: Origin): Promise<Refs> {
+    for (;;) {
+      await this.#locate(origin);
+      if (!this.#isUsable) return await this.fetch(origin);
+      let reading: Promise<Refs> | undefined;
+      const refs = await this.#healing(() => reading = this.#refs ??= this.#readRefs());
+      // Else they may be another repository's, or there are newer ones.
+      if (reading === this.#refs && isSame(this.#origin, origin)) return refs;
+    }
   }
 
   /**
@@ -191,14 +197,23 @@ export class Mirror {
     if (bytes > bytesMax) refuse(`${bytesMax} bytes`);
   }
 
+  /** Takes note of where the repository is. */
+  async #locate(origin: Origin): Promise<void> {
+    if (isSame(this.#origin, origin)) return;
+    const isUsable = await isMirrorOf(this.#options.folder, urlOf(origin.repository));
+    await this.#writeOrigin(origin);
+    // Somebody else may have said so meanwhile, and have fetched since.
+    if (isSame(this.#origin, origin)) return;
+    this.#isUsable = isUsable;
+    this.#origin = origin;
+    this.#refs = undefined;
+  }
+
   /** Makes a mirror anew that is missing or damaged. */
   async #heal(): Promise<void> {
     const { projectName } = this.#options;
-    if (this.#origin === undefined) {
-      const origin = await readOrigin(this.#pathOf(ORIGIN_FILE));
-      if (origin !== undefined) await this.locate(origin);
-    }
-    if (this.#origin === undefined) {
+    const origin = this.#origin ?? await readOrigin(this.#pathOf(ORIGIN_FILE));
+    if (origin === undefined) {
       throw new ActionError(
         `Cannot read the repository of project "${projectName}": its mirror is missing or damaged; ` +
           "fetching the repository makes it anew",
@@ -207,9 +222,10 @@ export class Mirror {
     log.warn("The mirror of project {project} is damaged and is made anew", {
       project: projectName,
     });
+    await this.#locate(origin);
     this.#isUsable = false;
     this.#refs = undefined;
-    await this.fetch();
+    await this.fetch(origin);
   }
 
   /** Does what reads the mirror; when git fails on it, makes the mirror anew and tries once more. */
@@ -225,9 +241,8 @@ export class Mirror {
     }
   }
 
-  async #update(): Promise<Refs> {
+  async #update(origin: Origin): Promise<Refs> {
     const { projectName, fetchTimeout_ms, env } = this.#options;
-    const origin = this.#origin ?? { repository: "" };
     const giveUp = new AbortController();
     const timer = setTimeout(() => giveUp.abort(), fetchTimeout_ms);
     const signal = AbortSignal.any([giveUp.signal, this.#closing.signal]);
@@ -238,7 +253,7 @@ export class Mirror {
         ? await this.#fetch(remote, signal)
         : await this.#clone(remote, signal);
       this.#isUsable = this.#origin?.repository === origin.repository;
-      this.#refs = Promise.resolve(refs);
+      this.#refs = this.#isUsable ? Promise.resolve(refs) : undefined;
       return refs;
     } catch (error) {
       const redact = remote?.redact ?? hideUserInfo;
@@ -312,6 +327,11 @@ export class Mirror {
   #pathOf(name: string): string {
     return join(dirname(this.#options.folder), name);
   }
+}
+
+/** Whether two say the same of where a repository is, and how it is had. */
+function isSame(one: Origin | undefined, other: Origin): boolean {
+  return one?.repository === other.repository && one.deploy_key === other.deploy_key;
 }
 
 async function readOrigin(path: string): Promise<Origin | undefined> {

@@ -30,8 +30,7 @@ export class Repository {
 
   /** Fetches, and answers the branches. */
   async fetch(origin: Origin): Promise<Record<string, string>> {
-    await this.#mirror.locate(origin);
-    const { branches } = await this.#mirror.fetch();
+    const { branches } = await this.#mirror.fetch(origin);
     return Object.fromEntries(branches);
   }
 
@@ -47,8 +46,7 @@ export class Repository {
    * @throws {ActionError} that lists the branches, when there is nothing of this name
    */
   async resolve(origin: Origin, reference: string): Promise<string> {
-    await this.#mirror.locate(origin);
-    const refs = await this.#mirror.refs();
+    const refs = await this.#mirror.refs(origin);
     if (refs !== this.#refs) {
       this.#refs = refs;
       this.#hashes.clear();
@@ -57,7 +55,8 @@ export class Repository {
     if (known !== undefined) return known;
     const hash = isReference(reference) ? await this.#find(refs, reference) : undefined;
     if (hash === undefined) throw this.#unknown(refs, reference);
-    this.#hashes.set(reference, hash);
+    // Not among those of newer ones, or of another repository.
+    if (refs === this.#refs) this.#hashes.set(reference, hash);
     return hash;
   }
 

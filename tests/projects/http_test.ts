@@ -10,7 +10,15 @@ import { fileURLToPath } from "node:url";
 import { ActionError } from "../../src/errors.ts";
 import type { Projects } from "../../src/projects/mod.ts";
 import { eventually } from "../surroundings.ts";
-import { processesWith, projectOf, setUp, TemporaryFolder, textsIn } from "./git_fixture.ts";
+import {
+  configFile,
+  GitFixture,
+  processesWith,
+  projectOf,
+  setUp,
+  TemporaryFolder,
+  textsIn,
+} from "./git_fixture.ts";
 import { basic, GitServer } from "./http_server.ts";
 
 /** Nothing else on the machine holds it. */
@@ -38,6 +46,40 @@ Deno.test("http: a repository is cloned, fetched and checked out", async () => {
   // A dumb server would have been asked for objects, one by one.
   assert(server.requests.includes("POST /remote/.git/git-upload-pack"));
   assert(!server.requests.some((request) => request.includes("/objects/")));
+});
+
+Deno.test("http: what a project that was given another address launches is from there, whatever goes on for the old one", async () => {
+  await using folder = new TemporaryFolder();
+  const { hash, dataFolder, projects } = await setUp(folder);
+  const other = await GitFixture.make(join(folder.path, "other"), {
+    "valohai.yaml": configFile("other"),
+  });
+  const goOn = Promise.withResolvers<void>();
+  let isSlow = false;
+  const before = async () => {
+    if (isSlow) await goOn.promise;
+  };
+  await using server = new GitServer(folder.path, { before });
+  const old = projectOf(`http://${server.host}/remote/.git`);
+  const changed = projectOf(other.path);
+  await projects.resolve(old, "main");
+  isSlow = true;
+  const asked = server.requests.length;
+  const fetching = projects.fetch(old);
+  await eventually(() => server.requests.length > asked ? true : undefined);
+  const launching = projects.resolve(changed, "main");
+  const fetchingAgain = projects.fetch(changed);
+  const origin = join(dataFolder, "projects/digits/origin.json");
+  await eventually(async () =>
+    (await Deno.readTextFile(origin)).includes(other.path) ? true : undefined
+  );
+  // An action that had begun before the change.
+  assertEquals((await projects.resolve(old, hash)).commit, hash);
+  goOn.resolve();
+  assertEquals([...(await launching).config.steps.keys()], ["other"]);
+  const newest = await other.git("rev-parse", "HEAD");
+  assertEquals(await fetchingAgain, { branches: { main: newest } });
+  assertEquals(await fetching, { branches: { main: hash } });
 });
 
 Deno.test("https: a server is believed whose certificate the service is told to trust, and no other", async () => {
