@@ -103,7 +103,7 @@ export class Mirror {
       await this.#locate(origin);
       if (!this.#isUsable) return await this.fetch(origin);
       let reading: Promise<Refs> | undefined;
-      const refs = await this.#healing(() => reading = this.#refs ??= this.#readRefs());
+      const refs = await this.#healing(() => reading = this.#refs ??= this.#newRefs());
       // Else they may be another repository's, or there are newer ones.
       if (reading === this.#refs && isSame(this.#origin, origin)) return refs;
     }
@@ -292,6 +292,15 @@ export class Mirror {
     await cloneMirror(this.#options.folder, remote, signal);
     this.#clones++;
     return await this.#readRefs();
+  }
+
+  /** Reads them. Where that fails, who asks next has them read again. */
+  #newRefs(): Promise<Refs> {
+    const reading = this.#readRefs();
+    reading.catch(() => {
+      if (this.#refs === reading) this.#refs = undefined;
+    });
+    return reading;
   }
 
   async #readRefs(): Promise<Refs> {

@@ -98,6 +98,22 @@ Deno.test("repository: fetches asked for while one runs see what arrived after i
   await underWay;
 });
 
+Deno.test("repository: where git could not be started once, it is the next time", async () => {
+  await using folder = new TemporaryFolder();
+  const { hash, projects, restarted, project } = await setUp(folder);
+  await projects.resolve(project, "main");
+  const again = restarted();
+  const { Command } = Deno;
+  Deno.Command = class extends Command {
+    override spawn(): never {
+      throw new Error("Too many open files (os error 24)");
+    }
+  };
+  await assertRejects(() => again.resolve(project, "main"), Error, "Too many open files")
+    .finally(() => Deno.Command = Command);
+  assertEquals((await again.resolve(project, "main")).commit, hash);
+});
+
 Deno.test("repository: after a restart it is read from the mirror, not fetched", async () => {
   await using folder = new TemporaryFolder();
   const { remote, hash, dataFolder, projects, project } = await setUp(folder);
