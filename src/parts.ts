@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { ActionServices } from "./actions/mod.ts";
 import { AddressRanges } from "./addresses.ts";
 import type { Clock } from "./clock.ts";
-import { Deadlines } from "./deadlines.ts";
+import { Deadlines } from "./async/deadlines.ts";
 import { Engines } from "./engines/mod.ts";
 import type { Exposure } from "./http/peer.ts";
 import { Metrics } from "./metrics.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import type { z } from "zod";
-import { cut } from "./cut.ts";
+import { cut } from "./text/cut.ts";
 import { InvalidInputError, type Problem } from "./errors.ts";
 
 const FOUND_LENGTH_MAX = 80;

@@ -21,7 +21,7 @@ import { checkSettings, type ServiceSettings, type Surroundings, type Tls } from
 import { createToken, hasTokens } from "./store/tokens.ts";
 import { refuseAutomaticSpans } from "./telemetry/automatic_spans.ts";
 import { inTrace, isTracing } from "./telemetry/spans.ts";
-import { within } from "./within.ts";
+import { within } from "./async/within.ts";
 
 export type { Parts } from "./parts.ts";
 export type { ServiceSettings, Surroundings, Tls } from "./settings.ts";

@@ -22,7 +22,7 @@ import {
   type YAMLMap,
 } from "yaml";
 import { InvalidInputError, messageOf, type Problem } from "./errors.ts";
-import { whyNotKept } from "./exact_number.ts";
+import { whyNotKept } from "./text/exact_number.ts";
 import { describeValue, pointerParts } from "./schema.ts";
 
 /** The longest text that is read, in bytes. */

@@ -3,7 +3,7 @@
  * time is launched, and who is cut off is told to come again.
  */
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { pause } from "../src/pause.ts";
+import { pause } from "../src/async/pause.ts";
 import { Service } from "../src/service.ts";
 import { HMAC_CONDITION, startService, type TestService } from "./data.ts";
 import { TestClock } from "./surroundings.ts";

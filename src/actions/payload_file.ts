@@ -4,7 +4,7 @@
  * @module
  */
 import { extension } from "@std/media-types";
-import { mediaType } from "../media_type.ts";
+import { mediaType } from "../text/media_type.ts";
 import type { InputFile } from "../store/executions.ts";
 import type { Run } from "../store/runs.ts";
 

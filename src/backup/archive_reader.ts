@@ -9,10 +9,10 @@ import { createHash, hash } from "node:crypto";
 import { dirname, join, relative } from "node:path";
 import type { z } from "zod";
 import { HooklaunchError, messageOf } from "../errors.ts";
-import { ignoreMissing } from "../missing_file.ts";
+import { ignoreMissing } from "../system/missing_file.ts";
 import { DATABASE_FILE } from "../store/store.ts";
 import { KEY_FILE } from "../trigger/secret_key.ts";
-import { writeAll } from "../write_all.ts";
+import { writeAll } from "../system/write_all.ts";
 import { BackupError } from "./error.ts";
 import {
   ARCHIVE_FORMAT,

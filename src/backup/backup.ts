@@ -15,12 +15,12 @@
 import { basename, dirname, join, resolve } from "node:path";
 import config from "../../deno.json" with { type: "json" };
 import { messageOf } from "../errors.ts";
-import { exists, ignoreMissing } from "../missing_file.ts";
-import { syncFolder } from "../on_disk.ts";
+import { exists, ignoreMissing } from "../system/missing_file.ts";
+import { syncFolder } from "../system/on_disk.ts";
 import { DATABASE_FILE, openStore } from "../store/store.ts";
 import { KEY_FILE } from "../trigger/secret_key.ts";
-import { unlessAborted } from "../unless_aborted.ts";
-import { writeAll } from "../write_all.ts";
+import { unlessAborted } from "../async/unless_aborted.ts";
+import { writeAll } from "../system/write_all.ts";
 import { ArchiveWriter } from "./archive_writer.ts";
 import { addExecutions, addProjects } from "./contents.ts";
 import { copyDatabase, settleDatabase } from "./database.ts";

@@ -23,7 +23,7 @@
  */
 import { join } from "node:path";
 import { isId } from "../ids.ts";
-import { openRegularFile } from "../regular_file.ts";
+import { openRegularFile } from "../system/regular_file.ts";
 import { type Execution, hasEnded } from "../store/executions.ts";
 import { storedRecords } from "../store/lists.ts";
 import type { Store } from "../store/store.ts";

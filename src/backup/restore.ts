@@ -10,7 +10,7 @@
  */
 import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../errors.ts";
-import { syncFolder, syncTree } from "../on_disk.ts";
+import { syncFolder, syncTree } from "../system/on_disk.ts";
 import { getExecution, openExecutions, saveExecution } from "../store/executions.ts";
 import {
   DATABASE_FILE,

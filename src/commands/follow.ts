@@ -5,7 +5,7 @@
  */
 import type { LogLine } from "../engines/engine.ts";
 import { messageOf } from "../errors.ts";
-import { pause } from "../pause.ts";
+import { pause } from "../async/pause.ts";
 import type { Execution } from "../store/executions.ts";
 import { type ApiClient, ApiError, isPassing } from "./api_client.ts";
 import { readEvents } from "./server_sent_events.ts";

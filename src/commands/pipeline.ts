@@ -4,7 +4,7 @@
  * @module
  */
 import { type Command, Option } from "commander";
-import { pause } from "../pause.ts";
+import { pause } from "../async/pause.ts";
 import {
   hasPipelineEnded,
   type NodeState,

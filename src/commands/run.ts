@@ -6,7 +6,7 @@
 import type { Command } from "commander";
 import { ConflictError, messageOf } from "../errors.ts";
 import type { ActionOutcome, Run } from "../store/runs.ts";
-import { writeAll } from "../write_all.ts";
+import { writeAll } from "../system/write_all.ts";
 import { ApiError } from "./api_client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
 import { fullId, listLimit } from "./options.ts";

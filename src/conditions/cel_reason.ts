@@ -12,7 +12,7 @@ import {
   isCelList,
   isCelMap,
 } from "@bufbuild/cel";
-import { cut } from "../cut.ts";
+import { cut } from "../text/cut.ts";
 import { type Bindings, type Clause, conversion } from "./cel.ts";
 import type { Meter } from "./cel_meter.ts";
 import type { Refusal } from "./condition.ts";

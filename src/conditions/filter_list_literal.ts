@@ -4,7 +4,7 @@
  * @module
  */
 import { type CelValue, isCelList } from "@bufbuild/cel";
-import { cut } from "../cut.ts";
+import { cut } from "../text/cut.ts";
 
 const SHOWN_CHARACTERS_MAX = 80;
 

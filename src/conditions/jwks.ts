@@ -6,7 +6,7 @@
 import type { JWK } from "@panva/jose";
 import type { Clock } from "../clock.ts";
 import { messageOf } from "../errors.ts";
-import { within } from "../within.ts";
+import { within } from "../async/within.ts";
 
 const FRESH_MS = 10 * 60_000;
 /** Between two fetches, so that tokens with made-up key ids do not become a flood at the issuer. */

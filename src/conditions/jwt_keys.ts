@@ -4,7 +4,7 @@
  * @module
  */
 import { decodeProtectedHeader, type JWK } from "@panva/jose";
-import { cut } from "../cut.ts";
+import { cut } from "../text/cut.ts";
 import type { ConditionEnvironment, Refusal } from "./condition.ts";
 import { RemoteKeys } from "./jwks.ts";
 import { fits, type JwtAlgorithm, readPublicKey } from "./public_key.ts";

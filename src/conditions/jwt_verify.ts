@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "@panva/jose";
-import { cut } from "../cut.ts";
+import { cut } from "../text/cut.ts";
 import { messageOf } from "../errors.ts";
 import type { Refusal } from "./condition.ts";
 import type { VerificationKey } from "./jwt_keys.ts";

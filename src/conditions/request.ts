@@ -5,7 +5,7 @@
  * @module
  */
 import { isUtf8 } from "node:buffer";
-import { mediaType } from "../media_type.ts";
+import { mediaType } from "../text/media_type.ts";
 import { sizeOfBody } from "./body_limits.ts";
 import type { TimeShare } from "./cel_meter.ts";
 

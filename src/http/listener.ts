@@ -5,7 +5,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../errors.ts";
-import { pause } from "../pause.ts";
+import { pause } from "../async/pause.ts";
 import type { Tls } from "../settings.ts";
 
 const RETRY_MS = 1_000;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { pause } from "../pause.ts";
+import { pause } from "../async/pause.ts";
 import { findDatum, getExecutions, type InputFile, openExecutions } from "../store/executions.ts";
 import { thenRest } from "../store/in_parts.ts";
 import { getPipeline, getPlan, openPipelines } from "../store/pipelines.ts";

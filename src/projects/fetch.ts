@@ -8,7 +8,7 @@
  */
 import { dirname, join } from "node:path";
 import { messageOf } from "../errors.ts";
-import { ignoreMissing } from "../missing_file.ts";
+import { ignoreMissing } from "../system/missing_file.ts";
 import { git, GitError } from "./git.ts";
 import type { Remote } from "./remote.ts";
 

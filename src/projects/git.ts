@@ -4,9 +4,9 @@
  *
  * @module
  */
-import { firstBytes } from "../first_bytes.ts";
-import { shell } from "../shell.ts";
-import { within } from "../within.ts";
+import { firstBytes } from "../system/first_bytes.ts";
+import { shell } from "../system/shell.ts";
+import { within } from "../async/within.ts";
 
 const STDERR_BYTES_MAX = 16 * 1024;
 const KILL_GRACE_MS = 2_000;

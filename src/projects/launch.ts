@@ -6,7 +6,7 @@
  */
 import { basename } from "node:path";
 import { ActionError } from "../errors.ts";
-import { withoutPercents } from "../percent.ts";
+import { withoutPercents } from "../text/percent.ts";
 import type { Execution, InputFile } from "../store/executions.ts";
 import { buildScript, textOf } from "./command.ts";
 import type { Input } from "./input.ts";

@@ -7,9 +7,9 @@
 import { getLogger } from "@logtape/logtape";
 import { dirname, join } from "node:path";
 import { ActionError, ConflictError, messageOf } from "../errors.ts";
-import { OneAtATime } from "../one_at_a_time.ts";
-import { removeTree } from "../remove_tree.ts";
-import { isShortage } from "../shortage.ts";
+import { OneAtATime } from "../async/one_at_a_time.ts";
+import { removeTree } from "../system/remove_tree.ts";
+import { isShortage } from "../system/shortage.ts";
 import {
   answers,
   cloneMirror,

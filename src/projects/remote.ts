@@ -7,7 +7,7 @@
  */
 import { isAbsolute } from "node:path";
 import { ActionError } from "../errors.ts";
-import { withoutPercents } from "../percent.ts";
+import { withoutPercents } from "../text/percent.ts";
 import { shownAddress } from "../schema.ts";
 import { quote } from "./command.ts";
 

@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { join, sep } from "node:path";
 import { ActionError, messageOf } from "../errors.ts";
-import { writeAll } from "../write_all.ts";
+import { writeAll } from "../system/write_all.ts";
 import {
   checkLinks,
   copyTree,

@@ -5,7 +5,7 @@
  */
 import { isAbsolute, join } from "node:path";
 import { ActionError } from "../errors.ts";
-import { shell } from "../shell.ts";
+import { shell } from "../system/shell.ts";
 
 const AT_ONCE = 16;
 /** Of path_resolution(7). */

@@ -7,8 +7,8 @@
 import { dirname, join } from "node:path";
 import type { Clock } from "../clock.ts";
 import { keepNewest } from "../keep_newest.ts";
-import { exists } from "../missing_file.ts";
-import { removeTree } from "../remove_tree.ts";
+import { exists } from "../system/missing_file.ts";
+import { removeTree } from "../system/remove_tree.ts";
 import { copyByShell, copyTree, listTree, NotUtf8Error, type TreeEntry } from "./tree.ts";
 
 const LISTINGS_MAX = 64;

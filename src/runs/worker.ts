@@ -13,7 +13,7 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { messageOf, UnavailableError } from "../errors.ts";
 import { newId } from "../ids.ts";
-import { pause } from "../pause.ts";
+import { pause } from "../async/pause.ts";
 import type { Write } from "../store/committer.ts";
 import {
   type ActionOutcome,
@@ -29,7 +29,7 @@ import {
 } from "../store/runs.ts";
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
-import { within } from "../within.ts";
+import { within } from "../async/within.ts";
 import { Crowd, crowdedPlaces } from "./crowd.ts";
 import { Endings } from "./endings.ts";
 

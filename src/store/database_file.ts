@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { ConflictError } from "../errors.ts";
-import { ignoreMissing } from "../missing_file.ts";
+import { ignoreMissing } from "../system/missing_file.ts";
 
 /** The name of the database file in the data folder. */
 export const DATABASE_FILE = "hooklaunch.kv";

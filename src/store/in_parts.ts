@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { pause } from "../pause.ts";
+import { pause } from "../async/pause.ts";
 import type { Write } from "./committer.ts";
 import type { Store } from "./store.ts";
 

@@ -12,8 +12,8 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { ConflictError } from "../errors.ts";
-import { pause } from "../pause.ts";
-import { within } from "../within.ts";
+import { pause } from "../async/pause.ts";
+import { within } from "../async/within.ts";
 import type { Committer, Fence } from "./committer.ts";
 import { keys } from "./keys.ts";
 

@@ -5,8 +5,8 @@
  */
 import { join } from "node:path";
 import { ConflictError, InvalidInputError, messageOf } from "../errors.ts";
-import { pause } from "../pause.ts";
-import { within } from "../within.ts";
+import { pause } from "../async/pause.ts";
+import { within } from "../async/within.ts";
 import { Committer, type CommitterEvents } from "./committer.ts";
 import { DATABASE_FILE, holdOnlyExpiring, makeDatabaseFile } from "./database_file.ts";
 import { EndedRuns } from "./ended_runs.ts";

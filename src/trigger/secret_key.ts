@@ -6,8 +6,8 @@
  */
 import { join } from "node:path";
 import { InvalidInputError, messageOf } from "../errors.ts";
-import { syncFolder } from "../on_disk.ts";
-import { writeAll } from "../write_all.ts";
+import { syncFolder } from "../system/on_disk.ts";
+import { writeAll } from "../system/write_all.ts";
 
 const KEY_BYTES = 32;
 const KEYS_MAX = 4;

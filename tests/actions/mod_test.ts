@@ -6,7 +6,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { type ActionServices, performActions } from "../../src/actions/mod.ts";
 import { systemClock } from "../../src/clock.ts";
-import { Deadlines } from "../../src/deadlines.ts";
+import { Deadlines } from "../../src/async/deadlines.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import type { Engines } from "../../src/engines/mod.ts";
 import { derivedId } from "../../src/ids.ts";

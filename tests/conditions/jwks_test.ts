@@ -4,7 +4,7 @@
  */
 import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
 import { isJwksUrl, RemoteKeys } from "../../src/conditions/jwks.ts";
-import { pause } from "../../src/pause.ts";
+import { pause } from "../../src/async/pause.ts";
 import { TestClock } from "../surroundings.ts";
 import { NOW_MS } from "./fixture.ts";
 import { Issuer, p256 } from "./issuer.ts";

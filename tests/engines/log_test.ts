@@ -6,7 +6,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { systemClock } from "../../src/clock.ts";
 import { LogWriter, readLog } from "../../src/engines/local/log_file.ts";
-import { within } from "../../src/within.ts";
+import { within } from "../../src/async/within.ts";
 import { shell, unmount } from "../faults/served.ts";
 import { has } from "../needs.ts";
 import { temporaryFolder } from "../surroundings.ts";

@@ -5,7 +5,7 @@
  */
 import { assertEquals } from "@std/assert";
 import { join } from "node:path";
-import { pause } from "../../src/pause.ts";
+import { pause } from "../../src/async/pause.ts";
 import { listOutputs, openOutput } from "../../src/engines/local/outputs.ts";
 
 const OPENED = 500;

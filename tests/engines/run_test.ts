@@ -7,7 +7,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { parse } from "yaml";
-import { pause } from "../../src/pause.ts";
+import { pause } from "../../src/async/pause.ts";
 import { payloadWrites, uploadPayload } from "../../src/store/payloads.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "./fixture.ts";
 

@@ -7,7 +7,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { existsSync } from "node:fs";
 import { systemClock } from "../../src/clock.ts";
 import { UnavailableError } from "../../src/errors.ts";
-import { pause } from "../../src/pause.ts";
+import { pause } from "../../src/async/pause.ts";
 import { saveExecution } from "../../src/store/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../src/store/record.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "./fixture.ts";

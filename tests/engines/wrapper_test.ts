@@ -5,7 +5,7 @@ import { WorkFolder } from "../../src/engines/local/work_folder.ts";
 import { wrapperArguments } from "../../src/engines/local/wrapper.ts";
 import { shell, unmount } from "../faults/served.ts";
 import { has } from "../needs.ts";
-import { pause } from "../../src/pause.ts";
+import { pause } from "../../src/async/pause.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
 /** What root may do anyway, this user may not. */

@@ -5,7 +5,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { UnavailableError } from "../../src/errors.ts";
 import { BodyReader } from "../../src/http/body.ts";
-import { within } from "../../src/within.ts";
+import { within } from "../../src/async/within.ts";
 import { startService } from "../data.ts";
 import { standIn } from "../store/fixture.ts";
 import { eventually } from "../surroundings.ts";

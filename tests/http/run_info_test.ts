@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { BodyReader } from "../../src/http/body.ts";
-import { pause } from "../../src/pause.ts";
+import { pause } from "../../src/async/pause.ts";
 import {
   endOfRun,
   HMAC_CONDITION,
@@ -9,7 +9,7 @@ import {
   TestClock,
   type TestService,
 } from "../data.ts";
-import { within } from "../../src/within.ts";
+import { within } from "../../src/async/within.ts";
 import { standIn } from "../store/fixture.ts";
 import { eventually } from "../surroundings.ts";
 import { ARRIVAL, routesOf } from "./routes.ts";

@@ -24,7 +24,7 @@ import {
   getStoredTrigger,
   putStoredTrigger,
 } from "../../src/store/triggers.ts";
-import { within } from "../../src/within.ts";
+import { within } from "../../src/async/within.ts";
 import { startService, type TestService } from "../data.ts";
 import { contents, standIn, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";

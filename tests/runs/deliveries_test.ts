@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
 import { Acceptor } from "../../src/runs/accept.ts";
 import { removeEndedDeliveries } from "../../src/store/deliveries.ts";
-import { pause } from "../../src/pause.ts";
+import { pause } from "../../src/async/pause.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import { Worker } from "../../src/runs/worker.ts";
 import { keys } from "../../src/store/keys.ts";

@@ -3,7 +3,7 @@
  * each part, and an end when the service stops.
  */
 import { assert, assertEquals } from "@std/assert";
-import { pause } from "../../src/pause.ts";
+import { pause } from "../../src/async/pause.ts";
 import { type Part, removeInParts, thenRest } from "../../src/store/in_parts.ts";
 import { storeInMemory } from "./fixture.ts";
 

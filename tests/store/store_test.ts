@@ -5,7 +5,7 @@
 import { assertEquals, assertInstanceOf, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { ConflictError, InvalidInputError } from "../../src/errors.ts";
-import { pause } from "../../src/pause.ts";
+import { pause } from "../../src/async/pause.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { DATABASE_FILE, LOCK_FILE, lockDataFolder, openStore } from "../../src/store/store.ts";
 import { shell, unmount } from "../faults/served.ts";

@@ -4,13 +4,13 @@
  * @module
  */
 import "../addresses_test.ts";
-import "../deadlines_test.ts";
+import "../async/deadlines_test.ts";
 import "../ids_test.ts";
 import "../readme_test.ts";
-import "../regular_file_test.ts";
+import "../system/regular_file_test.ts";
 import "../schema_test.ts";
 import "../settings_test.ts";
-import "../shown_size_test.ts";
+import "../text/shown_size_test.ts";
 import "../backup/backup_test.ts";
 import "../backup/database_test.ts";
 import "../backup/key_test.ts";

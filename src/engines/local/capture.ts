@@ -5,7 +5,7 @@
  */
 import { existsSync } from "node:fs";
 import type { Clock } from "../../clock.ts";
-import { pause } from "../../pause.ts";
+import { pause } from "../../async/pause.ts";
 import { openWritten } from "./control_files.ts";
 import { LINE_BYTES_MAX, LineReader } from "./line_reader.ts";
 import { LogWriter, type StoredLine } from "./log_file.ts";

@@ -5,10 +5,10 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../errors.ts";
-import { isShortage } from "../../shortage.ts";
+import { isShortage } from "../../system/shortage.ts";
 import { type Execution, hasEnded } from "../../store/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../store/record.ts";
-import { within } from "../../within.ts";
+import { within } from "../../async/within.ts";
 import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import { diskMbMax, DiskUse } from "./disk_use.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { pause } from "../../pause.ts";
+import { pause } from "../../async/pause.ts";
 import { type Mark, readMark } from "./control_files.ts";
 import { FOR_COMMANDS, passedOn } from "./environment.ts";
 import { isAlive, signalSession } from "./processes.ts";

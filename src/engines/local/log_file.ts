@@ -5,8 +5,8 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import { openRegularFile } from "../../regular_file.ts";
-import { writeAllSync } from "../../write_all.ts";
+import { openRegularFile } from "../../system/regular_file.ts";
+import { writeAllSync } from "../../system/write_all.ts";
 import type { LogLine, LogOptions, LogPage } from "../engine.ts";
 
 const LINES_DEFAULT = 1_000;

@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import type { Clock } from "../../clock.ts";
 import { ConflictError, messageOf, UnavailableError } from "../../errors.ts";
 import { keepNewest } from "../../keep_newest.ts";
-import { pause } from "../../pause.ts";
+import { pause } from "../../async/pause.ts";
 import {
   type Execution,
   getExecution,
@@ -19,7 +19,7 @@ import {
 } from "../../store/executions.ts";
 import type { Store } from "../../store/store.ts";
 import { inTrace } from "../../telemetry/spans.ts";
-import { within } from "../../within.ts";
+import { within } from "../../async/within.ts";
 import type { Engine, EngineLoad, LogOptions, LogPage } from "../engine.ts";
 import { stopped, writeEnd } from "./ending.ts";
 import type { ExecutionRun } from "./execution_run.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 import { basename, dirname, join } from "node:path";
-import { openRegularFile } from "../../regular_file.ts";
-import { isShortage } from "../../shortage.ts";
+import { openRegularFile } from "../../system/regular_file.ts";
+import { isShortage } from "../../system/shortage.ts";
 import type { Execution, OutputFile } from "../../store/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../store/record.ts";
 import { failInstead } from "./ending.ts";

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { pause } from "../../pause.ts";
-import { isShortage } from "../../shortage.ts";
+import { pause } from "../../async/pause.ts";
+import { isShortage } from "../../system/shortage.ts";
 
 /** How soon it is tried again. */
 const RETRY_MS = 1_000;

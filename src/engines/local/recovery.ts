@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { pause } from "../../pause.ts";
+import { pause } from "../../async/pause.ts";
 import type { Execution } from "../../store/executions.ts";
 import { readExitCode, readMark } from "./control_files.ts";
 import { endedLeader, followLeader, type LeftBehind } from "./leader.ts";

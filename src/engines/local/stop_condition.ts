@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { cut } from "../../cut.ts";
+import { cut } from "../../text/cut.ts";
 import { evaluate, type Expression, parseExpression } from "../../projects/expression.ts";
 import type { Execution } from "../../store/executions.ts";
 import type { Metadata } from "./metadata.ts";

@@ -5,10 +5,10 @@
  */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ignoreMissing } from "../../missing_file.ts";
+import { ignoreMissing } from "../../system/missing_file.ts";
 import type { Execution } from "../../store/executions.ts";
 import { quote } from "../../projects/command.ts";
-import { removeTree } from "../../remove_tree.ts";
+import { removeTree } from "../../system/remove_tree.ts";
 import { commandEnvironment } from "./environment.ts";
 import type { InputContext } from "./inputs/mod.ts";
 import { type Layout, PROCESS_LAYOUT } from "./layout.ts";

@@ -13,7 +13,7 @@ import {
   TooLargeError,
   UnavailableError,
 } from "../../errors.ts";
-import { whyNotKept } from "../../exact_number.ts";
+import { whyNotKept } from "../../text/exact_number.ts";
 import type { BodyReader, ReadBody } from "../body.ts";
 
 const MIB = 1024 * 1024;

@@ -8,7 +8,7 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../clock.ts";
 import type { Engine, LogPage } from "../../engines/engine.ts";
 import { messageOf, UnavailableError } from "../../errors.ts";
-import { pause } from "../../pause.ts";
+import { pause } from "../../async/pause.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/executions.ts";
 import type { Store } from "../../store/store.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { pause } from "../../../src/pause.ts";
+import { pause } from "../../../src/async/pause.ts";
 import { until } from "../service.ts";
 import { Bench, EAGER, PRIVATE, RawServer, sha256, TestServer } from "./fixture.ts";
 

@@ -10,7 +10,7 @@
  */
 import { isIP } from "node:net";
 import { messageOf } from "../../../errors.ts";
-import { unlessAborted } from "../../../unless_aborted.ts";
+import { unlessAborted } from "../../../async/unless_aborted.ts";
 import type { Network } from "./network.ts";
 import { TransientError } from "./transient.ts";
 

@@ -6,7 +6,7 @@
 import { hash } from "node:crypto";
 import { STATUS_CODES } from "node:http";
 import { messageOf } from "../../../errors.ts";
-import { withoutPercents } from "../../../percent.ts";
+import { withoutPercents } from "../../../text/percent.ts";
 import type { ConnectOptions } from "./connection.ts";
 import { type Answer, request, type RequestHeaders } from "./request.ts";
 import { shownUrl, withoutUserInfo } from "./shown.ts";

@@ -5,7 +5,7 @@
  */
 import { sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openRegularFile } from "../../../regular_file.ts";
+import { openRegularFile } from "../../../system/regular_file.ts";
 import type { Bringing, BroughtFile, UrlFile } from "./bringing.ts";
 import { checkedCopy } from "./checked_copy.ts";
 

@@ -5,7 +5,7 @@
  */
 import type { InputFile } from "../../../store/executions.ts";
 import { readPayload } from "../../../store/payloads.ts";
-import { writeAllSync } from "../../../write_all.ts";
+import { writeAllSync } from "../../../system/write_all.ts";
 import type { Bringing, BroughtFile } from "./bringing.ts";
 
 /**

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { shownSize } from "../../../shown_size.ts";
+import { shownSize } from "../../../text/shown_size.ts";
 import type { Bringing, BroughtFile, UrlFile } from "./bringing.ts";
 import { NO_NAME } from "./names.ts";
 import { shownUrl, withoutUserInfo } from "./shown.ts";

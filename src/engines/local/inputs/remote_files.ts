@@ -9,7 +9,7 @@ import { hash } from "node:crypto";
 import { join } from "node:path";
 import type { Clock } from "../../../clock.ts";
 import { messageOf } from "../../../errors.ts";
-import { OneAtATime } from "../../../one_at_a_time.ts";
+import { OneAtATime } from "../../../async/one_at_a_time.ts";
 import { CacheFiles, type Held } from "./cache_files.ts";
 import { follow, hashOfUrl } from "./follow.ts";
 import { suggestedName } from "./names.ts";

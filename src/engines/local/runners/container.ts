@@ -13,8 +13,8 @@
  * @module
  */
 import { dirname, join } from "node:path";
-import { exists } from "../../../missing_file.ts";
-import { pause } from "../../../pause.ts";
+import { exists } from "../../../system/missing_file.ts";
+import { pause } from "../../../async/pause.ts";
 import { hasShebang } from "../../../projects/command.ts";
 import type { Execution } from "../../../store/executions.ts";
 import { readExitCode } from "../control_files.ts";

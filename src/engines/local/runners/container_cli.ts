@@ -5,7 +5,7 @@
  * @module
  */
 import { HooklaunchError } from "../../../errors.ts";
-import { firstBytes } from "../../../first_bytes.ts";
+import { firstBytes } from "../../../system/first_bytes.ts";
 import { passedOn } from "../environment.ts";
 
 const CALL_MS = 60_000;

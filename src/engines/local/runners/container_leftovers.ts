@@ -7,7 +7,7 @@
 import { getLogger } from "@logtape/logtape";
 import { join } from "node:path";
 import { messageOf } from "../../../errors.ts";
-import { exists } from "../../../missing_file.ts";
+import { exists } from "../../../system/missing_file.ts";
 import { getExecutions, hasEnded } from "../../../store/executions.ts";
 import type { Store } from "../../../store/store.ts";
 import { OWNER_LABEL } from "./container_arguments.ts";

@@ -5,7 +5,7 @@
  */
 import { assertEquals } from "@std/assert";
 import { join } from "node:path";
-import { openGrowingFile, openRegularFile } from "../src/regular_file.ts";
+import { openGrowingFile, openRegularFile } from "../../src/system/regular_file.ts";
 
 Deno.test("a regular file is opened, and nothing else is", async () => {
   const folder = await Deno.makeTempDir();

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { shownSize } from "../src/shown_size.ts";
+import { shownSize } from "../../src/text/shown_size.ts";
 
 Deno.test("shown size: in the largest unit of which there is one", () => {
   const sizes = [0, 1_023, 1_024, 12_900_000, 5 * 1024 ** 3, 3e15].map(shownSize);

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { Deadlines } from "../src/deadlines.ts";
+import { Deadlines } from "../../src/async/deadlines.ts";
 
 const TIME_MS = 20;
 
