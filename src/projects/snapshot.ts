@@ -6,6 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { join, sep } from "node:path";
+import { allOver } from "../async/all_over.ts";
 import { ActionError, messageOf } from "../errors.ts";
 import { writeAll } from "../system/write_all.ts";
 import {
@@ -96,7 +97,7 @@ export class Snapshots {
     const files = entries.filter((entry) => entry.kind === "file");
     for (let start = 0; start < files.length; start += READ_AT_ONCE) {
       const some = files.slice(start, start + READ_AT_ONCE);
-      const read = await Promise.all(some.map((file) => this.#contentOf(root, file)));
+      const read = await allOver(some.map((file) => this.#contentOf(root, file)));
       for (const [index, content] of read.entries()) contents.set(some[index]?.path ?? "", content);
     }
     this.#contents = contents;

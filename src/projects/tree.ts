@@ -4,6 +4,7 @@
  * @module
  */
 import { isAbsolute, join } from "node:path";
+import { allOver } from "../async/all_over.ts";
 import { ActionError } from "../errors.ts";
 import { shell } from "../system/shell.ts";
 
@@ -65,7 +66,7 @@ export async function listTree(root: string, options: TreeOptions = {}): Promise
     if (entries.length + paths.length > filesMax) {
       throw new ActionError(`Cannot use the folder ${root}: it holds more than ${filesMax} files`);
     }
-    for (const entry of await Promise.all(paths.map((path) => entryOf(root, path)))) {
+    for (const entry of await allOver(paths.map((path) => entryOf(root, path)))) {
       if (entry === undefined) continue;
       entries.push(entry);
       if (entry.kind === "folder") folders.push(entry.path);
@@ -96,7 +97,7 @@ export async function copyTree(
     else rest.push(entry);
   }
   for (let start = 0; start < rest.length; start += AT_ONCE) {
-    await Promise.all(
+    await allOver(
       rest.slice(start, start + AT_ONCE).map((entry) => {
         const target = join(destination, entry.path);
         return entry.kind === "link" ? Deno.symlink(entry.target, target) : copyFile(entry, target);

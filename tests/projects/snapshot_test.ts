@@ -6,6 +6,7 @@
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { pause } from "../../src/async/pause.ts";
 import { systemClock } from "../../src/clock.ts";
 import { ActionError, InvalidInputError } from "../../src/errors.ts";
 import { Projects } from "../../src/projects/mod.ts";
@@ -135,6 +136,30 @@ Deno.test("snapshot: what is removed while the folder is looked through is not i
     } finally {
       Deno.readDir = readDir;
     }
+  }
+});
+
+Deno.test("snapshot: nothing of a folder is read any more when one that failed is told of", async () => {
+  await using folder = new TemporaryFolder();
+  const { directory, project, projects } = await setUp(folder);
+  const { open } = Deno;
+  let [opening, opened] = [0, 0];
+  Deno.open = async (path, options) => {
+    if (!String(path).startsWith(directory)) return await open(path, options);
+    if (String(path).endsWith("run.sh")) {
+      throw new Deno.errors.PermissionDenied("Permission denied");
+    }
+    opening++;
+    // The others come late.
+    await pause(100);
+    return await open(path, options).finally(() => opened++);
+  };
+  try {
+    await assertRejects(() => projects.resolve(project, "HEAD"), ActionError, "Permission denied");
+    assert(opening > 0);
+    assertEquals(opened, opening);
+  } finally {
+    Deno.open = open;
   }
 });
 

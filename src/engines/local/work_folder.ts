@@ -5,6 +5,7 @@
  */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { allOver } from "../../async/all_over.ts";
 import { ignoreMissing } from "../../system/missing_file.ts";
 import type { Execution } from "../../store/executions.ts";
 import { quote } from "../../projects/command.ts";
@@ -134,14 +135,11 @@ export class WorkFolder {
       this.#makeFixedParts(execution);
       this.#writeConfig(configFiles(execution, this.#layout.runner));
       if (keep) await keep();
-      // All of it is over, failed or not, before anything is removed.
-      const [code, inputs] = await Promise.allSettled([
+      const [, inputs] = await allOver([
         context.checkout(execution.project, execution.commit, join(making, "repository")),
         writeInputs(execution, join(making, "inputs"), context),
       ]);
-      if (code.status === "rejected") throw code.reason;
-      if (inputs.status === "rejected") throw inputs.reason;
-      this.#writeConfig(inputConfigFiles(inputs.value, this.#layout.seenAs(this.path)));
+      this.#writeConfig(inputConfigFiles(inputs, this.#layout.seenAs(this.path)));
     } catch (error) {
       await this.#removeAllButLog();
       throw error;
