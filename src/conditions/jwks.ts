@@ -5,8 +5,8 @@
  */
 import type { JWK } from "@panva/jose";
 import type { Clock } from "../clock.ts";
-import { messageOf } from "../errors.ts";
 import { within } from "../async/within.ts";
+import { messageOf, UnavailableError } from "../errors.ts";
 
 const FRESH_MS = 10 * 60_000;
 /** Between two fetches, so that tokens with made-up key ids do not become a flood at the issuer. */
@@ -16,6 +16,11 @@ const COOLDOWN_WITHOUT_KEYS_MS = 5_000;
 const TIMEOUT_MS = 5_000;
 /** How long a request whose key is known waits for an issuer that was down when it was last asked. */
 const DOWN_PATIENCE_MS = 250;
+/**
+ * How many requests wait for one issuer. Anybody can ask for a key that is not known: where the issuer
+ * hangs, these must not take the places of all that the service has on its hands.
+ */
+const WAITING_MAX = 256;
 const BODY_BYTES_MAX = 256 * 1024;
 /** How many keys of a set are tried on one token that names none of them. */
 const CANDIDATES_MAX = 16;
@@ -53,6 +58,7 @@ export class RemoteKeys {
   #triedAt_ms = -Infinity;
   #problem: string | undefined;
   #pending: Promise<void> | undefined;
+  #waiting = 0;
 
   constructor(url: string, options: RemoteKeysOptions) {
     this.#url = url;
@@ -64,15 +70,26 @@ export class RemoteKeys {
     return this.#problem;
   }
 
-  /** The keys that pass a filter. Never rejects: without keys there are none, and a problem. */
+  /**
+   * The keys that pass a filter. Without keys there are none, and a problem.
+   *
+   * @throws {UnavailableError} when too many wait for the issuer already
+   */
   async find(filter: (key: JWK) => boolean): Promise<JWK[]> {
     const age_ms = this.#options.clock.steady() - this.#fetchedAt_ms;
     const found = this.#matching(filter);
     if (found.length > 0 && age_ms < FRESH_MS) return found;
+    if (this.#waiting >= WAITING_MAX) {
+      if (found.length > 0) return found;
+      const { host } = new URL(this.#url);
+      throw new UnavailableError(`Cannot get the keys of ${host}: too many wait for them`, 1);
+    }
     const wasDown = this.#problem !== undefined;
     const refreshed = this.#refresh();
+    this.#waiting++;
     if (found.length > 0 && wasDown) await within(DOWN_PATIENCE_MS, refreshed);
     else await refreshed;
+    this.#waiting--;
     return this.#matching(filter);
   }
 

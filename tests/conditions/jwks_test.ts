@@ -2,9 +2,10 @@
  * Keys are fetched when they are needed and seldom otherwise, from a real server; whatever the server
  * does, the answer is some keys or none and a problem.
  */
-import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertLess, assertMatch, assertRejects } from "@std/assert";
 import { isJwksUrl, RemoteKeys } from "../../src/conditions/jwks.ts";
 import { pause } from "../../src/async/pause.ts";
+import { UnavailableError } from "../../src/errors.ts";
 import { TestClock } from "../surroundings.ts";
 import { NOW_MS } from "./fixture.ts";
 import { Issuer, p256 } from "./issuer.ts";
@@ -221,6 +222,31 @@ Deno.test("RemoteKeys ends a fetch that takes too long, its body included", asyn
   assertEquals(await find(keys), []);
   assertMatch(keys.problem ?? "no problem", /timeout|timed out/i);
   released.resolve();
+});
+
+Deno.test("RemoteKeys lets 256 wait for an issuer that hangs, and turns others away unless their key is known", async () => {
+  await using issuer = new Issuer([first]);
+  const { keys, clock } = remoteKeys(issuer);
+  assertEquals(await find(keys), ["first"]);
+  const asked = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  issuer.respond = async () => {
+    asked.resolve();
+    await released.promise;
+    return Response.json({ keys: [first, second] });
+  };
+  clock.time_ms += 30_000;
+  const waiting = Array.from({ length: 256 }, () => find(keys, "second"));
+  await asked.promise;
+  const error = await assertRejects(() => find(keys, "second"), UnavailableError, "too many wait");
+  assertEquals(error.retryAfter_s, 1);
+  clock.time_ms += 600_000;
+  assertEquals(await find(keys, "first"), ["first"]);
+  clock.time_ms -= 600_000;
+  released.resolve();
+  assertEquals((await Promise.all(waiting)).flat(), Array(256).fill("second"));
+  assertEquals(await find(keys, "second"), ["second"]);
+  assertEquals(issuer.requests, 2);
 });
 
 Deno.test("RemoteKeys has no keys where nobody answers", async () => {
