@@ -166,10 +166,12 @@ async function entryOf(root: string, path: string): Promise<TreeEntry | undefine
     return isUnreadable ? notUtf8("name") : Promise.reject(error);
   });
   if (info.isSymlink) {
-    const target = await Deno.readLink(full).catch((error) =>
-      error instanceof Deno.errors.InvalidData ? notUtf8("target") : Promise.reject(error)
-    );
-    return { kind: "link", path, target };
+    const target = await Deno.readLink(full).catch((error) => {
+      if (error instanceof Deno.errors.InvalidData) return notUtf8("target");
+      // Something else took its place just now.
+      return error.code === "EINVAL" ? undefined : Promise.reject(error);
+    });
+    return target === undefined ? await entryOf(root, path) : { kind: "link", path, target };
   }
   if (info.isDirectory) return { kind: "folder", path };
   return info.isFile ? fileEntry(path, info) : undefined;

@@ -139,6 +139,29 @@ Deno.test("snapshot: what is removed while the folder is looked through is not i
   }
 });
 
+Deno.test("snapshot: a file that takes the place of a link while the folder is looked through is in it", async () => {
+  await using folder = new TemporaryFolder();
+  const { directory, project, projects } = await setUp(folder);
+  const link = join(directory, "src/swapped");
+  await Deno.symlink("run.sh", link);
+  const { readLink } = Deno;
+  Deno.readLink = (path) => {
+    if (path === link && Deno.lstatSync(link).isSymlink) {
+      Deno.removeSync(link);
+      Deno.writeTextFileSync(link, "no link\n");
+    }
+    return readLink(path);
+  };
+  try {
+    const { commit } = await projects.resolve(project, "HEAD");
+    const copy = join(folder.path, "copy");
+    await projects.checkout("digits", commit, copy);
+    assertEquals(await Deno.readTextFile(join(copy, "src/swapped")), "no link\n");
+  } finally {
+    Deno.readLink = readLink;
+  }
+});
+
 Deno.test("snapshot: nothing of a folder is read any more when one that failed is told of", async () => {
   await using folder = new TemporaryFolder();
   const { directory, project, projects } = await setUp(folder);
