@@ -8,9 +8,12 @@ import { dirname } from "node:path";
 import process from "node:process";
 import { InvalidInputError, messageOf } from "../errors.ts";
 import { isId } from "../ids.ts";
+import { firstBytes } from "../system/first_bytes.ts";
 
 const LIST_LIMIT = 50;
 const LIST_LIMIT_MAX = 10_000;
+/** What is read of a file that a command is given: more than any of them takes. */
+const INPUT_MIB_MAX = 64;
 
 /**
  * An option that can also be set by a variable, `HOOKLAUNCH_` and its name. An empty variable counts
@@ -95,11 +98,21 @@ export function isStandardInput(path: string): boolean {
 /**
  * Reads a file that a command is given, or standard input.
  *
- * @throws {InvalidInputError} when it cannot be read
+ * @throws {InvalidInputError} when it cannot be read, or is too long for any command
  */
 export async function readInput(path: string, what: string): Promise<Uint8Array> {
-  if (isStandardInput(path)) return await new Response(Deno.stdin.readable).bytes();
-  return await readBytes(path, what);
+  const isStandard = isStandardInput(path);
+  try {
+    const stream = isStandard ? Deno.stdin.readable : (await Deno.open(path)).readable;
+    const tooLong = new AbortController();
+    const { signal } = tooLong;
+    const onCut = () => tooLong.abort();
+    const { bytes } = await firstBytes(stream, INPUT_MIB_MAX * 1024 ** 2, { signal, onCut });
+    if (!signal.aborted) return bytes;
+  } catch (error) {
+    throw unreadable(path, what, messageOf(error));
+  }
+  throw unreadable(isStandard ? "standard input" : path, what, `it has over ${INPUT_MIB_MAX} MiB`);
 }
 
 /**
@@ -108,13 +121,13 @@ export async function readInput(path: string, what: string): Promise<Uint8Array>
  * @throws {InvalidInputError} when it cannot be read
  */
 export async function readText(path: string, what: string): Promise<string> {
-  return new TextDecoder().decode(await readBytes(path, what));
+  try {
+    return new TextDecoder().decode(await Deno.readFile(path));
+  } catch (error) {
+    throw unreadable(path, what, messageOf(error));
+  }
 }
 
-async function readBytes(path: string, what: string): Promise<Uint8Array> {
-  try {
-    return await Deno.readFile(path);
-  } catch (error) {
-    throw new InvalidInputError(what, `Cannot read ${path}: ${messageOf(error)}`);
-  }
+function unreadable(path: string, what: string, why: string): InvalidInputError {
+  return new InvalidInputError(what, `Cannot read ${path}: ${why}`);
 }

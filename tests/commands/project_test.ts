@@ -170,6 +170,12 @@ Deno.test("project check says what is wrong with a file, where, and how much", a
     assertMatch(printed, /Cannot read \/dev\/full: Deno does not allow it\n$/);
   });
 
+  await t.step("a file without end", async () => {
+    const { code, printed } = await run(["project", "check", "/dev/zero"]);
+    assertEquals(code, 1);
+    assertMatch(printed, /Cannot read \/dev\/zero: it has over 64 MiB\n$/);
+  });
+
   await t.step("no file", async () => {
     const none = await run(["project", "check", join(folder.path, "nowhere.yaml")]);
     assertEquals(none.code, 1);
