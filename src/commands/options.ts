@@ -101,18 +101,16 @@ export function isStandardInput(path: string): boolean {
  * @throws {InvalidInputError} when it cannot be read, or is too long for any command
  */
 export async function readInput(path: string, what: string): Promise<Uint8Array> {
-  const isStandard = isStandardInput(path);
-  try {
-    const stream = isStandard ? Deno.stdin.readable : (await Deno.open(path)).readable;
-    const tooLong = new AbortController();
-    const { signal } = tooLong;
-    const onCut = () => tooLong.abort();
-    const { bytes } = await firstBytes(stream, INPUT_MIB_MAX * 1024 ** 2, { signal, onCut });
-    if (!signal.aborted) return bytes;
-  } catch (error) {
-    throw unreadable(path, what, messageOf(error));
-  }
-  throw unreadable(isStandard ? "standard input" : path, what, `it has over ${INPUT_MIB_MAX} MiB`);
+  const name = isStandardInput(path) ? "standard input" : path;
+  const enough = new AbortController();
+  const options = { signal: enough.signal, onCut: () => enough.abort() };
+  const { bytes, isCut } = await open(path)
+    .then((stream) => firstBytes(stream, INPUT_MIB_MAX * 1024 ** 2, options))
+    .catch((error) => {
+      throw unreadable(name, what, messageOf(error));
+    });
+  if (isCut) throw unreadable(name, what, `it has over ${INPUT_MIB_MAX} MiB`);
+  return bytes;
 }
 
 /**
@@ -126,6 +124,10 @@ export async function readText(path: string, what: string): Promise<string> {
   } catch (error) {
     throw unreadable(path, what, messageOf(error));
   }
+}
+
+async function open(path: string): Promise<ReadableStream<Uint8Array>> {
+  return isStandardInput(path) ? Deno.stdin.readable : (await Deno.open(path)).readable;
 }
 
 function unreadable(path: string, what: string, why: string): InvalidInputError {
