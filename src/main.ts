@@ -6,7 +6,7 @@
 import { Command } from "commander";
 import { reachOwnMachineDirectly } from "./commands/own_machine.ts";
 import { harmless } from "./commands/table.ts";
-import { HooklaunchError, InvalidInputError, problemText } from "./errors.ts";
+import { HooklaunchError, InvalidInputError, problemText } from "./platform/errors.ts";
 import { refuseAutomaticSpans } from "./telemetry/automatic_spans.ts";
 import config from "../deno.json" with { type: "json" };
 

@@ -4,8 +4,8 @@
  * @module
  */
 import { createHmac } from "node:crypto";
-import { type Clock, systemClock } from "../src/clock.ts";
-import { Service, type ServiceSettings } from "../src/service.ts";
+import { type Clock, systemClock } from "../src/platform/clock.ts";
+import { Service, type ServiceSettings } from "../src/service/service.ts";
 import { eventually } from "./surroundings.ts";
 
 export { eventually, temporaryFolder, TestClock } from "./surroundings.ts";

@@ -5,7 +5,7 @@
  */
 import { assertLess } from "@std/assert";
 import process from "node:process";
-import type { Clock } from "../src/clock.ts";
+import type { Clock } from "../src/platform/clock.ts";
 
 /** A folder that is removed at the end of its scope. */
 export async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {

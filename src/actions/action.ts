@@ -5,13 +5,13 @@
  * @module
  */
 import type { z } from "zod";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../platform/clock.ts";
 import type { Engines } from "../engines/mod.ts";
 import type { Pipelines } from "../pipelines/mod.ts";
 import type { Projects } from "../projects/mod.ts";
-import type { Project } from "../store/projects.ts";
+import type { Project } from "../store/records/projects.ts";
 import type { Unstored } from "../runs/worker.ts";
-import type { ActionSettings, CreatedObject, Run } from "../store/runs.ts";
+import type { ActionSettings, CreatedObject, Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 
 /** What an action works with. */

@@ -5,11 +5,11 @@
  * @module
  */
 import { z } from "zod";
-import { ActionError } from "../errors.ts";
-import { derivedId, isId } from "../ids.ts";
+import { ActionError } from "../platform/errors.ts";
+import { derivedId, isId } from "../platform/ids.ts";
 import { setPayload } from "../pipelines/mod.ts";
 import type { Write } from "../store/committer.ts";
-import { createPipelineWrites, getPipeline, getPlan } from "../store/pipelines.ts";
+import { createPipelineWrites, getPipeline, getPlan } from "../store/records/pipelines.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { payloadFile } from "./payload_file.ts";
 import { newPipeline, payloadTargetSchema } from "./pipeline.ts";

@@ -4,16 +4,16 @@
  * @module
  */
 import { z } from "zod";
-import type { Deadlines } from "../async/deadlines.ts";
-import { ActionError, messageOf } from "../errors.ts";
-import { schemasOf } from "../schema.ts";
-import { isShortage } from "../system/shortage.ts";
+import type { Deadlines } from "../platform/waiting/deadlines.ts";
+import { ActionError, messageOf } from "../platform/errors.ts";
+import { schemasOf } from "../platform/schema.ts";
+import { isShortage } from "../platform/processes/resource_shortage.ts";
 import type { ResolvedCommit } from "../projects/mod.ts";
-import { getProject } from "../store/projects.ts";
+import { getProject } from "../store/records/projects.ts";
 import type { Performed, WaitingRun } from "../runs/worker.ts";
-import type { ActionOutcome, ActionSettings, Run } from "../store/runs.ts";
+import type { ActionOutcome, ActionSettings, Run } from "../store/records/runs.ts";
 import { inSpan } from "../telemetry/spans.ts";
-import { unlessAborted } from "../async/unless_aborted.ts";
+import { unlessAborted } from "../platform/waiting/unless_aborted.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { copyPipeline } from "./copy_pipeline.ts";
 import { fetchRepository } from "./fetch_repository.ts";

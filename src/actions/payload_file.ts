@@ -4,9 +4,9 @@
  * @module
  */
 import { extension } from "@std/media-types";
-import { mediaType } from "../text/media_type.ts";
-import type { InputFile } from "../store/executions.ts";
-import type { Run } from "../store/runs.ts";
+import { mediaType } from "../platform/text/media_type.ts";
+import type { InputFile } from "../store/records/executions.ts";
+import type { Run } from "../store/records/runs.ts";
 
 /** Extensions of media types that the registry gives none, or of which people expect another. */
 const EXTENSIONS: Readonly<Record<string, string>> = {

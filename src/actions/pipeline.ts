@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import type { Pipeline, PipelinePlan } from "../store/pipelines.ts";
+import type { Pipeline, PipelinePlan } from "../store/records/pipelines.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 import type { ActionContext } from "./action.ts";
 

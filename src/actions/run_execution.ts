@@ -4,9 +4,9 @@
  * @module
  */
 import { z } from "zod";
-import { derivedId } from "../ids.ts";
+import { derivedId } from "../platform/ids.ts";
 import { findStep, launchStep } from "../projects/mod.ts";
-import { type Execution, executionWrites, getExecution } from "../store/executions.ts";
+import { type Execution, executionWrites, getExecution } from "../store/records/executions.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { payloadFile } from "./payload_file.ts";

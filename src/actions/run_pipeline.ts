@@ -4,9 +4,9 @@
  * @module
  */
 import { z } from "zod";
-import { derivedId } from "../ids.ts";
+import { derivedId } from "../platform/ids.ts";
 import { planPipeline } from "../pipelines/mod.ts";
-import { createPipelineWrites, getPipeline } from "../store/pipelines.ts";
+import { createPipelineWrites, getPipeline } from "../store/records/pipelines.ts";
 import type { Write } from "../store/committer.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { payloadFile } from "./payload_file.ts";

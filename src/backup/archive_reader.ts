@@ -8,11 +8,11 @@ import { createTarDecoder, type ParsedTarEntry } from "modern-tar";
 import { createHash, hash } from "node:crypto";
 import { dirname, join, relative } from "node:path";
 import type { z } from "zod";
-import { HooklaunchError, messageOf } from "../errors.ts";
-import { ignoreMissing } from "../system/missing_file.ts";
+import { HooklaunchError, messageOf } from "../platform/errors.ts";
+import { ignoreMissing } from "../platform/files/missing_file.ts";
 import { DATABASE_FILE } from "../store/store.ts";
-import { KEY_FILE } from "../trigger/secret_key.ts";
-import { writeAll } from "../system/write_all.ts";
+import { KEY_FILE } from "../triggers/secret_key.ts";
+import { writeAll } from "../platform/files/write_all.ts";
 import { BackupError } from "./error.ts";
 import {
   ARCHIVE_FORMAT,

@@ -14,13 +14,13 @@
  */
 import { basename, dirname, join, resolve } from "node:path";
 import config from "../../deno.json" with { type: "json" };
-import { messageOf } from "../errors.ts";
-import { exists, ignoreMissing } from "../system/missing_file.ts";
-import { syncFolder } from "../system/on_disk.ts";
+import { messageOf } from "../platform/errors.ts";
+import { exists, ignoreMissing } from "../platform/files/missing_file.ts";
+import { syncFolder } from "../platform/files/durable.ts";
 import { DATABASE_FILE, openStore } from "../store/store.ts";
-import { KEY_FILE } from "../trigger/secret_key.ts";
-import { unlessAborted } from "../async/unless_aborted.ts";
-import { writeAll } from "../system/write_all.ts";
+import { KEY_FILE } from "../triggers/secret_key.ts";
+import { unlessAborted } from "../platform/waiting/unless_aborted.ts";
+import { writeAll } from "../platform/files/write_all.ts";
 import { ArchiveWriter } from "./archive_writer.ts";
 import { addExecutions, addProjects } from "./contents.ts";
 import { copyDatabase, settleDatabase } from "./database.ts";

@@ -22,9 +22,9 @@
  * @module
  */
 import { join } from "node:path";
-import { isId } from "../ids.ts";
-import { openRegularFile } from "../system/regular_file.ts";
-import { type Execution, hasEnded } from "../store/executions.ts";
+import { isId } from "../platform/ids.ts";
+import { openRegularFile } from "../platform/files/regular_file.ts";
+import { type Execution, hasEnded } from "../store/records/executions.ts";
 import { storedRecords } from "../store/lists.ts";
 import type { Store } from "../store/store.ts";
 import type { ArchiveWriter, WrittenFile } from "./archive_writer.ts";

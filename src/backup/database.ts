@@ -10,7 +10,7 @@
  * @module
  */
 import { backup, DatabaseSync } from "node:sqlite";
-import { messageOf } from "../errors.ts";
+import { messageOf } from "../platform/errors.ts";
 import { BackupError } from "./error.ts";
 
 /** How long to wait for whoever is just recovering the file after a crash. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { HooklaunchError } from "../errors.ts";
+import { HooklaunchError } from "../platform/errors.ts";
 
 /** A backup could not be made, or cannot be restored. */
 export class BackupError extends HooklaunchError {

@@ -5,11 +5,11 @@
  *
  * @module
  */
-import { InvalidInputError } from "../errors.ts";
+import { InvalidInputError } from "../platform/errors.ts";
 import { storedRecords } from "../store/lists.ts";
 import type { Store } from "../store/store.ts";
-import { KEY_FILE, parseKeyFile } from "../trigger/secret_key.ts";
-import { mapLiterals, secretBox, tryOpen } from "../trigger/secrets.ts";
+import { KEY_FILE, parseKeyFile } from "../triggers/secret_key.ts";
+import { mapLiterals, secretBox, tryOpen } from "../triggers/secrets.ts";
 
 /** How many of the stored secrets a key opens, and how many not. */
 export interface KeyUse {

@@ -9,9 +9,9 @@
  * @module
  */
 import { dirname, join, resolve } from "node:path";
-import { messageOf } from "../errors.ts";
-import { syncFolder, syncTree } from "../system/on_disk.ts";
-import { getExecution, openExecutions, saveExecution } from "../store/executions.ts";
+import { messageOf } from "../platform/errors.ts";
+import { syncFolder, syncTree } from "../platform/files/durable.ts";
+import { getExecution, openExecutions, saveExecution } from "../store/records/executions.ts";
 import {
   DATABASE_FILE,
   LOCK_FILE,

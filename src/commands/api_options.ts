@@ -4,8 +4,8 @@
  * @module
  */
 import { type Command, InvalidArgumentError } from "commander";
-import { isBaseUrl, withoutPassword } from "../base_url.ts";
-import { InvalidInputError } from "../errors.ts";
+import { isBaseUrl, withoutPassword } from "../platform/base_url.ts";
+import { InvalidInputError } from "../platform/errors.ts";
 import { ApiClient } from "./api_client.ts";
 import { environment, option } from "./options.ts";
 

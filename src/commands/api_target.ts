@@ -5,9 +5,9 @@
  */
 import { type ApiClient, ApiError } from "./api_client.ts";
 import { STATUS_CODE } from "@std/http/status";
-import { ConflictError } from "../errors.ts";
-import type { Project } from "../store/projects.ts";
-import type { Trigger } from "../trigger/trigger.ts";
+import { ConflictError } from "../platform/errors.ts";
+import type { Project } from "../store/records/projects.ts";
+import type { Trigger } from "../triggers/trigger.ts";
 import type { ApplyTarget, SavedTrigger } from "../config/apply.ts";
 
 /** A running service as a target of {@linkcode applyConfig}. */

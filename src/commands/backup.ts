@@ -5,7 +5,7 @@
  */
 import type { Command } from "commander";
 import { backUp, type BackupReport } from "../backup/backup.ts";
-import { shownSize } from "../text/shown_size.ts";
+import { shownSize } from "../platform/text/format_bytes.ts";
 import { option } from "./options.ts";
 import { harmlessJson } from "./table.ts";
 import { Progress, untilStopped, warnOfFlaws } from "./backup_console.ts";

@@ -6,18 +6,18 @@
  */
 import { type Command, Option } from "commander";
 import { dirname, join } from "node:path";
-import { systemClock } from "../clock.ts";
-import { signRequest } from "../conditions/sign_request.ts";
+import { systemClock } from "../platform/clock.ts";
+import { signRequest } from "../conditions/signing/sign_request.ts";
 import { applyText } from "../config/apply_text.ts";
 import { type Example, EXAMPLES } from "../demo/examples.ts";
-import { HooklaunchError, messageOf } from "../errors.ts";
-import { pause } from "../async/pause.ts";
-import { type Parts, Service } from "../service.ts";
-import { getExecution, hasEnded } from "../store/executions.ts";
-import { getPipeline } from "../store/pipelines.ts";
-import { getRun, listTriggerRuns } from "../store/runs.ts";
-import type { Trigger } from "../trigger/trigger.ts";
-import { unlessAborted } from "../async/unless_aborted.ts";
+import { HooklaunchError, messageOf } from "../platform/errors.ts";
+import { pause } from "../platform/waiting/pause.ts";
+import { type Parts, Service } from "../service/service.ts";
+import { getExecution, hasEnded } from "../store/records/executions.ts";
+import { getPipeline } from "../store/records/pipelines.ts";
+import { getRun, listTriggerRuns } from "../store/records/runs.ts";
+import type { Trigger } from "../triggers/trigger.ts";
+import { unlessAborted } from "../platform/waiting/unless_aborted.ts";
 import { setUpLogging } from "./logging.ts";
 import { environment, option, wholeNumber } from "./options.ts";
 import { runUntilStopped } from "./serve.ts";

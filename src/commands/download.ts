@@ -6,9 +6,9 @@
  */
 import { createHash } from "node:crypto";
 import { dirname, join, resolve, sep } from "node:path";
-import { ConflictError, InvalidInputError, messageOf } from "../errors.ts";
-import type { OutputFile } from "../store/executions.ts";
-import { writeAll } from "../system/write_all.ts";
+import { ConflictError, InvalidInputError, messageOf } from "../platform/errors.ts";
+import type { OutputFile } from "../store/records/executions.ts";
+import { writeAll } from "../platform/files/write_all.ts";
 import { type ApiClient, ApiError } from "./api_client.ts";
 
 /** Where to put files. */

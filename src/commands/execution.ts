@@ -5,7 +5,7 @@
  */
 import { type Command, Option } from "commander";
 import type { LogLine } from "../engines/engine.ts";
-import { type Execution, EXECUTION_STATUSES } from "../store/executions.ts";
+import { type Execution, EXECUTION_STATUSES } from "../store/records/executions.ts";
 import type { ApiClient } from "./api_client.ts";
 import { downloadOutputs } from "./download.ts";
 import { exitCodeOf, exitCodesHelp } from "./exit_code.ts";

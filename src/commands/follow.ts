@@ -4,9 +4,9 @@
  * @module
  */
 import type { LogLine } from "../engines/engine.ts";
-import { messageOf } from "../errors.ts";
-import { pause } from "../async/pause.ts";
-import type { Execution } from "../store/executions.ts";
+import { messageOf } from "../platform/errors.ts";
+import { pause } from "../platform/waiting/pause.ts";
+import type { Execution } from "../store/records/executions.ts";
 import { type ApiClient, ApiError, isPassing } from "./api_client.ts";
 import { readEvents } from "./server_sent_events.ts";
 

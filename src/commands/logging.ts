@@ -4,7 +4,7 @@
  * @module
  */
 import { configure, getConsoleSink, type LogRecord } from "@logtape/logtape";
-import { messageOf } from "../errors.ts";
+import { messageOf } from "../platform/errors.ts";
 import { activeTraceId } from "../telemetry/spans.ts";
 import { harmless } from "./table.ts";
 

@@ -4,13 +4,13 @@
  * @module
  */
 import { type Command, Option } from "commander";
-import { pause } from "../async/pause.ts";
+import { pause } from "../platform/waiting/pause.ts";
 import {
   hasPipelineEnded,
   type NodeState,
   type Pipeline,
   PIPELINE_STATUSES,
-} from "../store/pipelines.ts";
+} from "../store/records/pipelines.ts";
 import { type ApiClient, isPassing } from "./api_client.ts";
 import { exitCodeOf, exitCodesHelp } from "./exit_code.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";

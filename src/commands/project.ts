@@ -5,9 +5,9 @@
  * @module
  */
 import type { Command } from "commander";
-import { InvalidInputError, NotFoundError, type Problem } from "../errors.ts";
-import type { Project } from "../store/projects.ts";
-import type { LocatedProblem } from "../yaml.ts";
+import { InvalidInputError, NotFoundError, type Problem } from "../platform/errors.ts";
+import type { Project } from "../store/records/projects.ts";
+import type { LocatedProblem } from "../platform/yaml.ts";
 import { type ApiClient, ApiError } from "./api_client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
 import { isStandardInput, readInput } from "./options.ts";

@@ -5,7 +5,7 @@
  */
 import type { Command } from "commander";
 import { restore, type RestoreReport } from "../backup/restore.ts";
-import { InvalidInputError, messageOf } from "../errors.ts";
+import { InvalidInputError, messageOf } from "../platform/errors.ts";
 import { isStandardInput, option } from "./options.ts";
 import { printJson } from "./table.ts";
 import { Progress, untilStopped, warnOfFlaws } from "./backup_console.ts";

@@ -4,9 +4,9 @@
  * @module
  */
 import type { Command } from "commander";
-import { ConflictError, messageOf } from "../errors.ts";
-import type { ActionOutcome, Run } from "../store/runs.ts";
-import { writeAll } from "../system/write_all.ts";
+import { ConflictError, messageOf } from "../platform/errors.ts";
+import type { ActionOutcome, Run } from "../store/records/runs.ts";
+import { writeAll } from "../platform/files/write_all.ts";
 import { ApiError } from "./api_client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
 import { fullId, listLimit } from "./options.ts";

@@ -5,18 +5,18 @@
  */
 import type { Command } from "commander";
 import { join } from "node:path";
-import { systemClock } from "../clock.ts";
-import { checkRemote } from "../settings.ts";
+import { systemClock } from "../platform/clock.ts";
+import { checkRemote } from "../config/settings.ts";
 import { DATABASE_FILE, openStore } from "../store/store.ts";
-import { TriggerRegistry } from "../trigger/registry.ts";
+import { TriggerRegistry } from "../triggers/registry.ts";
 import {
   addSecretKey,
   keepCurrentSecretKey,
   readSecretKeys,
   removeSecretKeyFile,
-} from "../trigger/secret_key.ts";
-import { openSecretBox } from "../trigger/secrets.ts";
-import { InvalidInputError } from "../errors.ts";
+} from "../triggers/secret_key.ts";
+import { openSecretBox } from "../triggers/secrets.ts";
+import { InvalidInputError } from "../platform/errors.ts";
 import { environment, option } from "./options.ts";
 
 /** Defines the command. */

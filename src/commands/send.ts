@@ -6,7 +6,7 @@
  */
 import type { Command } from "commander";
 import type { SignedResult, TestResult } from "../http/api/try_out.ts";
-import { InvalidInputError } from "../errors.ts";
+import { InvalidInputError } from "../platform/errors.ts";
 import { type ApiClient, unreachable } from "./api_client.ts";
 import { apiOptions, clientOf } from "./api_options.ts";
 import { readInput } from "./options.ts";

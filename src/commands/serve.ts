@@ -5,11 +5,11 @@
  */
 import type { Command } from "commander";
 import { getLogger } from "@logtape/logtape";
-import { systemClock } from "../clock.ts";
+import { systemClock } from "../platform/clock.ts";
 import type { Applied } from "../config/apply.ts";
-import { InvalidInputError } from "../errors.ts";
-import { type Parts, Service, type ServiceSettings } from "../service.ts";
-import { removeToken, tokenId } from "../store/tokens.ts";
+import { InvalidInputError } from "../platform/errors.ts";
+import { type Parts, Service, type ServiceSettings } from "../service/service.ts";
+import { removeToken, tokenId } from "../store/records/tokens.ts";
 import { setUpLogging } from "./logging.ts";
 import { byteSize, environment, list, option, readConfiguration, wholeNumber } from "./options.ts";
 import { TlsFiles } from "./tls_files.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Command } from "commander";
-import type { ListedToken } from "../store/tokens.ts";
+import type { ListedToken } from "../store/records/tokens.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
 import { printJson, printList } from "./table.ts";
 

@@ -4,9 +4,9 @@
  * @module
  */
 import type { Command } from "commander";
-import { NotFoundError } from "../errors.ts";
+import { NotFoundError } from "../platform/errors.ts";
 import type { ShownTrigger } from "../http/api/triggers.ts";
-import type { TriggerLogEntry } from "../store/trigger_log.ts";
+import type { TriggerLogEntry } from "../store/records/trigger_log.ts";
 import type { ApiClient } from "./api_client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
 import { wholeNumber } from "./options.ts";

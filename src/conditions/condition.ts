@@ -5,8 +5,8 @@
  * @module
  */
 import type { z } from "zod";
-import type { Clock } from "../clock.ts";
-import type { Problem } from "../errors.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Problem } from "../platform/errors.ts";
 import type { CredentialField } from "./field.ts";
 import type { LaunchRequest } from "./request.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import type { Problem } from "../errors.ts";
+import type { Problem } from "../platform/errors.ts";
 import type { ConditionSettings, QuotaKind, Refusal } from "./condition.ts";
 import { deliveryIdField } from "./delivery_id.ts";
 import { checkField, type Field, fieldInSchema, fieldNameSchema, readField } from "./field.ts";

@@ -5,7 +5,7 @@
  */
 import type { ConditionSettings } from "./condition.ts";
 import type { Field } from "./field.ts";
-import { signingScheme } from "./signing_scheme.ts";
+import { signingScheme } from "./signing/signing_scheme.ts";
 import { staticToken, type StaticTokenSettings } from "./static_token.ts";
 import { tokenPresets } from "./signing/presets/mod.ts";
 

@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { z } from "zod";
-import { childOf, pointerParts, refuseField } from "../schema.ts";
+import { childOf, pointerParts, refuseField } from "../platform/schema.ts";
 import type { Refusal } from "./condition.ts";
 import { describeBody, type LaunchRequest, type OtherBody, whyUnreadable } from "./request.ts";
 

@@ -5,7 +5,7 @@
  * @module
  */
 import { z } from "zod";
-import type { Problem } from "../errors.ts";
+import type { Problem } from "../platform/errors.ts";
 import type { Check, CheckedKind, ConditionContext, ConditionSettings } from "./condition.ts";
 import type { Field } from "./field.ts";
 import {

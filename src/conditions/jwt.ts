@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import { refuseField } from "../schema.ts";
+import { refuseField } from "../platform/schema.ts";
 import type { Check, CheckedKind, ConditionContext } from "./condition.ts";
 import {
   checkField,
@@ -15,10 +15,10 @@ import {
   isSameField,
   readText,
 } from "./field.ts";
-import { isJwksUrl } from "./jwks.ts";
-import { keyFinder, readTokenHeader } from "./jwt_keys.ts";
-import { verifyToken, WRONG_SIGNATURE } from "./jwt_verify.ts";
-import { fits, isSymmetric, JWT_ALGORITHMS, readPublicKey } from "./public_key.ts";
+import { isJwksUrl } from "./jwt/jwks.ts";
+import { keyFinder, readTokenHeader } from "./jwt/keys.ts";
+import { verifyToken, WRONG_SIGNATURE } from "./jwt/verify.ts";
+import { fits, isSymmetric, JWT_ALGORITHMS, readPublicKey } from "./jwt/public_key.ts";
 import { describeMissing, resolveSecrets } from "./secret.ts";
 import { secretsSchema } from "./secret_schema.ts";
 import { settingsObject } from "./settings.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 import { z } from "zod";
-import { prefixed, type Problem } from "../errors.ts";
-import { schemasOf } from "../schema.ts";
+import { prefixed, type Problem } from "../platform/errors.ts";
+import { schemasOf } from "../platform/schema.ts";
 import type { ConditionKind, ConditionSettings } from "./condition.ts";
 import { deduplication } from "./deduplication.ts";
 import { hmac } from "./hmac.ts";

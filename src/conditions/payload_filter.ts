@@ -5,15 +5,15 @@
  * @module
  */
 import { z } from "zod";
-import { messageOf } from "../errors.ts";
-import { refuseField } from "../schema.ts";
-import { compile, type Expression } from "./cel.ts";
-import { sharingTime } from "./cel_meter.ts";
-import { explain } from "./cel_reason.ts";
-import { binder, filterVariables } from "./cel_values.ts";
+import { messageOf } from "../platform/errors.ts";
+import { refuseField } from "../platform/schema.ts";
+import { compile, type Expression } from "./cel/expression.ts";
+import { sharingTime } from "./cel/meter.ts";
+import { explain } from "./cel/reason.ts";
+import { binder, filterVariables } from "./cel/values.ts";
 import type { Check, CheckedKind, ConditionContext, ConditionSettings } from "./condition.ts";
-import { checkList, groupNames, listShape } from "./filter_list.ts";
-import { compileList } from "./filter_list_compile.ts";
+import { checkList, groupNames, listShape } from "./filter/list.ts";
+import { compileList } from "./filter/compile.ts";
 import { describeBody, type LaunchRequest } from "./request.ts";
 import { settingsObject } from "./settings.ts";
 

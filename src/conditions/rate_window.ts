@@ -7,7 +7,7 @@
  *
  * @module
  */
-import type { RateSlot, RateWindow } from "../store/rate_windows.ts";
+import type { RateSlot, RateWindow } from "../store/records/rate_windows.ts";
 
 const SLOTS_PER_PERIOD = 50;
 

@@ -5,9 +5,9 @@
  * @module
  */
 import { isUtf8 } from "node:buffer";
-import { mediaType } from "../text/media_type.ts";
+import { mediaType } from "../platform/text/media_type.ts";
 import { sizeOfBody } from "./body_limits.ts";
-import type { TimeShare } from "./cel_meter.ts";
+import type { TimeShare } from "./cel/meter.ts";
 
 const TYPE_CHARACTERS_SHOWN_MAX = 100;
 

@@ -5,8 +5,8 @@
  */
 import type { KeyObject } from "node:crypto";
 import { z } from "zod";
-import type { Problem } from "../errors.ts";
-import { refuseField } from "../schema.ts";
+import type { Problem } from "../platform/errors.ts";
+import { refuseField } from "../platform/schema.ts";
 import type { Check, CheckedKind, ConditionContext, ConditionSettings } from "./condition.ts";
 import type { Field } from "./field.ts";
 import { settingsObject } from "./settings.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import { refuseField } from "../schema.ts";
+import { refuseField } from "../platform/schema.ts";
 import { basicUsernameSchema, readBasic } from "./basic.ts";
 import type { Check, CheckedKind, ConditionContext, Refusal } from "./condition.ts";
 import {

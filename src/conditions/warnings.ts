@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { messageOf, prefixed, type Problem } from "../errors.ts";
+import { messageOf, prefixed, type Problem } from "../platform/errors.ts";
 import type { ConditionSettings } from "./condition.ts";
 import { deliveryField, isDeduplication, nowhere } from "./deduplication.ts";
 import { type Field, isSameField } from "./field.ts";
@@ -18,7 +18,7 @@ import {
   parseTemplate,
   type TemplatePart,
 } from "./signing/template.ts";
-import { signingScheme } from "./signing_scheme.ts";
+import { signingScheme } from "./signing/signing_scheme.ts";
 import { isTimestamp, type TimestampSettings } from "./timestamp.ts";
 
 /** What an earlier version has stored may be of no use to this one. */

@@ -4,9 +4,9 @@
  *
  * @module
  */
-import { ConflictError, InvalidInputError, type Problem } from "../errors.ts";
-import type { Project } from "../store/projects.ts";
-import type { Trigger, TriggerSettings } from "../trigger/trigger.ts";
+import { ConflictError, InvalidInputError, type Problem } from "../platform/errors.ts";
+import type { Project } from "../store/records/projects.ts";
+import type { Trigger, TriggerSettings } from "../triggers/trigger.ts";
 import type { ConfigDocument } from "./document.ts";
 
 /** Where a file is applied to: the database itself, or the API of a running service. */

@@ -3,11 +3,11 @@
  *
  * @module
  */
-import { listProjects, putProject } from "../store/projects.ts";
+import { listProjects, putProject } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
-import type { TriggerRegistry } from "../trigger/registry.ts";
-import { triggerWarnings } from "../trigger/review.ts";
-import type { Trigger } from "../trigger/trigger.ts";
+import type { TriggerRegistry } from "../triggers/registry.ts";
+import { triggerWarnings } from "../triggers/review.ts";
+import type { Trigger } from "../triggers/trigger.ts";
 import { type Applied, applyConfig, type ApplyTarget, type SavedTrigger } from "./apply.ts";
 import { parseConfig } from "./document.ts";
 

@@ -5,14 +5,14 @@
  */
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
-import { InvalidInputError, prefixed, type Problem } from "../errors.ts";
-import { parseProject } from "../projects/project.ts";
-import { isRelativePath } from "../projects/remote.ts";
-import { parseWith, pointer } from "../schema.ts";
-import type { Project } from "../store/projects.ts";
-import { reviewTrigger } from "../trigger/review.ts";
-import { triggerSchema, type TriggerSettings, withoutReadOnly } from "../trigger/trigger.ts";
-import { parseYaml, type YamlSource } from "../yaml.ts";
+import { InvalidInputError, prefixed, type Problem } from "../platform/errors.ts";
+import { parseProject } from "./project.ts";
+import { isRelativePath } from "../projects/code/remote.ts";
+import { parseWith, pointer } from "../platform/schema.ts";
+import type { Project } from "../store/records/projects.ts";
+import { reviewTrigger } from "../triggers/review.ts";
+import { triggerSchema, type TriggerSettings, withoutReadOnly } from "../triggers/trigger.ts";
+import { parseYaml, type YamlSource } from "../platform/yaml.ts";
 
 const documentSchema = z.strictObject({
   projects: z.array(z.unknown()).default([]),

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Execution } from "../store/executions.ts";
+import type { Execution } from "../store/records/executions.ts";
 
 /** Executes. An engine is one folder here; nothing outside of it knows how it does its work. */
 export interface Engine {

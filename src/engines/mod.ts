@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { Clock } from "../clock.ts";
-import { ActionError } from "../errors.ts";
-import type { Execution } from "../store/executions.ts";
-import { hasProject } from "../store/projects.ts";
+import type { Clock } from "../platform/clock.ts";
+import { ActionError } from "../platform/errors.ts";
+import type { Execution } from "../store/records/executions.ts";
+import { hasProject } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 import type { Engine, EngineLoad } from "./engine.ts";
 import { LocalEngine } from "./local/mod.ts";

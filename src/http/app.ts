@@ -5,14 +5,14 @@
  */
 import { Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
-import type { Metrics } from "../metrics.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
 import { requireToken, tokenCheck } from "./api/auth.ts";
 import type { ApiOptions } from "./api/mod.ts";
 import type { Operator } from "./api/operator.ts";
-import type { Door } from "./door.ts";
-import { launchHandler } from "./launch.ts";
+import type { Door } from "./door/door.ts";
+import { launchHandler } from "./door/launch.ts";
 import { methodNotAllowed, problem, problemOfError, unavailable } from "./problem.ts";
-import { runInfoHandler } from "./run_info.ts";
+import { runInfoHandler } from "./door/run_info.ts";
 
 /** What the routes work with. */
 export interface AppParts {

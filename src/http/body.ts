@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { Deadlines } from "../async/deadlines.ts";
-import { pause } from "../async/pause.ts";
+import { Deadlines } from "../platform/waiting/deadlines.ts";
+import { pause } from "../platform/waiting/pause.ts";
 
 /** How much memory the bodies of all requests under way may take together. */
 const BODIES_BYTES_MAX = 256 * 1024 * 1024;

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { InvalidInputError, messageOf } from "../errors.ts";
-import type { ServiceSettings, Tls } from "../settings.ts";
+import { InvalidInputError, messageOf } from "../platform/errors.ts";
+import type { ServiceSettings, Tls } from "../config/settings.ts";
 
 /** The settings that say where and how the service listens. */
 export type ListenSettings = Pick<ServiceSettings, "host" | "port" | "tls">;

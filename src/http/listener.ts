@@ -4,9 +4,9 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { messageOf } from "../errors.ts";
-import { pause } from "../async/pause.ts";
-import type { Tls } from "../settings.ts";
+import { messageOf } from "../platform/errors.ts";
+import { pause } from "../platform/waiting/pause.ts";
+import type { Tls } from "../config/settings.ts";
 
 const RETRY_MS = 1_000;
 /** A server that is told to end listens for a moment still. */

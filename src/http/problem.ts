@@ -14,7 +14,7 @@ import {
   type Problem,
   TooLargeError,
   UnavailableError,
-} from "../errors.ts";
+} from "../platform/errors.ts";
 
 /** How often it is logged that requests cannot be taken on: a full disk must not be filled by its log. */
 const UNAVAILABLE_LOG_MS = 1_000;

@@ -3,13 +3,18 @@
  *
  * @module
  */
-import { pause } from "../async/pause.ts";
-import { findDatum, getExecutions, type InputFile, openExecutions } from "../store/executions.ts";
-import { thenRest } from "../store/in_parts.ts";
-import { getPipeline, getPlan, openPipelines } from "../store/pipelines.ts";
-import { pendingEntries } from "../store/runs.ts";
+import { pause } from "../platform/waiting/pause.ts";
+import {
+  findDatum,
+  getExecutions,
+  type InputFile,
+  openExecutions,
+} from "../store/records/executions.ts";
+import { thenRest } from "../store/chunked.ts";
+import { getPipeline, getPlan, openPipelines } from "../store/records/pipelines.ts";
+import { pendingEntries } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
-import { allStoredTriggers } from "../store/triggers.ts";
+import { allStoredTriggers } from "../store/records/triggers.ts";
 
 /** How many records are read at a time, with a rest after each. */
 const PAGE_SIZE = 32;

@@ -13,8 +13,8 @@ import {
   stepOf,
   valueAt,
 } from "../projects/mod.ts";
-import type { Execution, InputFile } from "../store/executions.ts";
-import type { PipelinePlan, PlannedEdge, PlannedNode } from "../store/pipelines.ts";
+import type { Execution, InputFile } from "../store/records/executions.ts";
+import type { PipelinePlan, PlannedEdge, PlannedNode } from "../store/records/pipelines.ts";
 
 /** What follows an output's name in the name of the file with its properties. */
 const ABOUT_ONE = ".metadata.json";

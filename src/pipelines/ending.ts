@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Pipeline } from "../store/pipelines.ts";
+import type { Pipeline } from "../store/records/pipelines.ts";
 
 const REASON_LENGTH_MAX = 1_024;
 

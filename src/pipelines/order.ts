@@ -4,7 +4,7 @@
  * @module
  */
 import { nodesInCircles, quoted } from "../projects/mod.ts";
-import type { PipelinePlan } from "../store/pipelines.ts";
+import type { PipelinePlan } from "../store/records/pipelines.ts";
 
 /** The names of the nodes that a node waits for, each once. */
 export function nodesBefore({ edges }: PipelinePlan, name: string): string[] {

@@ -4,10 +4,10 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../platform/clock.ts";
 import type { Engines } from "../engines/mod.ts";
-import { messageOf } from "../errors.ts";
-import { type Execution, hasEnded } from "../store/executions.ts";
+import { messageOf } from "../platform/errors.ts";
+import { type Execution, hasEnded } from "../store/records/executions.ts";
 import {
   getPipeline,
   getPlan,
@@ -17,8 +17,8 @@ import {
   type PipelinePlan,
   type PlannedNode,
   savePipeline,
-} from "../store/pipelines.ts";
-import { getProject } from "../store/projects.ts";
+} from "../store/records/pipelines.ts";
+import { getProject } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
 import { endPipeline } from "./ending.ts";
@@ -148,7 +148,7 @@ export class Pipelines {
     const { store, clock, engines, onEnd } = this.#parts;
     // A project that was deleted meanwhile leaves no engine to ask for.
     const engine = (await getProject(store, pipeline.project))?.engine ?? { type: "local" };
-    const { Turn } = await import("./turn.ts");
+    const { Turn } = await import("./reconcile.ts");
     const onLaunch = (execution: Execution) => engines.of(execution.engine.type).submit(execution);
     const hasOutputs = (execution: Execution) => this.#hasOutputs(execution);
     const tools = { store, clock, engine, onLaunch, hasOutputs };

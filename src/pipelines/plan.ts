@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { ActionError, messageOf } from "../errors.ts";
+import { ActionError, messageOf } from "../platform/errors.ts";
 import {
   findPipeline,
   findStep,
@@ -14,11 +14,11 @@ import {
   type ResolvedCommit,
   stepOf,
 } from "../projects/mod.ts";
-import type { InputFile } from "../store/executions.ts";
-import type { PipelinePlan, PlannedNode } from "../store/pipelines.ts";
+import type { InputFile } from "../store/records/executions.ts";
+import type { PipelinePlan, PlannedNode } from "../store/records/pipelines.ts";
 import { checkEdges } from "./edges.ts";
 import { checkOrder } from "./order.ts";
-import { checkLaunches } from "./rehearsal.ts";
+import { checkLaunches } from "./dry_run.ts";
 
 /** How many nodes a pipeline may have: how far each of them is must fit into one record. */
 const NODES_MAX = 100;

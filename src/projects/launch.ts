@@ -5,15 +5,15 @@
  * @module
  */
 import { basename } from "node:path";
-import { ActionError } from "../errors.ts";
-import { withoutPercents } from "../text/percent.ts";
-import type { Execution, InputFile } from "../store/executions.ts";
-import { buildScript, textOf } from "./command.ts";
-import type { Input } from "./input.ts";
-import { checkValue, type Parameter, type ParameterValue } from "./parameter.ts";
-import { quoted } from "./quoted.ts";
-import { Room } from "./room.ts";
-import type { Step } from "./step.ts";
+import { ActionError } from "../platform/errors.ts";
+import { withoutPercents } from "../platform/text/percent.ts";
+import type { Execution, InputFile } from "../store/records/executions.ts";
+import { buildScript, textOf } from "./format/command.ts";
+import type { Input } from "./format/input.ts";
+import { checkValue, type Parameter, type ParameterValue } from "./format/parameter.ts";
+import { quoted } from "./format/quoted.ts";
+import { Room } from "./format/placeholder_budget.ts";
+import type { Step } from "./format/step.ts";
 
 const PARAMETER = /\{parameter:([^{}\n]+)\}/g;
 

@@ -3,13 +3,13 @@
  *
  * @module
  */
-export { findPipeline, findStep, readConfigFile } from "./config_file.ts";
-export { evaluate, parseExpression, valueAt } from "./expression.ts";
+export { findPipeline, findStep, readConfigFile } from "./format/config_file.ts";
+export { evaluate, parseExpression, valueAt } from "./format/expression.ts";
 export { fileOfUrl, type Launch, launchStep } from "./launch.ts";
-export { overrideStep } from "./override.ts";
-export type { NodeAction, PipelineNode } from "./pipeline.ts";
-export { nodesInCircles } from "./pipeline_circle.ts";
-export { edgeProblem, inputsNamed } from "./pipeline_edge_check.ts";
-export { quoted } from "./quoted.ts";
-export { type Step, stepOf } from "./step.ts";
+export { overrideStep } from "./format/override.ts";
+export type { NodeAction, PipelineNode } from "./format/pipeline/pipeline.ts";
+export { nodesInCircles } from "./format/pipeline/cycle.ts";
+export { edgeProblem, inputsNamed } from "./format/pipeline/edge_check.ts";
+export { quoted } from "./format/quoted.ts";
+export { type Step, stepOf } from "./format/step.ts";
 export { Projects, type ProjectsOptions, type ResolvedCommit } from "./projects.ts";

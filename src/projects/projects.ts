@@ -4,22 +4,22 @@
  * @module
  */
 import { isAbsolute, join, normalize, resolve } from "node:path";
-import type { Clock } from "../clock.ts";
-import { ActionError } from "../errors.ts";
-import { keepNewest } from "../keep_newest.ts";
-import { ignoreMissing } from "../system/missing_file.ts";
-import { OneAtATime } from "../async/one_at_a_time.ts";
-import { pause } from "../async/pause.ts";
-import { removeTree } from "../system/remove_tree.ts";
-import type { Project } from "../store/projects.ts";
-import { unlessAborted } from "../async/unless_aborted.ts";
-import type { ProjectConfig } from "./config_file.ts";
+import type { Clock } from "../platform/clock.ts";
+import { ActionError } from "../platform/errors.ts";
+import { keepNewest } from "../platform/lru.ts";
+import { ignoreMissing } from "../platform/files/missing_file.ts";
+import { OneAtATime } from "../platform/waiting/serialized.ts";
+import { pause } from "../platform/waiting/pause.ts";
+import { removeTree } from "../platform/files/remove_tree.ts";
+import type { Project } from "../store/records/projects.ts";
+import { unlessAborted } from "../platform/waiting/unless_aborted.ts";
+import type { ProjectConfig } from "./format/config_file.ts";
 import { EXPECTED_NAME, NAME } from "./name.ts";
-import type { Origin } from "./remote.ts";
-import { Repository } from "./repository.ts";
-import { Snapshots } from "./snapshot.ts";
-import { TREE_LIMITS, type TreeLimits } from "./tree.ts";
-import { TreeCache } from "./tree_cache.ts";
+import type { Origin } from "./code/remote.ts";
+import { Repository } from "./code/repository.ts";
+import { Snapshots } from "./code/snapshot.ts";
+import { TREE_LIMITS, type TreeLimits } from "./code/tree.ts";
+import { TreeCache } from "./code/tree_cache.ts";
 
 const FETCH_TIMEOUT_MS = 10 * 60_000;
 /** How long a project configuration file may be. */
@@ -239,7 +239,7 @@ export class Projects {
         `Cannot read ${path} of project "${project.name}": commit ${commit} has no such file`,
       );
     }
-    const { readConfigFile } = await import("./config_file.ts");
+    const { readConfigFile } = await import("./format/config_file.ts");
     return readConfigFile(bytes, path);
   }
 

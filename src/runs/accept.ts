@@ -6,16 +6,16 @@
  * @module
  */
 import { hash } from "node:crypto";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../platform/clock.ts";
 import type { Quota } from "../conditions/rate_window.ts";
-import { UnavailableError } from "../errors.ts";
-import { newId } from "../ids.ts";
-import { needsUpload, removeUpload, uploadPayload } from "../store/payloads.ts";
-import { acceptWrites, type ActionSettings, newPending, type Run } from "../store/runs.ts";
+import { UnavailableError } from "../platform/errors.ts";
+import { newId } from "../platform/ids.ts";
+import { needsUpload, removeUpload, uploadPayload } from "../store/records/payloads.ts";
+import { acceptWrites, type ActionSettings, newPending, type Run } from "../store/records/runs.ts";
 import type { Space } from "../store/space.ts";
 import type { Store } from "../store/store.ts";
 import { activeTrace } from "../telemetry/spans.ts";
-import { type Claim, Deliveries, type Delivery } from "./deliveries.ts";
+import { type Claim, Deliveries, type Delivery } from "./delivery_ids.ts";
 import type { Quotas } from "./quotas.ts";
 import type { Worker } from "./worker.ts";
 

@@ -5,38 +5,38 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../platform/clock.ts";
 import type { Engines } from "../engines/mod.ts";
-import { messageOf } from "../errors.ts";
+import { messageOf } from "../platform/errors.ts";
 import type { Projects } from "../projects/mod.ts";
 import { findNeeded, type Needed } from "../pipelines/cleanup.ts";
 import {
   endedExecutionsMadeBefore,
   type Execution,
   removeExecutionWrites,
-} from "../store/executions.ts";
-import { removeEndedDeliveries } from "../store/deliveries.ts";
-import { removeInParts, thenRest } from "../store/in_parts.ts";
-import { abandonedUploads, removeUpload } from "../store/payloads.ts";
-import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/pipelines.ts";
-import { hasProject } from "../store/projects.ts";
-import { forgetReusable, watchReusable } from "../store/reusable.ts";
+} from "../store/records/executions.ts";
+import { removeEndedDeliveries } from "../store/records/delivery_ids.ts";
+import { removeInParts, thenRest } from "../store/chunked.ts";
+import { abandonedUploads, removeUpload } from "../store/records/payloads.ts";
+import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/records/pipelines.ts";
+import { hasProject } from "../store/records/projects.ts";
+import { forgetReusable, watchReusable } from "../store/records/reusable_executions.ts";
 import {
   endedRunsMadeBefore,
   type OldListed,
   removeRunWrites,
   runsListedBefore,
-} from "../store/runs.ts";
+} from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
-import { loggedTriggers, removeEntriesWrites } from "../store/trigger_log.ts";
+import { loggedTriggers, removeEntriesWrites } from "../store/records/trigger_log.ts";
 import {
   getStoredTrigger,
   removeLeftovers,
   triggersWithLeftovers,
   watchTriggers,
-} from "../store/triggers.ts";
+} from "../store/records/triggers.ts";
 import type { WrittenKeys } from "../store/written_keys.ts";
-import type { TriggerRegistry } from "../trigger/registry.ts";
+import type { TriggerRegistry } from "../triggers/registry.ts";
 
 /** How many records are read at a time. To remove so many runs takes two commits, mostly. */
 const PAGE_SIZE = 64;

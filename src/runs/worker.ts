@@ -10,10 +10,10 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import type { Clock } from "../clock.ts";
-import { messageOf, UnavailableError } from "../errors.ts";
-import { newId } from "../ids.ts";
-import { pause } from "../async/pause.ts";
+import type { Clock } from "../platform/clock.ts";
+import { messageOf, UnavailableError } from "../platform/errors.ts";
+import { newId } from "../platform/ids.ts";
+import { pause } from "../platform/waiting/pause.ts";
 import type { Write } from "../store/committer.ts";
 import {
   type ActionOutcome,
@@ -26,12 +26,12 @@ import {
   type PendingRun,
   type Run,
   type RunStatus,
-} from "../store/runs.ts";
+} from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
-import { within } from "../async/within.ts";
-import { Crowd, crowdedPlaces } from "./crowd.ts";
-import { Endings } from "./endings.ts";
+import { within } from "../platform/waiting/within.ts";
+import { Crowd, crowdedPlaces } from "./load_window.ts";
+import { Endings } from "./run_waiters.ts";
 
 /** How many runs are performed at a time. Most of them wait for the same commit. */
 const CONCURRENCY = 128;

@@ -9,7 +9,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { nextTick } from "node:process";
-import { messageOf, UnavailableError } from "../errors.ts";
+import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { WrittenKeys } from "./written_keys.ts";
 
 /** Limits of one atomic operation of Deno KV, with some room left below each; one mutation is the fence's. */

@@ -4,8 +4,8 @@
  * @module
  */
 import { join } from "node:path";
-import { ConflictError } from "../errors.ts";
-import { ignoreMissing } from "../system/missing_file.ts";
+import { ConflictError } from "../platform/errors.ts";
+import { ignoreMissing } from "../platform/files/missing_file.ts";
 
 /** The name of the database file in the data folder. */
 export const DATABASE_FILE = "hooklaunch.kv";

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { idTime } from "../ids.ts";
-import { type FoundEntry, isUndecodable, scan, upTo, whole } from "./reading.ts";
+import { idTime } from "../platform/ids.ts";
+import { type FoundEntry, isUndecodable, scan, upTo, whole } from "./scan.ts";
 import type { Store } from "./store.ts";
 
 /** Which part of a list is wanted, newest first. */

@@ -9,12 +9,12 @@
  */
 import { getLogger } from "@logtape/logtape";
 import type { Committer, Write } from "./committer.ts";
-import type { Execution } from "./executions.ts";
+import type { Execution } from "./records/executions.ts";
 import { holdOnlyExpiring } from "./database_file.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
-import type { EngineSettings, Project } from "./projects.ts";
-import { readValue, scan } from "./reading.ts";
-import { RECORD_BYTES_MAX, recordWrite } from "./record.ts";
+import type { EngineSettings, Project } from "./records/projects.ts";
+import { readValue, scan } from "./scan.ts";
+import { RECORD_BYTES_MAX, recordWrite } from "./record_size.ts";
 
 /** How many records are held in memory at a time. */
 const RECORDS_HELD = 200;

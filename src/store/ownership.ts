@@ -11,9 +11,9 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { ConflictError } from "../errors.ts";
-import { pause } from "../async/pause.ts";
-import { within } from "../async/within.ts";
+import { ConflictError } from "../platform/errors.ts";
+import { pause } from "../platform/waiting/pause.ts";
+import { within } from "../platform/waiting/within.ts";
 import type { Committer, Fence } from "./committer.ts";
 import { keys } from "./keys.ts";
 

@@ -8,7 +8,7 @@
 import { getLogger } from "@logtape/logtape";
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf } from "../errors.ts";
+import { messageOf } from "../platform/errors.ts";
 
 /** With less room than this, launches are turned away. */
 const RESERVE_BYTES = 32 * 1024 * 1024;

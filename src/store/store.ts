@@ -4,17 +4,17 @@
  * @module
  */
 import { join } from "node:path";
-import { ConflictError, InvalidInputError, messageOf } from "../errors.ts";
-import { pause } from "../async/pause.ts";
-import { within } from "../async/within.ts";
+import { ConflictError, InvalidInputError, messageOf } from "../platform/errors.ts";
+import { pause } from "../platform/waiting/pause.ts";
+import { within } from "../platform/waiting/within.ts";
 import { Committer, type CommitterEvents } from "./committer.ts";
 import { DATABASE_FILE, holdOnlyExpiring, makeDatabaseFile } from "./database_file.ts";
-import { EndedRuns } from "./ended_runs.ts";
+import { EndedRuns } from "./records/ended_runs.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import { migrate } from "./migrations.ts";
 import { Ownership, type OwnershipOptions } from "./ownership.ts";
-import { makePrivate } from "./private.ts";
-import { Reads } from "./reads.ts";
+import { makePrivate } from "./private_files.ts";
+import { Reads } from "./batched_get.ts";
 import { roomOf } from "./space.ts";
 
 export { DATABASE_FILE, UNFINISHED_RESTORE } from "./database_file.ts";

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { InvalidInputError } from "../errors.ts";
+import { InvalidInputError } from "../platform/errors.ts";
 
 /** Where the API of OpenTelemetry for JavaScript finds what a runtime has registered. */
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");

@@ -5,16 +5,16 @@
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { type ActionServices, performActions } from "../../src/actions/mod.ts";
-import { systemClock } from "../../src/clock.ts";
-import { Deadlines } from "../../src/async/deadlines.ts";
+import { systemClock } from "../../src/platform/clock.ts";
+import { Deadlines } from "../../src/platform/waiting/deadlines.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import type { Engines } from "../../src/engines/mod.ts";
-import { derivedId } from "../../src/ids.ts";
+import { derivedId } from "../../src/platform/ids.ts";
 import { readConfigFile } from "../../src/projects/mod.ts";
 import type { Write } from "../../src/store/committer.ts";
-import { getExecution, listExecutions, saveExecution } from "../../src/store/executions.ts";
-import { getPipeline, listPipelines } from "../../src/store/pipelines.ts";
-import { deleteProject, type Project, putProject } from "../../src/store/projects.ts";
+import { getExecution, listExecutions, saveExecution } from "../../src/store/records/executions.ts";
+import { getPipeline, listPipelines } from "../../src/store/records/pipelines.ts";
+import { deleteProject, type Project, putProject } from "../../src/store/records/projects.ts";
 import type { Store } from "../../src/store/store.ts";
 import { pendingOf } from "../runs/fixture.ts";
 import { contents, openTestStore, standIn } from "../store/fixture.ts";

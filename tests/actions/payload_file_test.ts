@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { payloadFile } from "../../src/actions/payload_file.ts";
-import type { Run } from "../../src/store/runs.ts";
+import type { Run } from "../../src/store/records/runs.ts";
 
 const run: Run = {
   id: "0190fe82-c984-7f66-8302-69874914e1c9",

@@ -5,7 +5,7 @@ import { backUp } from "../../src/backup/backup.ts";
 import { copyDatabase } from "../../src/backup/database.ts";
 import { BackupError } from "../../src/backup/error.ts";
 import type { Flaw } from "../../src/backup/manifest.ts";
-import { newId } from "../../src/ids.ts";
+import { newId } from "../../src/platform/ids.ts";
 import { keys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/store.ts";
 import { temporaryFolder } from "../surroundings.ts";

@@ -53,7 +53,7 @@ Deno.test("a backup has the key file when that is the key of the secrets", async
     // As a change of keys leaves it that was cut off.
     const settings = { ...service.service.parts.settings, secretKey: OTHER };
     await service.service.close(0);
-    const { Service } = await import("../../src/service.ts");
+    const { Service } = await import("../../src/service/service.ts");
     const { clock, env } = service.service.parts;
     const other = await Service.start(settings, { clock, env });
     await other.parts.triggers.create({

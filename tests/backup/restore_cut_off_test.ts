@@ -5,8 +5,8 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { BackupError } from "../../src/backup/error.ts";
 import { restore } from "../../src/backup/restore.ts";
-import { ConflictError } from "../../src/errors.ts";
-import { executionWrites, getExecution } from "../../src/store/executions.ts";
+import { ConflictError } from "../../src/platform/errors.ts";
+import { executionWrites, getExecution } from "../../src/store/records/executions.ts";
 import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
 import { executionOf } from "../store/execution.ts";
 import { contentsOf, ENDED, OPTIONS, pathsIn, prepare } from "./fixture.ts";

@@ -7,7 +7,7 @@ import { packTar, type ParsedTarEntryWithData, type TarHeader, unpackTar } from 
 import { backUp } from "../../src/backup/backup.ts";
 import { BackupError } from "../../src/backup/error.ts";
 import { restore } from "../../src/backup/restore.ts";
-import { getExecution } from "../../src/store/executions.ts";
+import { getExecution } from "../../src/store/records/executions.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
 import {

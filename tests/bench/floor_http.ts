@@ -13,7 +13,7 @@ import { Hono } from "@hono/hono";
 import { join } from "node:path";
 import { rejected } from "../../src/http/problem.ts";
 import { keys } from "../../src/store/keys.ts";
-import type { Run } from "../../src/store/runs.ts";
+import type { Run } from "../../src/store/records/runs.ts";
 import { DATABASE_FILE } from "../../src/store/store.ts";
 import { endedRunOf } from "./requests.ts";
 

@@ -10,10 +10,10 @@
  */
 import { hash } from "node:crypto";
 import { join } from "node:path";
-import { newId } from "../../src/ids.ts";
+import { newId } from "../../src/platform/ids.ts";
 import { keys } from "../../src/store/keys.ts";
-import { CHUNK_BYTES, chunkCount } from "../../src/store/payloads.ts";
-import { acceptWrites, newPending, type Run } from "../../src/store/runs.ts";
+import { CHUNK_BYTES, chunkCount } from "../../src/store/records/payloads.ts";
+import { acceptWrites, newPending, type Run } from "../../src/store/records/runs.ts";
 import { payload, triggerId } from "./requests.ts";
 
 /** What the service puts into one commit at most. An operation of Deno KV holds 800 KiB. */

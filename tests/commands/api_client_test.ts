@@ -181,7 +181,7 @@ Deno.test("JSON that is no record: something else than the service answers", asy
 
 Deno.test("a service that wants HTTPS can be reached by its public address", async () => {
   await using service = await startService();
-  const { Service } = await import("../../src/service.ts");
+  const { Service } = await import("../../src/service/service.ts");
   const { settings, clock, env } = service.service.parts;
   await service.service.close(0);
   const strict = await Service.start({ ...settings, dev: false }, { clock, env });

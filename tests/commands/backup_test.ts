@@ -13,7 +13,7 @@ import {
   startService,
   temporaryFolder,
 } from "../data.ts";
-import { pause } from "../../src/async/pause.ts";
+import { pause } from "../../src/platform/waiting/pause.ts";
 import { hooklaunch, run, type Running } from "./process.ts";
 
 const ENV = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };

@@ -50,7 +50,7 @@ Deno.test("a command that asks a service about projects loads no library to read
 });
 
 Deno.test("a trigger without filters and JWTs loads no library for them", async () => {
-  const signed = await librariesOf("src/trigger/prepare.ts", "src/conditions/hmac.ts");
+  const signed = await librariesOf("src/triggers/prepare.ts", "src/conditions/hmac.ts");
   assert(signed.has("node:crypto"));
   for (const name of ["yaml", "@bufbuild/cel", "@panva/jose"]) assert(!signed.has(name), name);
 });

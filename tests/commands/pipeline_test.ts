@@ -1,8 +1,8 @@
 /** `hooklaunch pipeline` as a process of its own, on records that a test writes. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { derivedId, newId } from "../../src/ids.ts";
+import { derivedId, newId } from "../../src/platform/ids.ts";
 import type { Pipelines } from "../../src/pipelines/mod.ts";
-import { type Pipeline, savePipeline } from "../../src/store/pipelines.ts";
+import { type Pipeline, savePipeline } from "../../src/store/records/pipelines.ts";
 import type { Store } from "../../src/store/store.ts";
 import { serveRoutes, storeExecution, storePipeline } from "../http/api/fixture.ts";
 import { hooklaunch, run } from "./process.ts";

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { ADMIN_TOKEN, startService, temporaryFolder } from "../data.ts";
-import { configFile, GitFixture } from "../projects/git_fixture.ts";
+import { configFile, GitFixture } from "../projects/code/git_fixture.ts";
 import { hooklaunch, run } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };

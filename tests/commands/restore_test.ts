@@ -5,9 +5,9 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { unpackTar } from "modern-tar";
 import { backUp } from "../../src/backup/backup.ts";
 import { restore } from "../../src/backup/restore.ts";
-import { systemClock } from "../../src/clock.ts";
-import { Service } from "../../src/service.ts";
-import { getExecution } from "../../src/store/executions.ts";
+import { systemClock } from "../../src/platform/clock.ts";
+import { Service } from "../../src/service/service.ts";
+import { getExecution } from "../../src/store/records/executions.ts";
 import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
 import { contentsOf, file, gunzip, OPTIONS, pack, pathsIn, prepare } from "../backup/fixture.ts";
 import { endOfExecution, eventually, startService } from "../data.ts";

@@ -1,6 +1,6 @@
 /** `hooklaunch run` as a process of its own, on a real service. */
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { exists } from "../../src/system/missing_file.ts";
+import { exists } from "../../src/platform/files/missing_file.ts";
 import { ADMIN_TOKEN, endOfExecution, endOfRun, startService, temporaryFolder } from "../data.ts";
 import { run } from "./process.ts";
 

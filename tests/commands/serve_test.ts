@@ -5,8 +5,8 @@ import {
   assertNotMatch,
   assertStringIncludes,
 } from "@std/assert";
-import { newId } from "../../src/ids.ts";
-import { executionWrites } from "../../src/store/executions.ts";
+import { newId } from "../../src/platform/ids.ts";
+import { executionWrites } from "../../src/store/records/executions.ts";
 import { keys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/store.ts";
 import { eventually, HMAC_CONDITION, SECRET, signature, temporaryFolder } from "../data.ts";

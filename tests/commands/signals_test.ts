@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { pause } from "../../src/async/pause.ts";
+import { pause } from "../../src/platform/waiting/pause.ts";
 import { temporaryFolder } from "../data.ts";
 import { hooklaunch } from "./process.ts";
 

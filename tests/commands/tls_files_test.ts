@@ -3,8 +3,8 @@
  */
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { TlsFiles } from "../../src/commands/tls_files.ts";
-import { InvalidInputError } from "../../src/errors.ts";
-import { Service, type Tls } from "../../src/service.ts";
+import { InvalidInputError } from "../../src/platform/errors.ts";
+import { Service, type Tls } from "../../src/service/service.ts";
 import { startService, temporaryFolder } from "../data.ts";
 import { collectLog } from "../log_records.ts";
 

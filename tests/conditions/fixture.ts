@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/platform/clock.ts";
 import type { CheckedKind, ConditionContext, Refusal } from "../../src/conditions/condition.ts";
 import { type LaunchRequest, launchRequest } from "../../src/conditions/request.ts";
 import { TestClock } from "../surroundings.ts";

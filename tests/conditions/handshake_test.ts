@@ -7,7 +7,7 @@ import { createHmac, generateKeyPairSync } from "node:crypto";
 import { type Answer, prepareHandshakes } from "../../src/conditions/handshake.ts";
 import { type Condition, conditionSchema } from "../../src/conditions/mod.ts";
 import { prepareConditions } from "../../src/conditions/prepare.ts";
-import { signRequest } from "../../src/conditions/sign_request.ts";
+import { signRequest } from "../../src/conditions/signing/sign_request.ts";
 import { context, json, NOW_MS, request, type RequestParts } from "./fixture.ts";
 
 /** What the door does up to the filters: the answer, or why the request is refused, or neither. */

@@ -1,16 +1,16 @@
 /** A token passes with the right key, algorithm, times and claims; each thing that is wrong has its reason. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import fc from "fast-check";
-import { decode, encode } from "../../src/conditions/encoding.ts";
+import { decode, encode } from "../../src/conditions/signing/encoding.ts";
 import { mutated, withFlippedBit } from "../arbitraries.ts";
 import { type JWTPayload, SignJWT, UnsecuredJWT } from "@panva/jose";
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { jwt } from "../../src/conditions/jwt.ts";
-import { verifyToken } from "../../src/conditions/jwt_verify.ts";
-import type { JwtAlgorithm } from "../../src/conditions/public_key.ts";
+import { verifyToken } from "../../src/conditions/jwt/verify.ts";
+import type { JwtAlgorithm } from "../../src/conditions/jwt/public_key.ts";
 import { TestClock } from "../surroundings.ts";
 import { checkOnce, context, json, NOW_MS, problemsOf, request } from "./fixture.ts";
-import { Issuer, p256 } from "./issuer.ts";
+import { Issuer, p256 } from "./jwt/issuer.ts";
 
 const NOW_S = NOW_MS / 1000;
 const SECRET = "a secret that is long enough for any of the three hash functions of HMAC";

@@ -6,10 +6,10 @@ import { assert, assertEquals, assertInstanceOf, assertMatch, assertThrows } fro
 import fc from "fast-check";
 import { stringify } from "yaml";
 import { parseConfig } from "../../src/config/document.ts";
-import { InvalidInputError } from "../../src/errors.ts";
-import { newId } from "../../src/ids.ts";
-import { pointer } from "../../src/schema.ts";
-import type { LocatedProblem } from "../../src/yaml.ts";
+import { InvalidInputError } from "../../src/platform/errors.ts";
+import { newId } from "../../src/platform/ids.ts";
+import { pointer } from "../../src/platform/schema.ts";
+import type { LocatedProblem } from "../../src/platform/yaml.ts";
 import { anyText, assertInside, mutated } from "../arbitraries.ts";
 import { assertTakesLess } from "../surroundings.ts";
 

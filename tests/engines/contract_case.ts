@@ -6,7 +6,7 @@
 import { assert } from "@std/assert";
 import { join } from "node:path";
 import type { Engine } from "../../src/engines/engine.ts";
-import { type Execution, hasEnded } from "../../src/store/executions.ts";
+import { type Execution, hasEnded } from "../../src/store/records/executions.ts";
 import { type EngineParts, EngineService, until } from "./service.ts";
 
 /** What a contract is tested with. */

@@ -4,8 +4,8 @@
  * @module
  */
 import { assertEquals, assertRejects } from "@std/assert";
-import { ConflictError } from "../../src/errors.ts";
-import { saveExecution } from "../../src/store/executions.ts";
+import { ConflictError } from "../../src/platform/errors.ts";
+import { saveExecution } from "../../src/store/records/executions.ts";
 import type { Case } from "./contract_case.ts";
 import { until } from "./service.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { payloadWrites } from "../../src/store/payloads.ts";
+import { payloadWrites } from "../../src/store/records/payloads.ts";
 import type { Case } from "./contract_case.ts";
 import { until } from "./service.ts";
 

@@ -5,13 +5,13 @@
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { join } from "node:path";
-import { systemClock } from "../../src/clock.ts";
+import { systemClock } from "../../src/platform/clock.ts";
 import { Engines } from "../../src/engines/mod.ts";
 import { findStep, launchStep, Projects } from "../../src/projects/mod.ts";
-import { saveExecution } from "../../src/store/executions.ts";
-import { payloadWrites } from "../../src/store/payloads.ts";
-import type { Project } from "../../src/store/projects.ts";
-import { GitFixture } from "../projects/git_fixture.ts";
+import { saveExecution } from "../../src/store/records/executions.ts";
+import { payloadWrites } from "../../src/store/records/payloads.ts";
+import type { Project } from "../../src/store/records/projects.ts";
+import { GitFixture } from "../projects/code/git_fixture.ts";
 import { EngineFixture, textOf } from "./fixture.ts";
 
 const CONFIG = `

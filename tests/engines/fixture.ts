@@ -4,12 +4,12 @@
  * @module
  */
 import { join } from "node:path";
-import { systemClock } from "../../src/clock.ts";
+import { systemClock } from "../../src/platform/clock.ts";
 import { RemoteFiles } from "../../src/engines/local/inputs/mod.ts";
 import type { Layout } from "../../src/engines/local/layout.ts";
 import { LocalEngine, type LocalEngineOptions } from "../../src/engines/local/mod.ts";
 import { WorkFolder } from "../../src/engines/local/work_folder.ts";
-import type { Execution } from "../../src/store/executions.ts";
+import type { Execution } from "../../src/store/records/executions.ts";
 import { type EngineParts, EngineService, PATIENCE_MS, until } from "./service.ts";
 
 export { until };

@@ -6,13 +6,13 @@
  */
 import { join } from "node:path";
 import type { Engine } from "../../src/engines/engine.ts";
-import { derivedId, newId } from "../../src/ids.ts";
+import { derivedId, newId } from "../../src/platform/ids.ts";
 import {
   type Execution,
   getExecution,
   hasEnded,
   saveExecution,
-} from "../../src/store/executions.ts";
+} from "../../src/store/records/executions.ts";
 import { openStore, type Store } from "../../src/store/store.ts";
 import { executionOf } from "../store/execution.ts";
 import { eventually } from "../surroundings.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import type { Run } from "../../src/store/runs.ts";
+import type { Run } from "../../src/store/records/runs.ts";
 import { eventually } from "../surroundings.ts";
 import type { Findings } from "./findings.ts";
 import type { KeptLaunch, Ledger } from "./ledger.ts";

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/platform/clock.ts";
 import { endOfExecution, endOfRun, startService, type TestService } from "../data.ts";
 import { type Findings, pause, type Random } from "./findings.ts";
 

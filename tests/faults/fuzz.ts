@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { isId } from "../../src/ids.ts";
+import { isId } from "../../src/platform/ids.ts";
 import { mib } from "./figures.ts";
 import { type Findings, type Random } from "./findings.ts";
 import { type FuzzedRequest, operationsOf, someRequest, type Vocabulary } from "./fuzz_requests.ts";

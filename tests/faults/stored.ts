@@ -4,8 +4,8 @@
  * @module
  */
 import { join } from "node:path";
-import { abandonedUploads, chunkCount, removeUpload } from "../../src/store/payloads.ts";
-import type { EndedRun, PendingRun, Run } from "../../src/store/runs.ts";
+import { abandonedUploads, chunkCount, removeUpload } from "../../src/store/records/payloads.ts";
+import type { EndedRun, PendingRun, Run } from "../../src/store/records/runs.ts";
 import { openStore, type Store } from "../../src/store/store.ts";
 import type { Findings } from "./findings.ts";
 

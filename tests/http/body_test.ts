@@ -5,8 +5,8 @@
 import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import fc from "fast-check";
 import { BodyReader, type ReadBody } from "../../src/http/body.ts";
-import { pause } from "../../src/async/pause.ts";
-import { within } from "../../src/async/within.ts";
+import { pause } from "../../src/platform/waiting/pause.ts";
+import { within } from "../../src/platform/waiting/within.ts";
 
 const KIB = 1_024;
 

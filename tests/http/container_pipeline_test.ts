@@ -7,7 +7,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { dirname } from "node:path";
 import { EXAMPLES } from "../../src/demo/examples.ts";
 import { eventually, startService } from "../data.ts";
-import { hasContainers, makeImage } from "../engines/containers.ts";
+import { hasContainers, makeImage } from "../engines/local/containers.ts";
 
 for (const program of ["docker", "podman"] as const) {
   Deno.test({

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { ADMIN_TOKEN, startService } from "../data.ts";
-import { AddressRanges } from "../../src/addresses.ts";
+import { AddressRanges } from "../../src/platform/ip_ranges.ts";
 import { type Exposure, peerOf } from "../../src/http/peer.ts";
 
 const ca = Deno.readTextFileSync(new URL("localhost_ca.pem", import.meta.url));
@@ -11,7 +11,7 @@ Deno.test("plain HTTP is refused on every path but /healthz", async (t) => {
   await using dev = await startService();
   const { id } = await dev.trigger();
   await dev.service.close(0);
-  const { Service } = await import("../../src/service.ts");
+  const { Service } = await import("../../src/service/service.ts");
   const { settings } = dev.service.parts;
   const service = await Service.start({ ...settings, dev: false }, {
     clock: dev.service.parts.clock,
@@ -47,7 +47,7 @@ Deno.test("the service itself serves TLS", async () => {
   await using service = await startService({ settings: { dev: true } });
   const { id } = await service.trigger({ response: { type: "text", text: "hello" } });
   await service.service.close(0);
-  const { Service } = await import("../../src/service.ts");
+  const { Service } = await import("../../src/service/service.ts");
   const { settings, clock } = service.service.parts;
   const secure = await Service.start({ ...settings, dev: false, tls: { cert, key } }, {
     clock,

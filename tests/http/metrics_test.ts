@@ -5,8 +5,8 @@
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { conditionKinds } from "../../src/conditions/mod.ts";
-import dashboard from "../../src/grafana_dashboard.json" with { type: "json" };
-import { Metrics } from "../../src/metrics.ts";
+import dashboard from "../../src/telemetry/grafana_dashboard.json" with { type: "json" };
+import { Metrics } from "../../src/telemetry/metrics.ts";
 import {
   ADMIN_TOKEN,
   endOfExecution,

@@ -1,8 +1,8 @@
 /** The routes of a service on a port of their own, where requests arrive in another way. */
 import { createApp } from "../../src/http/app.ts";
 import { BodyReader } from "../../src/http/body.ts";
-import type { Door } from "../../src/http/door.ts";
-import { ParsedValues } from "../../src/http/parsed_values.ts";
+import type { Door } from "../../src/http/door/door.ts";
+import { ParsedValues } from "../../src/http/door/parsed_value_budget.ts";
 import { ADMIN_TOKEN, type TestService } from "../data.ts";
 
 /** How requests arrive. */

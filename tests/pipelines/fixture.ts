@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { newId } from "../../src/ids.ts";
-import { systemClock } from "../../src/clock.ts";
+import { newId } from "../../src/platform/ids.ts";
+import { systemClock } from "../../src/platform/clock.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import { Pipelines, planPipeline, type PlanRequest } from "../../src/pipelines/mod.ts";
 import { readConfigFile } from "../../src/projects/mod.ts";
@@ -16,15 +16,15 @@ import {
   hasEnded,
   type OutputFile,
   saveExecution,
-} from "../../src/store/executions.ts";
+} from "../../src/store/records/executions.ts";
 import {
   createPipelineWrites,
   getPipeline,
   type Pipeline,
   type PipelinePlan,
   type PlannedNode,
-} from "../../src/store/pipelines.ts";
-import { putProject } from "../../src/store/projects.ts";
+} from "../../src/store/records/pipelines.ts";
+import { putProject } from "../../src/store/records/projects.ts";
 import { openStore, type Store } from "../../src/store/store.ts";
 import { eventually } from "../surroundings.ts";
 

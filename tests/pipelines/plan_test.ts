@@ -4,9 +4,9 @@
  * @module
  */
 import { assertEquals, assertRejects } from "@std/assert";
-import { ActionError } from "../../src/errors.ts";
+import { ActionError } from "../../src/platform/errors.ts";
 import type { PlanRequest } from "../../src/pipelines/mod.ts";
-import type { InputFile } from "../../src/store/executions.ts";
+import type { InputFile } from "../../src/store/records/executions.ts";
 import { hashOf, plan } from "./fixture.ts";
 
 const STEPS = `

@@ -7,9 +7,9 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import fc from "fast-check";
 import { nodesBefore } from "../../src/pipelines/order.ts";
-import { UnavailableError } from "../../src/errors.ts";
-import { hasEnded, listExecutions } from "../../src/store/executions.ts";
-import type { PipelinePlan } from "../../src/store/pipelines.ts";
+import { UnavailableError } from "../../src/platform/errors.ts";
+import { hasEnded, listExecutions } from "../../src/store/records/executions.ts";
+import type { PipelinePlan } from "../../src/store/records/pipelines.ts";
 import { keys } from "../../src/store/keys.ts";
 import { PipelineFixture, plan, states } from "./fixture.ts";
 

@@ -1,15 +1,15 @@
 /** Which earlier execution is taken in place of a new one. */
 import { assertEquals } from "@std/assert";
-import { newId } from "../../src/ids.ts";
-import { Turn } from "../../src/pipelines/turn.ts";
+import { newId } from "../../src/platform/ids.ts";
+import { Turn } from "../../src/pipelines/reconcile.ts";
 import { cleanUp } from "../../src/runs/cleanup.ts";
-import { type Execution, saveExecution } from "../../src/store/executions.ts";
+import { type Execution, saveExecution } from "../../src/store/records/executions.ts";
 import {
   findReusable,
   forgetReusable,
   reusableWrite,
   watchReusable,
-} from "../../src/store/reusable.ts";
+} from "../../src/store/records/reusable_executions.ts";
 import type { Store } from "../../src/store/store.ts";
 import { executionOf } from "../store/execution.ts";
 import { openTestStore, standIn } from "../store/fixture.ts";

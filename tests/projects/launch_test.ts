@@ -4,10 +4,10 @@
  * @module
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { ActionError } from "../../src/errors.ts";
+import { ActionError } from "../../src/platform/errors.ts";
 import { type Launch, type LaunchOptions, launchStep } from "../../src/projects/launch.ts";
-import type { InputFile } from "../../src/store/executions.ts";
-import { findStep, readConfigFile } from "../../src/projects/config_file.ts";
+import type { InputFile } from "../../src/store/records/executions.ts";
+import { findStep, readConfigFile } from "../../src/projects/format/config_file.ts";
 
 const config = readConfigFile(
   `

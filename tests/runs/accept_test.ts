@@ -4,12 +4,12 @@
  */
 import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
-import { UnavailableError } from "../../src/errors.ts";
-import { idTime } from "../../src/ids.ts";
+import { UnavailableError } from "../../src/platform/errors.ts";
+import { idTime } from "../../src/platform/ids.ts";
 import { type Acceptance, Acceptor } from "../../src/runs/accept.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
-import { CHUNK_BYTES, readPayload } from "../../src/store/payloads.ts";
-import { getPending, getRun, listTriggerRuns, type Run } from "../../src/store/runs.ts";
+import { CHUNK_BYTES, readPayload } from "../../src/store/records/payloads.ts";
+import { getPending, getRun, listTriggerRuns, type Run } from "../../src/store/records/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { contents, openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";

@@ -3,28 +3,28 @@
  * goes, whatever part of it fails.
  */
 import { assert, assertEquals } from "@std/assert";
-import { newId } from "../../src/ids.ts";
-import { parseProject } from "../../src/projects/project.ts";
-import { reusableWrite } from "../../src/store/reusable.ts";
+import { newId } from "../../src/platform/ids.ts";
+import { parseProject } from "../../src/config/project.ts";
+import { reusableWrite } from "../../src/store/records/reusable_executions.ts";
 import { cleanUp, type CleanupParts, type CleanupReport } from "../../src/runs/cleanup.ts";
 import {
   datumId,
   type Execution,
   type ExecutionStatus,
   saveExecution,
-} from "../../src/store/executions.ts";
-import { CHUNK_BYTES, uploadPayload } from "../../src/store/payloads.ts";
-import { createPipelineWrites, type PipelineStatus } from "../../src/store/pipelines.ts";
-import { deleteProject } from "../../src/store/projects.ts";
-import { endWrites, listTriggerRuns, type Run } from "../../src/store/runs.ts";
+} from "../../src/store/records/executions.ts";
+import { CHUNK_BYTES, uploadPayload } from "../../src/store/records/payloads.ts";
+import { createPipelineWrites, type PipelineStatus } from "../../src/store/records/pipelines.ts";
+import { deleteProject } from "../../src/store/records/projects.ts";
+import { endWrites, listTriggerRuns, type Run } from "../../src/store/records/runs.ts";
 import type { Store } from "../../src/store/store.ts";
-import { TriggerLog } from "../../src/store/trigger_log.ts";
+import { TriggerLog } from "../../src/store/records/trigger_log.ts";
 import {
   deleteStoredTrigger,
   getStoredTrigger,
   putStoredTrigger,
-} from "../../src/store/triggers.ts";
-import { within } from "../../src/async/within.ts";
+} from "../../src/store/records/triggers.ts";
+import { within } from "../../src/platform/waiting/within.ts";
 import { startService, type TestService } from "../data.ts";
 import { contents, standIn, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";

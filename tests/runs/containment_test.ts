@@ -1,7 +1,7 @@
 /** What goes wrong with one run stays with that run: others are performed, and its owner can see it. */
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import { keys } from "../../src/store/keys.ts";
-import { getRun, type Run } from "../../src/store/runs.ts";
+import { getRun, type Run } from "../../src/store/records/runs.ts";
 import { standIn, storeInMemory } from "../store/fixture.ts";
 import { eventually } from "../surroundings.ts";
 import {

@@ -4,11 +4,11 @@
  * @module
  */
 import { assert } from "@std/assert";
-import { newId } from "../../src/ids.ts";
+import { newId } from "../../src/platform/ids.ts";
 import { Acceptor, type Launch } from "../../src/runs/accept.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import { type Perform, type Performed, Worker, type WorkerParts } from "../../src/runs/worker.ts";
-import { acceptWrites, type ActionOutcome, type PendingRun } from "../../src/store/runs.ts";
+import { acceptWrites, type ActionOutcome, type PendingRun } from "../../src/store/records/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { listPending } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";

@@ -6,7 +6,7 @@ import { assert, assertEquals, assertLessOrEqual, assertRejects } from "@std/ass
 import fc from "fast-check";
 import { serialize } from "node:v8";
 import { type Quota, smallestByPeriod } from "../../src/conditions/rate_window.ts";
-import { UnavailableError } from "../../src/errors.ts";
+import { UnavailableError } from "../../src/platform/errors.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";

@@ -5,13 +5,13 @@
  */
 import { assert, assertEquals, assertGreater, assertGreaterOrEqual } from "@std/assert";
 import fc from "fast-check";
-import { idTime } from "../../src/ids.ts";
+import { idTime } from "../../src/platform/ids.ts";
 import type { Acceptance } from "../../src/runs/accept.ts";
 import { cleanUp } from "../../src/runs/cleanup.ts";
-import { readPayload } from "../../src/store/payloads.ts";
-import { getRun, type Run } from "../../src/store/runs.ts";
+import { readPayload } from "../../src/store/records/payloads.ts";
+import { getRun, type Run } from "../../src/store/records/runs.ts";
 import type { Store } from "../../src/store/store.ts";
-import { putStoredTrigger } from "../../src/store/triggers.ts";
+import { putStoredTrigger } from "../../src/store/records/triggers.ts";
 import { storedUnder, storeInMemory } from "../store/fixture.ts";
 import { TestClock } from "../surroundings.ts";
 import { type Desk, launchOf, openDesk, TRIGGER_ID, untilIdle } from "./fixture.ts";

@@ -5,7 +5,7 @@
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { statusOf, Worker } from "../../src/runs/worker.ts";
 import { keys } from "../../src/store/keys.ts";
-import { type ActionOutcome, getPending, getRun, type Run } from "../../src/store/runs.ts";
+import { type ActionOutcome, getPending, getRun, type Run } from "../../src/store/records/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openTestStore, standIn, storeInMemory } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";

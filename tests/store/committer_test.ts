@@ -11,7 +11,7 @@ import {
 } from "@std/assert";
 import fc from "fast-check";
 import { join } from "node:path";
-import { UnavailableError } from "../../src/errors.ts";
+import { UnavailableError } from "../../src/platform/errors.ts";
 import type { Change, Write } from "../../src/store/committer.ts";
 import { DATABASE_FILE, type Store } from "../../src/store/store.ts";
 import {

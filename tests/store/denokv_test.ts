@@ -1,6 +1,6 @@
 /** A remote database on the real denokv server: its limits are kept to, and who stands by takes over. */
 import { assertEquals } from "@std/assert";
-import { readPayload, uploadPayload } from "../../src/store/payloads.ts";
+import { readPayload, uploadPayload } from "../../src/store/records/payloads.ts";
 import { openStore } from "../../src/store/store.ts";
 import { has } from "../needs.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";

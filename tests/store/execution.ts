@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { newId } from "../../src/ids.ts";
-import type { Execution } from "../../src/store/executions.ts";
+import { newId } from "../../src/platform/ids.ts";
+import type { Execution } from "../../src/store/records/executions.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 

@@ -5,9 +5,9 @@
  * @module
  */
 import { Committer, type CommitterEvents } from "../../src/store/committer.ts";
-import { EndedRuns } from "../../src/store/ended_runs.ts";
-import { Reads } from "../../src/store/reads.ts";
-import { pendingEntries, type PendingRun } from "../../src/store/runs.ts";
+import { EndedRuns } from "../../src/store/records/ended_runs.ts";
+import { Reads } from "../../src/store/batched_get.ts";
+import { pendingEntries, type PendingRun } from "../../src/store/records/runs.ts";
 import { openStore, type OpenStoreOptions, type Store } from "../../src/store/store.ts";
 import { temporaryFolder } from "../surroundings.ts";
 

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { messageOf } from "../../src/errors.ts";
+import { messageOf } from "../../src/platform/errors.ts";
 import { openStore } from "../../src/store/store.ts";
 
 const [folder = ""] = Deno.args;

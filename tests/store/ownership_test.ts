@@ -1,12 +1,12 @@
 /** A remote database: one process at a time has it, the next one goes on where it stopped. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { ConflictError, UnavailableError } from "../../src/errors.ts";
-import { pause } from "../../src/async/pause.ts";
+import { ConflictError, UnavailableError } from "../../src/platform/errors.ts";
+import { pause } from "../../src/platform/waiting/pause.ts";
 import { keys } from "../../src/store/keys.ts";
 import { Ownership } from "../../src/store/ownership.ts";
-import { pendingEntries } from "../../src/store/runs.ts";
+import { pendingEntries } from "../../src/store/records/runs.ts";
 import { openStore, type Store } from "../../src/store/store.ts";
-import { within } from "../../src/async/within.ts";
+import { within } from "../../src/platform/waiting/within.ts";
 import { pendingOf } from "../runs/fixture.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 import { standIn } from "./fixture.ts";

@@ -3,9 +3,9 @@
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import { UnavailableError } from "../../src/errors.ts";
+import { UnavailableError } from "../../src/platform/errors.ts";
 import { openStore } from "../../src/store/store.ts";
-import { within } from "../../src/async/within.ts";
+import { within } from "../../src/platform/waiting/within.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
 Deno.test("a database that can be read but not written to is not ready until it can be again", async () => {

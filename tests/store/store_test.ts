@@ -4,8 +4,8 @@
  */
 import { assertEquals, assertInstanceOf, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
-import { ConflictError, InvalidInputError } from "../../src/errors.ts";
-import { pause } from "../../src/async/pause.ts";
+import { ConflictError, InvalidInputError } from "../../src/platform/errors.ts";
+import { pause } from "../../src/platform/waiting/pause.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { DATABASE_FILE, LOCK_FILE, lockDataFolder, openStore } from "../../src/store/store.ts";
 import { shell, unmount } from "../faults/served.ts";

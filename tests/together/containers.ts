@@ -3,7 +3,7 @@
  *
  * @module
  */
-import "../engines/container_test.ts";
-import "../engines/container_slow_test.ts";
-import "../engines/crash_test.ts";
+import "../engines/local/container_test.ts";
+import "../engines/local/container_slow_test.ts";
+import "../engines/local/crash_test.ts";
 import "../http/container_pipeline_test.ts";

@@ -3,6 +3,6 @@
  *
  * @module
  */
-import "../engines/docker_test.ts";
-import "../engines/podman_test.ts";
-import "../engines/process_test.ts";
+import "../engines/local/docker_test.ts";
+import "../engines/local/podman_test.ts";
+import "../engines/local/process_test.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Refusal } from "../condition.ts";
-import { decode, encode, encodedLength } from "../encoding.ts";
+import { decode, encode, encodedLength } from "./encoding.ts";
 import { describeField, type Field, readText } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
 import { isMac, isWellFormed, signatureLength } from "./algorithms.ts";

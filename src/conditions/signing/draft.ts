@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { HooklaunchError } from "../../errors.ts";
-import { childOf } from "../../schema.ts";
+import { HooklaunchError } from "../../platform/errors.ts";
+import { childOf } from "../../platform/schema.ts";
 import { type Field, pathOf } from "../field.ts";
 import { formFields, type LaunchRequest, launchRequest } from "../request.ts";
 

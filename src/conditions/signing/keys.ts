@@ -6,8 +6,8 @@
  */
 import { Buffer } from "node:buffer";
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
-import { messageOf } from "../../errors.ts";
-import { decode } from "../encoding.ts";
+import { messageOf } from "../../platform/errors.ts";
+import { decode } from "./encoding.ts";
 import type { Scheme } from "./scheme.ts";
 
 /** RFC 7518 section 3.3 wants at least this much of an RSA key. */

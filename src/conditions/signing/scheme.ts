@@ -5,7 +5,7 @@
  * @module
  */
 import { z } from "zod";
-import type { Encoding } from "../encoding.ts";
+import type { Encoding } from "./encoding.ts";
 import {
   checkField,
   type Field,

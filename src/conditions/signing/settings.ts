@@ -5,8 +5,8 @@
  * @module
  */
 import type { z } from "zod";
-import type { Problem } from "../../errors.ts";
-import { refuseField } from "../../schema.ts";
+import type { Problem } from "../../platform/errors.ts";
+import { refuseField } from "../../platform/schema.ts";
 import type { ConditionSettings } from "../condition.ts";
 import { isTimestamp } from "../timestamp.ts";
 import type { SigningPreset } from "./preset.ts";

@@ -4,12 +4,12 @@
  * @module
  */
 import { existsSync } from "node:fs";
-import type { Clock } from "../../clock.ts";
-import { pause } from "../../async/pause.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { pause } from "../../platform/waiting/pause.ts";
 import { openWritten } from "./control_files.ts";
 import { LINE_BYTES_MAX, LineReader } from "./line_reader.ts";
-import { LogWriter, type StoredLine } from "./log_file.ts";
-import { isObjectText, Metadata } from "./metadata.ts";
+import { LogWriter, type StoredLine } from "../shared/log_file.ts";
+import { isObjectText, Metadata } from "../shared/metadata.ts";
 import type { WorkFolder } from "./work_folder.ts";
 import { keptBytesMax } from "./wrapper.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { existsSync } from "node:fs";
-import { type GrowingFile, openGrowingFile } from "../../system/regular_file.ts";
+import { type GrowingFile, openGrowingFile } from "../../platform/files/regular_file.ts";
 import type { ControlFile, WorkFolder } from "./work_folder.ts";
 
 /** More than any of the files that are read whole may have. */

@@ -4,8 +4,8 @@
  *
  * @module
  */
-import type { Clock } from "../../clock.ts";
-import type { Execution } from "../../store/executions.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Execution } from "../../store/records/executions.ts";
 
 /** What an execution may take when its project does not say. */
 const MB_MAX = 20 * 1_024;

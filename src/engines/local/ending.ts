@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Execution } from "../../store/executions.ts";
+import type { Execution } from "../../store/records/executions.ts";
 
 const REASON_LENGTH_MAX = 1_024;
 

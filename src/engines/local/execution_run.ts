@@ -4,23 +4,23 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { messageOf } from "../../errors.ts";
-import { isShortage } from "../../system/shortage.ts";
-import { type Execution, hasEnded } from "../../store/executions.ts";
-import { RECORD_BYTES_MAX, recordBytes } from "../../store/record.ts";
-import { within } from "../../async/within.ts";
+import { messageOf } from "../../platform/errors.ts";
+import { isShortage } from "../../platform/processes/resource_shortage.ts";
+import { type Execution, hasEnded } from "../../store/records/executions.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../../store/record_size.ts";
+import { within } from "../../platform/waiting/within.ts";
 import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import { diskMbMax, DiskUse } from "./disk_use.ts";
 import { type End, type Ending, endingOf, failInstead, failure, writeEnd } from "./ending.ts";
-import { inTime, Limits, startedBefore_ms } from "./limits.ts";
-import { appendToLog, type StoredLine } from "./log_file.ts";
+import { inTime, Limits, startedBefore_ms } from "../shared/limits.ts";
+import { appendToLog, type StoredLine } from "../shared/log_file.ts";
 import { listOutputs, shown, takeOutputs } from "./outputs.ts";
-import { patiently } from "./patience.ts";
+import { patiently } from "./retry_on_shortage.ts";
 import { Preparation } from "./preparation.ts";
 import type { RunContext } from "./run_context.ts";
 import type { Job, Leader, Runner } from "./runners/runner.ts";
-import { StopCondition } from "./stop_condition.ts";
+import { StopCondition } from "../shared/stop_condition.ts";
 import { Watch, type WatchParts } from "./watch.ts";
 import { WorkFolder } from "./work_folder.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { GrowingFile } from "../../system/regular_file.ts";
+import type { GrowingFile } from "../../platform/files/regular_file.ts";
 
 /** The longest line that is kept whole, in bytes. */
 export const LINE_BYTES_MAX = 16 * 1024;

@@ -6,31 +6,31 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { join, resolve } from "node:path";
-import type { Clock } from "../../clock.ts";
-import { ConflictError, messageOf, UnavailableError } from "../../errors.ts";
-import { keepNewest } from "../../keep_newest.ts";
-import { pause } from "../../async/pause.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { ConflictError, messageOf, UnavailableError } from "../../platform/errors.ts";
+import { keepNewest } from "../../platform/lru.ts";
+import { pause } from "../../platform/waiting/pause.ts";
 import {
   type Execution,
   getExecution,
   getExecutions,
   openExecutions,
   saveExecution,
-} from "../../store/executions.ts";
+} from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
 import { inTrace } from "../../telemetry/spans.ts";
-import { within } from "../../async/within.ts";
+import { within } from "../../platform/waiting/within.ts";
 import type { Engine, EngineLoad, LogOptions, LogPage } from "../engine.ts";
 import { stopped, writeEnd } from "./ending.ts";
 import type { ExecutionRun } from "./execution_run.ts";
 import type { RemoteFiles } from "./inputs/mod.ts";
-import { Leftovers } from "./leftovers.ts";
-import { readLog } from "./log_file.ts";
+import { Leftovers } from "./orphan_processes.ts";
+import { readLog } from "../shared/log_file.ts";
 import { openOutput } from "./outputs.ts";
 import { lookAtMachine, type Machine } from "./processes.ts";
 import type { RunContext, RunSettings } from "./run_context.ts";
 import { removeLeftoverContainers } from "./runners/container_leftovers.ts";
-import { Waiting } from "./waiting.ts";
+import { Waiting } from "./queue.ts";
 import { WorkFolder } from "./work_folder.ts";
 
 const SETTINGS: RunSettings = {

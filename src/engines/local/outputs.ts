@@ -4,10 +4,10 @@
  * @module
  */
 import { basename, dirname, join } from "node:path";
-import { openRegularFile } from "../../system/regular_file.ts";
-import { isShortage } from "../../system/shortage.ts";
-import type { Execution, OutputFile } from "../../store/executions.ts";
-import { RECORD_BYTES_MAX, recordBytes } from "../../store/record.ts";
+import { openRegularFile } from "../../platform/files/regular_file.ts";
+import { isShortage } from "../../platform/processes/resource_shortage.ts";
+import type { Execution, OutputFile } from "../../store/records/executions.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../../store/record_size.ts";
 import { failInstead } from "./ending.ts";
 import { hashFile } from "./inputs/checked_copy.ts";
 

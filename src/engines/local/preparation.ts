@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { Execution } from "../../store/executions.ts";
+import type { Execution } from "../../store/records/executions.ts";
 import { PreparationLog } from "./inputs/mod.ts";
-import type { StoredLine } from "./log_file.ts";
+import type { StoredLine } from "../shared/log_file.ts";
 import type { RunContext } from "./run_context.ts";
 import type { PrepareContext, WorkFolder } from "./work_folder.ts";
 

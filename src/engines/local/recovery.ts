@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { pause } from "../../async/pause.ts";
-import type { Execution } from "../../store/executions.ts";
+import { pause } from "../../platform/waiting/pause.ts";
+import type { Execution } from "../../store/records/executions.ts";
 import { readExitCode, readMark } from "./control_files.ts";
-import { endedLeader, followLeader, type LeftBehind } from "./leader.ts";
+import { endedLeader, followLeader, type LeftBehind } from "./process_group.ts";
 import type { Machine } from "./processes.ts";
 import type { Found } from "./runners/runner.ts";
 import type { WorkFolder } from "./work_folder.ts";

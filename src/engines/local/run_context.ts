@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Clock } from "../../clock.ts";
-import type { Execution } from "../../store/executions.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Execution } from "../../store/records/executions.ts";
 import type { RemoteFiles } from "./inputs/mod.ts";
 import type { Runner } from "./runners/runner.ts";
 import type { PrepareContext } from "./work_folder.ts";

@@ -3,14 +3,14 @@
  *
  * @module
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../platform/clock.ts";
 import type { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import type { DiskUse } from "./disk_use.ts";
 import { type Ending, failure } from "./ending.ts";
-import type { Limits } from "./limits.ts";
+import type { Limits } from "../shared/limits.ts";
 import type { Leader } from "./runners/runner.ts";
-import type { StopCondition } from "./stop_condition.ts";
+import type { StopCondition } from "../shared/stop_condition.ts";
 import type { WorkFolder } from "./work_folder.ts";
 
 /** How long the captures may take after the command has ended. */

@@ -5,15 +5,15 @@
  */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { allOver } from "../../async/all_over.ts";
-import { ignoreMissing } from "../../system/missing_file.ts";
-import type { Execution } from "../../store/executions.ts";
-import { quote } from "../../projects/command.ts";
-import { removeTree } from "../../system/remove_tree.ts";
-import { commandEnvironment } from "./environment.ts";
+import { allOver } from "../../platform/waiting/settle_all.ts";
+import { ignoreMissing } from "../../platform/files/missing_file.ts";
+import type { Execution } from "../../store/records/executions.ts";
+import { quote } from "../../projects/format/command.ts";
+import { removeTree } from "../../platform/files/remove_tree.ts";
+import { commandEnvironment } from "../shared/environment.ts";
 import type { InputContext } from "./inputs/mod.ts";
 import { type Layout, PROCESS_LAYOUT } from "./layout.ts";
-import { appendToLog, type StoredLine } from "./log_file.ts";
+import { appendToLog, type StoredLine } from "../shared/log_file.ts";
 
 /** How the folder of what is not prepared yet begins. */
 const TEMPORARY = "tmp-";
@@ -130,7 +130,7 @@ export class WorkFolder {
     const making = this.#temporary;
     try {
       // Only what runs executions needs them; what reads their logs and outputs does not.
-      const { configFiles, inputConfigFiles } = await import("./config_files.ts");
+      const { configFiles, inputConfigFiles } = await import("../shared/config_files.ts");
       const { writeInputs } = await import("./inputs/mod.ts");
       this.#makeFixedParts(execution);
       this.#writeConfig(configFiles(execution, this.#layout.runner));

@@ -8,7 +8,7 @@ import type { Context, MiddlewareHandler } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { isAnyOf } from "../../conditions/secret.ts";
 import type { Store } from "../../store/store.ts";
-import { getToken } from "../../store/tokens.ts";
+import { getToken } from "../../store/records/tokens.ts";
 import { problem } from "../problem.ts";
 
 const TOKEN_LENGTH_MAX = 512;

@@ -7,15 +7,15 @@ import { type Context, Hono } from "@hono/hono";
 import { accepts } from "@hono/hono/accepts";
 import { STATUS_CODE } from "@std/http/status";
 import type { Engine, LogLine } from "../../engines/engine.ts";
-import { idTime, lowestId } from "../../ids.ts";
-import { parseWith } from "../../schema.ts";
+import { idTime, lowestId } from "../../platform/ids.ts";
+import { parseWith } from "../../platform/schema.ts";
 import {
   datumId,
   type Execution,
   getExecution,
   type InputFile,
   listExecutions,
-} from "../../store/executions.ts";
+} from "../../store/records/executions.ts";
 import type { Listed, Page } from "../../store/lists.ts";
 import { type TokenCheck, tokenOf } from "./auth.ts";
 import { finder } from "./finder.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Context } from "@hono/hono";
-import { NotFoundError } from "../../errors.ts";
+import { NotFoundError } from "../../platform/errors.ts";
 
 /**
  * Makes what finds the one that a request is about, by the `id` of its route.

@@ -12,8 +12,8 @@ import {
   messageOf,
   TooLargeError,
   UnavailableError,
-} from "../../errors.ts";
-import { whyNotKept } from "../../text/exact_number.ts";
+} from "../../platform/errors.ts";
+import { whyNotKept } from "../../platform/text/exact_number.ts";
 import type { BodyReader, ReadBody } from "../body.ts";
 
 const MIB = 1024 * 1024;

@@ -5,11 +5,11 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../platform/clock.ts";
 import type { Engine, LogPage } from "../../engines/engine.ts";
-import { messageOf, UnavailableError } from "../../errors.ts";
-import { pause } from "../../async/pause.ts";
-import { type Execution, getExecution, hasEnded } from "../../store/executions.ts";
+import { messageOf, UnavailableError } from "../../platform/errors.ts";
+import { pause } from "../../platform/waiting/pause.ts";
+import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
 
 const RETRY_AFTER_S = 10;

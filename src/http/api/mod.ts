@@ -5,7 +5,7 @@
  */
 import { Hono } from "@hono/hono";
 import { methodNotAllowed as refuseOtherMethods } from "@hono/hono/method-not-allowed";
-import { NotFoundError } from "../../errors.ts";
+import { NotFoundError } from "../../platform/errors.ts";
 import { methodNotAllowed } from "../problem.ts";
 import type { TokenCheck } from "./auth.ts";
 import { executionRoutes } from "./executions.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 import { z } from "zod";
-import { projectSchema } from "../../projects/project.ts";
-import { triggerSchema } from "../../trigger/trigger.ts";
+import { projectSchema } from "../../config/project.ts";
+import { triggerSchema } from "../../triggers/trigger.ts";
 import type { ANSWERS } from "./answers.ts";
 import { approvalSchema } from "./pipelines.ts";
 import { executionQuery, listQuery, logQuery, pipelineQuery } from "./queries.ts";

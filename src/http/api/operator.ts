@@ -3,15 +3,15 @@
  *
  * @module
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../platform/clock.ts";
 import type { Engines } from "../../engines/mod.ts";
 import type { Pipelines } from "../../pipelines/mod.ts";
 import type { Projects } from "../../projects/mod.ts";
 import type { Acceptor } from "../../runs/accept.ts";
 import type { Worker } from "../../runs/worker.ts";
 import type { Store } from "../../store/store.ts";
-import type { TriggerLog } from "../../store/trigger_log.ts";
-import type { TriggerRegistry } from "../../trigger/registry.ts";
+import type { TriggerLog } from "../../store/records/trigger_log.ts";
+import type { TriggerRegistry } from "../../triggers/registry.ts";
 import type { BodyReader } from "../body.ts";
 
 /** The parts of the service that an operator's request meets. */

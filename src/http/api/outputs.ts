@@ -6,8 +6,8 @@
 import type { Context } from "@hono/hono";
 import { basename } from "node:path/posix";
 import type { Engine } from "../../engines/engine.ts";
-import { ConflictError, NotFoundError } from "../../errors.ts";
-import type { Execution } from "../../store/executions.ts";
+import { ConflictError, NotFoundError } from "../../platform/errors.ts";
+import type { Execution } from "../../store/records/executions.ts";
 
 /** Answers with a file that is listed in an execution's record. */
 export async function outputAnswer(

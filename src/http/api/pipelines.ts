@@ -6,8 +6,8 @@
 import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
-import { ConflictError, InvalidInputError } from "../../errors.ts";
-import { parseWith } from "../../schema.ts";
+import { ConflictError, InvalidInputError } from "../../platform/errors.ts";
+import { parseWith } from "../../platform/schema.ts";
 import type { Listed, Page } from "../../store/lists.ts";
 import {
   getPipeline,
@@ -15,7 +15,7 @@ import {
   listPipelines,
   type Pipeline,
   type PipelinePlan,
-} from "../../store/pipelines.ts";
+} from "../../store/records/pipelines.ts";
 import { finder } from "./finder.ts";
 import { readOptionalJson } from "./input.ts";
 import type { Operator } from "./operator.ts";

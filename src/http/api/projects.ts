@@ -5,15 +5,15 @@
  */
 import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
-import { ConflictError, InvalidInputError, NotFoundError } from "../../errors.ts";
-import { parseProject } from "../../projects/project.ts";
+import { ConflictError, InvalidInputError, NotFoundError } from "../../platform/errors.ts";
+import { parseProject } from "../../config/project.ts";
 import {
   deleteProject,
   getProject,
   listProjects,
   type Project,
   putProject,
-} from "../../store/projects.ts";
+} from "../../store/records/projects.ts";
 import { readJson } from "./input.ts";
 import { wholeListAnswer } from "./page_answer.ts";
 import type { Operator } from "./operator.ts";

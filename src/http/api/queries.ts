@@ -6,11 +6,11 @@
  */
 import type { Context } from "@hono/hono";
 import { z } from "zod";
-import { isId } from "../../ids.ts";
+import { isId } from "../../platform/ids.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
-import { parseWith } from "../../schema.ts";
-import { EXECUTION_STATUSES } from "../../store/executions.ts";
-import { PIPELINE_STATUSES } from "../../store/pipelines.ts";
+import { parseWith } from "../../platform/schema.ts";
+import { EXECUTION_STATUSES } from "../../store/records/executions.ts";
+import { PIPELINE_STATUSES } from "../../store/records/pipelines.ts";
 
 const LIMIT_MAX = 200;
 const LOG_LINES_MAX = 10_000;

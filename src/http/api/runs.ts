@@ -5,9 +5,9 @@
  */
 import { Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
-import { ConflictError } from "../../errors.ts";
-import { readPayload } from "../../store/payloads.ts";
-import { getRun, type Run } from "../../store/runs.ts";
+import { ConflictError } from "../../platform/errors.ts";
+import { readPayload } from "../../store/records/payloads.ts";
+import { getRun, type Run } from "../../store/records/runs.ts";
 import { requestTracer } from "../request_spans.ts";
 import { finder } from "./finder.ts";
 import type { Operator } from "./operator.ts";

@@ -6,9 +6,9 @@
 import { Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
-import { ConflictError, NotFoundError } from "../../errors.ts";
+import { ConflictError, NotFoundError } from "../../platform/errors.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
-import { parseWith } from "../../schema.ts";
+import { parseWith } from "../../platform/schema.ts";
 import type { Store } from "../../store/store.ts";
 import {
   type AdminToken,
@@ -17,7 +17,7 @@ import {
   listTokens,
   removeToken,
   tokenId,
-} from "../../store/tokens.ts";
+} from "../../store/records/tokens.ts";
 import { tokenOf } from "./auth.ts";
 import { readJson } from "./input.ts";
 import { wholeListAnswer } from "./page_answer.ts";

@@ -5,12 +5,12 @@
  */
 import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
-import { childOf } from "../../schema.ts";
-import { listTriggerRuns } from "../../store/runs.ts";
-import { removeTriggerLog } from "../../store/trigger_log.ts";
-import { triggerWarnings } from "../../trigger/review.ts";
-import { settingsOf } from "../../trigger/registry.ts";
-import { type Trigger, withoutReadOnly } from "../../trigger/trigger.ts";
+import { childOf } from "../../platform/schema.ts";
+import { listTriggerRuns } from "../../store/records/runs.ts";
+import { removeTriggerLog } from "../../store/records/trigger_log.ts";
+import { triggerWarnings } from "../../triggers/review.ts";
+import { settingsOf } from "../../triggers/registry.ts";
+import { type Trigger, withoutReadOnly } from "../../triggers/trigger.ts";
 import { finder } from "./finder.ts";
 import { mergePatch, PAYLOAD_BODY_BYTES_MAX, readJson } from "./input.ts";
 import type { Operator } from "./operator.ts";

@@ -10,9 +10,9 @@ import { z } from "zod";
 import { headerNameSchema } from "../../conditions/field.ts";
 import { describeExhausted } from "../../conditions/rate_window.ts";
 import { type LaunchRequest, launchRequest } from "../../conditions/request.ts";
-import { type SignedRequest, signRequest } from "../../conditions/sign_request.ts";
-import { parseWith } from "../../schema.ts";
-import type { PreparedTrigger, Verdict } from "../../trigger/prepare.ts";
+import { type SignedRequest, signRequest } from "../../conditions/signing/sign_request.ts";
+import { parseWith } from "../../platform/schema.ts";
+import type { PreparedTrigger, Verdict } from "../../triggers/prepare.ts";
 import type { Operator } from "./operator.ts";
 
 const headerSchema = z.string().refine((name) => headerNameSchema.safeParse(name).success, {

@@ -3,7 +3,7 @@
  */
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import fc from "fast-check";
-import { decode, encode } from "../../../src/conditions/encoding.ts";
+import { decode, encode } from "../../../src/conditions/signing/encoding.ts";
 import { coversBody, parseTemplate } from "../../../src/conditions/signing/template.ts";
 import { signatureHeaders, signedContents } from "../../../src/conditions/signing/scheme.ts";
 import { formatTimestamp } from "../../../src/conditions/timestamp.ts";

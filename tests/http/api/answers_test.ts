@@ -9,7 +9,7 @@ import {
   startService,
   type TestService,
 } from "../../data.ts";
-import { GitFixture } from "../../projects/git_fixture.ts";
+import { GitFixture } from "../../projects/code/git_fixture.ts";
 import { Described, type Json } from "./described.ts";
 
 const CONFIG = `

@@ -1,8 +1,8 @@
 /** The lists of executions, and the files that executions leave behind. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { attachment } from "../../../src/http/api/outputs.ts";
-import { derivedId, newId } from "../../../src/ids.ts";
-import { datumId } from "../../../src/store/executions.ts";
+import { derivedId, newId } from "../../../src/platform/ids.ts";
+import { datumId } from "../../../src/store/records/executions.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { endOfExecution, startService } from "../../data.ts";
 import { play, type Scenario } from "../scenario.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import { Hono } from "@hono/hono";
-import { systemClock } from "../../../src/clock.ts";
+import { systemClock } from "../../../src/platform/clock.ts";
 import { readEvents, type ServerSentEvent } from "../../../src/commands/server_sent_events.ts";
 import type { Engine, LogLine, LogOptions } from "../../../src/engines/engine.ts";
 import { executionRoutes, type FollowOptions } from "../../../src/http/api/executions.ts";
@@ -13,13 +13,13 @@ import { BodyReader } from "../../../src/http/body.ts";
 import type { Operator } from "../../../src/http/api/operator.ts";
 import { pipelineRoutes } from "../../../src/http/api/pipelines.ts";
 import { problemOfError } from "../../../src/http/problem.ts";
-import { newId } from "../../../src/ids.ts";
-import { type Execution, saveExecution } from "../../../src/store/executions.ts";
+import { newId } from "../../../src/platform/ids.ts";
+import { type Execution, saveExecution } from "../../../src/store/records/executions.ts";
 import {
   createPipelineWrites,
   type Pipeline,
   type PipelinePlan,
-} from "../../../src/store/pipelines.ts";
+} from "../../../src/store/records/pipelines.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { ADMIN_TOKEN, endOfRun, type TestService } from "../../data.ts";
 import { executionOf } from "../../store/execution.ts";

@@ -1,6 +1,6 @@
 /** Following a log as server-sent events, over real HTTP. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { getExecution, saveExecution } from "../../../src/store/executions.ts";
+import { getExecution, saveExecution } from "../../../src/store/records/executions.ts";
 import { endOfExecution, eventually, startService } from "../../data.ts";
 import { play, type Scenario } from "../scenario.ts";
 import { AUTHORIZED, follow, launchCommand, serveRoutes, storeExecution } from "./fixture.ts";

@@ -1,6 +1,6 @@
 /** The operators' tokens: who may come in, and who can lock out whom. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { Service } from "../../../src/service.ts";
+import { Service } from "../../../src/service/service.ts";
 import { startService } from "../../data.ts";
 import { play, type Scenario } from "../scenario.ts";
 

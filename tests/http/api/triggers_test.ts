@@ -49,7 +49,7 @@ Deno.test("a token that was made at first start works, and is shown that once", 
   await using first = await startService();
   const { settings, clock } = first.service.parts;
   await first.service.close(0);
-  const { Service } = await import("../../../src/service.ts");
+  const { Service } = await import("../../../src/service/service.ts");
   const { adminToken: _none, ...rest } = settings;
   const start = (settings = rest) => Service.start(settings, { clock, env: () => undefined });
   {

@@ -9,7 +9,7 @@
  * @module
  */
 import { join } from "node:path";
-import { ignoreMissing } from "../../../system/missing_file.ts";
+import { ignoreMissing } from "../../../platform/files/missing_file.ts";
 import { type Copied, type CopyOptions, hashFile, writeNew } from "./checked_copy.ts";
 
 /** How the name of a file that is not complete begins. */

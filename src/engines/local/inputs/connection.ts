@@ -9,8 +9,8 @@
  * @module
  */
 import { isIP } from "node:net";
-import { messageOf } from "../../../errors.ts";
-import { unlessAborted } from "../../../async/unless_aborted.ts";
+import { messageOf } from "../../../platform/errors.ts";
+import { unlessAborted } from "../../../platform/waiting/unless_aborted.ts";
 import type { Network } from "./network.ts";
 import { TransientError } from "./transient.ts";
 

@@ -5,8 +5,8 @@
  */
 import { sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openRegularFile } from "../../../system/regular_file.ts";
-import type { Bringing, BroughtFile, UrlFile } from "./bringing.ts";
+import { openRegularFile } from "../../../platform/files/regular_file.ts";
+import type { Bringing, BroughtFile, UrlFile } from "./source.ts";
 import { checkedCopy } from "./checked_copy.ts";
 
 const SETTING = "the setting inputs.folders of the project's engine";

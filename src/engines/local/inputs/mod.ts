@@ -4,20 +4,20 @@
  * @module
  */
 import { join } from "node:path";
-import { messageOf } from "../../../errors.ts";
-import type { Execution, InputFile } from "../../../store/executions.ts";
+import { messageOf } from "../../../platform/errors.ts";
+import type { Execution, InputFile } from "../../../store/records/executions.ts";
 import type { LocalSettings } from "../settings.ts";
-import { Allowance } from "./allowance.ts";
-import type { Bringing, BroughtFile, BroughtInputs, UrlFile } from "./bringing.ts";
+import { Allowance } from "./budget.ts";
+import type { Bringing, BroughtFile, BroughtInputs, UrlFile } from "./source.ts";
 import { InputFolder } from "./input_folder.ts";
 import { bringLocalFile } from "./local_file.ts";
 import { checkNames } from "./names.ts";
 import { bringDatum, bringOutput } from "./output.ts";
 import { bringPayload } from "./payload.ts";
 import { bringRemote } from "./remote.ts";
-import { shownUrl } from "./shown.ts";
+import { shownUrl } from "./redacted_url.ts";
 
-export type { BroughtFile, BroughtInputs } from "./bringing.ts";
+export type { BroughtFile, BroughtInputs } from "./source.ts";
 export { PreparationLog } from "./preparation_log.ts";
 export { RemoteFiles } from "./remote_files.ts";
 

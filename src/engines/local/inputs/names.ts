@@ -7,7 +7,7 @@
 import { parseMediaType } from "@std/media-types";
 import { Buffer } from "node:buffer";
 import { basename, extname } from "node:path";
-import type { Execution } from "../../../store/executions.ts";
+import type { Execution } from "../../../store/records/executions.ts";
 
 /** How many files an execution's inputs may have together. */
 export const FILES_MAX = 1_000;

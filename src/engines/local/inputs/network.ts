@@ -4,7 +4,7 @@
  * @module
  */
 import { lookup } from "node:dns/promises";
-import { isPublic } from "./addresses.ts";
+import { isPublic } from "./allowed_addresses.ts";
 
 /** The network, as fetching sees it. */
 export interface Network {

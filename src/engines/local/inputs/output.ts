@@ -4,10 +4,10 @@
  * @module
  */
 import { basename, join } from "node:path";
-import { isId } from "../../../ids.ts";
-import { datumId, findDatum } from "../../../store/executions.ts";
+import { isId } from "../../../platform/ids.ts";
+import { datumId, findDatum } from "../../../store/records/executions.ts";
 import { openOutput } from "../outputs.ts";
-import type { Bringing, BroughtFile, OutputInputFile, UrlFile } from "./bringing.ts";
+import type { Bringing, BroughtFile, OutputInputFile, UrlFile } from "./source.ts";
 import { checkedCopy } from "./checked_copy.ts";
 import { NO_NAME } from "./names.ts";
 

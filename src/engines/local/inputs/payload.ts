@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { InputFile } from "../../../store/executions.ts";
-import { readPayload } from "../../../store/payloads.ts";
-import { writeAllSync } from "../../../system/write_all.ts";
-import type { Bringing, BroughtFile } from "./bringing.ts";
+import type { InputFile } from "../../../store/records/executions.ts";
+import { readPayload } from "../../../store/records/payloads.ts";
+import { writeAllSync } from "../../../platform/files/write_all.ts";
+import type { Bringing, BroughtFile } from "./source.ts";
 
 /**
  * Writes a payload.

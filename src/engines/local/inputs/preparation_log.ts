@@ -4,8 +4,8 @@
  * @module
  */
 import { dirname } from "node:path";
-import type { Clock } from "../../../clock.ts";
-import { appendToLog, type StoredLine } from "../log_file.ts";
+import type { Clock } from "../../../platform/clock.ts";
+import { appendToLog, type StoredLine } from "../../shared/log_file.ts";
 
 /** Adds lines to a log, one after the other. */
 export class PreparationLog {

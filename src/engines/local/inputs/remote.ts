@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { shownSize } from "../../../text/shown_size.ts";
-import type { Bringing, BroughtFile, UrlFile } from "./bringing.ts";
+import { shownSize } from "../../../platform/text/format_bytes.ts";
+import type { Bringing, BroughtFile, UrlFile } from "./source.ts";
 import { NO_NAME } from "./names.ts";
-import { shownUrl, withoutUserInfo } from "./shown.ts";
+import { shownUrl, withoutUserInfo } from "./redacted_url.ts";
 
 /**
  * Fetches a file, or takes it from what is kept of earlier ones, and tells the execution's log.

@@ -7,16 +7,16 @@
 import { getLogger } from "@logtape/logtape";
 import { hash } from "node:crypto";
 import { join } from "node:path";
-import type { Clock } from "../../../clock.ts";
-import { messageOf } from "../../../errors.ts";
-import { OneAtATime } from "../../../async/one_at_a_time.ts";
+import type { Clock } from "../../../platform/clock.ts";
+import { messageOf } from "../../../platform/errors.ts";
+import { OneAtATime } from "../../../platform/waiting/serialized.ts";
 import { CacheFiles, type Held } from "./cache_files.ts";
-import { follow, hashOfUrl } from "./follow.ts";
+import { follow, hashOfUrl } from "./redirects.ts";
 import { suggestedName } from "./names.ts";
 import { type Network, systemNetwork } from "./network.ts";
 import type { Answer } from "./request.ts";
 import { SharedWork, type Waiter } from "./shared_work.ts";
-import { tellingSilence } from "./silence.ts";
+import { tellingSilence } from "./stall_timeout.ts";
 import { TransientError, withRetries } from "./transient.ts";
 import { type Fetched, UrlIndex } from "./url_index.ts";
 

@@ -5,7 +5,7 @@
  */
 import { type IncomingHttpHeaders, type IncomingMessage, request as send } from "node:http";
 import { Duplex } from "node:stream";
-import { messageOf } from "../../../errors.ts";
+import { messageOf } from "../../../platform/errors.ts";
 import { close, connect, type ConnectOptions } from "./connection.ts";
 import { TransientError } from "./transient.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { unlessAborted } from "../../../async/unless_aborted.ts";
+import { unlessAborted } from "../../../platform/waiting/unless_aborted.ts";
 
 /** One who waits for a result. */
 export interface Waiter {

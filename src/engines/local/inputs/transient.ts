@@ -4,7 +4,7 @@
  * @module
  */
 
-import { pause } from "../../../async/pause.ts";
+import { pause } from "../../../platform/waiting/pause.ts";
 
 /** The longest wait that a server is granted, in milliseconds. */
 const WAIT_MAX_MS = 30_000;

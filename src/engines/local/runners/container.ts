@@ -13,10 +13,10 @@
  * @module
  */
 import { dirname, join } from "node:path";
-import { exists } from "../../../system/missing_file.ts";
-import { pause } from "../../../async/pause.ts";
-import { hasShebang } from "../../../projects/command.ts";
-import type { Execution } from "../../../store/executions.ts";
+import { exists } from "../../../platform/files/missing_file.ts";
+import { pause } from "../../../platform/waiting/pause.ts";
+import { hasShebang } from "../../../projects/format/command.ts";
+import type { Execution } from "../../../store/records/executions.ts";
 import { readExitCode } from "../control_files.ts";
 import { CONTAINER_FOLDER, CONTAINER_MOUNTS, containerLayout, type Layout } from "../layout.ts";
 import { folderUse, type Machine } from "../processes.ts";

@@ -12,7 +12,7 @@
  * @module
  */
 import { join } from "node:path";
-import type { Execution } from "../../../store/executions.ts";
+import type { Execution } from "../../../store/records/executions.ts";
 import { CONTAINER_FOLDER, CONTAINER_MOUNTS } from "../layout.ts";
 import type { LocalSettings } from "../settings.ts";
 import type { ContainerProgram } from "./container_program.ts";

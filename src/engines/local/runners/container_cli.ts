@@ -4,9 +4,9 @@
  *
  * @module
  */
-import { HooklaunchError } from "../../../errors.ts";
-import { firstBytes } from "../../../system/first_bytes.ts";
-import { passedOn } from "../environment.ts";
+import { HooklaunchError } from "../../../platform/errors.ts";
+import { firstBytes } from "../../../platform/files/first_bytes.ts";
+import { passedOn } from "../../shared/environment.ts";
 
 const CALL_MS = 60_000;
 /** How long a call that is given up may take to end. */

@@ -6,9 +6,9 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { join } from "node:path";
-import { messageOf } from "../../../errors.ts";
-import { exists } from "../../../system/missing_file.ts";
-import { getExecutions, hasEnded } from "../../../store/executions.ts";
+import { messageOf } from "../../../platform/errors.ts";
+import { exists } from "../../../platform/files/missing_file.ts";
+import { getExecutions, hasEnded } from "../../../store/records/executions.ts";
 import type { Store } from "../../../store/store.ts";
 import { OWNER_LABEL } from "./container_arguments.ts";
 import { callContainers } from "./container_cli.ts";

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Execution } from "../../../store/executions.ts";
-import type { LeftBehind } from "../leader.ts";
+import type { Execution } from "../../../store/records/executions.ts";
+import type { LeftBehind } from "../process_group.ts";
 import { PROCESS_LAYOUT } from "../layout.ts";
 import { localSettingsSchema } from "../settings.ts";
 import { ContainerRunner, type ContainerRunnerParts } from "./container.ts";

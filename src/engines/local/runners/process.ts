@@ -4,10 +4,10 @@
  *
  * @module
  */
-import { hasShebang } from "../../../projects/command.ts";
+import { hasShebang } from "../../../projects/format/command.ts";
 import { readMark } from "../control_files.ts";
 import { PROCESS_LAYOUT } from "../layout.ts";
-import { type LeftBehind, startLeader } from "../leader.ts";
+import { type LeftBehind, startLeader } from "../process_group.ts";
 import { folderUse, killLeftovers, type Machine } from "../processes.ts";
 import { findAgain, isSameBoot } from "../recovery.ts";
 import type { Found, Job, Leader, Runner } from "./runner.ts";

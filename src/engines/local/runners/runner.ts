@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { Execution } from "../../../store/executions.ts";
+import type { Execution } from "../../../store/records/executions.ts";
 import type { Layout } from "../layout.ts";
 import type { WorkFolder } from "../work_folder.ts";
 

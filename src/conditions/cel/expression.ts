@@ -1,0 +1,157 @@
+/**
+ * Expressions of the Common Expression Language (github.com/google/cel-spec): reading one within
+ * limits, and finding at once what could never be true or false.
+ *
+ * @module
+ */
+import {
+  type CelInput,
+  type CelResult,
+  type CelValue,
+  isCelError,
+  parse,
+  plan,
+  unparse,
+} from "@bufbuild/cel";
+import { HooklaunchError, messageOf } from "../../platform/errors.ts";
+import { checkExpression } from "./check.ts";
+import { environment } from "./functions.ts";
+import { type Meter, metered } from "./meter.ts";
+import { countRounds } from "./rounds.ts";
+
+const EXPRESSION_BYTES_MAX = 4096;
+const DETAIL_CHARACTERS_MAX = 80;
+
+/** An expression that cannot be used, and why. */
+export class ExpressionError extends HooklaunchError {
+  override readonly code = "invalid_expression";
+}
+
+/** The values of an expression's variables. */
+export type Bindings = Record<string, CelInput>;
+
+/** A part of an expression that has a value. */
+export interface Term {
+  /** The part in CEL. */
+  readonly text: string;
+  /** Its value; or an error as CEL knows it, never a throw, when it has none or costs too much. */
+  evaluate(bindings: Bindings, meter: Meter): CelResult;
+}
+
+/** One of the parts that `&&` joins. */
+export interface Clause extends Term {
+  /** What its value follows from: its operands, without constants. */
+  readonly operands: readonly Term[];
+  /**
+   * Says more of why the clause does not hold, given the first operand's value; a clause that has
+   * this holds of no operand that is an error, and that is then called missing.
+   */
+  whyNot?(value: CelResult): string | undefined;
+}
+
+/** An expression that can be evaluated: it is true when all clauses are. */
+export interface Expression {
+  readonly clauses: readonly Clause[];
+  /** The variables that it reads. */
+  readonly variables: ReadonlySet<string>;
+}
+
+/** The types that variables can have; `dyn` can be anything. */
+export type VariableType = "dyn" | "string" | "map" | "timestamp";
+
+/** A parsed expression with where its parts and its macros stood. */
+export type ParsedExpression = ReturnType<typeof parse>;
+
+/** A node of the syntax tree. */
+export type Expr = ParsedExpression["expr"];
+
+/**
+ * Reads an expression that decides.
+ *
+ * @param variables the variables that it can read
+ * @throws {ExpressionError} when it is too large, cannot be read, names a variable or function that
+ * there is not, or cannot be a bool
+ */
+export function compile(
+  source: string,
+  variables: Readonly<Record<string, VariableType>>,
+): Expression {
+  const parsed = parseExpression(source);
+  const { problem, used } = checkExpression(parsed, variables, environment.funcs);
+  if (problem !== undefined) throw new ExpressionError(problem);
+  const clauses = flatten(parsed.expr, ["_&&_"]).map((expr): Clause => ({
+    ...term(parsed, expr),
+    operands: operandsOf(expr).map((operand) => term(parsed, operand)),
+  }));
+  return { clauses, variables: used };
+}
+
+/**
+ * Reads an expression of any value.
+ *
+ * @throws {ExpressionError} when it is too large or cannot be read
+ */
+export function compileTerm(source: string): Term {
+  const parsed = parseExpression(source);
+  return term(parsed, parsed.expr);
+}
+
+/**
+ * Makes a value of CEL with one of the language's own conversions, such as `timestamp("…")`.
+ *
+ * @throws {Error} when the conversion cannot read what it is given
+ */
+export function conversion(functionName: string): (given: CelInput) => CelValue {
+  const convert = plan(environment, parse(`${functionName}(given)`));
+  return (given) => {
+    const value = convert({ given });
+    if (isCelError(value)) throw value;
+    return value;
+  };
+}
+
+function parseExpression(source: string): ParsedExpression {
+  if (new TextEncoder().encode(source).length > EXPRESSION_BYTES_MAX) {
+    throw new ExpressionError(`Must have at most ${EXPRESSION_BYTES_MAX} bytes`);
+  }
+  try {
+    // The package wants to see the end of a comment's line.
+    return parse(/\/\/.*$/.test(source) ? `${source}\n` : source);
+  } catch (error) {
+    if (error instanceof RangeError) throw new ExpressionError("Is nested too deep");
+    const message = messageOf(error);
+    const [, line, column, detail = ""] = /^<input>:(\d+):(\d+): (.*)$/s.exec(message) ?? [];
+    if (line === undefined) throw new ExpressionError(message);
+    // What could stand there instead is a list of most of the language, more often than not.
+    const short = detail.length > DETAIL_CHARACTERS_MAX
+      ? detail.split(" but expecting ")[0]
+      : detail;
+    throw new ExpressionError(`Syntax error at line ${line}, column ${column}: ${short}`);
+  }
+}
+
+function term(parsed: ParsedExpression, expr: Expr): Term {
+  const evaluate = plan(environment, countRounds(expr));
+  return {
+    text: unparse({ ...parsed, expr }),
+    evaluate: (bindings, meter) => metered(meter, () => evaluate(bindings)),
+  };
+}
+
+/** The operands of nested calls of the functions, in order. */
+function flatten(expr: Expr, functions: readonly string[]): Expr[] {
+  const { exprKind } = expr;
+  return exprKind.case === "callExpr" && functions.includes(exprKind.value.function)
+    ? exprKind.value.args.flatMap((arg) => flatten(arg, functions))
+    : [expr];
+}
+
+function operandsOf(clause: Expr): Expr[] {
+  return flatten(clause, ["_&&_", "_||_", "!_"]).flatMap((expr) => {
+    const { exprKind: { case: kind, value } } = expr;
+    if (kind === "callExpr") return value.target ? [value.target, ...value.args] : value.args;
+    // A macro such as `exists`: what it goes through.
+    if (kind === "comprehensionExpr") return value.iterRange ?? [];
+    return expr === clause ? [] : [expr];
+  }).filter((expr) => expr.exprKind.case !== "constExpr");
+}

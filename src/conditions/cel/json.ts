@@ -1,0 +1,108 @@
+/**
+ * JSON and fields as values of CEL. Nothing is converted before an expression reads it, so that a
+ * large body costs no more than what is looked at; whatever is read looks at the clock.
+ *
+ * @module
+ */
+import { type CelInput, celList, type CelMap, celMap } from "@bufbuild/cel";
+import { tick } from "./meter.ts";
+
+/**
+ * A JSON value as CEL sees it. A whole number is an int as far as JSON's numbers are exact, since
+ * CEL adds no int to a double.
+ */
+export function fromJson(value: unknown): CelInput {
+  tick();
+  switch (typeof value) {
+    case "number":
+      return Number.isSafeInteger(value) ? BigInt(value) : value;
+    case "string":
+    case "boolean":
+      return value;
+    default:
+      if (Array.isArray(value)) return celList(listView(value));
+      return typeof value === "object" && value !== null ? textMap(new ObjectView(value)) : null;
+  }
+}
+
+/** A map whose keys are texts. */
+export function textMap(entries: ReadonlyMap<string, CelInput>): CelMap {
+  const map = celMap(entries);
+  // The package looks through all keys for a number that is none of them.
+  const { get } = map;
+  map.get = (key) => typeof key === "string" ? get.call(map, key) : undefined;
+  // And it takes a key whose value is null for one that is not there; CEL does not.
+  map.has = (key) => map.get(key) !== undefined;
+  return map;
+}
+
+/** Fields of a form or a query: one that comes once is a text, else it is the list of its texts. */
+export function fieldMap(fields: ReadonlyMap<string, readonly string[]>): CelMap {
+  const values = new Map<string, CelInput>();
+  for (const [name, [first = "", ...others]] of fields) {
+    tick();
+    values.set(name, others.length === 0 ? first : celList([first, ...others]));
+  }
+  return textMap(values);
+}
+
+/** An array whose elements are converted each time they are read. */
+function listView(array: readonly unknown[]): readonly CelInput[] {
+  // Whatever reads an element through the proxy gets what fromJson makes of it.
+  return new Proxy(array, {
+    get(target, key) {
+      const value = Reflect.get(target, key);
+      const isElement = key !== "length" && typeof key === "string" && typeof value !== "function";
+      return isElement ? fromJson(value) : value;
+    },
+  }) as readonly CelInput[];
+}
+
+/** An object's own properties as a map whose values are converted each time they are read. */
+class ObjectView implements ReadonlyMap<string, CelInput> {
+  readonly #object: object;
+  #keys: readonly string[] | undefined;
+
+  constructor(object: object) {
+    this.#object = object;
+  }
+
+  get size(): number {
+    return this.#ownKeys().length;
+  }
+
+  get(key: unknown): CelInput | undefined {
+    const property = typeof key === "string"
+      ? Object.getOwnPropertyDescriptor(this.#object, key)
+      : undefined;
+    return property && fromJson(property.value);
+  }
+
+  has(key: unknown): boolean {
+    return typeof key === "string" && Object.hasOwn(this.#object, key);
+  }
+
+  keys(): MapIterator<string> {
+    return this.#ownKeys().values();
+  }
+
+  *values(): MapIterator<CelInput> {
+    for (const [, value] of this.entries()) yield value;
+  }
+
+  *entries(): MapIterator<[string, CelInput]> {
+    for (const key of this.#ownKeys()) yield [key, this.get(key) ?? null];
+  }
+
+  [Symbol.iterator](): MapIterator<[string, CelInput]> {
+    return this.entries();
+  }
+
+  forEach(callback: (value: CelInput, key: string, map: this) => void): void {
+    for (const [key, value] of this) callback(value, key, this);
+  }
+
+  #ownKeys(): readonly string[] {
+    return this.#keys ??= Object.keys(this.#object);
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * A request as the variables of a payload filter.
+ *
+ * @module
+ */
+import type { CelInput } from "@bufbuild/cel";
+import { type Bindings, conversion, type VariableType } from "./expression.ts";
+import { fieldMap, fromJson, textMap } from "./json.ts";
+import { tick } from "./meter.ts";
+import { type LaunchRequest, valuesByName } from "../request.ts";
+
+const toTimestamp = conversion("timestamp");
+
+/** The variables of a payload filter. */
+export const filterVariables = {
+  body: "dyn",
+  raw: "string",
+  headers: "map",
+  query: "map",
+  content_type: "string",
+  remote_ip: "string",
+  now: "timestamp",
+} satisfies Record<string, VariableType>;
+
+type Reader = (request: LaunchRequest) => CelInput;
+
+const readers: Record<keyof typeof filterVariables, Reader> = {
+  body: readBody,
+  raw: ({ body }) => decodeUtf8(body),
+  headers: ({ headers }) => textMap(new Map(headers)),
+  query: ({ query }) => fieldMap(valuesByName(query)),
+  content_type: ({ headers }) => headers.get("content-type") ?? "",
+  remote_ip: ({ remoteIp }) => remoteIp,
+  now: ({ receivedAt_ms }) => toTimestamp(new Date(receivedAt_ms).toISOString()),
+};
+
+const REQUEST = Symbol("request");
+const VALUES = Symbol("values");
+
+/** Where the values of variables come from, and those that were asked for. */
+interface Bound {
+  [REQUEST]: LaunchRequest;
+  [VALUES]: Record<string, CelInput | undefined>;
+}
+
+/**
+ * Makes what gives an expression the values of the variables that it reads. Each is made when it is
+ * first asked for, by a getter that all requests share: V8 keeps one of an object's own, and all that
+ * it refers to, until a full collection of garbage.
+ */
+export function binder(variables: ReadonlySet<string>): (request: LaunchRequest) => Bindings {
+  // Without JavaScript's own names, since the evaluator looks names up as they are written.
+  const getters: Bindings = Object.create(null);
+  for (const [name, reader] of Object.entries(readers)) {
+    if (!variables.has(name)) continue;
+    Object.defineProperty(getters, name, {
+      get(this: Bound) {
+        tick();
+        return this[VALUES][name] ??= reader(this[REQUEST]);
+      },
+    });
+  }
+  return (request) => {
+    const bound: Bound = { [REQUEST]: request, [VALUES]: {} };
+    return Object.assign(Object.create(getters), bound);
+  };
+}
+
+function readBody(request: LaunchRequest): CelInput {
+  const body = request.parsedBody();
+  switch (body.kind) {
+    case "json":
+      return fromJson(body.value);
+    case "form":
+      return fieldMap(body.fields);
+    case "other":
+      return null;
+  }
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * Filter lists compiled to expressions of CEL: the same evaluator and the same limits as for an
+ * expression that an operator writes, and the same words in the log.
+ *
+ * @module
+ */
+import { type CelResult, isCelError } from "@bufbuild/cel";
+import { type Clause, compile, compileTerm, type Expression } from "../cel/expression.ts";
+import { filterVariables } from "../cel/values.ts";
+import type { FilterClause } from "./list.ts";
+import { type Kind, kindOf } from "./literal.ts";
+import { operators, type Test } from "./operators.ts";
+import { type Path, readPath } from "./path.ts";
+
+/** A clause or a group of clauses in CEL. */
+interface Part {
+  /** As the list has it, for the log. */
+  text: string;
+  source: string;
+  /** The places that it looks at. */
+  paths: readonly Path[];
+  /** The kinds of value that it can hold of, where it is one clause. */
+  kinds?: readonly Kind[] | undefined;
+}
+
+/**
+ * Compiles a list that {@linkcode checkList} finds nothing wrong with.
+ *
+ * @throws {ExpressionError} when it makes too large an expression
+ */
+export function compileList(list: FilterClause): Expression {
+  const { variables } = compile(partOf(list, false).source, filterVariables);
+  return { variables, clauses: conjuncts(list).map((part) => clauseOf(partOf(part, false))) };
+}
+
+/** What must all hold. */
+function conjuncts(list: FilterClause): readonly FilterClause[] {
+  return list.all ? list.all.flatMap(conjuncts) : [list];
+}
+
+function clauseOf({ text, source, paths, kinds }: Part): Clause {
+  const operands = paths.map((path) => ({ ...compileTerm(path.value), text: path.text }));
+  const [only, ...others] = operands;
+  return {
+    ...compileTerm(source),
+    text,
+    operands,
+    whyNot: (value) => only && others.length === 0 ? whyNot(only.text, kinds, value) : undefined,
+  };
+}
+
+function whyNot(
+  path: string,
+  kinds: readonly Kind[] | undefined,
+  value: CelResult,
+): string | undefined {
+  if (isCelError(value)) return `${path} is missing`;
+  return !kinds || kinds.includes(kindOf(value))
+    ? undefined
+    : `${path} is no ${kinds.join(" or ")}`;
+}
+
+/**
+ * @param isInNot whether an error must be false: outside of `not` the two come to the same, and the
+ * expression is a tenth of the size
+ */
+function partOf(clause: FilterClause, isInNot: boolean): Part {
+  const { all, any, not } = clause;
+  if (not) {
+    const part = partOf(not, true);
+    return { text: `not(${part.text})`, source: `!(${part.source})`, paths: part.paths };
+  }
+  if (!all && !any) return plainPart(clause, isInNot);
+  const parts = (all ?? any ?? []).map((child) => partOf(child, isInNot));
+  return {
+    text: `${all ? "all" : "any"}(${parts.map(({ text }) => text).join(", ")})`,
+    source: parts.map(({ source }) => `(${source})`).join(all ? " && " : " || "),
+    paths: parts.flatMap(({ paths }) => paths),
+  };
+}
+
+function plainPart({ path: place = "", op, value }: FilterClause, isInNot: boolean): Part {
+  const path = readPath(place);
+  if (typeof path === "string" || op === undefined) throw new TypeError(`Not a clause: ${place}`);
+  const given = value === undefined ? "" : ` ${JSON.stringify(value)}`;
+  const part = { text: `${place} ${op}${given}`, paths: [path] };
+  if (op === "exists") {
+    const isWanted = value !== false;
+    return { ...part, source: `size(${path.found}) == ${isWanted ? 1 : 0}` };
+  }
+  const test = operators[op](value);
+  if (typeof test === "string") throw new TypeError(`Not a clause: ${test}`);
+  return { ...part, kinds: test.kinds, source: sourceOf(path, test, isInNot) };
+}
+
+function sourceOf(path: Path, test: Test, isInNot: boolean): string {
+  return isInNot ? `${path.found}.exists(v, ${test.expression("v")})` : test.expression(path.value);
+}

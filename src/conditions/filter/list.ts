@@ -1,0 +1,120 @@
+/**
+ * A plain list as a payload filter: `all`, `any` and `not` of clauses such as
+ * `{"path": "body.action", "op": "in", "value": ["opened"]}`. It is checked here and compiled to an
+ * expression of CEL by `filter_list_compile.ts`.
+ *
+ * A path that leads nowhere makes its clause false whatever the operator, `ne` and `not_in` included:
+ * these say what a value is not, and there is none. So does a value of another kind than the clause
+ * compares with, and so `ne` is not the opposite of `eq`: that is `not` around it.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { refuseField } from "../../platform/schema.ts";
+import { show } from "./literal.ts";
+import { type ClauseValue, operators } from "./operators.ts";
+import { readPath } from "./path.ts";
+
+/** How deep groups can stand in one another; what needs more is better read as an expression. */
+const GROUPS_DEEP_MAX = 3;
+
+// Sound: the operators are an object literal, which has no other keys than its type.
+const names = Object.keys(operators) as (keyof typeof operators)[];
+const opSchema = z.enum([...names, "exists"], {
+  error: ({ input, ...issue }) =>
+    issue.code === "invalid_value"
+      ? `Must be one of ${issue.values.join(", ")}: found ${show(input)}`
+      : undefined,
+});
+
+const scalarSchema = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+const valueSchema = z.union([scalarSchema, z.array(scalarSchema)], {
+  error: ({ input }) =>
+    `Must be a string, a number, true, false, null, or a list of such: found ${show(input)}`,
+});
+
+const plainShape = {
+  path: z.string().optional().describe("Where the value is, such as body.commits.0.id"),
+  op: opSchema.optional().describe("How the value is compared"),
+  value: valueSchema.optional().describe("What the value is compared with"),
+};
+
+/** A clause on one value, or a group of clauses; which of the two, {@linkcode checkList} sees to. */
+export interface FilterClause {
+  path?: string | undefined;
+  op?: z.infer<typeof opSchema> | undefined;
+  value?: z.infer<typeof valueSchema> | undefined;
+  all?: FilterClause[] | undefined;
+  any?: FilterClause[] | undefined;
+  not?: FilterClause | undefined;
+}
+
+/** The names of groups, which a payload filter and its clauses have alike. */
+export const groupNames = ["all", "any", "not"] as const;
+
+/** The fields of a payload filter that is a list. */
+export const listShape = groupShape(clauseSchema(GROUPS_DEEP_MAX - 1));
+
+/** Refuses, in a schema's `superRefine`, what is no group of clauses. */
+export function checkList(list: FilterClause, context: z.RefinementCtx): void {
+  checkGroup(list, [], (path, message) => refuseField(context, path, message));
+}
+
+type Refuse = (path: (string | number)[], message: string) => void;
+
+function groupShape(clause: z.ZodType<FilterClause, FilterClause>) {
+  return {
+    all: z.array(clause).min(1).optional().describe("Clauses that must all hold"),
+    any: z.array(clause).min(1).optional().describe("Clauses of which one must hold"),
+    not: clause.optional().describe("A clause that must not hold"),
+  };
+}
+
+function clauseSchema(groupsDeep: number): z.ZodType<FilterClause, FilterClause> {
+  if (groupsDeep > 0) {
+    return z.strictObject({ ...plainShape, ...groupShape(clauseSchema(groupsDeep - 1)) });
+  }
+  return z.strictObject(plainShape, {
+    error: (issue) =>
+      issue.code === "unrecognized_keys" && groupNames.some((name) => issue.keys.includes(name))
+        ? `Has groups nested deeper than ${GROUPS_DEEP_MAX} levels: write an expression instead`
+        : undefined,
+  });
+}
+
+function checkGroup(group: FilterClause, path: (string | number)[], refuse: Refuse): void {
+  for (const name of ["all", "any"] as const) {
+    group[name]?.forEach((clause, i) => checkClause(clause, [...path, name, i], refuse));
+  }
+  if (group.not) checkClause(group.not, [...path, "not"], refuse);
+}
+
+function checkClause(clause: FilterClause, path: (string | number)[], refuse: Refuse): void {
+  const groups = groupNames.filter((name) => clause[name] !== undefined);
+  const isPlain = groups.length === 0 && clause.path !== undefined && clause.op !== undefined;
+  const isGroup = groups.length === 1 &&
+    (clause.path ?? clause.op) === undefined && clause.value === undefined;
+  if (isGroup) return checkGroup(clause, path, refuse);
+  if (!isPlain) {
+    const found = Object.keys(clause).join(", ") || "nothing";
+    return refuse(path, `Must have path and op, or one of all, any and not: found ${found}`);
+  }
+  const place = readPath(clause.path ?? "");
+  if (typeof place === "string") refuse([...path, "path"], place);
+  const problem = whyNotValue(clause.op, clause.value);
+  if (problem !== undefined) refuse([...path, "value"], problem);
+}
+
+function whyNotValue(op: FilterClause["op"], value: ClauseValue): string | undefined {
+  const isWellFormed = [value].flat().every((part) =>
+    typeof part !== "string" || part.isWellFormed()
+  );
+  if (!isWellFormed) return "Must be well-formed Unicode: found half of a surrogate pair";
+  if (op !== "exists") {
+    const test = op && operators[op](value);
+    return typeof test === "string" ? test : undefined;
+  }
+  return value === undefined || typeof value === "boolean"
+    ? undefined
+    : `Must be true, false or left out: found ${show(value)}`;
+}

@@ -1,0 +1,159 @@
+/**
+ * The public keys of an issuer of JWTs, fetched from its JWK Set (RFC 7517 section 5).
+ *
+ * @module
+ */
+import type { JWK } from "@panva/jose";
+import type { Clock } from "../../platform/clock.ts";
+import { within } from "../../platform/waiting/within.ts";
+import { messageOf, UnavailableError } from "../../platform/errors.ts";
+
+const FRESH_MS = 10 * 60_000;
+/** Between two fetches, so that tokens with made-up key ids do not become a flood at the issuer. */
+const COOLDOWN_MS = 30_000;
+/** The same while there are no keys at all and every request is refused. */
+const COOLDOWN_WITHOUT_KEYS_MS = 5_000;
+const TIMEOUT_MS = 5_000;
+/** How long a request whose key is known waits for an issuer that was down when it was last asked. */
+const DOWN_PATIENCE_MS = 250;
+/**
+ * How many requests wait for one issuer. Anybody can ask for a key that is not known: where the issuer
+ * hangs, these must not take the places of all that the service has on its hands.
+ */
+const WAITING_MAX = 256;
+const BODY_BYTES_MAX = 256 * 1024;
+/** How many keys of a set are tried on one token that names none of them. */
+const CANDIDATES_MAX = 16;
+
+/** Whether a URL may be fetched for keys: over TLS, or from this machine. */
+export function isJwksUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname, username, password } = new URL(text);
+  const isLoopback = hostname === "localhost" || hostname === "[::1]" ||
+    /^127\.\d+\.\d+\.\d+$/.test(hostname);
+  return username === "" && password === "" &&
+    (protocol === "https:" || (protocol === "http:" && isLoopback));
+}
+
+/** What a {@linkcode RemoteKeys} needs of its surroundings. */
+export interface RemoteKeysOptions {
+  /** Measures ages, by {@linkcode Clock.steady}. */
+  clock: Clock;
+  /** Ends a fetch that is under way. */
+  signal: AbortSignal;
+  /** How long a fetch may take, in milliseconds; 5,000 when left out. */
+  timeout_ms?: number;
+}
+
+/**
+ * The keys at one URL. They are fetched when first asked for, again after ten minutes, and again for
+ * a key that is not among them, but not within 30 seconds of the fetch before. The last good keys
+ * stay in use while the issuer is down, and hardly anybody waits to see whether it still is.
+ */
+export class RemoteKeys {
+  readonly #url: string;
+  readonly #options: RemoteKeysOptions;
+  #keys: readonly JWK[] | undefined;
+  #fetchedAt_ms = -Infinity;
+  #triedAt_ms = -Infinity;
+  #problem: string | undefined;
+  #pending: Promise<void> | undefined;
+  #waiting = 0;
+
+  constructor(url: string, options: RemoteKeysOptions) {
+    this.#url = url;
+    this.#options = options;
+  }
+
+  /** Why the last fetch failed; undefined when it did not. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /**
+   * The keys that pass a filter. Without keys there are none, and a problem.
+   *
+   * @throws {UnavailableError} when too many wait for the issuer already
+   */
+  async find(filter: (key: JWK) => boolean): Promise<JWK[]> {
+    const age_ms = this.#options.clock.steady() - this.#fetchedAt_ms;
+    const found = this.#matching(filter);
+    if (found.length > 0 && age_ms < FRESH_MS) return found;
+    if (this.#waiting >= WAITING_MAX) {
+      if (found.length > 0) return found;
+      const { host } = new URL(this.#url);
+      throw new UnavailableError(`Cannot get the keys of ${host}: too many wait for them`, 1);
+    }
+    const wasDown = this.#problem !== undefined;
+    const refreshed = this.#refresh();
+    this.#waiting++;
+    if (found.length > 0 && wasDown) await within(DOWN_PATIENCE_MS, refreshed);
+    else await refreshed;
+    this.#waiting--;
+    return this.#matching(filter);
+  }
+
+  #matching(filter: (key: JWK) => boolean): JWK[] {
+    return (this.#keys ?? []).filter(filter).slice(0, CANDIDATES_MAX);
+  }
+
+  #refresh(): Promise<void> {
+    if (this.#pending) return this.#pending;
+    const now_ms = this.#options.clock.steady();
+    const cooldown_ms = this.#keys ? COOLDOWN_MS : COOLDOWN_WITHOUT_KEYS_MS;
+    if (now_ms - this.#triedAt_ms < cooldown_ms) return Promise.resolve();
+    this.#triedAt_ms = now_ms;
+    this.#pending = this.#fetch(now_ms).finally(() => this.#pending = undefined);
+    return this.#pending;
+  }
+
+  async #fetch(now_ms: number): Promise<void> {
+    try {
+      this.#keys = await fetchKeys(this.#url, this.#options);
+      this.#fetchedAt_ms = now_ms;
+      this.#problem = undefined;
+    } catch (error) {
+      this.#problem = messageOf(error);
+    }
+  }
+}
+
+async function fetchKeys(url: string, options: RemoteKeysOptions): Promise<JWK[]> {
+  const { signal, timeout_ms = TIMEOUT_MS } = options;
+  const response = await fetch(url, {
+    headers: { accept: "application/jwk-set+json, application/json" },
+    // An answer from another place is another issuer's word.
+    redirect: "manual",
+    signal: AbortSignal.any([signal, AbortSignal.timeout(timeout_ms)]),
+  });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`expected status 200: current value is ${response.status}`);
+  }
+  const set: unknown = JSON.parse(new TextDecoder().decode(await readBody(response)));
+  if (typeof set !== "object" || set === null || !("keys" in set) || !Array.isArray(set.keys)) {
+    throw new Error("expected a JSON object with a list of 'keys'");
+  }
+  return set.keys.filter(isPublicJwk);
+}
+
+/** Reads a body to its end, or gives up at the limit. */
+async function readBody(response: Response): Promise<Uint8Array> {
+  const body = new Uint8Array(BODY_BYTES_MAX);
+  let length = 0;
+  // Leaving the loop by a throw cancels the stream.
+  for await (const chunk of response.body ?? []) {
+    if (length + chunk.length > BODY_BYTES_MAX) {
+      throw new Error(`expected at most ${BODY_BYTES_MAX} bytes`);
+    }
+    body.set(chunk, length);
+    length += chunk.length;
+  }
+  return body.subarray(0, length);
+}
+
+/** A set may hold keys of kinds that are not known here (RFC 7517 section 5): they are left out. */
+function isPublicJwk(key: unknown): key is JWK {
+  return typeof key === "object" && key !== null && "kty" in key && key.kty !== "oct" &&
+    !("d" in key);
+}

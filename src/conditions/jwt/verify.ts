@@ -1,0 +1,109 @@
+/**
+ * Verifying a JWT with one key, and saying why it does not hold.
+ *
+ * @module
+ */
+import { isDeepStrictEqual } from "node:util";
+import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "@panva/jose";
+import { cut } from "../../platform/text/truncate.ts";
+import { messageOf } from "../../platform/errors.ts";
+import type { Refusal } from "../condition.ts";
+import type { VerificationKey } from "./keys.ts";
+
+const SHOWN_CHARACTERS_MAX = 200;
+
+/** What a token must hold. */
+export interface Expectations {
+  algorithms: readonly string[];
+  issuer?: string | string[] | undefined;
+  audience?: string | string[] | undefined;
+  /** Claims with the values they must have, or null where any will do. */
+  claims?: Record<string, unknown> | undefined;
+  /** How far the sender's clock may be off, in seconds. */
+  leeway: number;
+}
+
+/** The refusal of a token that another key may have signed. */
+export const WRONG_SIGNATURE: Refusal = { reason: "The signature of the token is wrong" };
+
+/**
+ * Verifies the signature of a token in compact form, then its claims: `exp` (which must be there)
+ * and `nbf`, `iss` and `aud` where they are expected, and the other claims that are.
+ *
+ * @param now_ms what counts as now, in milliseconds since the epoch
+ * @returns undefined when all hold
+ */
+export async function verifyToken(
+  token: string,
+  key: VerificationKey,
+  expectations: Expectations,
+  now_ms: number,
+): Promise<Refusal | undefined> {
+  const { algorithms, issuer, audience, leeway, claims = {} } = expectations;
+  const options: JWTVerifyOptions = {
+    algorithms: [...algorithms],
+    requiredClaims: ["exp"],
+    clockTolerance: leeway,
+    currentDate: new Date(now_ms),
+    ...(issuer !== undefined && { issuer }),
+    ...(audience !== undefined && { audience }),
+  };
+  try {
+    const { payload } = await jwtVerify(token, key, options);
+    return checkClaims(payload, claims);
+  } catch (error) {
+    return explain(error, options);
+  }
+}
+
+function checkClaims(payload: JWTPayload, claims: Record<string, unknown>): Refusal | undefined {
+  for (const [name, expected] of Object.entries(claims)) {
+    if (!Object.hasOwn(payload, name)) return { reason: `The token has no claim '${name}'` };
+    if (expected === null || isDeepStrictEqual(payload[name], expected)) continue;
+    return {
+      reason: `The claim '${name}' of the token does not hold`,
+      expected: shown(expected),
+      found: shown(payload[name]),
+    };
+  }
+  return undefined;
+}
+
+/** What an error of jose means. It looks at claims only when the signature is right. */
+function explain(error: unknown, options: JWTVerifyOptions): Refusal {
+  if (error instanceof errors.JWSSignatureVerificationFailed) return WRONG_SIGNATURE;
+  if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed) {
+    const { claim, payload, reason } = error;
+    if (reason === "missing") return { reason: `The token has no claim '${claim}'` };
+    return {
+      reason: error instanceof errors.JWTExpired
+        ? "The token has expired"
+        : `The claim '${claim}' of the token does not hold`,
+      expected: expectedOf(claim, options),
+      found: shown(payload[claim]),
+    };
+  }
+  return { reason: `The token cannot be verified: ${messageOf(error)}` };
+}
+
+function expectedOf(claim: string, options: JWTVerifyOptions): string {
+  const now_s = Math.floor(Number(options.currentDate) / 1000);
+  const leeway = `with ${options.clockTolerance} s of leeway`;
+  switch (claim) {
+    case "iss":
+      return shown(options.issuer);
+    case "aud":
+      return shown(options.audience);
+    case "exp":
+      return `a number after ${now_s}, ${leeway}`;
+    case "nbf":
+      return `a number not after ${now_s}, ${leeway}`;
+    default:
+      return "a number";
+  }
+}
+
+/** A value as a log shows it: JSON, cut off where it is long. */
+function shown(value: unknown): string {
+  return cut(JSON.stringify(value) ?? "nothing", SHOWN_CHARACTERS_MAX);
+}

@@ -1,0 +1,81 @@
+/**
+ * What a project is, as its owner writes it.
+ *
+ * @module
+ */
+import { isAbsolute } from "node:path";
+import { z } from "zod";
+import { engineSettingsSchema } from "../engines/settings.ts";
+import { describeValue, parseWith, shownAddress } from "../platform/schema.ts";
+import type { Project } from "../store/records/projects.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../store/record_size.ts";
+import { nameSchema } from "../projects/name_schema.ts";
+import { addressProblem, isRelativePath, isSshAddress } from "../projects/code/remote.ts";
+
+const ADDRESS_LENGTH_MAX = 2_048;
+
+/** What is said of an address that is refused must not show a password that may be in it. */
+const addressSchema = z.string().check(({ value, issues }) => {
+  const expected = value.length > ADDRESS_LENGTH_MAX
+    ? `at most ${ADDRESS_LENGTH_MAX} characters`
+    : addressProblem(value);
+  if (expected === undefined) return;
+  issues.push({ code: "custom", message: `Expected ${expected}`, input: shownAddress(value) });
+}).meta({
+  minLength: 1,
+  maxLength: ADDRESS_LENGTH_MAX,
+  description:
+    "Anything that git can fetch: https://…, ssh://…, git@host:path, file:///… or an absolute path. " +
+    "Credentials are named, as in https://user:{env:GIT_TOKEN}@…: an environment variable of the service",
+});
+
+/** A project as its owner writes it: a repository or a folder, and the engine its work runs on. */
+export const projectSchema = z.strictObject({
+  name: nameSchema,
+  repository: addressSchema.exactOptional(),
+  deploy_key: z.string().min(1).max(2_048).refine(
+    (path) => isAbsolute(path) && !/\p{Cc}/u.test(path),
+    { error: "Expected the absolute path of a private key file" },
+  ).describe("The absolute path of the private key file that ssh opens the repository with")
+    .exactOptional(),
+  /** The absolute path of a plain folder. */
+  directory: z.string().min(1).max(2_048).refine(isAbsolute, {
+    error: "Expected an absolute path",
+  }).exactOptional(),
+  /** The project configuration file, relative to the repository. */
+  config_file: z.string().min(1).max(512).default("valohai.yaml"),
+  engine: engineSettingsSchema.default({ type: "local", runner: "process" }),
+}).refine(
+  ({ repository, directory }) => (repository === undefined) !== (directory === undefined),
+  {
+    error: ({ input }) =>
+      "Expected either repository or directory, found " +
+      (Object(input).repository === undefined ? "neither" : "both"),
+  },
+).refine(
+  ({ repository = "", deploy_key }) => deploy_key === undefined || isSshAddress(repository),
+  {
+    error: ({ input }) =>
+      'Expected no deploy_key without a repository that ssh opens, such as "git@host:x.git", found ' +
+      (Object(input).repository === undefined
+        ? "a directory"
+        : describeValue(Object(input).repository)),
+    path: ["deploy_key"],
+  },
+).check(({ value: { repository }, issues }) => {
+  if (repository === undefined || !isRelativePath(repository)) return;
+  const message = "Expected a URL, host:path or an absolute path";
+  issues.push({ code: "custom", message, path: ["repository"], input: repository });
+}).refine((project) => recordBytes(project) <= RECORD_BYTES_MAX, {
+  error: ({ input }) =>
+    `Expected at most ${RECORD_BYTES_MAX} bytes in all, found ${recordBytes(Object(input))}`,
+});
+
+/**
+ * Reads a project.
+ *
+ * @throws {InvalidInputError} with everything that is wrong with it
+ */
+export function parseProject(value: unknown): Project {
+  return parseWith(projectSchema, value, "the project");
+}

@@ -1,0 +1,49 @@
+/**
+ * Which addresses an input may be fetched from. A URL may come from whoever can launch: without this,
+ * it could make the service ask what only this machine and its network can reach.
+ *
+ * @module
+ */
+import { isIP } from "node:net";
+import { AddressRanges } from "../../../platform/ip_ranges.ts";
+
+/** Those of the IPv4 special-purpose registry (RFC 6890) that are not of the public internet. */
+const SPECIAL_V4 = [
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
+];
+/** What is handed out as global unicast (RFC 4291 section 2.4). All else is mapped, local or multicast. */
+const GLOBAL_V6 = ["2000::/3"];
+/** Protocol assignments with Teredo, documentation, 6to4. */
+const SPECIAL_V6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
+/** The prefix by which an IPv6 network reaches IPv4 addresses, which are its last 32 bits (RFC 6052). */
+const NAT64 = "64:ff9b::";
+
+const specialV4 = new AddressRanges(SPECIAL_V4);
+const globalV6 = new AddressRanges([...GLOBAL_V6, `${NAT64}/96`]);
+const specialV6 = new AddressRanges([...SPECIAL_V6, ...SPECIAL_V4.map(throughNat64)]);
+
+/** Whether an address is of the public internet; what is no address is not. */
+export function isPublic(address: string): boolean {
+  const family = isIP(address);
+  if (family === 4) return !specialV4.has(address);
+  return family === 6 && globalV6.has(address) && !specialV6.has(address);
+}
+
+function throughNat64(range: string): string {
+  const [address = "", bits] = range.split("/");
+  return `${NAT64}${address}/${96 + Number(bits)}`;
+}

@@ -1,0 +1,113 @@
+/**
+ * Asking for what an `http:` or `https:` URL names, through redirects.
+ *
+ * @module
+ */
+import { hash } from "node:crypto";
+import { STATUS_CODES } from "node:http";
+import { messageOf } from "../../../platform/errors.ts";
+import { withoutPercents } from "../../../platform/text/percent.ts";
+import type { ConnectOptions } from "./connection.ts";
+import { type Answer, request, type RequestHeaders } from "./request.ts";
+import { shownUrl, withoutUserInfo } from "./redacted_url.ts";
+import { retryAfter_ms, TransientError } from "./transient.ts";
+
+const REDIRECTS_MAX = 5;
+const REDIRECTS = [301, 302, 303, 307, 308];
+const URL_LENGTH_MAX = 8_192;
+
+/** What tells a server which version of a file is there already (RFC 9110 section 8.8). */
+export interface Validators {
+  /** A hash of the URL that gave them, which is behind all redirects. Others are not told of them. */
+  of: string;
+  etag?: string | undefined;
+  last_modified?: string | undefined;
+}
+
+/** How it is asked for. */
+export interface FollowOptions extends ConnectOptions {
+  validators?: Validators | undefined;
+  /** The wall clock, in milliseconds since the epoch. */
+  now_ms: number;
+}
+
+/**
+ * Asks.
+ *
+ * @returns an answer of status 200; or 304, when the version that validators tell of is the latest
+ * @throws {TransientError} when the same may succeed later
+ * @throws when it cannot
+ */
+export async function follow(start: URL, options: FollowOptions): Promise<Answer> {
+  let url = start;
+  let authorization = credentialsOf(start);
+  for (let redirects = 0;; redirects++) {
+    const bare = withoutUserInfo(url);
+    const conditions = conditionsFor(bare, options.validators);
+    const headers = { ...conditions, ...(authorization === undefined ? {} : { authorization }) };
+    const answer = await request(bare, headers, options).catch((error) => {
+      throw redirects === 0 ? error : behindRedirect(error, bare);
+    });
+    if (answer.status === 200) return answer;
+    if (answer.status === 304 && Object.keys(conditions).length > 0) return answer;
+    using _done = answer;
+    const next = redirectOf(answer);
+    if (next === undefined) throw failureOf(answer, options.now_ms);
+    if (redirects >= REDIRECTS_MAX) {
+      throw new Error(`there are more than ${REDIRECTS_MAX} redirects`);
+    }
+    // Credentials are for whom they were given to.
+    authorization = credentialsOf(next) ?? (next.origin === url.origin ? authorization : undefined);
+    url = next;
+  }
+}
+
+/** What names the URL of an answer in {@linkcode Validators.of}. */
+export function hashOfUrl({ href }: URL): string {
+  return hash("sha256", href);
+}
+
+function conditionsFor(url: URL, validators: Validators | undefined): RequestHeaders {
+  if (validators === undefined || validators.of !== hashOfUrl(url)) return {};
+  const { etag, last_modified } = validators;
+  // An entity tag says more: some servers look at the time alone when they get both.
+  if (etag !== undefined) return { "if-none-match": etag };
+  return last_modified === undefined ? {} : { "if-modified-since": last_modified };
+}
+
+function redirectOf({ status, headers, url }: Answer): URL | undefined {
+  const { location } = headers;
+  if (!REDIRECTS.includes(status) || location === undefined) return undefined;
+  const next = URL.parse(bytesAsUtf8(location), url);
+  if (next === null || next.href.length > URL_LENGTH_MAX) {
+    throw new Error("it redirects to what is no URL");
+  }
+  if (next.protocol !== "http:" && next.protocol !== "https:") {
+    throw new Error(`it redirects to the scheme "${next.protocol}"`);
+  }
+  next.hash = "";
+  return next;
+}
+
+function behindRedirect(error: unknown, url: URL): Error {
+  const message = `it redirects to ${shownUrl(url)}: ${messageOf(error)}`;
+  return error instanceof TransientError ? new TransientError(message) : new Error(message);
+}
+
+function failureOf({ status, headers, url }: Answer, now_ms: number): Error {
+  const message = `${shownUrl(url)} answers ${`${status} ${STATUS_CODES[status] ?? ""}`.trim()}`;
+  if (status !== 429 && status < 500) return new Error(message);
+  return new TransientError(message, retryAfter_ms(headers["retry-after"], now_ms));
+}
+
+/** The value of an Authorization header (RFC 7617). */
+function credentialsOf({ username, password }: URL): string | undefined {
+  if (username === "" && password === "") return undefined;
+  const credentials = [username, password].map(withoutPercents).join(":");
+  return `Basic ${new TextEncoder().encode(credentials).toBase64()}`;
+}
+
+/** Headers come with one character a byte. */
+function bytesAsUtf8(header: string): string {
+  return new TextDecoder().decode(Uint8Array.from(header, (char) => char.charCodeAt(0)));
+}

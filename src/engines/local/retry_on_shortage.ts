@@ -1,0 +1,36 @@
+/**
+ * Work for which there may be too few files or processes for a while.
+ *
+ * @module
+ */
+import { pause } from "../../platform/waiting/pause.ts";
+import { isShortage } from "../../platform/processes/resource_shortage.ts";
+
+/** How soon it is tried again. */
+const RETRY_MS = 1_000;
+
+/** How work is gone on with. */
+export interface Patience {
+  /** What is done in place of work that has failed so. */
+  again(): Promise<void>;
+  /** Told each time. */
+  onShortage(error: unknown): void;
+  /** Aborted when it is not to be gone on with. */
+  signal: AbortSignal;
+}
+
+/** Does work, and goes on with it for as long as it fails for want of files or processes. */
+export async function patiently(
+  work: () => Promise<void>,
+  { again, onShortage, signal }: Patience,
+): Promise<void> {
+  for (;; work = again) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isShortage(error)) throw error;
+      onShortage(error);
+      if (!await pause(RETRY_MS, signal)) return;
+    }
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * The configuration files that a running step finds, each as JSON and as YAML.
+ *
+ * @module
+ */
+import { join } from "node:path";
+import { stringify } from "yaml";
+import type { Execution } from "../../store/records/executions.ts";
+import type { BroughtFile, BroughtInputs } from "../local/inputs/mod.ts";
+
+/** Who all projects belong to, where the format has an owner. */
+const OWNER = "hooklaunch";
+
+/** The files by name, with their text; those that tell of inputs are {@linkcode inputConfigFiles}. */
+export function configFiles(execution: Execution, runner: string): Map<string, string> {
+  return asFiles({
+    execution: aboutExecution(execution),
+    parameters: execution.parameters,
+    runtime: aboutRuntime(execution, runner),
+    api: {},
+  });
+}
+
+/**
+ * The files that tell of inputs, by name, with their text.
+ *
+ * @param folder the work folder as the command sees it
+ */
+export function inputConfigFiles(inputs: BroughtInputs, folder: string): Map<string, string> {
+  return asFiles({ inputs: aboutInputs(inputs, folder) });
+}
+
+function asFiles(contents: Record<string, unknown>): Map<string, string> {
+  const files = new Map<string, string>();
+  for (const [name, content] of Object.entries(contents)) {
+    files.set(`${name}.json`, `${JSON.stringify(content, null, 2)}\n`);
+    // Most readers of YAML still follow 1.1, where an unquoted `yes` is a boolean.
+    files.set(`${name}.yaml`, stringify(content, { version: "1.1", aliasDuplicateObjects: false }));
+  }
+  return files;
+}
+
+function aboutExecution(execution: Execution): Record<string, unknown> {
+  return {
+    "valohai.commit-identifier": execution.commit,
+    "valohai.execution-ctime": execution.created_at,
+    "valohai.execution-id": execution.id,
+    "valohai.execution-image": execution.image,
+    "valohai.execution-status": "created",
+    "valohai.execution-step": execution.step,
+    "valohai.execution-tags": [],
+    "valohai.execution-title": execution.title,
+    "valohai.project-id": execution.project,
+    // Scripts look for the name behind an owner's.
+    "valohai.project-name": `${OWNER}/${execution.project}`,
+    ...(execution.pipeline_id === undefined ? {} : {
+      "valohai.pipeline-id": execution.pipeline_id,
+      "valohai.pipeline-node-id": execution.node,
+      "valohai.pipeline-tags": [],
+      "valohai.pipeline-title": execution.pipeline_title,
+    }),
+  };
+}
+
+function aboutInputs(inputs: BroughtInputs, folder: string): Record<string, unknown> {
+  return Object.fromEntries(
+    Array.from(inputs, ([input, files]) => [input, {
+      input_id: input,
+      files: files.map((file) => aboutFile(file, join(folder, "inputs", input, file.name))),
+    }]),
+  );
+}
+
+function aboutFile({ name, size, uri, sha256, datumId }: BroughtFile, path: string) {
+  return {
+    name,
+    path,
+    size,
+    ...(uri === undefined ? {} : { uri }),
+    ...(sha256 === undefined ? {} : { checksums: { sha256 } }),
+    ...(datumId === undefined ? {} : { datum_id: datumId }),
+  };
+}
+
+function aboutRuntime(
+  { time_limit, no_output_timeout }: Execution,
+  runner: string,
+): Record<string, unknown> {
+  return {
+    runner,
+    time_limit: time_limit ?? null,
+    no_output_timeout: no_output_timeout ?? null,
+  };
+}

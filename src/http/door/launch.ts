@@ -1,0 +1,170 @@
+/**
+ * `POST /api/v0/launch/<trigger_id>/`: the door. Cheapest checks first; the first that fails answers
+ * and nothing later is looked at.
+ *
+ * @module
+ */
+import { STATUS_CODE } from "@std/http/status";
+import { getLogger } from "@logtape/logtape";
+import type { Answer } from "../../conditions/handshake.ts";
+import { describeExhausted } from "../../conditions/rate_window.ts";
+import type { LaunchRequest } from "../../conditions/request.ts";
+import { UnavailableError } from "../../platform/errors.ts";
+import type { Acceptance, Launch } from "../../runs/accept.ts";
+import type { Delivery } from "../../runs/delivery_ids.ts";
+import type { PreparedTrigger, Refused } from "../../triggers/prepare.ts";
+import { arrivalHandler, refuse, type SendersContext } from "./request_intake.ts";
+import type { Door } from "./door.ts";
+import { problem } from "../problem.ts";
+
+const CONTENT_TYPE_LENGTH_MAX = 255;
+/**
+ * The statuses of answers without a body. They are sent as 204: with 205 Deno 2.9 says
+ * nothing of where the answer ends, and a sender that keeps the connection waits in vain.
+ */
+const EMPTY_STATUSES: readonly number[] = [204, 205];
+
+const log = getLogger(["hooklaunch", "http"]);
+
+/** Makes the handler of the launch URL. */
+export function launchHandler(door: Door): (context: SendersContext) => Promise<Response> {
+  return counted(
+    door,
+    arrivalHandler(door, {
+      route: "/api/v0/launch/{trigger_id}/",
+      methods: ["POST"],
+      bodyBytesMax: door.payloadBytesMax,
+      answersWhileClosing: false,
+      answer: (prepared, request) => answerLaunch(door, prepared, request),
+    }),
+  );
+}
+
+async function answerLaunch(
+  door: Door,
+  prepared: PreparedTrigger,
+  request: LaunchRequest,
+): Promise<Response> {
+  const stopped = await atTheDoor(door, prepared, request);
+  if (stopped) return stopped;
+  // A check may have waited for an issuer's keys, and the trigger changed meanwhile.
+  if (!door.triggers.isCurrent(prepared)) return await answerAnew(door, prepared, request);
+  const delivery = prepared.deliveries?.read(request);
+  if (delivery && "reason" in delivery) {
+    const index = prepared.deliveries?.index ?? 0;
+    const refused: Refused = { condition: "deduplication", index, ...delivery };
+    return refuse(door, prepared, request, refused);
+  }
+  const acceptance = await door.acceptor.accept(launchOf(door, prepared, request, delivery));
+  // Or while its payload was stored, or a copy of it was.
+  if ("outdated" in acceptance) return await answerAnew(door, prepared, request);
+  return answerTo(door, prepared, request, acceptance);
+}
+
+/** Answers by what has become of the trigger. */
+async function answerAnew(
+  door: Door,
+  { trigger: { id } }: PreparedTrigger,
+  request: LaunchRequest,
+): Promise<Response> {
+  const current = await door.triggers.prepared(id);
+  return current ? await answerLaunch(door, current, request) : problem(STATUS_CODE.NotFound);
+}
+
+/** Counts how requests are answered, and measures how long that takes. */
+function counted(
+  { metrics, clock }: Door,
+  handle: (context: SendersContext) => Response | Promise<Response>,
+): (context: SendersContext) => Promise<Response> {
+  return async (context) => {
+    const start_ms = clock.steady() - (context.env.waited_ms ?? 0);
+    let status: number = STATUS_CODE.InternalServerError;
+    try {
+      const answer = await handle(context);
+      status = answer.status;
+      return answer;
+    } catch (error) {
+      if (error instanceof UnavailableError) status = STATUS_CODE.ServiceUnavailable;
+      throw error;
+    } finally {
+      metrics.launch(status, clock.steady() - start_ms);
+    }
+  };
+}
+
+/** Checks a request: undefined lets it in; a refusal, or the answer to a handshake, goes back. */
+async function atTheDoor(
+  door: Door,
+  prepared: PreparedTrigger,
+  request: LaunchRequest,
+): Promise<Response | undefined> {
+  const { trigger: { enabled }, handshakes } = prepared;
+  if (!enabled) {
+    const refused = { condition: "enabled" as const, reason: "The trigger is disabled" };
+    return refuse(door, prepared, request, refused);
+  }
+  const unwelcome = await prepared.check(request, ["address"]);
+  if (unwelcome) return refuse(door, prepared, request, unwelcome);
+  const early = handshakes.unverified(request);
+  if (early) return responseOf(early);
+  const unproven = await prepared.check(request, ["authentication", "timestamp"]);
+  if (unproven) return refuse(door, prepared, request, unproven);
+  const handshake = await handshakes.verified(request);
+  if (handshake) return responseOf(handshake);
+  const filtered = await prepared.check(request, ["filter"]);
+  return filtered && refuse(door, prepared, request, filtered);
+}
+
+function launchOf(
+  { triggers }: Door,
+  prepared: PreparedTrigger,
+  { headers, body, remoteIp }: LaunchRequest,
+  delivery: Delivery | undefined,
+): Launch {
+  const { trigger, quotas } = prepared;
+  return {
+    triggerId: trigger.id,
+    project: trigger.project,
+    actions: trigger.actions,
+    quotas,
+    body,
+    contentType: headers.get("content-type")?.slice(0, CONTENT_TYPE_LENGTH_MAX),
+    remoteIp,
+    delivery,
+    isCurrent: () => triggers.isCurrent(prepared),
+  };
+}
+
+function answerTo(
+  door: Door,
+  prepared: PreparedTrigger,
+  request: LaunchRequest,
+  acceptance: Exclude<Acceptance, { outdated: true }>,
+): Response {
+  if ("exhausted" in acceptance) {
+    const { quota, period } = acceptance.exhausted;
+    return refuse(door, prepared, request, {
+      condition: "rate_limit",
+      index: prepared.trigger.conditions.findIndex((condition) =>
+        condition.type === "rate_limit" && condition.period === period && condition.quota === quota
+      ),
+      reason: describeExhausted(acceptance.exhausted),
+    });
+  }
+  const runId = "run" in acceptance ? acceptance.run.id : acceptance.repeatOf;
+  log.debug("Run {run_id} of trigger {trigger}: {outcome}", {
+    run_id: runId,
+    project: prepared.trigger.project,
+    trigger: prepared.trigger.name,
+    outcome: "run" in acceptance ? "accepted" : "sent again",
+  });
+  return responseOf(prepared.respond(runId));
+}
+
+function responseOf({ status, contentType, body }: Answer): Response {
+  const isEmpty = EMPTY_STATUSES.includes(status);
+  return new Response(isEmpty ? null : body, {
+    status: isEmpty ? 204 : status,
+    headers: { "content-type": contentType, "x-content-type-options": "nosniff" },
+  });
+}

@@ -1,0 +1,146 @@
+/**
+ * From an HTTP request to what conditions and the trigger log see of it.
+ *
+ * @module
+ */
+import { hash } from "node:crypto";
+import type { Field } from "../../conditions/field.ts";
+import { type LaunchRequest, parseBody, type ParsedBody } from "../../conditions/request.ts";
+import { UnavailableError } from "../../platform/errors.ts";
+import type { RequestFacts } from "../../store/records/trigger_log.ts";
+import type { ParsedValues } from "./parsed_value_budget.ts";
+
+/** Headers whose values the trigger log shows, unless the trigger's conditions read credentials there. */
+const SHOWN_HEADERS = new Set([
+  "accept",
+  "content-length",
+  "content-type",
+  "date",
+  "host",
+  "user-agent",
+  "x-forwarded-for",
+  "x-forwarded-proto",
+  "x-github-delivery",
+  "x-github-event",
+  "x-gitlab-event",
+  "x-request-id",
+  "x-slack-request-timestamp",
+  "x-timestamp",
+]);
+const HIDDEN = "********";
+const HEADER_NAME_LENGTH_MAX = 100;
+const HEADER_VALUE_LENGTH_MAX = 200;
+const HEADERS_SHOWN_MAX = 64;
+
+/** What is known of a request beside what it says itself. */
+export interface ArrivalFacts {
+  baseUrl: string;
+  remoteIp: string;
+  receivedAt_ms: number;
+  /** Where there has to be room for the values of its body. */
+  values: ParsedValues;
+}
+
+/**
+ * A request that has arrived, its body with it. Its URL is read when it is asked for, and its body when it
+ * first is: most conditions look at neither.
+ */
+export class ArrivedRequest implements LaunchRequest, Disposable {
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+  readonly remoteIp: string;
+  readonly receivedAt_ms: number;
+  evaluationLeft_ms?: number;
+  readonly #request: Request;
+  readonly #baseUrl: string;
+  readonly #room: ParsedValues;
+  #values = 0;
+  #parsedBody: ParsedBody | undefined;
+
+  constructor(request: Request, body: Uint8Array, facts: ArrivalFacts) {
+    this.method = request.method;
+    this.headers = request.headers;
+    this.body = body;
+    this.remoteIp = facts.remoteIp;
+    this.receivedAt_ms = facts.receivedAt_ms;
+    this.#request = request;
+    this.#baseUrl = facts.baseUrl;
+    this.#room = facts.values;
+  }
+
+  get query(): URLSearchParams {
+    const target = this.#target;
+    const question = target.indexOf("?");
+    return new URLSearchParams(question === -1 ? "" : target.slice(question));
+  }
+
+  get url(): string {
+    return this.#baseUrl + this.#target;
+  }
+
+  /** Aborted when its sender has gone away. */
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
+
+  /** @throws {UnavailableError} when what other bodies hold leaves no room */
+  parsedBody(): ParsedBody {
+    return this.#parsedBody ??= this.#parse();
+  }
+
+  /** Lets go of what its body was read as. */
+  [Symbol.dispose](): void {
+    this.#room.giveBack(this.#values);
+    this.#values = 0;
+    this.#parsedBody = undefined;
+  }
+
+  #parse(): ParsedBody {
+    return parseBody(this.body, this.headers.get("content-type") ?? "", (values) => {
+      if (!this.#room.take(values)) {
+        throw new UnavailableError("Cannot read a body: those under way hold too many values", 1);
+      }
+      this.#values = values;
+    });
+  }
+
+  /**
+   * The path and the query as they were sent: a `URL` writes `'` as `%27`, and senders sign what they send.
+   * What stands before is the sender's word, and may make it no URL at all.
+   */
+  get #target(): string {
+    const { url } = this.#request;
+    return url.slice(url.indexOf("/", url.indexOf("://") + 3));
+  }
+}
+
+/** What is known of a request when it is refused: its body only where that was read. */
+export type SeenRequest =
+  & Pick<LaunchRequest, "method" | "headers" | "remoteIp">
+  & Partial<Pick<LaunchRequest, "body">>;
+
+/**
+ * What the trigger log tells of a request. Credentials are not among it.
+ *
+ * @param credentials where a request to the trigger carries them
+ */
+export function requestFacts(
+  request: SeenRequest,
+  credentials: readonly Field[],
+): RequestFacts {
+  const hidden = new Set(
+    credentials.filter((field) => field.in === "header").map(({ name }) => name.toLowerCase()),
+  );
+  const headers: Record<string, string> = {};
+  let shown = 0;
+  for (const [name, value] of request.headers) {
+    if (shown++ >= HEADERS_SHOWN_MAX) break;
+    headers[name.slice(0, HEADER_NAME_LENGTH_MAX)] = SHOWN_HEADERS.has(name) && !hidden.has(name)
+      ? value.slice(0, HEADER_VALUE_LENGTH_MAX)
+      : HIDDEN;
+  }
+  const { method, remoteIp: remote_ip, body } = request;
+  const facts = { method, remote_ip, headers };
+  return body ? { ...facts, size: body.length, sha256: hash("sha256", body) } : facts;
+}

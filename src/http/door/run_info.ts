@@ -1,0 +1,176 @@
+/**
+ * `GET` and `POST /api/v0/launch/<trigger_id>/run/`: how a run went, for who may launch it. The
+ * trigger's authentication and timestamp conditions are checked again; filters and quotas are not.
+ *
+ * @module
+ */
+import { STATUS_CODE } from "@std/http/status";
+import { UnavailableError } from "../../platform/errors.ts";
+import { isId } from "../../platform/ids.ts";
+import type { Refusal } from "../../conditions/condition.ts";
+import { describeBody, type LaunchRequest, whyUnreadable } from "../../conditions/request.ts";
+import { childOf } from "../../platform/schema.ts";
+import { getRun, type Run } from "../../store/records/runs.ts";
+import type { PreparedTrigger } from "../../triggers/prepare.ts";
+import { arrivalHandler, refuse, type SendersContext } from "./request_intake.ts";
+import type { Door } from "./door.ts";
+import type { ArrivedRequest } from "./launch_request.ts";
+import { problem } from "../problem.ts";
+import { Waits } from "./long_poll_slots.ts";
+
+const BODY_BYTES_MAX = 64 * 1024;
+const WAIT_S_MAX = 30;
+const FOUND_CHARACTERS_MAX = 64;
+const HEADERS = { "content-type": "application/json; charset=utf-8" };
+/** Nobody keeps the answer to a POST unless told to (RFC 9110 section 9.3.3). */
+const GET_HEADERS = { ...HEADERS, "cache-control": "no-store" };
+
+/** Makes the handler of the run-info URL. */
+export function runInfoHandler(
+  door: Door,
+): (context: SendersContext) => Response | Promise<Response> {
+  const waits = new Waits();
+  return arrivalHandler(door, {
+    route: "/api/v0/launch/{trigger_id}/run/",
+    methods: ["GET", "POST"],
+    bodyBytesMax: BODY_BYTES_MAX,
+    readsOnly: true,
+    answersWhileClosing: true,
+    async answer(prepared, request) {
+      return await refusal(door, prepared, request) ??
+        await answer({ door, waits }, prepared, request);
+    },
+  });
+}
+
+/** The answer to who may not launch the trigger; undefined for who may. */
+async function refusal(
+  door: Door,
+  prepared: PreparedTrigger,
+  request: ArrivedRequest,
+): Promise<Response | undefined> {
+  if (request.method === "GET" && !prepared.answersGet) {
+    return refuse(door, prepared, request, {
+      condition: "signature",
+      reason: "Run info was asked for by GET, and a request without a body cannot be signed",
+    });
+  }
+  const refused = await prepared.check(request, ["address", "authentication", "timestamp"]);
+  return refused && refuse(door, prepared, request, refused);
+}
+
+/** The same by what has become of the trigger. */
+async function refusalAnew(
+  door: Door,
+  { trigger: { id } }: PreparedTrigger,
+  request: ArrivedRequest,
+): Promise<Response | undefined> {
+  const current = await door.triggers.prepared(id);
+  return current ? await refusal(door, current, request) : problem(STATUS_CODE.NotFound);
+}
+
+async function answer(
+  { door, waits }: { door: Door; waits: Waits },
+  prepared: PreparedTrigger,
+  request: ArrivedRequest,
+): Promise<Response> {
+  const { trigger, answersGet } = prepared;
+  // Where requests are signed, the run is named by what is signed: many signatures cover no query.
+  const runId = (answersGet ? field : bodyField)(request, "run_id");
+  const wait = field(request, "wait");
+  const wait_s = waitOf(wait);
+  if (runId === undefined || wait_s === undefined) {
+    return refuse(door, prepared, request, {
+      condition: "run_info",
+      ...(runId === undefined ? noRun(request, answersGet) : noWait(String(wait))),
+    });
+  }
+  let run = isId(runId)
+    ? door.worker.pendingRun(runId) ?? await getRun(door.store, runId)
+    : undefined;
+  if (run?.trigger_id !== trigger.id) return problem(STATUS_CODE.NotFound);
+  if (run.status === "pending" && wait_s > 0 && !door.closing.aborted) {
+    request[Symbol.dispose]();
+    using place = waits.begin(trigger.id);
+    if (place === undefined) {
+      throw new UnavailableError(
+        `Cannot wait for a run's end: too many senders of trigger ${trigger.name} do`,
+        1,
+      );
+    }
+    run = await waitForEnd(door, run, wait_s, request.signal);
+  }
+  // Who asks of a trigger that has been changed while this waited may not be told any more.
+  const refused = door.triggers.isCurrent(prepared)
+    ? undefined
+    : await refusalAnew(door, prepared, request);
+  return refused ?? new Response(JSON.stringify(infoOf(run)), {
+    headers: request.method === "GET" ? GET_HEADERS : HEADERS,
+  });
+}
+
+async function waitForEnd(
+  door: Door,
+  run: Run,
+  wait_s: number,
+  sender: AbortSignal,
+): Promise<Run> {
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  const timer = setTimeout(stop, wait_s * 1_000);
+  const others = [door.closing, sender];
+  for (const signal of others) signal.addEventListener("abort", stop, { once: true });
+  if (sender.aborted) stop();
+  try {
+    await door.worker.ended(run.id, controller.signal);
+  } finally {
+    clearTimeout(timer);
+    for (const signal of others) signal.removeEventListener("abort", stop);
+  }
+  return await getRun(door.store, run.id) ?? run;
+}
+
+/** What the sender is told of a run: how far it is, and what the successful actions made, in their order. */
+function infoOf({ status, actions }: Run) {
+  const result = actions.flatMap(({ action, created }) => created ? [{ action, ...created }] : []);
+  return { status, result };
+}
+
+/** How a run went, as run info says it. */
+export type RunInfo = ReturnType<typeof infoOf>;
+
+function noRun(request: LaunchRequest, answersGet: boolean): Refusal {
+  const reason = "Run info was asked for without run_id";
+  const places = answersGet ? "a form, JSON or the query" : "a form or JSON, which are signed";
+  const expected = `run_id in ${places}`;
+  const body = request.parsedBody();
+  if (body.kind !== "other" || request.body.length === 0) return { reason, expected };
+  return { reason: `${reason}: ${whyUnreadable(body)}`, expected, found: describeBody(request) };
+}
+
+function noWait(found: string): Refusal {
+  return {
+    reason: "The field wait is no time to wait",
+    expected: `0 to ${WAIT_S_MAX} seconds`,
+    found: found.slice(0, FOUND_CHARACTERS_MAX),
+  };
+}
+
+/** The seconds to wait, 0 when it is not given; undefined when it is no number from 0 to 30. */
+function waitOf(text = "0"): number | undefined {
+  if (!/^\d{1,2}(\.\d{1,3})?$/.test(text)) return undefined;
+  const wait_s = Number(text);
+  return wait_s <= WAIT_S_MAX ? wait_s : undefined;
+}
+
+/** A field of a form, of a JSON body's top level, or of the query. */
+function field(request: LaunchRequest, name: string): string | undefined {
+  return bodyField(request, name) ?? request.query.get(name) ?? undefined;
+}
+
+function bodyField(request: LaunchRequest, name: string): string | undefined {
+  const body = request.parsedBody();
+  if (body.kind === "form") return body.fields.get(name)?.[0];
+  const value = body.kind === "json" ? childOf(body.value, name) : undefined;
+  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+}

@@ -1,0 +1,70 @@
+/**
+ * Rehearsing a plan: each node's launch is tried with stand-ins for what edges will bring, so that what
+ * cannot work in any case is told before anything starts.
+ *
+ * @module
+ */
+import { messageOf } from "../platform/errors.ts";
+import { launchStep, type Step, stepOf } from "../projects/mod.ts";
+import { type InputFile, NEW_EXECUTION_BYTES_MAX } from "../store/records/executions.ts";
+import type { PipelinePlan, PlannedNode } from "../store/records/pipelines.ts";
+import { recordBytes } from "../store/record_size.ts";
+
+const STAND_IN: InputFile = { name: "file", url: "datum://" };
+
+/** What keeps nodes of a plan from being launched, whatever the edges bring. */
+export function checkLaunches(plan: PipelinePlan): string[] {
+  return plan.nodes.flatMap((node) => {
+    try {
+      const launch = launchStep(withoutEdges(plan, node), {
+        parameters: node.parameters,
+        inputs: { ...broughtFiles(plan, node), ...node.inputs },
+        environment_variables: broughtVariables(plan, node),
+      });
+      const bytes = recordBytes(launch);
+      const bytesMax = NEW_EXECUTION_BYTES_MAX;
+      return bytes > bytesMax
+        ? [`node "${node.name}": its execution takes ${bytes} bytes, at most ${bytesMax} fit`]
+        : [];
+    } catch (error) {
+      return [`node "${node.name}": ${messageOf(error)}`];
+    }
+  });
+}
+
+/**
+ * The node's step, with those parameters optional and without a default that edges will bring, and inputs
+ * optional that wait for these.
+ */
+function withoutEdges(plan: PipelinePlan, node: PlannedNode): Step {
+  const step = stepOf(node.step);
+  const brought = keysOf(plan, node, "parameter");
+  const parameters = Array.from(
+    step.parameters,
+    ([name, parameter]) =>
+      [
+        name,
+        brought.includes(name) ? { ...parameter, optional: true, default: undefined } : parameter,
+      ] as const,
+  );
+  const inputs = Array.from(step.inputs, ([name, input]) => {
+    const waits = input.defaults.some((url) =>
+      brought.some((parameter) => url.includes(`{parameter:${parameter}}`))
+    );
+    return [name, waits ? { ...input, optional: true } : input] as const;
+  });
+  return { ...step, parameters: new Map(parameters), inputs: new Map(inputs) };
+}
+
+function broughtFiles(plan: PipelinePlan, node: PlannedNode): Record<string, InputFile[]> {
+  return Object.fromEntries(keysOf(plan, node, "input").map((key) => [key, [STAND_IN]]));
+}
+
+function broughtVariables(plan: PipelinePlan, node: PlannedNode): Record<string, string> {
+  return Object.fromEntries(keysOf(plan, node, "environment-variable").map((key) => [key, "x"]));
+}
+
+function keysOf({ edges }: PipelinePlan, { name }: PlannedNode, type: string): string[] {
+  return edges.filter(({ target }) => target.node === name && target.type === type)
+    .map(({ target }) => target.key);
+}

@@ -1,0 +1,393 @@
+/**
+ * One turn of a pipeline: looks at how far its executions are, and does what follows from it.
+ *
+ * @module
+ */
+import type { Clock } from "../platform/clock.ts";
+import { messageOf } from "../platform/errors.ts";
+import { derivedId } from "../platform/ids.ts";
+import { type Launch, launchStep, stepOf } from "../projects/mod.ts";
+import {
+  type Execution,
+  executionWrites,
+  getExecutions,
+  hasEnded,
+} from "../store/records/executions.ts";
+import {
+  type NodeState,
+  type Pipeline,
+  type PipelinePlan,
+  pipelineWrites,
+  type PlannedNode,
+} from "../store/records/pipelines.ts";
+import type { EngineSettings } from "../store/records/projects.ts";
+import {
+  findReusable,
+  reusableWrite,
+  takeReusable,
+  watchReusable,
+} from "../store/records/reusable_executions.ts";
+import type { Store } from "../store/store.ts";
+import type { WrittenKeys } from "../store/written_keys.ts";
+import { activeTrace, inSpan } from "../telemetry/spans.ts";
+import { gather, type Gathered } from "./edges.ts";
+import { type Moment, whatFollows } from "./node_actions.ts";
+import { endPipeline } from "./ending.ts";
+import { nodesBefore } from "./order.ts";
+import { nodeOf } from "./plan.ts";
+
+/** How often a node with `on-error: retry` is launched at most. */
+const ATTEMPTS_MAX = 3;
+const NOTE_LENGTH_MAX = 1_000;
+
+/** What the conditions of a node's actions may ask for. */
+type Scope = Pick<Execution, "metadata" | "parameters">;
+
+/** What a turn works with. */
+export interface TurnTools {
+  store: Store;
+  clock: Clock;
+  /** The engine of the pipeline's project. */
+  engine: EngineSettings;
+  /**
+   * Takes each execution that was made, once that is on disk: should the turn fail after that, no other one
+   * makes it again.
+   */
+  onLaunch(execution: Execution): void;
+  /** Whether all that an ended execution has left can be read. */
+  hasOutputs(execution: Execution): Promise<boolean>;
+}
+
+/** One look at a pipeline. It changes the record that it is given, and stores it. */
+export class Turn {
+  readonly #pipeline: Pipeline;
+  readonly #plan: PipelinePlan;
+  readonly #tools: TurnTools;
+  /** The latest execution of each node that has one. */
+  readonly #executions = new Map<string, Execution>();
+  /** Those of them that were taken over, as edges take from them. */
+  readonly #takenOver = new Map<string, Execution>();
+  readonly #toStop: Execution[] = [];
+
+  constructor(pipeline: Pipeline, plan: PipelinePlan, tools: TurnTools) {
+    this.#pipeline = pipeline;
+    this.#plan = plan;
+    this.#tools = tools;
+  }
+
+  /**
+   * Takes the turn.
+   *
+   * @returns the executions that are to be stopped, which is on disk
+   */
+  async take(): Promise<Execution[]> {
+    const before = JSON.stringify(this.#pipeline);
+    await this.#readExecutions();
+    if (this.#pipeline.status === "created") this.#pipeline.status = "started";
+    for (const node of this.#pipeline.nodes) await this.#follow(node);
+    // A node that is launched or cannot be may be what others wait for.
+    for (let changes = true; changes;) {
+      changes = false;
+      for (const node of this.#pipeline.nodes) {
+        if (node.status === "created" && await this.#consider(node)) changes = true;
+      }
+    }
+    this.#stopRunning();
+    this.#endIfOver();
+    if (JSON.stringify(this.#pipeline) !== before) await this.#save([]);
+    return this.#toStop;
+  }
+
+  async #readExecutions(): Promise<void> {
+    const { nodes } = this.#pipeline;
+    const ids = nodes.map(({ execution_id }) => execution_id).filter((id) => id !== undefined);
+    const found = new Map(
+      (await getExecutions(this.#tools.store, ids)).map((execution) => [execution.id, execution]),
+    );
+    for (const { name, execution_id = "" } of nodes) {
+      const execution = found.get(execution_id);
+      if (execution) this.#executions.set(name, execution);
+    }
+  }
+
+  /** Takes in how the execution of a node has ended. */
+  async #follow(node: NodeState): Promise<void> {
+    if (node.status !== "started" && node.status !== "stopping") return;
+    const execution = this.#executions.get(node.name);
+    if (execution === undefined) {
+      return this.#fail(node, "Its execution is not there any more", this.#knownOf(node));
+    }
+    if (!hasEnded(execution.status)) return;
+    if (execution.status === "complete") return await this.#complete(node, execution);
+    const reason = execution.reason ?? `Its execution ended as ${execution.status}`;
+    if (execution.status === "stopped") return this.#stopped(node, reason);
+    const { on_error } = nodeOf(this.#plan, node.name);
+    if (on_error === "retry" && node.attempts < ATTEMPTS_MAX && !this.#isEnding) {
+      node.status = "created";
+      node.reason = reason;
+    } else this.#fail(node, reason, execution);
+  }
+
+  async #complete(node: NodeState, execution: Execution): Promise<void> {
+    node.status = "complete";
+    this.#apply("node-complete", node, execution);
+    if (this.#plan.reuse_executions && node.reused === undefined) {
+      await this.#save([reusableWrite(execution)]);
+    }
+  }
+
+  #stopped(node: NodeState, reason: string): void {
+    node.status = "stopped";
+    node.reason = reason;
+    this.#endByFailure(node);
+  }
+
+  #fail(node: NodeState, reason: string, scope: Scope): void {
+    node.status = "error";
+    node.reason = reason;
+    this.#apply("node-error", node, scope);
+    this.#endByFailure(node);
+  }
+
+  /** What conditions may ask for of a node that has no execution. */
+  #knownOf({ name }: NodeState): Scope {
+    return { metadata: {}, parameters: { ...nodeOf(this.#plan, name).parameters } };
+  }
+
+  #endByFailure({ name, status, reason }: NodeState): void {
+    const { on_error } = nodeOf(this.#plan, name);
+    if (on_error === "continue" || on_error === "stop-next") return;
+    const how = status === "error" ? "failed" : "was stopped";
+    endPipeline(this.#pipeline, "error", `Node "${name}" ${how}: ${reason}`);
+  }
+
+  /** Does what is to be done with a node that has not started; whether that has changed anything. */
+  async #consider(node: NodeState): Promise<boolean> {
+    if (this.#isEnding) {
+      // One that was to be launched again has failed already.
+      if (node.attempts > 0) node.status = "error";
+      else skip(node, "The pipeline ended before");
+      return true;
+    }
+    const before = nodesBefore(this.#plan, node.name).map((name) => this.#stateOf(name));
+    const failed = before.find((each) => this.#holdsUp(each));
+    if (failed !== undefined) {
+      skip(node, `Node "${failed.name}" did not complete`);
+      return true;
+    }
+    if (!before.every(({ status }) => hasNodeEnded(status))) return false;
+    await this.#start(node);
+    return true;
+  }
+
+  async #start(node: NodeState): Promise<void> {
+    const planned = nodeOf(this.#plan, node.name);
+    const known = this.#knownOf(node);
+    let gathered: Gathered;
+    let launch: Launch;
+    try {
+      gathered = this.#gather(planned);
+      Object.assign(known.parameters, gathered.parameters);
+      launch = launchOf(planned, gathered);
+    } catch (error) {
+      return this.#fail(node, messageOf(error), known);
+    }
+    const isFirst = node.attempts === 0 && node.approval === undefined;
+    if (isFirst) {
+      this.#apply("node-starting", node, { metadata: {}, parameters: launch.parameters });
+    }
+    if (node.status !== "created") return;
+    if (this.#isEnding) return skip(node, "The pipeline ended before");
+    const attributes = { "hooklaunch.node": node.name };
+    const note = gathered.missing.length > 0 ? noteOn(gathered.missing) : undefined;
+    await inSpan("node", { attributes }, () => this.#launch(node, planned, { launch, note }));
+  }
+
+  #gather(planned: PlannedNode): Gathered {
+    return gather(this.#plan, planned, (name) => this.#sourceOf(name));
+  }
+
+  /**
+   * What edges take from: the execution of a node. One that was taken over had the same files as the node,
+   * but from where they may be gone by now, such as the payload of an earlier run.
+   */
+  #sourceOf(name: string): Execution | undefined {
+    const known = this.#takenOver.get(name);
+    const execution = this.#executions.get(name);
+    if (known || !execution || !this.#stateOf(name).reused) return known ?? execution;
+    const planned = nodeOf(this.#plan, name);
+    const source = { ...execution, inputs: launchOf(planned, this.#gather(planned)).inputs };
+    this.#takenOver.set(name, source);
+    return source;
+  }
+
+  async #launch(
+    node: NodeState,
+    planned: PlannedNode,
+    { launch, note }: { launch: Launch; note: string | undefined },
+  ): Promise<void> {
+    const { store, clock, engine, hasOutputs } = this.#tools;
+    const { id, run_id, trigger_id, project, title } = this.#pipeline;
+    const step = stepOf(planned.step).name;
+    const what = { commit: planned.commit, step, ...launch };
+    if (this.#plan.reuse_executions && node.attempts === 0) {
+      using written = watchReusable(store);
+      const earlier = await findReusable(store, project, what);
+      const isWhole = earlier !== undefined && await hasOutputs(earlier);
+      if (isWhole && await this.#reuse(node, earlier, written)) return;
+    }
+    const execution: Execution = {
+      id: derivedId(id, node.name, node.attempts, "execution"),
+      run_id,
+      trigger_id,
+      pipeline_id: id,
+      pipeline_title: title,
+      node: node.name,
+      project,
+      engine,
+      title: node.name,
+      ...what,
+      ...activeTrace(),
+      ...(note !== undefined && { note }),
+      status: "queued",
+      created_at: new Date(clock.now()).toISOString(),
+      metadata: {},
+      outputs: [],
+    };
+    node.status = "started";
+    node.execution_id = execution.id;
+    node.attempts++;
+    delete node.reason;
+    this.#executions.set(node.name, execution);
+    try {
+      // With the record of the pipeline: a node that has launched an execution never does so again.
+      await this.#save(executionWrites(execution));
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      this.#executions.delete(node.name);
+      delete node.execution_id;
+      return this.#fail(node, error.message, execution);
+    }
+    this.#tools.onLaunch(execution);
+  }
+
+  /** Takes an earlier execution for a node; false when cleanup has begun to remove it. */
+  async #reuse(node: NodeState, execution: Execution, written: WrittenKeys): Promise<boolean> {
+    node.status = "started";
+    node.execution_id = execution.id;
+    node.reused = true;
+    // With the record of the pipeline, by which cleanup knows from now on that it is needed.
+    const writes = pipelineWrites(structuredClone(this.#pipeline));
+    if (!await takeReusable(this.#tools.store, execution, { written, writes })) {
+      node.status = "created";
+      delete node.execution_id;
+      delete node.reused;
+      return false;
+    }
+    this.#executions.set(node.name, execution);
+    await this.#complete(node, execution);
+    return true;
+  }
+
+  /** Does what the node's actions say about a moment. */
+  #apply(moment: Moment, node: NodeState, scope: Scope): void {
+    const { actions } = nodeOf(this.#plan, node.name);
+    for (const effect of whatFollows(actions, moment, scope)) {
+      const why = `An action of node "${node.name}" did so at ${moment}`;
+      if (effect === "stop-pipeline") endPipeline(this.#pipeline, "stopped", why);
+      if (effect === "error-pipeline") endPipeline(this.#pipeline, "error", why);
+      if (effect === "require-approval" && moment !== "node-error" && !this.#isEnding) {
+        node.status = "awaiting_approval";
+        node.approval = { when: moment };
+      }
+    }
+  }
+
+  #stopRunning(): void {
+    if (!this.#isEnding) return;
+    for (const node of this.#pipeline.nodes) {
+      if (node.status === "awaiting_approval") {
+        if (node.approval?.when === "node-complete") node.status = "complete";
+        else skip(node, "The pipeline ended before");
+      }
+      const execution = this.#executions.get(node.name);
+      if (node.status !== "started" && node.status !== "stopping") continue;
+      node.status = "stopping";
+      if (execution) this.#toStop.push(execution);
+    }
+  }
+
+  #endIfOver(): void {
+    const pipeline = this.#pipeline;
+    if (!pipeline.nodes.every(({ status }) => hasNodeEnded(status))) return;
+    const failed = pipeline.nodes.find((node) => this.#holdsUp(node));
+    if (failed) endPipeline(pipeline, "error", `Node "${failed.name}": ${failed.reason}`);
+    pipeline.status = pipeline.ending ?? "complete";
+    pipeline.ended_at = new Date(this.#tools.clock.now()).toISOString();
+    delete pipeline.ending;
+  }
+
+  /** Whether a node's end keeps those behind it from running. */
+  #holdsUp({ name, status }: NodeState): boolean {
+    if (status === "skipped") return true;
+    const hasFailed = status === "error" || status === "stopped";
+    return hasFailed && nodeOf(this.#plan, name).on_error !== "continue";
+  }
+
+  get #isEnding(): boolean {
+    return this.#pipeline.ending !== undefined;
+  }
+
+  #stateOf(name: string): NodeState {
+    const node = this.#pipeline.nodes.find((each) => each.name === name);
+    if (node === undefined) throw new RangeError(`Cannot find the node "${name}"`);
+    return node;
+  }
+
+  #save(more: ReturnType<typeof executionWrites>): Promise<void> {
+    // Made now: the record changes while others are stored.
+    const writes = [...more, ...pipelineWrites(structuredClone(this.#pipeline))];
+    return this.#tools.store.committer.write(writes);
+  }
+}
+
+function launchOf(
+  planned: PlannedNode,
+  { inputs, parameters, environment_variables, missing }: Gathered,
+): Launch {
+  const brought = Object.entries(inputs).map(([name, files]) =>
+    [name, [
+      ...Object.hasOwn(planned.inputs, name) ? planned.inputs[name] ?? [] : [],
+      ...files,
+    ]] as const
+  );
+  // The payload has taken the place of the defaults already, whatever edges bring beside it.
+  const keepDefaults = planned.edge_merge_mode === "append"
+    ? Object.keys(inputs).filter((name) => !Object.hasOwn(planned.inputs, name))
+    : [];
+  try {
+    return launchStep(stepOf(planned.step), {
+      parameters: { ...planned.parameters, ...parameters },
+      inputs: { ...planned.inputs, ...Object.fromEntries(brought) },
+      environment_variables,
+      appended: new Set(keepDefaults),
+    });
+  } catch (error) {
+    throw new Error([messageOf(error), ...missing].join("; "));
+  }
+}
+
+/** What the log of an execution says of the edges that brought nothing to it. */
+function noteOn(missing: readonly string[]): string {
+  return `Edges brought nothing: ${missing.join("; ")}`.slice(0, NOTE_LENGTH_MAX);
+}
+
+function skip(node: NodeState, reason: string): void {
+  node.status = "skipped";
+  node.reason = reason;
+}
+
+function hasNodeEnded(status: NodeState["status"]): boolean {
+  return status === "complete" || status === "error" || status === "stopped" ||
+    status === "skipped";
+}

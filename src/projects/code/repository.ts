@@ -1,0 +1,124 @@
+/**
+ * The code of a project that is a git repository.
+ *
+ * @module
+ */
+import { ActionError } from "../../platform/errors.ts";
+import { GitError } from "./git.ts";
+import { Mirror, type MirrorOptions } from "./mirror.ts";
+import { firstQuoted } from "../format/quoted.ts";
+import { isReference, type Refs } from "./refs.ts";
+import type { Origin } from "./remote.ts";
+
+const NAMES_SHOWN = 20;
+/** By SHA-1, or by SHA-256. */
+const WHOLE_HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
+
+/** A repository, by its mirror. */
+export class Repository {
+  readonly #projectName: string;
+  readonly #mirror: Mirror;
+  /** The branches and tags that `#hashes` was answered from. */
+  #refs: Refs | undefined;
+  /** Full hashes, by what was asked for. */
+  readonly #hashes = new Map<string, string>();
+
+  constructor(options: MirrorOptions) {
+    this.#projectName = options.projectName;
+    this.#mirror = new Mirror(options);
+  }
+
+  /** Fetches, and answers the branches. */
+  async fetch(origin: Origin): Promise<Record<string, string>> {
+    const { branches } = await this.#mirror.fetch(origin);
+    return Object.fromEntries(branches);
+  }
+
+  /** Ends a fetch that is under way. */
+  close(): Promise<void> {
+    return this.#mirror.close();
+  }
+
+  /**
+   * The full hash of a branch, a tag or an abbreviated hash, as last fetched. A branch goes before a tag
+   * of its name, and a full hash before both; `HEAD` is the remote's.
+   *
+   * @throws {ActionError} that lists the branches, when there is nothing of this name
+   */
+  async resolve(origin: Origin, reference: string): Promise<string> {
+    const refs = await this.#mirror.refs(origin);
+    if (refs !== this.#refs) {
+      this.#refs = refs;
+      this.#hashes.clear();
+    }
+    const known = this.#hashes.get(reference);
+    if (known !== undefined) return known;
+    const hash = isReference(reference) ? await this.#find(refs, reference) : undefined;
+    if (hash === undefined) throw this.#unknown(refs, reference);
+    // Not among those of newer ones, or of another repository.
+    if (refs === this.#refs) this.#hashes.set(reference, hash);
+    return hash;
+  }
+
+  /**
+   * Reads a file of a commit; undefined when there is none.
+   *
+   * @throws {ActionError} when it is a link, or larger than `bytesMax`, or the commit is gone
+   */
+  async read(commit: string, path: string, bytesMax: number): Promise<Uint8Array | undefined> {
+    try {
+      const file = await this.#mirror.read(commit, path, bytesMax);
+      if (file === undefined || file.length <= bytesMax) return file;
+    } catch (error) {
+      if (!(error instanceof GitError)) throw error;
+      if (!error.cut) throw this.#unreadable(commit, error);
+    }
+    throw new ActionError(`Cannot read ${path} of commit ${commit}: it is larger than it may be`);
+  }
+
+  /**
+   * Writes the files of a commit into a folder.
+   *
+   * @throws {ActionError} when the commit is gone
+   */
+  async extract(commit: string, folder: string): Promise<void> {
+    try {
+      await this.#mirror.extract(commit, folder);
+    } catch (error) {
+      throw error instanceof GitError ? this.#unreadable(commit, error) : error;
+    }
+  }
+
+  async #find(refs: Refs, reference: string): Promise<string | undefined> {
+    // Before a branch or tag of this name, which nobody has pushed on purpose.
+    if (reference === "HEAD") {
+      return refs.head ?? refs.branches.get("main") ?? refs.branches.get("master");
+    }
+    const known = refs.branches.values().next().value;
+    // As to git: who pushes a branch of that name does not move what is named by its hash.
+    if (WHOLE_HASH.test(reference)) return await this.#mirror.commit(reference, known);
+    const branch = refs.branches.get(reference.replace(/^refs\/heads\//, ""));
+    if (branch !== undefined) return branch;
+    const tagName = reference.replace(/^refs\/tags\//, "");
+    const tag = refs.tags.get(tagName);
+    if (tag !== undefined) return tag;
+    const hash = refs.tagsOfOthers.get(tagName) ?? reference;
+    return /^[0-9a-f]{4,64}$/i.test(hash) ? await this.#mirror.commit(hash, known) : undefined;
+  }
+
+  /** Of a mirror that was made anew as well: the remote has the commit no longer. */
+  #unreadable(commit: string, { message }: GitError): ActionError {
+    return new ActionError(
+      `Cannot read commit ${commit} of the repository of project "${this.#projectName}", ` +
+        `nor after its mirror was made anew: ${message}`,
+    );
+  }
+
+  #unknown({ branches }: Refs, reference: string): ActionError {
+    return new ActionError(
+      `Cannot find ${JSON.stringify(reference)} in the repository of project ` +
+        `"${this.#projectName}" as last fetched: it is no branch, tag or commit; ` +
+        `the branches are ${firstQuoted(branches, NAMES_SHOWN)}`,
+    );
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * The trees of commits, kept in a folder so that an execution gets its private copy without git. A
+ * tree is made in a folder of its own and renamed, so one that is there is whole.
+ *
+ * @module
+ */
+import { dirname, join } from "node:path";
+import type { Clock } from "../../platform/clock.ts";
+import { keepNewest } from "../../platform/lru.ts";
+import { exists } from "../../platform/files/missing_file.ts";
+import { removeTree } from "../../platform/files/remove_tree.ts";
+import { copyByShell, copyTree, listTree, NotUtf8Error, type TreeEntry } from "./tree.ts";
+
+const LISTINGS_MAX = 64;
+const TEMPORARY = "tmp-";
+
+/** A cache of trees, by the commit they are of. */
+export class TreeCache {
+  readonly #folder: string;
+  readonly #clock: Clock;
+  /** What the most recently used trees hold. */
+  readonly #listings = new Map<string, TreeEntry[]>();
+  readonly #making = new Map<string, Promise<void>>();
+  readonly #usedAt_ms = new Map<string, number>();
+
+  /** @param folder where the trees are, one folder a commit */
+  constructor(folder: string, clock: Clock) {
+    this.#folder = folder;
+    this.#clock = clock;
+  }
+
+  /** The folder of a commit's tree, whether it is there or not. */
+  pathOf(commit: string): string {
+    return join(this.#folder, commit);
+  }
+
+  /**
+   * Sees to it that a commit's tree is there.
+   *
+   * @param make writes it into an empty folder
+   */
+  async ensure(commit: string, make: (folder: string) => Promise<void>): Promise<void> {
+    this.#usedAt_ms.set(commit, this.#clock.now());
+    if (this.#listings.has(commit) || await exists(this.pathOf(commit))) return;
+    const making = this.#making.get(commit) ?? this.#make(commit, make);
+    this.#making.set(commit, making);
+    try {
+      await making;
+    } finally {
+      this.#making.delete(commit);
+    }
+  }
+
+  /** Copies a commit's tree, which must be there, into a new folder. */
+  async copy(commit: string, destination: string): Promise<void> {
+    const entries = this.#listings.get(commit) ?? await listOrNone(this.pathOf(commit));
+    if (entries === undefined) return await copyByShell(this.pathOf(commit), destination);
+    this.#listings.delete(commit);
+    this.#listings.set(commit, entries);
+    keepNewest(this.#listings, LISTINGS_MAX);
+    try {
+      Deno.mkdirSync(destination, { mode: 0o700 });
+      await copyTree(this.pathOf(commit), entries, destination);
+    } catch (error) {
+      // Somebody may have changed the cache; the next use looks again.
+      this.#listings.delete(commit);
+      throw error;
+    }
+  }
+
+  /**
+   * Removes trees that were not used for some time.
+   *
+   * @param keep whether a commit's tree stays whatever its age
+   * @returns how many were removed
+   */
+  async prune(keep: (commit: string) => boolean, olderThan_ms: number): Promise<number> {
+    let removed = 0;
+    const names = await Array.fromAsync(Deno.readDir(this.#folder)).catch(() => []);
+    for (const { name } of names) {
+      if (this.#making.size > 0 && name.startsWith(TEMPORARY)) continue;
+      const path = this.pathOf(name);
+      const made_ms = await madeAt_ms(path);
+      const usedAt_ms = this.#usedAt_ms.get(name) ?? made_ms;
+      if (keep(name) || this.#clock.now() - usedAt_ms < olderThan_ms) continue;
+      this.#usedAt_ms.delete(name);
+      this.#listings.delete(name);
+      // It has another name at once, so that nobody takes what is left of it for all of it.
+      const gone = this.pathOf(TEMPORARY + crypto.randomUUID());
+      Deno.renameSync(path, gone);
+      await removeTree(gone);
+      removed++;
+    }
+    return removed;
+  }
+
+  async #make(commit: string, make: (folder: string) => Promise<void>): Promise<void> {
+    const path = this.pathOf(commit);
+    await Deno.mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const folder = await Deno.makeTempDir({ dir: dirname(path), prefix: TEMPORARY });
+    try {
+      await make(folder);
+      await Deno.rename(folder, path);
+    } catch (error) {
+      await removeTree(folder).catch(() => {});
+      throw error;
+    }
+  }
+}
+
+/** What a tree holds; undefined when no list can name all of it. */
+async function listOrNone(path: string): Promise<TreeEntry[] | undefined> {
+  try {
+    return await listTree(path);
+  } catch (error) {
+    if (error instanceof NotUtf8Error) return undefined;
+    throw error;
+  }
+}
+
+async function madeAt_ms(path: string): Promise<number> {
+  return await Deno.lstat(path).then((info) => info.mtime?.getTime() ?? 0, () => 0);
+}

@@ -1,0 +1,168 @@
+/**
+ * What a node of a pipeline changes of its step.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { ActionError, prefixed, type Problem } from "../../platform/errors.ts";
+import { checked, pointer } from "../../platform/schema.ts";
+import { booleanSchema } from "./boolean.ts";
+import { environmentVariableSchema, inputSchema } from "./input.ts";
+import {
+  type Parameter,
+  parameterFieldsSchema,
+  parameterSchema,
+  parameterWarnings,
+} from "./parameter.ts";
+import { firstQuoted } from "./quoted.ts";
+import { mountSchema } from "./requirements.ts";
+import { itemsOf, type Step, stepSchema, textWarnings } from "./step.ts";
+import { textListSchema } from "./text_list.ts";
+
+/** An override, as it is written. */
+export type Override = Readonly<Record<string, unknown>>;
+
+/** Lists whose items are merged by their names; what else is overridden is replaced as a whole. */
+const NAMED_LISTS = ["inputs", "parameters", "environment-variables"];
+
+/** An override as the project configuration file writes it. An item needs no more than its name. */
+export const overrideSchema = z.strictObject({
+  command: textListSchema.optional(),
+  image: z.string().optional(),
+  environment: z.string().optional(),
+  autorestart: booleanSchema.optional(),
+  "runtime-config-preset": z.string().optional(),
+  inputs: z.array(inputSchema).optional(),
+  parameters: z.array(parameterFieldsSchema).optional(),
+  "environment-variables": z.array(environmentVariableSchema).optional(),
+  mounts: z.array(mountSchema).optional(),
+}, {
+  error: ({ code }) =>
+    code === "unrecognized_keys"
+      ? "Not a field that a node can override: it may belong below inputs or parameters"
+      : undefined,
+});
+
+/**
+ * Merges an override over a step. Inputs, parameters and environment variables are merged by name, the
+ * override's fields over the step's, but for the default files of an input, which are the override's or
+ * none; new ones come last. Everything else is replaced, unless the override leaves it empty.
+ *
+ * @returns the step as it could have been written, which `stepOf` reads
+ * @throws {ActionError} when what comes out is no step
+ */
+export function overrideStep(step: Step, override: Override): Record<string, unknown> {
+  const merged = mergeInto(step, override);
+  const result = checked(stepSchema, merged);
+  if ("data" in result) return merged;
+  const details = result.problems.map((problem) => `${problem.pointer}: ${problem.detail}`);
+  throw new ActionError(`Cannot override step "${step.name}": ${details.join("; ")}`);
+}
+
+/**
+ * What is wrong with an override of a step, with pointers relative to the override.
+ *
+ * @param override one that its schema takes
+ */
+export function overrideProblems(step: Step, override: Override): Problem[] {
+  const problems: Problem[] = [];
+  for (const [index, { name }] of itemsOf(override.inputs).entries()) {
+    if (!step.inputs.has(String(name))) {
+      problems.push(undeclared("inputs", index, name, step.inputs));
+    }
+  }
+  for (const [index, { name, result }] of mergedParameters(step, override).entries()) {
+    const at = pointer("parameters", index);
+    if (result === undefined) {
+      problems.push(undeclared("parameters", index, name, step.parameters));
+    } else if ("problems" in result) {
+      problems.push(
+        ...result.problems.map((problem) => ({
+          pointer: at + problem.pointer,
+          detail: `Over the parameter of step "${step.name}": ${problem.detail}`,
+        })),
+      );
+    }
+  }
+  if (override["runtime-config-preset"] && !override.environment) {
+    const detail = "Expected an environment beside the preset, in the override itself";
+    problems.push({ pointer: pointer("runtime-config-preset"), detail });
+  }
+  return problems;
+}
+
+/** What is odd about an override of a step, with pointers relative to the override. */
+export function overrideWarnings(step: Step, override: Override): Problem[] {
+  const ofParameters = mergedParameters(step, override).flatMap(({ item, result }, index) => {
+    if (result === undefined || "problems" in result) return [];
+    // What the step itself has written is warned of there.
+    const warnings = parameterWarnings(result.data, item)
+      .filter((warning) => Object.hasOwn(item, warning.pointer.slice(1)));
+    return prefixed(pointer("parameters", index), warnings);
+  });
+  return [...ofParameters, ...textWarnings(override, step.parameters)];
+}
+
+/** The parameters that an override without problems changes, by their names, as it leaves them. */
+export function overriddenParameters(step: Step, override: Override): Map<string, Parameter> {
+  const parameters = new Map<string, Parameter>();
+  for (const { name, result } of mergedParameters(step, override)) {
+    if (result && "data" in result) parameters.set(String(name), result.data);
+  }
+  return parameters;
+}
+
+/**
+ * The parameters of an override, read over those of the step that have their names. Only of parameters
+ * the fields must fit one another; whatever else is merged is right when both of its sides are.
+ */
+function mergedParameters(step: Step, override: Override) {
+  const declared = itemsOf(step.written.parameters);
+  const seen = new Map<unknown, Record<string, unknown>>();
+  return itemsOf(override.parameters).map((item) => {
+    const { name } = item;
+    if (!step.parameters.has(String(name))) return { name, item, result: undefined };
+    const under = seen.get(name) ?? declared.findLast((each) => each.name === name);
+    const merged = { ...under, ...item };
+    seen.set(name, merged);
+    return { name, item, result: checked(parameterSchema, merged) };
+  });
+}
+
+function undeclared(
+  list: string,
+  index: number,
+  name: unknown,
+  declared: ReadonlyMap<string, unknown>,
+): Problem {
+  const detail = `Expected one of the ${list} of the step, which are ` +
+    `${firstQuoted(declared)}; found "${name}"`;
+  return { pointer: pointer(list, index, "name"), detail };
+}
+
+function mergeInto(step: Step, override: Override): Record<string, unknown> {
+  const merged: Record<string, unknown> = { ...step.written };
+  for (const [field, value] of Object.entries(override)) {
+    if (NAMED_LISTS.includes(field)) merged[field] = mergeByName(field, merged[field], value);
+    else if (!isEmpty(value)) merged[field] = value;
+  }
+  return merged;
+}
+
+function mergeByName(field: string, declared: unknown, overriding: unknown) {
+  const merged = new Map(itemsOf(declared).map((item) => [item.name, item]));
+  const named = new Set<unknown>();
+  for (const item of itemsOf(overriding)) {
+    const under = { ...merged.get(item.name) };
+    // To name an input and no files of it says that the node has none but what edges bring.
+    if (field === "inputs" && !named.has(item.name)) delete under.default;
+    merged.set(item.name, { ...under, ...item });
+    named.add(item.name);
+  }
+  return [...merged.values()];
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || value === undefined || value === "" ||
+    (Array.isArray(value) && value.length === 0);
+}

@@ -1,0 +1,220 @@
+/**
+ * A parameter that a step declares, and the values that it may have.
+ *
+ * @module
+ */
+import { z } from "zod";
+import type { Problem } from "../../platform/errors.ts";
+import { refuseField } from "../../platform/schema.ts";
+import { booleanSchema, ofWord } from "./boolean.ts";
+import { textOf } from "./command.ts";
+
+/** One value of a parameter. */
+export type ParameterAtom = string | number | boolean;
+/** A parameter's value: several where it is declared `multiple`. */
+export type ParameterValue = ParameterAtom | ParameterAtom[];
+
+/** A declared parameter. */
+export interface Parameter {
+  name: string;
+  type: "flag" | "float" | "integer" | "string";
+  /** For a flag it says nothing of the command: a flag is passed only when a launch sets it. */
+  default: ParameterValue | undefined;
+  /** Whether a launch may go without a value; flags always are. */
+  optional: boolean;
+  min: number | undefined;
+  max: number | undefined;
+  choices: ParameterAtom[] | undefined;
+  /** How it is passed, with `{name}` and `{value}` or `{v}`. */
+  passAs: string | undefined;
+  passTrueAs: string | undefined;
+  passFalseAs: string | undefined;
+  /** How several values are passed; a single value only when absent. */
+  multiple: "repeat" | "separate" | undefined;
+  multipleSeparator: string;
+}
+
+function isAtom(value: unknown): value is ParameterAtom {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+}
+
+const atomSchema = z.custom<ParameterAtom>(isAtom, {
+  error: "Expected a string, a number, true or false",
+});
+
+const defaultSchema = z.custom<ParameterValue | null>(
+  (value) => value === null || isAtom(value) || (Array.isArray(value) && value.every(isAtom)),
+  { error: "Expected a string, a number, true, false or a list of these" },
+);
+
+const widgetSchema = z.custom(
+  (value) => typeof value === "string" || typeof Object(value).type === "string",
+  { error: "Expected a string or an object with a type" },
+);
+
+/** The fields that a parameter may have, each by itself: how they hold together is not checked. */
+export const parameterFieldsSchema = z.strictObject({
+  name: z.string().min(1),
+  type: z.enum(["flag", "float", "integer", "string"]).default("string"),
+  default: defaultSchema.optional(),
+  description: z.string().optional(),
+  optional: booleanSchema.default(false),
+  min: z.number().optional(),
+  max: z.number().optional(),
+  choices: z.array(atomSchema).optional(),
+  "pass-as": z.string().optional(),
+  "pass-true-as": z.string().optional(),
+  "pass-false-as": z.string().optional(),
+  multiple: z.enum(["none", "repeat", "separate"]).default("none"),
+  "multiple-separator": z.string().default(","),
+  category: z.string().optional(),
+  widget: widgetSchema.optional(),
+});
+
+/** A parameter as the project configuration file declares it. */
+export const parameterSchema = parameterFieldsSchema.superRefine((declared, context) => {
+  if (declared.type === "flag" && declared.multiple !== "none") {
+    refuseField(context, ["multiple"], "Expected a flag to have no multiple values");
+  }
+  if (declared.multiple === "none" && Array.isArray(declared.default)) {
+    const message = "Expected a single value, as the parameter is not declared multiple";
+    refuseField(context, ["default"], message);
+  }
+}).transform((declared): Parameter => {
+  const isFlag = declared.type === "flag";
+  const multiple = declared.multiple === "none" ? undefined : declared.multiple;
+  return {
+    name: declared.name,
+    type: declared.type,
+    default: multiple ? listOf(declared.default) : declared.default ?? undefined,
+    optional: declared.optional || isFlag,
+    min: declared.min,
+    max: declared.max,
+    choices: isFlag || !declared.choices?.length ? undefined : declared.choices,
+    passAs: declared["pass-as"] || undefined,
+    passTrueAs: isFlag ? declared["pass-true-as"] : undefined,
+    passFalseAs: isFlag ? declared["pass-false-as"] : undefined,
+    multiple,
+    multipleSeparator: declared["multiple-separator"] || ",",
+  };
+});
+
+/**
+ * What is odd about a parameter but keeps nothing from running, with pointers relative to it.
+ *
+ * @param written its fields as the file has them
+ */
+export function parameterWarnings(
+  parameter: Parameter,
+  written: Readonly<Record<string, unknown>>,
+): Problem[] {
+  const warnings: Problem[] = [];
+  const warn = (field: string, detail: string) => warnings.push({ pointer: `/${field}`, detail });
+  const has = (field: string) => Boolean(written[field]);
+  const isFlag = parameter.type === "flag";
+  if (isFlag && has("optional")) warn("optional", "Has no effect: a flag is always optional");
+  if (isFlag && has("pass-as") && (has("pass-true-as") || has("pass-false-as"))) {
+    warn("pass-as", "Has no effect beside pass-true-as and pass-false-as");
+  }
+  for (const field of ["pass-true-as", "pass-false-as"]) {
+    if (!isFlag && has(field)) warn(field, "Has no effect: the parameter is not a flag");
+  }
+  for (const field of ["pass-as", "pass-true-as", "pass-false-as"]) {
+    const unknown = unknownPlaceholder(String(written[field] ?? ""));
+    if (unknown === undefined) continue;
+    warn(
+      field,
+      `Not a placeholder, so it stays as it is: ${unknown}; known are {name}, {value}, {v}`,
+    );
+  }
+  if (parameter.default === undefined) return warnings;
+  for (const atom of [parameter.default].flat()) {
+    const checked = checkAtom(parameter, atom);
+    if ("problem" in checked) warn("default", `The default ${checked.problem}`);
+    else if (parameter.type === "string" && typeof atom !== "string") {
+      warn("default", `The default ${JSON.stringify(atom)} is not text: put it in quotes`);
+    }
+  }
+  return warnings;
+}
+
+/** The first text in braces that stands for nothing. A brace that is written twice stands for itself. */
+function unknownPlaceholder(template: string): string | undefined {
+  const found = template.matchAll(/\{\{|\{(?:name|value|v)\}|\{[^{}]*\}/g);
+  return found.map(([text]) => text).find((text) => !/^\{(\{|(name|value|v)\}$)/.test(text));
+}
+
+/**
+ * Checks a value against what is declared and gives it the declared type.
+ *
+ * @returns the value, or what is wrong with it as the rest of a sentence: `1.5 is not an integer`
+ */
+export function checkValue(
+  parameter: Parameter,
+  value: unknown,
+): { value: ParameterValue } | { problem: string } {
+  if (!parameter.multiple) {
+    return Array.isArray(value)
+      ? { problem: "it takes a single value, found a list" }
+      : checkAtom(parameter, value);
+  }
+  const atoms: ParameterAtom[] = [];
+  for (const item of Array.isArray(value) ? value : [value]) {
+    const checked = checkAtom(parameter, item);
+    if ("problem" in checked) return checked;
+    atoms.push(checked.value);
+  }
+  return { value: atoms };
+}
+
+function checkAtom(
+  parameter: Parameter,
+  given: unknown,
+): { value: ParameterAtom } | { problem: string } {
+  const { type, min, max, choices } = parameter;
+  const shown = JSON.stringify(given);
+  const value = cast(type, given);
+  if (value === undefined) {
+    const kind = {
+      flag: "true or false",
+      float: "a number",
+      integer: "an integer",
+      string: "text",
+    };
+    return { problem: `${shown} is not ${kind[type]}` };
+  }
+  if (typeof value === "number" && min !== undefined && value < min) {
+    return { problem: `${shown} is less than the minimum ${min}` };
+  }
+  if (typeof value === "number" && max !== undefined && value > max) {
+    return { problem: `${shown} is greater than the maximum ${max}` };
+  }
+  const isChoice = (choice: ParameterAtom) =>
+    textOf(choice) === textOf(value) || String(choice) === String(value);
+  if (choices && !choices.some(isChoice)) {
+    return { problem: `${shown} is not among the choices ${JSON.stringify(choices)}` };
+  }
+  return { value };
+}
+
+function cast(type: Parameter["type"], given: unknown): ParameterAtom | undefined {
+  if (type === "flag") {
+    const flag = ofWord(given);
+    return typeof flag === "boolean" ? flag : undefined;
+  }
+  if (type === "string") {
+    // A process cannot be given an argument with a NUL in it.
+    const text = isAtom(given) ? textOf(given) : undefined;
+    return text?.includes("\0") ? undefined : text;
+  }
+  const text = typeof given === "number" ? String(given) : given;
+  if (typeof text !== "string" || text.trim() === "") return undefined;
+  const number = Number(text);
+  const isWhole = Number.isSafeInteger(number);
+  return (type === "integer" ? isWhole : Number.isFinite(number)) ? number : undefined;
+}
+
+function listOf(value: ParameterValue | null | undefined): ParameterAtom[] | undefined {
+  if (value === null || value === undefined) return undefined;
+  return Array.isArray(value) ? value : [value];
+}

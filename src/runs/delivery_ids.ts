@@ -1,0 +1,84 @@
+/**
+ * Deliveries that were accepted lately: a sender that did not see our answer sends again, and must
+ * get the first run's answer instead of a second run. What is remembered is part of the commit that
+ * accepts the run, so a delivery that was refused is not remembered, and one that was accepted is
+ * still known after a restart.
+ *
+ * @module
+ */
+import { hash } from "node:crypto";
+import type { Clock } from "../platform/clock.ts";
+import type { Write } from "../store/committer.ts";
+import { deliveryWrite, getDelivery } from "../store/records/delivery_ids.ts";
+import type { Store } from "../store/store.ts";
+
+/** What tells one delivery from another. */
+export interface Delivery {
+  /** As the sender names it. */
+  id: string;
+  /** For how long a repeat is recognised, in seconds. */
+  window_s: number;
+}
+
+/** The right to accept a delivery. Copies that come meanwhile wait until it is settled. */
+export interface Claim {
+  /** What remembers the delivery as the one that made this run. */
+  writes(runId: string): Write[];
+  /** Ends the claim: with the run that was accepted, or with undefined when none was. */
+  settle(runId: string | undefined): void;
+}
+
+/** Recognises repeats. One object of this class owns the deliveries of a database. */
+export class Deliveries {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #underWay = new Map<string, Promise<string | undefined>>();
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** The run that a delivery has made before; undefined when it would be accepted now. */
+  async madeBy(triggerId: string, { id }: Delivery): Promise<string | undefined> {
+    return await this.#known(triggerId, hash("sha256", id));
+  }
+
+  /** Claims a delivery, or answers the run that it has made before. */
+  async claim(triggerId: string, delivery: Delivery): Promise<Claim | { repeatOf: string }> {
+    const idHash = hash("sha256", delivery.id);
+    const name = `${triggerId}/${idHash}`;
+    for (;;) {
+      const other = this.#underWay.get(name);
+      if (other === undefined) break;
+      const repeatOf = await other;
+      if (repeatOf !== undefined) return { repeatOf };
+    }
+    const { promise, resolve } = Promise.withResolvers<string | undefined>();
+    this.#underWay.set(name, promise);
+    const settle = (runId: string | undefined) => {
+      this.#underWay.delete(name);
+      resolve(runId);
+    };
+    try {
+      const repeatOf = await this.#known(triggerId, idHash);
+      if (repeatOf !== undefined) {
+        settle(repeatOf);
+        return { repeatOf };
+      }
+      const writes = (run_id: string) => {
+        const until_ms = Math.ceil(this.#clock.steady() + delivery.window_s * 1_000);
+        return [deliveryWrite(triggerId, idHash, { run_id, until_ms })];
+      };
+      return { writes, settle };
+    } catch (error) {
+      settle(undefined);
+      throw error;
+    }
+  }
+
+  async #known(triggerId: string, idHash: string): Promise<string | undefined> {
+    const known = await getDelivery(this.#store, triggerId, idHash);
+    return known !== undefined && known.until_ms > this.#clock.steady() ? known.run_id : undefined;
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * The parts of a service, put together on its data folder.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { join } from "node:path";
+import type { ActionServices } from "../actions/mod.ts";
+import { AddressRanges } from "../platform/ip_ranges.ts";
+import type { Clock } from "../platform/clock.ts";
+import { Deadlines } from "../platform/waiting/deadlines.ts";
+import { Engines } from "../engines/mod.ts";
+import type { Exposure } from "../http/peer.ts";
+import { Metrics } from "../telemetry/metrics.ts";
+import { Pipelines } from "../pipelines/pipelines.ts";
+import { Projects } from "../projects/projects.ts";
+import { traceExecution, tracePipeline, traceRuns } from "./record_spans.ts";
+import { Acceptor } from "../runs/accept.ts";
+import { Quotas } from "../runs/quotas.ts";
+import { Worker } from "../runs/worker.ts";
+import type { ServiceSettings, Surroundings } from "../config/settings.ts";
+import { type Execution, hasEnded } from "../store/records/executions.ts";
+import type { Run } from "../store/records/runs.ts";
+import { Space } from "../store/space.ts";
+import { DATABASE_FILE, databaseBytes, openStore, type Store } from "../store/store.ts";
+import { TriggerLog } from "../store/records/trigger_log.ts";
+import { inTrace } from "../telemetry/spans.ts";
+import { TriggerRegistry } from "../triggers/registry.ts";
+import { openSecretBox, type SecretBox } from "../triggers/secrets.ts";
+
+/** How long an action may take. */
+const ACTION_TIMEOUT_MS = 15 * 60_000;
+
+const log = getLogger(["hooklaunch"]);
+
+/** The parts of a service. */
+export interface Parts {
+  settings: ServiceSettings;
+  clock: Clock;
+  store: Store;
+  triggers: TriggerRegistry;
+  triggerLog: TriggerLog;
+  projects: Projects;
+  engines: Engines;
+  pipelines: Pipelines;
+  worker: Worker;
+  /** Of actions. */
+  deadlines: Deadlines;
+  acceptor: Acceptor;
+  space: Space;
+  metrics: Metrics;
+  exposure: Exposure;
+  env: Surroundings["env"];
+  closing: AbortController;
+  /** A token that was made just now because there was none; show it once. */
+  newToken: string | undefined;
+  baseUrl: string;
+}
+
+/** What the parts are made of that has to be opened. */
+interface Opened {
+  store: Store;
+  secrets: SecretBox;
+  metrics: Metrics;
+}
+
+/**
+ * Opens the parts of a service on its data folder.
+ *
+ * @throws {ConflictError} when another process has the data folder
+ */
+export async function openParts(
+  settings: ServiceSettings,
+  surroundings: Surroundings,
+): Promise<Parts> {
+  const metrics = new Metrics();
+  const store = await openStore(settings.data, {
+    events: { onCommit: (changes, duration_ms) => metrics.commit(changes, duration_ms) },
+    ...(settings.kv === undefined ? {} : { remote: { url: settings.kv } }),
+  });
+  try {
+    const secrets = await openSecretBox(settings.data, settings.secretKey);
+    return partsOn(settings, surroundings, { store, secrets, metrics });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+function partsOn(
+  settings: ServiceSettings,
+  { clock, env }: Surroundings,
+  { store, secrets, metrics }: Opened,
+): Parts {
+  const closing = new AbortController();
+  const context = { clock, env, signal: closing.signal };
+  const triggers = new TriggerRegistry({ store, secrets, context });
+  const triggerLog = new TriggerLog(store, clock);
+  const projects = new Projects({ dataFolder: settings.data, clock, env });
+  const { engines, pipelines } = newEngines(settings, { store, clock, projects, metrics });
+  const deadlines = new Deadlines(ACTION_TIMEOUT_MS);
+  const services = { deadlines, projects, engines, pipelines, store, clock };
+  const worker = newWorker(services, { triggers, triggerLog, metrics });
+  const file = settings.kv === undefined ? join(settings.data, DATABASE_FILE) : undefined;
+  const space = new Space(settings.data, file === undefined ? {} : { file });
+  const quotas = new Quotas(store, clock);
+  metrics.watch({
+    backlog: () => worker.backlog,
+    executions: () => engines.load,
+    storeBytes: () => databaseBytes(settings.data),
+    memoryBytes: () => Deno.memoryUsage().rss,
+  });
+  return {
+    settings,
+    clock,
+    store,
+    triggers,
+    triggerLog,
+    projects,
+    engines,
+    pipelines,
+    worker,
+    deadlines,
+    acceptor: new Acceptor({ store, clock, worker, space, quotas }),
+    space,
+    metrics,
+    exposure: {
+      tls: settings.tls !== undefined,
+      dev: settings.dev,
+      trustedProxies: new AddressRanges(settings.trustedProxies),
+    },
+    env,
+    closing,
+    newToken: undefined,
+    baseUrl: "",
+  };
+}
+
+/** Makes the engines and the pipelines, which tell each other how far executions are. */
+function newEngines(
+  { data: dataFolder, executionsMax }: ServiceSettings,
+  { store, clock, projects, metrics }: Pick<Parts, "store" | "clock" | "projects" | "metrics">,
+): Pick<Parts, "engines" | "pipelines"> {
+  const engines = new Engines({
+    store,
+    projects,
+    clock,
+    dataFolder,
+    executionsMax,
+    onChange(execution) {
+      metrics.execution(execution);
+      traceExecution(execution);
+      inTrace(execution.traceparent, () => logEnd(execution));
+      pipelines.changed(execution);
+    },
+  });
+  const pipelines = new Pipelines({
+    store,
+    clock,
+    engines,
+    onEnd(pipeline) {
+      metrics.pipeline(pipeline);
+      tracePipeline(pipeline);
+    },
+  });
+  return { engines, pipelines };
+}
+
+/** Makes the worker, which performs the actions of runs. */
+function newWorker(
+  services: ActionServices,
+  { triggers, triggerLog, metrics }: Pick<Parts, "triggers" | "triggerLog" | "metrics">,
+): Worker {
+  return new Worker({
+    store: services.store,
+    clock: services.clock,
+    perform: traceRuns(
+      async (id) => (await triggers.prepared(id))?.trigger.name,
+      async (waiting, signal) => {
+        const { performActions } = await import("../actions/mod.ts");
+        return await performActions(waiting, services, signal);
+      },
+    ),
+    onEnd(run) {
+      metrics.run(run);
+      logFailures(triggerLog, run);
+      const { id: run_id, project, status } = run;
+      log.debug("Run {run_id} ended: {status}", { run_id, project, status });
+    },
+  });
+}
+
+/** Closes the parts of a service; what is under way may end until the deadline. */
+export async function closeParts(parts: Parts, deadline_ms: number): Promise<void> {
+  const { closing, worker, deadlines, engines, pipelines, projects } = parts;
+  const { triggerLog, space, store, clock } = parts;
+  closing.abort();
+  const until_ms = clock.steady() + deadline_ms;
+  await worker.close(deadline_ms);
+  deadlines[Symbol.dispose]();
+  await engines.close(Math.max(0, until_ms - clock.steady()));
+  await pipelines.close();
+  await projects.close();
+  await triggerLog.close()
+    .catch((error) => log.error("Cannot write the last of the trigger log: {error}", { error }));
+  await space.close();
+  await store.close();
+}
+
+/** Logs that an execution has ended. */
+function logEnd({ id, run_id, pipeline_id, project, step, status, exit_code }: Execution): void {
+  if (!hasEnded(status)) return;
+  const details = { execution_id: id, run_id, pipeline_id, project, step, status, exit_code };
+  log.info("Execution {execution_id} of step {step} ended: {status}", details);
+}
+
+/** Writes why actions of a run failed into its trigger's log. */
+function logFailures(triggerLog: TriggerLog, run: Run): void {
+  const { id: run_id, project } = run;
+  for (const [action_index, { action, error }] of run.actions.entries()) {
+    if (error === undefined) continue;
+    log.warn("Run {run_id}: {action} failed: {error}", { run_id, project, action, error });
+    triggerLog.add(run.trigger_id, { kind: "action_failed", run_id, action, action_index, error });
+  }
+}

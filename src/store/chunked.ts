@@ -1,0 +1,76 @@
+/**
+ * Going through what is stored in the background, and removing some of it, without being noticed: part
+ * by part, with a rest after each.
+ *
+ * @module
+ */
+import { pause } from "../platform/waiting/pause.ts";
+import type { Write } from "./committer.ts";
+import type { Store } from "./store.ts";
+
+/** How many writes go into one commit. Launches wait for as long as it takes, a millisecond or two. */
+const WRITES_MAX = 100;
+/**
+ * How long the rest after a part is, in times of what the part took: the database has one thread, and
+ * this much of its time belongs to launches. Under load a part takes longer, and so does the rest.
+ */
+const REST_RATIO = 10;
+/** With more rest than this, what has to be removed could come faster than it goes. */
+const REST_MAX_MS = 20;
+
+/** Some of what is gone through. */
+export interface Part<Place> {
+  /** What removes those of it that are to go. They are not stored together. */
+  writes: readonly Write[];
+  /** How many those are. */
+  count: number;
+  /** Where the next page begins; undefined when this is the last. */
+  next: Place | undefined;
+}
+
+/** What is needed for going through what is stored. */
+export interface InPartsOptions {
+  store: Store;
+  /** Aborted when the service stops: nothing is begun after it. */
+  signal: AbortSignal;
+  /** The first part of keys that may be written anew: what was, since its page was read, stays. */
+  renewed?: string;
+}
+
+/**
+ * Goes through pages, and removes what each of them says. The next one is read when that is done, so there
+ * is never more than one in memory.
+ *
+ * @param read reads the page behind a place, or the first
+ * @returns how many were removed
+ */
+export async function removeInParts<Place>(
+  { store, signal, renewed }: InPartsOptions,
+  read: (after: Place | undefined) => Promise<Part<Place>>,
+): Promise<number> {
+  let removed = 0;
+  let after: Place | undefined;
+  while (!signal.aborted) {
+    using written = renewed === undefined ? undefined : store.committer.watch(renewed);
+    const { writes, count, next } = await thenRest(() => read(after));
+    for (let start = 0; start < writes.length; start += WRITES_MAX) {
+      if (start > 0 && signal.aborted) return removed;
+      const part = writes.slice(start, start + WRITES_MAX);
+      const change = { writes: () => part.filter(({ key }) => !written?.has(key)) };
+      await thenRest(() => store.committer.commit(change));
+    }
+    removed += count;
+    if (next === undefined) break;
+    after = next;
+  }
+  return removed;
+}
+
+/** Does a part of the work, and rests. */
+export async function thenRest<T>(work: () => Promise<T>): Promise<T> {
+  const began_ms = performance.now();
+  const result = await work();
+  const rest_ms = Math.min(REST_MAX_MS, REST_RATIO * (performance.now() - began_ms));
+  await pause(rest_ms);
+  return result;
+}

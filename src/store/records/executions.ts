@@ -1,0 +1,228 @@
+/**
+ * The records of executions.
+ *
+ * @module
+ */
+import { derivedId, isId } from "../../platform/ids.ts";
+import { keys } from "../keys.ts";
+import {
+  type Listed,
+  listNewest,
+  listOldestEnded,
+  type OldestEnded,
+  type Page,
+  recordOf,
+} from "../lists.ts";
+import type { Change, Write } from "../committer.ts";
+import type { EngineSettings } from "./projects.ts";
+import { scan } from "../scan.ts";
+import { RECORD_BYTES_MAX, recordBytes, recordWrite } from "../record_size.ts";
+import type { Store } from "../store.ts";
+
+/** How far an execution can be. The last three are ends. */
+export const EXECUTION_STATUSES = [
+  "created",
+  "queued",
+  "started",
+  "stopping",
+  "stopped",
+  "error",
+  "complete",
+] as const;
+
+/** How far an execution is. */
+export type ExecutionStatus = typeof EXECUTION_STATUSES[number];
+
+/** Whether an execution with this status has ended. */
+export function hasEnded(status: ExecutionStatus): boolean {
+  return status === "stopped" || status === "error" || status === "complete";
+}
+
+/** A file that an execution finds in one of its inputs, and where it comes from. */
+export type InputFile =
+  /** The payload of a run. */
+  | { name: string; payload_of: string; size: number; sha256?: string }
+  /** An output of an earlier execution. */
+  | { name: string; output_of: string; path: string; size: number; sha256: string }
+  /** Something to be fetched, or a `datum://` id: see the engine for the schemes it takes. */
+  | { name: string; url: string };
+
+/** A file that an execution left behind. */
+export interface OutputFile {
+  /** Relative to the outputs folder, with `/` between folders. */
+  path: string;
+  size: number;
+  sha256: string;
+}
+
+/** What an execution may use of its machine at most. */
+export interface Resources {
+  /** Processors, such as 1.5. */
+  cpu?: number;
+  /** MiB. */
+  memory?: number;
+}
+
+/** One launch of a step: what is to be executed, and what came of it. */
+export interface Execution {
+  id: string;
+  run_id: string;
+  trigger_id: string;
+  /** The pipeline that it is a node of, its title, and the node's name. */
+  pipeline_id?: string;
+  pipeline_title?: string;
+  node?: string;
+  project: string;
+  /** The engine that it runs on, as the project said when it was launched. */
+  engine: EngineSettings;
+  /** A commit's full hash, or `~` and a hash for the snapshot of a plain folder. */
+  commit: string;
+  step: string;
+  title: string;
+  image: string;
+  /** The shell script to run, parameters filled in. */
+  command: string;
+  inputs: Record<string, InputFile[]>;
+  parameters: Record<string, unknown>;
+  environment_variables: Record<string, string>;
+  resources?: Resources;
+  /** Whether it is started again when nobody can tell how it ended; else it ends as an error then. */
+  rerun?: true;
+  /** Seconds after which it is stopped; none when absent. */
+  time_limit?: number;
+  /** Seconds without a line of output after which it is stopped; none when absent. */
+  no_output_timeout?: number;
+  /** It is stopped as soon as this holds for its metadata, as the project configuration file says it. */
+  stop_condition?: string;
+  /** What its log says before anything else, such as what the edges of its pipeline did not bring. */
+  note?: string;
+  status: ExecutionStatus;
+  /** All times are RFC 3339. */
+  created_at: string;
+  started_at?: string;
+  ended_at?: string;
+  /** Seconds between start and end. */
+  duration?: number;
+  exit_code?: number;
+  /** Why it ended as it did, unless it is complete. */
+  reason?: string;
+  /** The latest value of each metadata key. */
+  metadata: Record<string, unknown>;
+  outputs: OutputFile[];
+  /** What launched it, in its trace. */
+  traceparent?: string;
+  /** What the engine needs to find it again. */
+  engine_state?: Record<string, unknown>;
+}
+
+/** Room that is kept for what the engine writes while it runs: times, a reason, its state. */
+const ENGINE_BYTES = 4 * 1024;
+/** How large the record of an execution may be that has not started. */
+export const NEW_EXECUTION_BYTES_MAX = RECORD_BYTES_MAX - ENGINE_BYTES;
+/** How many are asked for together: what one read of Deno KV takes. */
+const READ_AT_ONCE = 10;
+/** How many executions of one millisecond are looked through; more ids are not made in one. */
+const SAME_TIME_MAX = 4_096;
+
+/** The writes that store an execution and keep the list of open ones true. */
+export function executionWrites(execution: Execution): Write[] {
+  const { id, status } = execution;
+  const bytes = recordBytes(execution);
+  const isNew = status === "created" || status === "queued";
+  const bytesMax = isNew ? NEW_EXECUTION_BYTES_MAX : RECORD_BYTES_MAX;
+  if (bytes > bytesMax) {
+    throw new RangeError(
+      `Cannot store execution ${id}: its record has ${bytes} bytes, at most ${bytesMax} fit`,
+    );
+  }
+  const open: Write = { key: keys.executionOpen(id) };
+  if (!hasEnded(status)) open.value = status;
+  return [recordWrite(keys.execution(id), execution, bytes), open];
+}
+
+/** A change that stores an execution as it is when the commit is put together. */
+export function saveExecution(execution: Execution): Change {
+  return { writes: () => executionWrites(execution) };
+}
+
+/** Reads an execution; undefined when there is none of this id, or it is damaged. */
+export async function getExecution(store: Store, id: string): Promise<Execution | undefined> {
+  const key = keys.execution(id);
+  const value = await store.reads.read(key);
+  return value === null ? undefined : recordOf<Execution>({ key, value });
+}
+
+/** Reads executions, in the order of their ids; those that do not exist or are damaged are left out. */
+export async function getExecutions(store: Store, ids: readonly string[]): Promise<Execution[]> {
+  const found: Execution[] = [];
+  for (let start = 0; start < ids.length; start += READ_AT_ONCE) {
+    const some = ids.slice(start, start + READ_AT_ONCE);
+    const executions = await Promise.all(some.map((id) => getExecution(store, id)));
+    found.push(...executions.filter((execution) => execution !== undefined));
+  }
+  return found;
+}
+
+/** The ids of the executions that have not ended and how far they are, oldest first. */
+export async function* openExecutions(
+  store: Store,
+): AsyncGenerator<{ id: string; status: ExecutionStatus }> {
+  for await (const { key, value } of scan(store.kv, ["execution_open"], { batchSize: 500 })) {
+    const id = String(key[1]);
+    // What is damaged is looked up in the execution's own record.
+    const status = EXECUTION_STATUSES.find((known) => known === value) ??
+      (await getExecution(store, id))?.status;
+    if (status !== undefined && !hasEnded(status)) yield { id, status };
+  }
+}
+
+/**
+ * The ended ones among the oldest executions that were made before a time.
+ *
+ * @param after look only behind this id; the `next` of the call before
+ */
+export function endedExecutionsMadeBefore(
+  store: Store,
+  before_ms: number,
+  page: { after?: string | undefined; limit: number },
+): Promise<OldestEnded<Execution>> {
+  return listOldestEnded<Execution>(store, "execution", { before_ms, ...page }, hasEnded);
+}
+
+/**
+ * The id by which an output can be an input of later executions, as `datum://<id>`.
+ *
+ * @param path the output's path, as the execution's record lists it
+ */
+export function datumId(executionId: string, path: string): string {
+  return derivedId(executionId, "datum", path);
+}
+
+/** Finds the output that a datum id stands for; undefined when none that is kept has this id. */
+export async function findDatum(
+  store: Store,
+  id: string,
+): Promise<{ execution: Execution; output: OutputFile } | undefined> {
+  if (!isId(id)) return undefined;
+  // It carries its execution's time, which is what an id begins with. `.` is what comes behind `-`.
+  const time = id.slice(0, "00000000-0000".length);
+  let looked = 0;
+  for await (const entry of scan(store.kv, ["execution"], { after: `${time}-`, batchSize: 10 })) {
+    if (String(entry.key[1]) >= `${time}.` || looked++ === SAME_TIME_MAX) break;
+    const execution = recordOf<Execution>(entry);
+    // What is damaged may have none.
+    const output = execution?.outputs?.find(({ path }) => datumId(execution.id, path) === id);
+    if (execution && output) return { execution, output };
+  }
+  return undefined;
+}
+
+/** The writes that remove the record of an ended execution. */
+export function removeExecutionWrites(id: string): Write[] {
+  return [{ key: keys.execution(id) }];
+}
+
+/** One page of all executions, newest first. */
+export function listExecutions(store: Store, page: Page): Promise<Listed<Execution>> {
+  return listNewest(store, ["execution"], page);
+}

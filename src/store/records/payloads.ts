@@ -1,0 +1,188 @@
+/**
+ * Payloads: the bytes of accepted requests. A small one lies in the record of its run, a larger one in
+ * chunks of its own. Where there are many of these, they are written before the commit that accepts the
+ * run, which then makes them visible. Chunks whose run was never accepted are found by their upload mark
+ * and swept.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import { idTime } from "../../platform/ids.ts";
+import type { Write } from "../committer.ts";
+import { keys } from "../keys.ts";
+import { readFirst, readValue } from "../scan.ts";
+import type { Store } from "../store.ts";
+
+/** The size of a chunk. A value of Deno KV holds 64 KiB. */
+export const CHUNK_BYTES = 60 * 1024;
+const CHUNKS_PER_COMMIT = 8;
+/**
+ * So many commits of one payload wait at once. With one, 32 uploads of 1 MiB all end at the same time, and
+ * the database has nothing to do until their senders have sent the next; with all, what comes behind a
+ * payload of 64 MiB waits for a quarter of a second.
+ */
+const COMMITS_AT_ONCE = 4;
+/** Longer payloads have chunks. Whoever reads or lists runs reads what lies in their records along. */
+const IN_RECORD_BYTES_MAX = 4 * 1024;
+/** Longer payloads are written before the commit that accepts their run. */
+const INLINE_BYTES_MAX = 2 * CHUNK_BYTES;
+
+/** What is known of a payload beside its bytes; part of its run's record. */
+export interface PayloadInfo {
+  /** Bytes. */
+  size: number;
+  sha256: string;
+  /** The Content-Type header as sent; absent when there was none. */
+  content_type?: string;
+}
+
+/** A payload as stored does not hold the bytes that were accepted. */
+export class CorruptPayloadError extends Error {
+  override readonly name = "CorruptPayloadError";
+}
+
+/** A payload as its run's record is to hold it; undefined where it is to have chunks. */
+export function bodyForRecord(body: Uint8Array): Uint8Array | undefined {
+  if (body.length === 0 || body.length > IN_RECORD_BYTES_MAX) return undefined;
+  // All that a view looks at a part of would be stored.
+  return body.length === body.buffer.byteLength ? body : body.slice();
+}
+
+/** Whether a payload of this size must be uploaded before its run can be accepted. */
+export function needsUpload(size: number): boolean {
+  return size > INLINE_BYTES_MAX;
+}
+
+/** How many chunks a payload of this size has. */
+export function chunkCount(size: number): number {
+  return Math.ceil(size / CHUNK_BYTES);
+}
+
+/** Writes the chunks of a large payload, under a mark that says that its run is not accepted yet. */
+export async function uploadPayload(store: Store, runId: string, body: Uint8Array): Promise<void> {
+  // With each part: any of them may be the only one that is stored.
+  const mark = { key: keys.upload(runId), value: true, sharedAs: `upload of ${runId}` };
+  const chunks = chunkWrites(runId, body);
+  const stored: Promise<void>[] = [];
+  try {
+    for (let start = 0; start < chunks.length; start += CHUNKS_PER_COMMIT) {
+      const part = chunks.slice(start, start + CHUNKS_PER_COMMIT);
+      stored.push(store.committer.write([mark, ...part]));
+      await stored.at(-COMMITS_AT_ONCE);
+    }
+    await Promise.all(stored);
+  } finally {
+    // What is removed after a failure must not be joined by a part that is stored later.
+    await Promise.allSettled(stored);
+  }
+}
+
+/** The writes that belong into the commit which accepts the run of a payload that has chunks. */
+export function payloadWrites(runId: string, body: Uint8Array): Write[] {
+  if (body.length === 0) return [];
+  if (needsUpload(body.length)) return [{ key: keys.upload(runId) }];
+  return chunkWrites(runId, body);
+}
+
+function chunkWrites(runId: string, body: Uint8Array): Write[] {
+  return Array.from({ length: chunkCount(body.length) }, (_, index) => ({
+    key: keys.payload(runId, index),
+    value: body.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES),
+  }));
+}
+
+/** The writes that remove a payload. */
+export function removePayloadWrites(runId: string, size: number): Write[] {
+  return Array.from(
+    { length: chunkCount(size) },
+    (_, index) => ({ key: keys.payload(runId, index) }),
+  );
+}
+
+/**
+ * Reads a payload, chunk by chunk if it has any.
+ *
+ * @param sha256 what the bytes must hash to, in hex; the last chunk comes only when they do
+ * @throws {CorruptPayloadError} when a chunk is missing or has a wrong size, or the bytes are others
+ */
+export async function* readPayload(
+  store: Store,
+  runId: string,
+  size: number,
+  sha256?: string,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const hash = createHash("sha256");
+  const chunks = chunkCount(size);
+  for (let index = 0; index < chunks; index++) {
+    const value = await readChunk(store, runId, { index, isOnly: chunks === 1 });
+    const expected = Math.min(CHUNK_BYTES, size - index * CHUNK_BYTES);
+    if (!isBytes(value) || value.length !== expected) {
+      throw new CorruptPayloadError(
+        `Cannot read the payload of run ${runId}: chunk ${index} should have ${expected} bytes, ` +
+          `found ${isBytes(value) ? value.length : "none"}`,
+      );
+    }
+    if (sha256 !== undefined) {
+      hash.update(value);
+      if (index === chunks - 1 && hash.digest("hex") !== sha256) {
+        throw new CorruptPayloadError(
+          `Cannot read the payload of run ${runId}: its bytes are not those that came`,
+        );
+      }
+    }
+    yield value;
+  }
+}
+
+async function readChunk(
+  store: Store,
+  runId: string,
+  { index, isOnly }: { index: number; isOnly: boolean },
+): Promise<unknown> {
+  const inRecord = isOnly ? await readFromRecord(store, runId) : undefined;
+  return inRecord ?? await readValue(store.kv, keys.payload(runId, index));
+}
+
+/** The payload that lies in its run's record, if one does. */
+async function readFromRecord(store: Store, runId: string): Promise<unknown> {
+  const ended = () => readValue(store.kv, keys.run(runId));
+  // It may have ended between the first two looks.
+  for (const read of [ended, () => readFirst(store.kv, ["pending", runId]), ended]) {
+    const record = await read();
+    if (typeof record !== "object" || record === null) continue;
+    return "body" in record ? record.body : undefined;
+  }
+  return undefined;
+}
+
+/** How many bytes the chunks of a payload take whose run does not tell its size. */
+export async function storedSize(store: Store, runId: string): Promise<number> {
+  let index = 0;
+  while (await readValue(store.kv, keys.payload(runId, index)) !== null) index++;
+  return index * CHUNK_BYTES;
+}
+
+/** Deno KV gives back a Uint8Array of its own, never a view of shared memory. */
+function isBytes(value: unknown): value is Uint8Array<ArrayBuffer> {
+  return value instanceof Uint8Array;
+}
+
+/** The runs whose upload began before `before_ms` and was never accepted. */
+export async function abandonedUploads(store: Store, before_ms: number): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { key } of store.kv.list({ prefix: ["upload"] })) {
+    const runId = String(key[1]);
+    if (idTime(runId) >= before_ms) break;
+    found.push(runId);
+  }
+  return found;
+}
+
+/** Removes the chunks of an upload and its mark, unless its run was accepted. */
+export async function removeUpload(store: Store, runId: string): Promise<void> {
+  // Acceptance takes the mark away: without it, these are the bytes of a run.
+  if ((await store.kv.get(keys.upload(runId))).value === null) return;
+  const writes: Write[] = [];
+  for await (const { key } of store.kv.list({ prefix: ["payload", runId] })) writes.push({ key });
+  await store.committer.writeInParts([...writes, { key: keys.upload(runId) }]);
+}

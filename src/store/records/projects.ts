@@ -1,0 +1,84 @@
+/**
+ * The records of projects.
+ *
+ * @module
+ */
+import { keys } from "../keys.ts";
+import { type FoundEntry, isStored, logDamage, readValue, scan } from "../scan.ts";
+import { recordWrite } from "../record_size.ts";
+import type { Store } from "../store.ts";
+
+/** A project as it is stored: exactly what its owner wrote, defaults filled in. */
+export interface Project {
+  /** Unique; letters, digits, `.`, `_` and `-`. */
+  name: string;
+  /** Anything that git can fetch; either this or `directory`. */
+  repository?: string;
+  /** The path of the private key that opens the repository. */
+  deploy_key?: string;
+  /** A plain folder. */
+  directory?: string;
+  /** The project configuration file, relative to the repository. */
+  config_file: string;
+  engine: EngineSettings;
+}
+
+/** The settings of an engine, as its own schema gives them. */
+export interface EngineSettings {
+  type: string;
+  [setting: string]: unknown;
+}
+
+/**
+ * What was read of each database's projects, until one of them changes. A database has one process, so
+ * what is kept stays true.
+ */
+const known = new WeakMap<Store, Map<string, Project>>();
+
+/** Reads a project; undefined when there is none of this name, or its record is damaged. */
+export async function getProject(store: Store, name: string): Promise<Project | undefined> {
+  const projects = known.get(store) ?? new Map<string, Project>();
+  known.set(store, projects);
+  const kept = projects.get(name);
+  if (kept) return kept;
+  const key = keys.project(name);
+  const project = wholeProject({ key, value: await readValue(store.kv, key) });
+  // When a project has changed meanwhile, nobody looks into this map any more.
+  if (project) projects.set(name, project);
+  return project;
+}
+
+/** All projects, by name; those whose records are damaged are left out. */
+export async function listProjects(store: Store): Promise<Project[]> {
+  const found: Project[] = [];
+  for await (const entry of scan(store.kv, ["project"])) {
+    const project = wholeProject(entry);
+    if (project) found.push(project);
+  }
+  return found;
+}
+
+/** Whether there is a project of this name, though its record be damaged. */
+export function hasProject(store: Store, name: string): Promise<boolean> {
+  return isStored(store.kv, keys.project(name));
+}
+
+function wholeProject({ key, value }: FoundEntry): Project | undefined {
+  if (value === null) return undefined;
+  // Only projects are stored under these keys.
+  if (Object(value).name === key[1]) return value as Project;
+  logDamage(key);
+  return undefined;
+}
+
+/** Stores a project in place of the one of its name. */
+export async function putProject(store: Store, project: Project): Promise<void> {
+  await store.committer.write([recordWrite(keys.project(project.name), project)]);
+  known.delete(store);
+}
+
+/** Removes a project's record. */
+export async function deleteProject(store: Store, name: string): Promise<void> {
+  await store.committer.write([{ key: keys.project(name) }]);
+  known.delete(store);
+}

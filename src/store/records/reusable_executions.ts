@@ -1,0 +1,106 @@
+/**
+ * Taking an earlier execution in place of a new one: two executions of a project do the same when
+ * everything that decides what they do is the same.
+ *
+ * @module
+ */
+import { hash } from "node:crypto";
+import type { Write } from "../committer.ts";
+import { type Execution, getExecution, type InputFile } from "./executions.ts";
+import { keys } from "../keys.ts";
+import type { Store } from "../store.ts";
+import type { WrittenKeys } from "../written_keys.ts";
+
+/** What decides what an execution does. */
+type Deciding = Pick<
+  Execution,
+  "commit" | "step" | "image" | "command" | "inputs" | "parameters" | "environment_variables"
+>;
+
+/** A hash of everything that decides what an execution does. */
+function fingerprint(execution: Deciding): string {
+  const { commit, step, image, command, inputs, parameters, environment_variables } = execution;
+  const files = Object.entries(inputs).map(([name, all]) => [name, all.map(identityOf)]);
+  const variables = Object.entries(environment_variables).sort();
+  const deciding = [commit, step, image, command, files, Object.entries(parameters), variables];
+  return hash("sha256", JSON.stringify(deciding));
+}
+
+/** The complete execution that did the same before; undefined when there is none any more. */
+export async function findReusable(
+  store: Store,
+  project: string,
+  deciding: Deciding,
+): Promise<Execution | undefined> {
+  const { value } = await store.kv.get<string>(keys.reusable(project, fingerprint(deciding)));
+  const execution = value === null ? undefined : await getExecution(store, value);
+  return execution?.status === "complete" ? execution : undefined;
+}
+
+/** The write by which a complete execution is found again. */
+export function reusableWrite(execution: Execution): Write {
+  return { key: keys.reusable(execution.project, fingerprint(execution)), value: execution.id };
+}
+
+/** The bytes of a file where they are known, or else where it comes from. */
+function identityOf(file: InputFile): string[] {
+  if ("output_of" in file) return [file.name, file.sha256];
+  if ("url" in file) return [file.name, file.url];
+  return [file.name, file.sha256 ?? file.payload_of];
+}
+
+/** Begins to take down which executions are taken, found again or forgotten from now on. */
+export function watchReusable({ committer }: Store): WrittenKeys {
+  return committer.watch("reusable");
+}
+
+/**
+ * Takes an execution for a pipeline, unless it was forgotten, or another has taken its place, meanwhile.
+ *
+ * @param written what was written since it was found
+ * @param writes what is stored with that
+ * @returns whether it is taken
+ */
+export async function takeReusable(
+  store: Store,
+  execution: Execution,
+  { written, writes }: { written: WrittenKeys; writes: readonly Write[] },
+): Promise<boolean> {
+  // Who is about to forget it sees it written.
+  const reusable = reusableWrite(execution);
+  return await storeUnless(store, () => written.has(reusable.key), [reusable, ...writes]);
+}
+
+/**
+ * Forgets a complete execution, so that no pipeline takes it any more.
+ *
+ * @param written what was written since it was known that nothing needs it
+ * @returns false when a pipeline may have taken it since then
+ */
+export async function forgetReusable(
+  store: Store,
+  execution: Execution,
+  written: WrittenKeys,
+): Promise<boolean> {
+  if (execution.pipeline_id === undefined) return true;
+  const { key } = reusableWrite(execution);
+  // A later execution may have taken its place.
+  const isFound = (await store.kv.get<string>(key)).value === execution.id;
+  return await storeUnless(store, () => written.has(key), isFound ? [{ key }] : []);
+}
+
+/** Stores writes unless something holds at the moment of their commit; whether it did not. */
+async function storeUnless(
+  { committer }: Store,
+  holds: () => boolean,
+  writes: readonly Write[],
+): Promise<boolean> {
+  let isStored = false;
+  await committer.commit({
+    writes() {
+      isStored = !holds();
+      return isStored ? writes : [];
+    },
+  });
+  return isStored;
+}

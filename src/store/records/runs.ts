@@ -1,0 +1,341 @@
+/**
+ * The records of runs, and of the work that a run still has before it.
+ *
+ * @module
+ */
+import { idTime } from "../../platform/ids.ts";
+import type { Write } from "../committer.ts";
+import { keys } from "../keys.ts";
+import type { Listed, Page } from "../lists.ts";
+import {
+  bodyForRecord,
+  type PayloadInfo,
+  payloadWrites,
+  removePayloadWrites,
+  storedSize,
+} from "./payloads.ts";
+import { behind, type FoundEntry, readFirst, scan, upTo, whole } from "../scan.ts";
+import { recordBytes } from "../record_size.ts";
+import type { Store } from "../store.ts";
+
+/** How far a run can be. All but the first are ends. */
+export const RUN_STATUSES = ["pending", "completed", "error", "complete_with_error"] as const;
+
+/** How far a run is. */
+export type RunStatus = typeof RUN_STATUSES[number];
+
+/** What an action made, as run info shows it beside the action's name. */
+export type CreatedObject =
+  | { execution_step: string; execution_id: string }
+  | { pipeline_name: string; pipeline_id: string };
+
+/** What came of one action of a run. */
+export interface ActionOutcome {
+  action: string;
+  /** What it made; absent when it makes nothing or failed. */
+  created?: CreatedObject;
+  /** Why it failed; absent when it did not. For the owner alone. */
+  error?: string;
+}
+
+/** One accepted launch and what came of it. All times are RFC 3339. */
+export interface Run {
+  id: string;
+  trigger_id: string;
+  project: string;
+  status: RunStatus;
+  created_at: string;
+  ended_at?: string;
+  remote_ip: string;
+  payload: PayloadInfo;
+  /** What came of the actions, in order; empty while pending. */
+  actions: ActionOutcome[];
+  /** The run whose payload was launched again. */
+  replay_of?: string;
+}
+
+/** The settings of an action, as its kind's schema gives them. */
+export interface ActionSettings {
+  type: string;
+}
+
+/**
+ * A run that has not ended, and the work that it has before it. It holds the actions as they were when
+ * the run was accepted, so that a change of the trigger does not change what was promised.
+ */
+export interface PendingRun {
+  run: Run;
+  actions: readonly ActionSettings[];
+  /** The worker that has accepted it; for another one, its actions may have been begun before. */
+  worker: string;
+  /** The launch in its trace. */
+  traceparent?: string;
+  /** The payload, where it lies in the record of the run. */
+  body?: Uint8Array;
+}
+
+/** A run that has ended, as it is stored. */
+export interface EndedRun extends Run {
+  /** The payload, where it lies in the record of the run. */
+  body?: Uint8Array;
+}
+
+/** The value of a key that only has to be there; bytes are stored as they are. */
+const LISTED = new Uint8Array();
+
+/** How much of a run's record its actions may take if a payload is to lie in it, too. */
+const ACTIONS_BYTES_MAX = 32 * 1024;
+/** What a pending run takes at most beside its actions and its payload: ids, names, a content type. */
+const PENDING_BYTES = 1_024;
+/** The stored sizes of actions, which are the same for all runs of a trigger. */
+const actionsSizes = new WeakMap<readonly ActionSettings[], number>();
+
+function actionsBytes(actions: readonly ActionSettings[]): number {
+  let bytes = actionsSizes.get(actions);
+  if (bytes === undefined) actionsSizes.set(actions, bytes = recordBytes(actions));
+  return bytes;
+}
+
+/** A run that is about to be accepted, with its payload where there is room for it. */
+export function newPending(parts: Omit<PendingRun, "body">, body: Uint8Array): PendingRun {
+  const kept = actionsBytes(parts.actions) > ACTIONS_BYTES_MAX ? undefined : bodyForRecord(body);
+  return kept === undefined ? parts : { ...parts, body: kept };
+}
+
+/** The writes that accept a run. The pending run comes last: with it the run exists. */
+export function acceptWrites(pending: PendingRun, payload: Uint8Array): Write[] {
+  const { run, actions, body } = pending;
+  const bytes = PENDING_BYTES + actionsBytes(actions) + (body?.length ?? 0);
+  return [
+    ...body === undefined ? payloadWrites(run.id, payload) : [],
+    { key: keys.pending(run.id, run.trigger_id), value: pending, bytes },
+  ];
+}
+
+/**
+ * What the errors of a run's actions may take in its record, in characters: they are of two bytes when
+ * one of them is not Latin, and a record that does not fit into a value would never end its run.
+ */
+const ERRORS_LENGTH_MAX = 24 * 1024;
+
+/**
+ * The writes that end a run, and list it with its trigger's. Very long errors of many actions are cut
+ * short.
+ *
+ * @param body the payload, where it lies in the record of the run
+ */
+export function endWrites(run: Run, body?: Uint8Array): Write[] {
+  const length_max = Math.floor(ERRORS_LENGTH_MAX / Math.max(1, run.actions.length));
+  const actions = run.actions.map((outcome): ActionOutcome =>
+    outcome.error === undefined
+      ? outcome
+      : { ...outcome, error: outcome.error.slice(0, length_max) }
+  );
+  const value: EndedRun = { ...run, actions, ...(body === undefined ? {} : { body }) };
+  const bytes = 1_024 + 2 * JSON.stringify(actions).length + (body?.length ?? 0);
+  return [
+    { key: keys.triggerRun(run.trigger_id, run.id), value: LISTED },
+    { key: keys.run(run.id), value, bytes },
+    { key: keys.pending(run.id, run.trigger_id) },
+  ];
+}
+
+/** The writes that remove an ended run and its payload. It is listed by its trigger until it is taken off. */
+export function removeRunWrites({ id, payload, body }: EndedRun): Write[] {
+  return [
+    ...body === undefined ? removePayloadWrites(id, payload.size) : [],
+    { key: keys.run(id) },
+  ];
+}
+
+/** Reads a run, pending or ended; undefined when there is none of this id, or none that is whole. */
+export async function getRun(store: Store, id: string): Promise<Run | undefined> {
+  const ended = await getEnded(store, id);
+  if (ended !== null) return ended;
+  const pending = await readFirst(store.kv, ["pending", id]);
+  if (pending !== null) return wholePending({ key: ["pending", id], value: pending })?.run;
+  // It may have ended between the two looks: at any time it is in one place, and never pending again.
+  return await getEnded(store, id) ?? undefined;
+}
+
+/** Reads an ended run; null when there is none, undefined when it is damaged. */
+function getEnded(store: Store, id: string): Promise<Run | null | undefined> {
+  return store.endedRuns.get(id, async () => {
+    const value = await store.reads.read(keys.run(id));
+    if (value === null) return null;
+    const run = whole({ key: keys.run(id), value }, isRun);
+    return run && withoutBody(run);
+  });
+}
+
+/** Reads a run that has not ended; undefined when it has, or never was, or is damaged. */
+export async function getPending(store: Store, id: string): Promise<PendingRun | undefined> {
+  const key = ["pending", id];
+  const value = await readFirst(store.kv, key);
+  return value === null ? undefined : wholePending({ key, value });
+}
+
+/** What a pending run's key tells, though its record be damaged. */
+export interface PendingIds {
+  id: string;
+  triggerId: string;
+}
+
+/** The ids of the runs that have not ended, oldest first. */
+export async function* pendingIds(store: Store): AsyncGenerator<PendingIds> {
+  for await (const { key } of scan(store.kv, ["pending"], { ids: 2 })) yield idsIn(key);
+}
+
+/** A run that has not ended, as it is stored. */
+export interface PendingEntry extends PendingIds {
+  /** Undefined when the record is damaged. */
+  pending: PendingRun | undefined;
+  /** The write that removes it, whatever its key is made of. */
+  removal: Write;
+}
+
+/** The runs that have not ended, oldest first. */
+export async function* pendingEntries(store: Store): AsyncGenerator<PendingEntry> {
+  for await (const entry of scan(store.kv, ["pending"], { ids: 2 })) {
+    const { key } = entry;
+    yield { ...idsIn(key), pending: wholePending(entry), removal: { key } };
+  }
+}
+
+function idsIn(key: Deno.KvKey): PendingIds {
+  const [, id = "", triggerId = ""] = key.map(String);
+  return { id, triggerId };
+}
+
+/**
+ * What can be said of a run whose record is damaged: its id, its trigger, and that it failed.
+ *
+ * @param id as its key has it
+ * @param trigger_id as its key has it; empty where that does not tell it
+ */
+export async function damagedRun(store: Store, id: string, trigger_id: string): Promise<Run> {
+  const time_ms = idTime(id);
+  return {
+    id,
+    trigger_id,
+    project: "",
+    status: "error",
+    created_at: new Date(Number.isFinite(time_ms) ? time_ms : 0).toISOString(),
+    remote_ip: "",
+    payload: { size: await storedSize(store, id), sha256: "" },
+    actions: [{ action: "none", error: "The record of the run is damaged: nothing was done" }],
+  };
+}
+
+function withoutBody({ body: _body, ...run }: EndedRun): Run {
+  return run;
+}
+
+function wholePending(entry: FoundEntry): PendingRun | undefined {
+  const isOfKey = (value: unknown): value is PendingRun =>
+    isPending(value) && value.run.id === entry.key[1];
+  return whole(entry, isOfKey);
+}
+
+function isPending(value: unknown): value is PendingRun {
+  if (!isObject(value)) return false;
+  const { run, actions, worker } = value;
+  return isRun(run) && typeof worker === "string" && Array.isArray(actions) &&
+    actions.every((action) => isObject(action) && typeof action.type === "string");
+}
+
+/** Looks at what the code relies on: who writes these records is this file alone. */
+function isRun(value: unknown): value is EndedRun {
+  if (!isObject(value) || !isObject(value.payload) || !Array.isArray(value.actions)) return false;
+  const { id, trigger_id, project, status, created_at, payload } = value;
+  return [id, trigger_id, project, status, created_at, payload.sha256].every((text) =>
+    typeof text === "string"
+  ) && Number.isSafeInteger(payload.size) && value.actions.every(isObject);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+/** Which of a trigger's runs are wanted. */
+export interface RunsPage extends Page {
+  /** The ids of its pending runs, looked up before this: what ends meanwhile is listed then. */
+  pending?: readonly string[];
+}
+
+/** One page of a trigger's runs, newest first. */
+export async function listTriggerRuns(
+  store: Store,
+  triggerId: string,
+  { pending = [], before, limit }: RunsPage,
+): Promise<Listed<Run>> {
+  const prefix = ["trigger_run", triggerId];
+  const found = new Set(before === undefined ? pending : pending.filter((id) => id < before));
+  // One more than is shown tells whether another page comes.
+  const options = { reverse: true, limit: limit + 1 };
+  for await (const { key } of store.kv.list(upTo(prefix, before), options)) {
+    found.add(String(key[2]));
+  }
+  const ids = [...found].sort().reverse().slice(0, limit);
+  const runs = await Promise.all(ids.map((id) => getRun(store, id)));
+  return {
+    records: runs.filter((run) => run !== undefined),
+    next: found.size > limit ? ids.at(-1) : undefined,
+  };
+}
+
+/** Some of what the triggers list of their runs. */
+export interface OldListed {
+  /** Those that are old enough, and what takes them off their lists. */
+  found: { id: string; removal: Write }[];
+  /** Where to go on; undefined when all was looked at. */
+  next: Deno.KvKey | undefined;
+}
+
+/**
+ * What the triggers list of ended runs that were made before `before_ms`, trigger by trigger.
+ *
+ * @param after look only behind this; the `next` of the call before
+ * @param limit how many are looked at, at most
+ */
+export async function runsListedBefore(
+  { kv }: Store,
+  before_ms: number,
+  { after, limit }: { after?: Deno.KvKey | undefined; limit: number },
+): Promise<OldListed> {
+  const found: OldListed["found"] = [];
+  let next: OldListed["next"];
+  let looked = 0;
+  for await (const { key } of kv.list(behind(["trigger_run"], after), { limit })) {
+    looked++;
+    const [, triggerId = ""] = key;
+    // Behind a young one all of its trigger are young.
+    if (next?.length === 2 && next[1] === triggerId) continue;
+    const id = String(key[2]);
+    const isOld = idTime(id) < before_ms;
+    if (isOld) found.push({ id, removal: { key } });
+    next = isOld ? key : ["trigger_run", triggerId];
+  }
+  return { found, next: looked < limit ? undefined : next };
+}
+
+/**
+ * The oldest ended runs that were made before `before_ms`, at most `limit`.
+ *
+ * @param after look only behind this id
+ */
+export async function endedRunsMadeBefore(
+  store: Store,
+  before_ms: number,
+  { after, limit }: { after?: string | undefined; limit: number },
+): Promise<EndedRun[]> {
+  const found: EndedRun[] = [];
+  for await (const entry of scan(store.kv, ["run"], { after, batchSize: limit })) {
+    const id = String(entry.key[1]);
+    if (idTime(id) >= before_ms) break;
+    found.push(whole(entry, isRun) ?? await damagedRun(store, id, ""));
+    // Before the next is asked for, which would read another batch.
+    if (found.length === limit) break;
+  }
+  return found;
+}

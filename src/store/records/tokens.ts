@@ -1,0 +1,89 @@
+/**
+ * The operators' tokens. Only hashes are stored.
+ *
+ * @module
+ */
+import { hash } from "node:crypto";
+import { keys } from "../keys.ts";
+import { readValue, scan } from "../scan.ts";
+import type { Store } from "../store.ts";
+
+/** What is known of a token. */
+export interface AdminToken {
+  name: string;
+  /** RFC 3339. */
+  created_at: string;
+}
+
+/** A stored token, as operators see it. */
+export interface ListedToken extends AdminToken {
+  /** The beginning of its hash: enough to tell it from others, and nothing to guess it by. */
+  id: string;
+}
+
+const ID_LENGTH = 16;
+/** What is shown of one whose record is damaged. Nobody gets in with it. */
+const DAMAGED: AdminToken = { name: "(damaged)", created_at: new Date(0).toISOString() };
+
+/** The SHA-256 of a token, in hex. Tokens are random, so one round is enough. */
+export function tokenHash(token: string): string {
+  return hash("sha256", token);
+}
+
+/** The id by which a token is listed and removed. */
+export function tokenId(token: string): string {
+  return tokenHash(token).slice(0, ID_LENGTH);
+}
+
+/** Reads what is known of a token; undefined when it is not one, or its record is damaged. */
+export async function getToken(store: Store, token: string): Promise<AdminToken | undefined> {
+  const value = await readValue(store.kv, keys.token(tokenHash(token)));
+  return isToken(value) ? value : undefined;
+}
+
+/** Whether any token is stored. */
+export async function hasTokens(store: Store): Promise<boolean> {
+  for await (const _ of scan(store.kv, ["token"])) return true;
+  return false;
+}
+
+/** Makes a token and stores its hash; the token itself is in nobody's hands but the caller's. */
+export async function createToken(store: Store, token: AdminToken): Promise<string> {
+  const secret = `hl_${
+    crypto.getRandomValues(new Uint8Array(32)).toBase64({
+      alphabet: "base64url",
+      omitPadding: true,
+    })
+  }`;
+  await store.committer.write([{ key: keys.token(tokenHash(secret)), value: token }]);
+  return secret;
+}
+
+/** All stored tokens, those among them whose records are damaged: they can be removed. */
+export async function listTokens(store: Store): Promise<ListedToken[]> {
+  const found: ListedToken[] = [];
+  for await (const { key, value } of scan(store.kv, ["token"])) {
+    const token = isToken(value) ? value : DAMAGED;
+    found.push({ id: String(key[1]).slice(0, ID_LENGTH), ...token });
+  }
+  return found;
+}
+
+/**
+ * Removes a token: from now on nobody gets in with it.
+ *
+ * @returns false when there is none of this id
+ */
+export async function removeToken(store: Store, id: string): Promise<boolean> {
+  for await (const { key } of scan(store.kv, ["token"])) {
+    if (String(key[1]).slice(0, ID_LENGTH) !== id) continue;
+    await store.committer.write([{ key }]);
+    return true;
+  }
+  return false;
+}
+
+function isToken(value: unknown): value is AdminToken {
+  const { name, created_at } = Object(value);
+  return typeof name === "string" && typeof created_at === "string";
+}

@@ -1,0 +1,180 @@
+/**
+ * The records of triggers.
+ *
+ * @module
+ */
+import { ConflictError } from "../../platform/errors.ts";
+import type { Write } from "../committer.ts";
+import { keys } from "../keys.ts";
+import { thenRest } from "../chunked.ts";
+import { type Listed, recordOf } from "../lists.ts";
+import { behind, readValue, scan } from "../scan.ts";
+import type { Store } from "../store.ts";
+import type { WrittenKeys } from "../written_keys.ts";
+
+/** How many triggers are read at once where all are looked at. */
+const PAGE_SIZE = 100;
+
+/** A trigger as it is stored: what its owner wrote, literal secrets encrypted. Times are RFC 3339. */
+export interface StoredTrigger {
+  id: string;
+  name: string;
+  created_at: string;
+  updated_at: string;
+  /** The settings, by the schema in `trigger/trigger.ts`. */
+  settings: unknown;
+}
+
+/** Reads a trigger; undefined when there is none of this id. */
+export async function getStoredTrigger(
+  store: Store,
+  id: string,
+): Promise<StoredTrigger | undefined> {
+  // Only triggers are stored under these keys.
+  return (await readValue(store.kv, keys.trigger(id)) as StoredTrigger | null) ?? undefined;
+}
+
+/** The id of the trigger of this name. */
+export async function triggerIdByName(store: Store, name: string): Promise<string | undefined> {
+  const id = await readValue(store.kv, keys.triggerName(name));
+  return typeof id === "string" ? id : undefined;
+}
+
+/**
+ * Stores a trigger in place of the one of its id.
+ *
+ * @throws {ConflictError} when another trigger has its name
+ */
+export async function putStoredTrigger(store: Store, trigger: StoredTrigger): Promise<void> {
+  const holder = await triggerIdByName(store, trigger.name);
+  if (holder !== undefined && holder !== trigger.id) {
+    throw new ConflictError(`Cannot save the trigger: another one is named "${trigger.name}"`);
+  }
+  const before = await getStoredTrigger(store, trigger.id);
+  await store.committer.write([
+    ...(before && before.name !== trigger.name ? [{ key: keys.triggerName(before.name) }] : []),
+    { key: keys.triggerName(trigger.name), value: trigger.id },
+    { key: keys.trigger(trigger.id), value: trigger, bytes: 64 * 1024 },
+  ]);
+}
+
+/**
+ * Removes a trigger. Its runs stay until their retention ends; what else it leaves behind is found by
+ * {@linkcode triggersWithLeftovers}.
+ */
+export async function deleteStoredTrigger(store: Store, trigger: StoredTrigger): Promise<void> {
+  await store.committer.write([
+    { key: keys.triggerName(trigger.name) },
+    { key: keys.trigger(trigger.id) },
+  ]);
+}
+
+/**
+ * One page of triggers by id, oldest first.
+ *
+ * @param after list only those behind this id; the `next` of the page before
+ */
+export async function listStoredTriggers(
+  store: Store,
+  { after, limit }: { after?: string | undefined; limit: number },
+): Promise<Listed<StoredTrigger>> {
+  const records: StoredTrigger[] = [];
+  // One more than is shown tells whether another page comes.
+  for await (const entry of scan(store.kv, ["trigger"], { after, batchSize: limit + 1 })) {
+    const trigger = recordOf<StoredTrigger>(entry);
+    if (trigger === undefined) continue;
+    if (records.length === limit) return { records, next: records.at(-1)?.id };
+    records.push(trigger);
+  }
+  return { records, next: undefined };
+}
+
+/**
+ * All triggers, oldest first, a page of them in memory at a time.
+ *
+ * @param rests whether it rests after each page, so that launches come first
+ */
+export async function* allStoredTriggers(
+  store: Store,
+  { rests = false } = {},
+): AsyncGenerator<StoredTrigger> {
+  let after: string | undefined;
+  do {
+    const read = () => listStoredTriggers(store, { after, limit: PAGE_SIZE });
+    const { records, next } = await (rests ? thenRest(read) : read());
+    yield* records;
+    after = next;
+  } while (after !== undefined);
+}
+
+/** The fingerprint of the keys that no trigger was locked with when all were last looked at. */
+export function noneLockedWith(store: Store): Promise<unknown> {
+  return readValue(store.kv, keys.noneLocked());
+}
+
+/** Stores that fingerprint, or, when it is undefined, that some are locked. */
+export async function putNoneLockedWith(
+  store: Store,
+  fingerprint: string | undefined,
+): Promise<void> {
+  const key = keys.noneLocked();
+  await store.committer.write([fingerprint === undefined ? { key } : { key, value: fingerprint }]);
+}
+
+/** What is kept of a trigger beside its record and its runs: the first parts of the keys. */
+const LEFTOVERS = ["rate", "delivery", "trigger_log"];
+
+/**
+ * The ids of triggers of which something is kept beside the record and the runs, those of triggers that
+ * are gone among them. One may come more than once.
+ */
+export async function* triggersWithLeftovers(store: Store): AsyncGenerator<string> {
+  for (const kind of LEFTOVERS) yield* idsBehind(store, kind);
+}
+
+/** Begins to take down which triggers are written from now on. */
+export function watchTriggers({ committer }: Store): WrittenKeys {
+  return committer.watch("trigger");
+}
+
+/**
+ * Removes some of what is kept of a trigger that is gone.
+ *
+ * @param written the triggers that were written since this one was seen to be gone: it may be there again
+ * @returns how much was removed, less than `limit` when nothing is left, or the trigger is there again
+ */
+export async function removeLeftovers(
+  store: Store,
+  triggerId: string,
+  { limit, written }: { limit: number; written: WrittenKeys },
+): Promise<number> {
+  const writes: Write[] = [];
+  for (const kind of LEFTOVERS) {
+    const options = { limit: limit - writes.length };
+    if (options.limit === 0) break;
+    for await (const { key } of store.kv.list({ prefix: [kind, triggerId] }, options)) {
+      writes.push({ key });
+    }
+  }
+  let removed = 0;
+  await store.committer.commit({
+    writes() {
+      const removable = written.has(keys.trigger(triggerId)) ? [] : writes;
+      removed = removable.length;
+      return removable;
+    },
+  });
+  return removed;
+}
+
+/** The different second parts of the keys that begin with a word, in order: one step for each. */
+export async function* idsBehind(store: Store, first: string): AsyncGenerator<string> {
+  let last: Deno.KvKey | undefined;
+  for (;;) {
+    const [entry] = await Array.fromAsync(store.kv.list(behind([first], last), { limit: 1 }));
+    if (entry === undefined) return;
+    const id = String(entry.key[1]);
+    last = [first, id];
+    yield id;
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * Reading what may be damaged. A value that the database cannot decode makes the whole read fail, and
+ * with it every value that is read along: one damaged record must not hide the others.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { messageOf } from "../platform/errors.ts";
+
+/** The characters of ids, hashes and names, in the order of their bytes. */
+const ID_CHARACTERS = "-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+const ID_LENGTH_MAX = 256;
+/** How many entries of one scan may be removed by others while they are looked for. */
+const MISSED_MAX = 100;
+
+const log = getLogger(["hooklaunch", "store"]);
+
+/** A stored value, which is what its type says once it has been looked at. */
+export interface FoundEntry {
+  key: Deno.KvKey;
+  /** Undefined when the database cannot decode it. */
+  value: unknown;
+}
+
+/** Reads a value, or null when there is none or it cannot be decoded. */
+export async function readValue(kv: Deno.Kv, key: Deno.KvKey): Promise<unknown> {
+  try {
+    return (await kv.get(key)).value;
+  } catch (error) {
+    if (!isUndecodable(error)) throw error;
+    logDamage(key);
+    return null;
+  }
+}
+
+/** Reads the first value under a prefix, or null when there is none or it cannot be decoded. */
+export async function readFirst(kv: Deno.Kv, prefix: Deno.KvKey): Promise<unknown> {
+  try {
+    const [entry] = await Array.fromAsync(kv.list({ prefix }, { limit: 1 }));
+    return entry?.value ?? null;
+  } catch (error) {
+    if (!isUndecodable(error)) throw error;
+    logDamage(prefix);
+    return null;
+  }
+}
+
+/** The value of an entry, if it is what it must be; otherwise the log says so. */
+export function whole<T>(
+  { key, value }: FoundEntry,
+  isWhole: (value: unknown) => value is T,
+): T | undefined {
+  if (isWhole(value)) return value;
+  logDamage(key);
+  return undefined;
+}
+
+/** Reads a value that is what it must be; undefined when there is none, or, as the log says, another. */
+export async function readWhole<T>(
+  kv: Deno.Kv,
+  key: Deno.KvKey,
+  isWhole: (value: unknown) => value is T,
+): Promise<T | undefined> {
+  const value = await readValue(kv, key);
+  return value === null ? undefined : whole({ key, value }, isWhole);
+}
+
+/** Says that a record does not hold what it must. */
+export function logDamage(key: Deno.KvKey): void {
+  log.error("The record {key} is damaged", { key: key.map(String).join("/") });
+}
+
+/** How a {@linkcode scan} goes. */
+export interface ScanOptions {
+  /** Look only behind this id. */
+  after?: string | undefined;
+  /** How many are read at a time. */
+  batchSize?: number;
+  /** How many parts of a key come behind the prefix. All are ids. */
+  ids?: number;
+}
+
+/**
+ * All entries under a prefix whose next part is an id, a hash or a project's name, in their order,
+ * those that cannot be decoded among them.
+ */
+export async function* scan(
+  kv: Deno.Kv,
+  prefix: Deno.KvKey,
+  { after, batchSize = 100, ids = 1 }: ScanOptions = {},
+): AsyncGenerator<FoundEntry> {
+  let last: Deno.KvKey | undefined = after === undefined ? undefined : [...prefix, after];
+  let missed = 0;
+  for (;;) {
+    try {
+      for await (const { key, value } of kv.list(behind(prefix, last), { batchSize })) {
+        last = key;
+        yield { key, value };
+      }
+      return;
+    } catch (error) {
+      if (!isUndecodable(error)) throw error;
+    }
+    // It was in the batch to come: what is before it comes one by one, until it is the next itself.
+    if (await fails(kv, behind(prefix, last))) {
+      let found = await findUndecodable(kv, prefix, last);
+      for (let id = 1; found && id < ids; id++) found = await findUndecodable(kv, found);
+      if (found) {
+        last = found;
+        yield { key: last, value: undefined };
+      } else if (++missed > MISSED_MAX) {
+        throw new RangeError(`Cannot decode what is stored under ${prefix.join("/")}`);
+      }
+    } else {
+      for await (const { key, value } of kv.list(behind(prefix, last), { limit: 1 })) {
+        last = key;
+        yield { key, value };
+      }
+    }
+  }
+}
+
+/** What is under a prefix behind a key, if one is given: no key has `true` where this one ends. */
+export function behind(prefix: Deno.KvKey, last: Deno.KvKey | undefined): Deno.KvListSelector {
+  return last === undefined ? { prefix } : { prefix, start: [...last, true] };
+}
+
+/** What is under a prefix whose next part is an id, up to the one before an id, if one is given. */
+export function upTo(prefix: Deno.KvKey, end: string | undefined): Deno.KvListSelector {
+  return end === undefined ? { prefix } : { prefix, end: [...prefix, end] };
+}
+
+/**
+ * The key of the next entry, which cannot be decoded. The database does not tell it either, so its id
+ * is found digit by digit: it is the first entry behind the last, so what ends behind it cannot be read,
+ * and what ends before it is empty. Undefined when it has no such id, or was removed meanwhile.
+ */
+async function findUndecodable(
+  kv: Deno.Kv,
+  prefix: Deno.KvKey,
+  last?: Deno.KvKey,
+): Promise<Deno.KvKey | undefined> {
+  const start = last === undefined ? prefix : [...last, true];
+  const from = String(last?.[prefix.length] ?? "");
+  const isUpTo = async (end: string) =>
+    // The database wants no range that ends before it begins.
+    end > from && await fails(kv, { start, end: [...prefix, end] });
+  let id = "";
+  while (id.length < ID_LENGTH_MAX) {
+    const next = await leastOf(ID_CHARACTERS, (next) => isUpTo(`${id}${next}\x7f`));
+    id += next;
+    // What holds of none leads to the last of all.
+    if (ID_CHARACTERS.endsWith(next) && !await isUpTo(`${id}\x7f`)) return undefined;
+    if (await isUpTo(`${id}\0`)) return [...prefix, id];
+  }
+  return undefined;
+}
+
+/** The first character that something holds of, as it does of all behind it. */
+async function leastOf(
+  characters: string,
+  holds: (character: string) => Promise<boolean>,
+): Promise<string> {
+  let [low, high] = [0, characters.length - 1];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (await holds(characters.charAt(middle))) high = middle;
+    else low = middle + 1;
+  }
+  return characters.charAt(low);
+}
+
+/** Whether anything is stored under a key, though it be damaged. */
+export async function isStored(kv: Deno.Kv, key: Deno.KvKey): Promise<boolean> {
+  try {
+    return (await kv.get(key)).versionstamp !== null;
+  } catch (error) {
+    if (!isUndecodable(error)) throw error;
+    return true;
+  }
+}
+
+/** Whether the first entry of a selection cannot be decoded. */
+async function fails(kv: Deno.Kv, selector: Deno.KvListSelector): Promise<boolean> {
+  try {
+    await Array.fromAsync(kv.list(selector, { limit: 1 }));
+    return false;
+  } catch (error) {
+    if (isUndecodable(error)) return true;
+    throw error;
+  }
+}
+
+/** Deno KV throws a RangeError for a value that is no structured clone. */
+export function isUndecodable(error: unknown): boolean {
+  return error instanceof RangeError && /deserialize/.test(messageOf(error));
+}

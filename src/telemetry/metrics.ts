@@ -1,0 +1,160 @@
+/**
+ * What the service counts and measures, for Prometheus: `GET /metrics` shows it as text.
+ *
+ * @module
+ */
+import { type Refuser, REFUSERS } from "../conditions/prepare.ts";
+import { Counter, Gauge, Histogram, Registry } from "./prometheus.ts";
+import { type Execution, EXECUTION_STATUSES, hasEnded } from "../store/records/executions.ts";
+import { hasPipelineEnded, type Pipeline, PIPELINE_STATUSES } from "../store/records/pipelines.ts";
+import { type Run, RUN_STATUSES } from "../store/records/runs.ts";
+
+/** Seconds, from a commit of a fast disk to a request that waits for a slow one. */
+const LATENCY_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Seconds, from a step that does nothing to a day's training. */
+const DURATION_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200, 28_800, 86_400];
+/** What launches are answered with as a rule, and where the service cannot take them on. */
+const ANSWER_STATUSES = [200, 400, 500, 503];
+const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+/** What is looked up when somebody asks, instead of being counted all the time. */
+export interface Gauged {
+  /** Runs that have work before them. */
+  backlog(): number;
+  /** Executions of this machine. */
+  executions(): { running: number; waiting: number };
+  /** Bytes of the database's files. */
+  storeBytes(): Promise<number>;
+  /** Bytes that the process has in memory. */
+  memoryBytes(): number;
+}
+
+/** The metrics of one service. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #launches = new Histogram({
+    name: "hooklaunch_launch_seconds",
+    help: "From the arrival of a request at a launch URL to its answer, by the answer's status",
+    labelNames: ["status"],
+    buckets: LATENCY_S,
+    registers: [this.#registry],
+  });
+  readonly #refusals = new Counter({
+    name: "hooklaunch_refusals_total",
+    help: "Requests of senders that a condition refused, by the condition",
+    labelNames: ["condition"],
+    registers: [this.#registry],
+  });
+  readonly #batch = new Histogram({
+    name: "hooklaunch_commit_changes",
+    help: "Changes that went into one commit of the database together",
+    buckets: BATCH,
+    registers: [this.#registry],
+  });
+  readonly #commit = new Histogram({
+    name: "hooklaunch_commit_seconds",
+    help: "How long a commit of the database took",
+    buckets: LATENCY_S,
+    registers: [this.#registry],
+  });
+  readonly #runs = new Histogram({
+    name: "hooklaunch_run_seconds",
+    help: "From a run's acceptance to its end, by how it ended",
+    labelNames: ["status"],
+    buckets: DURATION_S,
+    registers: [this.#registry],
+  });
+  readonly #executions = new Histogram({
+    name: "hooklaunch_execution_seconds",
+    help: "From an execution's start to its end, by how it ended",
+    labelNames: ["status"],
+    buckets: DURATION_S,
+    registers: [this.#registry],
+  });
+  readonly #pipelines = new Histogram({
+    name: "hooklaunch_pipeline_seconds",
+    help: "From a pipeline's launch to its end, by how it ended",
+    labelNames: ["status"],
+    buckets: DURATION_S,
+    registers: [this.#registry],
+  });
+
+  constructor() {
+    // Prometheus sees no rise in a count that is 1 when it first appears, as of the first failure.
+    for (const condition of REFUSERS) this.#refusals.inc({ condition }, 0);
+    for (const status of ANSWER_STATUSES) this.#launches.zero({ status });
+    for (const status of RUN_STATUSES) if (status !== "pending") this.#runs.zero({ status });
+    for (const status of EXECUTION_STATUSES.filter(hasEnded)) this.#executions.zero({ status });
+    for (const status of PIPELINE_STATUSES.filter(hasPipelineEnded)) {
+      this.#pipelines.zero({ status });
+    }
+  }
+
+  /** Begins to show what is looked up. */
+  watch(gauged: Gauged): void {
+    this.#gauge("hooklaunch_backlog", "Accepted runs that have work before them", gauged.backlog);
+    this.#gauge(
+      "hooklaunch_executions_running",
+      "Executions that run",
+      () => gauged.executions().running,
+    );
+    this.#gauge(
+      "hooklaunch_executions_waiting",
+      "Executions that wait for room, as far as they are in memory",
+      () => gauged.executions().waiting,
+    );
+    this.#gauge("hooklaunch_store_bytes", "Bytes of the database's files", gauged.storeBytes);
+    this.#gauge("hooklaunch_memory_bytes", "Bytes of the process in memory", gauged.memoryBytes);
+  }
+
+  /** Counts a request at a launch URL: how it was answered, after how many milliseconds. */
+  launch(status: number, duration_ms: number): void {
+    this.#launches.observe({ status }, duration_ms / 1_000);
+  }
+
+  /** Counts a request that was refused. */
+  refused(condition: Refuser): void {
+    this.#refusals.inc({ condition });
+  }
+
+  /** Counts a commit. */
+  commit(changes: number, duration_ms: number): void {
+    this.#batch.observe(changes);
+    this.#commit.observe(duration_ms / 1_000);
+  }
+
+  /** Counts a run that has ended. */
+  run({ status, created_at, ended_at = created_at }: Run): void {
+    this.#runs.observe({ status }, secondsBetween(created_at, ended_at));
+  }
+
+  /** Counts an execution, once it has ended. */
+  execution({ status, duration = 0 }: Execution): void {
+    if (hasEnded(status)) this.#executions.observe({ status }, duration);
+  }
+
+  /** Counts a pipeline that has ended. */
+  pipeline({ status, created_at, ended_at = created_at }: Pipeline): void {
+    this.#pipelines.observe({ status }, secondsBetween(created_at, ended_at));
+  }
+
+  /** All of it in Prometheus' text format, and the content type of that. */
+  async text(): Promise<{ body: string; contentType: string }> {
+    return { body: await this.#registry.metrics(), contentType: this.#registry.contentType };
+  }
+
+  #gauge(name: string, help: string, look: () => number | Promise<number>): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.#registry],
+      async collect() {
+        this.set(await look());
+      },
+    });
+  }
+}
+
+function secondsBetween(start: string, end: string): number {
+  return Math.max(0, Date.parse(end) - Date.parse(start)) / 1_000;
+}

@@ -1,0 +1,366 @@
+/**
+ * The triggers of a database: read, changed, and kept ready for launches. A change takes effect on the
+ * next request, since everything that changes a trigger goes through here.
+ *
+ * @module
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { ConditionEnvironment } from "../conditions/condition.ts";
+import { ConflictError, InvalidInputError, NotFoundError } from "../platform/errors.ts";
+import { newId } from "../platform/ids.ts";
+import { keepNewest } from "../platform/lru.ts";
+import { childOf, parseWith } from "../platform/schema.ts";
+import type { Listed } from "../store/lists.ts";
+import { getProject } from "../store/records/projects.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../store/record_size.ts";
+import type { Store } from "../store/store.ts";
+import {
+  allStoredTriggers,
+  deleteStoredTrigger,
+  getStoredTrigger,
+  listStoredTriggers,
+  noneLockedWith,
+  putNoneLockedWith,
+  putStoredTrigger,
+  type StoredTrigger,
+} from "../store/records/triggers.ts";
+import type { PreparedTrigger } from "./prepare.ts";
+import {
+  LockedSecretError,
+  maskSecrets,
+  type Opened,
+  openSecrets,
+  openWhatOpens,
+  sealSecrets,
+  type SecretBox,
+  unmaskSecrets,
+} from "./secrets.ts";
+import type { Trigger, TriggerSettings } from "./trigger.ts";
+import { missingVariables } from "./variables.ts";
+
+/** How many prepared triggers are kept in memory; the longest unused goes first. */
+const PREPARED_MAX = 20_000;
+/**
+ * How many triggers are looked at for missing secrets: to read 500 takes 10 MiB of an idle service, 10,000
+ * take 35 and half a second.
+ */
+const LOOKED_AT_MAX = 100;
+/** How many secrets that are missing are told of one by one. */
+const PLACES_MAX = 20;
+
+/** What a registry works with. */
+export interface RegistryParts {
+  store: Store;
+  secrets: SecretBox;
+  context: ConditionEnvironment;
+}
+
+/** The triggers with secrets in environment variables that are not set, or empty. */
+export interface MissingSecrets {
+  /** How many triggers have such secrets, of how many that were looked at. */
+  missing: number;
+  total: number;
+  /** The trigger, the place and the variable of some of them. */
+  places: string[];
+}
+
+/** The triggers of a database. */
+export class TriggerRegistry {
+  readonly #parts: RegistryParts;
+  readonly #prepared = new Map<string, PreparedTrigger>();
+  /** Those that are being read and prepared. Who asks for the same one meanwhile gets what they give. */
+  readonly #preparing = new Map<string, Promise<PreparedTrigger | undefined>>();
+  /** Changes are made one after the other, so that two cannot take the same name. */
+  #lastChange: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: RegistryParts) {
+    this.#parts = parts;
+  }
+
+  /** A trigger, ready for launches; undefined when there is none of this id. */
+  prepared(id: string): PreparedTrigger | undefined | Promise<PreparedTrigger | undefined> {
+    const known = this.#prepared.get(id);
+    if (known === undefined || known.until_ms <= this.#parts.context.clock.now()) {
+      return this.#preparing.get(id) ?? this.#prepare(id);
+    }
+    if (this.#prepared.size >= PREPARED_MAX) {
+      this.#prepared.delete(id);
+      this.#prepared.set(id, known);
+    }
+    return known;
+  }
+
+  /** Whether a trigger is still as it was prepared. False also where that is not known any more. */
+  isCurrent(prepared: PreparedTrigger): boolean {
+    return this.#prepared.get(prepared.trigger.id) === prepared &&
+      prepared.until_ms > this.#parts.context.clock.now();
+  }
+
+  /** A trigger as the API shows it, secrets masked; undefined when there is none of this id. */
+  async get(id: string): Promise<Trigger | undefined> {
+    const stored = await getStoredTrigger(this.#parts.store, id);
+    return stored && maskSecrets(triggerOf(stored));
+  }
+
+  /** One page of triggers as the API shows them, oldest first. */
+  async list(
+    page: { after?: string | undefined; limit: number },
+  ): Promise<Listed<Trigger>> {
+    const { records, next } = await listStoredTriggers(this.#parts.store, page);
+    return { records: records.map((stored) => maskSecrets(triggerOf(stored))), next };
+  }
+
+  /** All triggers as the API shows them, oldest first. */
+  async *all(): AsyncGenerator<Trigger> {
+    for await (const stored of allStoredTriggers(this.#parts.store)) {
+      yield maskSecrets(triggerOf(stored));
+    }
+  }
+
+  /**
+   * Makes a trigger from what its owner wrote.
+   *
+   * @throws {InvalidInputError} with everything that is wrong with it
+   * @throws {ConflictError} when its name or its id is taken
+   */
+  create(value: unknown): Promise<Trigger> {
+    return this.#change(async () => {
+      const settings = await this.#check(value, undefined);
+      const now_ms = this.#parts.context.clock.now();
+      const id = settings.id ?? newId(now_ms);
+      if (await getStoredTrigger(this.#parts.store, id)) {
+        throw new ConflictError(`Cannot save the trigger: another one has the id ${id}`);
+      }
+      const now = new Date(now_ms).toISOString();
+      return await this.#put({ ...settings, id, created_at: now, updated_at: now });
+    });
+  }
+
+  /**
+   * Puts what its owner wrote in place of a trigger. What is the same already is left alone.
+   *
+   * @param change makes the new version from the stored one, its secrets masked. A field that it takes
+   * over, the very same object, was not written: secrets in it that cannot be decrypted stay as they are
+   * @throws {NotFoundError} when there is no trigger of this id
+   * @throws {InvalidInputError} with everything that is wrong with the new version
+   * @throws {ConflictError} when its name is taken
+   */
+  update(id: string, change: (current: Trigger) => unknown): Promise<Trigger> {
+    return this.#change(async () => {
+      const stored = await this.#stored(id);
+      const opened = openWhatOpens(triggerOf(stored), this.#parts.secrets, id);
+      const { value: current } = opened;
+      const shown = maskSecrets(current);
+      const written = change(shown);
+      const kept = opened.locked.map(nameAt)
+        .filter((name) => childOf(written, name) === childOf(shown, name));
+      const locked = opened.locked.filter((at) => !kept.includes(nameAt(at)));
+      const settings = await this.#check(written, { value: current, locked }, kept);
+      if (isSame(settings, current)) return shown;
+      const updated_at = new Date(this.#parts.context.clock.now()).toISOString();
+      const trigger = { ...settings, id, created_at: stored.created_at, updated_at };
+      const sealed = kept.map((name) => [name, childOf(stored.settings, name)] as const);
+      return await this.#put(trigger, Object.fromEntries(sealed));
+    });
+  }
+
+  /** @throws {NotFoundError} when there is no trigger of this id */
+  delete(id: string): Promise<void> {
+    return this.#change(async () => {
+      const stored = await this.#stored(id);
+      await deleteStoredTrigger(this.#parts.store, stored).finally(() => this.#forget(id));
+    });
+  }
+
+  /** Does something between two changes of triggers, such as what must not happen while one is made. */
+  between<T>(act: () => Promise<T>): Promise<T> {
+    return this.#change(act);
+  }
+
+  /**
+   * Counts the triggers, and those among them with secrets that cannot be decrypted with this key. Where
+   * none was locked at an earlier look with the same keys, none is now, and all are not looked at again.
+   * It rests after each page: launches come first.
+   */
+  async countLocked(): Promise<{ locked: number; total: number } | "none"> {
+    const { store, secrets, context } = this.#parts;
+    if (await noneLockedWith(store) === secrets.fingerprint) return "none";
+    let locked = 0;
+    let total = 0;
+    for await (const stored of allStoredTriggers(store, { rests: true })) {
+      if (context.signal.aborted) return { locked, total };
+      const opened = openWhatOpens(stored.settings, secrets, stored.id);
+      if (opened.locked.length > 0) locked++;
+      total++;
+    }
+    await putNoneLockedWith(store, locked > 0 ? undefined : secrets.fingerprint);
+    return { locked, total };
+  }
+
+  /**
+   * Counts those of the oldest triggers with secrets in environment variables that are not set, or empty.
+   * They are looked at anew each time, since nothing tells that the environment is another one. It rests
+   * after each page: launches come first.
+   */
+  async countMissing(): Promise<MissingSecrets> {
+    const { store, context: { env, signal } } = this.#parts;
+    const counted: MissingSecrets = { missing: 0, total: 0, places: [] };
+    for await (const { name, settings } of allStoredTriggers(store, { rests: true })) {
+      if (signal.aborted || counted.total >= LOOKED_AT_MAX) break;
+      const found = missingVariables(settings, env);
+      counted.total++;
+      if (found.length === 0) continue;
+      counted.missing++;
+      for (const { pointer, variable } of found) {
+        if (counted.places.length < PLACES_MAX) {
+          counted.places.push(`${name} ${pointer} ${variable}`);
+        }
+      }
+    }
+    return counted;
+  }
+
+  /**
+   * Encrypts the secrets of all triggers anew, with the current key.
+   *
+   * @returns how many triggers there are
+   * @throws {LockedSecretError} when a secret cannot be decrypted with any of the keys
+   */
+  async sealAgain(): Promise<number> {
+    const { store, secrets } = this.#parts;
+    let count = 0;
+    for await (const stored of allStoredTriggers(store)) {
+      const settings = opened(stored, secrets);
+      const sealed = sealSecrets(settings, secrets, stored.id);
+      await putStoredTrigger(store, { ...stored, settings: sealed });
+      count++;
+    }
+    return count;
+  }
+
+  async #prepare(id: string): Promise<PreparedTrigger | undefined> {
+    const preparing = this.#readPrepared(id);
+    this.#preparing.set(id, preparing);
+    try {
+      const prepared = await preparing;
+      // Else it was changed meanwhile, and this may be what it was before.
+      if (prepared && this.#preparing.get(id) === preparing) {
+        this.#prepared.set(id, prepared);
+        keepNewest(this.#prepared, PREPARED_MAX);
+      }
+      return prepared;
+    } finally {
+      if (this.#preparing.get(id) === preparing) this.#preparing.delete(id);
+    }
+  }
+
+  async #readPrepared(id: string): Promise<PreparedTrigger | undefined> {
+    const { store, secrets, context } = this.#parts;
+    const stored = await getStoredTrigger(store, id);
+    if (stored === undefined) return undefined;
+    const { value: trigger, locked } = openWhatOpens(triggerOf(stored), secrets, id);
+    const { prepareTrigger } = await import("./prepare.ts");
+    return await prepareTrigger(trigger, context, locked);
+  }
+
+  /** What was read of a trigger up to now is not what it is. */
+  #forget(id: string): void {
+    this.#prepared.delete(id);
+    this.#preparing.delete(id);
+  }
+
+  /** @param kept the fields that are not looked at, as they hold secrets that nobody can read */
+  async #check(
+    value: unknown,
+    current: Opened<Trigger> | undefined,
+    kept: readonly string[] = [],
+  ): Promise<TriggerSettings> {
+    const { triggerSchema } = await import("./trigger.ts");
+    const parsed = parseWith(triggerSchema, value, "the trigger");
+    if (current && parsed.id !== undefined && parsed.id !== current.value.id) {
+      throw new InvalidInputError("the trigger", [{
+        pointer: "/id",
+        detail:
+          `Expected "${current.value.id}", found "${parsed.id}": a trigger keeps its id for ever`,
+      }]);
+    }
+    const settings = unmaskSecrets(parsed, current, "the trigger");
+    const { reviewTrigger } = await import("./review.ts");
+    if (!kept.includes("conditions")) reviewTrigger(settings, "the trigger");
+    if (!await getProject(this.#parts.store, settings.project)) {
+      throw new InvalidInputError("the trigger", [{
+        pointer: "/project",
+        detail: `Expected the name of a project, found "${settings.project}", which does not exist`,
+      }]);
+    }
+    return settings;
+  }
+
+  /** @param sealed the fields that stay as they are stored */
+  async #put(trigger: Trigger, sealed: Record<string, unknown> = {}): Promise<Trigger> {
+    const { store, secrets } = this.#parts;
+    const { id, name, created_at, updated_at } = trigger;
+    const settings = { ...sealSecrets(settingsOf(trigger), secrets, id), ...sealed };
+    const record = { id, name, created_at, updated_at, settings };
+    const bytes = recordBytes(record);
+    if (bytes > RECORD_BYTES_MAX) {
+      throw new InvalidInputError(
+        "the trigger",
+        `Expected at most ${RECORD_BYTES_MAX} bytes in all, found ${bytes}`,
+      );
+    }
+    await putStoredTrigger(store, record).finally(() => this.#forget(id));
+    return maskSecrets(trigger);
+  }
+
+  async #stored(id: string): Promise<StoredTrigger> {
+    const stored = await getStoredTrigger(this.#parts.store, id);
+    if (stored === undefined) throw new NotFoundError(`There is no trigger of the id ${id}`);
+    return stored;
+  }
+
+  async #change<T>(make: () => Promise<T>): Promise<T> {
+    const result = this.#lastChange.then(make);
+    this.#lastChange = result.catch(() => {});
+    return await result;
+  }
+}
+
+/** The part of a trigger that its owner writes. */
+export function settingsOf(trigger: Trigger): TriggerSettings {
+  const { created_at: _created, updated_at: _updated, ...settings } = trigger;
+  return settings;
+}
+
+/** The name of the field of a trigger that a pointer leads into. */
+function nameAt(at: string): string {
+  return at.split("/")[1] ?? "";
+}
+
+/** Whether settings say what a trigger already is. */
+function isSame(settings: TriggerSettings, current: Trigger): boolean {
+  // Who writes a trigger may name its id or not.
+  const { id: _id, ...written } = settings;
+  const { id: _currentId, ...known } = settingsOf(current);
+  return isDeepStrictEqual(written, known);
+}
+
+function triggerOf(stored: StoredTrigger): Trigger {
+  const { id, created_at, updated_at, settings } = stored;
+  // Only what the schema let through is ever stored.
+  return { ...settings as TriggerSettings, id, created_at, updated_at };
+}
+
+/** @throws {LockedSecretError} with the trigger's name, and what to do */
+function opened({ id, name, settings }: StoredTrigger, secrets: SecretBox): unknown {
+  try {
+    return openSecrets(settings, secrets, id);
+  } catch (error) {
+    if (!(error instanceof LockedSecretError)) throw error;
+    throw new LockedSecretError(
+      `Cannot encrypt the secrets of trigger "${name}" anew: ${error.message} ` +
+        "Name that key too, give the trigger its secrets anew, or delete it",
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * A look at a trigger's conditions together, when it is saved and when it is shown.
+ *
+ * @module
+ */
+import { isAuthenticating, reviewConditions } from "../conditions/mod.ts";
+import { conditionWarnings } from "../conditions/warnings.ts";
+import { InvalidInputError, messageOf, prefixed, type Problem } from "../platform/errors.ts";
+import type { TriggerSettings } from "./trigger.ts";
+import { variableWarnings } from "./variables.ts";
+
+/**
+ * Looks at a trigger's conditions together.
+ *
+ * @throws {InvalidInputError} when they cannot work with each other
+ */
+export function reviewTrigger(settings: TriggerSettings, what: string): void {
+  const problems = reviewConditions(settings.conditions);
+  if (problems.length === 0) return;
+  throw new InvalidInputError(what, prefixed("/conditions", problems));
+}
+
+/**
+ * What a trigger's owner should know of its conditions, though they can work.
+ *
+ * @param env reads an environment variable of the service
+ */
+export function triggerWarnings(
+  { conditions }: Pick<TriggerSettings, "conditions">,
+  env: (name: string) => string | undefined,
+): Problem[] {
+  const warnings = [
+    ...prefixed("/conditions", warningsOf(conditions)),
+    ...variableWarnings({ conditions }, env),
+  ];
+  if (conditions.some(isAuthenticating)) return warnings;
+  const detail = "Nothing proves who the sender is: whoever knows the URL can launch";
+  return [...warnings, { pointer: "/conditions", detail }];
+}
+
+function warningsOf(conditions: TriggerSettings["conditions"]): Problem[] {
+  try {
+    return conditionWarnings(conditions);
+  } catch (error) {
+    // A later version has stored what this one does not know: no launch gets past it either.
+    return [{ pointer: "", detail: `This version cannot use them: ${messageOf(error)}` }];
+  }
+}

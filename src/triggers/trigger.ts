@@ -1,0 +1,48 @@
+/**
+ * What a trigger is: the record behind one launch URL.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { actionSchema } from "../actions/mod.ts";
+import { conditionSchema } from "../conditions/mod.ts";
+import { isId } from "../platform/ids.ts";
+import { nameSchema } from "../projects/name_schema.ts";
+import { responseSchema } from "./response.ts";
+
+const CONDITIONS_MAX = 32;
+const ACTIONS_MAX = 16;
+const READ_ONLY = ["url", "warnings", "created_at", "updated_at"];
+
+/** A trigger as its owner writes it. */
+export const triggerSchema = z.strictObject({
+  /** Unique; what `apply` goes by. */
+  name: nameSchema,
+  /** Part of the launch URL. Given once, kept for ever. */
+  id: z.string().refine(isId, { error: "Expected a UUID in lower case" }).optional(),
+  /** The project whose steps its actions run. */
+  project: nameSchema,
+  enabled: z.boolean().default(true),
+  /** All of them must pass. */
+  conditions: z.array(conditionSchema).max(CONDITIONS_MAX).default([]),
+  /** Run in this order; a later one runs even if an earlier one failed. */
+  actions: z.array(actionSchema).min(1).max(ACTIONS_MAX),
+  /** What the sender of an accepted request is told. */
+  response: responseSchema.optional(),
+});
+
+/** A trigger as its owner writes it, defaults filled in, secrets in clear. */
+export type TriggerSettings = z.infer<typeof triggerSchema>;
+
+/** A trigger with what the service knows of it. Times are RFC 3339. */
+export interface Trigger extends TriggerSettings {
+  id: string;
+  created_at: string;
+  updated_at: string;
+}
+
+/** What was read can be written back: the fields that the service fills in are left out. */
+export function withoutReadOnly(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !READ_ONLY.includes(name)));
+}

@@ -1,0 +1,185 @@
+/**
+ * Whatever an expression and a request are: the expression is taken or refused when it is saved, and its
+ * evaluation comes to an end within what it may cost, with an answer that is no throw.
+ */
+import { assert, assertEquals, assertInstanceOf, assertLess } from "@std/assert";
+import fc from "fast-check";
+import type { Clock } from "../../../src/platform/clock.ts";
+import { compile, ExpressionError } from "../../../src/conditions/cel/expression.ts";
+import { parsePattern, PatternError } from "../../../src/conditions/cel/pattern.ts";
+import { filterVariables } from "../../../src/conditions/cel/values.ts";
+import { payloadFilter } from "../../../src/conditions/payload_filter.ts";
+import { anyText, mutated, pieces } from "../../arbitraries.ts";
+import { context, json, NOW_MS, request } from "../fixture.ts";
+
+/** A clock on which each look takes a millisecond: an evaluation has a thousand looks, and no more. */
+class LookClock implements Clock {
+  looks = 0;
+
+  now(): number {
+    return NOW_MS;
+  }
+
+  steady(): number {
+    return this.looks++;
+  }
+}
+
+const LOOKS_MAX = 1000;
+
+/** Expressions of every kind of node, most of which have values of the right types. */
+const { expression } = fc.letrec<{ expression: string }>((tie) => {
+  const part = tie("expression");
+  const pair = fc.tuple(part, part);
+  return {
+    expression: fc.oneof(
+      { depthSize: "medium", withCrossShrink: true },
+      fc.constantFrom(
+        ..."body body.a body.list raw headers query now true false null 0 1u 1.5 x".split(" "),
+        ..."'a' b'a' '' [] {} int body.b.c body[0] headers['x'] query.q -1 \"\\ud83d\"".split(" "),
+        "9223372036854775807",
+        "duration('1h')",
+        "timestamp('2023-01-01T00:00:00Z')",
+      ),
+      fc.tuple(
+        pair,
+        fc.constantFrom(..."&& || == != < <= > >= + - * / % in".split(" ")),
+      ).map(([[left, right], sign]) => `(${left} ${sign} ${right})`),
+      fc.tuple(part, fc.constantFrom("!", "-")).map(([operand, sign]) => `${sign}(${operand})`),
+      fc.tuple(part, part, part).map(([a, b, c]) => `(${a} ? ${b} : ${c})`),
+      fc.array(part, { maxLength: 3 }).map((all) => `[${all.join(", ")}]`),
+      fc.array(pair, { maxLength: 2 }).map((all) =>
+        `{${all.map((entry) => entry.join(": ")).join(", ")}}`
+      ),
+      pair.map(([list, index]) => `(${list})[${index}]`),
+      part.map((operand) => `(${operand}).a`),
+      part.map((operand) => `has(body.a) && (${operand})`),
+      fc.tuple(
+        fc.constantFrom("size", "int", "string", "type", "bytes", "double", "bool", "dyn", "uint"),
+        part,
+      ).map(([name, operand]) => `${name}(${operand})`),
+      fc.tuple(
+        pair,
+        fc.constantFrom("contains", "startsWith", "endsWith", "matches", "getHours"),
+      ).map(([[target, operand], name]) => `(${target}).${name}(${operand})`),
+      fc.tuple(
+        pair,
+        fc.constantFrom("all", "exists", "exists_one", "map", "filter"),
+      ).map(([[list, inner], name]) => `(${list}).${name}(x, ${inner})`),
+    ),
+  };
+});
+
+const valid =
+  "body.list.exists(x, x == 'a' && size(raw) > 1u) ? headers['x'].matches('^a+$') : !has(body.a)";
+const signs = [
+  ..."( ) [ ] { } . , ? : ! - + * / % < > = & | ' \" \\ x 1 body in true e 0x u r b''".split(" "),
+  ...[" ", "\n", "//", '"""', "\\u", "\\x", "😀", "\ud800", ".all(", ".map(", "dyn("],
+];
+const deep = fc.tuple(
+  fc.constantFrom("(", "[", "{1:", "!", "-", "size(", "body.all(x,", "true?", "1+", "body."),
+  fc.nat(2000),
+  fc.constantFrom("", "1", "body"),
+).map(([piece, count, end]) => piece.repeat(count) + end);
+
+Deno.test("any text is an expression, or refused as none", () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(anyText, pieces(...signs), mutated(valid, ...signs), expression),
+      (text) => {
+        compiled(text);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+Deno.test("however deep a text is, it is an expression or refused as none", () => {
+  fc.assert(fc.property(deep, (text) => void compiled(text)), { numRuns: 8 });
+});
+
+function compiled(text: string) {
+  try {
+    return compile(text, filterVariables);
+  } catch (error) {
+    assertInstanceOf(error, ExpressionError, text);
+    return undefined;
+  }
+}
+
+const body = fc.oneof(
+  fc.record({ a: fc.jsonValue(), b: fc.jsonValue(), list: fc.array(fc.jsonValue()) }),
+  fc.jsonValue(),
+  fc.array(fc.nat(3), { minLength: 500, maxLength: 1500 }),
+);
+
+Deno.test("any expression on any body comes to its end within what it may cost, and says why it refuses", async () => {
+  let taken = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.oneof(expression, expression.map((text) => `(${text}) == true`)),
+      body,
+      async (text, value) => {
+        const settings = payloadFilter.schema.safeParse({
+          type: "payload_filter",
+          expression: text,
+        });
+        if (!settings.success) return;
+        taken += 1;
+        const clock = new LookClock();
+        const check = payloadFilter.prepare(settings.data, context({ clock }));
+        const refusal = await check(request({ ...json(value), query: "q=1" }));
+        if (refusal) assertEquals(typeof refusal.reason, "string");
+        // What has ended is asked for no more, but for a look by each clause and each that is shown.
+        assertLess(clock.looks, LOOKS_MAX + 100, text);
+      },
+    ),
+    { numRuns: 500 },
+  );
+  assert(taken > 50, `${taken} of them could be evaluated`);
+});
+
+Deno.test("a macro in a macro ends when its time is up, over lists of any length", async () => {
+  const lengths = fc.integer({ min: 0, max: 3000 });
+  const expressions = fc.constantFrom(
+    "body.all(x, body.all(y, x == y))",
+    "body.map(x, body.filter(y, y == x)).exists(l, size(l) < 0) || true",
+    "body.exists_one(x, [x, x] in body.map(y, [y, y]))",
+    "size(body.map(x, body.map(y, x + y))) == 1",
+    "body.all(x, {x: body} == {x: body})",
+  );
+  await fc.assert(
+    fc.asyncProperty(expressions, lengths, async (expression, length) => {
+      const settings = payloadFilter.schema.parse({ type: "payload_filter", expression });
+      const clock = new LookClock();
+      const check = payloadFilter.prepare(settings, context({ clock }));
+      const refusal = await check(request(json(new Array(length).fill(1))));
+      assertLess(clock.looks, LOOKS_MAX + 100);
+      if (length > LOOKS_MAX) assert(refusal?.reason.includes("longer than"), refusal?.reason);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+Deno.test("any text is a pattern, or refused as none", () => {
+  const parts = [
+    ..."a ( ) [ ] { } | * + ? ^ $ . \\ - , : 1 9 \\p{ \\pL \\Q \\E \\x{ \\b (?i) (?P<n> [: :] {2,} [^"
+      .split(" "),
+    ...["😀", "\ud800", "\u0000", "{1000}"],
+  ];
+  const text = fc.oneof(
+    anyText,
+    pieces(...parts),
+    mutated("^(?i:[a-z]+\\d{2,3}|\\pL*)$", ...parts),
+  );
+  fc.assert(
+    fc.property(text, (pattern) => {
+      try {
+        parsePattern(pattern);
+      } catch (error) {
+        assertInstanceOf(error, PatternError, pattern);
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});

@@ -1,0 +1,61 @@
+/**
+ * Engines of containers that are slow to answer.
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import { join } from "node:path";
+import type { Execution } from "../../../src/store/records/executions.ts";
+import { type Containers, hasContainers, makeImage, runHosted } from "./containers.ts";
+
+/** Runs a command in a container, by a program that takes some seconds for each call of a subcommand. */
+async function runSlowly(
+  program: Containers | undefined,
+  { subcommand, seconds, stop = "" }: { subcommand: string; seconds: number; stop?: string },
+): Promise<Execution & { stop_ms: number; stopped_as: string }> {
+  assert(program);
+  const bin = await Deno.makeTempDir();
+  const path = Deno.env.get("PATH") ?? "";
+  const script = `#!/bin/sh
+[ "$1" != ${subcommand} ] || sleep ${seconds}
+PATH='${path}' exec ${program} "$@"
+`;
+  await Deno.writeTextFile(join(bin, program), script, { mode: 0o700 });
+  const fields = {
+    engine: { type: "local", runner: program },
+    image: await makeImage(program),
+  };
+  const ran = await runHosted<Execution & { stop_ms: number; stopped_as: string }>(fields, {
+    env: { PATH: `${bin}:${path}` },
+    stop,
+  });
+  await Deno.remove(bin, { recursive: true });
+  return ran;
+}
+
+// What is shown is the engine's own, the same for both programs.
+const program = (["docker", "podman"] as const).find(hasContainers);
+
+Deno.test({
+  name: "containers: how long one ran does not count how long it takes to remove",
+  ignore: program === undefined,
+  async fn() {
+    const { status, duration } = await runSlowly(program, { subcommand: "rm", seconds: 6 });
+    assertEquals(status, "complete");
+    assert(duration !== undefined && duration < 6, `${duration}`);
+  },
+});
+
+Deno.test({
+  name: "containers: who stops one does not wait until the engine answers",
+  ignore: program === undefined,
+  async fn() {
+    const { status, stop_ms, stopped_as } = await runSlowly(program, {
+      subcommand: "kill",
+      seconds: 8,
+      stop: "stop",
+    });
+    assertEquals([status, stopped_as], ["stopped", "stopping"]);
+    assert(stop_ms < 8_000, `${stop_ms}`);
+  },
+});

@@ -1,0 +1,112 @@
+/**
+ * Kills a process that hosts an engine, at many moments, and takes over what it left: each command has
+ * run exactly once, and its exit code is known. The process has the permissions of the service.
+ *
+ * @module
+ */
+import { assertEquals, assertExists } from "@std/assert";
+import { join } from "node:path";
+import { ConflictError } from "../../../src/platform/errors.ts";
+import type { Execution } from "../../../src/store/records/executions.ts";
+import { hasContainers, makeImage } from "./containers.ts";
+import { EngineFixture, textOf, until } from "../fixture.ts";
+
+const PERMISSIONS = [
+  "--allow-run=sh,git",
+  "--allow-read",
+  "--allow-write",
+  "--allow-env",
+  "--allow-net",
+];
+
+/** What the host is to do, and when it is killed. */
+interface Crash {
+  count: number;
+  /** What its executions have in common. */
+  fields: Partial<Execution>;
+  after_ms: number;
+}
+
+/** Starts the host, and kills it some time after it has stored what is to be done. */
+async function killHost(folder: string, { count, fields, after_ms }: Crash): Promise<string[]> {
+  const host = new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--quiet",
+      "--no-prompt",
+      ...PERMISSIONS,
+      join(import.meta.dirname ?? "", "crash_host.ts"),
+      folder,
+      String(count),
+      JSON.stringify(fields),
+    ],
+    cwd: join(import.meta.dirname ?? "", "../../.."),
+    stdout: "piped",
+  }).spawn();
+  const reader = host.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let told = "";
+  while (!told.endsWith("\n")) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    told += value;
+  }
+  if (after_ms > 0) await new Promise((resolve) => setTimeout(resolve, after_ms));
+  host.kill("SIGKILL");
+  await host.status;
+  await reader.cancel();
+  return JSON.parse(told);
+}
+
+/** Opens the data folder. A process that was just being started holds its lock a moment longer. */
+async function takeOver(folder: string): Promise<EngineFixture> {
+  const opened: EngineFixture[] = [];
+  await until(async () => {
+    try {
+      opened.push(await EngineFixture.make({ executionsMax: 3 }, folder));
+      return true;
+    } catch (error) {
+      if (error instanceof ConflictError) return false;
+      throw error;
+    }
+  });
+  const [fixture] = opened;
+  assertExists(fixture);
+  return fixture;
+}
+
+/** Kills the host, takes over, and sees that each command has printed what it prints once. */
+async function survive(crash: Crash, test: (folder: string) => void = () => {}): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  const ids = await killHost(folder, crash);
+  await using fixture = await takeOver(folder);
+  for (const [index, id] of ids.entries()) {
+    const { exit_code, status, reason } = await fixture.ended(id);
+    assertEquals([exit_code, status], [index, index === 0 ? "complete" : "error"], reason);
+    assertEquals(await fixture.printed(id, "stdout"), ["begun", "done"]);
+  }
+  test(folder);
+}
+
+for (const after_ms of [0, 5, 12, 25, 60, 130]) {
+  Deno.test(`crash: killed after ${after_ms} ms, each command runs once`, async () => {
+    await survive({ count: 12, fields: {}, after_ms }, (folder) => {
+      const ran = textOf(`${folder}/ran`).trim().split("\n").map(Number).sort((a, b) => a - b);
+      assertEquals(ran, Array.from({ length: 12 }, (_, index) => index));
+    });
+  });
+}
+
+for (const runner of ["docker", "podman"] as const) {
+  const ignore = !hasContainers(runner);
+  for (const after_ms of [60, 200, 400, 800]) {
+    const name = `crash: killed after ${after_ms} ms, each container of ${runner} runs once`;
+    Deno.test({
+      name,
+      ignore,
+      async fn() {
+        const fields = { engine: { type: "local", runner }, image: await makeImage(runner) };
+        await survive({ count: 3, fields, after_ms });
+      },
+    });
+  }
+}

@@ -1,0 +1,22 @@
+/**
+ * A process that hosts an engine and runs one execution, for tests that change its environment. It is given
+ * a folder, fields of the execution and settings of the engine, and prints the record at the end. Given
+ * `stop` besides, it asks the execution to stop, and prints also how long that took and what came of it.
+ *
+ * @module
+ */
+import { EngineFixture, until } from "../fixture.ts";
+
+const [folder = "", fields = "{}", settings = "{}", stop = ""] = Deno.args;
+await using fixture = await EngineFixture.make({ settings: JSON.parse(settings) }, folder);
+if (stop === "") {
+  console.log(JSON.stringify(await fixture.run("echo ran", JSON.parse(fields))));
+} else {
+  const id = await fixture.submit("echo ran; sleep 100", JSON.parse(fields));
+  await until(async () => (await fixture.printed(id, "stdout")).length === 1);
+  const began_ms = performance.now();
+  await fixture.engine.stop(id);
+  const stop_ms = performance.now() - began_ms;
+  const { status: stopped_as } = await fixture.record(id);
+  console.log(JSON.stringify({ ...await fixture.ended(id), stop_ms, stopped_as }));
+}

@@ -1,0 +1,93 @@
+import { assertEquals, assertMatch } from "@std/assert";
+import { startService } from "../../data.ts";
+
+const DEDUPLICATION = { type: "deduplication", in: "header", name: "X-Delivery", window: 3600 };
+
+async function send(url: string, delivery?: string, body = "x") {
+  const headers: Record<string, string> = delivery === undefined ? {} : { "x-delivery": delivery };
+  const answer = await fetch(url, { method: "POST", headers, body });
+  return { status: answer.status, text: await answer.text() };
+}
+
+Deno.test("a repeat is answered with the first run's id and starts nothing, also after a restart", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({
+    response: { type: "text", text: "{run_id}" },
+    conditions: [DEDUPLICATION, { type: "rate_limit", period: 3600, quota: 2 }],
+  });
+  const path = new URL(trigger.url).pathname;
+  const first = await send(trigger.url, "a");
+  assertEquals(first.status, 200);
+  assertEquals(await send(trigger.url, "a", "another body"), first);
+  await service.restart();
+  const url = service.url + path;
+  const copies = await Promise.all([1, 2, 3].map(() => send(url, "a")));
+  assertEquals(copies, [first, first, first]);
+  assertEquals((await send(url, "b")).status, 200, "repeats have used no quota");
+  assertEquals((await send(url, "c")).status, 400, "the quota is used up");
+  const { body } = await service.api("GET", `triggers/${trigger.id}/runs/`);
+  assertEquals(body.results.length, 2);
+});
+
+Deno.test("a request without the id of its delivery is refused, and the log says so", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({
+    conditions: [{ type: "rate_limit", period: 60, quota: 1 }, DEDUPLICATION],
+  });
+  assertEquals((await send(trigger.url)).status, 400);
+  const { body } = await service.api("GET", `triggers/${trigger.id}/log/`);
+  const [{ condition, condition_index }] = body.results;
+  assertEquals([condition, condition_index], ["deduplication", 1]);
+  assertMatch(body.results[0].reason, /X-Delivery is missing/);
+});
+
+Deno.test("an id that is empty or too long is no delivery's, and refused", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({
+    conditions: [{ ...DEDUPLICATION, in: "query", name: "id" }],
+  });
+  const statusOf = async (id: string) => (await send(`${trigger.url}?id=${id}`)).status;
+  assertEquals(
+    await Promise.all(["", "x".repeat(1_025), "x".repeat(1_024)].map(statusOf)),
+    [400, 400, 200],
+  );
+});
+
+Deno.test("ids that are numbers are told apart, or refused where JSON's numbers are not exact", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({
+    response: { type: "text", text: "{run_id}" },
+    conditions: [{ ...DEDUPLICATION, in: "body", name: "id" }],
+  });
+  const exact = "9007199254740991";
+  const first = await send(trigger.url, undefined, `{"id": ${exact}}`);
+  assertEquals(first.status, 200);
+  assertEquals(await send(trigger.url, undefined, `{"id": "${exact}"}`), first);
+  for (const id of ["9007199254740992", "9007199254740993", "-12345678901234567890", "1e999"]) {
+    assertEquals((await send(trigger.url, undefined, `{"id": ${id}}`)).status, 400, id);
+    const other = await send(trigger.url, undefined, `{"id": "${id}"}`);
+    assertEquals(other.status, 200, `${id} as a text`);
+  }
+  const { body } = await service.api("GET", `triggers/${trigger.id}/log/`);
+  assertMatch(body.results[0].reason, /number too large/);
+});
+
+Deno.test("a deduplication that does not know where the id is, is refused when it is saved", async () => {
+  await using service = await startService();
+  const settings = {
+    name: "t",
+    project: "files",
+    actions: [{ type: "run_execution", step: "copy" }],
+  };
+  const nowhere = { ...settings, conditions: [{ type: "deduplication" }] };
+  assertEquals((await service.api("POST", "triggers/", nowhere)).status, 422);
+  const half = { ...settings, conditions: [{ type: "deduplication", in: "header" }] };
+  assertEquals((await service.api("POST", "triggers/", half)).status, 422);
+  const twice = { ...settings, conditions: [DEDUPLICATION, DEDUPLICATION] };
+  assertEquals((await service.api("POST", "triggers/", twice)).status, 422);
+  const preset = {
+    ...settings,
+    conditions: [{ type: "deduplication" }, { type: "hmac", preset: "github", secrets: ["x"] }],
+  };
+  assertEquals((await service.api("POST", "triggers/", preset)).status, 201);
+});

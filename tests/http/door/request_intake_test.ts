@@ -1,0 +1,108 @@
+/**
+ * What a request takes of the service's limits is given back with its answer: as many again are
+ * answered as the limit holds.
+ */
+import { assert, assertEquals } from "@std/assert";
+import { UnavailableError } from "../../../src/platform/errors.ts";
+import { BodyReader } from "../../../src/http/body.ts";
+import { within } from "../../../src/platform/waiting/within.ts";
+import { startService } from "../../data.ts";
+import { standIn } from "../../store/fixture.ts";
+import { eventually } from "../../surroundings.ts";
+import { ARRIVAL, routesOf } from "../routes.ts";
+import { REJECTED } from "../scenario.ts";
+
+const MIB = 1_024 * 1_024;
+
+Deno.test("a request takes a place among those under way until it is answered, and no longer", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({ enabled: false });
+  const statuses = new Map<number, number>();
+  // More than the 4,096 that may be under way, some at a time.
+  const senders = Array.from({ length: 20 }, async () => {
+    for (let turn = 0; turn < 210; turn++) {
+      const { status, body } = await fetch(url, { method: "POST", body: "x" });
+      await body?.cancel();
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    }
+  });
+  await Promise.all(senders);
+  assertEquals(statuses, new Map([[400, 4_200]]));
+});
+
+Deno.test("a body takes memory until its request is answered, and no longer", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({ enabled: false });
+  const body = new Uint8Array(16 * MIB);
+  // More than the 256 MiB that bodies may take together, one at a time.
+  for (let turn = 0; turn < 17; turn++) {
+    const answer = await fetch(url, { method: "POST", body });
+    assertEquals([answer.status, await answer.text()], [400, REJECTED], `body ${turn}`);
+  }
+});
+
+Deno.test("more than 4,096 launches do not wait for their answers, and run info is answered beside them", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger();
+  const gate = Promise.withResolvers<void>();
+  let waiting = 0;
+  const accept = async () => {
+    waiting++;
+    await gate.promise;
+    return { repeatOf: id };
+  };
+  using bodies = new BodyReader();
+  const acceptor = standIn(service.service.parts.acceptor, { accept });
+  const app = routesOf(service, { bodies, acceptor });
+  const path = `http://localhost/api/v0/launch/${id}/`;
+  const launch = async () => {
+    const answer = await app.fetch(new Request(path, { method: "POST", body: "x" }), ARRIVAL);
+    return [answer.status, answer.headers.get("retry-after")];
+  };
+  const launches: Promise<unknown>[] = [];
+  while (launches.length < 4_096) {
+    for (let count = 0; count < 512; count++) launches.push(launch());
+    await eventually(() => waiting === launches.length ? true : undefined);
+  }
+  assertEquals(await within(10_000, launch()), [503, "1"]);
+  const asked = await app.fetch(new Request(`${path}run/?run_id=${id}`), ARRIVAL);
+  assertEquals(asked.status, 404);
+  gate.resolve();
+  assertEquals(new Set((await Promise.all(launches)).map(String)), new Set(["200,"]));
+  assertEquals(await launch(), [200, null]);
+});
+
+Deno.test("a launch that cannot be stored is answered 503, one that fails otherwise 500, and neither says why", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger();
+  using bodies = new BodyReader();
+  const path = `http://localhost/api/v0/launch/${id}/`;
+  for (
+    const [error, status, retryAfter] of [
+      [new UnavailableError("Cannot store: the disk of /srv is full", 5), 503, "5"],
+      [new TypeError("x of /srv is not a function"), 500, null],
+    ] as const
+  ) {
+    const acceptor = standIn(service.service.parts.acceptor, {
+      accept: () => Promise.reject(error),
+    });
+    const app = routesOf(service, { bodies, acceptor });
+    const answer = await app.fetch(new Request(path, { method: "POST", body: "x" }), ARRIVAL);
+    assertEquals([answer.status, answer.headers.get("retry-after")], [status, retryAfter]);
+    assertEquals(answer.headers.get("content-type"), "application/problem+json");
+    assert(!(await answer.text()).includes("/srv"));
+  }
+});
+
+Deno.test("while the service stops launches are turned away, and run info is answered", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger();
+  using bodies = new BodyReader();
+  const app = routesOf(service, { bodies, closing: AbortSignal.abort() });
+  const path = `http://localhost/api/v0/launch/${id}/`;
+  const launched = await app.fetch(new Request(path, { method: "POST", body: "x" }), ARRIVAL);
+  assertEquals([launched.status, launched.headers.get("retry-after")], [503, "1"]);
+  const asked = await app.fetch(new Request(`${path}run/?run_id=${id}`), ARRIVAL);
+  assertEquals(asked.status, 404);
+  assertEquals((await service.api("GET", `triggers/${id}/runs/`)).body.results, []);
+});

@@ -1,0 +1,66 @@
+/** Projects: what is kept in memory of them is never older than what was stored. */
+import { assertEquals } from "@std/assert";
+import {
+  deleteProject,
+  getProject,
+  listProjects,
+  type Project,
+  putProject,
+} from "../../../src/store/records/projects.ts";
+import { openTestStore, standIn, storeInMemory } from "../fixture.ts";
+
+function projectOf(name: string, directory = "/code"): Project {
+  const engine = { type: "local", runner: "process" } as const;
+  return { name, directory, config_file: "valohai.yaml", engine };
+}
+
+Deno.test("a project is read as it was last stored", async () => {
+  await using open = await openTestStore();
+  const { store } = open;
+  assertEquals(await getProject(store, "a"), undefined);
+  for (const directory of ["/one", "/two"]) {
+    await putProject(store, projectOf("a", directory));
+    assertEquals((await getProject(store, "a"))?.directory, directory);
+    assertEquals((await getProject(store, "a"))?.directory, directory);
+  }
+  assertEquals(await getProject(await open.reopen(), "a"), projectOf("a", "/two"));
+  await deleteProject(open.store, "a");
+  assertEquals(await getProject(open.store, "a"), undefined);
+});
+
+Deno.test("a look that began before a change does not bring the old project back", async () => {
+  await using store = await storeInMemory();
+  await putProject(store, projectOf("a", "/old"));
+  const gate = Promise.withResolvers<void>();
+  const slow = standIn(store, {
+    kv: standIn(store.kv, {
+      async get(key: Deno.KvKey) {
+        const found = await store.kv.get(key);
+        await gate.promise;
+        return found;
+      },
+    }),
+  });
+  const look = getProject(slow, "a");
+  await putProject(slow, projectOf("a", "/new"));
+  gate.resolve();
+  assertEquals((await look)?.directory, "/old");
+  assertEquals((await getProject(slow, "a"))?.directory, "/new");
+});
+
+Deno.test("projects are listed by name", async () => {
+  await using store = await storeInMemory();
+  assertEquals(await listProjects(store), []);
+  for (const name of ["c", "a", "B"]) await putProject(store, projectOf(name));
+  assertEquals((await listProjects(store)).map(({ name }) => name), ["B", "a", "c"]);
+  await deleteProject(store, "a");
+  assertEquals((await listProjects(store)).map(({ name }) => name), ["B", "c"]);
+});
+
+Deno.test("the projects of one database are not those of another", async () => {
+  await using one = await storeInMemory();
+  await using other = await storeInMemory();
+  await putProject(one, projectOf("a"));
+  assertEquals((await getProject(one, "a"))?.name, "a");
+  assertEquals(await getProject(other, "a"), undefined);
+});

@@ -1,0 +1,137 @@
+/**
+ * What the sender of an accepted request is told: the run's id stands wherever a text says `{run_id}`,
+ * and everything else is as it was written.
+ */
+import { assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { prepareResponse, responseSchema } from "../../src/triggers/response.ts";
+
+const RUN_ID = "0190fe82-c984-7f66-8302-69874914e1c9";
+const JSON_TYPE = "application/json; charset=utf-8";
+const TEXT_TYPE = "text/plain; charset=utf-8";
+
+/** Texts that are likely to confuse: placeholders, parts of them, quotes, escapes. */
+const texts = fc.array(
+  fc.oneof(
+    fc.constant("{run_id}"),
+    fc.constantFrom("{run_id", "run_id}", "{", "}", "{RUN_ID}", "{{run_id}}", "$&"),
+    fc.constantFrom('"', "\\", "\n", "\u2028", "\ud800", "é", "{run_id}".replace("i", "\\u0069")),
+    fc.string({ maxLength: 5 }),
+  ),
+  { maxLength: 5 },
+).map((parts) => parts.join(""));
+
+/** Any JSON value, placeholders in its texts and in its keys. */
+const { json } = fc.letrec((tie) => ({
+  json: fc.oneof(
+    { maxDepth: 4 },
+    fc.oneof(texts, fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean()),
+    fc.constant(null),
+    fc.array(tie("json"), { maxLength: 4 }),
+    fc.dictionary(texts.filter((key) => key !== "__proto__"), tie("json"), { maxKeys: 4 }),
+  ),
+}));
+
+/** What a reader of the configuration expects: the id in every text, at any depth. */
+function filledIn(value: unknown): unknown {
+  if (typeof value === "string") return value.split("{run_id}").join(RUN_ID);
+  if (Array.isArray(value)) return value.map(filledIn);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, filledIn(inner)]));
+}
+
+Deno.test("in JSON the id stands in every text at any depth; keys and all else stay as they are", () => {
+  fc.assert(fc.property(json, (value) => {
+    // What is stored went through JSON before, which knows no -0.
+    const written = JSON.parse(JSON.stringify(value));
+    const { json } = parsed({ type: "json", json: written });
+    const answer = prepareResponse({ type: "json", json })(RUN_ID);
+    assertEquals(JSON.parse(answer.body), filledIn(written));
+    assertEquals([answer.status, answer.contentType], [200, JSON_TYPE]);
+  }));
+});
+
+/** A response as the schema gives it. */
+function parsed(settings: unknown) {
+  const response = responseSchema.parse(settings);
+  if (response.type !== "json") throw new Error("It is no JSON");
+  return response;
+}
+
+Deno.test("in a text every placeholder is filled in", () => {
+  fc.assert(fc.property(texts, (text) => {
+    assertEquals(prepareResponse({ type: "text", text })(RUN_ID), {
+      status: 200,
+      contentType: TEXT_TYPE,
+      body: text.split("{run_id}").join(RUN_ID),
+    });
+  }));
+});
+
+Deno.test("each run is told its own id", () => {
+  const respond = prepareResponse({ type: "json", json: { run: "{run_id}" } });
+  assertEquals(respond("a").body, '{"run":"a"}');
+  assertEquals(respond("b").body, '{"run":"b"}');
+});
+
+const answers: { name: string; settings: unknown; body: string; status?: number; type?: string }[] =
+  [
+    { name: "nothing is configured", settings: undefined, body: '{"status":"accepted"}' },
+    {
+      name: "a text",
+      settings: { type: "text", text: "Created run {run_id}" },
+      body: `Created run ${RUN_ID}`,
+      type: TEXT_TYPE,
+    },
+    { name: "an empty text", settings: { type: "text", text: "" }, body: "", type: TEXT_TYPE },
+    {
+      name: "a key is left alone",
+      settings: { type: "json", json: { "{run_id}": 1 } },
+      body: '{"{run_id}":1}',
+    },
+    {
+      name: "a text in JSON names it twice",
+      settings: { type: "json", json: ["{run_id}, {run_id}"] },
+      body: `["${RUN_ID}, ${RUN_ID}"]`,
+    },
+    { name: "a text alone", settings: { type: "json", json: "{run_id}" }, body: `"${RUN_ID}"` },
+    { name: "null", settings: { type: "json", json: null }, body: "null" },
+    {
+      name: "another status",
+      settings: { type: "text", text: "x", status: 299 },
+      body: "x",
+      status: 299,
+      type: TEXT_TYPE,
+    },
+  ];
+
+for (const { name, settings, body, status = 200, type = JSON_TYPE } of answers) {
+  Deno.test(`the answer when ${name}`, () => {
+    const response = settings === undefined ? undefined : responseSchema.parse(settings);
+    assertEquals(prepareResponse(response)(RUN_ID), { status, contentType: type, body });
+  });
+}
+
+const refused: { name: string; settings: unknown }[] = [
+  { name: "a status that is no success", settings: { type: "text", text: "x", status: 300 } },
+  { name: "a status below 200", settings: { type: "text", text: "x", status: 199 } },
+  { name: "a broken status", settings: { type: "text", text: "x", status: 200.5 } },
+  { name: "no text", settings: { type: "text" } },
+  { name: "no JSON", settings: { type: "json" } },
+  { name: "text and JSON", settings: { type: "text", text: "x", json: {} } },
+  { name: "another type", settings: { type: "xml", text: "x" } },
+  { name: "a text over 16 KiB", settings: { type: "text", text: "x".repeat(16_385) } },
+  { name: "JSON over 16 KiB", settings: { type: "json", json: ["x".repeat(16_381)] } },
+];
+
+for (const { name, settings } of refused) {
+  Deno.test(`a response with ${name} is refused`, () => {
+    assertEquals(responseSchema.safeParse(settings).success, false);
+  });
+}
+
+Deno.test("a response of 16 KiB is taken", () => {
+  assertEquals(responseSchema.safeParse({ type: "text", text: "x".repeat(16_384) }).success, true);
+  const json = ["x".repeat(16_380)];
+  assertEquals(responseSchema.safeParse({ type: "json", json }).success, true);
+});
