@@ -16,7 +16,7 @@ export const OPTIONAL_COMMANDS = {
   openssl: "pasting the demo's curl line into a shell",
   podman: "running steps in containers of podman",
   sshd: "fetching over ssh with a deploy key",
-  "systemd-analyze": "reading the README's unit as systemd does",
+  "systemd-analyze": "reading unit as systemd does",
 } as const;
 
 /** How it is seen that a command can be used, where it is not enough that it is there. */

@@ -7,15 +7,21 @@ import { hooklaunch } from "./commands/process.ts";
 import { has } from "./needs.ts";
 import { temporaryFolder } from "./surroundings.ts";
 
-/** The code blocks of the README that begin with the name of a file. */
-async function filesOfReadme(): Promise<Map<string, string>> {
-  const readme = await Deno.readTextFile(new URL("../README.md", import.meta.url));
-  const blocks = readme.matchAll(/```\w+\n(# ([\w./-]+)\n[\s\S]*?)```/g);
+/** Reads a page of the documentation. */
+function page(name: string): Promise<string> {
+  return Deno.readTextFile(new URL(`../src/docs/${name}.md`, import.meta.url));
+}
+
+/** The code blocks of the pages that begin with the name of a file. */
+async function filesOfPages(): Promise<Map<string, string>> {
+  const blocks = (await page("getting_started") + await page("providers")).matchAll(
+    /```\w+\n(# ([\w./-]+)\n[\s\S]*?)```/g,
+  );
   return new Map([...blocks].map(([, text = "", name = ""]) => [name, text]));
 }
 
-async function writeReadmeFiles(folder: string): Promise<void> {
-  for (const [name, text] of await filesOfReadme()) {
+async function writeFilesOfPages(folder: string): Promise<void> {
+  for (const [name, text] of await filesOfPages()) {
     if (name.includes("/")) {
       await Deno.mkdir(`${folder}/${name.split("/")[0]}`, { recursive: true });
     }
@@ -23,9 +29,9 @@ async function writeReadmeFiles(folder: string): Promise<void> {
   }
 }
 
-Deno.test("the README's table of settings has the flags of serve and their defaults", async () => {
-  const readme = await Deno.readTextFile(new URL("../README.md", import.meta.url));
-  const [table = ""] = /\| flag [\s\S]*?\n\n/.exec(readme) ?? [];
+Deno.test("the documented table of settings has the flags of serve and their defaults", async () => {
+  const text = await page("settings");
+  const [table = ""] = /\| flag [\s\S]*?\n\n/.exec(text) ?? [];
   const { printed } = await run(["serve", "--help"]);
   const help = printed.replaceAll(/\s+/g, " ");
   const inTable: string[] = [];
@@ -42,30 +48,30 @@ Deno.test("the README's table of settings has the flags of serve and their defau
   }
   const inHelp = [...printed.matchAll(/^ +(?:-\w, )?(--[\w-]+)/gm)].map(([, name = ""]) => name);
   assertEquals(inTable.toSorted(), inHelp.filter((name) => name !== "--help").toSorted());
-  const examples = readme.matchAll(/^deno task start (.*(?:\\\n.*)*)$/gm);
+  const examples = (await page("operating")).matchAll(/^deno task start (.*(?:\\\n.*)*)$/gm);
   const used = [...examples].flatMap(([, flags = ""]) => flags.match(/--[\w-]+/g) ?? []);
   assertEquals(used.filter((flag) => !inHelp.includes(flag)), []);
 });
 
-Deno.test("the README's table of conditions has the names that they take", async () => {
-  const readme = await Deno.readTextFile(new URL("../README.md", import.meta.url));
+Deno.test("the documented table of conditions has the names that they take", async () => {
+  const text = await page("conditions");
   const names = {
     hmac: Object.keys(MAC_BYTES),
     signature: SIGNATURE_ALGORITHMS,
     timestamp: TIMESTAMP_FORMATS,
   };
   for (const [type, taken] of Object.entries(names)) {
-    const [row = ""] = new RegExp(`^\\| \`${type}\` .*$`, "m").exec(readme) ?? [];
+    const [row = ""] = new RegExp(`^\\| \`${type}\` .*$`, "m").exec(text) ?? [];
     assertStringIncludes(row, `(${taken.join(", ")})`);
   }
 });
 
 Deno.test({
-  name: "the README's unit is one that systemd reads",
+  name: "the documented unit is one that systemd reads",
   ignore: !has("systemd-analyze"),
   async fn() {
-    const readme = await Deno.readTextFile(new URL("../README.md", import.meta.url));
-    const [, unit = ""] = /```ini\n([\s\S]*?)```/.exec(readme) ?? [];
+    const text = await page("operating");
+    const [, unit = ""] = /```ini\n([\s\S]*?)```/.exec(text) ?? [];
     await using folder = await temporaryFolder();
     const path = `${folder.path}/hooklaunch.service`;
     // Neither the binary nor its user is on this machine.
@@ -81,9 +87,9 @@ Deno.test({
   },
 });
 
-Deno.test("the README's first trigger and its senders work as they are printed", async (t) => {
+Deno.test("the documented first trigger and senders work as they are printed", async (t) => {
   await using folder = await temporaryFolder();
-  await writeReadmeFiles(folder.path);
+  await writeFilesOfPages(folder.path);
   const env = {
     HOOKLAUNCH_ADMIN_TOKEN: randomBytes(20).toString("hex"),
     GITHUB_SECRET: randomBytes(20).toString("hex"),
