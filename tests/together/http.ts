@@ -9,6 +9,7 @@ import "../http/door/request_intake_test.ts";
 import "../http/body_test.ts";
 import "../http/door/deduplication_test.ts";
 import "../http/door/earlier_trigger_test.ts";
+import "../http/door/explanation_test.ts";
 import "../http/door/handshake_test.ts";
 import "../http/head_response_test.ts";
 import "../http/host_header_test.ts";

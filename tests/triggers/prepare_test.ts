@@ -1,12 +1,13 @@
 /** A trigger made ready: the conditions of a stage in the order of the door, whatever the order written. */
-import { STAGES } from "../../src/conditions/prepare.ts";
 import { SignJWT } from "@panva/jose";
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { generateKeyPairSync } from "node:crypto";
-import type { Stage } from "../../src/conditions/condition.ts";
+import type { LaunchRequest } from "../../src/conditions/request.ts";
 import type { Refuser } from "../../src/conditions/prepare.ts";
 import { InvalidInputError } from "../../src/platform/errors.ts";
 import { parseWith } from "../../src/platform/schema.ts";
+import { type AcceptancePreview, explain } from "../../src/triggers/explain.ts";
+import { inspect, type Order, type Refused } from "../../src/triggers/order.ts";
 import { type PreparedTrigger, prepareTrigger } from "../../src/triggers/prepare.ts";
 import { reviewTrigger } from "../../src/triggers/review.ts";
 import { triggerSchema, type TriggerSettings } from "../../src/triggers/trigger.ts";
@@ -22,7 +23,11 @@ const TIMESTAMP = {
   tolerance: 300,
 };
 const FILTER = { type: "payload_filter", expression: "body.action == 'opened'" };
-const DOOR: readonly Stage[] = ["authentication", "timestamp", "filter"];
+/** Answers as where nothing was accepted before. */
+const NOTHING_BEFORE: AcceptancePreview = {
+  madeBy: () => Promise.resolve(undefined),
+  exhausted: () => Promise.resolve(undefined),
+};
 
 function settingsOf(parts: Record<string, unknown>): TriggerSettings {
   const actions = [{ type: "fetch_repository" }];
@@ -38,6 +43,16 @@ function prepared(parts: Record<string, unknown>): Promise<PreparedTrigger> {
     { clock: new TestClock(NOW_MS), env: () => undefined, signal },
     [],
   );
+}
+
+/** The refusal that a request meets. */
+async function refusal(order: Order, sent: LaunchRequest): Promise<Refused | undefined> {
+  const inspection = await inspect(order, sent);
+  return "refused" in inspection ? inspection.refused : undefined;
+}
+
+function explained({ trigger, launch }: PreparedTrigger, sent: LaunchRequest) {
+  return explain(launch, sent, { triggerId: trigger.id, acceptance: NOTHING_BEFORE });
 }
 
 /** A request that passes all conditions above, but for the parts that are given. */
@@ -68,17 +83,16 @@ for (const { name, parts, refusedBy } of cases) {
   Deno.test(`${name} meets ${refusedBy?.[0] ?? "no refusal"}, and its place in the trigger is told`, async () => {
     const limit = { type: "rate_limit", period: 60, quota: 1 };
     const trigger = await prepared({ conditions: [FILTER, limit, TIMESTAMP, TOKEN] });
-    const refused = await trigger.check(request(parts), DOOR);
+    const refused = await refusal(trigger.launch, request(parts));
     assertEquals(refused && [refused.condition, refused.index], refusedBy);
   });
 }
 
-Deno.test("only the stages that are asked for are checked", async () => {
-  const trigger = await prepared({ conditions: [FILTER, TIMESTAMP, TOKEN] });
-  const stale = request(sent({ time_s: 1, action: "x" }));
-  assertEquals(await trigger.check(stale, ["authentication"]), undefined);
-  assertEquals((await trigger.check(stale, ["authentication", "timestamp"]))?.index, 1);
-  assertEquals((await trigger.check(stale, ["filter"]))?.index, 0);
+Deno.test("run info is for those who prove themselves in time, whatever filters say", async () => {
+  const { runInfo } = await prepared({ conditions: [FILTER, TIMESTAMP, TOKEN] });
+  assertEquals(await refusal(runInfo, request(sent({ action: "x" }))), undefined);
+  assertEquals((await refusal(runInfo, request(sent({ time_s: 1, action: "x" }))))?.index, 1);
+  assertEquals((await refusal(runInfo, request(sent({ token: "x" }))))?.index, 2);
 });
 
 const JWT = { type: "jwt", algorithms: ["HS256"], secrets: ["s".repeat(32)] };
@@ -102,10 +116,10 @@ for (const { name, secret = "s".repeat(32), parts, refusedBy } of beside) {
   Deno.test(`${name} meets ${refusedBy === undefined ? "no refusal" : "its refusal"} of several conditions`, async () => {
     const trigger = await prepared({ conditions: [TIMESTAMP, JWT, TOKEN, FILTER] });
     const headers = { ...parts.headers, ...await bearer(secret) };
-    const refused = await trigger.check(request({ ...parts, headers }), DOOR);
+    const refused = await refusal(trigger.launch, request({ ...parts, headers }));
     assertEquals(refused?.index, refusedBy);
-    const verdicts = await trigger.explain(request({ ...parts, headers }), STAGES);
-    const failed = verdicts.filter(({ passed }) => !passed).map(({ index }) => index);
+    const verdicts = await explained(trigger, request({ ...parts, headers }));
+    const failed = verdicts.filter(({ verdict }) => verdict === "failed").map(({ index }) => index);
     assertEquals([verdicts.length, failed], [4, refusedBy === undefined ? [] : [refusedBy]]);
   });
 }
@@ -116,7 +130,7 @@ Deno.test("what costs more to check is not checked before what costs less, whate
   const keys = generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "pem" });
   const signature = { type: "signature", algorithm: "ed25519", ...scheme, public_keys: [keys] };
   const all = { conditions: [signature, JWT, FILTER, hmac, TIMESTAMP, TOKEN] };
-  const verdicts = await (await prepared(all)).explain(request(sent()), STAGES);
+  const verdicts = await explained(await prepared(all), request(sent()));
   assertEquals(verdicts.map(({ condition }) => condition), [
     "static_token",
     "hmac",
@@ -136,7 +150,7 @@ for (const condition of [TOKEN, JWT]) {
         throw new RangeError("too deep");
       },
     };
-    const refused = await trigger.check(broken, DOOR);
+    const refused = await refusal(trigger.launch, broken);
     assertEquals(refused?.condition, condition.type);
     assertStringIncludes(refused?.reason ?? "", "too deep");
   });
@@ -144,7 +158,7 @@ for (const condition of [TOKEN, JWT]) {
 
 Deno.test("a trigger without conditions lets everything pass", async () => {
   const trigger = await prepared({});
-  assertEquals(await trigger.check(request(), DOOR), undefined);
+  assertEquals(await refusal(trigger.launch, request()), undefined);
   assertEquals(trigger.quotas, []);
   assertEquals(trigger.answersGet, true);
   assertEquals(trigger.respond("id").body, '{"status":"accepted"}');

@@ -14,7 +14,6 @@ import { NODE_STATUSES, type NodeState, PIPELINE_STATUSES } from "../../store/re
 import { type Run, RUN_STATUSES } from "../../store/records/runs.ts";
 import type { ListedToken } from "../../store/records/tokens.ts";
 import type { TriggerLogEntry } from "../../store/records/trigger_log.ts";
-import type { Verdict } from "../../triggers/prepare.ts";
 import { triggerSchema, type TriggerSettings } from "../../triggers/trigger.ts";
 import type { ProblemDetails } from "../problem.ts";
 import type { RunInfo } from "../door/run_info.ts";
@@ -22,12 +21,12 @@ import type { LogAnswer, ShownExecution } from "./executions.ts";
 import type { PipelineDetails, ShownPipeline } from "./pipelines.ts";
 import type { MadeToken } from "./tokens.ts";
 import type { ShownTrigger } from "./triggers.ts";
-import type { SignedResult, TestResult } from "./try_out.ts";
+import type { SignedResult, TestResult, TestVerdict } from "./try_out.ts";
 
 /** What the routes answer, by the names of the description. */
 interface Answers {
   Trigger: ShownTrigger;
-  Verdict: Verdict;
+  Verdict: TestVerdict;
   TestResult: TestResult;
   SignedRequest: SignedResult;
   TriggerLogEntry: TriggerLogEntry;

@@ -8,11 +8,11 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { headerNameSchema } from "../../conditions/field.ts";
-import { describeExhausted } from "../../conditions/rate_window.ts";
-import { type LaunchRequest, launchRequest } from "../../conditions/request.ts";
+import { launchRequest } from "../../conditions/request.ts";
 import { type SignedRequest, signRequest } from "../../conditions/signing/sign_request.ts";
 import { parseWith } from "../../platform/schema.ts";
-import type { PreparedTrigger, Verdict } from "../../triggers/prepare.ts";
+import { explain, type Verdict } from "../../triggers/explain.ts";
+import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import type { Operator } from "./operator.ts";
 
 const headerSchema = z.string().refine((name) => headerNameSchema.safeParse(name).success, {
@@ -40,21 +40,18 @@ export const requestSchema = z.strictObject({
   error: "Expected either body or body_base64, found both",
 });
 
-/** Said of a request that is one, wherever a condition behind it would have refused it. */
-const HANDSHAKE: Verdict = {
-  condition: "handshake",
-  index: -1,
-  passed: true,
-  reason: "The provider asks whether the URL is listening: it is answered, and nothing is started",
-};
-
 type RequestInput = z.infer<typeof requestSchema>;
 
-/** What the conditions of a trigger say of a request. */
+/** A verdict of a check, as this answer has it: checks that are not reached are left out. */
+export interface TestVerdict extends Omit<Verdict, "verdict"> {
+  passed: boolean;
+}
+
+/** The verdicts on a request. */
 export interface TestResult {
   /** Whether nothing refuses the request. */
   passed: boolean;
-  conditions: Verdict[];
+  conditions: TestVerdict[];
 }
 
 /** Checks a request against every condition of a trigger. */
@@ -63,7 +60,7 @@ export async function testTrigger(
   prepared: PreparedTrigger,
   input: unknown,
 ): Promise<TestResult> {
-  const { id, enabled } = prepared.trigger;
+  const { id } = prepared.trigger;
   const { method, headers, query, remote_ip, ...rest } = read(input);
   const request = launchRequest({
     method,
@@ -74,69 +71,13 @@ export async function testTrigger(
     remoteIp: remote_ip,
     receivedAt_ms: operator.clock.now(),
   });
-  const conditions = await verdictsOf(operator, prepared, request);
-  if (!enabled) {
-    const reason = "The trigger is disabled";
-    conditions.unshift({ condition: "enabled", index: -1, passed: false, reason });
-  }
+  const verdicts = await explain(prepared.launch, request, {
+    triggerId: id,
+    acceptance: operator.acceptor,
+  });
+  const conditions = verdicts.filter(({ verdict }) => verdict !== "not reached")
+    .map(({ verdict, ...rest }) => ({ ...rest, passed: verdict === "passed" }));
   return { passed: conditions.every(({ passed }) => passed), conditions };
-}
-
-/** What the conditions say, up to where the door would answer a handshake or a repeat. */
-async function verdictsOf(
-  { acceptor }: Operator,
-  prepared: PreparedTrigger,
-  request: LaunchRequest,
-): Promise<Verdict[]> {
-  const { trigger: { enabled }, handshakes } = prepared;
-  const isOpen = (verdicts: Verdict[]) => enabled && verdicts.every(({ passed }) => passed);
-  const address = await prepared.explain(request, ["address"]);
-  if (isOpen(address) && handshakes.unverified(request)) return [...address, HANDSHAKE];
-  const proof = [...address, ...await prepared.explain(request, ["authentication", "timestamp"])];
-  if (isOpen(proof) && await handshakes.verified(request)) return [...proof, HANDSHAKE];
-  const delivery = await deliveryVerdicts(acceptor, prepared, request);
-  const isRepeat = delivery.some(({ passed, reason }) => passed && reason !== undefined);
-  return [
-    ...proof,
-    ...await prepared.explain(request, ["filter"]),
-    ...delivery,
-    ...(isRepeat ? [] : await quotaVerdicts(acceptor, prepared)),
-  ];
-}
-
-async function deliveryVerdicts(
-  acceptor: Operator["acceptor"],
-  { trigger, deliveries }: PreparedTrigger,
-  request: LaunchRequest,
-): Promise<Verdict[]> {
-  if (deliveries === undefined) return [];
-  const verdict = { condition: "deduplication", index: deliveries.index };
-  const delivery = deliveries.read(request);
-  if ("reason" in delivery) return [{ ...verdict, passed: false, ...delivery }];
-  const run = await acceptor.madeBy(trigger.id, delivery);
-  const reason =
-    `A repeat of what made run ${run}: it is answered like that one and starts nothing`;
-  return [{ ...verdict, passed: true, ...(run !== undefined && { reason }) }];
-}
-
-async function quotaVerdicts(
-  acceptor: Operator["acceptor"],
-  { trigger }: PreparedTrigger,
-): Promise<Verdict[]> {
-  const verdicts: Verdict[] = [];
-  for (const [index, settings] of trigger.conditions.entries()) {
-    if (settings.type !== "rate_limit") continue;
-    // Each by itself: a launch is refused by the first that is used up, and others may be as well.
-    const exhausted = await acceptor.exhausted(trigger.id, [settings]);
-    const reason = exhausted && describeExhausted(exhausted);
-    verdicts.push({
-      condition: "rate_limit",
-      index,
-      passed: exhausted === undefined,
-      ...(reason !== undefined && { reason }),
-    });
-  }
-  return verdicts;
 }
 
 /** A request that a trigger's conditions let pass, as JSON has it. */

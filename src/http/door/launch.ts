@@ -7,12 +7,12 @@
 import { STATUS_CODE } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
 import type { Answer } from "../../conditions/handshake.ts";
-import { describeExhausted } from "../../conditions/rate_window.ts";
 import type { LaunchRequest } from "../../conditions/request.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import type { Acceptance, Launch } from "../../runs/accept.ts";
 import type { Delivery } from "../../runs/delivery_ids.ts";
-import type { PreparedTrigger, Refused } from "../../triggers/prepare.ts";
+import { inspect, refusedByQuota } from "../../triggers/order.ts";
+import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { arrivalHandler, refuse, type SendersContext } from "./request_intake.ts";
 import type { Door } from "./door.ts";
 import { problem } from "../problem.ts";
@@ -45,16 +45,12 @@ async function answerLaunch(
   prepared: PreparedTrigger,
   request: LaunchRequest,
 ): Promise<Response> {
-  const stopped = await atTheDoor(door, prepared, request);
-  if (stopped) return stopped;
+  const inspection = await inspect(prepared.launch, request);
+  if ("refused" in inspection) return refuse(door, prepared, request, inspection.refused);
+  if ("answer" in inspection) return responseOf(inspection.answer);
   // A check may have waited for an issuer's keys, and the trigger changed meanwhile.
   if (!door.triggers.isCurrent(prepared)) return await answerAnew(door, prepared, request);
-  const delivery = prepared.deliveries?.read(request);
-  if (delivery && "reason" in delivery) {
-    const index = prepared.deliveries?.index ?? 0;
-    const refused: Refused = { condition: "deduplication", index, ...delivery };
-    return refuse(door, prepared, request, refused);
-  }
+  const { delivery } = inspection;
   const acceptance = await door.acceptor.accept(launchOf(door, prepared, request, delivery));
   // Or while its payload was stored, or a copy of it was.
   if ("outdated" in acceptance) return await answerAnew(door, prepared, request);
@@ -92,29 +88,6 @@ function counted(
   };
 }
 
-/** Checks a request: undefined lets it in; a refusal, or the answer to a handshake, goes back. */
-async function atTheDoor(
-  door: Door,
-  prepared: PreparedTrigger,
-  request: LaunchRequest,
-): Promise<Response | undefined> {
-  const { trigger: { enabled }, handshakes } = prepared;
-  if (!enabled) {
-    const refused = { condition: "enabled" as const, reason: "The trigger is disabled" };
-    return refuse(door, prepared, request, refused);
-  }
-  const unwelcome = await prepared.check(request, ["address"]);
-  if (unwelcome) return refuse(door, prepared, request, unwelcome);
-  const early = handshakes.unverified(request);
-  if (early) return responseOf(early);
-  const unproven = await prepared.check(request, ["authentication", "timestamp"]);
-  if (unproven) return refuse(door, prepared, request, unproven);
-  const handshake = await handshakes.verified(request);
-  if (handshake) return responseOf(handshake);
-  const filtered = await prepared.check(request, ["filter"]);
-  return filtered && refuse(door, prepared, request, filtered);
-}
-
 function launchOf(
   { triggers }: Door,
   prepared: PreparedTrigger,
@@ -142,14 +115,8 @@ function answerTo(
   acceptance: Exclude<Acceptance, { outdated: true }>,
 ): Response {
   if ("exhausted" in acceptance) {
-    const { quota, period } = acceptance.exhausted;
-    return refuse(door, prepared, request, {
-      condition: "rate_limit",
-      index: prepared.trigger.conditions.findIndex((condition) =>
-        condition.type === "rate_limit" && condition.period === period && condition.quota === quota
-      ),
-      reason: describeExhausted(acceptance.exhausted),
-    });
+    const refused = refusedByQuota(prepared.launch, acceptance.exhausted);
+    return refuse(door, prepared, request, refused);
   }
   const runId = "run" in acceptance ? acceptance.run.id : acceptance.repeatOf;
   log.debug("Run {run_id} of trigger {trigger}: {outcome}", {

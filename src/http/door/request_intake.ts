@@ -11,7 +11,8 @@ import type { LaunchRequest } from "../../conditions/request.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import { isId } from "../../platform/ids.ts";
 import type { Span } from "../../telemetry/spans.ts";
-import type { PreparedTrigger, Refused } from "../../triggers/prepare.ts";
+import type { Refused } from "../../triggers/order.ts";
+import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { IN_ONE_PIECE_BYTES_MAX, PART_BYTES_MIN, type ReadBody } from "../body.ts";
 import type { Door } from "./door.ts";
 import { ArrivedRequest, requestFacts, type SeenRequest } from "./launch_request.ts";
@@ -153,8 +154,6 @@ async function arrive(
       receivedAt_ms,
       values: door.values,
     });
-    const { locked } = prepared;
-    if (locked) return refuse(door, prepared, sent, locked);
     // Awaited here: what the body was read as counts until it is answered.
     return await endpoint.answer(prepared, sent);
   } finally {
@@ -162,7 +161,7 @@ async function arrive(
   }
 }
 
-/** Why a request is refused; without an index, by what is no condition. */
+/** A refusal; without an index, or with one below 0, by a check that is no condition. */
 type Why = Omit<Refused, "index"> & { index?: number };
 
 /** Writes why a request is refused into the trigger log, and tells the sender nothing of it. */
@@ -180,7 +179,7 @@ function note(
   door: Door,
   { trigger: { id, name }, credentials }: PreparedTrigger,
   request: SeenRequest,
-  { index, ...refused }: Why,
+  { index = -1, ...refused }: Why,
 ): void {
   door.metrics.refused(refused.condition);
   if (door.triggerLog.hasRoom(id, "refused")) {
@@ -192,7 +191,7 @@ function note(
     door.triggerLog.add(id, {
       kind: "refused",
       ...refused,
-      ...(index === undefined ? {} : { condition_index: index }),
+      ...(index < 0 ? {} : { condition_index: index }),
       request: requestFacts(request, credentials),
     });
   }

@@ -11,6 +11,7 @@ import type { Refusal } from "../../conditions/condition.ts";
 import { describeBody, type LaunchRequest, whyUnreadable } from "../../conditions/request.ts";
 import { childOf } from "../../platform/schema.ts";
 import { getRun, type Run } from "../../store/records/runs.ts";
+import { inspect } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { arrivalHandler, refuse, type SendersContext } from "./request_intake.ts";
 import type { Door } from "./door.ts";
@@ -49,14 +50,8 @@ async function refusal(
   prepared: PreparedTrigger,
   request: ArrivedRequest,
 ): Promise<Response | undefined> {
-  if (request.method === "GET" && !prepared.answersGet) {
-    return refuse(door, prepared, request, {
-      condition: "signature",
-      reason: "Run info was asked for by GET, and a request without a body cannot be signed",
-    });
-  }
-  const refused = await prepared.check(request, ["address", "authentication", "timestamp"]);
-  return refused && refuse(door, prepared, request, refused);
+  const inspection = await inspect(prepared.runInfo, request);
+  return "refused" in inspection ? refuse(door, prepared, request, inspection.refused) : undefined;
 }
 
 /** The same by what has become of the trigger. */
