@@ -17,6 +17,7 @@ export const OPTIONAL_COMMANDS = {
   podman: "running steps in containers of podman",
   sshd: "fetching over ssh with a deploy key",
   "systemd-analyze": "reading unit as systemd does",
+  strace: "looking at which files are written to disk before they are renamed",
 } as const;
 
 /** How it is seen that a command can be used, where it is not enough that it is there. */

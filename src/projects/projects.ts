@@ -17,9 +17,9 @@ import type { ProjectConfig } from "./format/config_file.ts";
 import { EXPECTED_NAME, NAME } from "./name.ts";
 import type { Origin } from "./code/remote.ts";
 import { Repository } from "./code/repository.ts";
-import { Snapshots } from "./code/snapshot.ts";
+import { isSnapshot, Snapshots } from "./code/snapshot.ts";
 import { TREE_LIMITS, type TreeLimits } from "./code/tree.ts";
-import { TreeCache } from "./code/tree_cache.ts";
+import { TreeCache, type TreeSource } from "./code/tree_cache.ts";
 
 const FETCH_TIMEOUT_MS = 10 * 60_000;
 /** How long a project configuration file may be. */
@@ -110,14 +110,7 @@ export class Projects {
    */
   async checkout(projectName: string, commit: string, destination: string): Promise<void> {
     const trees = this.#treesOf(projectName);
-    await trees.ensure(commit, async (folder) => {
-      if (!/^[0-9a-f]{40,64}$/.test(commit)) {
-        throw new ActionError(
-          `Cannot check out ${commit} of project "${projectName}": the snapshot is not kept any more`,
-        );
-      }
-      await this.#repositoryOf(projectName).extract(commit, folder);
-    });
+    await trees.ensure(commit, this.#sourceOf(projectName, commit));
     await trees.copy(commit, destination);
   }
 
@@ -213,6 +206,22 @@ export class Projects {
       this.#configs.delete(key);
       throw error;
     }
+  }
+
+  #sourceOf(projectName: string, commit: string): TreeSource {
+    if (/^[0-9a-f]{40,64}$/.test(commit)) {
+      const repository = this.#repositoryOf(projectName);
+      return {
+        make: (folder) => repository.extract(commit, folder),
+        isWhole: (folder) => repository.isWhole(commit, folder),
+      };
+    }
+    const refuse = () => {
+      throw new ActionError(
+        `Cannot check out ${commit} of project "${projectName}": the snapshot is not kept any more`,
+      );
+    };
+    return { make: refuse, isWhole: (folder) => isSnapshot(folder, commit) };
   }
 
   async #fetch(project: Project): Promise<FetchResult> {

@@ -22,5 +22,6 @@ import "../projects/code/remote_kinds_test.ts";
 import "../projects/code/remote_project_test.ts";
 import "../projects/code/remote_test.ts";
 import "../projects/code/snapshot_test.ts";
+import "../projects/code/tree_damage_test.ts";
 import "../projects/code/tree_cache_test.ts";
 import "../platform/yaml_test.ts";

@@ -1,16 +1,23 @@
 /**
- * What is on disk, and not only in the memory of the operating system: a loss of power does not take it back.
+ * Durable files: a loss of power takes back nothing that was written to disk here.
  *
  * @module
  */
+import { dirname, join } from "node:path";
 import { shell } from "../processes/shell.ts";
 
-/** What the system says where a folder cannot be written to disk on demand, as on some network disks. */
+/** The errors of file systems that cannot write a folder to disk on demand, as some network disks. */
 const CANNOT = new Set(["EINVAL", "EBADF", "ENOTSUP", "EACCES"]);
 /** The file system of a folder alone, where `sync` can do that; else all there are. */
 const SYNC = 'sync -f "$1" 2>/dev/null || sync';
 
-/** Writes to disk which names a folder has, such as that of a file that was renamed. */
+/** Writes the contents of a file to disk. */
+export async function syncFile(path: string): Promise<void> {
+  using file = await Deno.open(path, { read: true });
+  await file.sync();
+}
+
+/** Writes the names in a folder to disk, such as that of a file that was renamed. */
 export async function syncFolder(path: string): Promise<void> {
   try {
     using folder = await Deno.open(path, { read: true });
@@ -19,6 +26,32 @@ export async function syncFolder(path: string): Promise<void> {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     if (!CANNOT.has(code)) throw error;
   }
+}
+
+/** Writes the names in a folder, and in all folders below it, to disk. */
+export async function syncFolders(path: string): Promise<void> {
+  for await (const { name, isDirectory } of Deno.readDir(path)) {
+    if (isDirectory) await syncFolders(join(path, name));
+  }
+  await syncFolder(path);
+}
+
+/**
+ * Replaces a file: after a loss of power it holds the old text or the new one, and never a part.
+ *
+ * @param mode of the new file
+ */
+export async function replaceFile(path: string, text: string, mode: number): Promise<void> {
+  const temporary = `${path}.tmp-${crypto.randomUUID()}`;
+  try {
+    await Deno.writeTextFile(temporary, text, { mode, createNew: true });
+    await syncFile(temporary);
+    await Deno.rename(temporary, path);
+  } catch (error) {
+    await Deno.remove(temporary).catch(() => {});
+    throw error;
+  }
+  await syncFolder(dirname(path));
 }
 
 /** Writes to disk all that a folder holds, however deep. File by file it would take minutes for many. */

@@ -8,6 +8,7 @@
  */
 import { dirname, join } from "node:path";
 import { messageOf } from "../../platform/errors.ts";
+import { replaceFile, syncFile, syncFolder, syncFolders } from "../../platform/files/durable.ts";
 import { ignoreMissing } from "../../platform/files/missing_file.ts";
 import { git, GitError } from "./git.ts";
 import type { Remote } from "./remote.ts";
@@ -30,8 +31,11 @@ export async function cloneMirror(
   const old = `${fresh}.old`;
   const fetchInto = async (...formatOption: string[]) => {
     await git(["init", "--quiet", "--bare", "--template=", ...formatOption, fresh], { signal });
-    await Deno.writeTextFile(join(fresh, ADDRESS_FILE), remote.url);
+    await replaceFile(join(fresh, ADDRESS_FILE), remote.url, 0o600);
     await fetchRefs(fresh, remote, signal);
+    // git leaves these to the operating system.
+    for (const name of ["HEAD", "config"]) await syncFile(join(fresh, name));
+    await syncFolders(fresh);
   };
   try {
     await fetchInto().catch(async (error) => {
@@ -41,6 +45,7 @@ export async function cloneMirror(
     });
     await Deno.rename(folder, old).catch(ignoreMissing);
     await Deno.rename(fresh, folder);
+    await syncFolder(dirname(folder));
   } catch (error) {
     await Deno.remove(fresh, { recursive: true }).catch(ignoreMissing);
     throw error;
@@ -57,6 +62,7 @@ export async function fetchMirror(
   await tidyPacks(folder, signal);
   try {
     await fetchRefs(folder, remote, signal);
+    await syncFolders(folder);
   } catch (error) {
     // On a full disk git leaves there what it has taken of it.
     await removeUnfinished(folder).catch(() => {});
@@ -70,8 +76,12 @@ async function fetchRefs(
   signal: AbortSignal,
 ): Promise<void> {
   const repository = `--git-dir=${folder}`;
-  // Always as a pack, never as a file an object: so there is one thing to count and combine.
-  const settings = ["-c", "fetch.unpackLimit=1"];
+  const settings = [
+    // Always as a pack, never as a file an object: so there is one thing to count and combine.
+    ...["-c", "fetch.unpackLimit=1"],
+    // A run that is accepted next may need the commit after a power cut, when the remote has lost it.
+    ...["-c", "core.fsync=all"],
+  ];
   const flags = [
     ...["--quiet", "--prune", "--no-write-fetch-head", "--no-recurse-submodules"],
     // Without it git leaves out, and says nothing of it, what a remote has not all of the history of.
@@ -120,7 +130,15 @@ export async function isMirrorOf(folder: string, url: string): Promise<boolean> 
 async function tidyPacks(folder: string, signal: AbortSignal): Promise<void> {
   const names = await removeUnfinished(folder);
   if (names.filter((name) => name.endsWith(".pack")).length <= PACKS_MAX) return;
-  const args = [`--git-dir=${folder}`, "repack", "-d", "--quiet", "--geometric=2"];
+  const args = [
+    `--git-dir=${folder}`,
+    "-c",
+    "core.fsync=all",
+    "repack",
+    "-d",
+    "--quiet",
+    "--geometric=2",
+  ];
   await git(args, { signal, ownSession: true }).catch((error) => {
     // Of a repository that is damaged, the fetch that follows says so.
     if (!(error instanceof GitError)) throw error;

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { HooklaunchError } from "../../platform/errors.ts";
 import { firstBytes } from "../../platform/files/first_bytes.ts";
 import { shell } from "../../platform/processes/shell.ts";
 import { within } from "../../platform/waiting/within.ts";
@@ -39,13 +40,20 @@ const SETTINGS = [
   "http.lowSpeedTime=600",
 ].flatMap((setting) => ["-c", setting]);
 
-/** A git command did not do its work. The message ends with what git said. */
-export class GitError extends Error {
-  override readonly name = "GitError";
+/** A git command that failed. The message ends with what git said. */
+export class GitError extends HooklaunchError {
+  override readonly code = "git_failed";
+  /** Hooklaunch ended the command before it was done. */
+  readonly cut: boolean;
+  readonly exitCode: number | undefined;
 
-  /** @param cut whether it was ended, rather than failed */
-  constructor(message: string, readonly cut = false) {
+  constructor(
+    message: string,
+    { cut = false, exitCode }: { cut?: boolean; exitCode?: number } = {},
+  ) {
     super(message);
+    this.cut = cut;
+    this.exitCode = exitCode;
   }
 }
 
@@ -89,7 +97,7 @@ const NO_CONFIGURATION = { GIT_CONFIG_NOSYSTEM: "1", GIT_CONFIG_GLOBAL: "/dev/nu
 export async function git(args: readonly string[], options: GitOptions): Promise<Uint8Array> {
   const { env = {}, cwd, stdin, stdoutBytesMax = 1024 * 1024, failsOn, signal } = options;
   const { ownSession = false, usesConfiguration = false } = options;
-  if (signal?.aborted) throw new GitError("git was not started: it was given up", true);
+  if (signal?.aborted) throw new GitError("git was not started: it was given up", { cut: true });
   const child = new Deno.Command("git", {
     args: [...SETTINGS, ...args],
     clearEnv: true,
@@ -119,13 +127,17 @@ export async function git(args: readonly string[], options: GitOptions): Promise
       stdin === undefined ? undefined : feed(child.stdin, stdin),
     ]);
     const command = args.find((arg) => /^[a-z-]+$/.test(arg) && !arg.startsWith("-")) ?? "";
-    if (signal?.aborted) throw new GitError(`git ${command} was ended before it was done`, true);
+    if (signal?.aborted) {
+      throw new GitError(`git ${command} was ended before it was done`, { cut: true });
+    }
     if (stdout.isCut) {
-      throw new GitError(`git ${command} wrote more than ${stdoutBytesMax} bytes`, true);
+      throw new GitError(`git ${command} wrote more than ${stdoutBytesMax} bytes`, { cut: true });
     }
     const said = new TextDecoder().decode(stderr.bytes).trim() || "nothing";
     if (status.success && !failsOn?.test(said)) return stdout.bytes;
-    throw new GitError(`git ${command} failed with exit code ${status.code}: ${said}`);
+    throw new GitError(`git ${command} failed with exit code ${status.code}: ${said}`, {
+      exitCode: status.code,
+    });
   } finally {
     signal?.removeEventListener("abort", end);
     await ended;

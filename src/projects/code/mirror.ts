@@ -7,6 +7,7 @@
 import { getLogger } from "@logtape/logtape";
 import { dirname, join } from "node:path";
 import { ActionError, ConflictError, messageOf } from "../../platform/errors.ts";
+import { replaceFile } from "../../platform/files/durable.ts";
 import { OneAtATime } from "../../platform/waiting/serialized.ts";
 import { removeTree } from "../../platform/files/remove_tree.ts";
 import { isShortage } from "../../platform/processes/resource_shortage.ts";
@@ -30,6 +31,8 @@ const HEADER_BYTES_MAX = 1024;
 const LISTED_BYTES = 640;
 /** A file's size, behind its mode, type and id; a folder and a submodule have "-" there. */
 const SIZE = /^\d+ \w+ \w+ +(\d+)\t/;
+/** The exit code of `git update-index --refresh` where a file differs from the index. */
+const NEEDS_UPDATE = 1;
 /** What git lists a symbolic link as. */
 const LINK_MODE = "120000";
 /** Beside the mirror: where it is of, for when it is gone or damaged. */
@@ -177,6 +180,23 @@ export class Mirror {
     }
   }
 
+  /** Returns false if a folder that {@linkcode extract} once wrote does not hold the files of a commit any more. */
+  async isWhole(commit: string, folder: string): Promise<boolean> {
+    const index = await Deno.makeTempFile({ dir: dirname(folder), prefix: "tmp-index-" });
+    const env = { GIT_INDEX_FILE: index };
+    try {
+      // git takes an empty file for an index, and writes a new one in its place.
+      await this.#healing(() => this.#git(["read-tree", commit], { env }));
+      await this.#git(["--work-tree", folder, "update-index", "--refresh"], { env, cwd: folder });
+      return true;
+    } catch (error) {
+      if (error instanceof GitError && error.exitCode === NEEDS_UPDATE) return false;
+      throw error;
+    } finally {
+      await Deno.remove(index).catch(() => {});
+    }
+  }
+
   /** Few objects, each of them in many folders, can stand for more files than any disk has room for. */
   async #checkSize(commit: string): Promise<void> {
     const { projectName, limits: { filesMax, bytesMax } } = this.#options;
@@ -320,7 +340,7 @@ export class Mirror {
     const path = this.#pathOf(ORIGIN_FILE);
     try {
       await Deno.mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      await Deno.writeTextFile(path, JSON.stringify(origin), { mode: 0o600 });
+      await replaceFile(path, JSON.stringify(origin), 0o600);
     } catch (error) {
       // The folder was there a moment ago. So it says that one is there which is removed meanwhile, too.
       const { NotFound, AlreadyExists } = Deno.errors;

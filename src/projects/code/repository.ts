@@ -89,6 +89,15 @@ export class Repository {
     }
   }
 
+  /** Returns false if a folder that {@linkcode extract} once wrote does not hold the files of a commit any more. */
+  async isWhole(commit: string, folder: string): Promise<boolean> {
+    try {
+      return await this.#mirror.isWhole(commit, folder);
+    } catch (error) {
+      throw error instanceof GitError ? this.#unreadable(commit, error) : error;
+    }
+  }
+
   async #find(refs: Refs, reference: string): Promise<string | undefined> {
     // Before a branch or tag of this name, which nobody has pushed on purpose.
     if (reference === "HEAD") {

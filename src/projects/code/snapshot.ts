@@ -7,7 +7,8 @@
 import { createHash } from "node:crypto";
 import { join, sep } from "node:path";
 import { allOver } from "../../platform/waiting/settle_all.ts";
-import { ActionError, messageOf } from "../../platform/errors.ts";
+import { ActionError, HooklaunchError, messageOf } from "../../platform/errors.ts";
+import { syncFolders } from "../../platform/files/durable.ts";
 import { writeAll } from "../../platform/files/write_all.ts";
 import {
   checkLinks,
@@ -75,9 +76,13 @@ export class Snapshots {
         const entries = await look();
         await checkLinks(root, entries);
         const commit = await this.#commitOf(root, entries);
-        await trees.ensure(commit, async (folder) => {
-          await copyTree(root, entries, folder, (file, target) => copyListed(root, file, target));
-          if (await this.#commitOf(root, await look()) !== commit) throw new ChangedError();
+        await trees.ensure(commit, {
+          make: async (folder) => {
+            await copyTree(root, entries, folder, (file, target) => copyListed(root, file, target));
+            await syncFolders(folder);
+            if (await this.#commitOf(root, await look()) !== commit) throw new ChangedError(root);
+          },
+          isWhole: (folder) => isSnapshot(folder, commit),
         });
         return commit;
       } catch (error) {
@@ -94,24 +99,13 @@ export class Snapshots {
 
   async #commitOf(root: string, entries: readonly TreeEntry[]): Promise<string> {
     const contents = new Map<string, Content>();
-    const files = entries.filter((entry) => entry.kind === "file");
-    for (let start = 0; start < files.length; start += READ_AT_ONCE) {
-      const some = files.slice(start, start + READ_AT_ONCE);
-      const read = await allOver(some.map((file) => this.#contentOf(root, file)));
-      for (const [index, content] of read.entries()) contents.set(some[index]?.path ?? "", content);
-    }
+    const commit = await commitOf(entries, async (file) => {
+      const content = await this.#contentOf(root, file);
+      contents.set(file.path, content);
+      return content.hash;
+    });
     this.#contents = contents;
-    const hash = createHash("sha256");
-    for (const entry of entries) {
-      const { kind, path } = entry;
-      const of = entry.kind === "file"
-        ? [entry.mode, contents.get(path)?.hash]
-        : entry.kind === "link"
-        ? [entry.target]
-        : [];
-      hash.update(JSON.stringify([kind, path, ...of]));
-    }
-    return `~${hash.digest("hex")}`;
+    return commit;
   }
 
   async #contentOf(root: string, file: FileEntry): Promise<Content> {
@@ -124,8 +118,52 @@ export class Snapshots {
   }
 }
 
-class ChangedError extends Error {
-  override readonly name = "ChangedError";
+/** Returns false if the copy that a snapshot once was is damaged: its name is the hash of its contents. */
+export async function isSnapshot(folder: string, commit: string): Promise<boolean> {
+  try {
+    const root = await Deno.realPath(folder);
+    return await commitOf(await listTree(root), (file) => hashOf(root, file)) === commit;
+  } catch (error) {
+    const { NotFound, NotADirectory } = Deno.errors;
+    if (error instanceof NotFound || error instanceof NotADirectory) return false;
+    throw error;
+  }
+}
+
+/** Returns `~` and a hash of the paths, modes and contents of what a tree holds. */
+async function commitOf(
+  entries: readonly TreeEntry[],
+  hashFile: (file: FileEntry) => Promise<string>,
+): Promise<string> {
+  const hashes = new Map<string, string>();
+  const files = entries.filter((entry) => entry.kind === "file");
+  for (let start = 0; start < files.length; start += READ_AT_ONCE) {
+    await allOver(
+      files.slice(start, start + READ_AT_ONCE).map(async (file) => {
+        hashes.set(file.path, await hashFile(file));
+      }),
+    );
+  }
+  const hash = createHash("sha256");
+  for (const entry of entries) {
+    const { kind, path } = entry;
+    const of = entry.kind === "file"
+      ? [entry.mode, hashes.get(path)]
+      : entry.kind === "link"
+      ? [entry.target]
+      : [];
+    hash.update(JSON.stringify([kind, path, ...of]));
+  }
+  return `~${hash.digest("hex")}`;
+}
+
+/** A file that was changed, or replaced, while it was read. */
+class ChangedError extends HooklaunchError {
+  override readonly code = "file_changed";
+
+  constructor(path: string) {
+    super(`Cannot read ${path}: it was changed meanwhile`);
+  }
 }
 
 async function realFolder(directory: string): Promise<string> {
@@ -153,6 +191,7 @@ async function copyListed(root: string, file: FileEntry, target: string): Promis
   using copy = await Deno.open(target, { write: true, createNew: true });
   for await (const chunk of chunksOf(root, file)) await writeAll(copy, chunk);
   await Deno.chmod(target, file.mode);
+  await copy.sync();
 }
 
 /**
@@ -169,14 +208,14 @@ async function* chunksOf(root: string, listed: FileEntry): AsyncGenerator<Uint8A
   // just the right moments, each time.
   const isInPlace = isListed(await file.stat()) && await Deno.realPath(path) === path &&
     isListed(await Deno.lstat(path));
-  if (!isInPlace) throw new ChangedError();
+  if (!isInPlace) throw new ChangedError(path);
   const buffer = new Uint8Array(Math.min(READ_BYTES, listed.size + 1));
   for (let left = listed.size;;) {
     const length = await file.read(buffer);
     if (length === null) return;
     left -= length;
     // It grows, maybe for ever.
-    if (left < 0) throw new ChangedError();
+    if (left < 0) throw new ChangedError(path);
     yield buffer.subarray(0, length);
   }
 }

@@ -1,12 +1,15 @@
 /**
- * The trees of commits, kept in a folder so that an execution gets its private copy without git. A
- * tree is made in a folder of its own and renamed, so one that is there is whole.
+ * The cache of the trees of commits: an execution gets its private copy without git. A tree is made in a
+ * temporary folder and renamed. After a power cut its name can be there without its contents, so the first
+ * use after a start verifies it, and a damaged one is made anew.
  *
  * @module
  */
+import { getLogger } from "@logtape/logtape";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../platform/clock.ts";
 import { keepNewest } from "../../platform/lru.ts";
+import { syncFolder } from "../../platform/files/durable.ts";
 import { exists } from "../../platform/files/missing_file.ts";
 import { removeTree } from "../../platform/files/remove_tree.ts";
 import { copyByShell, copyTree, listTree, NotUtf8Error, type TreeEntry } from "./tree.ts";
@@ -14,11 +17,23 @@ import { copyByShell, copyTree, listTree, NotUtf8Error, type TreeEntry } from ".
 const LISTINGS_MAX = 64;
 const TEMPORARY = "tmp-";
 
-/** A cache of trees, by the commit they are of. */
+const log = getLogger(["hooklaunch", "projects"]);
+
+/** The source of a commit's tree. */
+export interface TreeSource {
+  /** Writes the tree into an empty folder. */
+  make(folder: string): Promise<void>;
+  /** Returns false if a tree that an earlier process has left is damaged. */
+  isWhole(folder: string): Promise<boolean>;
+}
+
+/** A cache of trees, by their commits. */
 export class TreeCache {
   readonly #folder: string;
   readonly #clock: Clock;
-  /** What the most recently used trees hold. */
+  /** The commits whose trees this process has made or verified. */
+  readonly #whole = new Set<string>();
+  /** The contents of the trees that were used last. */
   readonly #listings = new Map<string, TreeEntry[]>();
   readonly #making = new Map<string, Promise<void>>();
   readonly #usedAt_ms = new Map<string, number>();
@@ -34,15 +49,12 @@ export class TreeCache {
     return join(this.#folder, commit);
   }
 
-  /**
-   * Sees to it that a commit's tree is there.
-   *
-   * @param make writes it into an empty folder
-   */
-  async ensure(commit: string, make: (folder: string) => Promise<void>): Promise<void> {
+  /** Makes a commit's tree unless it is there, and whole. */
+  async ensure(commit: string, source: TreeSource): Promise<void> {
     this.#usedAt_ms.set(commit, this.#clock.now());
-    if (this.#listings.has(commit) || await exists(this.pathOf(commit))) return;
-    const making = this.#making.get(commit) ?? this.#make(commit, make);
+    if (this.#listings.has(commit)) return;
+    if (this.#whole.has(commit) && await exists(this.pathOf(commit))) return;
+    const making = this.#making.get(commit) ?? this.#makeOrVerify(commit, source);
     this.#making.set(commit, making);
     try {
       await making;
@@ -83,24 +95,42 @@ export class TreeCache {
       const made_ms = await madeAt_ms(path);
       const usedAt_ms = this.#usedAt_ms.get(name) ?? made_ms;
       if (keep(name) || this.#clock.now() - usedAt_ms < olderThan_ms) continue;
-      this.#usedAt_ms.delete(name);
-      this.#listings.delete(name);
-      // It has another name at once, so that nobody takes what is left of it for all of it.
-      const gone = this.pathOf(TEMPORARY + crypto.randomUUID());
-      Deno.renameSync(path, gone);
-      await removeTree(gone);
+      await this.#remove(name);
       removed++;
     }
     return removed;
   }
 
-  async #make(commit: string, make: (folder: string) => Promise<void>): Promise<void> {
+  async #makeOrVerify(commit: string, { make, isWhole }: TreeSource): Promise<void> {
+    if (await exists(this.pathOf(commit)) && !await isWhole(this.pathOf(commit))) {
+      log.warn("The tree of commit {commit} in {folder} is damaged and is made anew", {
+        commit,
+        folder: this.#folder,
+      });
+      await this.#remove(commit);
+    }
+    if (!await exists(this.pathOf(commit))) await this.#make(commit, make);
+    this.#whole.add(commit);
+  }
+
+  async #remove(name: string): Promise<void> {
+    this.#usedAt_ms.delete(name);
+    this.#listings.delete(name);
+    this.#whole.delete(name);
+    // Renamed first, so that nobody takes what is left of it for the whole tree.
+    const gone = this.pathOf(TEMPORARY + crypto.randomUUID());
+    Deno.renameSync(this.pathOf(name), gone);
+    await removeTree(gone);
+  }
+
+  async #make(commit: string, make: TreeSource["make"]): Promise<void> {
     const path = this.pathOf(commit);
     await Deno.mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const folder = await Deno.makeTempDir({ dir: dirname(path), prefix: TEMPORARY });
     try {
       await make(folder);
       await Deno.rename(folder, path);
+      await syncFolder(dirname(path));
     } catch (error) {
       await removeTree(folder).catch(() => {});
       throw error;

@@ -1,11 +1,16 @@
 /** Trees that cleanup removes while somebody comes to use them: a copy is whole or made anew. */
 import { assertEquals } from "@std/assert";
 import { join } from "node:path";
-import { TreeCache } from "../../../src/projects/code/tree_cache.ts";
+import { TreeCache, type TreeSource } from "../../../src/projects/code/tree_cache.ts";
 import { temporaryFolder, TestClock } from "../../surroundings.ts";
 
 const FILES = 1_000;
 const HOUR_MS = 60 * 60_000;
+
+/** The source of a tree that is whole once it is there. */
+function source(make: TreeSource["make"]): TreeSource {
+  return { make, isWhole: () => Promise.resolve(true) };
+}
 
 function countOf(folder: string): number {
   try {
@@ -24,7 +29,7 @@ Deno.test("a tree that is being removed is made anew for who needs it", async ()
   };
   const clock = new TestClock();
   clock.time_ms = Date.now();
-  await new TreeCache(root, clock).ensure("commit", make);
+  await new TreeCache(root, clock).ensure("commit", source(make));
   clock.time_ms += 2 * HOUR_MS;
   // As after a restart: when it was used last is not known.
   const trees = new TreeCache(root, clock);
@@ -32,7 +37,7 @@ Deno.test("a tree that is being removed is made anew for who needs it", async ()
   while (countOf(trees.pathOf("commit")) === FILES) {
     await new Promise((resolve) => setTimeout(resolve, 0));
   }
-  await trees.ensure("commit", make);
+  await trees.ensure("commit", source(make));
   const copy = join(folder.path, "copy");
   await trees.copy("commit", copy);
   assertEquals(countOf(copy), FILES);
@@ -52,10 +57,11 @@ Deno.test("trees however deep are removed, and keep no others", async () => {
     done`;
   const clock = new TestClock();
   const trees = new TreeCache(folder.path, clock);
-  await trees.ensure("deep", async (to) => {
+  const makeDeep: TreeSource["make"] = async (to) => {
     await new Deno.Command("sh", { args: ["-c", script, "sh", to] }).output();
-  });
-  await trees.ensure("other", () => Promise.resolve());
+  };
+  await trees.ensure("deep", source(makeDeep));
+  await trees.ensure("other", source(() => Promise.resolve()));
   clock.time_ms += 2 * HOUR_MS;
   assertEquals(await trees.prune(() => false, HOUR_MS), 2);
   assertEquals(countOf(folder.path), 0);
@@ -65,9 +71,11 @@ Deno.test("a tree that was used not long ago stays, however old it is", async ()
   await using folder = await temporaryFolder();
   const clock = new TestClock(Date.now());
   const trees = new TreeCache(join(folder.path, "trees"), clock);
-  for (const commit of ["used", "unused"]) await trees.ensure(commit, () => Promise.resolve());
+  for (const commit of ["used", "unused"]) {
+    await trees.ensure(commit, source(() => Promise.resolve()));
+  }
   clock.time_ms += 2 * HOUR_MS;
-  await trees.ensure("used", () => Promise.reject(new Error("It is there")));
+  await trees.ensure("used", source(() => Promise.reject(new Error("It is there"))));
   assertEquals(await trees.prune(() => false, HOUR_MS), 1);
   assertEquals([...Deno.readDirSync(join(folder.path, "trees"))].map(({ name }) => name), ["used"]);
 });
