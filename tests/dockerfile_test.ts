@@ -1,6 +1,8 @@
-import { assertEquals } from "@std/assert";
-import { dirname } from "node:path";
+import { assert, assertEquals } from "@std/assert";
+import { dirname, join } from "node:path";
 import { startService } from "./data.ts";
+import { TemporaryFolder } from "./projects/code/git_fixture.ts";
+import config from "../deno.json" with { type: "json" };
 
 /** The command of the image's health check, as a shell is given it. */
 async function healthCheck(): Promise<string> {
@@ -36,4 +38,31 @@ Deno.test("the image's health check asks the service itself, also where there is
     isHealthy(9),
   ]);
   assertEquals(healthy, [true, true, false]);
+});
+
+Deno.test("the image holds every file that the service needs to run", async () => {
+  await using folder = new TemporaryFolder();
+  const root = new URL("../", import.meta.url).pathname;
+  const dockerfile = await Deno.readTextFile(join(root, "Dockerfile"));
+  const ignored = (await Deno.readTextFile(join(root, ".dockerignore"))).split("\n");
+  for (const [, names = "", to = ""] of dockerfile.matchAll(/^COPY (.+) (\S+)$/gm)) {
+    for (const name of names.split(" ")) {
+      assert(ignored.includes(`!${name}`), `.dockerignore leaves out ${name}`);
+      const target = to.endsWith("/") ? join(folder.path, to, name.replace(/.*\//, "")) : to;
+      await Deno.mkdir(dirname(join(folder.path, to, "x")), { recursive: true });
+      const copied = await new Deno.Command("cp", {
+        args: ["-r", join(root, name), to.endsWith("/") ? target : join(folder.path, to)],
+      }).output();
+      assert(copied.success);
+    }
+  }
+  const { stdout, code } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "--allow-all", "--lock=deno.lock", "--frozen", "src/main.ts", "--version"],
+    cwd: folder.path,
+    stderr: "inherit",
+  }).output();
+  assertEquals({ code, version: new TextDecoder().decode(stdout).trim() }, {
+    code: 0,
+    version: config.version,
+  });
 });

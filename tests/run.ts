@@ -40,20 +40,23 @@ const REMOVE_FOLDER = `
 `;
 
 /**
- * The modules of `tests/together` in the order in which they begin. The first two mostly wait for
- * containers, so all others run beside them.
+ * The test files that take longest, in the order in which they begin: each is a module of its own. The
+ * first ones mostly wait for containers, so all others run beside them.
  */
-const TOGETHER = [
-  "contracts",
-  "containers",
-  "commands",
-  "faults",
-  "conditions",
-  "engines",
-  "store",
-  "runs",
-  "http",
-  "projects",
+const ALONE = [
+  "engines/local/docker_test.ts",
+  "engines/local/podman_test.ts",
+  "engines/local/container_test.ts",
+  "faults/full_disk_test.ts",
+  "faults/kill_test.ts",
+  "faults/kills_test.ts",
+  "projects/code/repository_damage_test.ts",
+  "projects/code/repository_history_test.ts",
+  "projects/code/repository_test.ts",
+  "conditions/cel/payload_filter_bounds_test.ts",
+  "conditions/cel/payload_filter_cost_test.ts",
+  "commands/serve_test.ts",
+  "commands/backup_test.ts",
 ];
 
 if (!has("git")) {
@@ -78,6 +81,7 @@ const testing = new Deno.Command(Deno.execPath(), {
     "--parallel",
     // The types are checked by `deno task ok`, which takes as long as a sixth of the tests.
     "--no-check",
+    "--lock=tests/deno.lock",
     "--sanitize-ops",
     "--sanitize-resources",
     "--allow-read",
@@ -86,7 +90,7 @@ const testing = new Deno.Command(Deno.execPath(), {
     "--allow-net=127.0.0.1,localhost,[::1],0.0.0.0",
     "--allow-sys=statfs",
     `--allow-run=${Deno.execPath()},git,sh,setsid,bash`,
-    ...Deno.args.length > 0 ? Deno.args : everyTest(),
+    ...Deno.args.length > 0 ? Deno.args : modulesOf(filesIn("tests"), folder),
   ],
   env,
 }).spawn();
@@ -103,18 +107,22 @@ for (const [command, what] of missing) {
 Deno.exit(code);
 
 /**
- * The modules of all tests. Most files take longer to load what they test than to test it, so those that
- * a module of `tests/together` imports run as one; any other runs by itself.
+ * Returns the modules to run for some test files. Most files take longer to load what they test than to
+ * test it, so those of one folder of `tests` are imported by one module, made in a scratch folder.
  */
-function everyTest(): string[] {
-  const together = TOGETHER.map((name) => `tests/together/${name}.ts`);
-  const imported = new Set(
-    together.flatMap((path) =>
-      [...Deno.readTextFileSync(path).matchAll(/^import "\.\.\/(.+)";$/gm)]
-        .map(([, file]) => `tests/${file}`)
-    ),
-  );
-  return [...together, ...filesIn("tests").filter((path) => !imported.has(path)).sort()];
+function modulesOf(files: readonly string[], scratch: string): string[] {
+  const alone = ALONE.map((file) => `tests/${file}`).filter((file) => files.includes(file));
+  const rest = files.filter((file) => !alone.includes(file)).sort();
+  const folders = Object.entries(Object.groupBy(rest, (file) => file.split("/", 2).join("/")));
+  const bundles = folders.map(([name, members = []]) => {
+    if (members.length === 1) return members;
+    const path = `${scratch}/${name}_tests.ts`;
+    Deno.mkdirSync(`${scratch}/tests`, { recursive: true });
+    const imports = members.map((file) => `import "file://${Deno.realPathSync(file)}";\n`);
+    Deno.writeTextFileSync(path, imports.join(""));
+    return [path];
+  });
+  return [...alone, ...bundles.flat()];
 }
 
 function filesIn(folder: string): string[] {

@@ -1,0 +1,42 @@
+import { assertEquals } from "@std/assert";
+import { violations } from "./imports.ts";
+
+/** Returns what is wrong with some files of `src`, each written as a list of lines. */
+function wrongWith(files: Record<string, string[]>): string[] {
+  return violations(
+    new Map(Object.entries(files).map(([path, lines]) => [`src/${path}`, lines.join("\n")])),
+  );
+}
+
+const cases: [what: string, files: Record<string, string[]>, wrong: string[]][] = [
+  ["nothing, of imports that lead one way", {
+    "door/a.ts": ['import { b } from "../store/b.ts";'],
+    "store/b.ts": ["/** Returns b. */", "export const b = 1;"],
+  }, []],
+  ["a circle of values in one folder", {
+    "a/a.ts": ['import { b } from "./b.ts";', "export const a = 1;"],
+    "a/b.ts": ["import {", "  a,", "  type A,", '} from "./a.ts";', "export const b = 1;"],
+  }, ["Files import each other's values: src/a/a.ts ⇄ src/a/b.ts"]],
+  ["a circle of folders whose files make none", {
+    "a/a.ts": ['import { b } from "../b/b.ts";'],
+    "a/other.ts": ["/** Returns it. */", "export const other = 1;"],
+    "b/b.ts": ["/** Returns b. */", "export const b = 1;"],
+    "b/c.ts": ['import { other } from "../a/other.ts";'],
+  }, ["Folders import each other's values: a ⇄ b"]],
+  ["a circle of types across folders", {
+    "a/a.ts": ['import type { B } from "../b/b.ts";', "/** An A. */", "export type A = B;"],
+    "b/b.ts": ['import { type A } from "../a/a.ts";', "/** A B. */", "export type B = A | 1;"],
+  }, ["Types make a circle of folders: src/a/a.ts ⇄ src/b/b.ts"]],
+  ["nothing, of a circle of types within a folder", {
+    "a/a.ts": ['import type { B } from "./b.ts";', "export type A = B;"],
+    "a/b.ts": ['import type { A } from "./a.ts";', "export type B = A | 1;"],
+  }, []],
+  ["an export for other folders without a comment", {
+    "a/a.ts": ['import { b, type C as D } from "../b/b.ts";'],
+    "b/b.ts": ["export function b() {}", "/** A C. */", "export interface C {}"],
+  }, ['src/b/b.ts: "b" has no JSDoc comment, and other folders import it']],
+];
+
+for (const [what, files, wrong] of cases) {
+  Deno.test(`the check of imports finds ${what}`, () => assertEquals(wrongWith(files), wrong));
+}
