@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { startService } from "./data.ts";
 import { TemporaryFolder } from "./projects/code/git_fixture.ts";
 import config from "../deno.json" with { type: "json" };
@@ -48,12 +48,11 @@ Deno.test("the image holds every file that the service needs to run", async () =
   for (const [, names = "", to = ""] of dockerfile.matchAll(/^COPY (.+) (\S+)$/gm)) {
     for (const name of names.split(" ")) {
       assert(ignored.includes(`!${name}`), `.dockerignore leaves out ${name}`);
-      const target = to.endsWith("/") ? join(folder.path, to, name.replace(/.*\//, "")) : to;
-      await Deno.mkdir(dirname(join(folder.path, to, "x")), { recursive: true });
-      const copied = await new Deno.Command("cp", {
-        args: ["-r", join(root, name), to.endsWith("/") ? target : join(folder.path, to)],
-      }).output();
-      assert(copied.success);
+      const target = join(folder.path, to.endsWith("/") ? join(to, basename(name)) : to);
+      await Deno.mkdir(dirname(target), { recursive: true });
+      const { success } = await new Deno.Command("cp", { args: ["-r", join(root, name), target] })
+        .output();
+      assert(success, name);
     }
   }
   const { stdout, code } = await new Deno.Command(Deno.execPath(), {
