@@ -192,6 +192,7 @@ export class Acceptor {
     let undo: (() => void) | undefined;
     try {
       await this.#store.committer.commit({
+        wakes: true,
         writes: () => {
           refused = undefined;
           if (launch.isCurrent?.() === false) {

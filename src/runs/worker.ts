@@ -1,11 +1,11 @@
 /**
  * The worker: takes pending runs and performs them, so many at a time.
  *
- * What is pending in the database is the truth. A run that this process accepts is its own from the
- * acceptance commit on and is handed over in memory; whatever else is pending (accepted before a
- * crash, or when memory held enough already) is found by listing: at start, when there is room again,
- * and by a sweep each minute. While any is left to be found so, none is handed over: they are
- * performed in the order in which they came.
+ * What is pending in the database is the truth. A message of the database's queue wakes the worker, which
+ * lists what is pending. A run that this process accepts need not wait for that: it is handed over in
+ * memory. What no message wakes (accepted before a crash, or when memory held enough already) is found at
+ * start, when there is room again, and by a sweep each minute. While any is left to be found, none is
+ * handed over: runs are performed in the order in which they came.
  *
  * @module
  */
@@ -87,6 +87,8 @@ export interface WorkerParts {
   heldMax?: number;
   /** How many accepted runs may have work before them. */
   backlogMax?: number;
+  /** Whether runs are handed over in memory. Tests switch it off: messages alone wake the worker then. */
+  handsOver?: boolean;
   /** Told of each run that has ended, once that is on disk. */
   onEnd?(run: Run): void;
 }
@@ -99,6 +101,7 @@ export class Worker {
   readonly #concurrency: number;
   readonly #heldMax: number;
   readonly #backlogMax: number;
+  readonly #handsOver: boolean;
   readonly #waiting: WaitingRun[] = [];
   /** The runs that are in memory: announced, waiting, or being performed. */
   readonly #held = new Map<string, Run | undefined>();
@@ -122,6 +125,7 @@ export class Worker {
     this.#concurrency = parts.concurrency ?? CONCURRENCY;
     this.#heldMax = parts.heldMax ?? HELD_MAX;
     this.#backlogMax = parts.backlogMax ?? BACKLOG_MAX;
+    this.#handsOver = parts.handsOver ?? true;
     this.id = newId(parts.clock.now());
   }
 
@@ -160,8 +164,13 @@ export class Worker {
     const hasPlace = this.#waiting.length < this.#heldMax && !this.#leavesSome;
     this.#expected--;
     this.#pending.set(pending.run.id, pending.run.trigger_id);
-    if (hasPlace) this.#hold(pending);
+    if (hasPlace && this.#handsOver) this.#hold(pending);
     else this.#held.delete(pending.run.id);
+    if (this.#handsOver) this.#next();
+  }
+
+  /** Looks for pending runs if there is room for any that are not in memory. Returns at once. */
+  wake(): void {
     this.#next();
   }
 

@@ -87,6 +87,7 @@ export class Service {
       await parts.pipelines.start();
       await parts.worker.start();
       await parts.space.start();
+      listenToQueue(parts);
       const bodies: Bodies = {
         senders: new BodyReader({ short_bytes_max: SHORT_BODIES_BYTES_MAX }),
         operators: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
@@ -173,6 +174,17 @@ export class Service {
     const hasEnded = await within(Math.max(CLEANUP_END_MS, deadline_ms), cleanup);
     if (!hasEnded) log.warn("The cleanup does not end: the next one does what is left");
   }
+}
+
+/** Lets the queue's messages wake the worker. */
+function listenToQueue({ store, space, worker, metrics }: Parts): void {
+  store.queue?.listen({
+    committer: store.committer,
+    space,
+    onMessage: () => worker.wake(),
+    onSent: () => metrics.messageSent(),
+    onDelivered: (delay_ms) => metrics.messageDelivered(delay_ms),
+  });
 }
 
 /** What reads the bodies of requests; each has its own memory, so that senders take none from operators. */

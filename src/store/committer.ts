@@ -2,8 +2,8 @@
  * Group commit. A commit of Deno KV costs one fsync whatever it holds, so what is to be written while
  * a commit is under way waits and then goes into the next one, together.
  *
- * Neither the queue of Deno KV nor its expiry of keys is used: both write by themselves, and where the
- * disk is full that ends the process ("KV queue dequeue failed", "KV collect expired failed").
+ * No key expires by itself: on a full disk Deno KV ends the process when it cannot remove one ("KV
+ * collect expired failed").
  *
  * @module
  */
@@ -12,7 +12,10 @@ import { nextTick } from "node:process";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { WrittenKeys } from "./written_keys.ts";
 
-/** Limits of one atomic operation of Deno KV, with some room left below each; one mutation is the fence's. */
+/**
+ * Limits of one atomic operation of Deno KV, with some room left below each. One mutation is the fence's
+ * or the wake-up's: a remote database has a fence and no queue. The room covers the bytes of either.
+ */
 const MUTATIONS_MAX = 999;
 const BYTES_MAX = 780 * 1024;
 const KEY_BYTES_MAX = 76 * 1024;
@@ -47,6 +50,8 @@ export interface Change {
   writes(): readonly Write[];
   /** Takes back what `writes` changed in memory, when the batch could not be stored. */
   undo?(): void;
+  /** Whether the change leaves work for the worker, unless it writes nothing. */
+  wakes?: boolean;
 }
 
 interface Waiting {
@@ -78,11 +83,27 @@ export interface Fence {
   isStored(result: Deno.KvCommitResult | Deno.KvCommitError): Promise<boolean>;
 }
 
+/** Wakes the worker by a message in the commit that stores its work. */
+export interface MessageSender {
+  /** Adds a message to a commit, if one is needed; returns whether it did. */
+  send(operation: Deno.AtomicOperation): boolean;
+  /** Notes whether the commit with the message is stored. */
+  settle(isStored: boolean): void;
+}
+
+/** The parts of a committer that a database may lack. */
+export interface CommitterOptions {
+  events?: CommitterEvents;
+  fence?: Fence | undefined;
+  queue?: MessageSender | undefined;
+}
+
 /** Stores changes in batches, in the order in which they come. */
 export class Committer {
   readonly #kv: Deno.Kv;
   readonly #events: CommitterEvents;
   readonly #fence: Fence | undefined;
+  readonly #queue: MessageSender | undefined;
   readonly #watches = new Set<WrittenKeys>();
   #waiting: Waiting[] = [];
   #running = false;
@@ -92,10 +113,11 @@ export class Committer {
   #underWay: Promise<void> = Promise.resolve();
   #idle: Promise<void> = Promise.resolve();
 
-  constructor(kv: Deno.Kv, events: CommitterEvents = {}, fence?: Fence) {
+  constructor(kv: Deno.Kv, { events = {}, fence, queue }: CommitterOptions = {}) {
     this.#kv = kv;
     this.#events = events;
     this.#fence = fence;
+    this.#queue = queue;
   }
 
   /** How many changes wait for a commit. */
@@ -113,8 +135,13 @@ export class Committer {
    * way. Of one that was given nothing since then this is not known, and so false.
    */
   async isStoring(): Promise<boolean> {
-    await this.#underWay;
+    await this.settled();
     return performance.now() - this.#stored_ms < RECENT_MS;
+  }
+
+  /** Resolves when the commit under way has ended and its callers know. */
+  settled(): Promise<void> {
+    return this.#underWay;
   }
 
   /**
@@ -299,8 +326,15 @@ export class Committer {
     for (const write of shared.values()) this.#apply(operation, write);
     if (count + shared.size === 0) return;
     this.#fence?.guard(operation);
-    const result = await operation.commit();
-    const isStored = await this.#fence?.isStored(result) ?? result.ok;
+    const leavesWork = batch.some(({ change, list }) => change.wakes === true && list.length > 0);
+    const isWaking = leavesWork && this.#queue?.send(operation) === true;
+    let isStored = false;
+    try {
+      const result = await operation.commit();
+      isStored = await this.#fence?.isStored(result) ?? result.ok;
+    } finally {
+      if (isWaking) this.#queue?.settle(isStored);
+    }
     if (!isStored) throw new Error("another process has the database");
   }
 

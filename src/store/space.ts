@@ -46,6 +46,7 @@ export class Space {
   #isShort = false;
   /** Why a folder's disk cannot be looked at, as the log says it. */
   readonly #unseen = new Map<string, string>();
+  #room: PromiseWithResolvers<void> | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
   #looking: Promise<void> | undefined;
 
@@ -67,6 +68,11 @@ export class Space {
   /** Whether there was too little room at the last look, or no database to have it in. */
   get isShort(): boolean {
     return this.#isShort;
+  }
+
+  /** Resolves when there is room: at once, or after the look that finds it. */
+  async untilRoom(): Promise<void> {
+    if (this.#isShort) await (this.#room ??= Promise.withResolvers<void>()).promise;
   }
 
   /** Looks now and then each second. */
@@ -105,7 +111,11 @@ export class Space {
           "files: launches are turned away until there are {reserve_bytes}, and {reserve_files}",
         short,
       );
-    } else log.info("The disk of {folder} has room again: launches are accepted", { folder });
+    } else {
+      log.info("The disk of {folder} has room again: launches are accepted", { folder });
+      this.#room?.resolve();
+      this.#room = undefined;
+    }
   }
 
   /** What is known of the first part of the folder whose disk has too little room. */

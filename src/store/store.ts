@@ -16,6 +16,7 @@ import { Ownership, type OwnershipOptions } from "./ownership.ts";
 import { makePrivate } from "./private_files.ts";
 import { Reads } from "./batched_get.ts";
 import { roomOf } from "./space.ts";
+import { WakeUpQueue } from "./wake_up_queue.ts";
 
 export { DATABASE_FILE, UNFINISHED_RESTORE } from "./database_file.ts";
 
@@ -33,6 +34,8 @@ const TOKEN_VARIABLE = "DENO_KV_ACCESS_TOKEN";
 export interface Store extends AsyncDisposable {
   readonly kv: Deno.Kv;
   readonly committer: Committer;
+  /** The queue that wakes the worker. A remote database has none. */
+  readonly queue: WakeUpQueue | undefined;
   /** Reads single values, those together that are asked for at the same time. */
   readonly reads: Reads;
   readonly endedRuns: EndedRuns;
@@ -132,6 +135,7 @@ class OpenStore implements Store {
   readonly reads: Reads;
   readonly endedRuns = new EndedRuns();
   readonly committer: Committer;
+  readonly queue: WakeUpQueue | undefined;
   readonly lost: AbortSignal;
   readonly #isRemote: boolean;
   readonly #opened: AsyncDisposableStack;
@@ -140,7 +144,12 @@ class OpenStore implements Store {
   constructor(readonly kv: Deno.Kv, { events, ownership, opened }: OpenStoreParts) {
     this.reads = new Reads(kv);
     const onWrite = (key: Deno.KvKey) => this.endedRuns.written(key);
-    this.committer = new Committer(kv, { ...events, onWrite }, ownership);
+    this.queue = ownership === undefined ? new WakeUpQueue(kv) : undefined;
+    this.committer = new Committer(kv, {
+      events: { ...events, onWrite },
+      fence: ownership,
+      queue: this.queue,
+    });
     this.#isRemote = ownership !== undefined;
     this.lost = ownership?.lost ?? new AbortController().signal;
     this.#opened = opened;
@@ -163,7 +172,9 @@ class OpenStore implements Store {
     const drained = this.committer.drain();
     // A remote database may not answer, and is asked again for ever.
     await (this.#isRemote ? within(DRAIN_MS, drained) : drained);
+    this.queue?.close();
     await this.#opened.disposeAsync();
+    await this.queue?.ended();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

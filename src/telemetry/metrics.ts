@@ -57,6 +57,17 @@ export class Metrics {
     buckets: LATENCY_S,
     registers: [this.#registry],
   });
+  readonly #messagesSent = new Counter({
+    name: "hooklaunch_queue_messages_sent_total",
+    help: "Messages that wake the worker, stored in a commit that accepts launches",
+    registers: [this.#registry],
+  });
+  readonly #messages = new Histogram({
+    name: "hooklaunch_queue_delivery_seconds",
+    help: "From the sending of a message that wakes the worker to its delivery",
+    buckets: LATENCY_S,
+    registers: [this.#registry],
+  });
   readonly #runs = new Histogram({
     name: "hooklaunch_run_seconds",
     help: "From a run's acceptance to its end, by how it ended",
@@ -121,6 +132,16 @@ export class Metrics {
   commit(changes: number, duration_ms: number): void {
     this.#batch.observe(changes);
     this.#commit.observe(duration_ms / 1_000);
+  }
+
+  /** Counts a message that wakes the worker. */
+  messageSent(): void {
+    this.#messagesSent.inc({});
+  }
+
+  /** Counts the delivery of such a message, and how long it took. */
+  messageDelivered(delay_ms: number): void {
+    this.#messages.observe(delay_ms / 1_000);
   }
 
   /** Counts a run that has ended. */

@@ -9,6 +9,7 @@ import { EndedRuns } from "../../src/store/records/ended_runs.ts";
 import { Reads } from "../../src/store/batched_get.ts";
 import { pendingEntries, type PendingRun } from "../../src/store/records/runs.ts";
 import { openStore, type OpenStoreOptions, type Store } from "../../src/store/store.ts";
+import { WakeUpQueue } from "../../src/store/wake_up_queue.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
 /** A data folder and the store that is open on it. Both are gone at the end of its scope. */
@@ -59,18 +60,26 @@ export async function storeInMemory(
   between: Between = (_commit, store) => store(),
   events: CommitterEvents = {},
 ): Promise<Store> {
-  const kv = watchedKv(await Deno.openKv(":memory:"), between);
+  return storeOn(watchedKv(await Deno.openKv(":memory:"), between), events);
+}
+
+/** A store on a database that a test has opened. */
+export function storeOn(kv: Deno.Kv, events: CommitterEvents = {}): Store {
   const endedRuns = new EndedRuns();
   const onWrite = (key: Deno.KvKey) => endedRuns.written(key);
-  const committer = new Committer(kv, { ...events, onWrite });
+  const queue = new WakeUpQueue(kv);
+  const committer = new Committer(kv, { events: { ...events, onWrite }, queue });
   const close = async () => {
     await committer.drain();
+    queue.close();
     kv.close();
+    await queue.ended();
   };
   return {
     kv,
     lost: new AbortController().signal,
     committer,
+    queue,
     reads: new Reads(kv),
     endedRuns,
     probe: () => Promise.resolve(true),
@@ -97,8 +106,8 @@ function watchedOperation(operation: Deno.AtomicOperation, between: Between) {
       seen.keys.push(key);
       return watched;
     },
-    enqueue(message: unknown) {
-      operation.enqueue(message);
+    enqueue(message: unknown, options?: { backoffSchedule?: number[] }) {
+      operation.enqueue(message, options);
       seen.messages.push(message);
       return watched;
     },
