@@ -6,10 +6,12 @@
  */
 import type { z } from "zod";
 import type { Clock } from "../platform/clock.ts";
+import type { Problem } from "../platform/errors.ts";
 import type { Engines } from "../engines/mod.ts";
 import type { Pipelines } from "../pipelines/mod.ts";
 import type { Projects } from "../projects/mod.ts";
 import type { Project } from "../store/records/projects.ts";
+import type { CheckContext } from "./check.ts";
 import type { Unstored } from "../runs/worker.ts";
 import type { ActionSettings, CreatedObject, Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
@@ -42,6 +44,11 @@ export interface ActionKind<Settings extends ActionSettings = ActionSettings> {
   type: Settings["type"];
   /** Checks and completes the settings; unknown fields are errors. */
   schema: z.ZodType<Settings>;
+  /**
+   * Returns what the project does not have of what the settings name, as far as it is known without fetching
+   * anything, with pointers into the settings.
+   */
+  check?(settings: Settings, context: CheckContext): Promise<Problem[]>;
   /**
    * Does the action. It may be called again for the same run after a crash, and must then find what
    * it made before: whatever it makes has an id that derives from the run and the action's place.

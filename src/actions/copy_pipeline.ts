@@ -5,13 +5,22 @@
  * @module
  */
 import { z } from "zod";
-import { ActionError } from "../platform/errors.ts";
+import { ActionError, type Problem } from "../platform/errors.ts";
 import { derivedId, isId } from "../platform/ids.ts";
 import { setPayload } from "../pipelines/mod.ts";
 import type { Write } from "../store/committer.ts";
-import { createPipelineWrites, getPipeline, getPlan } from "../store/records/pipelines.ts";
+import {
+  createPipelineWrites,
+  getPipeline,
+  getPlan,
+  type Pipeline,
+  type PipelinePlan,
+} from "../store/records/pipelines.ts";
+import type { Project } from "../store/records/projects.ts";
+import type { Store } from "../store/store.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
-import { payloadFile } from "./payload_file.ts";
+import { type CheckContext, problemOf } from "./check.ts";
+import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { newPipeline, payloadTargetSchema } from "./pipeline.ts";
 
 const schema = z.strictObject({
@@ -29,6 +38,17 @@ type Settings = z.infer<typeof schema>;
 export const copyPipeline = {
   type: "copy_pipeline",
   schema,
+  async check(settings: Settings, { project, store }: CheckContext): Promise<Problem[]> {
+    const { source_pipeline, payload_input_name: target } = settings;
+    try {
+      const { plan } = await findSource(source_pipeline, project, store);
+      const detail = target && setPayload(plan, { target, file: ANY_PAYLOAD });
+      if (!detail) return [];
+      return [{ pointer: "/payload_input_name", detail: `Cannot be taken: ${detail}` }];
+    } catch (error) {
+      return problemOf("/source_pipeline", error);
+    }
+  },
   async perform(settings: Settings, context: ActionContext): Promise<Made> {
     const { run, place, repeated, store, pipelines } = context;
     const id = derivedId(run.id, place, "pipeline");
@@ -51,18 +71,24 @@ async function copy(
 ): Promise<{ name: string; writes: Write[] }> {
   const { run, project, store } = context;
   const { source_pipeline, payload_input_name: target, title } = settings;
-  const [source, plan] = await Promise.all([
-    getPipeline(store, source_pipeline),
-    getPlan(store, source_pipeline),
-  ]);
-  if (source === undefined || plan === undefined || source.project !== project.name) {
-    throw new ActionError(
-      `Cannot copy pipeline ${source_pipeline}: project "${project.name}" has none of this id`,
-    );
-  }
+  const { source, plan } = await findSource(source_pipeline, project, store);
   const { commit, name } = source;
   const problem = target && setPayload(plan, { target, file: payloadFile(run) });
   if (problem) throw new ActionError(`Cannot copy pipeline ${source_pipeline}: ${problem}`);
   const pipeline = newPipeline(id, plan, context, { commit, name, title: title ?? source.title });
   return { name, writes: createPipelineWrites({ ...pipeline, copy_of: source.id }, plan) };
+}
+
+async function findSource(
+  id: string,
+  project: Project,
+  store: Store,
+): Promise<{ source: Pipeline; plan: PipelinePlan }> {
+  const [source, plan] = await Promise.all([getPipeline(store, id), getPlan(store, id)]);
+  if (source !== undefined && plan !== undefined && source.project === project.name) {
+    return { source, plan };
+  }
+  throw new ActionError(
+    `Cannot copy pipeline ${id}: project "${project.name}" has none of this id`,
+  );
 }

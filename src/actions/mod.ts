@@ -3,9 +3,10 @@
  *
  * @module
  */
+import { getLogger } from "@logtape/logtape";
 import { z } from "zod";
 import type { Deadlines } from "../platform/waiting/deadlines.ts";
-import { ActionError, messageOf } from "../platform/errors.ts";
+import { ActionError, messageOf, prefixed, type Problem } from "../platform/errors.ts";
 import { schemasOf } from "../platform/schema.ts";
 import { isShortage } from "../platform/processes/resource_shortage.ts";
 import type { ResolvedCommit } from "../projects/mod.ts";
@@ -15,10 +16,16 @@ import type { ActionOutcome, ActionSettings, Run } from "../store/records/runs.t
 import { inSpan } from "../telemetry/spans.ts";
 import { unlessAborted } from "../platform/waiting/unless_aborted.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
+import type { CheckContext } from "./check.ts";
 import { copyPipeline } from "./copy_pipeline.ts";
 import { fetchRepository } from "./fetch_repository.ts";
 import { runExecution } from "./run_execution.ts";
 import { runPipeline } from "./run_pipeline.ts";
+
+/** How long the checks of a trigger's actions may take together. */
+const CHECK_MS = 5_000;
+
+const log = getLogger(["hooklaunch", "actions"]);
 
 const kinds = [runExecution, runPipeline, copyPipeline, fetchRepository] as const;
 
@@ -67,6 +74,34 @@ export async function performActions(
   return performed;
 }
 
+/**
+ * Checks actions against the project that they are for, without fetching anything. What cannot be known
+ * soon is not said.
+ *
+ * @returns what the project does not have, or what keeps an action from being done, with pointers into the list
+ * of actions
+ */
+export async function checkActions(
+  actions: readonly ActionSettings[],
+  context: Omit<CheckContext, "signal">,
+): Promise<Problem[]> {
+  const signal = AbortSignal.timeout(CHECK_MS);
+  const problems: Problem[] = [];
+  for (const [index, settings] of actions.entries()) {
+    try {
+      const found = await kindOf(settings)?.check?.(settings, { ...context, signal });
+      problems.push(...prefixed(`/${index}`, found ?? []));
+    } catch (error) {
+      log.warn("Cannot check action {index} for project {project}: {error}", {
+        index,
+        project: context.project.name,
+        error: messageOf(error),
+      });
+    }
+  }
+  return problems;
+}
+
 /** The code of projects, with one snapshot of a plain folder for all actions of a run. */
 function withOneSnapshot(projects: ActionServices["projects"]): ActionServices["projects"] {
   let snapshot: Promise<ResolvedCommit> | undefined;
@@ -88,6 +123,11 @@ function withOneSnapshot(projects: ActionServices["projects"]): ActionServices["
   };
 }
 
+function kindOf(settings: ActionSettings): ActionKind | undefined {
+  // The settings were checked by this kind's schema when the trigger was saved.
+  return kinds.find(({ type }) => type === settings.type) as ActionKind | undefined;
+}
+
 async function performOne(
   settings: ActionSettings,
   { isLast, ...at }: { run: Run; place: number; repeated: boolean; isLast: boolean },
@@ -96,8 +136,7 @@ async function performOne(
 ): Promise<Made | undefined> {
   const name = at.run.project;
   const project = await getProject(services.store, name);
-  // The settings were checked by this kind's schema when the trigger was saved.
-  const kind = kinds.find(({ type }) => type === settings.type) as ActionKind | undefined;
+  const kind = kindOf(settings);
   if (kind === undefined) throw new ActionError(`Cannot perform ${settings.type}: unknown action`);
   const made = await withDeadline(services.deadlines, stop, (signal) => {
     return kind.perform(settings, {

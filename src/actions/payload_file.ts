@@ -44,3 +44,6 @@ export function payloadFile({ id, payload }: Run): InputFile {
   const { content_type, size, sha256 } = payload;
   return { name: payloadFileName(content_type), payload_of: id, size, sha256 };
 }
+
+/** A stand-in for the payload of a run that is still to come. */
+export const ANY_PAYLOAD: InputFile = { name: "payload", url: "datum://" };

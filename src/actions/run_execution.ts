@@ -5,11 +5,20 @@
  */
 import { z } from "zod";
 import { derivedId } from "../platform/ids.ts";
-import { findStep, launchStep } from "../projects/mod.ts";
+import type { Problem } from "../platform/errors.ts";
+import { pointer } from "../platform/schema.ts";
+import {
+  findStep,
+  launchProblems,
+  launchStep,
+  type ProjectConfig,
+  type Step,
+} from "../projects/mod.ts";
 import { type Execution, executionWrites, getExecution } from "../store/records/executions.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
-import { payloadFile } from "./payload_file.ts";
+import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
+import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 
 const schema = z.strictObject({
   type: z.literal("run_execution"),
@@ -31,6 +40,9 @@ type Settings = z.infer<typeof schema>;
 export const runExecution = {
   type: "run_execution",
   schema,
+  check(settings: Settings, context: CheckContext): Promise<Problem[]> {
+    return checkAtCommit(settings.commit, context, ({ config }) => checkStep(settings, config));
+  },
   async perform(settings: Settings, context: ActionContext): Promise<Made> {
     const { run, place, repeated, store, engines } = context;
     const id = derivedId(run.id, place, "execution");
@@ -44,6 +56,24 @@ export const runExecution = {
     };
   },
 } satisfies ActionKind<Settings>;
+
+function checkStep(settings: Settings, config: ProjectConfig): Problem[] {
+  let step: Step;
+  try {
+    step = findStep(config, settings.step);
+  } catch (error) {
+    return problemOf("/step", error);
+  }
+  const { payload_input_name: input, parameters } = settings;
+  const inputs = input === undefined ? {} : { [input]: [ANY_PAYLOAD] };
+  return launchProblems(step, { parameters, inputs }).map(({ pointer: at, detail }) => {
+    // An action brings no other file than the payload, and no environment variables.
+    if (input !== undefined && at === pointer("inputs", input)) {
+      return { pointer: "/payload_input_name", detail };
+    }
+    return { pointer: at.startsWith("/parameters/") ? at : "/step", detail };
+  });
+}
 
 async function newExecution(
   id: string,

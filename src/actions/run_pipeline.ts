@@ -5,11 +5,13 @@
  */
 import { z } from "zod";
 import { derivedId } from "../platform/ids.ts";
-import { planPipeline } from "../pipelines/mod.ts";
+import type { Problem } from "../platform/errors.ts";
+import { planPipeline, planProblems } from "../pipelines/mod.ts";
 import { createPipelineWrites, getPipeline } from "../store/records/pipelines.ts";
 import type { Write } from "../store/committer.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
-import { payloadFile } from "./payload_file.ts";
+import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
+import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { newPipeline, payloadTargetSchema } from "./pipeline.ts";
 
 const schema = z.strictObject({
@@ -31,6 +33,19 @@ type Settings = z.infer<typeof schema>;
 export const runPipeline = {
   type: "run_pipeline",
   schema,
+  check(settings: Settings, context: CheckContext): Promise<Problem[]> {
+    return checkAtCommit(settings.commit, context, async (at) => {
+      const { pipeline: name, payload_input_name: target, parameters } = settings;
+      const { project, projects, signal } = context;
+      const resolve = (reference: string) => projects.resolve(project, reference, signal);
+      const payload = target === undefined ? {} : { payload: { target, file: ANY_PAYLOAD } };
+      try {
+        return await planProblems({ name, at, parameters, ...payload, resolve });
+      } catch (error) {
+        return problemOf("/pipeline", error);
+      }
+    });
+  },
   async perform(settings: Settings, context: ActionContext): Promise<Made> {
     const { run, place, repeated, store, pipelines } = context;
     const id = derivedId(run.id, place, "pipeline");

@@ -4,7 +4,8 @@
  *
  * @module
  */
-import { ActionError, messageOf } from "../platform/errors.ts";
+import { ActionError, messageOf, type Problem } from "../platform/errors.ts";
+import { pointer } from "../platform/schema.ts";
 import {
   findPipeline,
   findStep,
@@ -43,18 +44,43 @@ export interface PlanRequest {
  * @throws {ActionError} with everything that keeps it from running
  */
 export async function planPipeline(request: PlanRequest): Promise<PipelinePlan> {
+  const problems: Problem[] = [];
+  const plan = await tryPlan(request, problems);
+  if (problems.length === 0) return plan;
+  const details = problems.map(({ detail }) => detail).join("; ");
+  throw new ActionError(`Cannot run pipeline "${request.name}": ${details}`);
+}
+
+/**
+ * Returns everything that keeps a pipeline from running, with pointers into the settings of an action that
+ * runs it.
+ *
+ * @throws {ActionError} if there is no pipeline of this name
+ */
+export async function planProblems(request: PlanRequest): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  await tryPlan(request, problems);
+  return problems.map(({ pointer, detail }) => {
+    return { pointer, detail: `Cannot run pipeline "${request.name}": ${detail}` };
+  });
+}
+
+/** Returns a plan that can be run if it adds no problems to a list. */
+async function tryPlan(request: PlanRequest, problems: Problem[]): Promise<PipelinePlan> {
   const { name, at, resolve } = request;
   const pipeline = findPipeline(at.config, name);
-  const problems: string[] = [];
+  const refuse = (...details: string[]) => {
+    for (const detail of details) problems.push({ pointer: "/pipeline", detail });
+  };
   if (pipeline.nodes.size > NODES_MAX) {
-    problems.push(`it has ${pipeline.nodes.size} nodes, at most ${NODES_MAX} can be run`);
+    refuse(`it has ${pipeline.nodes.size} nodes, at most ${NODES_MAX} can be run`);
   }
   const nodes: PlannedNode[] = [];
   for (const node of pipeline.nodes.values()) {
     try {
       nodes.push(await planNode(node, node.commit === undefined ? at : await resolve(node.commit)));
     } catch (error) {
-      problems.push(`node "${node.name}": ${messageOf(error)}`);
+      refuse(`node "${node.name}": ${messageOf(error)}`);
     }
   }
   const plan: PipelinePlan = {
@@ -66,14 +92,11 @@ export async function planPipeline(request: PlanRequest): Promise<PipelinePlan> 
   // What is wrong with a node would only show again in the edges.
   if (problems.length === 0) {
     setParameters(plan, pipeline.parameters, request.parameters ?? {}, problems);
-    problems.push(...checkEdges(plan), ...checkOrder(plan));
-    const problem = request.payload && setPayload(plan, request.payload);
-    if (problem !== undefined) problems.push(problem);
+    refuse(...checkEdges(plan), ...checkOrder(plan));
+    const detail = request.payload && setPayload(plan, request.payload);
+    if (detail !== undefined) problems.push({ pointer: "/payload_input_name", detail });
   }
-  if (problems.length === 0) problems.push(...checkLaunches(plan));
-  if (problems.length > 0) {
-    throw new ActionError(`Cannot run pipeline "${name}": ${problems.join("; ")}`);
-  }
+  if (problems.length === 0) refuse(...checkLaunches(plan));
   return plan;
 }
 
@@ -144,11 +167,12 @@ function setParameters(
   plan: PipelinePlan,
   declared: ReturnType<typeof findPipeline>["parameters"],
   given: Readonly<Record<string, unknown>>,
-  problems: string[],
+  problems: Problem[],
 ): void {
   for (const name of Object.keys(given)) {
     if (declared.has(name)) continue;
-    problems.push(`it has no parameter "${name}"; its parameters are ${quoted(declared.keys())}`);
+    const detail = `it has no parameter "${name}"; its parameters are ${quoted(declared.keys())}`;
+    problems.push({ pointer: pointer("parameters", name), detail });
   }
   const values: [string, unknown][] = [];
   for (const { name, default: initial, targets } of declared.values()) {

@@ -5,7 +5,8 @@
  * @module
  */
 import { basename } from "node:path";
-import { ActionError } from "../platform/errors.ts";
+import { ActionError, type Problem } from "../platform/errors.ts";
+import { pointer } from "../platform/schema.ts";
 import { withoutPercents } from "../platform/text/percent.ts";
 import type { Execution, InputFile } from "../store/records/executions.ts";
 import { buildScript, textOf } from "./format/command.ts";
@@ -51,15 +52,41 @@ export type Launch = Pick<
  * not declare
  */
 export function launchStep(step: Step, options: LaunchOptions = {}): Launch {
-  const problems: string[] = [];
+  const problems: Problem[] = [];
+  const launch = resolveLaunch(step, options, problems);
+  if (launch) return launch;
+  const details = problems.map(({ detail }) => detail).join("; ");
+  throw new ActionError(`Cannot run step "${step.name}": ${details}`);
+}
+
+/** Returns everything that keeps a launch from running, with pointers into its options. */
+export function launchProblems(step: Step, options: LaunchOptions): Problem[] {
+  const problems: Problem[] = [];
+  try {
+    resolveLaunch(step, options, problems);
+  } catch (error) {
+    if (!(error instanceof ActionError)) throw error;
+    problems.push({ pointer: "", detail: error.message });
+  }
+  return problems.map(({ pointer, detail }) => {
+    return { pointer, detail: `Cannot run step "${step.name}": ${detail}` };
+  });
+}
+
+/** Returns undefined if there are problems, which it adds to a list. */
+function resolveLaunch(
+  step: Step,
+  options: LaunchOptions,
+  problems: Problem[],
+): Launch | undefined {
   const values = parameterValues(step, options.parameters ?? {}, problems);
   const room = new Room();
   const inputs = inputFiles(step, options, values, room, problems);
   const environment_variables = environmentOf(step, options, problems);
-  if (step.needsMounts) problems.push("it has mounts, which no runner of Hooklaunch makes");
-  if (problems.length > 0) {
-    throw new ActionError(`Cannot run step "${step.name}": ${problems.join("; ")}`);
+  if (step.needsMounts) {
+    problems.push({ pointer: "", detail: "it has mounts, which no runner of Hooklaunch makes" });
   }
+  if (problems.length > 0) return undefined;
   const { parameters, sourcePath, timeLimit_s, noOutputTimeout_s, stopCondition, resources } = step;
   const command = buildScript(step.commands, { parameters, values, sourcePath }, room);
   return {
@@ -79,13 +106,14 @@ export function launchStep(step: Step, options: LaunchOptions = {}): Launch {
 function parameterValues(
   step: Step,
   given: Readonly<Record<string, unknown>>,
-  problems: string[],
+  problems: Problem[],
 ): Map<string, ParameterValue> {
   for (const name of Object.keys(given)) {
     if (!step.parameters.has(name)) {
-      problems.push(
-        `it has no parameter "${name}"; its parameters are ${quoted(step.parameters.keys())}`,
-      );
+      const detail = `it has no parameter "${name}"; its parameters are ${
+        quoted(step.parameters.keys())
+      }`;
+      problems.push({ pointer: pointer("parameters", name), detail });
     }
   }
   const values = new Map<string, ParameterValue>();
@@ -94,7 +122,8 @@ function parameterValues(
     const value = isGiven ? givenValue(parameter, given[name], problems) : defaultOf(parameter);
     if (value !== undefined) values.set(name, value);
     else if (!parameter.optional && (!isGiven || given[name] === null)) {
-      problems.push(`its parameter "${name}" has no value`);
+      const detail = `its parameter "${name}" has no value`;
+      problems.push({ pointer: pointer("parameters", name), detail });
     }
   }
   return values;
@@ -103,12 +132,13 @@ function parameterValues(
 function givenValue(
   parameter: Parameter,
   given: unknown,
-  problems: string[],
+  problems: Problem[],
 ): ParameterValue | undefined {
   if (given === null) return undefined;
   const checked = checkValue(parameter, given);
   if ("value" in checked) return checked.value;
-  problems.push(`its parameter "${parameter.name}" cannot take this value: ${checked.problem}`);
+  const detail = `its parameter "${parameter.name}" cannot take this value: ${checked.problem}`;
+  problems.push({ pointer: pointer("parameters", parameter.name), detail });
   return undefined;
 }
 
@@ -122,11 +152,12 @@ function inputFiles(
   { inputs: given = {}, appended }: LaunchOptions,
   values: ReadonlyMap<string, ParameterValue>,
   room: Room,
-  problems: string[],
+  problems: Problem[],
 ): Record<string, InputFile[]> {
   for (const name of Object.keys(given)) {
     if (!step.inputs.has(name)) {
-      problems.push(`it has no input "${name}"; its inputs are ${quoted(step.inputs.keys())}`);
+      const detail = `it has no input "${name}"; its inputs are ${quoted(step.inputs.keys())}`;
+      problems.push({ pointer: pointer("inputs", name), detail });
     }
   }
   const files: [string, InputFile[]][] = [];
@@ -136,7 +167,10 @@ function inputFiles(
     const defaults = keepsDefaults ? defaultFiles(input, step.parameters, values, room) : [];
     const all = [...defaults, ...brought ?? []];
     if (all.length > 0) files.push([input.name, named(input, all)]);
-    else if (!input.optional) problems.push(`its input "${input.name}" has no file`);
+    else if (!input.optional) {
+      const detail = `its input "${input.name}" has no file`;
+      problems.push({ pointer: pointer("inputs", input.name), detail });
+    }
   }
   return Object.fromEntries(files);
 }
@@ -176,20 +210,22 @@ function named({ filename }: Input, files: readonly InputFile[]): InputFile[] {
 function environmentOf(
   step: Step,
   { environment_variables: given = {} }: LaunchOptions,
-  problems: string[],
+  problems: Problem[],
 ): Record<string, string> {
   const values = new Map<string, string>();
   for (const variable of step.environmentVariables.values()) {
     const value = Object.hasOwn(given, variable.name) ? given[variable.name] : variable.default;
     if (value !== undefined) values.set(variable.name, value);
     else if (!variable.optional) {
-      problems.push(`its environment variable "${variable.name}" has no value`);
+      const detail = `its environment variable "${variable.name}" has no value`;
+      problems.push({ pointer: pointer("environment_variables", variable.name), detail });
     }
   }
   for (const [name, value] of Object.entries(given)) {
     // No process can be given it, and a shell would leave the NUL out.
     if (value.includes("\0")) {
-      problems.push(`its environment variable "${name}" cannot take a value with NUL`);
+      const detail = `its environment variable "${name}" cannot take a value with NUL`;
+      problems.push({ pointer: pointer("environment_variables", name), detail });
     }
     values.set(name, value);
   }

@@ -3,9 +3,14 @@
  *
  * @module
  */
-export { findPipeline, findStep, readConfigFile } from "./format/config_file.ts";
+export {
+  findPipeline,
+  findStep,
+  type ProjectConfig,
+  readConfigFile,
+} from "./format/config_file.ts";
 export { evaluate, parseExpression, valueAt } from "./format/expression.ts";
-export { fileOfUrl, type Launch, launchStep } from "./launch.ts";
+export { fileOfUrl, type Launch, launchProblems, launchStep } from "./launch.ts";
 export { overrideStep } from "./format/override.ts";
 export type { NodeAction, PipelineNode } from "./format/pipeline/pipeline.ts";
 export { nodesInCircles } from "./format/pipeline/cycle.ts";

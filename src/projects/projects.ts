@@ -5,7 +5,7 @@
  */
 import { isAbsolute, join, normalize, resolve } from "node:path";
 import type { Clock } from "../platform/clock.ts";
-import { ActionError } from "../platform/errors.ts";
+import { ActionError, InvalidInputError, type Problem } from "../platform/errors.ts";
 import { keepNewest } from "../platform/lru.ts";
 import { ignoreMissing } from "../platform/files/missing_file.ts";
 import { OneAtATime } from "../platform/waiting/serialized.ts";
@@ -15,9 +15,9 @@ import type { Project } from "../store/records/projects.ts";
 import { unlessAborted } from "../platform/waiting/unless_aborted.ts";
 import type { ProjectConfig } from "./format/config_file.ts";
 import { EXPECTED_NAME, NAME } from "./name.ts";
-import type { Origin } from "./code/remote.ts";
+import { type Origin, originProblems } from "./code/remote.ts";
 import { Repository } from "./code/repository.ts";
-import { isSnapshot, Snapshots } from "./code/snapshot.ts";
+import { folderProblems, isSnapshot, Snapshots } from "./code/snapshot.ts";
 import { TREE_LIMITS, type TreeLimits } from "./code/tree.ts";
 import { TreeCache, type TreeSource } from "./code/tree_cache.ts";
 
@@ -89,6 +89,45 @@ export class Projects {
   resolve(project: Project, reference: string, signal?: AbortSignal): Promise<ResolvedCommit> {
     const resolved = this.#resolve(project, reference);
     return signal === undefined ? resolved : unlessAborted(resolved, signal);
+  }
+
+  /**
+   * Returns the state of a project's code that is at hand, as {@linkcode resolve} does.
+   *
+   * @returns undefined for a repository that was never fetched
+   */
+  async resolveKept(
+    project: Project,
+    reference: string,
+    signal?: AbortSignal,
+  ): Promise<ResolvedCommit | undefined> {
+    const origin = originOf(project);
+    const isKept = origin === undefined ||
+      await this.#repositoryOf(project.name).isFetched(origin);
+    return isKept ? await this.resolve(project, reference, signal) : undefined;
+  }
+
+  /**
+   * Returns what the settings of a project name and what is not there: its folder, the variables and the key
+   * that open its repository, and what its project configuration file must have.
+   *
+   * @returns problems with pointers into the project
+   */
+  async check(project: Project, signal?: AbortSignal): Promise<Problem[]> {
+    const origin = originOf(project);
+    const problems = origin === undefined
+      ? await folderProblems(project.directory ?? "")
+      : await originProblems(origin, this.#options.env);
+    if (problems.length > 0) return problems;
+    try {
+      await this.resolveKept(project, "HEAD", signal);
+      return [];
+    } catch (error) {
+      if (signal?.aborted) return [];
+      const isKnown = error instanceof ActionError || error instanceof InvalidInputError;
+      if (isKnown) return [{ pointer: "/config_file", detail: error.message }];
+      throw error;
+    }
   }
 
   /**

@@ -90,6 +90,12 @@ export class Mirror {
     }
   }
 
+  /** Returns false if nothing was fetched from a repository yet. */
+  async isFetched(origin: Origin): Promise<boolean> {
+    await this.#locate(origin);
+    return this.#isUsable;
+  }
+
   /** Ends a fetch that is under way, with all that it has started. There is no other after it. */
   async close(): Promise<void> {
     this.#closing.abort();

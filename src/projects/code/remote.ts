@@ -6,7 +6,7 @@
  * @module
  */
 import { isAbsolute } from "node:path";
-import { ActionError } from "../../platform/errors.ts";
+import { ActionError, type Problem } from "../../platform/errors.ts";
 import { withoutPercents } from "../../platform/text/percent.ts";
 import { shownAddress } from "../../platform/schema.ts";
 import { quote } from "../format/command.ts";
@@ -120,6 +120,23 @@ export async function openRemote(
     redact: (text) =>
       secrets.reduce((redacted, secret) => redacted.replaceAll(secret, "***"), hideUserInfo(text)),
   };
+}
+
+/** Returns what is missing to reach a remote, with pointers into the project. */
+export async function originProblems(
+  { repository, deploy_key: deployKey }: Origin,
+  env: RemoteAccess["env"],
+): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  const look = async (field: string, origin: Origin) => {
+    await openRemote(origin, { env, knownHostsFile: "" }).catch((error) => {
+      if (!(error instanceof ActionError)) throw error;
+      problems.push({ pointer: `/${field}`, detail: `Cannot be fetched: ${error.message}` });
+    });
+  };
+  await look("repository", { repository });
+  if (deployKey !== undefined) await look("deploy_key", { repository, deploy_key: deployKey });
+  return problems;
 }
 
 /** Takes out of a text what stands before the host in its URLs. */

@@ -34,6 +34,11 @@ export class Repository {
     return Object.fromEntries(branches);
   }
 
+  /** Returns false if nothing was fetched from the repository yet. */
+  isFetched(origin: Origin): Promise<boolean> {
+    return this.#mirror.isFetched(origin);
+  }
+
   /** Ends a fetch that is under way. */
   close(): Promise<void> {
     return this.#mirror.close();

@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { join, sep } from "node:path";
 import { allOver } from "../../platform/waiting/settle_all.ts";
-import { ActionError, HooklaunchError, messageOf } from "../../platform/errors.ts";
+import { ActionError, HooklaunchError, messageOf, type Problem } from "../../platform/errors.ts";
 import { syncFolders } from "../../platform/files/durable.ts";
 import { writeAll } from "../../platform/files/write_all.ts";
 import {
@@ -174,6 +174,16 @@ async function realFolder(directory: string): Promise<string> {
     // The message below says what is wrong.
   }
   throw new ActionError(`Cannot use the folder ${directory}: it does not exist or is no folder`);
+}
+
+/** Returns what is wrong with the folder of a project, with pointers into the project. */
+export async function folderProblems(directory: string): Promise<Problem[]> {
+  try {
+    await realFolder(directory);
+    return [];
+  } catch (error) {
+    return [{ pointer: "/directory", detail: messageOf(error) }];
+  }
 }
 
 /** Another text when a file has changed, but for what {@linkcode SETTLED_AFTER_MS} says. */
