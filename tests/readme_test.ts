@@ -1,7 +1,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { createHmac, randomBytes } from "node:crypto";
 import { MAC_BYTES, SIGNATURE_ALGORITHMS } from "../src/conditions/signing/scheme.ts";
-import { TIMESTAMP_FORMATS } from "../src/conditions/timestamp.ts";
+import { TIMESTAMP_FORMATS } from "../src/conditions/freshness.ts";
 import { run } from "./commands/process.ts";
 import { hooklaunch } from "./commands/process.ts";
 import { has } from "./needs.ts";

@@ -7,7 +7,7 @@
 import { type Command, Option } from "commander";
 import { dirname, join } from "node:path";
 import { systemClock } from "../platform/clock.ts";
-import { signRequest } from "../conditions/signing/sign_request.ts";
+import { signRequest } from "../conditions/sign_request.ts";
 import { applyText } from "../config/apply_text.ts";
 import { type Example, EXAMPLES } from "../demo/examples.ts";
 import { HooklaunchError, messageOf } from "../platform/errors.ts";

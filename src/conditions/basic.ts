@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { z } from "zod";
-import type { Refusal } from "./condition.ts";
+import type { Refusal } from "./check.ts";
 import { decode } from "./signing/encoding.ts";
 import type { LaunchRequest } from "./request.ts";
 import { isAnyOf } from "./secret.ts";

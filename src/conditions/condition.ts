@@ -1,89 +1,110 @@
 /**
- * What a condition is: a schema for its settings, and a check of one request. A kind of condition is
- * one file in this folder and one line in `mod.ts` and in `prepare.ts`.
+ * The interface of a kind of condition. A kind is one file in this folder and one line in `kinds.ts`.
  *
  * @module
  */
 import type { z } from "zod";
 import type { Clock } from "../platform/clock.ts";
 import type { Problem } from "../platform/errors.ts";
-import type { CredentialField } from "./field.ts";
+import type { Delivery } from "../runs/delivery_ids.ts";
+import type { Check, HeadCheck, Refusal } from "./check.ts";
+import type { CredentialField, Field } from "./field.ts";
+import type { PreparedHandshake } from "./handshake.ts";
+import type { Quota } from "../runs/rate_window.ts";
 import type { LaunchRequest } from "./request.ts";
-
-/** Why a request was refused. It goes to the trigger log alone, never to the sender. */
-export interface Refusal {
-  /** One sentence without a full stop. It names no secret, and no signature that would have passed. */
-  reason: string;
-  /** What the condition wanted, where that tells no secret. */
-  expected?: string;
-  /** What the request held, where that is no credential. */
-  found?: string;
-}
-
-/** Checks one request: undefined lets it pass. A check that throws refuses the request. */
-export type Check = (
-  request: LaunchRequest,
-) => Refusal | undefined | Promise<Refusal | undefined>;
+import type { Scheme } from "./signing/scheme.ts";
+import type { SigningContext, SigningStep } from "./signing/step.ts";
 
 /**
- * When a condition is checked. All kinds of a stage run before any of the next; run info checks
- * `address`, `authentication` and `timestamp` alone. `quota` is decided when the run is accepted, by
- * `runs/accept`, because what it counts must be stored with the run.
+ * The stage of the door at which a condition is checked, in this order. Run info has the first three
+ * alone. `quota` is decided by the commit that stores the run, since what it counts is stored with the run.
  */
 export type Stage = "address" | "authentication" | "timestamp" | "filter" | "quota";
 
-/** What the checks of a service have in common. */
+/** The service's parts that all conditions use. */
 export interface ConditionEnvironment {
   clock: Clock;
   /** Reads an environment variable, for secrets written as `{env:NAME}`. */
   env(name: string): string | undefined;
-  /** Stops what a condition does in the background, when the service stops. */
+  /** Aborted when the service stops: ends what a condition does in the background. */
   signal: AbortSignal;
 }
 
-/** What a condition may use to prepare its check. */
-export interface ConditionContext extends ConditionEnvironment {
-  /** The settings of the trigger's conditions, this one included, in order. */
-  siblings: readonly ConditionSettings[];
-  /** Where a request to the trigger carries credentials: what is found there is shown in no log. */
+/** The facts that the conditions of one trigger tell each other. */
+export interface TriggerFacts {
+  /** The signing schemes of the conditions that have one. */
+  schemes: readonly Scheme[];
+  /** The fields in which timestamp conditions read the time. */
+  times: readonly Field[];
+  /** The field that stays the same when a delivery is repeated, by the first condition that knows it. */
+  deliveryId: Field | undefined;
+  /** The fields that carry credentials: no log shows their values. */
   credentials: readonly CredentialField[];
 }
+
+/** The surroundings of a prepared condition. */
+export interface ConditionContext extends ConditionEnvironment, TriggerFacts {}
 
 /** The settings of any condition. */
 export interface ConditionSettings {
   type: string;
 }
 
-/** What all kinds of condition have. */
-export interface ConditionKindBase<Settings extends ConditionSettings> {
+/** The capabilities of every kind of condition. Those that are optional are absent where a kind has none. */
+interface KindBase<Settings extends ConditionSettings> {
   type: Settings["type"];
   /** Checks and completes the settings; unknown fields are errors. */
   schema: z.ZodType<Settings>;
-  /**
-   * Looks at the settings together with the trigger's other conditions when a trigger is saved.
-   * Answers what is wrong, each with a pointer relative to this condition (`/signed_content`).
-   */
-  review?(settings: Settings, siblings: readonly ConditionSettings[]): Problem[];
-  /** Where a request carries what this condition compares with a secret. */
+  /** A trigger has at most one condition of this kind. */
+  isUnique?: true;
+  /** Returns the errors in the settings beside the trigger's other conditions, pointers relative to this one. */
+  review?(settings: Settings, facts: TriggerFacts): Problem[];
+  /** Returns the weaknesses that an owner should know, pointers relative to this condition. */
+  warnings?(settings: Settings, facts: TriggerFacts): Problem[];
+  /** Returns the fields that carry what this condition compares with a secret. */
   credentials?(settings: Settings): CredentialField[];
+  /** Returns the scheme by which the sender signs. */
+  scheme?(settings: Settings): Scheme;
+  /** Returns the field in which this condition reads the time of sending. */
+  time?(settings: Settings): Field;
+  /** Returns the field that stays the same when the sender repeats a delivery, where its preset knows it. */
+  deliveryId?(settings: Settings): Field | undefined;
+  /** Prepares the handshake of the sender, where its preset has one. */
+  handshake?(settings: Settings, context: ConditionContext): PreparedHandshake | undefined;
+  /** Returns the steps that make a request which passes this condition. */
+  sign?(settings: Settings, context: SigningContext): SigningStep[];
 }
 
-/** A kind of condition that decides by looking at a request. */
+/** A kind of condition that checks a request. */
 export interface CheckedKind<Settings extends ConditionSettings = ConditionSettings>
-  extends ConditionKindBase<Settings> {
+  extends KindBase<Settings> {
   stage: Exclude<Stage, "quota">;
   /**
-   * Makes the check, once for each time a trigger is loaded: parse keys and expressions here. A
-   * setting that cannot work (an environment variable that is not set) must not throw: the check
-   * that is made refuses every request and says why.
+   * Makes the check, once each time a trigger is loaded: parse keys and expressions here. A setting that
+   * cannot work (an environment variable that is not set) must not throw: return a check that refuses
+   * every request and says why.
    */
   prepare(settings: Settings, context: ConditionContext): Check;
+  /**
+   * Makes the cheap check that the door does before it reads the body, such as "the credential is present
+   * and well formed". A request that it refuses would be refused by the check too.
+   */
+  beforeBody?(settings: Settings, context: ConditionContext): HeadCheck;
 }
 
-/** A kind of condition that decides by counting accepted launches: it has no check of a request. */
+/** A kind of condition that is decided by the commit that stores the run: see `runs/accept.ts`. */
 export interface QuotaKind<Settings extends ConditionSettings = ConditionSettings>
-  extends ConditionKindBase<Settings> {
+  extends KindBase<Settings> {
   stage: "quota";
+  quota(settings: Settings, facts: TriggerFacts): QuotaRule;
+}
+
+/** A rule that acceptance holds a launch to: it has one field or both. */
+export interface QuotaRule {
+  /** Limits the accepted launches in any span of time. */
+  limit?: Quota;
+  /** Reads the id of the delivery, of which a repeat starts nothing. */
+  readDelivery?(request: LaunchRequest): Delivery | Refusal;
 }
 
 /** A kind of condition. */

@@ -5,14 +5,28 @@
  */
 import { z } from "zod";
 import type { Problem } from "../platform/errors.ts";
-import type { ConditionSettings, QuotaKind, Refusal } from "./condition.ts";
-import { deliveryIdField } from "./delivery_id.ts";
-import { checkField, type Field, fieldInSchema, fieldNameSchema, readField } from "./field.ts";
+import type { Delivery } from "../runs/delivery_ids.ts";
+import type { Refusal } from "./check.ts";
+import type { QuotaKind, QuotaRule, TriggerFacts } from "./condition.ts";
+import {
+  checkField,
+  describeField,
+  type Field,
+  fieldInSchema,
+  fieldNameSchema,
+  readField,
+} from "./field.ts";
 import type { LaunchRequest } from "./request.ts";
 import { settingsObject } from "./settings.ts";
+import { isOwnTimeSigned, isTimeSigned, signsId } from "./signing/coverage.ts";
+import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/step.ts";
 
 const ID_CHARACTERS_MAX = 1_024;
 const NOWHERE = "no preset of the trigger says where a delivery's id is";
+/** A preset said where the id is when the trigger was stored. */
+const UNUSABLE: Refusal = {
+  reason: `Deduplication cannot be used: ${NOWHERE}, it needs in and name`,
+};
 
 const schema = settingsObject({
   type: z.literal("deduplication"),
@@ -33,75 +47,84 @@ const schema = settingsObject({
 export type DeduplicationSettings = z.infer<typeof schema>;
 
 /**
- * A repeat within the window is answered with the first run's id and starts nothing. It is decided
- * when a run is accepted, by `runs/deliveries`, since what is remembered is stored with the run.
+ * A repeat within the window is answered with the first run's id and starts nothing. It is decided when a
+ * run is accepted, by `runs/delivery_ids`, since what is remembered is stored with the run.
  */
 export const deduplication = {
   type: "deduplication",
   stage: "quota",
   schema,
-  review(settings: DeduplicationSettings, siblings: readonly ConditionSettings[]): Problem[] {
-    if (siblings.filter(isDeduplication).length > 1) {
-      return [{ pointer: "/type", detail: "Expected at most one deduplication, found several" }];
-    }
-    if (deliveryField(settings, siblings)) return [];
+  isUnique: true,
+  review(settings: DeduplicationSettings, facts: TriggerFacts): Problem[] {
+    if (deliveryField(settings, facts)) return [];
     return [{ pointer: "/in", detail: `Expected in and name: ${NOWHERE}` }];
   },
+  warnings,
+  quota,
+  sign,
 } satisfies QuotaKind<DeduplicationSettings>;
 
-/** The id of a request's delivery and how long it is remembered, for a trigger that deduplicates. */
-export type DeliveryReader = (
-  request: LaunchRequest,
-) => { id: string; window_s: number } | Refusal;
-
-/** How to read delivery ids; undefined for a trigger that takes repeats as launches like others. */
-export function deliveryReader(
-  conditions: readonly ConditionSettings[],
-): { index: number; read: DeliveryReader } | undefined {
-  const index = conditions.findIndex(isDeduplication);
-  const settings = conditions.find(isDeduplication);
-  if (settings === undefined) return undefined;
-  const field = deliveryField(settings, conditions);
-  if (field === undefined) return { index, read: () => ({ reason: nowhere() }) };
-  const read: DeliveryReader = (request) => {
-    const id = readField(request, field);
-    if (typeof id === "object") return id;
-    if (typeof id === "number" && Math.abs(id) > Number.MAX_SAFE_INTEGER) {
-      return {
-        reason: "The delivery's id is a number too large to be told from those beside it",
-        expected: `a text, or a number of at most ${Number.MAX_SAFE_INTEGER}`,
-      };
-    }
-    const text = String(id);
-    if (text.length > 0 && text.length <= ID_CHARACTERS_MAX) {
-      return { id: text, window_s: settings.window };
-    }
-    return {
-      reason: "The delivery's id is empty or too long",
-      expected: `1 to ${ID_CHARACTERS_MAX} characters`,
-      found: `${text.length} characters`,
-    };
-  };
-  return { index, read };
-}
-
-/** Why a deduplication refuses every request: a preset said where the id is when it was stored. */
-export function nowhere(): string {
-  return `Deduplication cannot be used: ${NOWHERE}, it needs in and name`;
-}
-
-/** Whether a condition is a deduplication. */
-export function isDeduplication(settings: ConditionSettings): settings is DeduplicationSettings {
-  return settings.type === "deduplication";
-}
-
-/** Where a request says which delivery it is: where the settings say, or else where presets know. */
-export function deliveryField(
-  settings: DeduplicationSettings,
-  siblings: readonly ConditionSettings[],
+/** The settings say where the id is, or else a preset of the trigger does. */
+function deliveryField(
+  { in: place, name }: DeduplicationSettings,
+  { deliveryId }: Pick<TriggerFacts, "deliveryId">,
 ): Field | undefined {
-  const { in: place, name } = settings;
-  return place !== undefined && name !== undefined
-    ? { in: place, name }
-    : deliveryIdField(siblings);
+  return place !== undefined && name !== undefined ? { in: place, name } : deliveryId;
+}
+
+function quota(settings: DeduplicationSettings, facts: TriggerFacts): QuotaRule {
+  const field = deliveryField(settings, facts);
+  return {
+    readDelivery: field === undefined
+      ? () => UNUSABLE
+      : (request) => readDelivery(request, field, settings.window),
+  };
+}
+
+function readDelivery(request: LaunchRequest, field: Field, window_s: number): Delivery | Refusal {
+  const id = readField(request, field);
+  if (typeof id === "object") return id;
+  if (typeof id === "number" && Math.abs(id) > Number.MAX_SAFE_INTEGER) {
+    return {
+      reason: "The delivery's id is a number too large to be told from those beside it",
+      expected: `a text, or a number of at most ${Number.MAX_SAFE_INTEGER}`,
+    };
+  }
+  const text = String(id);
+  if (text.length > 0 && text.length <= ID_CHARACTERS_MAX) return { id: text, window_s };
+  return {
+    reason: "The delivery's id is empty or too long",
+    expected: `1 to ${ID_CHARACTERS_MAX} characters`,
+    found: `${text.length} characters`,
+  };
+}
+
+/** Without a time that is signed, only the delivery's id could tell a request that is sent again. */
+function warnings(settings: DeduplicationSettings, facts: TriggerFacts): Problem[] {
+  const field = deliveryField(settings, facts);
+  if (field === undefined) {
+    return [{ pointer: "", detail: `Refuses every request: ${UNUSABLE.reason}` }];
+  }
+  const { schemes, times } = facts;
+  if (schemes.length === 0) return [];
+  const hasSignedTime = schemes.some((scheme) => isOwnTimeSigned(scheme, schemes)) ||
+    times.some((time) => isTimeSigned(time, schemes));
+  if (hasSignedTime || schemes.some((scheme) => signsId(scheme, field))) return [];
+  const detail =
+    "No signature covers the delivery's id: who overheard a request can send it again with another one";
+  return [{ pointer: "", detail }];
+}
+
+function sign(settings: DeduplicationSettings, context: SigningContext): SigningStep[] {
+  const { draft } = context;
+  const field = deliveryField(settings, context);
+  const run = () => {
+    // An id that is in the body is the file's own.
+    if (field === undefined || field.in === "body") return undefined;
+    if (typeof readField(draft.request(), field) !== "object") return undefined;
+    const id = crypto.randomUUID();
+    draft.put(field, id);
+    return `${describeField(field)} is ${id}`;
+  };
+  return [{ order: STEP_ORDER.beforeSigning, run }];
 }

@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import { z } from "zod";
 import { childOf, pointerParts, refuseField } from "../platform/schema.ts";
-import type { Refusal } from "./condition.ts";
+import type { Refusal } from "./check.ts";
 import { describeBody, type LaunchRequest, type OtherBody, whyUnreadable } from "./request.ts";
 
 const NAME_CHARACTERS_MAX = 256;

@@ -4,17 +4,8 @@
  *
  * @module
  */
-import { createHmac } from "node:crypto";
-import type {
-  Check,
-  ConditionContext,
-  ConditionEnvironment,
-  ConditionSettings,
-} from "./condition.ts";
 import { type Field, readField, readText } from "./field.ts";
-import { hmac, hmacSecrets, type HmacSettings } from "./hmac.ts";
 import type { LaunchRequest } from "./request.ts";
-import { presetsByType } from "./signing/presets/mod.ts";
 
 /** A handshake as data. */
 export interface Handshake {
@@ -39,30 +30,26 @@ export interface Answer {
   body: string;
 }
 
-/** The handshakes of a trigger; each answers undefined for a request that is none. */
+/** The handshakes of a trigger; each returns undefined for a request that is none. */
 export interface Handshakes {
-  /** What is asked before authentication: Microsoft Graph signs nothing when it validates a URL. */
+  /** Answers before authentication: Microsoft Graph signs nothing when it validates a URL. */
   unverified(request: LaunchRequest): Answer | undefined;
-  /** What is asked in a request that authentication and timestamp let pass. */
+  /** Answers a request that authentication and timestamp let pass. */
   verified(request: LaunchRequest): Promise<Answer | undefined>;
 }
 
-/** Prepares the handshakes of a trigger's presets. */
-export function prepareHandshakes(
-  conditions: readonly ConditionSettings[],
-  environment: ConditionEnvironment,
-): Handshakes {
-  const context: ConditionContext = {
-    clock: environment.clock,
-    env: (name) => environment.env(name),
-    signal: environment.signal,
-    siblings: conditions,
-    credentials: [],
-  };
-  const all = conditions.flatMap((settings) => {
-    const handshake = handshakeOf(settings);
-    return handshake ? [{ handshake, settings }] : [];
-  });
+/** Signs what is echoed, with the secret that signed the request; undefined where there is none. */
+export type SignEcho = (request: LaunchRequest, echo: string) => Promise<string | undefined>;
+
+/** The handshake of one condition. */
+export interface PreparedHandshake {
+  handshake: Handshake;
+  /** Makes what `{hmac}` stands for, where the handshake has it. */
+  signEcho?: SignEcho;
+}
+
+/** Puts the handshakes of a trigger's conditions together. */
+export function combineHandshakes(all: readonly PreparedHandshake[]): Handshakes {
   const unverified = all.filter(({ handshake }) => handshake.unverified);
   const verified = all.filter(({ handshake }) => !handshake.unverified);
   return {
@@ -76,15 +63,11 @@ export function prepareHandshakes(
       return undefined;
     },
     async verified(request) {
-      for (const { handshake, settings } of verified) {
+      for (const { handshake, signEcho } of verified) {
         const echo = echoOf(handshake, request);
         if (echo === undefined) continue;
-        const secret = usesSecret(handshake)
-          ? await signingSecret(settings, request, context)
-          : undefined;
-        if (usesSecret(handshake) && secret === undefined) continue;
-        const mac = secret ? createHmac("sha256", secret).update(echo).digest("hex") : "";
-        return answerOf(handshake, echo, mac);
+        const mac = containsHmac(handshake) ? await signEcho?.(request, echo) : "";
+        if (mac !== undefined) return answerOf(handshake, echo, mac);
       }
       return undefined;
     },
@@ -118,28 +101,6 @@ function answerOf({ answer }: Handshake, echo: string, mac: string): Answer {
   return { status: 200, contentType: "application/json", body };
 }
 
-function usesSecret({ answer }: Handshake): boolean {
+function containsHmac({ answer }: Handshake): boolean {
   return "json" in answer && Object.values(answer.json).includes("{hmac}");
-}
-
-/** The secret with which the request was signed: it alone may sign the answer. */
-async function signingSecret(
-  settings: ConditionSettings,
-  request: LaunchRequest,
-  context: ConditionContext,
-): Promise<Uint8Array | undefined> {
-  // Only presets of `hmac` ask for it, and handshakeOf found this one among them.
-  const { secrets, ...others } = settings as HmacSettings;
-  for (const secret of secrets) {
-    const own = { ...others, secrets: [secret] };
-    const check: Check = hmac.prepare(own, context);
-    if (await check(request) === undefined) return hmacSecrets(own, context.env).usable[0]?.bytes;
-  }
-  return undefined;
-}
-
-function handshakeOf(settings: ConditionSettings): Handshake | undefined {
-  if (!("preset" in settings) || typeof settings.preset !== "string") return undefined;
-  const rows = Object.entries(presetsByType).find(([type]) => type === settings.type)?.[1];
-  return rows?.[settings.preset]?.handshake;
 }

@@ -4,10 +4,13 @@
  *
  * @module
  */
+import { createHmac } from "node:crypto";
 import { z } from "zod";
 import type { Problem } from "../platform/errors.ts";
-import type { Check, CheckedKind, ConditionContext, ConditionSettings } from "./condition.ts";
+import type { Check } from "./check.ts";
+import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts";
 import type { Field } from "./field.ts";
+import type { PreparedHandshake } from "./handshake.ts";
 import {
   describeMissing,
   refuseWithoutSecrets,
@@ -18,14 +21,22 @@ import {
 } from "./secret.ts";
 import { secretsSchema } from "./secret_schema.ts";
 import { settingsObject } from "./settings.ts";
-import { isMac, macMatcher } from "./signing/algorithms.ts";
+import { isMac, macMaker, macMatcher, type Maker } from "./signing/algorithms.ts";
+import { CannotSignError } from "./signing/draft.ts";
 import { decodeSecret } from "./signing/keys.ts";
 import { presetSchema } from "./signing/preset_schema.ts";
 import { hmacPresets } from "./signing/presets/mod.ts";
 import { type MacAlgorithm, type Scheme, schemeShape, signatureFields } from "./signing/scheme.ts";
-import { checkScheme, fillGeneralForm, reviewTimestamp, schemeOf } from "./signing/settings.ts";
+import {
+  checkScheme,
+  fillGeneralForm,
+  reviewTimestamp,
+  schemeOf,
+  warnOfScheme,
+} from "./signing/settings.ts";
+import { signingSteps } from "./signing/sign.ts";
+import type { SigningContext, SigningStep } from "./signing/step.ts";
 import { prepareVerifier } from "./signing/verify.ts";
-import { isTimestamp } from "./timestamp.ts";
 
 const ALGORITHMS = ["sha1", "sha256", "sha384", "sha512"] as const;
 
@@ -47,29 +58,33 @@ export const hmac = {
   stage: "authentication",
   schema,
   review,
+  warnings: (settings: HmacSettings, { schemes }: TriggerFacts): Problem[] =>
+    warnOfScheme(hmacScheme(settings), settings, schemes),
   credentials: (settings: HmacSettings): Field[] => signatureFields(hmacScheme(settings)),
+  scheme: hmacScheme,
+  deliveryId: (settings: HmacSettings): Field | undefined => hmacScheme(settings).delivery_id,
+  handshake,
   prepare,
+  sign: (settings: HmacSettings, context: SigningContext): SigningStep[] =>
+    signingSteps(hmacScheme(settings), () => makers(settings, context), context),
 } satisfies CheckedKind<HmacSettings>;
 
-/** The whole scheme of an HMAC condition. */
+/** Returns the whole scheme of an HMAC condition. */
 export function hmacScheme(settings: HmacSettings): Scheme & { algorithm: MacAlgorithm } {
   const scheme = schemeOf(settings, hmacPresets);
   if (!isMac(scheme.algorithm)) throw new TypeError(`No algorithm of an HMAC: ${scheme.algorithm}`);
   return { ...scheme, algorithm: scheme.algorithm };
 }
 
-/** The secrets of an HMAC condition, as the scheme writes its keys. */
-export function hmacSecrets(
-  settings: HmacSettings,
-  env: (name: string) => string | undefined,
-): Secrets {
+/** The scheme says how its keys are written. */
+function secretsOf(settings: HmacSettings, { env }: Pick<ConditionContext, "env">): Secrets {
   const scheme = hmacScheme(settings);
   return resolveSecrets(settings.secrets, env, (text) => decodeSecret(text, scheme));
 }
 
-function review(settings: HmacSettings, siblings: readonly ConditionSettings[]): Problem[] {
+function review(settings: HmacSettings, { times }: TriggerFacts): Problem[] {
   const scheme = hmacScheme(settings);
-  const problems = reviewTimestamp(scheme, siblings);
+  const problems = reviewTimestamp(scheme, times);
   settings.secrets.map(secretText).forEach((secret, index) => {
     if (standsForSecret(secret) || decodeSecret(secret, scheme)?.length) return;
     const detail = scheme.key_encoding === "utf8"
@@ -82,14 +97,44 @@ function review(settings: HmacSettings, siblings: readonly ConditionSettings[]):
 
 function prepare(settings: HmacSettings, context: ConditionContext): Check {
   const scheme = hmacScheme(settings);
-  const secrets = hmacSecrets(settings, context.env);
+  const secrets = secretsOf(settings, context);
   // Only settings that were stored without a review can have such a problem.
-  const [problem] = reviewTimestamp(scheme, context.siblings);
+  const [problem] = reviewTimestamp(scheme, context.times);
   const unusable = refuseWithoutSecrets(secrets) ?? (problem && { reason: problem.detail });
   if (unusable) return () => unusable;
   return prepareVerifier(scheme, {
     matches: macMatcher(scheme.algorithm, secrets.usable.map(({ bytes }) => bytes)),
-    siblingTimestamp: context.siblings.find(isTimestamp),
+    siblingTimestamp: context.times[0],
     hint: describeMissing(secrets),
   });
+}
+
+function handshake(
+  settings: HmacSettings,
+  context: ConditionContext,
+): PreparedHandshake | undefined {
+  const { preset, secrets, ...others } = settings;
+  const row = preset === undefined ? undefined : hmacPresets[preset]?.handshake;
+  if (row === undefined) return undefined;
+  return {
+    handshake: row,
+    // The secret with which the request was signed: it alone may sign the answer.
+    async signEcho(request, echo) {
+      for (const secret of secrets) {
+        const own = { ...others, preset, secrets: [secret] };
+        if (await prepare(own, context)(request) !== undefined) continue;
+        const [usable] = secretsOf(own, context).usable;
+        return usable && createHmac("sha256", usable.bytes).update(echo).digest("hex");
+      }
+      return undefined;
+    },
+  };
+}
+
+function makers(settings: HmacSettings, context: SigningContext): Maker[] {
+  const { algorithm } = hmacScheme(settings);
+  const secrets = secretsOf(settings, context);
+  const unusable = refuseWithoutSecrets(secrets);
+  if (unusable) throw new CannotSignError(unusable.reason);
+  return secrets.usable.map(({ bytes }) => macMaker(algorithm, bytes));
 }

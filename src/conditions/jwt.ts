@@ -5,7 +5,8 @@
  */
 import { z } from "zod";
 import { refuseField } from "../platform/schema.ts";
-import type { Check, CheckedKind, ConditionContext } from "./condition.ts";
+import type { Check } from "./check.ts";
+import type { CheckedKind, ConditionContext } from "./condition.ts";
 import {
   checkField,
   describeField,
@@ -17,11 +18,13 @@ import {
 } from "./field.ts";
 import { isJwksUrl } from "./jwt/jwks.ts";
 import { keyFinder, readTokenHeader } from "./jwt/keys.ts";
+import { putJwt } from "./jwt/sign.ts";
 import { verifyToken, WRONG_SIGNATURE } from "./jwt/verify.ts";
 import { fits, isSymmetric, JWT_ALGORITHMS, readPublicKey } from "./jwt/public_key.ts";
 import { describeMissing, resolveSecrets } from "./secret.ts";
 import { secretsSchema } from "./secret_schema.ts";
 import { settingsObject } from "./settings.ts";
+import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/step.ts";
 
 const textOrTextsSchema = z.union([
   z.string().min(1).max(1024),
@@ -78,6 +81,9 @@ export const jwt = {
   schema,
   credentials: (settings: JwtSettings): Field[] => [settings],
   prepare,
+  sign: (settings: JwtSettings, context: SigningContext): SigningStep[] => [
+    { order: STEP_ORDER.beforeSigning, run: () => putJwt(settings, context) },
+  ],
 } satisfies CheckedKind<JwtSettings>;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Conditions: what a request must hold to launch. This is the list of their kinds, for who writes them.
+ * Conditions as owners write them: their schema, and the review of those of one trigger together.
  *
  * @module
  */
@@ -7,36 +7,22 @@ import { z } from "zod";
 import { prefixed, type Problem } from "../platform/errors.ts";
 import { schemasOf } from "../platform/schema.ts";
 import type { ConditionKind, ConditionSettings } from "./condition.ts";
-import { deduplication } from "./deduplication.ts";
-import { hmac } from "./hmac.ts";
-import { ipAllowlist } from "./ip_allowlist.ts";
-import { jwt } from "./jwt.ts";
-import { payloadFilter } from "./payload_filter.ts";
-import { rateLimit } from "./rate_limit.ts";
-import { signature } from "./signature.ts";
-import { staticToken } from "./static_token.ts";
-import { timestamp } from "./timestamp.ts";
+import { factsOf, type KnownCondition } from "./facts.ts";
+import { CONDITION_TYPES, KINDS } from "./kinds.ts";
 
-const kinds = [
-  ipAllowlist,
-  staticToken,
-  hmac,
-  signature,
-  jwt,
-  timestamp,
-  payloadFilter,
-  deduplication,
-  rateLimit,
-] as const;
+const kinds = await Promise.all(CONDITION_TYPES.map((type) => KINDS[type]()));
 
-/** Every kind of condition. */
+/** Every kind of condition, in the order in which they are checked. */
 export const conditionKinds: readonly ConditionKind[] = kinds;
 
+// The list is not empty, which its type does not say.
+const schemas = schemasOf(kinds) as [typeof kinds[number]["schema"]];
+
 /** The schema of one condition's settings, told apart by `type`. */
-export const conditionSchema = z.discriminatedUnion("type", schemasOf(kinds), {
+export const conditionSchema = z.discriminatedUnion("type", schemas, {
   error: (issue) =>
     issue.code === "invalid_union"
-      ? `Unknown type of condition: there are ${conditionKinds.map(({ type }) => type).join(", ")}`
+      ? `Unknown type of condition: there are ${CONDITION_TYPES.join(", ")}`
       : undefined,
 });
 
@@ -44,23 +30,45 @@ export const conditionSchema = z.discriminatedUnion("type", schemasOf(kinds), {
 export type Condition = z.output<typeof conditionSchema>;
 
 /**
- * Looks at a trigger's conditions together when it is saved.
+ * Finds what is wrong with a trigger's conditions together. A trigger with such a problem is not saved.
  *
- * @returns what is wrong, each with a pointer relative to the list (`/0/signed_content`)
+ * @returns the problems, each with a pointer relative to the list (`/0/signed_content`)
  */
-export function reviewConditions(conditions: readonly Condition[]): Problem[] {
-  return conditions.flatMap((settings, index) =>
-    prefixed(`/${index}`, kindOf(settings).review?.(settings, conditions) ?? [])
+export function reviewConditions(conditions: readonly ConditionSettings[]): Problem[] {
+  const known = conditions.map(withKind);
+  const facts = factsOf(known);
+  return known.flatMap(({ settings, kind }, index) => {
+    const isRepeated = kind.isUnique &&
+      conditions.filter(({ type }) => type === settings.type).length > 1;
+    const detail = `Expected at most one ${settings.type}, found several`;
+    const problems = isRepeated
+      ? [{ pointer: "/type", detail }]
+      : kind.review?.(settings, facts) ?? [];
+    return prefixed(`/${index}`, problems);
+  });
+}
+
+/**
+ * Finds what is allowed and weaker than it looks: a time that anyone can change, a body that nobody
+ * signed. A trigger with a warning can be saved; its owner is told.
+ *
+ * @returns the warnings, each with a pointer relative to the list (`/0/timestamp`)
+ */
+export function conditionWarnings(conditions: readonly ConditionSettings[]): Problem[] {
+  const known = conditions.map(withKind);
+  const facts = factsOf(known);
+  return known.flatMap(({ settings, kind }, index) =>
+    prefixed(`/${index}`, kind.warnings?.(settings, facts) ?? [])
   );
 }
 
-/** Whether a condition proves who the sender is. */
+/** Tells whether a condition proves who the sender is. */
 export function isAuthenticating({ type }: ConditionSettings): boolean {
   return conditionKinds.some((kind) => kind.type === type && kind.stage === "authentication");
 }
 
-function kindOf(settings: ConditionSettings): ConditionKind {
+function withKind(settings: ConditionSettings): KnownCondition {
   const kind = conditionKinds.find(({ type }) => type === settings.type);
   if (!kind) throw new TypeError(`Unknown type of condition: ${settings.type}`);
-  return kind;
+  return { settings, kind };
 }

@@ -5,17 +5,19 @@
  * @module
  */
 import { z } from "zod";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf, type Problem } from "../platform/errors.ts";
 import { refuseField } from "../platform/schema.ts";
 import { compile, type Expression } from "./cel/expression.ts";
 import { sharingTime } from "./cel/meter.ts";
 import { explain } from "./cel/reason.ts";
 import { binder, filterVariables } from "./cel/values.ts";
-import type { Check, CheckedKind, ConditionContext, ConditionSettings } from "./condition.ts";
+import type { Check } from "./check.ts";
+import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts";
 import { checkList, groupNames, listShape } from "./filter/list.ts";
 import { compileList } from "./filter/compile.ts";
 import { describeBody, type LaunchRequest } from "./request.ts";
 import { settingsObject } from "./settings.ts";
+import { signsQuery } from "./signing/coverage.ts";
 
 const FORMS = ["expression", ...groupNames] as const;
 
@@ -51,6 +53,7 @@ export const payloadFilter = {
   type: "payload_filter",
   stage: "filter",
   schema,
+  warnings,
   prepare,
 } satisfies CheckedKind<PayloadFilterSettings>;
 
@@ -89,9 +92,25 @@ function prepare(settings: PayloadFilterSettings, context: ConditionContext): Ch
   };
 }
 
-/** Whether a condition is a payload filter. */
-export function isPayloadFilter(settings: ConditionSettings): settings is PayloadFilterSettings {
-  return settings.type === "payload_filter";
+/** A filter over what is not signed trusts what anyone who sends a request again chooses. */
+function warnings(settings: PayloadFilterSettings, { schemes }: TriggerFacts): Problem[] {
+  const pointer = settings.expression === undefined ? "" : "/expression";
+  let variables: ReadonlySet<string>;
+  try {
+    ({ variables } = compileFilter(settings));
+  } catch (error) {
+    return [{ pointer, detail: `Refuses every request: ${messageOf(error)}` }];
+  }
+  if (schemes.length === 0) return [];
+  const isSigned: Record<string, boolean> = {
+    headers: false,
+    content_type: false,
+    query: schemes.some(signsQuery),
+  };
+  const open = [...variables].filter((name) => isSigned[name] === false);
+  if (open.length === 0) return [];
+  const detail = `The filter looks at ${open.join(" and ")}, which no signature covers`;
+  return [{ pointer, detail }];
 }
 
 /**

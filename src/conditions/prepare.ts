@@ -1,101 +1,99 @@
 /**
- * Conditions, ready for launches. A kind is loaded for the first trigger that has a condition of it: one
- * that nobody uses takes neither time nor memory.
+ * Preparing a trigger's conditions for launches.
  *
  * @module
  */
+import type { Check, HeadCheck } from "./check.ts";
 import type {
-  Check,
   ConditionContext,
   ConditionEnvironment,
-  ConditionKind,
+  ConditionSettings,
+  QuotaRule,
   Stage,
 } from "./condition.ts";
+import { factsOf, type KnownCondition } from "./facts.ts";
 import type { CredentialField } from "./field.ts";
-import type { Condition } from "./mod.ts";
+import { combineHandshakes, type Handshakes } from "./handshake.ts";
+import { CONDITION_TYPES, type ConditionType, KINDS } from "./kinds.ts";
 
-/** A check that is ready to look at requests. */
+/** A condition that is ready to check requests. */
 export interface PreparedCondition {
   /** The condition's place in the trigger. */
   index: number;
-  type: Condition["type"];
+  type: ConditionType;
   stage: Exclude<Stage, "quota">;
+  /** Checks what needs no body, cheaply, before the body is read; absent where there is no such thing. */
+  beforeBody?: HeadCheck;
   check: Check;
 }
 
-/** Those of one stage are checked in this order, the cheapest first. */
-const KINDS: Readonly<Record<Condition["type"], () => Promise<ConditionKind>>> = {
-  ip_allowlist: async () => (await import("./ip_allowlist.ts")).ipAllowlist,
-  static_token: async () => (await import("./static_token.ts")).staticToken,
-  hmac: async () => (await import("./hmac.ts")).hmac,
-  jwt: async () => (await import("./jwt.ts")).jwt,
-  signature: async () => (await import("./signature.ts")).signature,
-  timestamp: async () => (await import("./timestamp.ts")).timestamp,
-  payload_filter: async () => (await import("./payload_filter.ts")).payloadFilter,
-  deduplication: async () => (await import("./deduplication.ts")).deduplication,
-  rate_limit: async () => (await import("./rate_limit.ts")).rateLimit,
-};
+/** A condition that is ready to be decided when a run is accepted. */
+export interface PreparedQuota extends QuotaRule {
+  /** The condition's place in the trigger. */
+  index: number;
+  type: ConditionType;
+}
 
-/** What a request may be refused by that is no condition. */
-const NO_CONDITIONS = ["enabled", "secrets", "body_size", "run_info"] as const;
+/** The conditions of a trigger, ready for launches. */
+export interface PreparedConditions {
+  /** In the order in which they are checked. */
+  checks: readonly PreparedCondition[];
+  quotas: readonly PreparedQuota[];
+  handshakes: Handshakes;
+  /** The fields that carry credentials: no log shows their values. */
+  credentials: readonly CredentialField[];
+  /** The first condition that verifies a signature, which a request without a body cannot have. */
+  signedBy: Pick<PreparedCondition, "index" | "type"> | undefined;
+}
 
-/** The kind of condition that refused a request, or what else did. */
-export type Refuser = Condition["type"] | (typeof NO_CONDITIONS)[number];
-
-/** Everything that a request may be refused by. */
-export const REFUSERS: readonly string[] = [...Object.keys(KINDS), ...NO_CONDITIONS];
-
-/** When conditions are checked, in the order of the door. */
-export const STAGES: readonly Stage[] = [
-  "address",
-  "authentication",
-  "timestamp",
-  "filter",
-  "quota",
-];
-
-/** These carry credentials whatever a trigger's conditions are. */
-const CREDENTIAL_HEADERS = ["authorization", "cookie", "proxy-authorization"];
-
-/** Prepares the checks of a trigger, in the order in which they run. */
+/** Prepares the conditions of a trigger. */
 export async function prepareConditions(
-  conditions: readonly Condition[],
+  conditions: readonly ConditionSettings[],
   environment: ConditionEnvironment,
-): Promise<PreparedCondition[]> {
+): Promise<PreparedConditions> {
+  const known = await loadKinds(conditions);
+  const facts = factsOf(known);
   const context: ConditionContext = {
     clock: environment.clock,
     env: (name) => environment.env(name),
     signal: environment.signal,
-    siblings: conditions,
-    credentials: await credentialFields(conditions),
+    ...facts,
   };
-  const prepared: PreparedCondition[] = [];
-  for (const [index, settings] of conditions.entries()) {
-    const kind = await loadKind(settings);
-    if (kind.stage === "quota") continue;
+  const checks: PreparedCondition[] = [];
+  const quotas: PreparedQuota[] = [];
+  const inOrder = known.map((condition, index) => ({ ...condition, index }))
+    .sort((a, b) => CONDITION_TYPES.indexOf(a.type) - CONDITION_TYPES.indexOf(b.type));
+  for (const { settings, kind, type, index } of inOrder) {
+    if (kind.stage === "quota") {
+      quotas.push({ index, type, ...kind.quota(settings, facts) });
+      continue;
+    }
+    const beforeBody = kind.beforeBody?.(settings, context);
     const check = kind.prepare(settings, context);
-    prepared.push({ index, type: settings.type, stage: kind.stage, check });
+    checks.push({ index, type, stage: kind.stage, check, ...(beforeBody && { beforeBody }) });
   }
-  const types = Object.keys(KINDS);
-  return prepared.sort((a, b) =>
-    STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage) ||
-    types.indexOf(a.type) - types.indexOf(b.type)
-  );
+  const handshakes = known.map(({ kind, settings }) => kind.handshake?.(settings, context))
+    .filter((handshake) => handshake !== undefined);
+  return {
+    checks,
+    quotas,
+    handshakes: combineHandshakes(handshakes),
+    credentials: facts.credentials,
+    signedBy: inOrder.find(({ kind }) => kind.scheme !== undefined),
+  };
 }
 
-/** Where a request to a trigger carries credentials, which logs must not show. */
-export async function credentialFields(
-  conditions: readonly Condition[],
-): Promise<CredentialField[]> {
-  const fields = CREDENTIAL_HEADERS.map((name): CredentialField => ({ in: "header", name }));
-  for (const settings of conditions) {
-    const kind = await loadKind(settings);
-    fields.push(...kind.credentials?.(settings) ?? []);
-  }
-  return fields;
-}
-
-async function loadKind({ type }: Condition): Promise<ConditionKind> {
-  if (!Object.hasOwn(KINDS, type)) throw new TypeError(`Unknown type of condition: ${type}`);
-  return await KINDS[type]();
+/**
+ * Loads the kind of each condition.
+ *
+ * @throws {TypeError} when there is no such kind: a later version has stored it
+ */
+export async function loadKinds(
+  conditions: readonly ConditionSettings[],
+): Promise<(KnownCondition & { type: ConditionType })[]> {
+  return await Promise.all(conditions.map(async (settings) => {
+    const type = CONDITION_TYPES.find((name) => name === settings.type);
+    if (type === undefined) throw new TypeError(`Unknown type of condition: ${settings.type}`);
+    return { settings, type, kind: await KINDS[type]() };
+  }));
 }

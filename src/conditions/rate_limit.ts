@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import type { QuotaKind } from "./condition.ts";
+import type { QuotaKind, QuotaRule } from "./condition.ts";
 import { settingsObject } from "./settings.ts";
 
 const schema = settingsObject({
@@ -16,9 +16,10 @@ const schema = settingsObject({
 /** The settings of a rate limit. */
 export type RateLimitSettings = z.infer<typeof schema>;
 
-/** A limit on accepted launches. It is decided when a run is accepted, by the window of `rate_window.ts`. */
+/** A limit on accepted launches. It is decided when a run is accepted, by the window of `runs/rate_window.ts`. */
 export const rateLimit = {
   type: "rate_limit",
   stage: "quota",
   schema,
+  quota: ({ period, quota }: RateLimitSettings): QuotaRule => ({ limit: { period, quota } }),
 } satisfies QuotaKind<RateLimitSettings>;

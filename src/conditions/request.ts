@@ -13,17 +13,21 @@ const TYPE_CHARACTERS_SHOWN_MAX = 100;
 
 const utf8 = new TextDecoder();
 
-/** A request on a trigger's URL, its body read to the end. Its payload filters share one time. */
-export interface LaunchRequest extends TimeShare {
-  readonly method: string;
-  readonly query: URLSearchParams;
-  /** The public URL as the sender sees it, path and query included. */
-  readonly url: string;
+/** A request on a trigger's URL before its body is read. */
+export interface RequestHead {
   readonly headers: Headers;
-  /** The bytes of the body exactly as they came. */
-  readonly body: Uint8Array;
+  readonly query: URLSearchParams;
   /** The client's address: the peer's, or what a trusted proxy says. */
   readonly remoteIp: string;
+}
+
+/** A request on a trigger's URL, its body read to the end. Its payload filters share one time. */
+export interface LaunchRequest extends RequestHead, TimeShare {
+  readonly method: string;
+  /** The public URL as the sender sees it, path and query included. */
+  readonly url: string;
+  /** The bytes of the body exactly as they came. */
+  readonly body: Uint8Array;
   /** When the request line had been read, in milliseconds since the epoch by the wall clock. */
   readonly receivedAt_ms: number;
   /** The body as a value; parsed at the first call and kept. */

@@ -6,7 +6,7 @@
  */
 import { hash } from "node:crypto";
 import { timingSafeEqual } from "@std/crypto/timing-safe-equal";
-import type { Refusal } from "./condition.ts";
+import type { Refusal } from "./check.ts";
 
 /** A secret that is in an environment variable. */
 export const VARIABLE = /^\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;

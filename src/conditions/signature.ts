@@ -5,13 +5,16 @@
  */
 import type { KeyObject } from "node:crypto";
 import { z } from "zod";
-import type { Problem } from "../platform/errors.ts";
+import { messageOf, type Problem } from "../platform/errors.ts";
 import { refuseField } from "../platform/schema.ts";
-import type { Check, CheckedKind, ConditionContext, ConditionSettings } from "./condition.ts";
+import type { Check } from "./check.ts";
+import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts";
 import type { Field } from "./field.ts";
+import type { PreparedHandshake } from "./handshake.ts";
 import { settingsObject } from "./settings.ts";
-import { signatureMatcher } from "./signing/algorithms.ts";
-import { readVerificationKey } from "./signing/keys.ts";
+import { type Maker, signatureMaker, signatureMatcher } from "./signing/algorithms.ts";
+import { CannotSignError } from "./signing/draft.ts";
+import { readSigningKey, readVerificationKey } from "./signing/keys.ts";
 import { presetSchema } from "./signing/preset_schema.ts";
 import { signaturePresets } from "./signing/presets/mod.ts";
 import {
@@ -20,9 +23,16 @@ import {
   SIGNATURE_ALGORITHMS,
   signatureFields,
 } from "./signing/scheme.ts";
-import { checkScheme, fillGeneralForm, reviewTimestamp, schemeOf } from "./signing/settings.ts";
+import {
+  checkScheme,
+  fillGeneralForm,
+  reviewTimestamp,
+  schemeOf,
+  warnOfScheme,
+} from "./signing/settings.ts";
+import { signingSteps } from "./signing/sign.ts";
+import type { SigningContext, SigningStep } from "./signing/step.ts";
 import { prepareVerifier } from "./signing/verify.ts";
-import { isTimestamp } from "./timestamp.ts";
 
 const KEYS_MAX = 8;
 
@@ -61,13 +71,26 @@ export const signature = {
   type: "signature",
   stage: "authentication",
   schema,
-  review: (settings: SignatureSettings, siblings: readonly ConditionSettings[]): Problem[] =>
-    reviewTimestamp(signatureScheme(settings), siblings),
+  review: (settings: SignatureSettings, { times }: TriggerFacts): Problem[] =>
+    reviewTimestamp(signatureScheme(settings), times),
+  warnings: (settings: SignatureSettings, { schemes }: TriggerFacts): Problem[] =>
+    warnOfScheme(signatureScheme(settings), settings, schemes),
   credentials: (settings: SignatureSettings): Field[] => signatureFields(signatureScheme(settings)),
+  scheme: signatureScheme,
+  deliveryId: (settings: SignatureSettings): Field | undefined =>
+    signatureScheme(settings).delivery_id,
+  handshake({ preset }: SignatureSettings): PreparedHandshake | undefined {
+    const handshake = preset === undefined ? undefined : signaturePresets[preset]?.handshake;
+    return handshake && { handshake };
+  },
   prepare,
+  sign(settings: SignatureSettings, context: SigningContext): SigningStep[] {
+    const scheme = signatureScheme(settings);
+    return signingSteps(scheme, () => makers(scheme, context), context);
+  },
 } satisfies CheckedKind<SignatureSettings>;
 
-/** The whole scheme of a signature condition. */
+/** Returns the whole scheme of a signature condition. */
 export function signatureScheme(settings: Omit<SignatureSettings, "public_keys">): Scheme {
   return schemeOf(settings, signaturePresets);
 }
@@ -77,11 +100,28 @@ function prepare(settings: SignatureSettings, context: ConditionContext): Check 
   const keys = settings.public_keys.map((setting) => readVerificationKey(setting, scheme))
     .filter((key): key is KeyObject => typeof key !== "string");
   // Only settings that were stored without a review can have such a problem.
-  const [problem] = reviewTimestamp(scheme, context.siblings);
+  const [problem] = reviewTimestamp(scheme, context.times);
   if (problem) return () => ({ reason: problem.detail });
   return prepareVerifier(scheme, {
     matches: signatureMatcher(scheme, keys),
-    siblingTimestamp: context.siblings.find(isTimestamp),
+    siblingTimestamp: context.times[0],
     hint: "",
   });
+}
+
+function makers(scheme: Scheme, { privateKeys }: SigningContext): Maker[] {
+  const reasons: string[] = [];
+  const keys = privateKeys.flatMap((setting): KeyObject[] => {
+    try {
+      return [readSigningKey(setting, scheme)];
+    } catch (error) {
+      reasons.push(messageOf(error));
+      return [];
+    }
+  });
+  if (keys.length > 0) return keys.map((key) => signatureMaker(scheme, key));
+  throw new CannotSignError(
+    `Cannot sign with ${scheme.algorithm}: the trigger knows the public key, and signing takes the ` +
+      `private one${reasons.length > 0 ? ` (${reasons.join("; ")})` : ""}`,
+  );
 }

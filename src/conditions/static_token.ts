@@ -3,26 +3,36 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import { z } from "zod";
 import { refuseField } from "../platform/schema.ts";
-import { basicUsernameSchema, readBasic } from "./basic.ts";
-import type { Check, CheckedKind, ConditionContext, Refusal } from "./condition.ts";
+import { basicUsernameSchema, readBasic, writeBasic } from "./basic.ts";
+import type { Check, Refusal } from "./check.ts";
+import type { CheckedKind, ConditionContext } from "./condition.ts";
 import {
   bytesOf,
   checkField,
   type CredentialField,
   describeField,
+  type Field,
   fieldInSchema,
   fieldNameSchema,
   readEach,
   readText,
 } from "./field.ts";
+import type { PreparedHandshake } from "./handshake.ts";
 import type { LaunchRequest } from "./request.ts";
 import { describeMissing, isSecret, refuseWithoutSecrets, resolveSecrets } from "./secret.ts";
 import { secretsSchema } from "./secret_schema.ts";
 import { settingsObject } from "./settings.ts";
+import { CannotSignError } from "./signing/draft.ts";
+import type { TokenPreset } from "./signing/preset.ts";
 import { presetSchema } from "./signing/preset_schema.ts";
 import { tokenPresets } from "./signing/presets/mod.ts";
+import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/step.ts";
+
+/** The username that a signed request has where the settings name none. */
+const BASIC_USERNAME = "hooklaunch";
 
 const fields = settingsObject({
   type: z.literal("static_token"),
@@ -61,12 +71,22 @@ export const staticToken = {
   stage: "authentication",
   schema,
   credentials: (settings: StaticTokenSettings): CredentialField[] => [tokenPlace(settings)],
+  deliveryId: (settings: StaticTokenSettings): Field | undefined => presetOf(settings)?.delivery_id,
+  handshake(settings: StaticTokenSettings): PreparedHandshake | undefined {
+    const handshake = presetOf(settings)?.handshake;
+    return handshake && { handshake };
+  },
   prepare,
+  sign,
 } satisfies CheckedKind<StaticTokenSettings>;
 
-/** Where a request carries the token, of HTTP Basic the header. */
-export function tokenPlace(settings: StaticTokenSettings): TokenPlace {
-  const row = settings.preset === undefined ? undefined : tokenPresets[settings.preset]?.token;
+function presetOf({ preset }: StaticTokenSettings): TokenPreset | undefined {
+  return preset === undefined ? undefined : tokenPresets[preset];
+}
+
+/** With HTTP Basic the token is in the header. */
+function tokenPlace(settings: StaticTokenSettings): TokenPlace {
+  const row = presetOf(settings)?.token;
   const { in: place = row?.in ?? "header", name = row?.name ?? "Authorization" } = settings;
   return { in: place, name, prefix: settings.prefix ?? "", each: settings.each ?? row?.each };
 }
@@ -129,4 +149,27 @@ function tokenReader(field: TokenPlace): ReadTokens {
     }
     return all.map((text) => bytesOf(field, text.slice(prefix.length)));
   };
+}
+
+function sign(settings: StaticTokenSettings, context: SigningContext): SigningStep[] {
+  return [{ order: STEP_ORDER.beforeSigning, run: () => putToken(settings, context) }];
+}
+
+function putToken(settings: StaticTokenSettings, { draft, env }: SigningContext): string {
+  const secrets = resolveSecrets(settings.secrets, env);
+  const [secret] = secrets.usable;
+  if (secret === undefined) {
+    throw new CannotSignError(refuseWithoutSecrets(secrets)?.reason ?? "No secret can be used");
+  }
+  const place = tokenPlace(settings);
+  // A header's characters stand for one byte each.
+  const text = Buffer.from(secret.bytes).toString(place.in === "header" ? "latin1" : "utf8");
+  if (settings.basic !== undefined) {
+    const password = new TextDecoder().decode(secret.bytes);
+    draft.put(place, writeBasic(settings.basic.username ?? BASIC_USERNAME, password));
+    return `${describeField(place)} holds a username and the password`;
+  }
+  if (place.each !== undefined) draft.putEach(place.each, place.name, place.prefix + text);
+  else draft.put(place, place.prefix + text);
+  return `${describeField(place)} holds the token`;
 }

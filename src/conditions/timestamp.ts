@@ -4,31 +4,22 @@
  * @module
  */
 import { z } from "zod";
-import type {
-  Check,
-  CheckedKind,
-  ConditionContext,
-  ConditionSettings,
-  Refusal,
-} from "./condition.ts";
+import type { Problem } from "../platform/errors.ts";
+import type { Check } from "./check.ts";
+import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts";
 import {
   checkField,
   describeField,
+  type Field,
   fieldInSchema,
   fieldNameSchema,
   readCredentials,
   readField,
 } from "./field.ts";
+import { checkFreshness, EXAMPLES, formatTimestamp, TIMESTAMP_FORMATS } from "./freshness.ts";
 import { settingsObject } from "./settings.ts";
-
-/** How a timestamp is written: whole seconds or milliseconds since 1970, or as RFC 3339 has it. */
-export const TIMESTAMP_FORMATS = ["unix_s", "unix_ms", "rfc3339"] as const;
-
-/** A way of writing a timestamp. */
-export type TimestampFormat = typeof TIMESTAMP_FORMATS[number];
-
-/** RFC 3339 section 5.6. A leap second is refused: clocks do not say which seconds are. */
-const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
+import { isTimeSigned } from "./signing/coverage.ts";
+import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/step.ts";
 
 const schema = settingsObject({
   type: z.literal("timestamp"),
@@ -50,79 +41,11 @@ export const timestamp = {
   type: "timestamp",
   stage: "timestamp",
   schema,
+  time: ({ in: place, name }: TimestampSettings): Field => ({ in: place, name }),
+  warnings,
   prepare,
+  sign,
 } satisfies CheckedKind<TimestampSettings>;
-
-/** Whether a condition is a timestamp condition. */
-export function isTimestamp(settings: ConditionSettings): settings is TimestampSettings {
-  return settings.type === "timestamp";
-}
-
-/**
- * Reads a timestamp, in milliseconds since the epoch. Answers undefined for anything that is not
- * exactly of the format.
- */
-export function parseTimestamp(
-  text: string,
-  format: TimestampFormat,
-): number | undefined {
-  switch (format) {
-    case "unix_s":
-      return /^[0-9]{1,12}$/.test(text) ? Number(text) * 1000 : undefined;
-    case "unix_ms":
-      return /^[0-9]{1,15}$/.test(text) ? Number(text) : undefined;
-    case "rfc3339":
-      return parseRfc3339(text);
-  }
-}
-
-/** Writes a time as a sender of the format would. */
-export function formatTimestamp(time_ms: number, format: TimestampFormat): string {
-  switch (format) {
-    case "unix_s":
-      return String(Math.floor(time_ms / 1000));
-    case "unix_ms":
-      return String(Math.floor(time_ms));
-    case "rfc3339":
-      return new Date(time_ms).toISOString();
-  }
-}
-
-const EXAMPLES = {
-  unix_s: "whole seconds since 1970, such as 1700000000",
-  unix_ms: "whole milliseconds since 1970, such as 1700000000000",
-  rfc3339: "a date and time such as 2023-11-14T22:13:20Z",
-};
-
-/** What a timestamp is held against. */
-export interface Freshness {
-  format: TimestampFormat;
-  /** How far it may lie from the time of receipt, in seconds, to either side. */
-  tolerance: number;
-  /** What the timestamp is called in a refusal. */
-  place: string;
-}
-
-/** Refuses a timestamp that is not of its format, or too far from the time of receipt. */
-export function checkFreshness(
-  text: string,
-  { format, tolerance, place }: Freshness,
-  receivedAt_ms: number,
-): Refusal | undefined {
-  const time_ms = parseTimestamp(text, format);
-  if (time_ms === undefined) {
-    const expected = EXAMPLES[format];
-    return { reason: `${place} is not a timestamp`, expected, found: text.slice(0, 64) };
-  }
-  const age_ms = receivedAt_ms - time_ms;
-  if (Math.abs(age_ms) <= tolerance * 1000) return undefined;
-  const distance = `${Math.abs(age_ms) / 1000} s ${age_ms > 0 ? "before" : "after"}`;
-  return {
-    reason: `${place} lies ${distance} the time of receipt`,
-    expected: `at most ${tolerance} s before or after`,
-    found: text,
-  };
-}
 
 function prepare(settings: TimestampSettings, { credentials }: ConditionContext): Check {
   const place = describeField(settings);
@@ -139,12 +62,18 @@ function prepare(settings: TimestampSettings, { credentials }: ConditionContext)
   };
 }
 
-function parseRfc3339(text: string): number | undefined {
-  if (!RFC3339.test(text)) return undefined;
-  try {
-    return Temporal.Instant.from(text).epochMilliseconds;
-  } catch {
-    // There is no such day, hour, minute or offset.
-    return undefined;
-  }
+function warnings(settings: TimestampSettings, { schemes }: TriggerFacts): Problem[] {
+  if (isTimeSigned(settings, schemes)) return [];
+  const detail =
+    "No signature covers the timestamp: who overheard a request can send it again with a new one";
+  return [{ pointer: "", detail }];
+}
+
+function sign(settings: TimestampSettings, { draft }: SigningContext): SigningStep[] {
+  const run = () => {
+    const text = formatTimestamp(draft.now_ms, settings.format);
+    draft.put(settings, text);
+    return `${describeField(settings)} is ${text}`;
+  };
+  return [{ order: STEP_ORDER.beforeSigning, run }];
 }

@@ -7,7 +7,7 @@
  */
 import { hash } from "node:crypto";
 import type { Clock } from "../platform/clock.ts";
-import type { Quota } from "../conditions/rate_window.ts";
+import type { Quota } from "./rate_window.ts";
 import { UnavailableError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
 import { needsUpload, removeUpload, uploadPayload } from "../store/records/payloads.ts";

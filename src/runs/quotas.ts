@@ -6,7 +6,7 @@
  * @module
  */
 import type { Clock } from "../platform/clock.ts";
-import { admit, type Quota, settle } from "../conditions/rate_window.ts";
+import { admit, type Quota, settle } from "./rate_window.ts";
 import type { Write } from "../store/committer.ts";
 import { getRateWindow, type RateWindow, rateWindowWrite } from "../store/records/rate_windows.ts";
 import type { Store } from "../store/store.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Refuser, REFUSERS } from "../conditions/prepare.ts";
+import { type Refuser, REFUSERS } from "../conditions/kinds.ts";
 import { Counter, Gauge, Histogram, Registry } from "./prometheus.ts";
 import { type Execution, EXECUTION_STATUSES, hasEnded } from "../store/records/executions.ts";
 import { hasPipelineEnded, type Pipeline, PIPELINE_STATUSES } from "../store/records/pipelines.ts";

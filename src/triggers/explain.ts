@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { Refusal } from "../conditions/condition.ts";
-import { describeExhausted, type Quota } from "../conditions/rate_window.ts";
+import type { Refusal } from "../conditions/check.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
+import { describeExhausted, type Quota } from "../runs/rate_window.ts";
 import { NO_CONDITION, type Order, placeOf } from "./order.ts";
 
 /** The result of one check as an owner reads it. */
@@ -66,8 +66,8 @@ export async function explain(
     isOver = run !== undefined;
     verdicts.push({ ...placeOf(check), verdict: "passed", ...(run && { reason: repeatOf(run) }) });
   }
-  for (const { index, quota } of limits) {
-    const place = { condition: "rate_limit", index };
+  for (const { condition, index, quota } of limits) {
+    const place = { condition, index };
     // Each by itself: a launch is refused by the first that is used up, and others may be as well.
     const exhausted = isOver ? undefined : await acceptance.exhausted(triggerId, [quota]);
     if (isOver) verdicts.push({ ...place, verdict: "not reached" });

@@ -4,15 +4,19 @@
  *
  * @module
  */
-import type { Check, Refusal, Stage } from "../conditions/condition.ts";
-import type { DeliveryReader } from "../conditions/deduplication.ts";
-import type { Answer, Handshakes } from "../conditions/handshake.ts";
-import type { Condition } from "../conditions/mod.ts";
-import type { PreparedCondition, Refuser } from "../conditions/prepare.ts";
-import { describeExhausted, type Quota } from "../conditions/rate_window.ts";
+import type { Check, Refusal } from "../conditions/check.ts";
+import type { Stage } from "../conditions/condition.ts";
+import type { Answer } from "../conditions/handshake.ts";
+import type { Refuser } from "../conditions/kinds.ts";
+import type {
+  PreparedCondition,
+  PreparedConditions,
+  PreparedQuota,
+} from "../conditions/prepare.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
+import { describeExhausted, type Quota } from "../runs/rate_window.ts";
 
 /** The index of a check that is no condition of the trigger. */
 export const NO_CONDITION = -1;
@@ -39,8 +43,9 @@ interface Handshake {
   answer(request: LaunchRequest): Answer | undefined | Promise<Answer | undefined>;
 }
 
-/** A rate limit of the trigger and its place among the conditions. */
+/** A rate limit of the trigger, and the condition that sets it. */
 interface Limit {
+  condition: Refuser;
   index: number;
   quota: Quota;
 }
@@ -55,16 +60,9 @@ export interface Order {
 /** The parts that an order is made of. */
 export interface OrderParts {
   enabled: boolean;
-  /** The trigger's conditions as its owner wrote them. */
-  settings: readonly Condition[];
   /** Why the trigger refuses every request: a secret of its own cannot be decrypted. */
   locked: Refusal | undefined;
-  /** In check order. */
-  conditions: readonly PreparedCondition[];
-  handshakes: Handshakes;
-  deliveries: { index: number; read: DeliveryReader } | undefined;
-  /** Whether the trigger's requests are signed, which one without a body cannot be. */
-  isSigned: boolean;
+  conditions: PreparedConditions;
 }
 
 /** The result of all checks: a refusal, an answer to a handshake, or a pass. */
@@ -74,29 +72,29 @@ export type Inspection =
   | { passed: true; delivery?: Delivery };
 
 /** Makes the order of a launch. */
-export function launchOrder(parts: OrderParts): Order {
-  const { conditions, handshakes, settings } = parts;
-  const disabled = parts.enabled ? undefined : { reason: "The trigger is disabled" };
+export function launchOrder({ enabled, locked, conditions }: OrderParts): Order {
+  const { checks, handshakes, quotas } = conditions;
+  const disabled = enabled ? undefined : { reason: "The trigger is disabled" };
   return {
     checks: [
-      ...fixed("secrets", parts.locked),
+      ...fixed("secrets", locked),
       ...fixed("enabled", disabled),
-      ...ofStage(conditions, "address"),
+      ...ofStage(checks, "address"),
       { answer: (request) => handshakes.unverified(request) },
-      ...ofStage(conditions, "authentication"),
-      ...ofStage(conditions, "timestamp"),
+      ...ofStage(checks, "authentication"),
+      ...ofStage(checks, "timestamp"),
       { answer: (request) => handshakes.verified(request) },
-      ...ofStage(conditions, "filter"),
-      ...deliveryChecks(parts.deliveries),
+      ...ofStage(checks, "filter"),
+      ...deliveryChecks(quotas),
     ],
-    limits: limitsOf(settings),
+    limits: limitsOf(quotas),
   };
 }
 
 /** Lists rate limits as a launch meets them: of one period, the smallest first. */
-function limitsOf(settings: readonly Condition[]): Limit[] {
-  const limits = settings.flatMap((condition, index) =>
-    condition.type === "rate_limit" ? [{ index, quota: condition }] : []
+function limitsOf(quotas: readonly PreparedQuota[]): Limit[] {
+  const limits = quotas.flatMap(({ type, index, limit }) =>
+    limit ? [{ condition: type, index, quota: limit }] : []
   );
   const periods = limits.map(({ quota }) => quota.period);
   const turnOf = ({ quota }: Limit) => periods.indexOf(quota.period);
@@ -104,15 +102,15 @@ function limitsOf(settings: readonly Condition[]): Limit[] {
 }
 
 /** Makes the order of run info: it proves the sender, and neither filters nor counts. */
-export function runInfoOrder({ conditions, locked, isSigned }: OrderParts): Order {
-  const checks = [
+export function runInfoOrder({ conditions: { checks, signedBy }, locked }: OrderParts): Order {
+  const inOrder = [
     ...fixed("secrets", locked),
-    ...isSigned ? [UNSIGNED_GET] : [],
-    ...ofStage(conditions, "address"),
-    ...ofStage(conditions, "authentication"),
-    ...ofStage(conditions, "timestamp"),
+    ...signedBy ? [unsignedGet(signedBy)] : [],
+    ...ofStage(checks, "address"),
+    ...ofStage(checks, "authentication"),
+    ...ofStage(checks, "timestamp"),
   ];
-  return { checks, limits: [] };
+  return { checks: inOrder, limits: [] };
 }
 
 /**
@@ -143,27 +141,25 @@ export function refusedByQuota({ limits }: Order, { period, quota }: Quota): Ref
   const limit = limits.find((limit) =>
     limit.quota.period === period && limit.quota.quota === quota
   );
-  const reason = describeExhausted({ period, quota });
-  return { condition: "rate_limit", index: limit?.index ?? NO_CONDITION, reason };
+  if (limit === undefined) throw new TypeError("No condition of the trigger sets this limit");
+  const { condition, index } = limit;
+  return { condition, index, reason: describeExhausted({ period, quota }) };
 }
 
 /** Refuses run info by GET where requests are signed. */
-const UNSIGNED_GET: DoorCheck = {
-  condition: "signature",
-  index: NO_CONDITION,
-  look: ({ method }) =>
-    method === "GET"
-      ? { reason: "Run info was asked for by GET, and a request without a body cannot be signed" }
-      : undefined,
-};
+function unsignedGet({ type, index }: Pick<PreparedCondition, "type" | "index">): DoorCheck {
+  const reason = "Run info was asked for by GET, and a request without a body cannot be signed";
+  const look = ({ method }: LaunchRequest) => method === "GET" ? { reason } : undefined;
+  return { condition: type, index, look };
+}
 
 /** A check whose result does not depend on the request. */
 function fixed(condition: Refuser, refusal: Refusal | undefined): DoorCheck[] {
   return refusal === undefined ? [] : [{ condition, index: NO_CONDITION, look: () => refusal }];
 }
 
-function ofStage(conditions: readonly PreparedCondition[], stage: Stage): DoorCheck[] {
-  return conditions.filter((condition) => condition.stage === stage)
+function ofStage(checks: readonly PreparedCondition[], stage: Stage): DoorCheck[] {
+  return checks.filter((condition) => condition.stage === stage)
     .map(({ type, index, check }) => ({
       condition: type,
       index,
@@ -171,14 +167,15 @@ function ofStage(conditions: readonly PreparedCondition[], stage: Stage): DoorCh
     }));
 }
 
-function deliveryChecks(deliveries: OrderParts["deliveries"]): DoorCheck[] {
-  if (deliveries === undefined) return [];
-  const { index, read } = deliveries;
-  const look = (request: LaunchRequest): Finding => {
-    const delivery = read(request);
-    return "reason" in delivery ? delivery : { delivery };
-  };
-  return [{ condition: "deduplication", index, look }];
+function deliveryChecks(quotas: readonly PreparedQuota[]): DoorCheck[] {
+  return quotas.flatMap(({ type, index, readDelivery }) => {
+    if (readDelivery === undefined) return [];
+    const look = (request: LaunchRequest): Finding => {
+      const delivery = readDelivery(request);
+      return "reason" in delivery ? delivery : { delivery };
+    };
+    return [{ condition: type, index, look }];
+  });
 }
 
 function checkOne(check: Check, request: LaunchRequest): ReturnType<Check> {

@@ -4,13 +4,11 @@
  * @module
  */
 import type { ConditionEnvironment } from "../conditions/condition.ts";
-import { deliveryReader } from "../conditions/deduplication.ts";
 import type { CredentialField } from "../conditions/field.ts";
-import { prepareHandshakes } from "../conditions/handshake.ts";
 import type { Condition } from "../conditions/mod.ts";
-import { credentialFields, prepareConditions } from "../conditions/prepare.ts";
-import { type Quota, smallestByPeriod } from "../conditions/rate_window.ts";
+import { prepareConditions } from "../conditions/prepare.ts";
 import { secretEnd_ms, type SecretSetting } from "../conditions/secret.ts";
+import { type Quota, smallestByPeriod } from "../runs/rate_window.ts";
 import { launchOrder, type Order, type OrderParts, runInfoOrder } from "./order.ts";
 import { prepareResponse, type Responder } from "./response.ts";
 import type { Trigger } from "./trigger.ts";
@@ -46,25 +44,16 @@ export async function prepareTrigger(
 ): Promise<PreparedTrigger> {
   const now_ms = environment.clock.now();
   const live = trigger.conditions.map((condition) => withoutEnded(condition, now_ms));
-  const isSigned = trigger.conditions.some(({ type }) => type === "hmac" || type === "signature");
-  const parts: OrderParts = {
-    enabled: trigger.enabled,
-    settings: trigger.conditions,
-    locked: lockOf(lockedSecrets),
-    conditions: await prepareConditions(live, environment),
-    handshakes: prepareHandshakes(live, environment),
-    deliveries: deliveryReader(trigger.conditions),
-    isSigned,
-  };
+  const conditions = await prepareConditions(live, environment);
+  const limits = conditions.quotas.map(({ limit }) => limit).filter((limit) => limit !== undefined);
+  const parts: OrderParts = { enabled: trigger.enabled, locked: lockOf(lockedSecrets), conditions };
   return {
     trigger,
     conditions: live,
-    credentials: await credentialFields(live),
+    credentials: conditions.credentials,
     until_ms: Math.min(...live.flatMap(secretsOf).map(secretEnd_ms)),
-    quotas: smallestByPeriod(
-      trigger.conditions.filter((condition) => condition.type === "rate_limit"),
-    ),
-    answersGet: !isSigned,
+    quotas: smallestByPeriod(limits),
+    answersGet: conditions.signedBy === undefined,
     respond: prepareResponse(trigger.response),
     launch: launchOrder(parts),
     runInfo: runInfoOrder(parts),

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { isAuthenticating, reviewConditions } from "../conditions/mod.ts";
-import { conditionWarnings } from "../conditions/warnings.ts";
+import { conditionWarnings, isAuthenticating, reviewConditions } from "../conditions/mod.ts";
 import { InvalidInputError, messageOf, prefixed, type Problem } from "../platform/errors.ts";
 import type { TriggerSettings } from "./trigger.ts";
 import { variableWarnings } from "./variables.ts";

@@ -3,12 +3,10 @@ import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert"
 import { createHmac } from "node:crypto";
 import { z } from "zod";
 import { hmac } from "../../src/conditions/hmac.ts";
-import { conditionSchema } from "../../src/conditions/mod.ts";
-import { credentialFields, prepareConditions } from "../../src/conditions/prepare.ts";
-import { prepareHandshakes } from "../../src/conditions/handshake.ts";
+import { conditionSchema, conditionWarnings } from "../../src/conditions/mod.ts";
+import { prepareConditions } from "../../src/conditions/prepare.ts";
 import { signature } from "../../src/conditions/signature.ts";
 import { staticToken } from "../../src/conditions/static_token.ts";
-import { conditionWarnings } from "../../src/conditions/warnings.ts";
 import { checkOnce, context, json, NOW_MS, problemsOf, request } from "./fixture.ts";
 
 const parse = (settings: Record<string, unknown>[]) => z.array(conditionSchema).parse(settings);
@@ -60,17 +58,18 @@ Deno.test("defect 4: Zoom's validation is no oracle that signs what a stranger a
   const question = JSON.stringify({ event: "endpoint.url_validation", payload: { plainToken } });
   const value = `v0=${mac("s3cret", `v0:${now_s}:${question}`)}`;
   const headers = { "x-zm-signature": value, "x-zm-request-timestamp": now_s };
-  const handshakes = prepareHandshakes(conditions, context());
+  const { handshakes } = await prepareConditions(conditions, context());
   // Even Zoom itself gets none for such a token, and a stranger none for any.
   assertEquals(await handshakes.verified(request({ headers, body: question })), undefined);
   const harmless = json({ event: "endpoint.url_validation", payload: { plainToken: "abc" } });
   assertEquals(await handshakes.verified(request(harmless)), undefined);
 });
 
-Deno.test("defect 5: a handshake is no answer to what was not verified", () => {
+Deno.test("defect 5: a handshake is no answer to what was not verified", async () => {
   const conditions = parse([{ type: "hmac", ...slack }]);
   const question = request(json({ type: "url_verification", challenge: "<script>" }));
-  assertEquals(prepareHandshakes(conditions, context()).unverified(question), undefined);
+  const { handshakes } = await prepareConditions(conditions, context());
+  assertEquals(handshakes.unverified(question), undefined);
 });
 
 Deno.test("defect 6: what is well signed and stale is refused", async () => {
@@ -211,7 +210,8 @@ Deno.test("defect 20: a secret in the query is a credential that logs must not s
     { type: "hmac", preset: "box", secrets: ["s"] },
     { type: "static_token", preset: "microsoft_graph", secrets: ["s"] },
   ]);
-  const fields = (await credentialFields(conditions)).map(({ in: place, each, name }) =>
+  const { credentials } = await prepareConditions(conditions, context());
+  const fields = credentials.map(({ in: place, each, name }) =>
     each === undefined ? `${place} ${name}` : `${place} ${name} of each in ${each}`
   );
   assertEquals(fields.slice(3), [
@@ -240,7 +240,7 @@ Deno.test("defect 21: the names of a prototype are no keys", async () => {
 Deno.test("a preset's check comes in the stage of authentication, its time included", async () => {
   const conditions = parse([{ type: "hmac", ...slack }]);
   const prepared = await prepareConditions(conditions, context());
-  assertEquals(prepared.map(({ stage }) => stage), [
+  assertEquals(prepared.checks.map(({ stage }) => stage), [
     "authentication",
   ]);
 });

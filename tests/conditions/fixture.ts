@@ -4,7 +4,15 @@
  * @module
  */
 import type { Clock } from "../../src/platform/clock.ts";
-import type { CheckedKind, ConditionContext, Refusal } from "../../src/conditions/condition.ts";
+import type { Refusal } from "../../src/conditions/check.ts";
+import type {
+  CheckedKind,
+  ConditionContext,
+  ConditionSettings,
+  TriggerFacts,
+} from "../../src/conditions/condition.ts";
+import { factsOf } from "../../src/conditions/facts.ts";
+import { conditionKinds } from "../../src/conditions/mod.ts";
 import { type LaunchRequest, launchRequest } from "../../src/conditions/request.ts";
 import { TestClock } from "../surroundings.ts";
 
@@ -51,7 +59,7 @@ export function form(body: string): RequestParts {
 /** What a test's conditions live in. */
 export function context(parts: {
   env?: Record<string, string>;
-  siblings?: ConditionContext["siblings"];
+  siblings?: readonly ConditionSettings[];
   credentials?: ConditionContext["credentials"];
   clock?: Clock;
   signal?: AbortSignal;
@@ -59,10 +67,18 @@ export function context(parts: {
   return {
     clock: parts.clock ?? new TestClock(NOW_MS),
     env: (name) => parts.env?.[name],
-    siblings: parts.siblings ?? [],
+    ...factsOfAll(parts.siblings ?? []),
     credentials: parts.credentials ?? [],
     signal: parts.signal ?? new AbortController().signal,
   };
+}
+
+/** The facts of a trigger's conditions. */
+export function factsOfAll(conditions: readonly ConditionSettings[]): TriggerFacts {
+  const known = conditions.flatMap((settings) =>
+    conditionKinds.filter(({ type }) => type === settings.type).map((kind) => ({ settings, kind }))
+  );
+  return factsOf(known);
 }
 
 /** Settings as an operator writes them, checked against the kind's schema and then one request. */

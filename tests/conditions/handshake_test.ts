@@ -4,10 +4,10 @@
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { createHmac, generateKeyPairSync } from "node:crypto";
-import { type Answer, prepareHandshakes } from "../../src/conditions/handshake.ts";
+import type { Answer } from "../../src/conditions/handshake.ts";
 import { type Condition, conditionSchema } from "../../src/conditions/mod.ts";
 import { prepareConditions } from "../../src/conditions/prepare.ts";
-import { signRequest } from "../../src/conditions/signing/sign_request.ts";
+import { signRequest } from "../../src/conditions/sign_request.ts";
 import { context, json, NOW_MS, request, type RequestParts } from "./fixture.ts";
 
 /** What the door does up to the filters: the answer, or why the request is refused, or neither. */
@@ -16,11 +16,11 @@ async function knock(
   parts: RequestParts,
 ): Promise<Answer | string | undefined> {
   const surroundings = context({ env: { ZOOM: "zoom secret" } });
-  const handshakes = prepareHandshakes(conditions, surroundings);
+  const { checks, handshakes } = await prepareConditions(conditions, surroundings);
   const asked = request(parts);
   const unverified = handshakes.unverified(asked);
   if (unverified) return unverified;
-  for (const { check } of await prepareConditions(conditions, surroundings)) {
+  for (const { check } of checks) {
     const refusal = await check(asked);
     if (refusal) return refusal.reason;
   }
@@ -210,7 +210,7 @@ Deno.test("a trigger without the preset echoes nothing", async () => {
   for (const condition of [github, own, slack, zoom, twitch, grid]) {
     const query = "validationToken=a&code=t0ken";
     assertEquals(
-      prepareHandshakes([condition], context()).unverified(request({ query })),
+      (await prepareConditions([condition], context())).handshakes.unverified(request({ query })),
       undefined,
     );
   }

@@ -4,7 +4,15 @@ import fc from "fast-check";
 import { createHmac } from "node:crypto";
 import { hmac, type HmacSettings } from "../../src/conditions/hmac.ts";
 import type { MacAlgorithm } from "../../src/conditions/signing/scheme.ts";
-import { checkOnce, context, json, problemsOf, request, type RequestParts } from "./fixture.ts";
+import {
+  checkOnce,
+  context,
+  factsOfAll,
+  json,
+  problemsOf,
+  request,
+  type RequestParts,
+} from "./fixture.ts";
 import { sign } from "./sign.ts";
 
 /** The general form: no preset, one header. */
@@ -420,10 +428,10 @@ Deno.test("hmac: a missing timestamp refuses", async () => {
 Deno.test("hmac: {timestamp} needs exactly one timestamp condition", async () => {
   const settings = settingsOf(stamped);
   const one = timestampIn("header", "X-Time");
-  assertEquals(hmac.review(settings, [settings, one]), []);
-  assertEquals(hmac.review(settingsOf(base), [settings, one, one]), []);
+  assertEquals(hmac.review(settings, factsOfAll([settings, one])), []);
+  assertEquals(hmac.review(settingsOf(base), factsOfAll([settings, one, one])), []);
   for (const siblings of [[settings], [settings, one, one]]) {
-    const [problem] = hmac.review(settings, siblings);
+    const [problem] = hmac.review(settings, factsOfAll(siblings));
     assertEquals(problem?.pointer, "/signed_content");
     assertMatch(problem?.detail ?? "", /exactly one timestamp condition.*the trigger has [02]$/);
     const parts = { headers: { "x-signature": hex } };

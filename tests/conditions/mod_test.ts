@@ -7,7 +7,7 @@ import {
   conditionSchema,
   reviewConditions,
 } from "../../src/conditions/mod.ts";
-import { credentialFields, prepareConditions } from "../../src/conditions/prepare.ts";
+import { prepareConditions } from "../../src/conditions/prepare.ts";
 import { context, request } from "./fixture.ts";
 import { sign } from "./sign.ts";
 
@@ -58,7 +58,7 @@ const refused: { name: string; settings: unknown; message: string; path: Propert
     name: "an unknown type",
     settings: { type: "ip_range" },
     message:
-      "Unknown type of condition: there are ip_allowlist, static_token, hmac, signature, jwt, " +
+      "Unknown type of condition: there are ip_allowlist, static_token, hmac, jwt, signature, " +
       "timestamp, payload_filter, deduplication, rate_limit",
     path: ["type"],
   },
@@ -66,7 +66,7 @@ const refused: { name: string; settings: unknown; message: string; path: Propert
     name: "no type",
     settings: { period: 60, quota: 1 },
     message:
-      "Unknown type of condition: there are ip_allowlist, static_token, hmac, signature, jwt, " +
+      "Unknown type of condition: there are ip_allowlist, static_token, hmac, jwt, signature, " +
       "timestamp, payload_filter, deduplication, rate_limit",
     path: ["type"],
   },
@@ -110,7 +110,7 @@ Deno.test("conditionSchema can be written as JSON Schema", () => {
 
 Deno.test("prepareConditions orders checks by stage, then as they are written, without quotas", async () => {
   const prepared = await prepareConditions(parse(example), context());
-  assertEquals(prepared.map(({ index, type, stage }) => [index, type, stage]), [
+  assertEquals(prepared.checks.map(({ index, type, stage }) => [index, type, stage]), [
     [3, "static_token", "authentication"],
     [4, "hmac", "authentication"],
     [5, "jwt", "authentication"],
@@ -129,7 +129,7 @@ Deno.test("prepareConditions hands each check its siblings and the environment",
     }
   }
   const conditions = parse(example.filter(({ type }) => type !== "jwt"));
-  const prepared = await prepareConditions(conditions, new Environment());
+  const { checks } = await prepareConditions(conditions, new Environment());
   const hmac = conditions.find((condition) => condition.type === "hmac");
   const body = new TextEncoder().encode('{"action":"closed"}');
   const accepted = request({
@@ -141,7 +141,7 @@ Deno.test("prepareConditions hands each check its siblings and the environment",
     body,
   });
   const reasons = [];
-  for (const { check } of prepared) reasons.push((await check(accepted))?.found);
+  for (const { check } of checks) reasons.push((await check(accepted))?.found);
   assertEquals(reasons, [undefined, undefined, undefined, 'body.action is "closed"']);
 });
 
@@ -151,7 +151,7 @@ Deno.test("prepareConditions hides the credentials of siblings from a filter's r
     { type: "payload_filter", expression: "body.token == 'x'" },
   ]);
   const refusals = [];
-  for (const { check } of await prepareConditions(conditions, context())) {
+  for (const { check } of (await prepareConditions(conditions, context())).checks) {
     refusals.push(await check(request({ body: '{"token":"s3cret"}' })));
   }
   assertEquals(refusals.map((refusal) => refusal?.found), [undefined, "body.token is not shown"]);
@@ -185,7 +185,7 @@ for (
         },
       ]);
       const found = [];
-      for (const { check } of await prepareConditions(conditions, context())) {
+      for (const { check } of (await prepareConditions(conditions, context())).checks) {
         found.push((await check(request({ body: JSON.stringify({ value }) })))?.found);
       }
       const filter = `body.value[${index}]${path} is not shown`;
@@ -200,15 +200,15 @@ Deno.test("reviewConditions points into the list", () => {
   assertEquals(reviewConditions(alone).map(({ pointer }) => pointer), ["/3/signed_content"]);
 });
 
-Deno.test("credentialFields names where credentials are, whatever the conditions", async () => {
-  assertEquals((await credentialFields([])).map(({ name }) => name), [
+Deno.test("prepareConditions names where credentials are, whatever the conditions", async () => {
+  const none = await prepareConditions([], context());
+  assertEquals(none.credentials.map(({ name }) => name), [
     "authorization",
     "cookie",
     "proxy-authorization",
   ]);
-  const fields = (await credentialFields(parse(example))).map((field) =>
-    `${field.in} ${field.name}`
-  );
+  const { credentials } = await prepareConditions(parse(example), context());
+  const fields = credentials.map((field) => `${field.in} ${field.name}`);
   assertEquals(fields.slice(3), ["header X-Token", "header X-Signature", "header Authorization"]);
 });
 

@@ -344,10 +344,10 @@ Deno.test("payload_filter: several filters must all hold, and the first that doe
   ];
   const prepared = await prepareConditions(z.array(conditionSchema).parse(filters), context());
   const refusals = async (parts: RequestParts) => {
-    const found = await Promise.all(prepared.map(({ check }) => check(request(parts))));
+    const found = await Promise.all(prepared.checks.map(({ check }) => check(request(parts))));
     return found.map((refusal) => refusal?.found);
   };
-  assertEquals(prepared.map(({ stage }) => stage), ["filter", "filter", "filter"]);
+  assertEquals(prepared.checks.map(({ stage }) => stage), ["filter", "filter", "filter"]);
   assertEquals(await refusals(issue), [undefined, undefined, undefined]);
   assertEquals(await refusals(json({ action: "opened", count: 4, draft: true })), [
     undefined,

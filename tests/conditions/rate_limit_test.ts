@@ -6,7 +6,7 @@
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import fc from "fast-check";
 import { rateLimit } from "../../src/conditions/rate_limit.ts";
-import { admit, emptyWindow, type Quota, settle } from "../../src/conditions/rate_window.ts";
+import { admit, emptyWindow, type Quota, settle } from "../../src/runs/rate_window.ts";
 import type { RateWindow } from "../../src/store/records/rate_windows.ts";
 
 const START_MS = 1_700_000_000_000;

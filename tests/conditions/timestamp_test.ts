@@ -1,12 +1,8 @@
 /** A timestamp passes within the tolerance to both sides, the boundary included, and only in its format. */
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
-import {
-  formatTimestamp,
-  parseTimestamp,
-  timestamp,
-  type TimestampSettings,
-} from "../../src/conditions/timestamp.ts";
+import { formatTimestamp, parseTimestamp } from "../../src/conditions/freshness.ts";
+import { timestamp, type TimestampSettings } from "../../src/conditions/timestamp.ts";
 import { mutated } from "../arbitraries.ts";
 import {
   checkOnce,

@@ -1,14 +1,13 @@
 /** An owner hears of what looks safer than it is, and where a repeat is told from a new delivery. */
 import { assertEquals } from "@std/assert";
 import { z } from "zod";
-import { deliveryIdField } from "../../src/conditions/delivery_id.ts";
-import { conditionSchema, reviewConditions } from "../../src/conditions/mod.ts";
-import { conditionWarnings } from "../../src/conditions/warnings.ts";
+import { conditionSchema, conditionWarnings, reviewConditions } from "../../src/conditions/mod.ts";
 import {
   hmacPresets,
   signaturePresets,
   tokenPresets,
 } from "../../src/conditions/signing/presets/mod.ts";
+import { factsOfAll } from "./fixture.ts";
 
 type Settings = Record<string, unknown>;
 
@@ -297,8 +296,8 @@ const deliveries: { name: string; conditions: Settings[]; field?: unknown }[] = 
 ];
 
 for (const { name, conditions, field } of deliveries) {
-  Deno.test(`deliveryIdField: ${name}`, () => {
-    assertEquals(deliveryIdField(parse(conditions)), field);
+  Deno.test(`the delivery id of ${name}`, () => {
+    assertEquals(factsOfAll(parse(conditions)).deliveryId, field);
   });
 }
 

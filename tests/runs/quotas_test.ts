@@ -5,7 +5,7 @@
 import { assert, assertEquals, assertLessOrEqual, assertRejects } from "@std/assert";
 import fc from "fast-check";
 import { serialize } from "node:v8";
-import { type Quota, smallestByPeriod } from "../../src/conditions/rate_window.ts";
+import { type Quota, smallestByPeriod } from "../../src/runs/rate_window.ts";
 import { UnavailableError } from "../../src/platform/errors.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import type { Store } from "../../src/store/store.ts";

@@ -3,7 +3,7 @@ import { SignJWT } from "@panva/jose";
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { generateKeyPairSync } from "node:crypto";
 import type { LaunchRequest } from "../../src/conditions/request.ts";
-import type { Refuser } from "../../src/conditions/prepare.ts";
+import type { Refuser } from "../../src/conditions/kinds.ts";
 import { InvalidInputError } from "../../src/platform/errors.ts";
 import { parseWith } from "../../src/platform/schema.ts";
 import { type AcceptancePreview, explain } from "../../src/triggers/explain.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import { celEnv, celError, type CelFunc, CelScalar, celType } from "@bufbuild/cel";
-import { parseTimestamp } from "../timestamp.ts";
+import { parseTimestamp } from "../freshness.ts";
 
 const { INT, STRING } = CelScalar;
 const TIMESTAMP = "google.protobuf.Timestamp";

@@ -15,7 +15,7 @@ import {
 import { cut } from "../../platform/text/truncate.ts";
 import { type Bindings, type Clause, conversion } from "./expression.ts";
 import type { Meter } from "./meter.ts";
-import type { Refusal } from "../condition.ts";
+import type { Refusal } from "../check.ts";
 import { type CredentialField, readCredentials } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
 

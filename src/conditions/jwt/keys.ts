@@ -5,7 +5,8 @@
  */
 import { decodeProtectedHeader, type JWK } from "@panva/jose";
 import { cut } from "../../platform/text/truncate.ts";
-import type { ConditionEnvironment, Refusal } from "../condition.ts";
+import type { Refusal } from "../check.ts";
+import type { ConditionEnvironment } from "../condition.ts";
 import { RemoteKeys } from "./jwks.ts";
 import { fits, type JwtAlgorithm, readPublicKey } from "./public_key.ts";
 import { refuseWithoutSecrets, type Secrets } from "../secret.ts";

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "@panva/jose";
 import { cut } from "../../platform/text/truncate.ts";
 import { messageOf } from "../../platform/errors.ts";
-import type { Refusal } from "../condition.ts";
+import type { Refusal } from "../check.ts";
 import type { VerificationKey } from "./keys.ts";
 
 const SHOWN_CHARACTERS_MAX = 200;

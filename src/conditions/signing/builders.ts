@@ -4,7 +4,7 @@
  * @module
  */
 import { hash } from "node:crypto";
-import type { Refusal } from "../condition.ts";
+import type { Refusal } from "../check.ts";
 import type { LaunchRequest } from "../request.ts";
 import type { Builder } from "./template.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Refusal } from "../condition.ts";
+import type { Refusal } from "../check.ts";
 import { decode, encode, encodedLength } from "./encoding.ts";
 import { describeField, type Field, readText } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";

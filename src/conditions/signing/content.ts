@@ -4,7 +4,7 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import type { Refusal } from "../condition.ts";
+import type { Refusal } from "../check.ts";
 import { readBytes } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
 import { BUILDERS } from "./builders.ts";

@@ -13,7 +13,7 @@ import {
   fieldNameSchema,
   headerNameSchema,
 } from "../field.ts";
-import { TIMESTAMP_FORMATS, type TimestampFormat } from "../timestamp.ts";
+import { TIMESTAMP_FORMATS, type TimestampFormat } from "../freshness.ts";
 import { checkTemplate } from "./template.ts";
 
 /** How many bytes an HMAC (RFC 2104) of each hash has. */

@@ -7,14 +7,14 @@
 import type { z } from "zod";
 import type { Problem } from "../../platform/errors.ts";
 import { refuseField } from "../../platform/schema.ts";
-import type { ConditionSettings } from "../condition.ts";
-import { isTimestamp } from "../timestamp.ts";
+import type { Field } from "../field.ts";
+import { isOwnTimeSigned, signsBody } from "./coverage.ts";
 import type { SigningPreset } from "./preset.ts";
 import { resolveScheme, type Scheme, type SchemeSettings, signedContents } from "./scheme.ts";
 import { coversBody, isPlain, isTemplate, parseTemplate } from "./template.ts";
 
 /** The settings of a condition that a request is signed. */
-export interface SigningSettings extends ConditionSettings, SchemeSettings {
+export interface SigningSettings extends SchemeSettings {
   preset?: string | undefined;
 }
 
@@ -91,19 +91,37 @@ function checkContent(
   }
 }
 
-/**
- * Looks at the settings beside the trigger's other conditions: `{timestamp}` must be somewhere, and
- * in one place.
- */
-export function reviewTimestamp(
-  scheme: Scheme,
-  siblings: readonly ConditionSettings[],
-): Problem[] {
-  const count = siblings.filter(isTimestamp).length;
+/** Refuses a scheme that signs `{timestamp}` where nothing says in which one place that is. */
+export function reviewTimestamp(scheme: Scheme, times: readonly Field[]): Problem[] {
   const signsTimestamp = signedContents(scheme).flatMap(parseTemplate)
     .some((part) => isPlain(part, "timestamp"));
-  if (!signsTimestamp || scheme.timestamp !== undefined || count === 1) return [];
+  if (!signsTimestamp || scheme.timestamp !== undefined || times.length === 1) return [];
   const detail =
-    `Cannot sign {timestamp} without exactly one timestamp condition that says where it is: the trigger has ${count}`;
+    `Cannot sign {timestamp} without exactly one timestamp condition that says where it is: the trigger has ${times.length}`;
   return [{ pointer: "/signed_content", detail }];
+}
+
+/** Warns of what the scheme leaves unsigned, unless another scheme of the trigger signs it: both must pass. */
+export function warnOfScheme(
+  scheme: Scheme,
+  settings: SigningSettings,
+  schemes: readonly Scheme[],
+): Problem[] {
+  const warnings: Problem[] = [];
+  if (scheme.timestamp && !isOwnTimeSigned(scheme, schemes)) {
+    const detail =
+      "The timestamp lies outside what is signed: who overheard a request can send it again with a new one";
+    warnings.push({ pointer: "/timestamp", detail });
+  }
+  if (!schemes.some(signsBody)) {
+    const detail =
+      "The body lies outside what is signed: who overheard a request can send the signature with another body";
+    warnings.push({ pointer: "", detail });
+  }
+  if (scheme.timestamp === undefined && settings.tolerance !== undefined) {
+    const detail =
+      "This has no effect: the scheme names no timestamp, and a timestamp condition has a tolerance of its own";
+    warnings.push({ pointer: "/tolerance", detail });
+  }
+  return warnings;
 }

@@ -3,18 +3,51 @@
  *
  * @module
  */
-import { bytesOf, type Field, isSameField, readField } from "../field.ts";
-import { formatTimestamp } from "../timestamp.ts";
+import { bytesOf, describeField, type Field, isSameField, readField } from "../field.ts";
+import { formatTimestamp } from "../freshness.ts";
 import type { Maker } from "./algorithms.ts";
 import { additionsFor } from "./builders.ts";
 import { writeSignatures } from "./candidates.ts";
 import { contentOf, publicUrl } from "./content.ts";
 import { CannotSignError, type Draft } from "./draft.ts";
-import { type Scheme, signatureHeaders, signedContents } from "./scheme.ts";
+import { type Scheme, signatureFields, signatureHeaders, signedContents } from "./scheme.ts";
+import { type SigningContext, type SigningStep, STEP_ORDER } from "./step.ts";
 import { isPlain, parseTemplate } from "./template.ts";
 
+/**
+ * Returns the steps that sign a request by a scheme.
+ *
+ * @param makers makes what signs, one for each key; it throws when no key can sign
+ */
+export function signingSteps(
+  scheme: Scheme,
+  makers: () => Maker[],
+  { draft, times }: SigningContext,
+): SigningStep[] {
+  const places = signatureFields(scheme).map(describeField).join(", ");
+  const [content = ""] = signedContents(scheme);
+  return [
+    {
+      order: STEP_ORDER.beforeSigning,
+      run: () => {
+        stamp(scheme, draft);
+        return undefined;
+      },
+    },
+    {
+      order: scheme.body_field === undefined
+        ? STEP_ORDER.signatureOverBody
+        : STEP_ORDER.signatureInBody,
+      run: () => {
+        addSignatures(scheme, makers(), draft, times[0]);
+        return `${places}: ${scheme.algorithm} of ${content}`;
+      },
+    },
+  ];
+}
+
 /** Puts into a request what is signed beside its body: the time, an id, what a builder needs. */
-export function stamp(scheme: Scheme, draft: Draft): void {
+function stamp(scheme: Scheme, draft: Draft): void {
   const { timestamp, id, delivery_id } = scheme;
   const parts = parseTemplate(signedContents(scheme)[0] ?? "");
   if (timestamp && timestamp.in !== "signature") {
@@ -45,7 +78,7 @@ export function stamp(scheme: Scheme, draft: Draft): void {
  * @param siblingTimestamp where `{timestamp}` is when the scheme does not say
  * @throws {CannotSignError} when something that is signed is not in the request
  */
-export function addSignatures(
+function addSignatures(
   scheme: Scheme,
   makers: readonly Maker[],
   draft: Draft,

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { Check, Refusal } from "../condition.ts";
+import type { Check, Refusal } from "../check.ts";
 import { bytesOf, describeField, type Field, readBytes, readField } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
-import { checkFreshness } from "../timestamp.ts";
+import { checkFreshness } from "../freshness.ts";
 import type { Matcher } from "./algorithms.ts";
 import { candidatesReader, describePlace, describeSignature } from "./candidates.ts";
 import { type ContentFacts, contentOf, publicUrl } from "./content.ts";

@@ -9,7 +9,7 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { headerNameSchema } from "../../conditions/field.ts";
 import { launchRequest } from "../../conditions/request.ts";
-import { type SignedRequest, signRequest } from "../../conditions/signing/sign_request.ts";
+import { type SignedRequest, signRequest } from "../../conditions/sign_request.ts";
 import { parseWith } from "../../platform/schema.ts";
 import { explain, type Verdict } from "../../triggers/explain.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";

@@ -7,7 +7,7 @@
 import { STATUS_CODE } from "@std/http/status";
 import { UnavailableError } from "../../platform/errors.ts";
 import { isId } from "../../platform/ids.ts";
-import type { Refusal } from "../../conditions/condition.ts";
+import type { Refusal } from "../../conditions/check.ts";
 import { describeBody, type LaunchRequest, whyUnreadable } from "../../conditions/request.ts";
 import { childOf } from "../../platform/schema.ts";
 import { getRun, type Run } from "../../store/records/runs.ts";

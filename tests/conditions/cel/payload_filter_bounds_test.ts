@@ -5,7 +5,7 @@
 import { assertEquals, assertLess } from "@std/assert";
 import type { CelInput } from "@bufbuild/cel";
 import fc from "fast-check";
-import type { Check } from "../../../src/conditions/condition.ts";
+import type { Check } from "../../../src/conditions/check.ts";
 import { payloadFilter } from "../../../src/conditions/payload_filter.ts";
 import { textMap } from "../../../src/conditions/cel/json.ts";
 import { contains, countCodePoints } from "../../../src/conditions/cel/search.ts";

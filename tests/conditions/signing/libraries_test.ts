@@ -16,7 +16,7 @@ import * as svix from "svix";
 import * as twilio from "twilio/lib/webhooks/webhooks.js";
 import { hmac } from "../../../src/conditions/hmac.ts";
 import { signature } from "../../../src/conditions/signature.ts";
-import { signRequest } from "../../../src/conditions/signing/sign_request.ts";
+import { signRequest } from "../../../src/conditions/sign_request.ts";
 import type { KeySetting } from "../../../src/conditions/signing/keys.ts";
 import { checkOnce, NOW_MS } from "../fixture.ts";
 

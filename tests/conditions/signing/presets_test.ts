@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { decode, encode } from "../../../src/conditions/signing/encoding.ts";
 import { coversBody, parseTemplate } from "../../../src/conditions/signing/template.ts";
 import { signatureHeaders, signedContents } from "../../../src/conditions/signing/scheme.ts";
-import { formatTimestamp } from "../../../src/conditions/timestamp.ts";
+import { formatTimestamp } from "../../../src/conditions/freshness.ts";
 import { NOW_MS } from "../fixture.ts";
 import { type Sender, senders, type Sent } from "./senders.ts";
 

@@ -6,11 +6,12 @@
  */
 import { Buffer } from "node:buffer";
 import { generateKeyPairSync } from "node:crypto";
-import type { CheckedKind, ConditionSettings, Refusal } from "../../../src/conditions/condition.ts";
+import type { Refusal } from "../../../src/conditions/check.ts";
+import type { CheckedKind, ConditionSettings } from "../../../src/conditions/condition.ts";
 import { hmac, hmacScheme, type HmacSettings } from "../../../src/conditions/hmac.ts";
 import { launchRequest } from "../../../src/conditions/request.ts";
 import { signature, signatureScheme } from "../../../src/conditions/signature.ts";
-import { signRequest } from "../../../src/conditions/signing/sign_request.ts";
+import { signRequest } from "../../../src/conditions/sign_request.ts";
 import type { KeySetting } from "../../../src/conditions/signing/keys.ts";
 import { hmacPresets, signaturePresets } from "../../../src/conditions/signing/presets/mod.ts";
 import type { Scheme } from "../../../src/conditions/signing/scheme.ts";

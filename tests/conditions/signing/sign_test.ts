@@ -8,11 +8,11 @@ import { generateKeyPairSync } from "node:crypto";
 import type { CheckedKind } from "../../../src/conditions/condition.ts";
 import { decode, encode, type Encoding } from "../../../src/conditions/signing/encoding.ts";
 import { hmac } from "../../../src/conditions/hmac.ts";
-import { signRequest } from "../../../src/conditions/signing/sign_request.ts";
+import { signRequest } from "../../../src/conditions/sign_request.ts";
 import { signature } from "../../../src/conditions/signature.ts";
 import { candidatesReader, writeSignatures } from "../../../src/conditions/signing/candidates.ts";
 import { resolveScheme } from "../../../src/conditions/signing/scheme.ts";
-import { formatTimestamp } from "../../../src/conditions/timestamp.ts";
+import { formatTimestamp } from "../../../src/conditions/freshness.ts";
 import { anyText, mutated, pieces, withFlippedBit } from "../../arbitraries.ts";
 import { checkOnce, NOW_MS, request } from "../fixture.ts";
 

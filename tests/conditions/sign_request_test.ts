@@ -3,12 +3,12 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { generateKeyPairSync, sign } from "node:crypto";
 import { z } from "zod";
-import { hmac } from "../../../src/conditions/hmac.ts";
-import { conditionSchema } from "../../../src/conditions/mod.ts";
-import { prepareConditions } from "../../../src/conditions/prepare.ts";
-import { launchRequest } from "../../../src/conditions/request.ts";
-import { signRequest, type UnsignedRequest } from "../../../src/conditions/signing/sign_request.ts";
-import { checkOnce, context, NOW_MS } from "../fixture.ts";
+import { hmac } from "../../src/conditions/hmac.ts";
+import { conditionSchema } from "../../src/conditions/mod.ts";
+import { prepareConditions } from "../../src/conditions/prepare.ts";
+import { launchRequest } from "../../src/conditions/request.ts";
+import { signRequest, type UnsignedRequest } from "../../src/conditions/sign_request.ts";
+import { checkOnce, context, NOW_MS } from "./fixture.ts";
 
 type Settings = Record<string, unknown>;
 
@@ -157,7 +157,7 @@ for (const { name, conditions, ...parts } of passing) {
       remoteIp: "192.0.2.7",
       receivedAt_ms: NOW_MS,
     });
-    for (const { check, index } of await prepareConditions(settings, context({ env }))) {
+    for (const { check, index } of (await prepareConditions(settings, context({ env }))).checks) {
       assertEquals(await check(request), undefined, `condition ${index}`);
     }
     const told = JSON.stringify(sent.notes);
