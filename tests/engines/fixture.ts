@@ -5,10 +5,11 @@
  */
 import { join } from "node:path";
 import { systemClock } from "../../src/platform/clock.ts";
-import { RemoteFiles } from "../../src/engines/local/inputs/mod.ts";
+import { RemoteFiles } from "../../src/engines/local/inputs/remote_files.ts";
 import type { Layout } from "../../src/engines/local/layout.ts";
 import { LocalEngine, type LocalEngineOptions } from "../../src/engines/local/mod.ts";
 import { WorkFolder } from "../../src/engines/local/work_folder.ts";
+import { setUpFolder } from "../../src/engines/local/work_folder_setup.ts";
 import type { Execution } from "../../src/store/records/executions.ts";
 import { type EngineParts, EngineService, PATIENCE_MS, until } from "./service.ts";
 
@@ -87,8 +88,9 @@ export class EngineFixture extends EngineService<LocalEngine> {
     const folder = new WorkFolder(root, execution.id, layout);
     const remote = new RemoteFiles({ folder: join(this.folder, "cache"), clock: systemClock });
     const { signal } = new AbortController();
-    const sources = { clock: systemClock, root, remote, signal, tell: () => Promise.resolve() };
-    await folder.prepare(execution, { store: this.store, sources, checkout });
+    const logEvent = () => Promise.resolve();
+    const sources = { store: this.store, clock: systemClock, root, remote, signal, logEvent };
+    await setUpFolder(folder, execution, { sources, checkout });
     return folder;
   }
 

@@ -103,7 +103,7 @@ export class Capture implements Disposable {
   }
 
   /** Adds a line of Hooklaunch's own. */
-  tell(message: string): void {
+  logEvent(message: string): void {
     this.#log.append([{ time: this.#now(), stream: "event", message }]);
   }
 
@@ -143,7 +143,7 @@ export class Capture implements Disposable {
     for (const reason of this.metadata.leftOut) {
       if (this.#toldOfMetadata.has(reason)) continue;
       this.#toldOfMetadata.add(reason);
-      this.tell(reason);
+      this.logEvent(reason);
     }
   }
 
@@ -151,7 +151,7 @@ export class Capture implements Disposable {
     if (this.#cut.has(stream)) return;
     if (!existsSync(this.#folder.control(`${stream}.cut`))) return;
     this.#cut.add(stream);
-    this.tell(`Too much was printed to ${stream}: what comes from here on is left out`);
+    this.logEvent(`Too much was printed to ${stream}: what comes from here on is left out`);
   }
 
   #now(): string {

@@ -12,14 +12,21 @@ import { within } from "../../platform/waiting/within.ts";
 import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import { diskMbMax, DiskUse } from "./disk_use.ts";
-import { type End, type Ending, endingOf, failInstead, failure, writeEnd } from "./ending.ts";
-import { inTime, Limits, startedBefore_ms } from "../shared/limits.ts";
+import {
+  type End,
+  type Ending,
+  endingOf,
+  failInstead,
+  failure,
+  writeEnd,
+} from "../shared/ending.ts";
+import { Limits, startedBefore_ms, withTimeLimit } from "../shared/limits.ts";
 import { appendToLog, type StoredLine } from "../shared/log_file.ts";
 import { listOutputs, shown, takeOutputs } from "./outputs.ts";
-import { patiently } from "./retry_on_shortage.ts";
+import { retryOnShortage } from "./retry_on_shortage.ts";
 import { Preparation } from "./preparation.ts";
 import type { RunContext } from "./run_context.ts";
-import type { Job, Leader, Runner } from "./runners/runner.ts";
+import type { CommandHandle, Job, Runner } from "./runners/runner.ts";
 import { StopCondition } from "../shared/stop_condition.ts";
 import { Watch, type WatchParts } from "./watch.ts";
 import { WorkFolder } from "./work_folder.ts";
@@ -46,7 +53,7 @@ export class ExecutionRun {
   readonly #runner: Runner;
   readonly #folder: WorkFolder;
   readonly #preparation: Preparation;
-  readonly #lettingGo = new AbortController();
+  readonly #detaching = new AbortController();
   /** When its time began, by the steady clock: setting the other one changes nothing of it. */
   #started_ms: number;
   #watch: Watch | undefined;
@@ -66,8 +73,8 @@ export class ExecutionRun {
     this.#preparation = new Preparation(execution, { context, folder: this.#folder });
   }
 
-  get #isLetGo(): boolean {
-    return this.#lettingGo.signal.aborted;
+  get #isDetached(): boolean {
+    return this.#detaching.signal.aborted;
   }
 
   /** Whether its record says that it has ended. */
@@ -81,7 +88,7 @@ export class ExecutionRun {
       this.#begin();
       const [saved, prepared] = await Promise.allSettled([
         this.#context.save(this.#execution),
-        this.#inTime(() => this.#preparation.makeFolder()),
+        this.#withTimeLimit(() => this.#preparation.setUpFolder()),
       ]);
       if (saved.status === "rejected") throw saved.reason;
       if (!saved.value) return;
@@ -94,7 +101,7 @@ export class ExecutionRun {
   takeOver(): Promise<void> {
     // Only `stop` below writes it.
     this.#ending = this.#execution.engine_state?.ending as Ending | undefined;
-    if (this.#ending) this.#preparation.breakOff();
+    if (this.#ending) this.#preparation.cancel();
     return this.#guard(() => this.#find());
   }
 
@@ -111,7 +118,7 @@ export class ExecutionRun {
     this.#execution.status = "stopping";
     this.#execution.engine_state = { ...this.#execution.engine_state, ending };
     await this.#context.save(this.#execution);
-    this.#preparation.breakOff();
+    this.#preparation.cancel();
     if (this.#watch) {
       await within(TELL_MS, this.#watch.end()).catch((error) => {
         // It is told when it is found again.
@@ -123,27 +130,27 @@ export class ExecutionRun {
 
   /** Removes what its runner has left of it when it has ended, so that its folder can be removed. */
   async clear(): Promise<void> {
-    await this.#runner.clear(this.#job(this.#lettingGo.signal));
+    await this.#runner.clear(this.#job(this.#detaching.signal));
   }
 
   /** Leaves it to itself. */
-  letGo(): void {
-    this.#lettingGo.abort();
-    this.#preparation.breakOff();
-    this.#watch?.letGo();
+  detach(): void {
+    this.#detaching.abort();
+    this.#preparation.cancel();
+    this.#watch?.detach();
   }
 
   /** Leaves it to the next service when it is fetching its inputs, which may take long. */
-  leaveInputs(): void {
-    if (this.#preparation.log?.isUsed) this.letGo();
+  detachIfStaging(): void {
+    if (this.#preparation.log?.isUsed) this.detach();
   }
 
   async #guard(work: () => Promise<void>): Promise<void> {
     try {
-      await this.#patiently(work);
+      await this.#retryOnShortage(work);
     } catch (error) {
       // One that was stopped or let go while it was being started fails for that.
-      if (this.#ending === undefined && !this.#isLetGo) {
+      if (this.#ending === undefined && !this.#isDetached) {
         log.warn("Cannot run execution {execution_id}: {error}", this.#logged(error));
       }
       const ending = this.#ending ?? failure(`Cannot run: ${messageOf(error)}`);
@@ -161,8 +168,8 @@ export class ExecutionRun {
   }
 
   /** Where work fails for want of files or processes, nothing is lost: it is found again, as by the next service. */
-  #patiently(work: () => Promise<void>): Promise<void> {
-    return patiently(work, {
+  #retryOnShortage(work: () => Promise<void>): Promise<void> {
+    return retryOnShortage(work, {
       again: () => this.hasEnded ? this.#folder.tidy() : this.#find(),
       onShortage: (error) => {
         const details = this.#logged(error);
@@ -170,14 +177,14 @@ export class ExecutionRun {
         this.#isToldToWait = true;
         this.#watch = undefined;
       },
-      signal: this.#lettingGo.signal,
+      signal: this.#detaching.signal,
     });
   }
 
   async #find(): Promise<void> {
     await this.#folder.restore();
-    const found = await this.#runner.find(this.#job(this.#lettingGo.signal));
-    if (found.kind === "started") return await this.#follow(found.leader, { isFound: true });
+    const found = await this.#runner.find(this.#job(this.#detaching.signal));
+    if (found.kind === "started") return await this.#follow(found.command, { isFound: true });
     if (found.kind === "lost") return await this.#lose(found.reason);
     if (this.#folder.isHalfRenewed) return await this.#lose(NOT_RENEWED);
     // Nothing of it has run, and of one that is to end nothing will.
@@ -185,7 +192,7 @@ export class ExecutionRun {
     this.#beginTime();
     if (!await this.#context.save(this.#execution)) return;
     if (!this.#folder.exists()) {
-      await this.#inTime(() => this.#preparation.makeFolder({ isAgain: true }));
+      await this.#withTimeLimit(() => this.#preparation.setUpFolder({ isAgain: true }));
     }
     await this.#launch();
   }
@@ -206,9 +213,9 @@ export class ExecutionRun {
   }
 
   /** Does what comes before the command, and stops that when the execution's time is up. */
-  #inTime<T>(work: () => Promise<T>): Promise<T> {
+  #withTimeLimit<T>(work: () => Promise<T>): Promise<T> {
     const parts = { clock: this.#context.clock, started_ms: this.#started_ms };
-    return inTime(this.#execution, parts, work, (reason) => {
+    return withTimeLimit(this.#execution, parts, work, (reason) => {
       this.stop(failure(reason)).catch((error) => {
         log.error(
           "Cannot store that execution {execution_id} is out of time: {error}",
@@ -223,12 +230,12 @@ export class ExecutionRun {
     if (this.#ending) {
       return await this.#end({ ending: this.#ending, at_ms: this.#context.clock.now() });
     }
-    if (this.#isLetGo) return;
+    if (this.#isDetached) return;
     const start = (signal: AbortSignal) => this.#runner.start(this.#job(signal));
-    const leader = await this.#inTime(() => this.#preparation.do(start));
-    await this.#follow(leader);
+    const command = await this.#withTimeLimit(() => this.#preparation.do(start));
+    await this.#follow(command);
     // The wrapper of an earlier service was only slow to start: it is the one to follow.
-    if (leader.cameSecond) await this.#find();
+    if (command.cameSecond) await this.#find();
   }
 
   #job(signal: AbortSignal): Job {
@@ -238,7 +245,8 @@ export class ExecutionRun {
       folder: this.#folder,
       streamBytesMax: logBytesMax,
       signal,
-      tell: (message) => appendToLog(this.#folder.record("log"), logBytesMax, this.#event(message)),
+      logEvent: (message) =>
+        appendToLog(this.#folder.record("log"), logBytesMax, this.#event(message)),
     };
   }
 
@@ -247,15 +255,15 @@ export class ExecutionRun {
   }
 
   /** Stays with a command to its end. */
-  async #follow(leader: Leader, { isFound = false } = {}): Promise<void> {
+  async #follow(command: CommandHandle, { isFound = false } = {}): Promise<void> {
     const disk = this.#newDiskUse();
     let lost: string | undefined;
     try {
-      lost = await this.#stayWith(leader, { isFound, disk });
+      lost = await this.#stayWith(command, { isFound, disk });
     } catch (error) {
       // What fails here must not leave the command on its own.
-      if (isShortage(error)) leader.release();
-      else if (!await leader.isOver(true)) await leader.signal("KILL");
+      if (isShortage(error)) command.release();
+      else if (!await command.isOver(true)) await command.signal("KILL");
       throw error;
     } finally {
       await disk.close();
@@ -265,19 +273,19 @@ export class ExecutionRun {
 
   /** @returns why nobody can tell how it ended, when it is to be run again for that */
   async #stayWith(
-    leader: Leader,
+    command: CommandHandle,
     { isFound, disk }: { isFound: boolean; disk: DiskUse },
   ): Promise<string | undefined> {
     const { clock, settings } = this.#context;
     using capture = await Capture.open(this.#folder, clock, settings.logBytesMax);
     const { note } = this.#execution;
-    if (!isFound && note !== undefined) capture.tell(note);
+    if (!isFound && note !== undefined) capture.logEvent(note);
     const silence_ms = isFound ? await this.#folder.silence_ms(clock.now()) : 0;
     const limits = new Limits(this.#execution, { clock, started_ms: this.#started_ms, silence_ms });
-    const watch = this.#watch = this.#newWatch({ leader, capture, limits, disk, isFound });
+    const watch = this.#watch = this.#newWatch({ command, capture, limits, disk, isFound });
     if (this.#ending) await watch.end();
-    if (this.#isLetGo) watch.letGo();
-    if (!await watch.untilOver() || leader.cameSecond) return;
+    if (this.#isDetached) watch.detach();
+    if (!await watch.untilOver() || command.cameSecond) return;
     // One that may be run again can be asked to stop until it is known that it is not.
     this.#isOver = !this.#mayRunAgain;
     await capture.finish();
@@ -285,7 +293,7 @@ export class ExecutionRun {
     this.#isOver ||= exit?.code === 0;
     // What is left of it may take long to be removed.
     const at_ms = isFound && exit ? exit.at_ms : clock.now();
-    const { cause, lost, isInterrupted = false } = await leader.settle(exit?.code);
+    const { cause, lost, isInterrupted = false } = await command.settle(exit?.code);
     const isLost = exit === undefined || isInterrupted;
     if (cause === undefined && this.#mayRunAgain) {
       if (isLost) return lost;
@@ -300,7 +308,7 @@ export class ExecutionRun {
   /** Whether it is run again when nobody can tell how it ended. */
   get #mayRunAgain(): boolean {
     const isWanted = this.#execution.rerun === true && this.#ending === undefined;
-    return isWanted && !this.#isLetGo && this.#reruns < RERUNS_MAX;
+    return isWanted && !this.#isDetached && this.#reruns < RERUNS_MAX;
   }
 
   /** How often it was run again. One whose folder was not made anew to the end has not begun. */
@@ -326,7 +334,7 @@ export class ExecutionRun {
       if (!await save(execution)) return;
       const message = `${reason}: it is run again from the start (${reruns} of ${RERUNS_MAX})`;
       const line: StoredLine = { ...this.#event(message), isRestart: true };
-      await this.#inTime(() => this.#preparation.renewFolder(line));
+      await this.#withTimeLimit(() => this.#preparation.renewFolder(line));
     }
     await this.#launch();
   }
@@ -341,7 +349,7 @@ export class ExecutionRun {
     });
   }
 
-  #newWatch(parts: Pick<WatchParts, "leader" | "isFound" | "capture" | "limits" | "disk">): Watch {
+  #newWatch(parts: Pick<WatchParts, "command" | "isFound" | "capture" | "limits" | "disk">): Watch {
     const { clock, settings, save } = this.#context;
     return new Watch({
       ...parts,
@@ -360,7 +368,7 @@ export class ExecutionRun {
 
   async #end(end: End, capture?: Capture): Promise<void> {
     this.#isOver = true;
-    if (this.#isLetGo) return;
+    if (this.#isDetached) return;
     const { settings, save } = this.#context;
     const execution = this.#execution;
     const mb_max = diskMbMax(execution);
@@ -375,11 +383,11 @@ export class ExecutionRun {
     }
     takeOutputs(execution, outputs, mb_max);
     const { passedOver } = outputs;
-    if (passedOver.length > 0) capture?.tell(`Not listed as outputs: ${shown(passedOver)}`);
-    const prepared = this.#folder.exists() ? this.#job(this.#lettingGo.signal) : undefined;
+    if (passedOver.length > 0) capture?.logEvent(`Not listed as outputs: ${shown(passedOver)}`);
+    const prepared = this.#folder.exists() ? this.#job(this.#detaching.signal) : undefined;
     const told = capture ?? this.#preparation.log ?? prepared;
     // That it cannot be written must not keep the execution from its end.
-    if (execution.reason !== undefined) await told?.tell(execution.reason)?.catch(() => {});
+    if (execution.reason !== undefined) await told?.logEvent(execution.reason)?.catch(() => {});
     if (await save(execution)) await this.#folder.tidy();
   }
 

@@ -1,13 +1,13 @@
 /**
- * The local engine: runs executions on this machine, as processes or in containers. A bounded number
- * runs at once, the others wait in the database, and both survive a restart of the service.
+ * The local engine: runs executions on this machine, as processes or in containers. A limited number runs at
+ * once, the others wait in the database. Both survive a restart of the service.
  *
  * @module
  */
 import { getLogger } from "@logtape/logtape";
 import { join, resolve } from "node:path";
 import type { Clock } from "../../platform/clock.ts";
-import { ConflictError, messageOf, UnavailableError } from "../../platform/errors.ts";
+import { ConflictError, messageOf } from "../../platform/errors.ts";
 import { keepNewest } from "../../platform/lru.ts";
 import { pause } from "../../platform/waiting/pause.ts";
 import {
@@ -15,22 +15,22 @@ import {
   getExecution,
   getExecutions,
   openExecutions,
-  saveExecution,
 } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
 import { inTrace } from "../../telemetry/spans.ts";
 import { within } from "../../platform/waiting/within.ts";
 import type { Engine, EngineLoad, LogOptions, LogPage } from "../engine.ts";
-import { stopped, writeEnd } from "./ending.ts";
-import type { ExecutionRun } from "./execution_run.ts";
-import type { RemoteFiles } from "./inputs/mod.ts";
-import { Leftovers } from "./orphan_processes.ts";
+import { stopped, writeEnd } from "../shared/ending.ts";
+import { executionSaver, type SaveExecution } from "../shared/execution_saver.ts";
 import { readLog } from "../shared/log_file.ts";
+import type { ExecutionRun } from "./execution_run.ts";
+import { OrphanProcesses } from "./orphan_processes.ts";
 import { openOutput } from "./outputs.ts";
 import { lookAtMachine, type Machine } from "./processes.ts";
+import { ExecutionQueue } from "./queue.ts";
 import type { RunContext, RunSettings } from "./run_context.ts";
+import type { RunFactory } from "./run_factory.ts";
 import { removeLeftoverContainers } from "./runners/container_leftovers.ts";
-import { Waiting } from "./queue.ts";
 import { WorkFolder } from "./work_folder.ts";
 
 const SETTINGS: RunSettings = {
@@ -43,27 +43,27 @@ const SETTINGS: RunSettings = {
   reach_ms: 20_000,
 };
 const WAITING_MAX = 1_000;
-/** How many executions are remembered not to be started again, whoever hands them over. */
+/** The number of executions that are remembered, so that they do not start a second time. */
 const TAKEN_MAX = 10_000;
 const RETRY_MS = 1_000;
 const LET_GO_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-/** What the local engine works with. */
+/** The surroundings of the local engine. */
 export interface LocalEngineOptions {
   store: Store;
   /** The code of projects. */
   projects: Pick<RunContext, "checkout">;
   clock: Clock;
-  /** The service's data folder; work folders are in `executions/<id>/` below it. */
+  /** The service's data folder. Work folders are in `executions/<id>/` below it. */
   dataFolder: string;
-  /** How many executions run at once. Default: one a processor. */
+  /** The most executions that run at once. Default: the number of processors. */
   executionsMax?: number;
-  /** How many of those that wait are held in memory. Default 1,000. */
+  /** The most waiting executions in memory. Default 1,000. */
   waitingMax?: number;
   settings?: Partial<RunSettings>;
-  /** Told of each change of a record, after it is stored. */
+  /** Called after each change of a record is stored. */
   onChange?: (execution: Execution) => void;
 }
 
@@ -72,28 +72,31 @@ export class LocalEngine implements Engine {
   readonly #options: LocalEngineOptions;
   readonly #root: string;
   readonly #executionsMax: number;
-  readonly #waiting: Waiting;
+  readonly #queue: ExecutionQueue;
   readonly #runs = new Map<string, { run: Promise<ExecutionRun>; over: Promise<void> }>();
-  /** Those whose commands run or are about to. */
+  /** The ids of executions whose commands run or are about to. */
   readonly #places = new Set<string>();
   readonly #taken = new Set<string>();
-  readonly #leftovers = new Leftovers();
+  readonly #orphans = new OrphanProcesses();
   #leftoverContainers: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
-  #remote: RemoteFiles | undefined;
+  readonly #save: SaveExecution;
   #machine: Machine | undefined;
+  #factory: Promise<RunFactory> | undefined;
   #refill: Promise<void> | undefined;
 
   constructor(options: LocalEngineOptions) {
     this.#options = options;
     this.#root = resolve(join(options.dataFolder, "executions"));
     this.#executionsMax = Math.max(1, options.executionsMax ?? navigator.hardwareConcurrency);
-    this.#waiting = new Waiting(options.waitingMax ?? WAITING_MAX);
+    this.#queue = new ExecutionQueue(options.waitingMax ?? WAITING_MAX);
+    const { store, onChange } = options;
+    this.#save = executionSaver({ store, onChange, signal: this.#closing.signal });
   }
 
-  /** How many executions run or are ending, and how many of those that wait are in memory. */
+  /** Running counts those that are ending, too. Waiting counts those in memory. */
   get load(): EngineLoad {
-    return { running: this.#runs.size, waiting: this.#waiting.size };
+    return { running: this.#runs.size, waiting: this.#queue.size };
   }
 
   async start(): Promise<void> {
@@ -116,7 +119,7 @@ export class LocalEngine implements Engine {
 
   submit(execution: Execution): void {
     if (execution.status !== "queued" || this.#taken.has(execution.id)) return;
-    this.#waiting.add(execution);
+    this.#queue.add(execution);
     this.#startNext();
   }
 
@@ -125,14 +128,14 @@ export class LocalEngine implements Engine {
     const running = this.#runs.get(executionId);
     if (running) return await (await running.run).stop(ending);
     if (this.#taken.has(executionId)) return false;
-    const execution = this.#waiting.remove(executionId) ??
+    const execution = this.#queue.remove(executionId) ??
       await getExecution(this.#options.store, executionId);
-    // It may have been started meanwhile.
+    // It may have started during the read.
     if (this.#taken.has(executionId)) return await this.stop(executionId, reason);
     if (execution?.status !== "queued") return false;
-    // From here on nobody starts it.
+    // From here on it does not start.
     this.#take(executionId);
-    this.#waiting.remove(executionId);
+    this.#queue.remove(executionId);
     const at_ms = this.#options.clock.now();
     writeEnd(execution, { ending, at_ms });
     return await this.#save(execution);
@@ -148,14 +151,14 @@ export class LocalEngine implements Engine {
 
   async forget(executionId: string): Promise<void> {
     const running = this.#runs.get(executionId);
-    if ((await running?.run)?.hasEnded === false || this.#waiting.has(executionId)) {
+    if ((await running?.run)?.hasEnded === false || this.#queue.has(executionId)) {
       throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
     }
     await running?.over;
     const folder = this.#folderOf(executionId);
     await folder.remove();
     if (!folder.exists()) return;
-    // Parts of it are not the service's user's, because nobody could give them back at the end.
+    // Parts of it belong to another user: at the end the container engine could not give them back.
     const execution = await getExecution(this.#options.store, executionId);
     if (execution) await (await this.#newRun(execution)).clear();
     await folder.remove();
@@ -165,16 +168,16 @@ export class LocalEngine implements Engine {
     this.#closing.abort();
     const runs = [...this.#runs.values()];
     const over = Promise.all(runs.map((each) => each.over));
-    for (const { run } of runs) (await run).leaveInputs();
+    for (const { run } of runs) (await run).detachIfStaging();
     await within(deadline_ms, over);
-    for (const { run } of runs) (await run).letGo();
-    // What is being prepared may still take long; it is not started any more.
+    for (const { run } of runs) (await run).detach();
+    // A preparation may still take long. Its command does not start any more.
     await within(LET_GO_MS, over);
     await Promise.all([
       this.#refill,
-      this.#leftovers.close(),
+      this.#orphans.close(),
       this.#leftoverContainers,
-      this.#remote?.close(),
+      this.#factory?.then((factory) => factory.close()),
     ]);
   }
 
@@ -185,13 +188,13 @@ export class LocalEngine implements Engine {
   #startNext(): void {
     if (this.#machine === undefined || this.#closing.signal.aborted) return;
     while (this.#places.size < this.#executionsMax) {
-      const execution = this.#waiting.take();
+      const execution = this.#queue.take();
       if (execution === undefined) break;
-      // It may have been stopped after it was read, before it was among those that wait.
+      // It may have been stopped between the read and its place in the queue.
       if (this.#taken.has(execution.id)) continue;
       this.#run(execution, (run) => run.start());
     }
-    if (this.#waiting.wantsMore) {
+    if (this.#queue.wantsMore) {
       this.#refill ??= this.#readMore();
     }
   }
@@ -211,7 +214,7 @@ export class LocalEngine implements Engine {
     const { id, traceparent } = execution;
     this.#take(id);
     this.#places.add(id);
-    // The next one need not wait until the end of this one is stored.
+    // The next execution does not wait until the end of this one is stored.
     const onCommandOver = () => this.#leavePlace(id);
     const run = this.#newRun(execution, onCommandOver);
     const over = inTrace(traceparent, async () => await begin(await run)).finally(() => {
@@ -227,46 +230,37 @@ export class LocalEngine implements Engine {
   }
 
   async #newRun(execution: Execution, onCommandOver?: () => void): Promise<ExecutionRun> {
-    const running = await import("./running.ts");
-    const context = this.#context(running);
-    return new running.ExecutionRun(execution, {
-      ...context,
-      ...(onCommandOver && { onCommandOver }),
-    });
+    this.#factory ??= this.#loadFactory();
+    return (await this.#factory).make(execution, onCommandOver);
   }
 
-  #context({ RemoteFiles, runnerOf }: typeof import("./running.ts")): RunContext {
-    const { store, clock, projects, dataFolder } = this.#options;
-    const settings = { ...SETTINGS, ...this.#options.settings };
-    const root = this.#root;
-    // Nothing runs before `start` has looked at the machine.
-    const machine = this.#machine ?? { bootId: "", shell: "/bin/sh", beginSession: [] };
-    const leftBehind = (session: number) => this.#leftovers.add(session);
-    const folder = resolve(join(dataFolder, "input_cache"));
-    this.#remote ??= new RemoteFiles({ folder, clock });
-    return {
+  async #loadFactory(): Promise<RunFactory> {
+    const { RunFactory } = await import("./run_factory.ts");
+    const { store, clock, projects, dataFolder, settings } = this.#options;
+    return new RunFactory({
       store,
       clock,
       checkout: (...args) => projects.checkout(...args),
-      root,
-      remote: this.#remote,
-      bootId: machine.bootId,
-      settings,
-      runnerOf: (execution) => runnerOf(execution, { ...settings, root, machine, leftBehind }),
-      save: (execution) => this.#save(execution),
-    };
+      dataFolder,
+      root: this.#root,
+      // Nothing runs before `start` has looked at the machine.
+      machine: this.#machine ?? { bootId: "", shell: "/bin/sh", beginSession: [] },
+      onSessionOver: (session) => this.#orphans.add(session),
+      settings: { ...SETTINGS, ...settings },
+      save: this.#save,
+    });
   }
 
-  /** Remembers that an execution is dealt with here. */
+  /** Remembers that an execution must not start again. */
   #take(executionId: string): void {
     this.#taken.add(executionId);
     keepNewest(this.#taken, TAKEN_MAX);
   }
 
-  /** Reads the oldest of those that wait in the database. */
+  /** Reads the oldest waiting executions from the database. */
   #readWaiting(): Promise<void> {
     const { store, waitingMax = WAITING_MAX } = this.#options;
-    return this.#waiting.refill(async () => {
+    return this.#queue.refill(async () => {
       const ids: string[] = [];
       let isAll = true;
       for await (const { id, status } of openExecutions(store)) {
@@ -281,25 +275,5 @@ export class LocalEngine implements Engine {
       );
       return { executions, isAll };
     });
-  }
-
-  /** Stores a record; while the database cannot, tries again until the service stops. */
-  async #save(execution: Execution): Promise<boolean> {
-    const { store, onChange } = this.#options;
-    const { status } = execution;
-    for (;;) {
-      try {
-        await store.committer.commit(saveExecution(execution));
-        // What it has become meanwhile is told when that is stored.
-        if (execution.status === status) onChange?.(execution);
-        return true;
-      } catch (error) {
-        if (!(error instanceof UnavailableError)) throw error;
-        const { id: execution_id, run_id, project } = execution;
-        const details = { execution_id, run_id, project, error: error.message };
-        log.error("Cannot store execution {execution_id}, trying again: {error}", details);
-      }
-      if (!await pause(RETRY_MS, this.#closing.signal)) return false;
-    }
   }
 }

@@ -5,12 +5,12 @@
  *
  * @module
  */
-import { killLeftovers } from "./processes.ts";
+import { killSessions } from "./processes.ts";
 
 const DELAY_MS = 200;
 
 /** Sessions whose leaders have ended. */
-export class Leftovers {
+export class OrphanProcesses {
   #sessions: number[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #killing: Promise<void> = Promise.resolve();
@@ -33,6 +33,6 @@ export class Leftovers {
     const sessions = this.#sessions;
     this.#sessions = [];
     // That something cannot be killed is no reason to stop.
-    this.#killing = this.#killing.then(() => killLeftovers(sessions)).catch(() => {});
+    this.#killing = this.#killing.then(() => killSessions(sessions)).catch(() => {});
   }
 }

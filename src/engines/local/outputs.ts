@@ -8,7 +8,7 @@ import { openRegularFile } from "../../platform/files/regular_file.ts";
 import { isShortage } from "../../platform/processes/resource_shortage.ts";
 import type { Execution, OutputFile } from "../../store/records/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../store/record_size.ts";
-import { failInstead } from "./ending.ts";
+import { failInstead } from "../shared/ending.ts";
 import { hashFile } from "./inputs/checked_copy.ts";
 
 const ENTRIES_MAX = 100_000;

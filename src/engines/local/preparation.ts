@@ -1,23 +1,24 @@
 /**
- * What comes before an execution's command, and can be broken off when it is to stop.
+ * The steps before an execution's command. A stop cancels them.
  *
  * @module
  */
 import type { Execution } from "../../store/records/executions.ts";
-import { PreparationLog } from "./inputs/mod.ts";
 import type { StoredLine } from "../shared/log_file.ts";
+import { PreparationLog } from "./preparation_log.ts";
 import type { RunContext } from "./run_context.ts";
-import type { PrepareContext, WorkFolder } from "./work_folder.ts";
+import type { WorkFolder } from "./work_folder.ts";
+import { renewFolder, type SetupContext, setUpFolder } from "./work_folder_setup.ts";
 
-/** The preparation of one execution: of its work folder, and then of its command's start. */
+/** The preparation of one execution: its work folder, and then the start of its command. */
 export class Preparation {
   readonly #execution: Execution;
   readonly #context: RunContext;
   readonly #folder: WorkFolder;
-  /** Aborts what is being done. */
+  /** Aborts the step that is under way. */
   #underWay: AbortController | undefined;
   #log: PreparationLog | undefined;
-  #isBrokenOff = false;
+  #isCancelled = false;
 
   constructor(
     execution: Execution,
@@ -28,38 +29,38 @@ export class Preparation {
     this.#folder = folder;
   }
 
-  /** The log of a work folder that is not made, or could not be. */
+  /** The log while the work folder is prepared, and after that has failed. */
   get log(): PreparationLog | undefined {
     return this.#log;
   }
 
-  /** Breaks off what is being done, and what would be done from now on. */
-  breakOff(): void {
-    this.#isBrokenOff = true;
+  /** Aborts the step that is under way, and all later ones. */
+  cancel(): void {
+    this.#isCancelled = true;
     this.#underWay?.abort();
   }
 
   /**
-   * Makes the work folder.
+   * Creates the work folder.
    *
-   * @param isAgain whether an earlier service may have begun to
+   * @param isAgain true when an earlier service may have begun to
    */
-  async makeFolder({ isAgain = false } = {}): Promise<void> {
+  async setUpFolder({ isAgain = false } = {}): Promise<void> {
     const log = this.#newLog();
-    if (isAgain) await log.keep();
-    await this.#folder.prepare(this.#execution, this.#prepareContext(log));
+    if (isAgain) await log.keepEarlier();
+    await setUpFolder(this.#folder, this.#execution, this.#setupContext(log));
     this.#underWay = this.#log = undefined;
   }
 
-  /** Makes it anew, in place of one that was used, and adds a line to the log. */
+  /** Replaces a used work folder by a new one, and adds a line to the log. */
   async renewFolder(line: StoredLine): Promise<void> {
     const { logBytesMax } = this.#context.settings;
-    const context = this.#prepareContext(this.#newLog());
-    await this.#folder.renew(this.#execution, context, { line, logBytesMax });
+    const context = this.#setupContext(this.#newLog());
+    await renewFolder(this.#folder, this.#execution, context, { line, logBytesMax });
     this.#underWay = this.#log = undefined;
   }
 
-  /** Does work whose signal is aborted when it is broken off. */
+  /** Does work. Cancelling aborts its signal. */
   async do<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const result = await work(this.#begin().signal);
     this.#underWay = undefined;
@@ -68,7 +69,7 @@ export class Preparation {
 
   #begin(): AbortController {
     const underWay = this.#underWay = new AbortController();
-    if (this.#isBrokenOff) underWay.abort();
+    if (this.#isCancelled) underWay.abort();
     return underWay;
   }
 
@@ -77,16 +78,16 @@ export class Preparation {
     return this.#log = new PreparationLog(this.#folder.preparationLog, { clock, bytesMax });
   }
 
-  #prepareContext(log: PreparationLog): PrepareContext {
+  #setupContext(log: PreparationLog): SetupContext {
     const { store, clock, root, remote, checkout } = this.#context;
     const underWay = this.#begin();
     const { signal } = underWay;
+    const logEvent = (message: string) => log.logEvent(message);
     return {
-      store,
-      sources: { clock, root, remote, signal, tell: (message) => log.tell(message) },
+      sources: { store, clock, root, remote, signal, logEvent },
       checkout: (...args) =>
         checkout(...args).catch((error) => {
-          // Without its code, its inputs are of no use.
+          // Without its code, the execution does not need its inputs.
           underWay.abort();
           throw error;
         }),

@@ -7,7 +7,7 @@ import { pause } from "../../platform/waiting/pause.ts";
 import { type Mark, readMark } from "./control_files.ts";
 import { FOR_COMMANDS, passedOn } from "../shared/environment.ts";
 import { isAlive, signalSession } from "./processes.ts";
-import type { Leader } from "./runners/runner.ts";
+import type { CommandHandle } from "./runners/runner.ts";
 import type { WorkFolder } from "./work_folder.ts";
 import { MARK_IS_TAKEN, wrapperArguments, type WrapperOptions } from "./wrapper.ts";
 
@@ -22,7 +22,7 @@ const KILLED =
   "The command's process ended without leaving an exit code: something else has killed it";
 
 /** Told of a session whose leader has ended. */
-export type LeftBehind = (session: number) => void;
+export type OnSessionOver = (session: number) => void;
 
 /**
  * Starts the wrapper in a prepared work folder, in a session of its own: what is sent to the service's
@@ -30,11 +30,14 @@ export type LeftBehind = (session: number) => void;
  *
  * @param beginSession as the machine has it
  */
-export function startLeader(
+export function startProcessGroup(
   folder: WorkFolder,
   options: WrapperOptions,
-  { beginSession, leftBehind }: { beginSession: readonly string[]; leftBehind: LeftBehind },
-): Leader {
+  { beginSession, onSessionOver }: {
+    beginSession: readonly string[];
+    onSessionOver: OnSessionOver;
+  },
+): CommandHandle {
   const [program = "sh", ...args] = [...beginSession, "sh", ...wrapperArguments(options)];
   const child = new Deno.Command(program, {
     args,
@@ -50,7 +53,7 @@ export function startLeader(
   let code: number | undefined;
   const over = child.status.then((status) => void (code = status.code));
   return {
-    ...sessionOf(child.pid, leftBehind),
+    ...sessionOf(child.pid, onSessionOver),
     over,
     isOver: () => Promise.resolve(code !== undefined),
     async signal(signal) {
@@ -73,10 +76,13 @@ async function untilBegun(folder: WorkFolder, isOver: () => boolean): Promise<vo
 }
 
 /** Follows a wrapper that another service has started. */
-export function followLeader({ pid, identity }: Mark, leftBehind: LeftBehind): Leader {
+export function followProcessGroup(
+  { pid, identity }: Mark,
+  onSessionOver: OnSessionOver,
+): CommandHandle {
   let asked_ms = -Infinity;
   return {
-    ...sessionOf(pid, leftBehind),
+    ...sessionOf(pid, onSessionOver),
     over: new Promise(() => {}),
     async isOver(isDue) {
       const now_ms = performance.now();
@@ -92,7 +98,7 @@ export function followLeader({ pid, identity }: Mark, leftBehind: LeftBehind): L
  *
  * @param lost why it may have left no exit code
  */
-export function endedLeader(lost: string): Leader {
+export function endedProcessGroup(lost: string): CommandHandle {
   return {
     cameSecond: false,
     signal: () => Promise.resolve(),
@@ -104,12 +110,12 @@ export function endedLeader(lost: string): Leader {
 }
 
 /** What leaders have in common. The wrapper's id is also that of its session. */
-function sessionOf(pid: number, leftBehind: LeftBehind) {
+function sessionOf(pid: number, onSessionOver: OnSessionOver) {
   return {
     cameSecond: false,
     signal: (signal: "TERM" | "KILL") => signalSession(pid, signal),
     settle() {
-      leftBehind(pid);
+      onSessionOver(pid);
       return Promise.resolve({ lost: KILLED });
     },
     release: () => {},

@@ -82,7 +82,7 @@ export async function signalSession(session: number, signal: "TERM" | "KILL"): P
 }
 
 /** Kills what is left of sessions whose leaders have ended. */
-export async function killLeftovers(sessions: readonly number[]): Promise<void> {
+export async function killSessions(sessions: readonly number[]): Promise<void> {
   const ended = sessions.filter((session) => session > 1);
   if (ended.length > 0) await sh(SIGNAL, "+KILL", ...ended.map(String));
 }

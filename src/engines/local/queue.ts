@@ -7,7 +7,7 @@
 import type { Execution } from "../../store/records/executions.ts";
 
 /** The oldest of the executions that wait. */
-export class Waiting {
+export class ExecutionQueue {
   readonly #max: number;
   /** Sorted by id, which is by age. */
   readonly #held: Execution[] = [];

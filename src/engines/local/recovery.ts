@@ -6,7 +6,7 @@
 import { pause } from "../../platform/waiting/pause.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import { readExitCode, readMark } from "./control_files.ts";
-import { endedLeader, followLeader, type LeftBehind } from "./process_group.ts";
+import { endedProcessGroup, followProcessGroup, type OnSessionOver } from "./process_group.ts";
 import type { Machine } from "./processes.ts";
 import type { Found } from "./runners/runner.ts";
 import type { WorkFolder } from "./work_folder.ts";
@@ -37,7 +37,7 @@ export function isSameBoot({ engine_state }: Execution, { bootId }: Machine): bo
 export async function findAgain(
   execution: Execution,
   folder: WorkFolder,
-  { machine, leftBehind }: { machine: Machine; leftBehind: LeftBehind },
+  { machine, onSessionOver }: { machine: Machine; onSessionOver: OnSessionOver },
 ): Promise<Found> {
   const isSame = isSameBoot(execution, machine);
   const mark = await writtenMark(folder);
@@ -45,10 +45,10 @@ export async function findAgain(
     // The mark may have been lost with the power, after the command had begun.
     return isSame ? { kind: "not_started" } : { kind: "lost", reason: MAY_HAVE_RUN };
   }
-  const leader = isSame && mark !== undefined
-    ? followLeader(mark, leftBehind)
-    : endedLeader(OUT_OF_SIGHT);
-  return { kind: "started", leader };
+  const command = isSame && mark !== undefined
+    ? followProcessGroup(mark, onSessionOver)
+    : endedProcessGroup(OUT_OF_SIGHT);
+  return { kind: "started", command };
 }
 
 async function writtenMark(folder: WorkFolder) {

@@ -10,7 +10,7 @@ import { isShortage } from "../../platform/processes/resource_shortage.ts";
 const RETRY_MS = 1_000;
 
 /** How work is gone on with. */
-export interface Patience {
+export interface ShortageOptions {
   /** What is done in place of work that has failed so. */
   again(): Promise<void>;
   /** Told each time. */
@@ -20,9 +20,9 @@ export interface Patience {
 }
 
 /** Does work, and goes on with it for as long as it fails for want of files or processes. */
-export async function patiently(
+export async function retryOnShortage(
   work: () => Promise<void>,
-  { again, onShortage, signal }: Patience,
+  { again, onShortage, signal }: ShortageOptions,
 ): Promise<void> {
   for (;; work = again) {
     try {

@@ -1,45 +1,48 @@
 /**
- * What executions run with.
+ * The surroundings of an execution's run.
  *
  * @module
  */
 import type { Clock } from "../../platform/clock.ts";
 import type { Execution } from "../../store/records/executions.ts";
-import type { RemoteFiles } from "./inputs/mod.ts";
+import type { Store } from "../../store/store.ts";
+import type { SaveExecution } from "../shared/execution_saver.ts";
+import type { RemoteFiles } from "./inputs/remote_files.ts";
 import type { Runner } from "./runners/runner.ts";
-import type { PrepareContext } from "./work_folder.ts";
+import type { SetupContext } from "./work_folder_setup.ts";
 
-/** How much an execution may print and leave behind, and how it is looked after. */
+/** Limits and intervals of every run. */
 export interface RunSettings {
-  /** Of the log, and of each stream that goes into it. */
+  /** The size limit of the log, and of each stream that goes into it. */
   logBytesMax: number;
-  /** How many outputs are listed in the record. */
+  /** The most outputs that a record lists. */
   outputsMax: number;
-  /** How long a command may take to end after SIGTERM. */
+  /** The time between SIGTERM and SIGKILL. */
   grace_ms: number;
-  /** How often output and limits are looked at. */
+  /** The interval of looking at output and limits. */
   poll_ms: number;
-  /** How often disk use is measured at most. */
+  /** The shortest interval of measuring disk use. */
   disk_ms: number;
-  /** How long fetching a container's image may take. */
+  /** The time limit for pulling a container image. */
   pull_ms: number;
-  /** How long an engine of containers that cannot be reached is tried again. */
+  /** The time for which an unreachable container engine is tried again. */
   reach_ms: number;
 }
 
-/** What an execution runs with. */
-export interface RunContext extends Omit<PrepareContext, "sources"> {
+/** The surroundings of a run. */
+export interface RunContext {
+  store: Store;
   clock: Clock;
+  checkout: SetupContext["checkout"];
   /** The folder of all executions. */
   root: string;
-  /** Files of URLs, for all executions. */
+  /** Input files of URLs, shared by all executions. */
   remote: RemoteFiles;
-  /** Another one after each start of the machine. */
+  /** Changes with each start of the machine. */
   bootId: string;
   settings: RunSettings;
   runnerOf(execution: Execution): Runner;
-  /** Stores the record as it is. False when the service stops before that can be done. */
-  save(execution: Execution): Promise<boolean>;
-  /** Told when its command is over, and only its end is to be stored. */
+  save: SaveExecution;
+  /** Called when the command is over and the end is about to be stored. */
   onCommandOver?(): void;
 }

@@ -7,9 +7,9 @@ import type { Clock } from "../../platform/clock.ts";
 import type { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import type { DiskUse } from "./disk_use.ts";
-import { type Ending, failure } from "./ending.ts";
+import { type Ending, failure } from "../shared/ending.ts";
 import type { Limits } from "../shared/limits.ts";
-import type { Leader } from "./runners/runner.ts";
+import type { CommandHandle } from "./runners/runner.ts";
 import type { StopCondition } from "../shared/stop_condition.ts";
 import type { WorkFolder } from "./work_folder.ts";
 
@@ -20,7 +20,7 @@ const METADATA_MS = 5_000;
 
 /** What watching takes. */
 export interface WatchParts {
-  leader: Leader;
+  command: CommandHandle;
   /** Whether it may have run for some time. */
   isFound: boolean;
   folder: WorkFolder;
@@ -42,7 +42,7 @@ export interface WatchParts {
 /** Watches one command. */
 export class Watch {
   readonly #parts: WatchParts;
-  #isLetGo = false;
+  #isDetached = false;
   #isReached = false;
   /** Whether the leader was seen to end since anybody looked. */
   #isLeaderOver = false;
@@ -63,19 +63,19 @@ export class Watch {
       this.#isLeaderOver = true;
       this.#wake();
     };
-    parts.leader.over.then(end, end);
+    parts.command.over.then(end, end);
   }
 
   /** Resolves when the command has ended, to true; or when it is let go, to false. */
   async untilOver(): Promise<boolean> {
-    const { leader, isFound, folder, capture, limits, clock, grace_ms } = this.#parts;
+    const { command, isFound, folder, capture, limits, clock, grace_ms } = this.#parts;
     let isDraining = false;
     // There is nothing to see yet of a command that has just been started.
     if (!isFound) await this.#pause();
-    while (!await leader.isOver(this.#kill_ms < Infinity)) {
+    while (!await command.isOver(this.#kill_ms < Infinity)) {
       if (this.#untold !== undefined) throw this.#untold;
-      if (this.#isLetGo) {
-        leader.release();
+      if (this.#isDetached) {
+        command.release();
         return false;
       }
       // What is beyond the limit is not seen, so silence says nothing then.
@@ -94,8 +94,8 @@ export class Watch {
       }
       if (clock.steady() >= this.#kill_ms) {
         this.#kill_ms = clock.steady() + grace_ms;
-        if (!isDraining) capture.tell("The command did not end by itself: it is killed");
-        await leader.signal("KILL");
+        if (!isDraining) capture.logEvent("The command did not end by itself: it is killed");
+        await command.signal("KILL");
       }
       await this.#tellMetadata();
       await this.#pause();
@@ -105,11 +105,11 @@ export class Watch {
 
   /** Sends SIGTERM to all its processes, and SIGKILL when they have not ended after the grace period. */
   async end(): Promise<void> {
-    const { leader, clock, grace_ms } = this.#parts;
-    if (this.#kill_ms < Infinity || await leader.isOver(true)) return;
+    const { command, clock, grace_ms } = this.#parts;
+    if (this.#kill_ms < Infinity || await command.isOver(true)) return;
     this.#kill_ms = clock.steady() + grace_ms;
     try {
-      await leader.signal("TERM");
+      await command.signal("TERM");
     } catch (error) {
       this.#untold = error;
       throw error;
@@ -119,8 +119,8 @@ export class Watch {
   }
 
   /** Leaves the command to itself. */
-  letGo(): void {
-    this.#isLetGo = true;
+  detach(): void {
+    this.#isDetached = true;
     this.#wake();
   }
 
@@ -149,7 +149,7 @@ export class Watch {
     const limit_ms = this.#isReached ? Infinity : limits.remaining_ms();
     const woken = new Promise<void>((resolve) => this.#wake = resolve);
     // Either may have come just before there was somebody to wake.
-    if (this.#isLetGo || this.#isLeaderOver) {
+    if (this.#isDetached || this.#isLeaderOver) {
       this.#isLeaderOver = false;
       return;
     }

@@ -6,9 +6,22 @@
 import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Execution } from "../../store/records/executions.ts";
-import type { BroughtFile, BroughtInputs } from "../local/inputs/mod.ts";
 
-/** Who all projects belong to, where the format has an owner. */
+/** A file of an input, where the command finds it. */
+export interface StagedFile {
+  /** Its path in the input's folder. */
+  name: string;
+  size: number;
+  sha256?: string;
+  /** Where it comes from, without credentials. */
+  uri?: string;
+  datumId?: string;
+}
+
+/** The files of each input, by the input's name. */
+export type StagedInputs = ReadonlyMap<string, readonly StagedFile[]>;
+
+/** The owner of every project: the format demands one. */
 const OWNER = "hooklaunch";
 
 /** The files by name, with their text; those that tell of inputs are {@linkcode inputConfigFiles}. */
@@ -26,7 +39,7 @@ export function configFiles(execution: Execution, runner: string): Map<string, s
  *
  * @param folder the work folder as the command sees it
  */
-export function inputConfigFiles(inputs: BroughtInputs, folder: string): Map<string, string> {
+export function inputConfigFiles(inputs: StagedInputs, folder: string): Map<string, string> {
   return asFiles({ inputs: aboutInputs(inputs, folder) });
 }
 
@@ -62,7 +75,7 @@ function aboutExecution(execution: Execution): Record<string, unknown> {
   };
 }
 
-function aboutInputs(inputs: BroughtInputs, folder: string): Record<string, unknown> {
+function aboutInputs(inputs: StagedInputs, folder: string): Record<string, unknown> {
   return Object.fromEntries(
     Array.from(inputs, ([input, files]) => [input, {
       input_id: input,
@@ -71,7 +84,7 @@ function aboutInputs(inputs: BroughtInputs, folder: string): Record<string, unkn
   );
 }
 
-function aboutFile({ name, size, uri, sha256, datumId }: BroughtFile, path: string) {
+function aboutFile({ name, size, uri, sha256, datumId }: StagedFile, path: string) {
   return {
     name,
     path,

@@ -74,7 +74,7 @@ export class Limits {
  *
  * @param onLimit told once when the time is up before that is done
  */
-export async function inTime<T>(
+export async function withTimeLimit<T>(
   execution: Execution,
   parts: TimeParts,
   work: () => Promise<T>,

@@ -5,7 +5,7 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
-import { Waiting } from "../../../src/engines/local/queue.ts";
+import { ExecutionQueue } from "../../../src/engines/local/queue.ts";
 import { derivedId, newId } from "../../../src/platform/ids.ts";
 import { saveExecution } from "../../../src/store/records/executions.ts";
 import { EngineFixture, textOf, until } from "../fixture.ts";
@@ -132,7 +132,7 @@ Deno.test("queue: after closing nothing more starts, and what runs may end", asy
 });
 
 Deno.test("queue: one that is left to the database during a reading is read the next time", async () => {
-  const waiting = new Waiting(2);
+  const waiting = new ExecutionQueue(2);
   const fixture = { execution: EngineFixture.prototype.execution };
   const [a, b, c, d] = [1, 2, 3, 4].map((number) => fixture.execution("", { id: idOf(number) }));
   assert(a && b && c && d);
@@ -157,9 +157,9 @@ Deno.test("queue: one that is stopped when it was just read from the database do
   const begins = await fixture.submit("echo begun; until [ -e $TMPDIR/go ]; do sleep 0.01; done");
   await fixture.submit("true");
   const [stopped, last] = [await fixture.submit("echo ran"), await fixture.submit("true")];
-  const { refill } = Waiting.prototype;
+  const { refill } = ExecutionQueue.prototype;
   let isStopped: boolean | undefined;
-  Waiting.prototype.refill = function (read) {
+  ExecutionQueue.prototype.refill = function (read) {
     return refill.call(this, async () => {
       const found = await read();
       if (found.executions.some(({ id }) => id === stopped)) {
@@ -176,6 +176,6 @@ Deno.test("queue: one that is stopped when it was just read from the database do
     assertEquals((await fixture.record(stopped)).status, "stopped");
     assertEquals(fixture.states.filter((state) => state.startsWith(stopped)).length, 1);
   } finally {
-    Waiting.prototype.refill = refill;
+    ExecutionQueue.prototype.refill = refill;
   }
 });

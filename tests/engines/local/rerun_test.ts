@@ -230,13 +230,13 @@ function slowRemoval() {
   const begun = Promise.withResolvers<void>();
   const allowed = Promise.withResolvers<void>();
   ProcessRunner.prototype.start = async function (job) {
-    const leader = await start.call(this, job);
+    const command = await start.call(this, job);
     const settle = async (exitCode: number | undefined) => {
       begun.resolve();
       await allowed.promise;
-      return await leader.settle(exitCode);
+      return await command.settle(exitCode);
     };
-    return { ...leader, settle };
+    return { ...command, settle };
   };
   return {
     begun: begun.promise,

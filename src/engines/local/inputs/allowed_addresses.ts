@@ -1,13 +1,13 @@
 /**
- * Which addresses an input may be fetched from. A URL may come from whoever can launch: without this,
- * it could make the service ask what only this machine and its network can reach.
+ * The addresses that inputs may be fetched from. Whoever can launch may choose a URL: without this check
+ * the URL could reach what only this machine and its network can reach (SSRF).
  *
  * @module
  */
 import { isIP } from "node:net";
 import { AddressRanges } from "../../../platform/ip_ranges.ts";
 
-/** Those of the IPv4 special-purpose registry (RFC 6890) that are not of the public internet. */
+/** The ranges of the IPv4 special-purpose registry (RFC 6890) that are not public. */
 const SPECIAL_V4 = [
   "0.0.0.0/8",
   "10.0.0.0/8",
@@ -25,18 +25,18 @@ const SPECIAL_V4 = [
   "224.0.0.0/4",
   "240.0.0.0/4",
 ];
-/** What is handed out as global unicast (RFC 4291 section 2.4). All else is mapped, local or multicast. */
+/** Global unicast (RFC 4291 section 2.4). The rest is mapped, local or multicast. */
 const GLOBAL_V6 = ["2000::/3"];
-/** Protocol assignments with Teredo, documentation, 6to4. */
+/** Protocol assignments (with Teredo), documentation, 6to4, documentation again. */
 const SPECIAL_V6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
-/** The prefix by which an IPv6 network reaches IPv4 addresses, which are its last 32 bits (RFC 6052). */
+/** The prefix for IPv4 addresses behind NAT64, in the last 32 bits (RFC 6052). */
 const NAT64 = "64:ff9b::";
 
 const specialV4 = new AddressRanges(SPECIAL_V4);
 const globalV6 = new AddressRanges([...GLOBAL_V6, `${NAT64}/96`]);
 const specialV6 = new AddressRanges([...SPECIAL_V6, ...SPECIAL_V4.map(throughNat64)]);
 
-/** Whether an address is of the public internet; what is no address is not. */
+/** Tells if an address belongs to the public internet; false for text that is no address. */
 export function isPublic(address: string): boolean {
   const family = isIP(address);
   if (family === 4) return !specialV4.has(address);

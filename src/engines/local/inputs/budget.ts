@@ -1,23 +1,24 @@
 /**
- * What the files of one execution may take together: how much, and for how long they may be brought.
+ * The limits of staging one execution's inputs: bytes and time, for all files together.
  *
  * @module
  */
 import type { LocalSettings } from "../settings.ts";
+import { StagingError } from "./errors.ts";
 
 const MAX_MB = 10 * 1_024;
 const TIMEOUT_S = 60 * 60;
 const MIB = 1_024 * 1_024;
 
-/** Counts what files take. Disposing of it ends the time. */
-export class Allowance implements Disposable {
+/** Counts bytes and time. Disposing of it stops the clock. */
+export class InputBudget implements Disposable {
   readonly #max_mb: number;
   readonly #timeout_s: number;
   readonly #signal: AbortSignal;
   #left: number;
   #time: { signal: AbortSignal; timer: ReturnType<typeof setTimeout> } | undefined;
 
-  /** @param signal aborted when the files are not wanted any more */
+  /** @param signal aborted when the files are not needed any more */
   constructor({ max_mb, timeout }: NonNullable<LocalSettings["inputs"]>, signal: AbortSignal) {
     this.#max_mb = max_mb ?? MAX_MB;
     this.#timeout_s = timeout ?? TIMEOUT_S;
@@ -25,15 +26,15 @@ export class Allowance implements Disposable {
     this.#signal = signal;
   }
 
-  /** Aborted when the time is up, which begins when this is first read, or when nothing is wanted. */
+  /** Aborted when the time is up or the files are not needed. The time begins with the first read of this. */
   get signal(): AbortSignal {
     if (this.#time === undefined) {
       const over = new AbortController();
       const timer = setTimeout(() =>
         over.abort(
-          new Error(
-            `the inputs were not there after ${this.#timeout_s} s, which is all the time that the ` +
-              "setting inputs.timeout of the project's engine gives them",
+          new StagingError(
+            `the inputs were not complete after ${this.#timeout_s} s, the limit of the setting ` +
+              "inputs.timeout of the project's engine",
           ),
         ), this.#timeout_s * 1_000);
       this.#time = { signal: AbortSignal.any([over.signal, this.#signal]), timer };
@@ -42,22 +43,22 @@ export class Allowance implements Disposable {
   }
 
   /**
-   * Checks that a file of so many bytes may still come.
+   * Checks that so many bytes are left.
    *
-   * @throws when it may not
+   * @throws {StagingError} when they are not
    */
   check(bytes: number): void {
     if (bytes <= this.#left) return;
-    throw new Error(
-      `the inputs have more than ${this.#max_mb} MiB, which is all that the setting inputs.max_mb ` +
-        "of the project's engine gives them",
+    throw new StagingError(
+      `the inputs have more than ${this.#max_mb} MiB, the limit of the setting inputs.max_mb ` +
+        "of the project's engine",
     );
   }
 
   /**
    * Takes so many bytes.
    *
-   * @throws when there are not as many left
+   * @throws {StagingError} when fewer are left
    */
   take(bytes: number): void {
     this.check(bytes);

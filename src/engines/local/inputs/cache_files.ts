@@ -1,10 +1,9 @@
 /**
- * Fetched files, kept by the SHA-256 of what they hold so that a later execution need not fetch them
- * again.
+ * A cache of fetched files, named by the SHA-256 of their content.
  *
- * What a file holds is checked in full when it is written, and again when it is first used after a start
- * of the service or when its size, time or inode is not what it was: so a file that lost its end with the
- * power, or that somebody wrote into, is noticed. What a disk returns wrongly between two uses is not.
+ * The content is verified when it is written, at the first use after a start of the service, and when size,
+ * time or inode have changed. This detects a file that a power cut has shortened and one that somebody has
+ * changed. It does not detect a disk that returns wrong data between two uses.
  *
  * @module
  */
@@ -12,28 +11,28 @@ import { join } from "node:path";
 import { ignoreMissing } from "../../../platform/files/missing_file.ts";
 import { type Copied, type CopyOptions, hashFile, writeNew } from "./checked_copy.ts";
 
-/** How the name of a file that is not complete begins. */
+/** The prefix of the names of incomplete files. */
 const TEMPORARY = "tmp-";
 
-/** A kept file that is not removed until it is disposed of. */
+/** A cached file. It is not removed until this is disposed of. */
 export interface Held extends Copied, Disposable {
   readonly path: string;
 }
 
-/** A folder of files, by their SHA-256. */
+/** A folder of cached files. */
 export class CacheFiles {
   readonly #folder: string;
   readonly #holds = new Map<string, number>();
-  /** What was seen of each file when it was last found to hold what it should. */
+  /** Size, time and inode of each file when it was last verified. */
   readonly #checked = new Map<string, string>();
-  /** How much there is at most; not known before the first look. */
+  /** An upper estimate of all bytes; unknown before the first count. */
   #bytesAbout = Infinity;
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Makes the folder, and removes what an earlier service has not completed. */
+  /** Creates the folder and removes incomplete files of an earlier service. */
   async open(): Promise<void> {
     await Deno.mkdir(this.#folder, { recursive: true, mode: 0o700 });
     for await (const { name } of Deno.readDir(this.#folder)) {
@@ -43,10 +42,9 @@ export class CacheFiles {
   }
 
   /**
-   * A file that is kept; undefined when there is none that holds what it should. One that does not is
-   * removed.
+   * Finds a file; undefined when there is none. A file with other content is removed.
    *
-   * @param signal aborted when it is not wanted any more
+   * @param signal aborted when the file is not needed any more
    */
   async find(wanted: Copied, signal: AbortSignal): Promise<Held | undefined> {
     using unlessReturned = new DisposableStack();
@@ -59,7 +57,7 @@ export class CacheFiles {
     return held;
   }
 
-  /** Keeps what chunks hold. */
+  /** Adds a file with the content of the chunks. */
   async add(chunks: AsyncIterable<Uint8Array>, options: CopyOptions): Promise<Held> {
     const path = join(this.#folder, TEMPORARY + crypto.randomUUID());
     try {
@@ -77,14 +75,13 @@ export class CacheFiles {
   }
 
   /**
-   * Removes files, those first that were not used for longest, until the others have at most so many
-   * bytes together. What is held stays.
+   * Removes the least recently used files until the rest has at most so many bytes. Files in use stay.
    *
-   * @returns whether there was something to remove
+   * @returns true when files were removed
    */
   async prune(bytesMax: number): Promise<boolean> {
     if (this.#bytesAbout <= bytesMax) return false;
-    // What is added from here on counts for the next time.
+    // Files that are added from here on count for the next call.
     this.#bytesAbout = 0;
     const files: { name: string; size: number; used_ms: number }[] = [];
     for await (const { name, isFile } of Deno.readDir(this.#folder)) {
@@ -94,7 +91,7 @@ export class CacheFiles {
     }
     const all = files.reduce((sum, { size }) => sum + size, 0);
     let bytes = all;
-    // One that is too large by itself would drive out all others.
+    // A file that is too large by itself would displace all others.
     const place = ({ size, used_ms }: { size: number; used_ms: number }) =>
       size > bytesMax ? 0 : used_ms;
     for (const { name, size } of files.sort((one, other) => place(one) - place(other))) {
@@ -138,7 +135,7 @@ export class CacheFiles {
     }
   }
 
-  /** It has another name at once, so that nobody begins to use it while it goes. */
+  /** Renames the file first, so that nobody begins to use it. */
   async #remove(sha256: string): Promise<void> {
     this.#checked.delete(sha256);
     const gone = join(this.#folder, TEMPORARY + crypto.randomUUID());
@@ -151,7 +148,7 @@ export class CacheFiles {
   }
 }
 
-/** What shows that a file was changed. */
+/** Returns what shows that a file was changed. */
 function look({ size, mtime, ino }: Deno.FileInfo): string {
   return `${size} ${mtime?.getTime()} ${ino}`;
 }

@@ -1,37 +1,60 @@
 /**
- * Connections to hosts that URLs name. A host name is resolved once, its addresses are checked, and the
- * connection goes to the very address that was checked: what the name stands for a moment later does not
- * matter (DNS rebinding).
+ * Connections to the hosts of input URLs. The host name is resolved once, its addresses are checked, and the
+ * connection goes to a checked address: so DNS rebinding has no effect.
  *
- * `node:https` with a `lookup` of its own would do as much, but takes the permission to read the system's
- * certificates; `fetch` takes no address to connect to.
+ * `node:https` with its own `lookup` needs the permission to read the system's certificates, and `fetch`
+ * cannot connect to a given address. So the connection is made here.
  *
  * @module
  */
+import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { messageOf } from "../../../platform/errors.ts";
 import { unlessAborted } from "../../../platform/waiting/unless_aborted.ts";
-import type { Network } from "./network.ts";
-import { TransientError } from "./transient.ts";
+import { isPublic } from "./allowed_addresses.ts";
+import { StagingError, TransientError } from "./errors.ts";
 
 const CONNECT_MS = 10_000;
-/** How many of a host's addresses are tried, one after the other. */
+/** The number of a host's addresses that are tried, one after the other. */
 const ADDRESSES_MAX = 4;
 
-/** How connections are made. */
+/** The network and its limits. Tests replace parts of it. */
+export interface Network {
+  /** Resolves a host name to addresses. */
+  resolve(host: string): Promise<string[]>;
+  /** Tells if every project may fetch from an address. */
+  isPublic(address: string): boolean;
+  /** Certificates in PEM that are trusted in addition to Deno's. */
+  caCerts: string[];
+  /** The pause after each failed try, in milliseconds. One more try follows the last pause. */
+  backoff_ms: readonly number[];
+  /** The time without a byte after which the log says so, in milliseconds. */
+  silence_ms: number;
+}
+
+/** The machine's network. */
+export const systemNetwork: Network = {
+  resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
+  isPublic,
+  caCerts: [],
+  backoff_ms: [500, 2_000],
+  silence_ms: 30_000,
+};
+
+/** How to connect. */
 export interface ConnectOptions {
   network: Network;
-  /** Whether addresses that are not public are allowed. */
+  /** True when addresses that are not public are allowed. */
   privateNetworks: boolean;
-  /** Aborted when the connection is not wanted any more. */
+  /** Aborted when the connection is not needed any more. */
   signal: AbortSignal;
 }
 
 /**
  * Connects to the host of an `http:` or `https:` URL.
  *
- * @throws {TransientError} when it cannot be reached
- * @throws when it must not be reached, or cannot prove that it is the host
+ * @throws {TransientError} when the host cannot be reached
+ * @throws {StagingError} when the host must not be reached, or its certificate is not valid
  */
 export async function connect(url: URL, options: ConnectOptions): Promise<Deno.Conn> {
   const isSecure = url.protocol === "https:";
@@ -58,11 +81,11 @@ async function allowedAddresses(
   if (privateNetworks) return addresses;
   const allowed = addresses.filter((address) => network.isPublic(address));
   if (allowed.length > 0 || addresses.length === 0) return allowed;
-  throw new Error(
+  throw new StagingError(
     `its address ${
       addresses[0]
-    } is not of the public internet, and such addresses are fetched from ` +
-      "only when the setting inputs.private_networks of the project's engine is true",
+    } is not public: to allow such addresses, set inputs.private_networks ` +
+      "of the project's engine to true",
   );
 }
 
@@ -75,7 +98,7 @@ async function resolved(host: string, network: Network, signal: AbortSignal): Pr
   }
 }
 
-/** @param host whose certificate the other side has to show; none when undefined */
+/** @param host the host that the certificate must name; undefined for a connection without TLS */
 async function connectTo(
   address: string,
   port: number,
@@ -100,8 +123,10 @@ async function connectTo(
     if (late.signal.aborted) {
       throw new TransientError(`its host does not answer within ${CONNECT_MS / 1_000} s`);
     }
-    // Of what TLS finds wrong, nothing is other the next time.
-    if (error instanceof Deno.errors.InvalidData) throw new Error(`TLS fails: ${error.message}`);
+    // A certificate does not become valid by a second try.
+    if (error instanceof Deno.errors.InvalidData) {
+      throw new StagingError(`TLS fails: ${error.message}`);
+    }
     throw new TransientError(`its host cannot be reached: ${messageOf(error)}`);
   } finally {
     clearTimeout(timer);
@@ -109,7 +134,7 @@ async function connectTo(
   }
 }
 
-/** Closes a connection, which may be closed. */
+/** Closes a connection, unless it is closed. */
 export function close(connection: Deno.Conn | undefined): void {
   try {
     connection?.close();

@@ -1,19 +1,19 @@
 /**
- * The folder of one input while its files are brought.
+ * The folder of one input while its files are staged.
  *
  * @module
  */
 import { dirname, join } from "node:path";
 import { checkName, Names } from "./names.ts";
 
-/** Where a file goes. */
+/** The destination of a file. */
 export interface Place {
-  /** Its name in the folder, which may have folders in it. */
+  /** Its path in the input's folder. */
   name: string;
   path: string;
 }
 
-/** Gives each file a place of its own. */
+/** Gives each file its own path. */
 export class InputFolder {
   readonly #path: string;
   readonly #names = new Names();
@@ -24,9 +24,9 @@ export class InputFolder {
   }
 
   /**
-   * Finds the place of a file, and makes the folders that are in its name.
+   * Chooses the path of a file and creates its parent folders.
    *
-   * @throws when the name is no path inside the folder
+   * @throws {StagingError} when the name is no path inside the folder
    */
   place(wanted: string): Place {
     checkName(wanted);

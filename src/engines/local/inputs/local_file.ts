@@ -1,42 +1,46 @@
 /**
- * Input files of this machine, as `file:` URLs name them.
+ * Input files of this machine: `file:` URLs.
  *
  * @module
  */
 import { sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openRegularFile } from "../../../platform/files/regular_file.ts";
-import type { Bringing, BroughtFile, UrlFile } from "./source.ts";
+import type { StagedFile } from "../../shared/config_files.ts";
 import { checkedCopy } from "./checked_copy.ts";
+import { StagingError } from "./errors.ts";
+import type { StagingContext, UrlFile } from "./source.ts";
 
 const SETTING = "the setting inputs.folders of the project's engine";
 
 /**
- * Copies a file that is inside one of the project's folders.
+ * Copies a file from one of the folders in {@linkcode SETTING}.
  *
- * @throws when it is not, or is no regular file
+ * @throws {StagingError} when it is in none of them, or is no regular file
  */
-export async function bringLocalFile(
+export async function stageLocalFile(
   { name: wanted }: UrlFile,
   url: URL,
-  { settings: { folders = [] }, allowance, folder }: Bringing,
-): Promise<BroughtFile> {
+  { settings: { folders = [] }, budget, folder }: StagingContext,
+): Promise<StagedFile> {
   const path = pathOf(url);
   if (folders.length === 0) {
-    throw new Error(`${SETTING} names no folder that files may be taken from`);
+    throw new StagingError(
+      `${SETTING} is empty: it must name each folder that file: URLs may lead into`,
+    );
   }
   using file = await openInside(path, folders);
   if (file === undefined) {
-    throw new Error(`it is in none of the folders that ${SETTING} names`);
+    throw new StagingError(`it is in none of the folders that ${SETTING} names`);
   }
   const { size } = await file.stat();
-  allowance.check(size);
+  budget.check(size);
   const place = folder.place(wanted);
-  const { signal } = allowance;
-  // It may grow meanwhile.
-  const onBytes = (total: number) => allowance.check(total);
+  const { signal } = budget;
+  // The file may grow meanwhile.
+  const onBytes = (total: number) => budget.check(total);
   const copied = await checkedCopy(file, place.path, { signal, onBytes });
-  allowance.take(copied.size);
+  budget.take(copied.size);
   return { name: place.name, ...copied, uri: url.href };
 }
 
@@ -44,27 +48,27 @@ function pathOf(url: URL): string {
   try {
     return fileURLToPath(url);
   } catch {
-    throw new Error("expected file:/// and the path of a file of this machine");
+    throw new StagingError("expected file:/// and the path of a file of this machine");
   }
 }
 
 /**
  * Opens a regular file; undefined when it is outside of the folders.
  *
- * @throws when there is none
+ * @throws {StagingError} when there is none
  */
 async function openInside(path: string, folders: string[]): Promise<Deno.FsFile | undefined> {
   const real = await realPathInside(path, folders);
   if (real === undefined) return undefined;
   const file = await openRegularFile(real);
-  if (file === undefined) throw new Error("it is no regular file");
-  // A link in the place of a folder has led elsewhere. It is seen unless it is gone again by now.
+  if (file === undefined) throw new StagingError("it is not a regular file");
+  // A folder in the path may have been replaced by a link. A second look detects it.
   if (await realPathInside(path, folders).catch(() => undefined) === real) return file;
   file.close();
-  throw new Error("it was replaced while it was opened");
+  throw new StagingError("it was replaced while it was opened");
 }
 
-/** The real path of what is inside one of the folders. Nothing is looked at that a path says is outside. */
+/** Resolves a path; undefined when it is outside of the folders. Paths outside are not looked at. */
 async function realPathInside(path: string, folders: string[]): Promise<string | undefined> {
   for (const folder of folders) {
     const realFolder = await Deno.realPath(folder).catch(() => undefined);
@@ -81,7 +85,7 @@ async function realPathOf(path: string): Promise<string> {
     return await Deno.realPath(path);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) {
-      throw new Error("there is no such file");
+      throw new StagingError("there is no such file");
     }
     throw error;
   }

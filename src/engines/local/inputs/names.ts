@@ -1,6 +1,5 @@
 /**
- * The names of input files: which of them are paths inside an input's folder, and what becomes of those
- * that two files have.
+ * The names of input files: checks that they stay inside the input's folder, and makes them unique.
  *
  * @module
  */
@@ -8,25 +7,26 @@ import { parseMediaType } from "@std/media-types";
 import { Buffer } from "node:buffer";
 import { basename, extname } from "node:path";
 import type { Execution } from "../../../store/records/executions.ts";
+import { StagingError } from "./errors.ts";
 
-/** How many files an execution's inputs may have together. */
+/** The most files that the inputs of an execution may have together. */
 export const FILES_MAX = 1_000;
-/** What a file has whose URL gives it no name. */
+/** The name of a file whose URL gives it none. */
 export const NO_NAME = "file";
-/** What Linux allows for one part of a path. */
+/** The limit of Linux for one part of a path. */
 const PART_BYTES_MAX = 255;
-/** Leaves room, in a path of 4,096 bytes, for the folders that an input is in. */
+/** Leaves room for the parent folders in a path of 4,096 bytes. */
 const NAME_BYTES_MAX = 1_024;
 /** Characters of up to four bytes. */
 const SUGGESTED_LENGTH_MAX = 60;
-/** What follows the last dot of a name is more than an extension when it is longer. */
+/** A longer text behind the last dot is not an extension. */
 const EXTENSION_LENGTH_MAX = 32;
 
 /**
- * Refuses names that would lead out of the inputs folder, and more files than there may be. Names were
- * declared, or come from URLs, but not for paths. Those of files may have folders in them.
+ * Refuses names that lead out of the inputs folder, and too many files. The name of a file may be a path
+ * with folders.
  *
- * @throws when there is one
+ * @throws {StagingError} when one is refused
  */
 export function checkNames({ inputs }: Pick<Execution, "inputs">): void {
   let count = 0;
@@ -37,19 +37,19 @@ export function checkNames({ inputs }: Pick<Execution, "inputs">): void {
     count += files.length;
   }
   if (count > FILES_MAX) {
-    throw new Error(
+    throw new StagingError(
       `The inputs have too many files: expected at most ${FILES_MAX}, found ${count}`,
     );
   }
 }
 
 /**
- * Refuses a name that is no path inside the folder that it is put into.
+ * Refuses a name that is no path inside its folder.
  *
- * @throws when it is not
+ * @throws {StagingError} when it is refused
  */
 export function checkName(name: string): void {
-  // Half a character would become another one on disk, the same for all such names.
+  // On disk a lone surrogate becomes U+FFFD, so different names would become equal.
   if (name.includes("\0") || !name.isWellFormed()) refuse(name);
   if (Buffer.byteLength(name) > NAME_BYTES_MAX) refuse(name);
   for (const part of name.split("/")) {
@@ -58,16 +58,16 @@ export function checkName(name: string): void {
   }
 }
 
-/** The names that are taken in the folder of one input. */
+/** The names in use in the folder of one input. */
 export class Names {
   readonly #files = new Set<string>();
   readonly #folders = new Set<string>();
 
   /**
-   * Takes a name, or when a file has it, the first that is free of `name-2.ext`, `name-3.ext`, and so on.
-   * A folder in it whose name a file has gives way likewise.
+   * Takes a name. If it is in use, takes the first free one of `name-2.ext`, `name-3.ext` and so on. Folders
+   * in the name are renamed likewise.
    *
-   * @param name that {@linkcode checkName} lets pass
+   * @param name a name that {@linkcode checkName} accepts
    */
   take(name: string): string {
     const parts = name.split("/");
@@ -86,10 +86,10 @@ export class Names {
 }
 
 /**
- * The file name that a `Content-Disposition` header suggests (RFC 6266), without folders and what would
- * be odd in a name; undefined when there is none.
+ * Returns the file name in a `Content-Disposition` header (RFC 6266), without folders and control
+ * characters; undefined when there is none.
  *
- * @param header one character a byte, as HTTP clients give it
+ * @param header one character a byte, as HTTP clients return it
  */
 export function suggestedName(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
@@ -100,10 +100,10 @@ export function suggestedName(header: string | undefined): string | undefined {
     return undefined;
   }
   const name = basename((given ?? "").toWellFormed().replaceAll("\\", "/"))
-    // deno-lint-ignore no-control-regex -- they are what is taken out
+    // deno-lint-ignore no-control-regex -- the expression removes them
     .replace(/[\x00-\x1f\x7f]/g, "").trim();
   if (name === "" || name === "." || name === "..") return undefined;
-  // The end is kept, as the extension is there.
+  // Keep the end: it has the extension.
   return Array.from(name).slice(-SUGGESTED_LENGTH_MAX).join("");
 }
 
@@ -121,7 +121,7 @@ function freeName(folder: string, part: string, isTaken: (path: string) => boole
   return path;
 }
 
-/** Header bytes are UTF-8 when a server sends more than ASCII, as browsers expect it. */
+/** Decodes a header as UTF-8, as browsers do; other bytes stay as they are. */
 function utf8(header: string): string {
   const bytes = Uint8Array.from(header, (char) => char.charCodeAt(0));
   try {
@@ -132,5 +132,5 @@ function utf8(header: string): string {
 }
 
 function refuse(name: string): never {
-  throw new Error(`The input or file name ${JSON.stringify(name)} cannot be used in a path`);
+  throw new StagingError(`The input or file name ${JSON.stringify(name)} cannot be used in a path`);
 }

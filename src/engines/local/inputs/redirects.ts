@@ -1,5 +1,5 @@
 /**
- * Asking for what an `http:` or `https:` URL names, through redirects.
+ * Requests an `http:` or `https:` URL and follows redirects.
  *
  * @module
  */
@@ -9,22 +9,23 @@ import { messageOf } from "../../../platform/errors.ts";
 import { withoutPercents } from "../../../platform/text/percent.ts";
 import type { ConnectOptions } from "./connection.ts";
 import { type Answer, request, type RequestHeaders } from "./request.ts";
-import { shownUrl, withoutUserInfo } from "./redacted_url.ts";
-import { retryAfter_ms, TransientError } from "./transient.ts";
+import { StagingError, TransientError } from "./errors.ts";
+import { retryAfter_ms } from "./retries.ts";
 
+const SHOWN_LENGTH_MAX = 200;
 const REDIRECTS_MAX = 5;
 const REDIRECTS = [301, 302, 303, 307, 308];
 const URL_LENGTH_MAX = 8_192;
 
-/** What tells a server which version of a file is there already (RFC 9110 section 8.8). */
+/** The version of a file that is in the cache (RFC 9110 section 8.8). */
 export interface Validators {
-  /** A hash of the URL that gave them, which is behind all redirects. Others are not told of them. */
+  /** A hash of the URL behind all redirects that sent them. No other URL gets them. */
   of: string;
   etag?: string | undefined;
   last_modified?: string | undefined;
 }
 
-/** How it is asked for. */
+/** How to request. */
 export interface FollowOptions extends ConnectOptions {
   validators?: Validators | undefined;
   /** The wall clock, in milliseconds since the epoch. */
@@ -32,11 +33,11 @@ export interface FollowOptions extends ConnectOptions {
 }
 
 /**
- * Asks.
+ * Requests a URL.
  *
- * @returns an answer of status 200; or 304, when the version that validators tell of is the latest
- * @throws {TransientError} when the same may succeed later
- * @throws when it cannot
+ * @returns an answer of status 200; or 304 when the cached version is the latest
+ * @throws {TransientError} when the same request may succeed later
+ * @throws {StagingError} when it cannot succeed
  */
 export async function follow(start: URL, options: FollowOptions): Promise<Answer> {
   let url = start;
@@ -54,15 +55,15 @@ export async function follow(start: URL, options: FollowOptions): Promise<Answer
     const next = redirectOf(answer);
     if (next === undefined) throw failureOf(answer, options.now_ms);
     if (redirects >= REDIRECTS_MAX) {
-      throw new Error(`there are more than ${REDIRECTS_MAX} redirects`);
+      throw new StagingError(`there are more than ${REDIRECTS_MAX} redirects`);
     }
-    // Credentials are for whom they were given to.
+    // Credentials stay with the origin that they were given for.
     authorization = credentialsOf(next) ?? (next.origin === url.origin ? authorization : undefined);
     url = next;
   }
 }
 
-/** What names the URL of an answer in {@linkcode Validators.of}. */
+/** Returns the hash of a URL for {@linkcode Validators.of}. */
 export function hashOfUrl({ href }: URL): string {
   return hash("sha256", href);
 }
@@ -70,7 +71,7 @@ export function hashOfUrl({ href }: URL): string {
 function conditionsFor(url: URL, validators: Validators | undefined): RequestHeaders {
   if (validators === undefined || validators.of !== hashOfUrl(url)) return {};
   const { etag, last_modified } = validators;
-  // An entity tag says more: some servers look at the time alone when they get both.
+  // An entity tag is more precise, and some servers look at the time alone when they get both.
   if (etag !== undefined) return { "if-none-match": etag };
   return last_modified === undefined ? {} : { "if-modified-since": last_modified };
 }
@@ -80,34 +81,51 @@ function redirectOf({ status, headers, url }: Answer): URL | undefined {
   if (!REDIRECTS.includes(status) || location === undefined) return undefined;
   const next = URL.parse(bytesAsUtf8(location), url);
   if (next === null || next.href.length > URL_LENGTH_MAX) {
-    throw new Error("it redirects to what is no URL");
+    throw new StagingError("it redirects to an address that is no URL");
   }
   if (next.protocol !== "http:" && next.protocol !== "https:") {
-    throw new Error(`it redirects to the scheme "${next.protocol}"`);
+    throw new StagingError(`it redirects to the scheme "${next.protocol}"`);
   }
   next.hash = "";
   return next;
 }
 
 function behindRedirect(error: unknown, url: URL): Error {
-  const message = `it redirects to ${shownUrl(url)}: ${messageOf(error)}`;
-  return error instanceof TransientError ? new TransientError(message) : new Error(message);
+  const message = `it redirects to ${redactedUrl(url)}: ${messageOf(error)}`;
+  return error instanceof TransientError ? new TransientError(message) : new StagingError(message);
 }
 
 function failureOf({ status, headers, url }: Answer, now_ms: number): Error {
-  const message = `${shownUrl(url)} answers ${`${status} ${STATUS_CODES[status] ?? ""}`.trim()}`;
-  if (status !== 429 && status < 500) return new Error(message);
+  const message = `${redactedUrl(url)} answers ${`${status} ${STATUS_CODES[status] ?? ""}`.trim()}`;
+  if (status !== 429 && status < 500) return new StagingError(message);
   return new TransientError(message, retryAfter_ms(headers["retry-after"], now_ms));
 }
 
-/** The value of an Authorization header (RFC 7617). */
+/** Returns the Authorization header for the credentials in a URL (RFC 7617). */
 function credentialsOf({ username, password }: URL): string | undefined {
   if (username === "" && password === "") return undefined;
   const credentials = [username, password].map(withoutPercents).join(":");
   return `Basic ${new TextEncoder().encode(credentials).toBase64()}`;
 }
 
-/** Headers come with one character a byte. */
+/** Decodes a header, which has one character a byte. */
 function bytesAsUtf8(header: string): string {
   return new TextDecoder().decode(Uint8Array.from(header, (char) => char.charCodeAt(0)));
+}
+
+/**
+ * Returns the host and path of a URL, and its scheme unless that is http or https. User name, password and
+ * query may hold credentials, so logs and messages do not show them.
+ */
+export function redactedUrl({ protocol, host, pathname }: URL): string {
+  const shown = `${/^https?:$/.test(protocol) ? "" : `${protocol}//`}${host}${pathname}`;
+  return shown.length <= SHOWN_LENGTH_MAX ? shown : `${shown.slice(0, SHOWN_LENGTH_MAX)}...`;
+}
+
+/** Returns a URL without user name and password. */
+export function withoutUserInfo(url: URL): URL {
+  const bare = new URL(url);
+  bare.username = "";
+  bare.password = "";
+  return bare;
 }

@@ -4,46 +4,47 @@
  * @module
  */
 import { shownSize } from "../../../platform/text/format_bytes.ts";
-import type { Bringing, BroughtFile, UrlFile } from "./source.ts";
+import type { StagedFile } from "../../shared/config_files.ts";
 import { NO_NAME } from "./names.ts";
-import { shownUrl, withoutUserInfo } from "./redacted_url.ts";
+import { redactedUrl, withoutUserInfo } from "./redirects.ts";
+import type { StagingContext, UrlFile } from "./source.ts";
 
 /**
- * Fetches a file, or takes it from what is kept of earlier ones, and tells the execution's log.
+ * Fetches a file, or takes it from the cache, and writes that to the execution's log.
  *
- * @throws when it cannot be had
+ * @throws {StagingError} when it cannot be fetched
  */
-export async function bringRemote(
+export async function stageRemote(
   file: UrlFile,
   url: URL,
-  { settings, sources, allowance, folder }: Bringing,
-): Promise<BroughtFile> {
-  const { clock, remote, tell } = sources;
+  { settings, sources, budget, folder }: StagingContext,
+): Promise<StagedFile> {
+  const { clock, remote, logEvent } = sources;
   const began_ms = clock.steady();
   const tooMuch = new AbortController();
-  const signal = AbortSignal.any([allowance.signal, tooMuch.signal]);
-  await tell(`Fetching ${file.name} from ${shownUrl(url)}`);
+  const signal = AbortSignal.any([budget.signal, tooMuch.signal]);
+  await logEvent(`Fetching ${file.name} from ${redactedUrl(url)}`);
   const waiter = {
     signal,
-    // Others who want the same may be allowed more, so only this one gives up.
+    // Other executions that wait for the same file may have a higher limit, so only this one gives up.
     onBytes: (total: number) => {
       try {
-        allowance.check(total);
+        budget.check(total);
       } catch (error) {
         tooMuch.abort(error);
       }
     },
-    onNote: (message: string) => void tell(`Fetching ${file.name}: ${message}`),
+    onNote: (message: string) => void logEvent(`Fetching ${file.name}: ${message}`),
   };
   return await remote.use(url, settings.private_networks ?? false, waiter, async (found) => {
-    allowance.take(found.size);
+    budget.take(found.size);
     signal.throwIfAborted();
     const wanted = file.name === NO_NAME ? found.suggestedName ?? NO_NAME : file.name;
     const { name, path } = folder.place(wanted);
-    // A copy: the command may write into it.
+    // The command may write into its inputs, so it gets a copy.
     await remote.makingRoom(() => Deno.copyFile(found.path, path));
     const took_s = ((clock.steady() - began_ms) / 1_000).toFixed(1);
-    await tell(
+    await logEvent(
       found.wasKept
         ? `${name} was in the cache`
         : `Fetched ${name}: ${shownSize(found.size)} in ${took_s} s`,

@@ -1,6 +1,6 @@
 /**
- * Files of `http:` and `https:` URLs. What was fetched is kept: the next time the server is asked whether
- * it has changed, when it said how to ask that, and else the file is fetched anew.
+ * Files of `http:` and `https:` URLs, and their cache. A cached file is used again when the server confirms
+ * by ETag or Last-Modified that it has not changed; otherwise it is fetched again.
  *
  * @module
  */
@@ -11,41 +11,42 @@ import type { Clock } from "../../../platform/clock.ts";
 import { messageOf } from "../../../platform/errors.ts";
 import { OneAtATime } from "../../../platform/waiting/serialized.ts";
 import { CacheFiles, type Held } from "./cache_files.ts";
-import { follow, hashOfUrl } from "./redirects.ts";
+import { type Network, systemNetwork } from "./connection.ts";
 import { suggestedName } from "./names.ts";
-import { type Network, systemNetwork } from "./network.ts";
+import { follow, hashOfUrl } from "./redirects.ts";
 import type { Answer } from "./request.ts";
 import { SharedWork, type Waiter } from "./shared_work.ts";
-import { tellingSilence } from "./stall_timeout.ts";
-import { TransientError, withRetries } from "./transient.ts";
+import { reportStall } from "./stall_timeout.ts";
+import { TransientError } from "./errors.ts";
+import { withRetries } from "./retries.ts";
 import { type Fetched, UrlIndex } from "./url_index.ts";
 
 const BYTES_MAX = 10 * 1024 ** 3;
 const URLS_MAX = 10_000;
 const HEADER_LENGTH_MAX = 1_024;
-const MADE_ROOM = "the disk is full: what was kept of other files is removed";
+const MADE_ROOM = "the disk is full: other files are removed from the cache";
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-/** What remote files are fetched with. */
+/** How remote files are fetched and cached. */
 export interface RemoteFilesOptions {
-  /** Where they are kept. */
+  /** The folder of the cache. */
   folder: string;
   clock: Clock;
-  /** How many bytes are kept at most, except for what is in use. Default 10 GiB. */
+  /** The size of the cache in bytes, without files in use. Default 10 GiB. */
   bytesMax?: number;
   network?: Partial<Network>;
 }
 
-/** A file that was fetched. It is kept until it is disposed of. */
+/** A fetched file. It stays in the cache until this is disposed of. */
 export interface RemoteFile extends Held {
   /** The name that the server suggests. */
   suggestedName: string | undefined;
-  /** Whether it was there already. */
+  /** True when it was in the cache. */
   wasKept: boolean;
 }
 
-/** Fetches and keeps files, for all executions. */
+/** Fetches and caches files, for all executions. */
 export class RemoteFiles {
   readonly #clock: Clock;
   readonly #bytesMax: number;
@@ -65,11 +66,11 @@ export class RemoteFiles {
   }
 
   /**
-   * Fetches a file and uses it. Those who want the same URL meanwhile share what is fetched.
+   * Fetches a file and calls `use` with it. Calls for the same URL at the same time share one fetch.
    *
-   * @param privateNetworks whether it may come from an address that is not public
-   * @param use is given the file; it must not change it
-   * @throws when it cannot be had, with the rest of a sentence about it; or what `use` throws
+   * @param privateNetworks true when the file may come from an address that is not public
+   * @param use must not change the file
+   * @throws {StagingError} when the file cannot be fetched; and whatever `use` throws
    */
   async use<R>(
     url: URL,
@@ -79,15 +80,14 @@ export class RemoteFiles {
   ): Promise<R> {
     const wanted = new URL(url);
     wanted.hash = "";
-    // What one project may reach says nothing of what another may.
+    // Not every project may reach private networks, so the two do not share a fetch.
     const key = hash("sha256", JSON.stringify([wanted.href, privateNetworks]));
     const fetch = (all: Waiter) => this.#fetch(wanted, key, privateNetworks, all);
     return await this.#fetches.use(key, waiter, fetch, use);
   }
 
   /**
-   * Does what takes room on the disk. Where there is none, what is kept and not in use is removed, and it is
-   * done once more.
+   * Does work that needs room on the disk. When the disk is full, empties the cache and tries once more.
    */
   async makingRoom<R>(work: () => Promise<R>): Promise<R> {
     try {
@@ -99,20 +99,20 @@ export class RemoteFiles {
   }
 
   /**
-   * Removes what was not used for longest, until what is kept is within its limits. It is done after each
-   * file that is added, once that is not in use any more. Never rejects: what fails is logged.
+   * Removes the least recently used files until the cache is within its limits. Runs after each new file is
+   * no longer in use. Never rejects: errors are logged.
    */
   prune(): Promise<void> {
     return this.#pruning.run();
   }
 
-  /** Waits until nothing is being fetched or removed any more. */
+  /** Waits until no fetch and no removal is under way. */
   async close(): Promise<void> {
     await this.#fetches.settled();
     await this.#pruning.idle();
   }
 
-  /** Whether there is room again after something has failed for want of it. */
+  /** Makes room when an error says that the disk is full. Returns true when files were removed. */
   async #makesRoom(error: unknown): Promise<boolean> {
     const isFull = error instanceof Error && "code" in error && error.code === "ENOSPC";
     return isFull && await this.#files.prune(0);
@@ -132,7 +132,7 @@ export class RemoteFiles {
     this.#opening ??= Promise.all([this.#files.open(), this.#urls.open()]).then(
       () => {},
       (error) => {
-        // The next one tries again.
+        // The next call tries again.
         this.#opening = undefined;
         throw error;
       },
@@ -147,7 +147,7 @@ export class RemoteFiles {
     waiter: Waiter,
   ): Promise<RemoteFile> {
     await this.#open();
-    using all = tellingSilence(waiter, this.#network.silence_ms);
+    using all = reportStall(waiter, this.#network.silence_ms);
     const { signal } = all;
     const known = await this.#urls.get(key);
     let held = known && hasValidators(known) ? await this.#files.find(known, signal) : undefined;
@@ -213,7 +213,7 @@ function hasValidators({ etag, last_modified }: Fetched): boolean {
   return etag !== undefined || last_modified !== undefined;
 }
 
-/** The validators of an answer; of one without, those that are known. */
+/** Returns the validators of an answer; without any, the known ones. */
 function validatorsOf(
   { headers }: Answer,
   known?: Fetched,
@@ -226,7 +226,7 @@ function validatorsOf(
   };
 }
 
-/** A header that can be sent back. */
+/** Returns a header if it can be sent back. */
 function sendable(header: string | undefined): string | undefined {
   return header !== undefined && header !== "" && header.length <= HEADER_LENGTH_MAX &&
       /^[\x20-\x7e]*$/.test(header)

@@ -1,5 +1,5 @@
 /**
- * One HTTP request for a file.
+ * Sends one HTTP request for a file.
  *
  * @module
  */
@@ -7,23 +7,23 @@ import { type IncomingHttpHeaders, type IncomingMessage, request as send } from 
 import { Duplex } from "node:stream";
 import { messageOf } from "../../../platform/errors.ts";
 import { close, connect, type ConnectOptions } from "./connection.ts";
-import { TransientError } from "./transient.ts";
+import { StagingError, TransientError } from "./errors.ts";
 
 /** An answer. Disposing of it closes its connection. */
 export interface Answer extends Disposable {
-  /** What was asked for, without credentials. */
+  /** The requested URL, without credentials. */
   readonly url: URL;
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /**
-   * The bytes as they are sent; to be read once.
+   * Yields the bytes as they arrive. Call it once.
    *
-   * @throws {TransientError} when they end before they should
+   * @throws {TransientError} when the answer is incomplete
    */
   body(): AsyncGenerator<Uint8Array>;
 }
 
-/** What is sent. */
+/** The headers that depend on the file. */
 export interface RequestHeaders {
   authorization?: string;
   "if-none-match"?: string;
@@ -31,9 +31,9 @@ export interface RequestHeaders {
 }
 
 /**
- * Asks for what a URL without credentials names.
+ * Requests a URL without credentials.
  *
- * @throws {TransientError} when there is no answer
+ * @throws {TransientError} when there is no valid answer
  */
 export async function request(
   url: URL,
@@ -74,7 +74,7 @@ function exchange(
   const { readable, writable } = connection;
   // The declarations of Deno and of Node describe the same streams with different names.
   const socket = Duplex.fromWeb({ readable, writable } as Parameters<typeof Duplex.fromWeb>[0]);
-  // What goes wrong is told by the request or its answer.
+  // The request or its answer reports errors.
   socket.on("error", () => {});
   const sent = send({
     method: "GET",
@@ -83,7 +83,7 @@ function exchange(
       host: url.host,
       "user-agent": "Hooklaunch",
       accept: "*/*",
-      // What arrives is then what the server has.
+      // Without this the server may compress the file.
       "accept-encoding": "identity",
       connection: "close",
       ...headers,
@@ -94,8 +94,8 @@ function exchange(
     message.on("error", () => {});
     resolve(message);
   });
-  // Without this, neither an answer nor an error is told of.
-  sent.on("upgrade", () => reject(new Error("it switches to another protocol")));
+  // Without this listener there is neither an answer nor an error.
+  sent.on("upgrade", () => reject(new StagingError("it switches to another protocol")));
   sent.on("error", reject);
   sent.end();
   return promise;
@@ -106,8 +106,8 @@ async function* read(message: IncomingMessage, signal: AbortSignal): AsyncGenera
     for await (const chunk of message) yield chunk;
   } catch (error) {
     signal.throwIfAborted();
-    throw new TransientError(`what it sends is cut off: ${messageOf(error)}`);
+    throw new TransientError(`its answer is cut off: ${messageOf(error)}`);
   }
   signal.throwIfAborted();
-  if (!message.complete) throw new TransientError("what it sends is cut off");
+  if (!message.complete) throw new TransientError("its answer is cut off");
 }

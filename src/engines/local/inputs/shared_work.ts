@@ -1,24 +1,24 @@
 /**
- * Work that is done once for all who want its result at the same time.
+ * Shares work among callers that want the same result at the same time.
  *
  * @module
  */
 import { unlessAborted } from "../../../platform/waiting/unless_aborted.ts";
 
-/** One who waits for a result. */
+/** A caller that waits for a result. */
 export interface Waiter {
-  /** Aborted when this one does not want it any more. */
+  /** Aborted when the caller does not need the result any more. */
   signal: AbortSignal;
-  /** Told how many bytes there are so far, or will be. */
+  /** Gets the number of bytes so far, or the expected number. */
   onBytes(total: number): void;
-  /** Told what those who wait should know. */
+  /** Gets messages for those who wait. */
   onNote(message: string): void;
 }
 
 interface Work<T> {
   result: Promise<T>;
   waiters: Set<Waiter>;
-  /** How many wait for the result, or use it. */
+  /** The callers that wait for the result or use it. */
   users: number;
   abandoned: AbortController;
 }
@@ -26,15 +26,15 @@ interface Work<T> {
 /** Shares work by a key. */
 export class SharedWork<T extends Disposable> {
   readonly #underWay = new Map<string, Work<T>>();
-  /** What is under way, and what nobody waits for any more but is not over yet. */
+  /** Work that has not ended, also when nobody waits for it. */
   readonly #unfinished = new Set<Promise<unknown>>();
 
   /**
-   * Begins work, or joins what is under way, and uses its result, which is disposed of when the last of
-   * those who share it is done with it. Work that nobody waits for any more is aborted.
+   * Begins work, or joins work of the same key, and calls `use` with its result. Disposes of the result when
+   * the last caller is done with it. Aborts work that nobody waits for.
    *
-   * @param begin tells all who wait, through the waiter that it is given
-   * @throws what the work throws, or the reason of the waiter's signal
+   * @param begin gets a waiter that stands for all callers
+   * @throws the error of the work, or the reason of the waiter's signal
    */
   async use<R>(
     key: string,
@@ -53,7 +53,7 @@ export class SharedWork<T extends Disposable> {
     }
   }
 
-  /** Waits until nothing is under way. */
+  /** Waits until no work is under way. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#unfinished);
   }
@@ -79,11 +79,11 @@ export class SharedWork<T extends Disposable> {
   #leave(key: string, work: Work<T>): void {
     this.#forget(key, work);
     work.abandoned.abort(new Error("Nobody waits for it any more"));
-    // When it failed, there is nothing to dispose of.
+    // Failed work has no result to dispose of.
     work.result.then((result) => result[Symbol.dispose](), () => {});
   }
 
-  /** Those who come from here on begin anew. */
+  /** Later callers begin new work. */
   #forget(key: string, work: Work<T>): void {
     if (this.#underWay.get(key) === work) this.#underWay.delete(key);
   }

@@ -1,26 +1,23 @@
 /**
- * Telling those who wait for a file when nothing comes of it: without a word, a host that is silent looks
- * like one that is slow.
+ * Reports a stalled fetch. Without it a silent host looks like a slow one.
  *
  * @module
  */
 import type { Waiter } from "./shared_work.ts";
 
 /**
- * Passes on what a waiter is told, and tells it when nothing has come for a while, once until something
- * comes again. Disposing of it ends that.
+ * Wraps a waiter so that it also gets a note when no byte arrives for a while: one note for each stall.
+ * Disposing of the result ends that.
  *
- * @param silence_ms how long nothing has come at least when it is told
+ * @param silence_ms the shortest stall that is reported
  */
-export function tellingSilence(waiter: Waiter, silence_ms: number): Waiter & Disposable {
+export function reportStall(waiter: Waiter, silence_ms: number): Waiter & Disposable {
   let isSilent = false;
   let isTold = false;
   const timer = setInterval(() => {
     if (isSilent && !isTold) {
       waiter.onNote(
-        `nothing has come for ${
-          silence_ms / 1_000
-        } s; it is waited for until inputs.timeout is over`,
+        `no data for ${silence_ms / 1_000} s; the fetch goes on until inputs.timeout is over`,
       );
       isTold = true;
     }

@@ -1,5 +1,5 @@
 /**
- * What was last fetched from each URL: one small file each, named by a hash, as a URL may hold secrets.
+ * The last fetch of each URL. Each is a small file whose name is a hash: a URL may hold secrets.
  *
  * @module
  */
@@ -13,9 +13,9 @@ const fetchedSchema = z.object({
   sha256: z.string().regex(HASH),
   /** Bytes. */
   size: z.int().min(0),
-  /** A hash of the URL that the file came from in the end, behind redirects. */
+  /** A hash of the URL behind all redirects. */
   of: z.string(),
-  /** Its entity tag and its time of change, as headers have them. */
+  /** The validators, as in the headers. */
   etag: z.string().optional(),
   last_modified: z.string().optional(),
   /** The name that the server suggests. */
@@ -24,20 +24,20 @@ const fetchedSchema = z.object({
   fetched_at: z.string(),
 });
 
-/** What was fetched from a URL. */
+/** The record of a fetch. */
 export type Fetched = z.infer<typeof fetchedSchema>;
 
-/** A folder of records, by keys that are hashes. */
+/** A folder of records. Keys are hashes. */
 export class UrlIndex {
   readonly #folder: string;
-  /** How many there are at most; not known before the first look. */
+  /** An upper estimate of the number of records; unknown before the first count. */
   #countAbout = Infinity;
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Makes the folder, and removes what an earlier service has not completed. */
+  /** Creates the folder and removes incomplete files of an earlier service. */
   async open(): Promise<void> {
     await Deno.mkdir(this.#folder, { recursive: true, mode: 0o700 });
     for await (const { name } of Deno.readDir(this.#folder)) {
@@ -45,7 +45,7 @@ export class UrlIndex {
     }
   }
 
-  /** Reads a record; undefined when there is none that can be read. */
+  /** Reads a record; undefined when there is none, or it is damaged. */
   async get(key: string): Promise<Fetched | undefined> {
     try {
       return fetchedSchema.parse(JSON.parse(await Deno.readTextFile(this.#pathOf(key))));
@@ -54,7 +54,7 @@ export class UrlIndex {
     }
   }
 
-  /** Writes a record in place of the one of its key. */
+  /** Writes a record, and replaces an older one of the same key. */
   async put(key: string, record: Fetched): Promise<void> {
     const path = join(this.#folder, TEMPORARY + crypto.randomUUID());
     try {
@@ -67,10 +67,10 @@ export class UrlIndex {
     }
   }
 
-  /** Removes the records that were not written for longest, until there are at most so many. */
+  /** Removes the oldest records until there are at most so many. */
   async prune(recordsMax: number): Promise<void> {
     if (this.#countAbout <= recordsMax) return;
-    // What is added from here on counts for the next time.
+    // Records that are added from here on count for the next call.
     this.#countAbout = 0;
     const records: { path: string; written_ms: number }[] = [];
     for await (const { name } of Deno.readDir(this.#folder)) {

@@ -39,7 +39,7 @@ import {
 import { markAsUsed } from "./container_leftovers.ts";
 import type { ContainerProgram } from "./container_program.ts";
 import { containerWrapperArguments, handOverScript } from "./container_wrapper.ts";
-import type { Found, Job, Leader, Runner, Settled } from "./runner.ts";
+import type { CommandHandle, Found, Job, Runner, Settled } from "./runner.ts";
 
 /** How often the engine is asked whether a container still runs, and how often when it should not. */
 const LIFE_CHECK_MS = 5_000;
@@ -82,7 +82,7 @@ export class ContainerRunner implements Runner {
     this.layout = containerLayout(parts.program.name);
   }
 
-  async start(job: Job): Promise<Leader> {
+  async start(job: Job): Promise<CommandHandle> {
     const { execution, signal } = job;
     const { program, reach_ms } = this.#parts;
     if (!isImageName(execution.image)) {
@@ -102,7 +102,7 @@ export class ContainerRunner implements Runner {
     const { execution, folder, signal } = job;
     const { machine, reach_ms } = this.#parts;
     const lost = isSameBoot(execution, machine) ? GONE : OUT_OF_SIGHT;
-    const started: Found = { kind: "started", leader: this.#leaderOf(job, lost) };
+    const started: Found = { kind: "started", command: this.#leaderOf(job, lost) };
     if (readExitCode(folder) !== undefined) return started;
     const { status } = await this.#reaching(
       reach_ms * FOLLOW_PATIENCE,
@@ -180,15 +180,17 @@ export class ContainerRunner implements Runner {
     return false;
   }
 
-  async #pull({ execution: { image }, signal, tell }: Job): Promise<void> {
+  async #pull({ execution: { image }, signal, logEvent }: Job): Promise<void> {
     const { program, pull_ms } = this.#parts;
-    await tell(`Pulling image ${image}`);
+    await logEvent(`Pulling image ${image}`);
     try {
       const began_ms = performance.now();
       const options = { timeout_ms: pull_ms, signal };
       const { isOk, message } = await this.#call(["pull", "--quiet", image], options);
       if (!isOk) throw new ContainersError(message);
-      await tell(`Pulled image ${image} in ${Math.ceil((performance.now() - began_ms) / 1_000)} s`);
+      await logEvent(
+        `Pulled image ${image} in ${Math.ceil((performance.now() - began_ms) / 1_000)} s`,
+      );
     } catch (error) {
       if (!(error instanceof ContainersError)) throw error;
       throw new ContainersError(
@@ -223,7 +225,7 @@ export class ContainerRunner implements Runner {
     return { status: isRunning ? "running" : "ended", isOutOfMemory };
   }
 
-  #leaderOf(job: Job, lost: string): Leader {
+  #leaderOf(job: Job, lost: string): CommandHandle {
     const { execution, folder } = job;
     let asked_ms = performance.now();
     let reached_ms = asked_ms;

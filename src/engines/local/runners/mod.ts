@@ -4,7 +4,7 @@
  * @module
  */
 import type { Execution } from "../../../store/records/executions.ts";
-import type { LeftBehind } from "../process_group.ts";
+import type { OnSessionOver } from "../process_group.ts";
 import { PROCESS_LAYOUT } from "../layout.ts";
 import { localSettingsSchema } from "../settings.ts";
 import { ContainerRunner, type ContainerRunnerParts } from "./container.ts";
@@ -14,7 +14,7 @@ import type { Runner } from "./runner.ts";
 
 /** What runners are made with. */
 export interface RunnerParts extends Omit<ContainerRunnerParts, "program" | "settings"> {
-  leftBehind: LeftBehind;
+  onSessionOver: OnSessionOver;
 }
 
 /** The runner of an execution, as its engine's settings say. */

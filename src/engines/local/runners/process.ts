@@ -7,24 +7,24 @@
 import { hasShebang } from "../../../projects/format/command.ts";
 import { readMark } from "../control_files.ts";
 import { PROCESS_LAYOUT } from "../layout.ts";
-import { type LeftBehind, startLeader } from "../process_group.ts";
-import { folderUse, killLeftovers, type Machine } from "../processes.ts";
+import { type OnSessionOver, startProcessGroup } from "../process_group.ts";
+import { folderUse, killSessions, type Machine } from "../processes.ts";
 import { findAgain, isSameBoot } from "../recovery.ts";
-import type { Found, Job, Leader, Runner } from "./runner.ts";
+import type { CommandHandle, Found, Job, Runner } from "./runner.ts";
 
 /** Runs commands as processes. */
 export class ProcessRunner implements Runner {
   readonly layout = PROCESS_LAYOUT;
-  readonly #parts: { machine: Machine; leftBehind: LeftBehind };
+  readonly #parts: { machine: Machine; onSessionOver: OnSessionOver };
 
-  constructor(parts: { machine: Machine; leftBehind: LeftBehind }) {
+  constructor(parts: { machine: Machine; onSessionOver: OnSessionOver }) {
     this.#parts = parts;
   }
 
-  start({ execution, folder, streamBytesMax }: Job): Promise<Leader> {
-    const { machine: { shell, beginSession }, leftBehind } = this.#parts;
+  start({ execution, folder, streamBytesMax }: Job): Promise<CommandHandle> {
+    const { machine: { shell, beginSession }, onSessionOver } = this.#parts;
     const options = { shell: hasShebang(execution.command) ? "" : shell, streamBytesMax };
-    return Promise.resolve(startLeader(folder, options, { beginSession, leftBehind }));
+    return Promise.resolve(startProcessGroup(folder, options, { beginSession, onSessionOver }));
   }
 
   find({ execution, folder }: Job): Promise<Found> {
@@ -35,7 +35,7 @@ export class ProcessRunner implements Runner {
     // Of an earlier start of the machine there is nothing left, and its process ids are others' now.
     if (!isSameBoot(execution, this.#parts.machine)) return;
     const mark = readMark(folder);
-    if (mark) await killLeftovers([mark.pid]);
+    if (mark) await killSessions([mark.pid]);
   }
 
   async diskUse_mb({ folder, signal }: Job): Promise<number> {

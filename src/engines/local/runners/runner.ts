@@ -18,7 +18,7 @@ export interface Job {
   /** Aborted when what is done with it is not wanted any more. */
   readonly signal: AbortSignal;
   /** Adds a line of Hooklaunch's own to the execution's log. */
-  tell(message: string): Promise<void>;
+  logEvent(message: string): Promise<void>;
 }
 
 /** Runs commands. */
@@ -29,7 +29,7 @@ export interface Runner {
    *
    * @throws when it cannot be started, with a message for the owner
    */
-  start(job: Job): Promise<Leader>;
+  start(job: Job): Promise<CommandHandle>;
   /** Finds out what became of an execution whose record says that it was started. */
   find(job: Job): Promise<Found>;
   /** Ends and removes what is left of an execution that nobody follows, so that it can be started anew. */
@@ -39,7 +39,7 @@ export interface Runner {
 }
 
 /** What runs a command, started by this service or found again by it. */
-export interface Leader {
+export interface CommandHandle {
   /** Resolves when it has ended, where that can be known without asking. */
   readonly over: Promise<unknown>;
   /** Whether it did nothing because another one came first. */
@@ -79,4 +79,4 @@ export type Found =
   /** It has ended, or may have, in a way that nobody can tell. */
   | { kind: "lost"; reason: string }
   /** It has started, and may have ended. */
-  | { kind: "started"; leader: Leader };
+  | { kind: "started"; command: CommandHandle };

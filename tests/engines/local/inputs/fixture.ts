@@ -6,12 +6,10 @@
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import { systemClock } from "../../../../src/platform/clock.ts";
-import {
-  type BroughtFile,
-  RemoteFiles,
-  writeInputs,
-} from "../../../../src/engines/local/inputs/mod.ts";
-import type { Network } from "../../../../src/engines/local/inputs/network.ts";
+import { stageInputs } from "../../../../src/engines/local/inputs/mod.ts";
+import { RemoteFiles } from "../../../../src/engines/local/inputs/remote_files.ts";
+import type { StagedFile } from "../../../../src/engines/shared/config_files.ts";
+import type { Network } from "../../../../src/engines/local/inputs/connection.ts";
 import type { LocalSettings } from "../../../../src/engines/local/settings.ts";
 import { newId } from "../../../../src/platform/ids.ts";
 import {
@@ -35,7 +33,7 @@ export function sha256(text: string | Uint8Array): string {
 /** What one call of {@linkcode Bench.bring} gave. */
 export interface Brought {
   folder: string;
-  files: BroughtFile[];
+  files: StagedFile[];
   /** The text of each file that there is, by its path below the input's folder. */
   texts: Record<string, string>;
 }
@@ -136,18 +134,16 @@ export class Bench implements AsyncDisposable {
       engine: { type: "local", runner: "process", inputs: settings },
       inputs: { data: [...files] },
     });
-    const brought = await writeInputs(execution, folder, {
+    const staged = await stageInputs(execution, folder, {
       store: this.store,
-      sources: {
-        clock: systemClock,
-        root: join(this.folder, "executions"),
-        remote: this.remote,
-        signal,
-        tell: (message) => Promise.resolve(void this.told.push(message)),
-      },
+      clock: systemClock,
+      root: join(this.folder, "executions"),
+      remote: this.remote,
+      signal,
+      logEvent: (message) => Promise.resolve(void this.told.push(message)),
     });
     const inside = join(folder, "data");
-    return { folder: inside, files: [...brought.get("data") ?? []], texts: textsIn(inside) };
+    return { folder: inside, files: [...staged.get("data") ?? []], texts: textsIn(inside) };
   }
 
   /** Brings one URL. */

@@ -7,7 +7,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { isPublic } from "../../../../src/engines/local/inputs/allowed_addresses.ts";
 import { Bench, EAGER, TestServer } from "./fixture.ts";
 
-const REFUSED = "the setting inputs.private_networks of the project's engine";
+const REFUSED = "set inputs.private_networks of the project's engine to true";
 
 const hosts = [
   "127.0.0.1",

@@ -93,8 +93,8 @@ Deno.test("remote: redirects are followed, at most five", async () => {
 const misled: [location: string, message: string][] = [
   ["file:///etc/passwd", 'it redirects to the scheme "file:"'],
   ["ftp://127.0.0.1/x", 'it redirects to the scheme "ftp:"'],
-  ["http://[", "it redirects to what is no URL"],
-  [`http://127.0.0.1/${"x".repeat(9_000)}`, "it redirects to what is no URL"],
+  ["http://[", "it redirects to an address that is no URL"],
+  [`http://127.0.0.1/${"x".repeat(9_000)}`, "it redirects to an address that is no URL"],
 ];
 
 for (const [location, expected] of misled) {
@@ -145,7 +145,7 @@ Deno.test("remote: credentials are sent to whom they are for, and shown to nobod
 Deno.test("remote: a host that is silent is told of, once until something comes", async () => {
   await using bench = await Bench.make({ network: { silence_ms: 200 } });
   const silence =
-    "Fetching data.csv: nothing has come for 0.2 s; it is waited for until inputs.timeout is over";
+    "Fetching data.csv: no data for 0.2 s; the fetch goes on until inputs.timeout is over";
   await using server = new TestServer(() => {
     const chunks = async function* () {
       for (const [index, text] of ["a", "b"].entries()) {
@@ -207,12 +207,12 @@ const broken: { name: string; texts: string[]; message: string; tries?: number }
   {
     name: "shorter than its Content-Length",
     texts: ["HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc"],
-    message: "what it sends is cut off",
+    message: "its answer is cut off",
   },
   {
     name: "without its last chunk",
     texts: ["HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n"],
-    message: "what it sends is cut off",
+    message: "its answer is cut off",
   },
   { name: "no answer", texts: [""], message: "gives no proper answer" },
   { name: "no HTTP", texts: ["SSH-2.0-x\r\n"], message: "gives no proper answer" },
@@ -258,7 +258,7 @@ Deno.test("remote: there is a limit to what all files have together", async () =
       : new Response(half)
   );
   const settings = { ...PRIVATE, max_mb: 1 };
-  const limit = "more than 1 MiB, which is all that the setting inputs.max_mb";
+  const limit = "more than 1 MiB, the limit of the setting inputs.max_mb";
   await bench.fetch(server.at("/half"), { settings });
   const two = [{ name: "a", url: server.at("/half") }, { name: "b", url: server.at("/half") }];
   const error = await bench.bring(two, { settings }).catch((error) => error);
@@ -278,7 +278,7 @@ Deno.test("remote: there is a limit to how long all files take together", async 
     );
   });
   const settings = { ...PRIVATE, timeout: 1 };
-  const limit = "not there after 1 s, which is all the time that the setting inputs.timeout";
+  const limit = "not complete after 1 s, the limit of the setting inputs.timeout";
   const messages = await Promise.all([
     bench.failure(server.at("/silent"), { settings }),
     bench.failure(server.at("/stalls"), { settings }),
@@ -292,7 +292,7 @@ Deno.test("remote: waiting for a server that wants to be left alone ends with th
     new Response(null, { status: 503, headers: { "retry-after": "3600" } })
   );
   const message = await bench.failure(server.at("/"), { settings: { ...PRIVATE, timeout: 1 } });
-  assertStringIncludes(message, "not there after 1 s");
+  assertStringIncludes(message, "not complete after 1 s");
   assertStringIncludes(bench.told[1] ?? "", "it is tried again in 30 s");
   assertEquals(server.asked.length, 1);
 });

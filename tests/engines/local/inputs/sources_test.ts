@@ -228,7 +228,7 @@ Deno.test("file: what is not inside is refused, and the message says what to cha
   }
   assertStringIncludes(
     await bench.failure(fileUrl(inside, "deep", "a.csv"), { settings: {} }),
-    "the setting inputs.folders of the project's engine names no folder",
+    "the setting inputs.folders of the project's engine is empty",
   );
 });
 
@@ -239,8 +239,8 @@ Deno.test("file: what is no regular file of this machine", async () => {
   const settings = { folders: [inside] };
   for (
     const [url, message] of [
-      [fileUrl(inside, "deep"), "it is no regular file"],
-      [fileUrl(inside, "pipe"), "it is no regular file"],
+      [fileUrl(inside, "deep"), "it is not a regular file"],
+      [fileUrl(inside, "pipe"), "it is not a regular file"],
       [fileUrl(inside, "nothing"), "there is no such file"],
       [fileUrl(inside, "deep", "a.csv", "x"), "there is no such file"],
       [`file://other.example${inside}/deep/a.csv`, "expected file:/// and the path"],
@@ -262,7 +262,7 @@ Deno.test("file: the limit of all files counts", async () => {
   const files = ["deep/a.csv", "one"].map((path) => ({ name: "a", url: fileUrl(inside, path) }));
   await bench.bring(files.slice(0, 1), { settings });
   const message = await messageOf(bench.bring(files, { settings }));
-  assertStringIncludes(message, "more than 1 MiB, which is all that the setting inputs.max_mb");
+  assertStringIncludes(message, "more than 1 MiB, the limit of the setting inputs.max_mb");
   // An output and a payload count before they are brought.
   const limit = "more than 1 MiB";
   const earlier = await bench.ended({ a: "x".repeat(700 * 1024) });
@@ -277,9 +277,7 @@ Deno.test("other sources: the message says which schemes there are", async () =>
   for (const url of ["s3://bucket/key", "gs://b/k", "azure://a/b", "dataset://x/y", "ftp://h/f"]) {
     assertStringIncludes(
       await bench.failure(url),
-      `"${
-        new URL(url).protocol
-      }" is none of the schemes that there are: datum:, file:, http:, https:`,
+      `"${new URL(url).protocol}" is unknown: expected one of datum:, file:, http:, https:`,
     );
   }
   for (const url of ["", "data.csv", "/etc/passwd", "http://", "http://[", "https://a b/"]) {

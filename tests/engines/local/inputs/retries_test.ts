@@ -4,12 +4,9 @@
  * @module
  */
 import { assertEquals } from "@std/assert";
-import { shownUrl } from "../../../../src/engines/local/inputs/redacted_url.ts";
-import {
-  retryAfter_ms,
-  TransientError,
-  withRetries,
-} from "../../../../src/engines/local/inputs/transient.ts";
+import { TransientError } from "../../../../src/engines/local/inputs/errors.ts";
+import { redactedUrl } from "../../../../src/engines/local/inputs/redirects.ts";
+import { retryAfter_ms, withRetries } from "../../../../src/engines/local/inputs/retries.ts";
 import { messageOf } from "./fixture.ts";
 
 const NOW_MS = Date.parse("2026-11-01T10:00:00Z");
@@ -76,7 +73,7 @@ Deno.test("shown: URLs without what may be secret", () => {
     "file:///a/b",
     "s3://key:word@bucket/a?b",
     `http://h/${"x".repeat(300)}`,
-  ].map((url) => shownUrl(new URL(url)));
+  ].map((url) => redactedUrl(new URL(url)));
   assertEquals(urls.slice(0, 4), [
     "host.example:8443/a/b.csv",
     "datum://0199-x/",

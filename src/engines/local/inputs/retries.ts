@@ -1,35 +1,25 @@
 /**
- * Failures of a fetch that may be over the next time, and trying again because of them.
+ * Retries of a fetch.
  *
  * @module
  */
-
 import { pause } from "../../../platform/waiting/pause.ts";
+import { TransientError } from "./errors.ts";
 
-/** The longest wait that a server is granted, in milliseconds. */
+/** The longest pause that a server can ask for, in milliseconds. */
 const WAIT_MAX_MS = 30_000;
 
-/** What failed may not fail again. */
-export class TransientError extends Error {
-  override readonly name = "TransientError";
-
-  /** @param wait_ms how long the server wants to be left alone, in milliseconds, if it says so */
-  constructor(message: string, readonly wait_ms?: number) {
-    super(message);
-  }
-}
-
-/** How work is tried. */
+/** How to retry. */
 export interface TryOptions {
-  /** How long to wait after each try that failed, in milliseconds; the last try is one more. */
+  /** The pause after each failed try, in milliseconds. One more try follows the last pause. */
   backoff_ms: readonly number[];
-  /** Aborted when the work is not wanted any more. */
+  /** Aborted when the work is not needed any more. */
   signal: AbortSignal;
-  /** Told before each wait. */
+  /** Called before each pause. */
   onWait(error: TransientError, wait_ms: number): void;
 }
 
-/** Does work, again when a {@linkcode TransientError} ends it. */
+/** Does work, and retries it after a {@linkcode TransientError}. */
 export async function withRetries<T>(work: () => Promise<T>, options: TryOptions): Promise<T> {
   const { backoff_ms, signal, onWait } = options;
   for (const pause_ms of backoff_ms) {
@@ -47,11 +37,11 @@ export async function withRetries<T>(work: () => Promise<T>, options: TryOptions
   return await work();
 }
 
-/** The wait that a `Retry-After` header asks for (RFC 9110 section 10.2.3), in milliseconds. */
+/** Returns the pause that a `Retry-After` header asks for (RFC 9110 section 10.2.3), in milliseconds. */
 export function retryAfter_ms(header: string | undefined, now_ms: number): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000;
-  // Much that is no HTTP date is one for JavaScript.
+  // JavaScript parses much that is no HTTP date.
   const date_ms = header.endsWith(" GMT") ? Date.parse(header) : NaN;
   return Number.isNaN(date_ms) ? undefined : Math.max(0, date_ms - now_ms);
 }

@@ -1,0 +1,90 @@
+/**
+ * Input files that Hooklaunch itself stores: payloads of runs and outputs of earlier executions.
+ *
+ * @module
+ */
+import { basename, join } from "node:path";
+import { writeAllSync } from "../../../platform/files/write_all.ts";
+import { isId } from "../../../platform/ids.ts";
+import { datumId, findDatum } from "../../../store/records/executions.ts";
+import { readPayload } from "../../../store/records/payloads.ts";
+import type { StagedFile } from "../../shared/config_files.ts";
+import { openOutput } from "../outputs.ts";
+import { checkedCopy } from "./checked_copy.ts";
+import { NO_NAME } from "./names.ts";
+import { StagingError } from "./errors.ts";
+import type { OutputInputFile, PayloadFile, StagingContext, UrlFile } from "./source.ts";
+
+/**
+ * Writes a payload.
+ *
+ * @throws {CorruptPayloadError} when the stored payload is damaged
+ */
+export async function stagePayload(
+  { name: wanted, payload_of, size, sha256 }: PayloadFile,
+  { folder, budget, sources }: StagingContext,
+): Promise<StagedFile> {
+  budget.take(size);
+  const { name, path } = folder.place(wanted);
+  using target = Deno.openSync(path, { createNew: true, write: true });
+  for await (const chunk of readPayload(sources.store, payload_of, size, sha256)) {
+    writeAllSync(target, chunk);
+  }
+  return { name, size, ...(sha256 === undefined ? {} : { sha256 }) };
+}
+
+/**
+ * Copies an output of an earlier execution.
+ *
+ * @throws when the output is missing or was changed
+ */
+export async function stageOutput(
+  { name: wanted, output_of, path, size, sha256 }: OutputInputFile,
+  { sources, budget, folder }: StagingContext,
+): Promise<StagedFile> {
+  budget.take(size);
+  const what = `the output ${JSON.stringify(path)} of execution ${output_of}`;
+  const output = isId(output_of)
+    ? await openOutput(join(sources.root, output_of, "outputs"), path)
+    : undefined;
+  if (output === undefined) throw new StagingError(`${what} is not there any more`);
+  using _closed = output;
+  const changed = new StagingError(`${what} was changed after it had been made`);
+  if ((await output.stat()).size !== size) throw changed;
+  const place = folder.place(wanted);
+  const copied = await checkedCopy(output, place.path, {
+    signal: budget.signal,
+    onBytes: (total) => {
+      if (total > size) throw changed;
+    },
+  });
+  if (copied.size !== size || copied.sha256 !== sha256) throw changed;
+  const id = datumId(output_of, path);
+  return { name: place.name, size, sha256, uri: `datum://${id}`, datumId: id };
+}
+
+/**
+ * Copies the output that a `datum:` URL names.
+ *
+ * @throws when there is no such output, or it belongs to another project
+ */
+export async function stageDatum(
+  { name }: UrlFile,
+  url: URL,
+  context: StagingContext,
+): Promise<StagedFile> {
+  const id = url.host.toLowerCase();
+  if (!isId(id) || !/^\/?$/.test(url.pathname)) {
+    throw new StagingError("expected datum:// and the datum_id of an output");
+  }
+  const found = await findDatum(context.sources.store, id);
+  if (found === undefined) {
+    throw new StagingError("no output of an execution that is kept has this datum_id");
+  }
+  const { execution, output } = found;
+  if (execution.project !== context.execution.project) {
+    throw new StagingError("it is of another project, and projects do not share their data");
+  }
+  const wanted = name === NO_NAME ? basename(output.path) : name;
+  return await stageOutput({ ...output, name: wanted, output_of: execution.id }, context);
+}

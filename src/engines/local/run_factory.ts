@@ -1,0 +1,51 @@
+/**
+ * Makes the runs of executions. The engine loads this file, and with it most of its folder, for the first
+ * execution: an idle service does not hold it in memory.
+ *
+ * @module
+ */
+import { join, resolve } from "node:path";
+import type { Execution } from "../../store/records/executions.ts";
+import { ExecutionRun } from "./execution_run.ts";
+import { RemoteFiles } from "./inputs/remote_files.ts";
+import type { OnSessionOver } from "./process_group.ts";
+import type { Machine } from "./processes.ts";
+import type { RunContext } from "./run_context.ts";
+import { runnerOf } from "./runners/mod.ts";
+
+/** What the engine gives to all runs. */
+export interface RunFactoryOptions extends Omit<RunContext, "remote" | "bootId" | "runnerOf"> {
+  /** The service's data folder. */
+  dataFolder: string;
+  machine: Machine;
+  onSessionOver: OnSessionOver;
+}
+
+/** Makes the runs of executions, which share one cache of input files. */
+export class RunFactory {
+  readonly #context: RunContext;
+
+  constructor({ dataFolder, machine, onSessionOver, ...options }: RunFactoryOptions) {
+    const { clock, settings, root } = options;
+    const folder = resolve(join(dataFolder, "input_cache"));
+    this.#context = {
+      ...options,
+      remote: new RemoteFiles({ folder, clock }),
+      bootId: machine.bootId,
+      runnerOf: (execution) => runnerOf(execution, { ...settings, root, machine, onSessionOver }),
+    };
+  }
+
+  /** @param onCommandOver called when the command is over and the end is about to be stored */
+  make(execution: Execution, onCommandOver?: () => void): ExecutionRun {
+    return new ExecutionRun(execution, {
+      ...this.#context,
+      ...(onCommandOver && { onCommandOver }),
+    });
+  }
+
+  /** Waits until no input file is being fetched. */
+  async close(): Promise<void> {
+    await this.#context.remote.close();
+  }
+}

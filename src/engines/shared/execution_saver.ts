@@ -1,0 +1,51 @@
+/**
+ * Storing the records of executions while they run.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { UnavailableError } from "../../platform/errors.ts";
+import { pause } from "../../platform/waiting/pause.ts";
+import { type Execution, saveExecution } from "../../store/records/executions.ts";
+import type { Store } from "../../store/store.ts";
+
+const RETRY_MS = 1_000;
+
+const log = getLogger(["hooklaunch", "engine"]);
+
+/** Where records are stored, and who is told. */
+export interface SaverOptions {
+  store: Store;
+  /** Called after each change of a record is stored. */
+  onChange?: ((execution: Execution) => void) | undefined;
+  /** Aborted when the service stops. */
+  signal: AbortSignal;
+}
+
+/** Returns a function that stores a record as it is; see {@linkcode SaveExecution}. */
+export function executionSaver({ store, onChange, signal }: SaverOptions): SaveExecution {
+  return async (execution) => {
+    const { status } = execution;
+    for (;;) {
+      try {
+        await store.committer.commit(saveExecution(execution));
+        // A status that was set during the commit is reported by the save that stores it.
+        if (execution.status === status) onChange?.(execution);
+        return true;
+      } catch (error) {
+        if (!(error instanceof UnavailableError)) throw error;
+        const { id: execution_id, run_id, project } = execution;
+        const details = { execution_id, run_id, project, error: error.message };
+        log.error("Cannot store execution {execution_id}, trying again: {error}", details);
+      }
+      if (!await pause(RETRY_MS, signal)) return false;
+    }
+  };
+}
+
+/**
+ * Stores a record. Tries again for as long as the database is unavailable.
+ *
+ * @returns false when the service stops before the record is stored
+ */
+export type SaveExecution = (execution: Execution) => Promise<boolean>;
