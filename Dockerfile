@@ -7,9 +7,7 @@ RUN apt-get update \
   && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /app
-# deno.json links tests/deno.json, which names what only tests use.
 COPY deno.json deno.lock ./
-COPY tests/deno.json ./tests/
 COPY src ./src
 # The home is for the keys and known hosts of git over SSH: the base image's user has none.
 RUN deno cache --lock=deno.lock --frozen src/main.ts \
