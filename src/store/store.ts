@@ -27,6 +27,8 @@ const LOCK_PATIENCE_MS = 1_000;
 const LOCK_RETRY_MS = 20;
 /** How long what is being written to a remote database may take when the store is closed. */
 const DRAIN_MS = 5_000;
+/** The least room on the disk with which a database is opened. */
+const OPENING_BYTES = 1024 * 1024;
 /** Where Deno looks for the access token of a remote Deno KV. */
 const TOKEN_VARIABLE = "DENO_KV_ACCESS_TOKEN";
 
@@ -105,10 +107,25 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
 
 async function openFile(folder: string): Promise<Deno.Kv> {
   const path = join(folder, DATABASE_FILE);
+  await expectRoom(folder);
   // The folder may be one that others have something in. What else is in it is made for its owner alone.
   for (const each of databaseFiles(folder)) await makePrivate(each);
   await makeDatabaseFile(folder).catch(unusable(folder));
   return await Deno.openKv(path).catch(unusable(folder));
+}
+
+/**
+ * Expects some room on the disk. Deno KV ends the process when it opens a database on a full disk and the
+ * queue holds a message that was under way at a crash ("KV queue cleanup failed").
+ */
+async function expectRoom(folder: string): Promise<void> {
+  const { bytes = Infinity } = await roomOf(folder);
+  if (bytes >= OPENING_BYTES) return;
+  throw new InvalidInputError(
+    "--data",
+    `Expected room for ${OPENING_BYTES} bytes on the disk of "${folder}", found ${bytes}. ` +
+      "Its disk is full: make room, then start again",
+  );
 }
 
 async function openRemote(url: string): Promise<Deno.Kv> {

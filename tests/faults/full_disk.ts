@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { eventually } from "../surroundings.ts";
 import { type Findings, pause, type Random } from "./findings.ts";
 import { type Answer, Sender } from "./senders.ts";
-import { serve, type Served, shell, unmount } from "./served.ts";
+import { serve, type Served, shell, TOKEN, unmount } from "./served.ts";
 import { checkStored } from "./stored.ts";
 import { workshop } from "./workshop.ts";
 
@@ -81,6 +81,13 @@ export async function fullDisk(
       await full({ findings, random, served, disk, kept, full_ms });
     }
     await checkRuns(findings, served, kept);
+    const metrics = await fetch(`${served.url}/metrics`, {
+      headers: { authorization: `Bearer ${TOKEN}` },
+    });
+    const [, sent = "0"] =
+      /^hooklaunch_queue_messages_sent_total (\d+)$/m.exec(await metrics.text()) ?? [];
+    findings.check(Number(sent) > 0, "No message was sent");
+    findings.say(`${sent} messages have woken the worker`);
     served.signal("SIGTERM");
     const { code } = await served.end();
     findings.check(code === 0, `The service ended with code ${code}:\n${served.printed()}`);

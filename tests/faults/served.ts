@@ -42,6 +42,8 @@ export interface ServeOptions {
   /** The data folder. */
   data?: string;
   flags?: readonly string[];
+  /** A module that is run before the service's own, and what it is told. */
+  preload?: { url: string; env: Record<string, string> };
   /** Is given the process before it has started to listen. */
   onSpawn?(child: Deno.ChildProcess): void;
 }
@@ -53,13 +55,14 @@ export interface ServeOptions {
  */
 export async function serve(
   folder: string,
-  { data = `${folder}/data`, flags = [], onSpawn }: ServeOptions = {},
+  { data = `${folder}/data`, flags = [], preload, onSpawn }: ServeOptions = {},
 ): Promise<Served> {
   const serveArguments = ["serve", "--port", "0", "--dev", "--data", data, "--log-format", "text"];
   const config = ["--config", `${folder}/hooklaunch.yaml`];
+  const before = preload === undefined ? [] : ["--preload", preload.url];
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", ...FLAGS, MAIN, ...serveArguments, ...config, ...flags],
-    env: { NO_COLOR: "1", HOOKLAUNCH_ADMIN_TOKEN: TOKEN },
+    args: ["run", "--quiet", ...FLAGS, ...before, MAIN, ...serveArguments, ...config, ...flags],
+    env: { NO_COLOR: "1", HOOKLAUNCH_ADMIN_TOKEN: TOKEN, ...preload?.env },
     stdin: "null",
     stdout: "null",
     stderr: "piped",
