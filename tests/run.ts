@@ -49,6 +49,7 @@ const ALONE = [
   "engines/local/container_test.ts",
   "faults/full_disk_test.ts",
   "faults/kill_test.ts",
+  "faults/queue_test.ts",
   "faults/kills_test.ts",
   "projects/code/repository_damage_test.ts",
   "projects/code/repository_history_test.ts",

@@ -7,6 +7,9 @@ import { assertLess } from "@std/assert";
 import process from "node:process";
 import type { Clock } from "../src/platform/clock.ts";
 
+/** Tells `deno run` what modules of the tests import: beside them is a file that names what tests use alone. */
+export const CONFIG_FLAGS = ["--config", new URL("../deno.json", import.meta.url).pathname];
+
 /** A folder that is removed at the end of its scope. */
 export async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
   const path = await Deno.makeTempDir({ prefix: "hooklaunch-test-" });

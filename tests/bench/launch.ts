@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { CONFIG_FLAGS } from "../surroundings.ts";
 import type { Bench, Stock } from "./bench.ts";
 import { inTurn } from "./measuring.ts";
 import { launches, PAYLOAD_BYTES } from "./requests.ts";
@@ -78,7 +79,7 @@ export async function bareCommits(
   const script = new URL("floor_kv.ts", import.meta.url).href;
   const numbers = [connections, triggers, payload_bytes, bench.seconds * 1_000].map(String);
   const child = bench.spawn(Deno.execPath(), {
-    args: ["run", "--allow-all", script, folder, ...numbers],
+    args: ["run", ...CONFIG_FLAGS, "--allow-all", script, folder, ...numbers],
     stdout: "piped",
   });
   const { success, stdout } = await child.output();

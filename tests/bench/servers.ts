@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { CONFIG_FLAGS } from "../surroundings.ts";
 import config from "../../deno.json" with { type: "json" };
 import type { Bench, Stock } from "./bench.ts";
 import { pause } from "./measuring.ts";
@@ -143,7 +144,14 @@ export async function settled(port: number, within_ms: number): Promise<boolean>
 
 async function startScript(bench: Bench, name: string, args: string[]): Promise<Server> {
   const child = bench.spawn(Deno.execPath(), {
-    args: ["run", ...V8_FLAGS, "--allow-all", new URL(name, import.meta.url).href, ...args],
+    args: [
+      "run",
+      ...CONFIG_FLAGS,
+      ...V8_FLAGS,
+      "--allow-all",
+      new URL(name, import.meta.url).href,
+      ...args,
+    ],
     stdin: "piped",
     stdout: "piped",
   });

@@ -14,7 +14,7 @@ import { readPayload } from "../../src/store/records/payloads.ts";
 import { listTriggerRuns } from "../../src/store/records/runs.ts";
 import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
 import { pendingOf, startDesk, TRIGGER_ID } from "../runs/fixture.ts";
-import { eventually, temporaryFolder } from "../surroundings.ts";
+import { CONFIG_FLAGS, eventually, temporaryFolder } from "../surroundings.ts";
 import { storedUnder, watchedKv } from "./fixture.ts";
 
 const DOCKER = { type: "local", runner: "docker" };
@@ -250,7 +250,16 @@ Deno.test("a migration that is killed is gone on with at the next start", async 
   const executions = await writeFormat1(folder.path, 700);
   const program = import.meta.resolve("./migrate_and_wait.ts");
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", "--unstable-kv", "--allow-all", program, folder.path, "2"],
+    args: [
+      "run",
+      "--quiet",
+      ...CONFIG_FLAGS,
+      "--unstable-kv",
+      "--allow-all",
+      program,
+      folder.path,
+      "2",
+    ],
     stdout: "piped",
   }).spawn();
   const reader = child.stdout.getReader();

@@ -10,7 +10,7 @@ import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { DATABASE_FILE, LOCK_FILE, lockDataFolder, openStore } from "../../src/store/store.ts";
 import { shell, unmount } from "../faults/served.ts";
 import { has } from "../needs.ts";
-import { temporaryFolder } from "../surroundings.ts";
+import { CONFIG_FLAGS, temporaryFolder } from "../surroundings.ts";
 import { openTestStore } from "./fixture.ts";
 
 /** A process of its own that has opened a data folder, or has tried to. */
@@ -22,7 +22,7 @@ interface OtherProcess extends AsyncDisposable {
 
 async function openInOtherProcess(folder: string): Promise<OtherProcess> {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--allow-all", import.meta.resolve("./hold_folder.ts"), folder],
+    args: ["run", ...CONFIG_FLAGS, "--allow-all", import.meta.resolve("./hold_folder.ts"), folder],
     stdin: "piped",
     stdout: "piped",
   }).spawn();

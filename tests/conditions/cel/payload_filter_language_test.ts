@@ -3,6 +3,7 @@
  * evaluates them has it otherwise. What cannot be converted is an error, so that a filter which says
  * what must not be refuses it too.
  */
+import { CONFIG_FLAGS } from "../../surroundings.ts";
 import { assert, assertEquals } from "@std/assert";
 import { payloadFilter } from "../../../src/conditions/payload_filter.ts";
 import { checkOnce, json } from "../fixture.ts";
@@ -66,7 +67,14 @@ for (const [zone, hour] of ZONES) {
     const expressions = Object.values(holding).flat();
     const script = import.meta.resolve("../in_time_zone.ts");
     const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "--quiet", "--allow-all", script, JSON.stringify({ body, expressions })],
+      args: [
+        "run",
+        "--quiet",
+        ...CONFIG_FLAGS,
+        "--allow-all",
+        script,
+        JSON.stringify({ body, expressions }),
+      ],
       env: { TZ: zone },
     }).output();
     assert(success, new TextDecoder().decode(stderr));

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { CONFIG_FLAGS } from "../../surroundings.ts";
 import { join } from "node:path";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { LocalEngine } from "../../../src/engines/local/mod.ts";
@@ -102,6 +103,7 @@ export async function runHosted<T extends Execution = Execution>(
       "run",
       "--quiet",
       "--no-prompt",
+      ...CONFIG_FLAGS,
       "--allow-run=sh,git",
       "--allow-read",
       "--allow-write",

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { CONFIG_FLAGS } from "../../surroundings.ts";
 import { assertEquals, assertExists } from "@std/assert";
 import { join } from "node:path";
 import { ConflictError } from "../../../src/platform/errors.ts";
@@ -34,6 +35,7 @@ async function killHost(folder: string, { count, fields, after_ms }: Crash): Pro
       "run",
       "--quiet",
       "--no-prompt",
+      ...CONFIG_FLAGS,
       ...PERMISSIONS,
       join(import.meta.dirname ?? "", "crash_host.ts"),
       folder,

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { CONFIG_FLAGS } from "../../surroundings.ts";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { systemClock } from "../../../src/platform/clock.ts";
@@ -305,7 +306,7 @@ async function withHome(
   const script = import.meta.resolve("./with_home.ts");
   const args = [home, dataFolder, JSON.stringify(project), ...(copy === undefined ? [] : [copy])];
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", "--allow-all", script, ...args],
+    args: ["run", "--quiet", ...CONFIG_FLAGS, "--allow-all", script, ...args],
   }).output();
   assert(success, new TextDecoder().decode(stderr));
   return new TextDecoder().decode(stdout).trim();
