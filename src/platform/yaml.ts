@@ -24,6 +24,7 @@ import {
 import { InvalidInputError, messageOf, type Problem } from "./errors.ts";
 import { whyNotKept } from "./text/exact_number.ts";
 import { describeValue, pointerParts } from "./schema.ts";
+import { findTooMuch } from "./yaml_size.ts";
 
 /** The longest text that is read, in bytes. */
 export const YAML_BYTES_MAX = 1024 * 1024;
@@ -70,6 +71,10 @@ export function parseYaml(written: string | Uint8Array, what: string): YamlSourc
     throw new InvalidInputError(what, [problemAt({ line: 1, column: 1 }, "", detail)]);
   }
   const positionAt = positionsIn(text);
+  const tooMuch = findTooMuch(text);
+  if (tooMuch) {
+    throw new InvalidInputError(what, [problemAt(positionAt(tooMuch.offset), "", tooMuch.detail)]);
+  }
   const { document, targets, value } = read(text, what, positionAt);
   const places = new Places(document, targets);
   const locate = (pointer: string) => positionAt(places.offsetOf(pointer));

@@ -6,13 +6,13 @@
 import { isAbsolute, join, normalize, resolve } from "node:path";
 import type { Clock } from "../platform/clock.ts";
 import { ActionError, InvalidInputError, type Problem } from "../platform/errors.ts";
-import { keepNewest } from "../platform/lru.ts";
 import { ignoreMissing } from "../platform/files/missing_file.ts";
 import { OneAtATime } from "../platform/waiting/serialized.ts";
 import { pause } from "../platform/waiting/pause.ts";
 import { removeTree } from "../platform/files/remove_tree.ts";
 import type { Project } from "../store/records/projects.ts";
 import { unlessAborted } from "../platform/waiting/unless_aborted.ts";
+import { ConfigCache } from "./config_cache.ts";
 import type { ProjectConfig } from "./format/config_file.ts";
 import { EXPECTED_NAME, NAME } from "./name.ts";
 import { type Origin, originProblems } from "./code/remote.ts";
@@ -24,7 +24,6 @@ import { TreeCache, type TreeSource } from "./code/tree_cache.ts";
 const FETCH_TIMEOUT_MS = 10 * 60_000;
 /** How long a project configuration file may be. */
 const CONFIG_BYTES_MAX = 1024 * 1024;
-const CONFIGS_MAX = 256;
 const REMOVE_ATTEMPTS = 10;
 const REMOVE_PAUSE_MS = 100;
 /** What was left behind half-done is not touched earlier than this. */
@@ -63,8 +62,7 @@ export class Projects {
   readonly #repositories = new Map<string, Repository>();
   readonly #snapshots = new Map<string, OneAtATime<string>>();
   readonly #trees = new Map<string, TreeCache>();
-  /** Project configuration files that were read, the latest used last. */
-  readonly #configs = new Map<string, Promise<ProjectConfig>>();
+  readonly #configs = new ConfigCache();
 
   constructor(options: ProjectsOptions) {
     this.#options = {
@@ -195,10 +193,9 @@ export class Projects {
     // From here on nobody comes in between.
     this.#repositories.delete(projectName);
     this.#trees.delete(projectName);
-    for (const kept of [this.#configs, this.#snapshots]) {
-      for (const key of kept.keys()) {
-        if (key.startsWith(`${projectName}/`)) kept.delete(key);
-      }
+    this.#configs.forget(projectName);
+    for (const key of this.#snapshots.keys()) {
+      if (key.startsWith(`${projectName}/`)) this.#snapshots.delete(key);
     }
     try {
       Deno.renameSync(this.#folderOf(projectName), aside);
@@ -233,18 +230,9 @@ export class Projects {
     );
   }
 
-  async #configOf(project: Project, commit: string): Promise<ProjectConfig> {
-    const key = `${project.name}/${commit}/${project.config_file}`;
-    const config = this.#configs.get(key) ?? this.#readConfig(project, commit);
-    this.#configs.delete(key);
-    this.#configs.set(key, config);
-    keepNewest(this.#configs, CONFIGS_MAX);
-    try {
-      return await config;
-    } catch (error) {
-      this.#configs.delete(key);
-      throw error;
-    }
+  #configOf(project: Project, commit: string): Promise<ProjectConfig> {
+    const place = { project: project.name, commit, path: normalize(project.config_file) };
+    return this.#configs.get(place, () => this.#readConfig(project, commit));
   }
 
   #sourceOf(projectName: string, commit: string): TreeSource {
@@ -272,7 +260,7 @@ export class Projects {
     return { branches: await this.#repositoryOf(project.name).fetch(origin) };
   }
 
-  async #readConfig(project: Project, commit: string): Promise<ProjectConfig> {
+  async #readConfig(project: Project, commit: string): Promise<Uint8Array> {
     const path = normalize(project.config_file);
     if (isAbsolute(path) || /^\.\.(\/|$)|[\r\n\0]/.test(path)) {
       throw new ActionError(
@@ -282,13 +270,10 @@ export class Projects {
     const bytes = project.repository === undefined
       ? await readFile(join(this.#treesOf(project.name).pathOf(commit), path))
       : await this.#repositoryOf(project.name).read(commit, path, CONFIG_BYTES_MAX);
-    if (bytes === undefined) {
-      throw new ActionError(
-        `Cannot read ${path} of project "${project.name}": commit ${commit} has no such file`,
-      );
-    }
-    const { readConfigFile } = await import("./format/config_file.ts");
-    return readConfigFile(bytes, path);
+    if (bytes !== undefined) return bytes;
+    throw new ActionError(
+      `Cannot read ${path} of project "${project.name}": commit ${commit} has no such file`,
+    );
   }
 
   #snapshotOf({ name, directory = "" }: Project): Promise<string> {

@@ -176,6 +176,36 @@ Deno.test("yaml: too long and too deep texts are refused", () => {
   assertStringIncludes(problemsOf("[".repeat(100_000)).join(), "Nested too deeply");
 });
 
+Deno.test("yaml: texts of too many parts, and of too deep ones, are refused in a moment", async () => {
+  const parts = "Expected at most 300000 keys, values and marks";
+  const deep = "Nested too deeply: expected at most 100 levels";
+  const indented = Array.from({ length: 1_000 }, (_, at) => `${" ".repeat(at)}a:\n`).join("");
+  const cases: [text: string, problem: string][] = [
+    ["- a\n".repeat(260_000), `line 100001, column 1: ${parts}`],
+    [`[${"a,".repeat(500_000)}]`, `line 1, column 300001: ${parts}`],
+    ["#\n".repeat(500_000), `line 150001, column 1: ${parts}`],
+    ["[".repeat(500_000), `line 1, column 101: ${deep}`],
+    ["{ a: ".repeat(200_000), `line 1, column 501: ${deep}`],
+    ["- ".repeat(500_000), `line 1, column 201: ${deep}`],
+    [indented, `line 101, column 101: ${deep}`],
+    [`- ${"[".repeat(100)}`, `line 1, column 102: ${deep}`],
+  ];
+  for (const [text, problem] of cases) {
+    await assertTakesLess(1_500, () => assertEquals(problemsOf(text), [problem], text.slice(0, 9)));
+  }
+});
+
+Deno.test("yaml: what is a hundred levels deep is read", () => {
+  const brackets = "[".repeat(100) + "]".repeat(100);
+  assertEquals(JSON.stringify(parseYaml(brackets, "x").value), brackets);
+  const items = parseYaml("- ".repeat(99) + "a", "x").value;
+  assertEquals(JSON.stringify(items), `${"[".repeat(99)}"a"${"]".repeat(99)}`);
+  const fields = Array.from({ length: 100 }, (_, at) => `${" ".repeat(at)}a:\n`).join("");
+  assertEquals(JSON.stringify(parseYaml(fields, "x").value).replace(/[^{]/g, "").length, 100);
+  const siblings = "- a:\n    - b: [c, { d: e }]\n  f: |\n    - text\n".repeat(1_000);
+  assertEquals(Object(parseYaml(siblings, "x").value).length, 1_000);
+});
+
 Deno.test("yaml: tens of thousands of fields are read in a moment, and a repeated one is found", async () => {
   const fields = Array.from({ length: 40_000 }, (_, i) => `k${i}: 1\n`);
   await assertTakesLess(10_000, () => {
