@@ -4,6 +4,7 @@
  * @module
  */
 import { Command } from "commander";
+import { ENV_FILE_OPTION, readEnvFiles } from "./commands/env_file.ts";
 import { reachOwnMachineDirectly } from "./commands/own_machine.ts";
 import { harmless } from "./commands/table.ts";
 import { HooklaunchError, InvalidInputError, problemText } from "./platform/errors.ts";
@@ -74,8 +75,9 @@ if (import.meta.main) await main(Deno.args);
 async function main(args: readonly string[]): Promise<void> {
   try {
     refuseAutomaticSpans();
+    const others = readEnvFiles(args);
     reachOwnMachineDirectly();
-    await run(args);
+    await run(others);
   } catch (error) {
     if (!(error instanceof HooklaunchError) && !isOfSystem(error)) throw error;
     console.error(`hooklaunch: ${explain(error).split("\n").map(harmless).join("\n")}`);
@@ -87,6 +89,7 @@ async function run(args: readonly string[]): Promise<void> {
   const program = new Command("hooklaunch")
     .description("A self-hosted webhook trigger service")
     .version(config.version)
+    .option(...ENV_FILE_OPTION)
     .configureOutput({
       outputError: (text, write) => write(text.replace(/^error:/, "hooklaunch:")),
     })

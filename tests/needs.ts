@@ -13,10 +13,10 @@ export const OPTIONAL_COMMANDS = {
   docker: "running steps in containers of docker",
   h2load: "launching faster than can be accepted (Debian's package nghttp2-client)",
   mount: "filling a small disk to its last byte",
-  openssl: "pasting the demo's curl line into a shell",
+  openssl: "running the pages of the documentation, and the demo's curl line",
   podman: "running steps in containers of podman",
   sshd: "fetching over ssh with a deploy key",
-  "systemd-analyze": "reading unit as systemd does",
+  "systemd-analyze": "reading the documented unit as systemd does",
   strace: "looking at which files are written to disk before they are renamed",
 } as const;
 

@@ -1,0 +1,55 @@
+/**
+ * `--env-file`: variables from a file, for every command.
+ *
+ * @module
+ */
+import { readFileSync } from "node:fs";
+import process from "node:process";
+import { parseEnv } from "node:util";
+import { InvalidInputError, messageOf } from "../platform/errors.ts";
+
+const FLAG = "--env-file";
+
+/** What the help says of the flag. */
+export const ENV_FILE_OPTION = [
+  `${FLAG} <file>`,
+  "read variables from a file, one NAME=value a line; a variable that is set already stays",
+] as const;
+
+/**
+ * Reads the files that `--env-file` names, and returns the other arguments. A variable that is set
+ * already stays, an empty one too. OTEL_* and DENO_CERT have no effect from a file: Deno reads them
+ * before any code runs.
+ *
+ * @throws {InvalidInputError} when a file cannot be read
+ */
+export function readEnvFiles(args: readonly string[]): string[] {
+  const end = args.includes("--") ? args.indexOf("--") : args.length;
+  const rest: string[] = [];
+  for (let index = 0; index < args.length; index++) {
+    const arg = args[index] ?? "";
+    if (index < end && arg === FLAG) {
+      readEnvFile(args[++index]);
+    } else if (index < end && arg.startsWith(`${FLAG}=`)) {
+      readEnvFile(arg.slice(FLAG.length + 1));
+    } else {
+      rest.push(arg);
+    }
+  }
+  return rest;
+}
+
+function readEnvFile(path: string | undefined): void {
+  if (!path) throw new InvalidInputError(FLAG, "Expected the name of a file, found nothing");
+  for (const [name, value = ""] of Object.entries(parseEnv(textOf(path)))) {
+    process.env[name] ??= value;
+  }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw new InvalidInputError(FLAG, `Cannot read ${path}: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,57 @@
+/** README and the pages of `src/docs`: every command and file in them works as printed. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { has } from "../needs.ts";
+import { type Block, blocksOf, documents } from "./blocks.ts";
+import { Terminal } from "./terminal.ts";
+
+for (const document of documents()) {
+  const blocks = blocksOf(document);
+  if (!blocks.some(isRun)) continue;
+  Deno.test({
+    name: `${document}: its commands and files work as printed`,
+    ignore: !has("openssl"),
+    async fn() {
+      await using terminal = await Terminal.open();
+      let printed = "";
+      for (const block of blocks) {
+        if (block.file !== undefined) {
+          await terminal.write(block.file, block.text);
+        } else if (block.marks.includes("service")) {
+          await terminal.serve(block.text);
+        } else if (isRun(block)) {
+          const done = await terminal.run(block.text);
+          assertEquals(done.code, 0, `${block.at}\n${block.text}\nprinted:\n${done.printed}`);
+          ({ printed } = done);
+          continue;
+        } else if (printed !== "" && isOutput(block)) {
+          assertMatch(printed, patternOf(block.text), block.at);
+        }
+        printed = "";
+      }
+    },
+  });
+}
+
+Deno.test("the blocks of pages have marks and languages that the tests know", () => {
+  const known = ["sh", "yaml", "json", "text", "ini", "nginx"];
+  for (const { language, marks, at } of documents().flatMap(blocksOf)) {
+    assert(known.includes(language), `${at}: the language ${language}`);
+    for (const mark of marks) assert(["service", "not-run"].includes(mark), `${at}: ${mark}`);
+  }
+});
+
+function isRun({ language, marks, file }: Block): boolean {
+  return language === "sh" && file === undefined && !marks.includes("not-run");
+}
+
+function isOutput({ language, follows }: Block): boolean {
+  return follows && (language === "text" || language === "json");
+}
+
+/** Matches what ends with a text in which `…` stands for anything; blanks are all alike. */
+function patternOf(text: string): RegExp {
+  const parts = text.trim().split("…").map((part) =>
+    RegExp.escape(part).replaceAll(/(?:\\x20|\\n|\s)+/g, "\\s+")
+  );
+  return new RegExp(`${parts.join("[^]*?")}\\s*$`);
+}

@@ -1,0 +1,146 @@
+/**
+ * A terminal in which the commands of a page run, one block after the other.
+ *
+ * @module
+ */
+import { assertStringIncludes } from "@std/assert";
+import { eventually, temporaryFolder } from "../surroundings.ts";
+
+const CHECKOUT = new URL("../../", import.meta.url).pathname;
+/** How long a block may take. */
+const BLOCK_MS_MAX = 120_000;
+const START_MS_MAX = 30_000;
+
+/** Begins where the block before ended: in its folder, with its exported variables. */
+const RESUME = `exec 2>&1
+. "$STATE/variables"
+cd "$(cat "$STATE/folder")"
+trap 'pwd >"$STATE/folder"; export -p >"$STATE/variables"' EXIT
+set -e
+`;
+
+/** Runs `npx -y deno@… …` with the Deno that is there. The tests are left out: this is one of them. */
+const NPX = `#!/bin/sh
+shift 2
+[ "$*" = "task test" ] || exec deno "$@"
+`;
+
+/** A terminal whose home is a scratch folder. */
+export class Terminal implements AsyncDisposable {
+  readonly #folder: AsyncDisposable & { path: string };
+  readonly #port: number;
+  #service: Deno.ChildProcess | undefined;
+
+  private constructor(folder: AsyncDisposable & { path: string }, port: number) {
+    this.#folder = folder;
+    this.#port = port;
+  }
+
+  /** Opens a terminal in the checkout. */
+  static async open(): Promise<Terminal> {
+    const folder = await temporaryFolder();
+    const { path } = folder;
+    await Deno.mkdir(`${path}/bin`);
+    await Deno.mkdir(`${path}/home`);
+    await Deno.writeTextFile(`${path}/bin/npx`, NPX, { mode: 0o755 });
+    await Deno.symlink(Deno.execPath(), `${path}/bin/deno`);
+    await Deno.writeTextFile(`${path}/folder`, CHECKOUT);
+    await Deno.writeTextFile(`${path}/variables`, "");
+    return new Terminal(folder, freePort());
+  }
+
+  /** Writes a file, by its name from the current folder, which must not be the checkout. */
+  async write(name: string, text: string): Promise<void> {
+    const path = `${await this.#read("folder")}/${name}`;
+    assertStringIncludes(path, this.#folder.path);
+    await Deno.mkdir(path.replace(/\/[^/]*$/, ""), { recursive: true });
+    await Deno.writeTextFile(path, text);
+  }
+
+  /** Runs commands to their end. */
+  async run(commands: string): Promise<{ code: number; printed: string }> {
+    const { code, stdout } = await new Deno.Command("sh", {
+      args: ["-c", RESUME + this.#withPort(commands)],
+      ...this.#surroundings(),
+      stdin: "null",
+      signal: AbortSignal.timeout(BLOCK_MS_MAX),
+    }).output();
+    return { code, printed: new TextDecoder().decode(stdout) };
+  }
+
+  /** Runs a command in the background, and waits until the service that it starts answers. */
+  async serve(command: string): Promise<void> {
+    await this.#stop();
+    const log = `${this.#folder.path}/log`;
+    const service = new Deno.Command("setsid", {
+      args: ["sh", "-c", `${RESUME}exec >"$STATE/log" 2>&1\n${this.#withPort(command)}`],
+      ...this.#surroundings(),
+      stdin: "null",
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+    this.#service = service;
+    let hasEnded = false;
+    service.status.then(() => hasEnded = true);
+    await eventually(async () => {
+      if (hasEnded) throw new Error(`The service ended:\n${await Deno.readTextFile(log)}`);
+      const answer = await fetch(`http://127.0.0.1:${this.#port}/healthz`).catch(() => undefined);
+      await answer?.body?.cancel();
+      return answer?.ok || undefined;
+    }, { within_ms: START_MS_MAX, what: "the service" });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stop();
+    // Executions outlive the service, and may still write.
+    await eventually(async () => {
+      try {
+        await this.#folder[Symbol.asyncDispose]();
+        return true;
+      } catch {
+        return undefined;
+      }
+    });
+  }
+
+  async #stop(): Promise<void> {
+    const service = this.#service;
+    this.#service = undefined;
+    if (service === undefined) return;
+    await new Deno.Command("sh", { args: ["-c", 'kill -- "-$0"; :', String(service.pid)] })
+      .output();
+    await service.status;
+  }
+
+  /** Pages name the default port; here it is a free one. */
+  #withPort(commands: string): string {
+    return commands.replaceAll("127.0.0.1:8000", `127.0.0.1:${this.#port}`);
+  }
+
+  async #read(name: string): Promise<string> {
+    return (await Deno.readTextFile(`${this.#folder.path}/${name}`)).trim();
+  }
+
+  #surroundings() {
+    const { path } = this.#folder;
+    const { PATH = "", HOME = "", DENO_DIR = `${HOME}/.cache/deno`, LANG = "C.UTF-8" } = Deno.env
+      .toObject();
+    const env = {
+      PATH: `${path}/bin:${PATH}`,
+      HOME: `${path}/home`,
+      DENO_DIR,
+      LANG,
+      STATE: path,
+      TMPDIR: path,
+      NO_COLOR: "1",
+      HOOKLAUNCH_PORT: String(this.#port),
+      HOOKLAUNCH_URL: `http://127.0.0.1:${this.#port}`,
+    };
+    return { clearEnv: true, env };
+  }
+}
+
+function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}
