@@ -26,6 +26,8 @@ export interface Field {
    * or of a form, or a JSON Pointer (RFC 6901) when it begins with `/`.
    */
   name: string;
+  /** Another name of a header, read where the request has none of the first: some providers use either. */
+  other_name?: string;
 }
 
 /** Where a request carries a credential. */
@@ -77,7 +79,8 @@ export function whyNotField(field: Field): string | undefined {
 /** What a field is called in a refusal, such as `Header X-Token`. */
 export function describeField(field: Field): string {
   const kinds = { header: "Header", query: "Query parameter", body: "Body field" };
-  return `${kinds[field.in]} ${field.name}`;
+  const other = field.other_name === undefined ? "" : ` or ${field.other_name}`;
+  return `${kinds[field.in]} ${field.name}${other}`;
 }
 
 /**
@@ -89,7 +92,7 @@ export function describeField(field: Field): string {
 export function readField(request: LaunchRequest, field: Field): string | number | Refusal {
   switch (field.in) {
     case "header":
-      return request.headers.get(field.name) ?? missing(field);
+      return request.headers.get(field.name) ?? otherHeader(request, field) ?? missing(field);
     case "query":
       return onlyOne(request.query.getAll(field.name), field);
     case "body":
@@ -148,6 +151,10 @@ export function bytesOf(field: Field, text: string): Uint8Array {
 export function readBytes(request: LaunchRequest, field: Field): Uint8Array | Refusal {
   const value = readField(request, field);
   return typeof value === "object" ? value : bytesOf(field, String(value));
+}
+
+function otherHeader({ headers }: LaunchRequest, { other_name }: Field): string | null {
+  return other_name === undefined ? null : headers.get(other_name);
 }
 
 function readBodyField(request: LaunchRequest, field: Field): string | number | Refusal {

@@ -88,7 +88,12 @@ function presetOf({ preset }: StaticTokenSettings): TokenPreset | undefined {
 function tokenPlace(settings: StaticTokenSettings): TokenPlace {
   const row = presetOf(settings)?.token;
   const { in: place = row?.in ?? "header", name = row?.name ?? "Authorization" } = settings;
-  return { in: place, name, prefix: settings.prefix ?? "", each: settings.each ?? row?.each };
+  return {
+    in: place,
+    name,
+    prefix: settings.prefix ?? row?.prefix ?? "",
+    each: settings.each ?? row?.each,
+  };
 }
 
 function checkForm(settings: StaticTokenSettings, context: z.RefinementCtx): void {

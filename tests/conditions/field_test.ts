@@ -30,6 +30,18 @@ const cases: { name: string; field: Field; parts: RequestParts; expected: string
     expected: "a, b",
   },
   {
+    name: "a header by its other name",
+    field: { in: "header", name: "svix-id", other_name: "webhook-id" },
+    parts: { headers: { "webhook-id": "msg_1" } },
+    expected: "msg_1",
+  },
+  {
+    name: "a header that comes by both names is the first",
+    field: { in: "header", name: "svix-id", other_name: "webhook-id" },
+    parts: { headers: { "webhook-id": "msg_1", "svix-id": "msg_2" } },
+    expected: "msg_2",
+  },
+  {
     name: "a missing header",
     field: { in: "header", name: "X-Token" },
     parts: {},

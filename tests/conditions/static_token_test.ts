@@ -106,6 +106,18 @@ const cases: {
     expected: '"Bearer " and a token',
   },
   {
+    name: "by Alertmanager's authorization",
+    settings: { preset: "alertmanager", secrets: ["s3cret"] },
+    parts: { headers: { authorization: "Bearer s3cret" } },
+  },
+  {
+    name: "by Alertmanager, of another scheme",
+    settings: { preset: "alertmanager", secrets: ["s3cret"] },
+    parts: { headers: { authorization: "Token s3cret" } },
+    reason: "Header Authorization does not begin with the prefix",
+    expected: '"Bearer " and a token',
+  },
+  {
     name: "a secret outside ASCII, sent as UTF-8",
     settings: { ...inHeader, secrets: ["clé"] },
     parts: { headers: { "x-token": "cl\u00c3\u00a9" } },

@@ -29,6 +29,8 @@ export interface TokenPreset extends Preset {
   readonly token: {
     readonly in: Field["in"];
     readonly name: string;
+    /** The text before the token. */
+    readonly prefix?: string;
     /** A list in the body of which every element must carry the token, `name` being relative to it. */
     readonly each?: string;
   };

@@ -33,6 +33,7 @@ export interface TimestampSource {
   /** `signature` is a field of the signature's header, as `t` in `t=…,v1=…`. */
   in: Field["in"] | "signature";
   name: string;
+  other_name?: string;
   format: TimestampFormat;
 }
 

@@ -115,7 +115,7 @@ function addSignatures(
     return;
   }
   const [first = "", ...others] = signatureHeaders(scheme);
-  if (others.length === 0) {
+  if (others.length === 0 || scheme.list_separator !== undefined) {
     draft.put({ in: "header", name: first }, writeSignatures(signatures, scheme, time));
     return;
   }

@@ -82,8 +82,8 @@ function readTime(
 ): Uint8Array | Refusal | undefined {
   const { timestamp: source, tolerance } = scheme;
   if (source === undefined) return undefined;
-  const { name, format } = source;
-  const field: Field | undefined = source.in === "signature" ? undefined : { in: source.in, name };
+  const { in: part, name, format } = source;
+  const field: Field | undefined = part === "signature" ? undefined : { ...source, in: part };
   const value = field ? readField(request, field) : item ?? "";
   if (typeof value === "object") return value;
   const text = String(value);

@@ -1,5 +1,5 @@
 /**
- * The presets as a table, for people.
+ * The table of presets in the page of providers. Run as a program (`deno task presets`), this writes it.
  *
  * @module
  */
@@ -20,8 +20,19 @@ import {
 const HEADINGS = ["Preset", "Provider", "Signed or sent", "Where", "Tolerance", "Delivery id"];
 const HEADERS_SHOWN_MAX = 2;
 
+const PAGE = new URL("../../../src/docs/providers.md", import.meta.url);
+/** The table stands between these two comments. */
+const MARKED = /(<!-- presets -->\n+)[^]*?(\n+<!-- \/presets -->)/;
+
+/** Reads the page of providers, and the page as it should be. */
+export async function readPage(): Promise<{ found: string; expected: string }> {
+  const found = await Deno.readTextFile(PAGE);
+  const expected = found.replace(MARKED, (_, start, end) => start + presetTable() + end);
+  return { found, expected };
+}
+
 /** Every preset as a Markdown table, in the order of their names; the provider links to its source. */
-export function presetTable(): string {
+function presetTable(): string {
   const rows = [
     ...Object.entries(hmacPresets).map(([name, preset]) => signingRow("hmac", name, preset)),
     ...Object.entries(signaturePresets).map(([name, preset]) =>
@@ -87,3 +98,5 @@ function table(rows: readonly (readonly string[])[]): string {
   const [headings = [], ...body] = cells;
   return [line(headings, " "), line([], "-"), ...body.map((row) => line(row, " "))].join("\n");
 }
+
+if (import.meta.main) await Deno.writeTextFile(PAGE, (await readPage()).expected);

@@ -85,6 +85,27 @@ const macs: Vector[] = [
     parts: standardVector("svix"),
   },
   {
+    preset: "svix",
+    source: "docs.svix.com, headers without Svix's name",
+    settings: { secrets: standardSecrets },
+    parts: standardVector("webhook"),
+  },
+  {
+    preset: "mlflow",
+    source: "what mlflow/webhooks/delivery.py sends, computed by Python's hmac",
+    settings: { secrets: ["mlflow s3cret"] },
+    parts: {
+      headers: {
+        "X-MLflow-Delivery-Id": "bcb3a8b1-0d64-4c3a-9c4f-0f5b2f8f4a11",
+        "X-MLflow-Timestamp": "1700000000",
+        "X-MLflow-Signature": "v1,Cn2a5BfcZCByQqn4aHeK7aDBfNEHqqaIp0baJWggbYo=",
+      },
+      body: '{"entity": "model_version", "action": "created", ' +
+        '"timestamp": "2023-11-14T22:13:20.000000+00:00", ' +
+        '"data": {"name": "example_model", "version": "1"}}',
+    },
+  },
+  {
     preset: "twilio",
     source: "twilio.com, security, the example of a form",
     settings: { secrets: ["12345"] },

@@ -88,6 +88,20 @@ export const development = {
       "With a timestamp header of the contact point's, `{timestamp}:{body}` is signed: name both here",
     scheme: { algorithm: "sha256", header: "X-Grafana-Alerting-Signature" },
   },
+  mlflow: {
+    title: "MLflow",
+    source: "https://mlflow.org/docs/latest/ml/webhooks",
+    scheme: {
+      algorithm: "sha256",
+      encoding: "base64",
+      header: "X-MLflow-Signature",
+      prefix: "v1,",
+      signed_content: "{id}.{timestamp}.{body}",
+      timestamp: { in: "header", name: "X-MLflow-Timestamp", format: "unix_s" },
+      id: { in: "header", name: "X-MLflow-Delivery-Id" },
+      delivery_id: { in: "header", name: "X-MLflow-Delivery-Id" },
+    },
+  },
   vercel: {
     title: "Vercel",
     source: "https://vercel.com/docs/webhooks/webhooks-api",

@@ -4,56 +4,73 @@
  *
  * @module
  */
+import type { Field } from "../../field.ts";
 import type { SigningPreset } from "../preset.ts";
 import type { SchemeSettings } from "../scheme.ts";
 
 const SPECIFICATION =
   "https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md";
 
-/** What headers of one beginning have in common. */
-function headersOf(beginning: string): SchemeSettings {
+/** The headers of Standard Webhooks, by the beginning of their names. */
+const STANDARD_HEADERS = headersOf("webhook");
+
+/** Svix sends either its own headers or, white-labelled, those of Standard Webhooks. */
+const SVIX_HEADERS = headersOf("svix", "webhook");
+
+function headersOf(beginning: string, otherBeginning?: string) {
+  const header = (name: string): Field => ({
+    in: "header",
+    name: `${beginning}-${name}`,
+    ...(otherBeginning && { other_name: `${otherBeginning}-${name}` }),
+  });
   return {
-    header: `${beginning}-signature`,
+    header: [beginning, otherBeginning].filter((one) => one).map((one) => `${one}-signature`),
     list_separator: " ",
     field_separator: ",",
     encoding: "base64",
     signed_content: "{id}.{timestamp}.{body}",
-    timestamp: { in: "header", name: `${beginning}-timestamp`, format: "unix_s" },
-    id: { in: "header", name: `${beginning}-id` },
-    delivery_id: { in: "header", name: `${beginning}-id` },
+    timestamp: { ...header("timestamp"), format: "unix_s" },
+    id: header("id"),
+    delivery_id: header("id"),
     key_encoding: "base64",
-  };
+  } satisfies SchemeSettings;
 }
+
+/** A shared secret. */
+const SECRET = { algorithm: "sha256", field: "v1", key_prefix: "whsec_" } as const;
+
+/** A public key. */
+const KEY = { algorithm: "ed25519", field: "v1a", key_prefix: "whpk_" } as const;
 
 /** The rows of shared secrets. */
 export const standardSecrets = {
   standard_webhooks: {
     title: "Standard Webhooks",
     source: SPECIFICATION,
-    scheme: { ...headersOf("webhook"), algorithm: "sha256", field: "v1", key_prefix: "whsec_" },
+    scheme: { ...STANDARD_HEADERS, ...SECRET },
   },
   svix: {
     title: "Svix",
     source: "https://docs.svix.com/receiving/verifying-payloads/how-manual",
-    scheme: { ...headersOf("svix"), algorithm: "sha256", field: "v1", key_prefix: "whsec_" },
+    scheme: { ...SVIX_HEADERS, ...SECRET },
   },
   gitlab_signed: {
     title: "GitLab, signing token",
     source: "https://docs.gitlab.com/user/project/integrations/webhooks/",
-    scheme: { ...headersOf("webhook"), algorithm: "sha256", field: "v1", key_prefix: "whsec_" },
+    scheme: { ...STANDARD_HEADERS, ...SECRET },
   },
-} as const satisfies Record<string, SigningPreset>;
+} satisfies Record<string, SigningPreset>;
 
 /** The rows of public keys. */
 export const standardKeys = {
   standard_webhooks: {
     title: "Standard Webhooks, Ed25519",
     source: SPECIFICATION,
-    scheme: { ...headersOf("webhook"), algorithm: "ed25519", field: "v1a", key_prefix: "whpk_" },
+    scheme: { ...STANDARD_HEADERS, ...KEY },
   },
   svix: {
     title: "Svix, Ed25519",
     source: "https://docs.svix.com/receiving/verifying-payloads/how-manual",
-    scheme: { ...headersOf("svix"), algorithm: "ed25519", field: "v1a", key_prefix: "whpk_" },
+    scheme: { ...SVIX_HEADERS, ...KEY },
   },
-} as const satisfies Record<string, SigningPreset>;
+} satisfies Record<string, SigningPreset>;

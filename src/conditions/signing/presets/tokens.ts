@@ -49,6 +49,13 @@ export const tokens = {
     token: { in: "header", name: "X-Telegram-Bot-Api-Secret-Token" },
     delivery_id: { in: "body", name: "update_id" },
   },
+  alertmanager: {
+    title: "Prometheus Alertmanager",
+    source: "https://prometheus.io/docs/alerting/latest/configuration/#http_config",
+    note:
+      "The secret is the receiver's `authorization.credentials`; for its `basic_auth` name `basic` instead of a preset",
+    token: { in: "header", name: "Authorization", prefix: "Bearer " },
+  },
   label_studio: {
     title: "Label Studio",
     source: "https://labelstud.io/guide/webhooks",
