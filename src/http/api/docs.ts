@@ -4,7 +4,7 @@
  * @module
  */
 import { html } from "@hono/hono/html";
-import { OPERATIONS } from "./operations.ts";
+import { operations } from "./mod.ts";
 
 /** The page's headers: it runs no script and shows in nobody's frame. */
 export const DOCS_HEADERS = {
@@ -15,7 +15,7 @@ export const DOCS_HEADERS = {
 
 /** Makes the page. */
 export function docsPage(baseUrl: string) {
-  const rows = Object.values(OPERATIONS).map(({ method, path, summary }) =>
+  const rows = operations.map(({ method, path, summary }) =>
     html`
       <tr>
         <td><code>${method.toUpperCase()}</code></td>

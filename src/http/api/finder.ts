@@ -1,25 +1,22 @@
 /**
- * Finding what the id in a route stands for.
+ * Finding what an id in a path names.
  *
  * @module
  */
-import type { Context } from "@hono/hono";
 import { NotFoundError } from "../../platform/errors.ts";
 
 /**
- * Makes what finds the one that a request is about, by the `id` of its route.
+ * Returns what was found by an id.
  *
  * @param kind what it is, for the error
- * @returns throws a {@linkcode NotFoundError} where there is none
+ * @throws {NotFoundError} when nothing was found
  */
-export function finder<T>(
+export async function found<T>(
   kind: string,
-  get: (id: string) => Promise<T | undefined>,
-): (context: Context) => Promise<T> {
-  return async (context) => {
-    const id = context.req.param("id") ?? "";
-    const found = await get(id);
-    if (found === undefined) throw new NotFoundError(`There is no ${kind} of the id ${id}`);
-    return found;
-  };
+  id: string,
+  record: T | undefined | Promise<T | undefined>,
+): Promise<T> {
+  const value = await record;
+  if (value === undefined) throw new NotFoundError(`There is no ${kind} of the id ${id}`);
+  return value;
 }

@@ -1,5 +1,5 @@
 /**
- * The operators' endpoints, below `/api/v0`.
+ * The operators' API, below `/api/v0`: the list of its operations, and their routes.
  *
  * @module
  */
@@ -8,32 +8,52 @@ import { methodNotAllowed as refuseOtherMethods } from "@hono/hono/method-not-al
 import { NotFoundError } from "../../platform/errors.ts";
 import { methodNotAllowed } from "../problem.ts";
 import type { TokenCheck } from "./auth.ts";
-import { executionRoutes } from "./executions.ts";
+import { executionLogOperations } from "./execution_log.ts";
+import { executionOperations } from "./executions.ts";
+import { LogStreams, type LogStreamsOptions } from "./log_stream.ts";
+import { type Operation, routesOf } from "./operation.ts";
 import type { Operator } from "./operator.ts";
-import { pipelineRoutes } from "./pipelines.ts";
-import { projectRoutes } from "./projects.ts";
-import { runRoutes } from "./runs.ts";
-import { tokenRoutes } from "./tokens.ts";
-import { triggerRoutes } from "./triggers.ts";
+import { outputOperations } from "./outputs.ts";
+import { pipelineOperations } from "./pipelines.ts";
+import { projectOperations } from "./projects.ts";
+import { runOperations } from "./runs.ts";
+import { tokenOperations } from "./tokens.ts";
+import { triggerLogOperations } from "./trigger_log.ts";
+import { triggerOperations } from "./triggers.ts";
+import { tryOutOperations } from "./try_out.ts";
 
-/** All ids and names are shorter, and the database refuses to look for much longer ones. */
+/** Every id and name is shorter, and the database refuses to look for much longer ones. */
 const NAME_LENGTH_MAX = 256;
 
-/** What the endpoints are told. */
-export interface ApiOptions {
-  /** Aborted when the service begins to stop: ends what is being followed. */
-  closing: AbortSignal;
-  /** Whether `HOOKLAUNCH_ADMIN_TOKEN` is set. */
+/** Every operation that needs an operator's token, in the order in which documents list them. */
+export const operations: readonly Operation[] = [
+  ...triggerOperations,
+  ...tryOutOperations,
+  ...triggerLogOperations,
+  ...runOperations,
+  ...projectOperations,
+  ...executionOperations,
+  ...executionLogOperations,
+  ...outputOperations,
+  ...pipelineOperations,
+  ...tokenOperations,
+];
+
+/** The settings of the API. */
+export interface ApiOptions extends Omit<LogStreamsOptions, "store" | "clock"> {
+  /** `HOOKLAUNCH_ADMIN_TOKEN` is set. */
   hasEnvironmentToken: boolean;
-  /** Whether a token is known: one that somebody came with may have been revoked since. */
+  /** Checks a token again: it may have been revoked since its request came. */
   isKnownToken: TokenCheck;
 }
 
-/** The routes that need an operator's token. */
+/** Makes the routes of the operations. The caller has checked the operator's token. */
 export function operatorRoutes(
   operator: Operator,
-  { closing, hasEnvironmentToken, isKnownToken }: ApiOptions,
+  { hasEnvironmentToken, isKnownToken, ...options }: ApiOptions,
 ): Hono {
+  const { store, clock } = operator;
+  const streams = new LogStreams({ store, clock, ...options });
   const api = new Hono({ strict: false });
   return api
     .use(refuseOtherMethods({
@@ -45,10 +65,5 @@ export function operatorRoutes(
       if (length <= NAME_LENGTH_MAX) return await next();
       throw new NotFoundError(`There is nothing of a name or an id of ${length} characters`);
     })
-    .route("/triggers", triggerRoutes(operator))
-    .route("/runs", runRoutes(operator))
-    .route("/projects", projectRoutes(operator))
-    .route("/executions", executionRoutes(operator, { closing, isKnownToken }))
-    .route("/pipelines", pipelineRoutes(operator))
-    .route("/tokens", tokenRoutes(operator, hasEnvironmentToken));
+    .route("/", routesOf(operations, { ...operator, streams, hasEnvironmentToken, isKnownToken }));
 }

@@ -1,25 +1,28 @@
 /**
- * The description of the API (OpenAPI 3.1), made from the schemas that check the input and from those of
- * what is answered.
+ * The OpenAPI 3.1 document of the API, made from the declarations of its operations.
  *
  * @module
  */
 import { z } from "zod";
-import { ANSWERS, pageSchema } from "./answers.ts";
-import { BODIES, HEADERS, type Operation, OPERATIONS, OTHER_OPERATIONS } from "./operations.ts";
+import { answerSchemas, inputSchemas, problemDetails } from "./answer.ts";
+import { operations } from "./mod.ts";
+import { openOperations } from "./open_operations.ts";
+import type { Answer, Declaration, RequestBody } from "./operation.ts";
 
 const COMPONENTS = "#/components/schemas/";
+/** The answers that have no body (RFC 9110 sections 15.3.5 and 15.4.5). */
+const BODILESS = ["204", "304"];
 
-/** Makes the description of the API at an address. */
-export function openApiDocument(baseUrl: string): Record<string, unknown> {
-  const paths: Record<string, Record<string, unknown>> = {};
-  for (const [operationId, operation] of Object.entries({ ...OPERATIONS, ...OTHER_OPERATIONS })) {
-    const item = paths[operation.path] ?? {};
-    paths[operation.path] = item;
-    item[operation.method] = {
-      operationId,
-      ...describe(operation),
-      ...(operation.isAtRoot ? { servers: [{ url: baseUrl }] } : {}),
+type Json = Record<string, unknown>;
+
+/** Makes the OpenAPI document of the API at an address. */
+export function openApiDocument(baseUrl: string): Json {
+  const paths: Record<string, Json> = {};
+  for (const declared of [...operations, ...openOperations]) {
+    const item = paths[declared.path] ??= {};
+    item[declared.method] = {
+      ...describe(declared),
+      ...(declared.isAtRoot ? { servers: [{ url: baseUrl }] } : {}),
     };
   }
   return {
@@ -30,110 +33,105 @@ export function openApiDocument(baseUrl: string): Record<string, unknown> {
     paths,
     components: {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
-      schemas: { ...componentsOf(BODIES, "input"), ...componentsOf(answers(), "output") },
+      schemas: { ...componentsOf(inputSchemas, "input"), ...componentsOf(answerSchemas, "output") },
     },
   };
 }
 
-/** The schemas of what is answered, the pages of lists among them. */
-function answers(): Record<string, z.ZodType> {
-  const pages = Object.values(OPERATIONS).flatMap(({ page }) =>
-    page === undefined ? [] : [[`${page}Page`, pageSchema(ANSWERS[page])]]
-  );
-  return { ...ANSWERS, ...Object.fromEntries(pages) };
-}
-
-function describe(operation: Operation): Record<string, unknown> {
-  const { summary, body, bodyMedia, success, also = {} } = operation;
-  const done = Object.entries({ [success]: "Done", ...also }).map(([status, description]) => {
-    const content = contentOf(operation, status);
-    return [status, {
-      description,
-      ...(content === undefined ? {} : { content }),
-      ...(status === "204" || operation.headers === undefined
-        ? {}
-        : { headers: headersOf(operation.headers) }),
-    }];
-  });
+function describe(declared: Declaration): Json {
+  const { id, summary, description, body, answers } = declared;
   return {
+    operationId: id,
     summary,
-    ...(operation.isOpen ? { security: [] } : {}),
-    parameters: parametersOf(operation),
-    ...(body ?? bodyMedia ? { requestBody: bodyOf(operation) } : {}),
+    ...(description === undefined ? {} : { description }),
+    ...(declared.isOpen ? { security: [] } : {}),
+    parameters: parametersOf(declared),
+    ...(body === undefined ? {} : { requestBody: bodyOf(body) }),
     responses: {
-      ...Object.fromEntries(done),
+      ...Object.fromEntries(
+        Object.entries(answers).map(([status, answer]) => [status, responseOf(status, answer)]),
+      ),
       default: {
         description: "Not done",
-        content: { "application/problem+json": { schema: reference("Problem") } },
+        content: { "application/problem+json": mediaOf(problemDetails) },
       },
     },
   };
 }
 
-function bodyOf({ body, bodyMedia = ["application/json"], isBodyOptional = false }: Operation) {
-  const sent = body === undefined ? {} : { schema: reference(body) };
-  return {
-    required: !isBodyOptional,
-    content: Object.fromEntries(bodyMedia.map((type) => [type, sent])),
-  };
-}
-
-function parametersOf({ path, query, header }: Operation): Record<string, unknown>[] {
+function parametersOf({ path, query, headers = {} }: Declaration): Json[] {
   const text = { type: "string" };
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
   const { properties = {}, required = [] } = query === undefined
     ? {}
     : z.toJSONSchema(query, { io: "input", unrepresentable: "any" });
-  const asked = Object.entries(properties);
   return [
     ...names.map((name) => ({ name, in: "path", required: true, schema: text })),
-    ...asked.map(([name, schema]) => ({
+    ...Object.entries(properties).map(([name, schema]) => ({
       name,
       in: "query",
       ...(required.includes(name) ? { required: true } : {}),
       schema,
     })),
-    ...(header === undefined ? [] : [{ name: header, in: "header", schema: text }]),
+    ...Object.entries(headers).map(([name, description]) => ({
+      name,
+      in: "header",
+      description,
+      schema: text,
+    })),
   ];
 }
 
-function contentOf(
-  { media = ["application/json"], answer, page }: Operation,
-  status: string,
-): Record<string, unknown> | undefined {
-  if (status === "204" || status === "304") return undefined;
-  const name = page === undefined ? answer : `${page}Page`;
-  const json = name === undefined ? {} : { schema: reference(name) };
-  return Object.fromEntries(media.map((type) => {
-    if (type === "application/json") return [type, json];
-    return [type, type.startsWith("text/") ? { schema: { type: "string" } } : {}];
-  }));
+function bodyOf(
+  { schema, isOptional, media = ["application/json"], examples }: RequestBody,
+): Json {
+  const sent = {
+    ...mediaOf(schema),
+    ...(examples === undefined ? {} : { examples: mapValues(examples, (value) => ({ value })) }),
+  };
+  return {
+    required: isOptional !== true,
+    content: Object.fromEntries(media.map((type) => [type, sent])),
+  };
 }
 
-function headersOf(names: readonly (keyof typeof HEADERS)[]): Record<string, unknown> {
-  const text = { type: "string" };
-  return Object.fromEntries(
-    names.map((name) => [name, { description: HEADERS[name], schema: text }]),
-  );
+function responseOf(status: string, answer: Answer): Json {
+  const { description = "Done", schema, media = {}, headers } = answer;
+  const isJson = schema !== undefined || Object.keys(media).length === 0;
+  const all = isJson ? { "application/json": schema, ...media } : media;
+  return {
+    description,
+    ...(BODILESS.includes(status) ? {} : { content: mapValues(all, mediaOf) }),
+    ...(headers === undefined ? {} : {
+      headers: mapValues(headers, (description) => ({ description, schema: { type: "string" } })),
+    }),
+  };
 }
 
-function reference(name: string): { $ref: string } {
-  return { $ref: COMPONENTS + name };
+/** A named schema is a reference; another one is written out. */
+function mediaOf(schema: z.ZodType | undefined): Json {
+  if (schema === undefined) return {};
+  const id = inputSchemas.get(schema)?.id ?? answerSchemas.get(schema)?.id;
+  if (id !== undefined) return { schema: { $ref: COMPONENTS + id } };
+  const { $schema: _dialect, ...written } = z.toJSONSchema(schema);
+  return { schema: written };
 }
 
-/** Schemas by their names, as components of the description. */
-function componentsOf(
-  schemas: Record<string, z.ZodType>,
-  io: "input" | "output",
-): Record<string, unknown> {
-  const registry = z.registry<{ id: string }>();
-  for (const [id, schema] of Object.entries(schemas)) registry.add(schema, { id });
+function mapValues<T, U>(
+  values: Readonly<Record<string, T>>,
+  change: (value: T) => U,
+): Record<string, U> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
+}
+
+/** The named schemas of a registry, as components of the document. */
+function componentsOf(registry: z.core.$ZodRegistry<{ id: string }>, io: "input" | "output"): Json {
   const made = z.toJSONSchema(registry, {
     io,
     unrepresentable: "any",
     uri: (name) => COMPONENTS + name,
     override({ jsonSchema }) {
-      // What is answered may have further fields one day, and has its defaults filled in.
+      // Answers may get more fields in a later version, and have their defaults filled in.
       if (io === "output") {
         delete jsonSchema.default;
         if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
@@ -141,15 +139,14 @@ function componentsOf(
     },
   });
   const { __shared: _shared, ...named } = made.schemas;
-  return JSON.parse(JSON.stringify(named, simpler));
+  return JSON.parse(JSON.stringify(named, simplified));
 }
 
 /**
- * Leaves out the addresses of schemas, which would have references begin there and not at the description.
- * What holds itself is JSON of any depth: that it can be anything says as much, and generators of types
- * stumble over more.
+ * Leaves out the addresses of schemas: references would start there and not at the document. A schema that
+ * contains itself is JSON of any depth: `{}` says as much, and generators of types fail on more.
  */
-function simpler(name: string, value: unknown): unknown {
+function simplified(name: string, value: unknown): unknown {
   if (name === "$id" || name === "$schema") return undefined;
   return String(Object(value).$ref).startsWith(`${COMPONENTS}__shared`) ? {} : value;
 }

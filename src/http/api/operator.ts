@@ -1,5 +1,5 @@
 /**
- * What the operators' endpoints work with.
+ * The parts of the service that the operators' API uses.
  *
  * @module
  */
@@ -13,8 +13,10 @@ import type { Store } from "../../store/store.ts";
 import type { TriggerLog } from "../../store/records/trigger_log.ts";
 import type { TriggerRegistry } from "../../triggers/registry.ts";
 import type { BodyReader } from "../body.ts";
+import type { TokenCheck } from "./auth.ts";
+import type { LogStreams } from "./log_stream.ts";
 
-/** The parts of the service that an operator's request meets. */
+/** The parts of the service that an operator's request uses. */
 export interface Operator {
   store: Store;
   triggers: TriggerRegistry;
@@ -28,6 +30,15 @@ export interface Operator {
   bodies: BodyReader;
   /** Reads an environment variable, for secrets written as `{env:NAME}`. */
   env(name: string): string | undefined;
-  /** How the service is reached from outside, without a slash at the end. */
+  /** The address of the service as seen from outside, without a slash at the end. */
   baseUrl(): string;
+}
+
+/** What an operation works with. */
+export interface Api extends Operator {
+  streams: LogStreams;
+  /** `HOOKLAUNCH_ADMIN_TOKEN` is set. */
+  hasEnvironmentToken: boolean;
+  /** Checks a token again: it may have been revoked since its request came. */
+  isKnownToken: TokenCheck;
 }

@@ -1,5 +1,5 @@
 /**
- * `/api/v0/executions/<id>/outputs/<path>`: the files that an execution left behind.
+ * `/api/v0/executions/<id>/outputs/<path>`: the files that an execution saved.
  *
  * @module
  */
@@ -8,9 +8,33 @@ import { basename } from "node:path/posix";
 import type { Engine } from "../../engines/engine.ts";
 import { ConflictError, NotFoundError } from "../../platform/errors.ts";
 import type { Execution } from "../../store/records/executions.ts";
+import { existing } from "./executions.ts";
+import { operation } from "./operation.ts";
+
+const HEADERS = { "Content-Disposition": "A name for it as a file", ETag: "Its SHA-256" };
+
+/** The operation that reads an output. */
+export const outputOperations = [
+  operation({
+    id: "getExecutionOutput",
+    method: "get",
+    path: "/executions/{id}/outputs/{path}",
+    summary: "Read a file that an execution saved",
+    headers: { "If-None-Match": "The ETag of the file that the client has" },
+    answers: {
+      200: { media: { "application/octet-stream": undefined }, headers: HEADERS },
+      304: { description: "The client has this file already", headers: HEADERS },
+    },
+    async perform({ api, context, params: { id, path } }) {
+      const execution = await existing(api.store, id);
+      const engine = api.engines.of(execution.engine.type);
+      return await outputAnswer(context, execution, { engine, path });
+    },
+  }),
+];
 
 /** Answers with a file that is listed in an execution's record. */
-export async function outputAnswer(
+async function outputAnswer(
   context: Context,
   { id, outputs }: Execution,
   { engine, path }: { engine: Engine; path: string },
@@ -19,13 +43,13 @@ export async function outputAnswer(
   const listed = outputs.find((output) => output.path === path);
   if (listed === undefined) throw missing();
   const headers = {
-    // Never what the step made of it: a browser must not run it as a page of ours.
+    // Never the file's own type: a browser must not run it as a page of ours.
     "content-type": "application/octet-stream",
     "x-content-type-options": "nosniff",
     "content-disposition": attachment(basename(path)),
     "content-length": String(listed.size),
     "etag": `"${listed.sha256}"`,
-    // What is compressed on the way has another length and would need another ETag.
+    // A compressed copy has another length and would need another ETag.
     "cache-control": "private, no-cache, no-transform",
   };
   if (isKnown(context.req.header("if-none-match"), headers.etag)) {
@@ -43,7 +67,7 @@ export async function outputAnswer(
   return context.body(file.readable, 200, headers);
 }
 
-/** A `Content-Disposition` with a name (RFC 6266), for old clients and for those that know UTF-8. */
+/** Makes a `Content-Disposition` with a name (RFC 6266), in ASCII for old clients and in UTF-8. */
 export function attachment(name: string): string {
   const ascii = name.replace(/[^\x20-\x7e]|["\\%]/g, "_");
   const quoted = `attachment; filename="${ascii}"`;
@@ -55,7 +79,7 @@ export function attachment(name: string): string {
   return `${quoted}; filename*=UTF-8''${encoded}`;
 }
 
-/** Whether a client has it already (RFC 9110 section 13.1.2). */
+/** Returns true when a client has the file already (RFC 9110 section 13.1.2). */
 function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
   return ifNoneMatch === "*" ||
     (ifNoneMatch?.split(",").some((each) => each.trim().replace(/^W\//, "") === etag) ?? false);

@@ -4,7 +4,6 @@
  * @module
  */
 import type { Context } from "@hono/hono";
-import { listQuery, readQuery } from "./queries.ts";
 
 /** A page of a list, as the API answers it. */
 export interface AnswerPage<T> {
@@ -13,7 +12,7 @@ export interface AnswerPage<T> {
   next: string | null;
 }
 
-/** The answer to a list: see {@linkcode pageOf}. */
+/** Answers with a page of a list: see {@linkcode pageOf}. */
 export function pageAnswer(
   context: Context,
   baseUrl: string,
@@ -24,9 +23,9 @@ export function pageAnswer(
 }
 
 /**
- * A page of a list: results and the address of the next page.
+ * Makes a page of a list: results and the address of the next page.
  *
- * @param baseUrl how the service is reached; a proxy may have taken its path off what was asked for
+ * @param baseUrl the address of the service; a proxy may have removed its path from the request's
  */
 export function pageOf<T>(
   context: Context,
@@ -35,7 +34,7 @@ export function pageOf<T>(
   next: string | undefined,
 ): AnswerPage<T> {
   if (next === undefined) return { results, next: null };
-  // Hono has taken the slash off its end.
+  // Hono has removed the slash from its end.
   const url = new URL(`${baseUrl}${context.req.path}/`);
   for (const [name, value] of Object.entries(context.req.query())) {
     url.searchParams.set(name, value);
@@ -44,14 +43,17 @@ export function pageOf<T>(
   return { results, next: url.href };
 }
 
-/** The answer to a list that is short enough to be read whole, in the order of its keys. */
+/** Answers with a page of a list that is short enough to be read whole, in the order of its keys. */
 export function wholeListAnswer<T>(
   context: Context,
   baseUrl: string,
   all: readonly T[],
-  keyOf: (element: T) => string,
+  { limit, cursor = "", keyOf }: {
+    limit: number;
+    cursor: string | undefined;
+    keyOf(element: T): string;
+  },
 ): Response {
-  const { limit, cursor = "" } = readQuery(context, listQuery);
   const rest = all.filter((element) => keyOf(element) > cursor);
   const results = rest.slice(0, limit);
   const last = results.at(-1);

@@ -1,97 +1,164 @@
 /**
- * `/api/v0/pipelines/`: the pipelines and how far their nodes are.
+ * `/api/v0/pipelines/`: the pipelines and the states of their nodes.
  *
  * @module
  */
-import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError, InvalidInputError } from "../../platform/errors.ts";
 import { parseWith } from "../../platform/schema.ts";
-import type { Listed, Page } from "../../store/lists.ts";
 import {
   getPipeline,
   getPlan,
   listPipelines,
+  NODE_STATUSES,
+  type NodeState,
   type Pipeline,
+  PIPELINE_STATUSES,
   type PipelinePlan,
 } from "../../store/records/pipelines.ts";
-import { finder } from "./finder.ts";
-import { readOptionalJson } from "./input.ts";
-import type { Operator } from "./operator.ts";
+import type { Page } from "../../store/lists.ts";
+import type { Store } from "../../store/store.ts";
+import { answer, count, input, page, text, time } from "./answer.ts";
+import { found } from "./finder.ts";
+import { operation } from "./operation.ts";
 import { pageAnswer } from "./page_answer.ts";
-import { pipelineQuery, readQuery } from "./queries.ts";
+import { pipelineQuery } from "./queries.ts";
 import { search } from "./search.ts";
 
-/** What an approval may say. */
-export const approvalSchema = z.strictObject({
-  /** The only node that is approved; all that wait when absent. */
-  node: z.string().min(1).max(256).optional(),
+const node = answer<NodeState>()(
+  "PipelineNode",
+  z.object({
+    name: text,
+    step: text,
+    status: z.enum(NODE_STATUSES),
+    execution_id: text.exactOptional(),
+    reused: z.literal(true).exactOptional(),
+    attempts: count,
+    approval: z.object({
+      when: z.enum(["node-starting", "node-complete"]),
+      approved_at: time.exactOptional(),
+    }).exactOptional(),
+    reason: text.exactOptional().describe("Why it did not complete"),
+  }),
+);
+
+const pipelineSchema = z.object({
+  id: text,
+  run_id: text,
+  trigger_id: text,
+  project: text,
+  commit: text,
+  name: text,
+  title: text,
+  copy_of: text.exactOptional(),
+  status: z.enum(PIPELINE_STATUSES),
+  ending: z.enum(["stopped", "error"]).exactOptional(),
+  created_at: time,
+  ended_at: time.exactOptional(),
+  reason: text.exactOptional().describe("Why it ended as it did; absent when it is complete"),
+  nodes: z.array(node),
 });
+const pipeline = answer<ShownPipeline>()("Pipeline", pipelineSchema);
 
-/** The routes below `/api/v0/pipelines`. */
-export function pipelineRoutes(operator: Operator): Hono {
-  const { store, pipelines, baseUrl } = operator;
-  const found = finder("pipeline", (id) => getPipeline(store, id));
+const end = z.object({ node: text, type: text, key: text });
+const pipelineDetails = answer<PipelineDetails>()(
+  "PipelineDetails",
+  pipelineSchema.extend({
+    edges: z.array(z.object({ source: end, target: end })),
+    parameters: z.record(text, z.unknown()),
+  }),
+);
 
-  return new Hono({ strict: false })
-    .get("/", async (context) => {
-      const { records, next } = await listed(operator, context);
-      return pageAnswer(context, baseUrl(), records.map(show), next);
-    })
-    .get("/:id", async (context) => {
-      const pipeline = await found(context);
-      return context.json(withPlan(pipeline, await getPlan(store, pipeline.id)));
-    })
-    .post("/:id/stop", async (context) => {
-      await pipelines.stop((await found(context)).id);
-      return context.json(show(await found(context)), STATUS_CODE.Accepted);
-    })
-    .post("/:id/approve", async (context) => {
-      const pipeline = await found(context);
-      const { node } = parseWith(
-        approvalSchema,
-        await readOptionalJson(context, operator.bodies) ?? {},
-        "the approval",
-      );
+const approval = input(
+  "Approval",
+  z.strictObject({
+    node: z.string().min(1).max(256).optional()
+      .describe("The node to approve; every node that waits, when absent"),
+  }),
+);
+
+/** The operations below `/pipelines/`. */
+export const pipelineOperations = [
+  operation({
+    id: "listPipelines",
+    method: "get",
+    path: "/pipelines/",
+    summary: "List the pipelines, newest first",
+    description: "With a filter, a page may hold fewer than `limit`: follow `next` to the end.",
+    query: pipelineQuery,
+    answers: { 200: { schema: page(pipeline) } },
+    async perform({ api, context, query: { limit, cursor, project, status } }) {
+      const { records, next } = await search((part: Page) => listPipelines(api.store, part), {
+        limit,
+        cursor,
+        filters: { project, status },
+      });
+      return pageAnswer(context, api.baseUrl(), records.map(show), next);
+    },
+  }),
+  operation({
+    id: "getPipeline",
+    method: "get",
+    path: "/pipelines/{id}/",
+    summary: "Read a pipeline with its nodes, edges and parameters",
+    answers: { 200: { schema: pipelineDetails } },
+    async perform({ api: { store }, context, params: { id } }) {
+      const pipeline = await existing(store, id);
+      return context.json(withPlan(pipeline, await getPlan(store, id)));
+    },
+  }),
+  operation({
+    id: "stopPipeline",
+    method: "post",
+    path: "/pipelines/{id}/stop/",
+    summary: "Stop a pipeline",
+    answers: { 202: { schema: pipeline } },
+    async perform({ api: { store, pipelines }, context, params: { id } }) {
+      await existing(store, id);
+      await pipelines.stop(id);
+      return context.json(show(await existing(store, id)), STATUS_CODE.Accepted);
+    },
+  }),
+  operation({
+    id: "approvePipeline",
+    method: "post",
+    path: "/pipelines/{id}/approve/",
+    summary: "Let nodes continue that wait for approval",
+    body: { schema: approval, isOptional: true, examples: { "One node": { node: "deploy" } } },
+    answers: { 202: { schema: pipeline } },
+    async perform({ api: { store, pipelines }, context, params: { id }, body }) {
+      const pipeline = await existing(store, id);
+      const { node } = parseWith(approval, body ?? {}, "the approval");
       if (node !== undefined) expectNode(pipeline, node);
-      if ((await pipelines.approve(pipeline.id, node)).length === 0) {
-        throw new ConflictError(whyNothingWaits(await found(context), node));
+      if ((await pipelines.approve(id, node)).length === 0) {
+        throw new ConflictError(whyNothingWaits(await existing(store, id), node));
       }
-      return context.json(show(await found(context)), STATUS_CODE.Accepted);
-    });
+      return context.json(show(await existing(store, id)), STATUS_CODE.Accepted);
+    },
+  }),
+];
+
+function existing(store: Store, id: string): Promise<Pipeline> {
+  return found("pipeline", id, getPipeline(store, id));
 }
 
-async function listed({ store }: Operator, context: Context): Promise<Listed<Pipeline>> {
-  const { limit, cursor, project, status } = readQuery(context, pipelineQuery);
-  const read = (page: Page) => listPipelines(store, page);
-  if (project === undefined && status === undefined) return await search(read, { limit, cursor });
-  return await search(read, {
-    limit,
-    cursor,
-    matches: (pipeline) =>
-      (project === undefined || pipeline.project === project) &&
-      (status === undefined || pipeline.status === status),
-  });
-}
+/** A pipeline as a list shows it. */
+export type ShownPipeline = ReturnType<typeof show>;
 
-/** A pipeline as the API shows it. */
 function show({ traceparent: _trace, ...pipeline }: Pipeline) {
   return pipeline;
 }
 
-/** A pipeline as a list of them shows it. */
-export type ShownPipeline = ReturnType<typeof show>;
+/** A pipeline as it is shown alone. */
+export type PipelineDetails = ReturnType<typeof withPlan>;
 
-/** A pipeline with what its plan says; nothing where that is damaged. */
+/** Adds what the plan says of a pipeline; nothing where the plan is damaged. */
 function withPlan(pipeline: Pipeline, plan: PipelinePlan | undefined) {
   const { edges, parameters }: Pick<PipelinePlan, "edges" | "parameters"> = plan ??
     { edges: [], parameters: {} };
   return { ...show(pipeline), edges, parameters };
 }
-
-/** A pipeline as it is shown alone. */
-export type PipelineDetails = ReturnType<typeof withPlan>;
 
 function expectNode({ nodes }: Pipeline, name: string): void {
   if (nodes.some((node) => node.name === name)) return;

@@ -1,63 +1,139 @@
 /**
- * `/api/v0/runs/`: everything about a run, its payload, and launching it again.
+ * `/api/v0/runs/` and `/api/v0/triggers/<id>/runs/`: runs, their payloads, and replays.
  *
  * @module
  */
-import { Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
+import { z } from "zod";
 import { ConflictError } from "../../platform/errors.ts";
 import { readPayload } from "../../store/records/payloads.ts";
-import { getRun, type Run } from "../../store/records/runs.ts";
+import { getRun, listTriggerRuns, type Run, RUN_STATUSES } from "../../store/records/runs.ts";
 import { requestTracer } from "../request_spans.ts";
-import { finder } from "./finder.ts";
+import { answer, count, page, text, time } from "./answer.ts";
+import { found } from "./finder.ts";
+import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
+import { pageAnswer } from "./page_answer.ts";
+import { listQuery } from "./queries.ts";
 
-/** The path of a replay, for traces. */
-const REPLAY_ROUTE = "/api/v0/runs/{id}/replay/";
+/** What an action made. */
+export const created = z.union([
+  z.object({ execution_step: text, execution_id: text }),
+  z.object({ pipeline_name: text, pipeline_id: text }),
+]);
 
-/** The routes below `/api/v0/runs`. */
-export function runRoutes(operator: Operator): Hono {
-  const { store } = operator;
-  const found = finder("run", (id) => getRun(store, id));
-  const trace = requestTracer();
+const run = answer<Run>()(
+  "Run",
+  z.object({
+    id: text,
+    trigger_id: text,
+    project: text,
+    status: z.enum(RUN_STATUSES),
+    created_at: time,
+    ended_at: time.exactOptional(),
+    remote_ip: text,
+    payload: z.object({
+      size: count,
+      sha256: text,
+      content_type: text.exactOptional().describe("As the sender gave it; absent without one"),
+    }),
+    actions: z.array(z.object({
+      action: text,
+      created: created.exactOptional().describe("Absent when it makes nothing, or failed"),
+      error: text.exactOptional().describe("Absent when it did not fail"),
+    })).describe("The outcome of each action, in order; empty while the run is pending"),
+    replay_of: text.exactOptional().describe("The run whose payload was launched again"),
+  }),
+);
 
-  return new Hono({ strict: false })
-    .get("/:id", async (context) => context.json(await found(context)))
-    .get("/:id/payload", async (context) => {
-      const { id, payload } = await found(context);
+/** The path of a replay, as OpenAPI documents and traces name it. */
+const REPLAY_PATH = "/runs/{id}/replay/";
+const trace = requestTracer();
+
+/** The operations of runs. */
+export const runOperations = [
+  operation({
+    id: "listTriggerRuns",
+    method: "get",
+    path: "/triggers/{id}/runs/",
+    summary: "List a trigger's runs, newest first",
+    query: listQuery,
+    answers: { 200: { schema: page(run) } },
+    async perform({ api, context, params: { id }, query: { limit, cursor } }) {
+      await found("trigger", id, api.triggers.get(id));
+      const pending = api.worker.pendingOf(id);
+      const { records, next } = await listTriggerRuns(api.store, id, {
+        pending,
+        before: cursor,
+        limit,
+      });
+      return pageAnswer(context, api.baseUrl(), records, next);
+    },
+  }),
+  operation({
+    id: "getRun",
+    method: "get",
+    path: "/runs/{id}/",
+    summary: "Read a run",
+    answers: { 200: { schema: run } },
+    async perform({ api, context, params: { id } }) {
+      return context.json(await found("run", id, getRun(api.store, id)));
+    },
+  }),
+  operation({
+    id: "getRunPayload",
+    method: "get",
+    path: "/runs/{id}/payload/",
+    summary: "Read a run's payload",
+    answers: {
+      200: {
+        media: { "application/octet-stream": undefined },
+        headers: { "Content-Disposition": "A name for it as a file" },
+      },
+    },
+    async perform({ api: { store }, context, params: { id } }) {
+      const { payload } = await found("run", id, getRun(store, id));
       const chunks = readPayload(store, id, payload.size, payload.sha256);
-      // When this cannot be read, there is still an answer that says so.
+      // An error while the first chunk is read can still be answered as one.
       const first = await chunks.next();
-      return context.body(
-        ReadableStream.from(goingOn(first, chunks)),
-        200,
-        {
-          // Never what the sender called it: a browser must not run a payload as a page of ours.
-          "content-type": "application/octet-stream",
-          "content-disposition": `attachment; filename="payload-${id}"`,
-          "content-length": String(payload.size),
-        },
-      );
-    })
-    .post("/:id/replay", (context) => {
-      const answer = async () => {
-        const replay = await replayRun(operator, await found(context));
+      return context.body(ReadableStream.from(concatenated(first, chunks)), 200, {
+        // Never the sender's own type: a browser must not run a payload as a page of ours.
+        "content-type": "application/octet-stream",
+        "content-disposition": `attachment; filename="payload-${id}"`,
+        "content-length": String(payload.size),
+      });
+    },
+  }),
+  operation({
+    id: "replayRun",
+    method: "post",
+    path: REPLAY_PATH,
+    summary: "Launch a run's payload again",
+    description: "With the trigger's actions and rate limits as they are now.",
+    answers: { 201: { schema: run, headers: { Location: "The address of the new run" } } },
+    perform({ api, context, params: { id } }) {
+      const perform = async () => {
+        const replay = await replayRun(api, await found("run", id, getRun(api.store, id)));
         return context.json(replay, STATUS_CODE.Created, {
-          location: `${operator.baseUrl()}/api/v0/runs/${replay.id}/`,
+          location: `${api.baseUrl()}/api/v0/runs/${replay.id}/`,
         });
       };
       const traceparent = context.req.header("traceparent");
-      return trace?.({ method: "POST", route: REPLAY_ROUTE, traceparent }, answer) ?? answer();
-    });
-}
+      const request = { method: "POST", route: `/api/v0${REPLAY_PATH}`, traceparent };
+      return trace?.(request, perform) ?? perform();
+    },
+  }),
+];
 
-async function* goingOn<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): AsyncGenerator<T> {
+async function* concatenated<T>(
+  first: IteratorResult<T>,
+  rest: AsyncGenerator<T>,
+): AsyncGenerator<T> {
   if (first.done) return;
   yield first.value;
   yield* rest;
 }
 
-/** Launches the payload of a run again, with the trigger's actions and quotas of today. */
 async function replayRun(operator: Operator, run: Run): Promise<Run> {
   const { store } = operator;
   const body = new Uint8Array(run.payload.size);
@@ -71,7 +147,7 @@ async function replayRun(operator: Operator, run: Run): Promise<Run> {
 
 async function launchAgain(operator: Operator, run: Run, body: Uint8Array): Promise<Run> {
   const { triggers, acceptor } = operator;
-  // Behind the payload: it may be changed, or deleted, while that is read.
+  // After the payload: the trigger may change, or be deleted, while that is read.
   const prepared = await triggers.prepared(run.trigger_id);
   if (prepared === undefined) {
     throw new ConflictError(`Cannot replay run ${run.id}: its trigger was deleted`);

@@ -1,48 +1,60 @@
 /**
- * Lists that show a part of what there is, without an index for it.
+ * Lists that show some of the records that there are, without an index of these.
  *
  * @module
  */
 import type { Listed, Page } from "../../store/lists.ts";
 
-/** How many records one request looks at. */
-const LOOKED_AT_MAX = 2_000;
+/** How many records one request reads. */
+const SCANNED_MAX = 2_000;
 const BATCH_MAX = 200;
 
 /** Which records are wanted. */
 export interface SearchOptions<T> {
   /** How many of them at most. */
   limit: number;
-  /** Look only at those older than this one. */
+  /** Only those older than the record of this id. */
   cursor: string | undefined;
-  /** Whether a record is one of them; all are when absent. */
-  matches?: (record: T) => boolean;
-  /** Whether this record and all behind it are too old to be wanted. */
+  /** The values that fields must have; any value where undefined. */
+  filters: { readonly [Field in keyof T]?: T[Field] | undefined };
+  /** True when this record, and so every later one, is too old to be wanted. */
   isPast?: (record: T) => boolean;
 }
 
 /**
- * Looks for records, newest first. A search with few results ends all the same: then there is a `next`
- * to go on with, and fewer results than asked for, or none.
+ * Searches records, newest first. A search with few results ends early: then `next` says where to continue,
+ * and the page holds fewer results than asked for, or none.
  */
 export async function search<T extends { id: string }>(
   read: (page: Page) => Promise<Listed<T>>,
-  { limit, cursor, matches, isPast }: SearchOptions<T>,
+  { limit, cursor, filters, isPast }: SearchOptions<T>,
 ): Promise<Listed<T>> {
-  const found: T[] = [];
+  const matches = matcher(filters);
+  const results: T[] = [];
   let before = cursor;
-  let looked = 0;
+  let scanned = 0;
   for (;;) {
     const batch = await read({ before, limit: matches ? BATCH_MAX : limit });
     for (const [index, record] of batch.records.entries()) {
-      if (isPast?.(record)) return { records: found, next: undefined };
-      looked++;
-      if (matches?.(record) ?? true) found.push(record);
-      if (found.length < limit && looked < LOOKED_AT_MAX) continue;
+      if (isPast?.(record)) return { records: results, next: undefined };
+      scanned++;
+      if (matches?.(record) ?? true) results.push(record);
+      if (results.length < limit && scanned < SCANNED_MAX) continue;
       const isLast = index === batch.records.length - 1 && batch.next === undefined;
-      return { records: found, next: isLast ? undefined : record.id };
+      return { records: results, next: isLast ? undefined : record.id };
     }
-    if (batch.next === undefined) return { records: found, next: undefined };
+    if (batch.next === undefined) return { records: results, next: undefined };
     before = batch.next;
   }
+}
+
+/** Undefined when every record matches. */
+function matcher<T>(
+  filters: SearchOptions<T>["filters"],
+): ((record: T) => boolean) | undefined {
+  // `Object.keys` forgets the names of the fields.
+  const fields = (Object.keys(filters) as (keyof T)[])
+    .filter((field) => filters[field] !== undefined);
+  if (fields.length === 0) return undefined;
+  return (record) => fields.every((field) => record[field] === filters[field]);
 }

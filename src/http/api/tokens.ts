@@ -1,15 +1,13 @@
 /**
- * `/api/v0/tokens/`: the operators' tokens. A token is shown once, when it is made.
+ * `/api/v0/tokens/`: the operators' tokens. A token is shown once, when it is created.
  *
  * @module
  */
-import { Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError, NotFoundError } from "../../platform/errors.ts";
-import { nameSchema } from "../../projects/name_schema.ts";
 import { parseWith } from "../../platform/schema.ts";
-import type { Store } from "../../store/store.ts";
+import { nameSchema } from "../../projects/name_schema.ts";
 import {
   type AdminToken,
   createToken,
@@ -18,77 +16,96 @@ import {
   removeToken,
   tokenId,
 } from "../../store/records/tokens.ts";
+import type { Store } from "../../store/store.ts";
+import { answer, input, page, text, time } from "./answer.ts";
 import { tokenOf } from "./auth.ts";
-import { readJson } from "./input.ts";
+import { operation } from "./operation.ts";
 import { wholeListAnswer } from "./page_answer.ts";
-import type { Operator } from "./operator.ts";
+import { listQuery } from "./queries.ts";
 
 const TOKENS_MAX = 1_000;
 
-/** What is sent for a token to be made. */
-export const tokenSchema = z.strictObject({
-  /** Who or what it is for. */
-  name: nameSchema,
-});
-
-/** A token that was made: nobody is shown it again. */
+/** A token that was just created. It is not shown again. */
 export interface MadeToken extends ListedToken {
   token: string;
 }
 
-/**
- * The routes below `/api/v0/tokens`.
- *
- * @param hasEnvironmentToken whether `HOOKLAUNCH_ADMIN_TOKEN` is set, so that nobody is locked out
- */
-export function tokenRoutes(
-  { store, clock, bodies, baseUrl }: Operator,
-  hasEnvironmentToken: boolean,
-): Hono {
-  /** They are made one after the other, so that two cannot take the same name. */
-  let lastMade: Promise<unknown> = Promise.resolve();
-  return new Hono({ strict: false })
-    .get(
-      "/",
-      async (context) =>
-        wholeListAnswer(context, baseUrl(), await listTokens(store), ({ id }) => id),
-    )
-    .post("/", async (context) => {
-      const { name } = parseWith(tokenSchema, await readJson(context, bodies), "the token");
+const tokenFields = { id: text, name: text, created_at: time };
+const listedToken = answer<ListedToken>()("Token", z.object(tokenFields));
+const madeToken = answer<MadeToken>()("MadeToken", z.object({ ...tokenFields, token: text }));
+
+const tokenInput = input(
+  "TokenInput",
+  z.strictObject({ name: nameSchema.describe("The person or program that uses it") }),
+);
+
+/** The operations below `/tokens/`. */
+export const tokenOperations = [
+  operation({
+    id: "listTokens",
+    method: "get",
+    path: "/tokens/",
+    summary: "List the operators' tokens",
+    query: listQuery,
+    answers: { 200: { schema: page(listedToken) } },
+    async perform({ api, context, query }) {
+      const keyOf = ({ id }: ListedToken) => id;
+      const all = await listTokens(api.store);
+      return wholeListAnswer(context, api.baseUrl(), all, { ...query, keyOf });
+    },
+  }),
+  operation({
+    id: "createToken",
+    method: "post",
+    path: "/tokens/",
+    summary: "Create a token",
+    description: "The answer shows the token. It is not shown again.",
+    body: { schema: tokenInput, examples: { "A token for CI": { name: "ci" } } },
+    answers: {
+      201: { schema: madeToken, headers: { Location: "The address of the new token" } },
+    },
+    async perform({ api: { store, clock, triggers, baseUrl }, context, body }) {
+      const { name } = parseWith(tokenInput, body, "the token");
       const created_at = new Date(clock.now()).toISOString();
-      const made = lastMade.then(() => makeToken(store, { name, created_at }));
-      lastMade = made.catch(() => {});
-      const token = await made;
+      // One at a time, as changes of triggers: two must not take the same name.
+      const token = await triggers.between(() => makeToken(store, { name, created_at }));
       const answer: MadeToken = { id: tokenId(token), name, created_at, token };
       return context.json(answer, STATUS_CODE.Created, {
         location: `${baseUrl()}/api/v0/tokens/${answer.id}/`,
         "cache-control": "no-store",
       });
-    })
-    .delete("/:id", async (context) => {
-      const id = context.req.param("id");
+    },
+  }),
+  operation({
+    id: "revokeToken",
+    method: "delete",
+    path: "/tokens/{id}/",
+    summary: "Revoke a token",
+    answers: { 204: {} },
+    async perform({ api: { store, hasEnvironmentToken }, context, params: { id } }) {
       const own = tokenOf(context);
-      // Whoever comes with another token has shown that there is one that works.
+      // A request with another token proves that another token works.
       if (!hasEnvironmentToken && own !== undefined && tokenId(own) === id) {
         throw new ConflictError(
-          `Cannot revoke token ${id}: it is the one that this request came with. ` +
-            "Use another one, so that nobody is locked out",
+          `Cannot revoke token ${id}: this request uses it. ` +
+            "Use another token, so that nobody is locked out",
         );
       }
       if (!await removeToken(store, id)) {
         throw new NotFoundError(`There is no token of the id ${id}`);
       }
       return context.body(null, STATUS_CODE.NoContent);
-    });
-}
+    },
+  }),
+];
 
 async function makeToken(store: Store, { name, created_at }: AdminToken): Promise<string> {
   const tokens = await listTokens(store);
   if (tokens.length >= TOKENS_MAX) {
-    throw new ConflictError(`Cannot make a token: there are ${TOKENS_MAX} already`);
+    throw new ConflictError(`Cannot create a token: there are ${TOKENS_MAX} already`);
   }
   if (tokens.some((token) => token.name === name)) {
-    throw new ConflictError(`Cannot make a token: another is named "${name}"`);
+    throw new ConflictError(`Cannot create a token: another is named "${name}"`);
   }
   return await createToken(store, { name, created_at });
 }

@@ -1,93 +1,141 @@
 /**
- * `/api/v0/triggers/`: the triggers, their runs and their logs.
+ * `/api/v0/triggers/`: reading and changing triggers.
  *
  * @module
  */
-import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
+import { z } from "zod";
 import { childOf } from "../../platform/schema.ts";
-import { listTriggerRuns } from "../../store/records/runs.ts";
 import { removeTriggerLog } from "../../store/records/trigger_log.ts";
-import { triggerWarnings } from "../../triggers/review.ts";
 import { settingsOf } from "../../triggers/registry.ts";
-import { type Trigger, withoutReadOnly } from "../../triggers/trigger.ts";
-import { finder } from "./finder.ts";
-import { mergePatch, PAYLOAD_BODY_BYTES_MAX, readJson } from "./input.ts";
+import { triggerWarnings } from "../../triggers/review.ts";
+import { type Trigger, triggerSchema, withoutReadOnly } from "../../triggers/trigger.ts";
+import { answer, input, page, problem, text, time } from "./answer.ts";
+import { found } from "./finder.ts";
+import { mergePatch } from "./input.ts";
+import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
-import { listQuery, readQuery } from "./queries.ts";
-import { signForTrigger, testTrigger } from "./try_out.ts";
+import { listQuery } from "./queries.ts";
 
-/** The routes below `/api/v0/triggers`. */
-export function triggerRoutes(operator: Operator): Hono {
-  const { triggers, store, triggerLog, worker, baseUrl } = operator;
-  const show = (trigger: Trigger) => shown(trigger, operator);
-  const found = finder("trigger", (id) => triggers.get(id));
-  const prepared = finder("trigger", async (id) => await triggers.prepared(id));
-  const written = async (context: Context) =>
-    withoutReadOnly(await readJson(context, operator.bodies));
-  const tried = (context: Context) => readJson(context, operator.bodies, PAYLOAD_BODY_BYTES_MAX);
+const LOCATION = { Location: "The address of the new trigger" };
 
-  return new Hono({ strict: false })
-    .get("/", async (context) => {
-      const { limit, cursor } = readQuery(context, listQuery);
-      const page = await triggers.list({ after: cursor, limit });
-      return pageAnswer(context, baseUrl(), page.records.map(show), page.next);
-    })
-    .post("/", async (context) => {
-      const trigger = show(await triggers.create(await written(context)));
-      return context.json(trigger, STATUS_CODE.Created, {
-        location: `${baseUrl()}/api/v0/triggers/${trigger.id}/`,
+const trigger = answer<ShownTrigger>()(
+  "Trigger",
+  triggerSchema.extend({
+    id: text,
+    created_at: time,
+    updated_at: time,
+    url: text.describe("The launch URL"),
+    warnings: z.array(problem),
+  }),
+);
+
+const triggerInput = {
+  schema: input("TriggerInput", triggerSchema),
+  examples: {
+    "Launch one step, for signed requests alone": {
+      name: "retrain",
+      project: "digits",
+      conditions: [{ type: "hmac", preset: "github", secrets: ["{env:GITHUB_SECRET}"] }],
+      actions: [{ type: "run_execution", step: "train", payload_input_name: "labels" }],
+    },
+  },
+};
+
+const triggerPatch = {
+  schema: input(
+    "TriggerPatch",
+    z.looseObject({}).describe(
+      "Fields of a trigger. null removes one; a response with its type replaces the one before",
+    ),
+  ),
+  examples: { "Disable a trigger": { enabled: false } },
+};
+
+/** The operations below `/triggers/` that read and change triggers. */
+export const triggerOperations = [
+  operation({
+    id: "listTriggers",
+    method: "get",
+    path: "/triggers/",
+    summary: "List the triggers",
+    query: listQuery,
+    answers: { 200: { schema: page(trigger) } },
+    async perform({ api, context, query: { limit, cursor } }) {
+      const { records, next } = await api.triggers.list({ after: cursor, limit });
+      return pageAnswer(context, api.baseUrl(), records.map((each) => shown(each, api)), next);
+    },
+  }),
+  operation({
+    id: "createTrigger",
+    method: "post",
+    path: "/triggers/",
+    summary: "Create a trigger",
+    body: triggerInput,
+    answers: { 201: { schema: trigger, headers: LOCATION } },
+    async perform({ api, context, body }) {
+      const created = await api.triggers.create(withoutReadOnly(body));
+      return context.json(shown(created, api), STATUS_CODE.Created, {
+        location: `${api.baseUrl()}/api/v0/triggers/${created.id}/`,
       });
-    })
-    .get("/:id", async (context) => context.json(show(await found(context))))
-    .put("/:id", async (context) => {
-      const settings = await written(context);
-      return context.json(show(await triggers.update(context.req.param("id"), () => settings)));
-    })
-    .patch("/:id", async (context) => {
-      const patch = await written(context);
-      const patched = await triggers.update(
-        context.req.param("id"),
+    },
+  }),
+  operation({
+    id: "getTrigger",
+    method: "get",
+    path: "/triggers/{id}/",
+    summary: "Read a trigger",
+    answers: { 200: { schema: trigger } },
+    async perform({ api, context, params: { id } }) {
+      return context.json(shown(await found("trigger", id, api.triggers.get(id)), api));
+    },
+  }),
+  operation({
+    id: "replaceTrigger",
+    method: "put",
+    path: "/triggers/{id}/",
+    summary: "Replace a trigger",
+    body: triggerInput,
+    answers: { 200: { schema: trigger } },
+    async perform({ api, context, params: { id }, body }) {
+      const settings = withoutReadOnly(body);
+      return context.json(shown(await api.triggers.update(id, () => settings), api));
+    },
+  }),
+  operation({
+    id: "patchTrigger",
+    method: "patch",
+    path: "/triggers/{id}/",
+    summary: "Change a trigger by a JSON Merge Patch (RFC 7396)",
+    body: triggerPatch,
+    answers: { 200: { schema: trigger } },
+    async perform({ api, context, params: { id }, body }) {
+      const patch = withoutReadOnly(body);
+      const patched = await api.triggers.update(
+        id,
         (current) => patchSettings(settingsOf(current), patch),
       );
-      return context.json(show(patched));
-    })
-    .delete("/:id", async (context) => {
-      const id = context.req.param("id");
-      await triggers.delete(id);
-      await removeTriggerLog(store, id);
+      return context.json(shown(patched, api));
+    },
+  }),
+  operation({
+    id: "deleteTrigger",
+    method: "delete",
+    path: "/triggers/{id}/",
+    summary: "Delete a trigger",
+    answers: { 204: {} },
+    async perform({ api, context, params: { id } }) {
+      await api.triggers.delete(id);
+      await removeTriggerLog(api.store, id);
       return context.body(null, STATUS_CODE.NoContent);
-    })
-    .post("/:id/test", async (context) => {
-      const input = await tried(context);
-      return context.json(await testTrigger(operator, await prepared(context), input));
-    })
-    .post("/:id/sign", async (context) => {
-      const input = await tried(context);
-      return context.json(await signForTrigger(operator, await prepared(context), input));
-    })
-    .get("/:id/runs", async (context) => {
-      const { limit, cursor } = readQuery(context, listQuery);
-      const { id } = await found(context);
-      const page = await listTriggerRuns(store, id, {
-        pending: worker.pendingOf(id),
-        before: cursor,
-        limit,
-      });
-      return pageAnswer(context, baseUrl(), page.records, page.next);
-    })
-    .get("/:id/log", async (context) => {
-      const { limit, cursor } = readQuery(context, listQuery);
-      const { id } = await found(context);
-      const page = await triggerLog.list(id, { before: cursor, limit });
-      return pageAnswer(context, baseUrl(), page.records, page.next);
-    });
-}
+    },
+  }),
+];
 
 /**
- * Applies a merge patch to a trigger's settings. A response that says its type is a whole one: merged,
- * it would keep what the one before held, and lose what is null.
+ * Applies a merge patch to a trigger's settings. A response that names its type replaces the whole one
+ * before: merged, it would keep what that one held, and lose what is null.
  */
 function patchSettings(settings: unknown, patch: unknown): unknown {
   const patched = mergePatch(settings, patch);

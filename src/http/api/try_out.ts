@@ -1,7 +1,6 @@
 /**
- * Trying a trigger out: `POST /api/v0/triggers/<id>/test/` says what each condition thinks of a
- * request, `…/sign/` makes a request that the conditions let pass. Neither launches anything or uses a
- * quota.
+ * Trying a trigger out: `POST /api/v0/triggers/<id>/test/` says what each condition finds in a request;
+ * `…/sign/` makes a request that the conditions accept. Neither launches anything or uses a quota.
  *
  * @module
  */
@@ -13,7 +12,44 @@ import { type SignedRequest, signRequest } from "../../conditions/sign_request.t
 import { parseWith } from "../../platform/schema.ts";
 import { explain, type Verdict } from "../../triggers/explain.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
+import { answer, input, problem, text } from "./answer.ts";
+import { found } from "./finder.ts";
+import { PAYLOAD_BODY_BYTES_MAX } from "./input.ts";
+import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
+
+const verdict = answer<TestVerdict>()(
+  "Verdict",
+  z.object({
+    condition: text,
+    index: z.int().describe("Its place among the conditions; -1 for what is not a condition"),
+    passed: z.boolean(),
+    reason: text.exactOptional().describe("Why it did not pass, or a remark where it did"),
+    expected: text.exactOptional(),
+    found: text.exactOptional(),
+  }),
+);
+
+const testResult = answer<TestResult>()(
+  "TestResult",
+  z.object({
+    passed: z.boolean().describe(
+      "Nothing refuses the request. A repeat or a handshake passes and launches nothing",
+    ),
+    conditions: z.array(verdict),
+  }),
+);
+
+const signedRequest = answer<SignedResult>()(
+  "SignedRequest",
+  z.object({
+    url: text,
+    headers: z.record(text, text),
+    body_base64: text,
+    notes: z.array(problem).describe("What was done for each condition"),
+    problems: z.array(problem).describe("The conditions that will refuse the request"),
+  }),
+);
 
 const headerSchema = z.string().refine((name) => headerNameSchema.safeParse(name).success, {
   error: "Expected letters, digits and !#$%&'*+-.^_`|~",
@@ -23,24 +59,63 @@ const headerValueSchema = z.string().regex(/^[^\0\r\n\u0100-\uffff]*$/, {
   error: "Must be the value of a header: one line of characters of Latin-1",
 });
 
-/** What is sent for a request to be tried out. */
-export const requestSchema = z.strictObject({
-  method: z.string().max(16).default("POST"),
-  headers: z.record(headerSchema, headerValueSchema).default({}),
-  /** What stands behind the launch URL, beginning with `?`. */
-  query: z.string().max(8_192).regex(/^(\?[^#]*)?$/, {
-    error: "Must begin with ? and have no fragment",
-  }).default(""),
-  /** The body as text; or its bytes in base64. */
-  body: z.string().optional(),
-  body_base64: z.base64().optional(),
-  remote_ip: z.string().refine((text) => isIP(text) !== 0, { error: "Expected an IP address" })
-    .default("127.0.0.1"),
-}).refine(({ body, body_base64 }) => body === undefined || body_base64 === undefined, {
-  error: "Expected either body or body_base64, found both",
-});
+const request = input(
+  "Request",
+  z.strictObject({
+    method: z.string().max(16).default("POST"),
+    headers: z.record(headerSchema, headerValueSchema).default({}),
+    query: z.string().max(8_192).regex(/^(\?[^#]*)?$/, {
+      error: "Must begin with ? and have no fragment",
+    }).default("").describe("The query behind the launch URL, with its ?"),
+    body: z.string().optional().describe("The body as text"),
+    body_base64: z.base64().optional().describe("The body's bytes, in place of `body`"),
+    remote_ip: z.string().refine((text) => isIP(text) !== 0, { error: "Expected an IP address" })
+      .default("127.0.0.1"),
+  }).refine(({ body, body_base64 }) => body === undefined || body_base64 === undefined, {
+    error: "Expected either body or body_base64, found both",
+  }),
+);
 
-type RequestInput = z.infer<typeof requestSchema>;
+const body = {
+  schema: request,
+  limit_bytes: PAYLOAD_BODY_BYTES_MAX,
+  examples: {
+    "A body in JSON": {
+      headers: { "content-type": "application/json" },
+      body: '{"action":"opened"}',
+    },
+  },
+};
+
+/** The operations that try a trigger out. */
+export const tryOutOperations = [
+  operation({
+    id: "testTrigger",
+    method: "post",
+    path: "/triggers/{id}/test/",
+    summary: "Check a request against each condition, without launching",
+    body,
+    answers: { 200: { schema: testResult } },
+    async perform({ api, context, params: { id }, body }) {
+      const prepared = await found("trigger", id, api.triggers.prepared(id));
+      return context.json(await testTrigger(api, prepared, body));
+    },
+  }),
+  operation({
+    id: "signRequest",
+    method: "post",
+    path: "/triggers/{id}/sign/",
+    summary: "Make a request that the trigger's conditions accept",
+    body,
+    answers: { 200: { schema: signedRequest } },
+    async perform({ api, context, params: { id }, body }) {
+      const prepared = await found("trigger", id, api.triggers.prepared(id));
+      return context.json(await signForTrigger(api, prepared, body));
+    },
+  }),
+];
+
+type RequestInput = z.output<typeof request>;
 
 /** A verdict of a check, as this answer has it: checks that are not reached are left out. */
 export interface TestVerdict extends Omit<Verdict, "verdict"> {
@@ -55,7 +130,7 @@ export interface TestResult {
 }
 
 /** Checks a request against every condition of a trigger. */
-export async function testTrigger(
+async function testTrigger(
   operator: Operator,
   prepared: PreparedTrigger,
   input: unknown,
@@ -86,7 +161,7 @@ export interface SignedResult extends Omit<SignedRequest, "body"> {
 }
 
 /** Signs a request as a trigger's conditions ask for, with the secrets that the service knows. */
-export async function signForTrigger(
+async function signForTrigger(
   operator: Operator,
   { trigger, conditions }: PreparedTrigger,
   input: unknown,
@@ -104,7 +179,7 @@ export async function signForTrigger(
 }
 
 function read(input: unknown): RequestInput {
-  return parseWith(requestSchema, input, "the request to try out");
+  return parseWith(request, input, "the request to try out");
 }
 
 function bytesOf({ body, body_base64 }: Pick<RequestInput, "body" | "body_base64">) {

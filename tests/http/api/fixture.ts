@@ -8,10 +8,9 @@ import { Hono } from "@hono/hono";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { readEvents, type ServerSentEvent } from "../../../src/commands/server_sent_events.ts";
 import type { Engine, LogLine, LogOptions } from "../../../src/engines/engine.ts";
-import { executionRoutes, type FollowOptions } from "../../../src/http/api/executions.ts";
+import { type ApiOptions, operatorRoutes } from "../../../src/http/api/mod.ts";
 import { BodyReader } from "../../../src/http/body.ts";
 import type { Operator } from "../../../src/http/api/operator.ts";
-import { pipelineRoutes } from "../../../src/http/api/pipelines.ts";
 import { problemOfError } from "../../../src/http/problem.ts";
 import { newId } from "../../../src/platform/ids.ts";
 import { type Execution, saveExecution } from "../../../src/store/records/executions.ts";
@@ -73,7 +72,7 @@ export interface ServedRoutes extends AsyncDisposable {
 /** Serves the routes of executions and pipelines, to everybody. */
 export async function serveRoutes(
   { follow = {}, control }: {
-    follow?: Partial<FollowOptions>;
+    follow?: Partial<ApiOptions>;
     control?: Operator["pipelines"];
   } = {},
 ): Promise<ServedRoutes> {
@@ -94,14 +93,14 @@ export async function serveRoutes(
   const operator = parts as unknown as Operator;
   const app = new Hono({ strict: false });
   app.route(
-    "/api/v0/executions",
-    executionRoutes(operator, {
+    "/api/v0",
+    operatorRoutes(operator, {
       closing: closing.signal,
+      hasEnvironmentToken: false,
       isKnownToken: () => Promise.resolve(true),
       ...follow,
     }),
   );
-  app.route("/api/v0/pipelines", pipelineRoutes(operator));
   app.onError((error) => problemOfError(error));
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, app.fetch);
   const url = `http://127.0.0.1:${server.addr.port}`;

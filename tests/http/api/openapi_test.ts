@@ -131,6 +131,34 @@ Deno.test("the patterns in the description are such as every language's regular 
   }
 });
 
+Deno.test("the examples in the description are accepted", async (t) => {
+  await using service = await startService();
+  const { body: { paths } } = await service.api("GET", "openapi.json");
+  const { id } = await service.trigger();
+  await service.api("PUT", "projects/digits/", { name: "digits", directory: service.folder });
+  const examples = operatorsPaths({ paths }).flatMap(([path, item]) =>
+    Object.entries<ApiAnswer["body"]>(item).flatMap(([method, { requestBody }]) =>
+      Object.entries<ApiAnswer["body"]>(
+        requestBody?.content["application/json"].examples ?? {},
+      ).map(([name, { value }]) => ({ path, method, name, value }))
+    )
+  );
+  assert(examples.length > 7);
+  let made = "";
+  for (const { path, method, name, value } of examples) {
+    await t.step(`${method} ${path}: ${name}`, async () => {
+      const concrete = path.slice(1).replace("{id}", id).replace("{name}", value.name);
+      if (method === "put") await service.api("DELETE", `triggers/${made}/`);
+      const { status, body } = await service.api(method.toUpperCase(), concrete, value);
+      if (path === "/triggers/") made = body.id;
+      // There is no pipeline to approve, and a project of the name is there already.
+      const isExpected = [200, 201].includes(status) || path.startsWith("/pipelines") ||
+        (status === 409 && path === "/projects/");
+      assert(isExpected, `${status} ${JSON.stringify(body)}`);
+    });
+  }
+});
+
 Deno.test("every reference in the description leads to a schema in it", async () => {
   await using service = await startService();
   const { body } = await service.api("GET", "openapi.json");
@@ -162,7 +190,7 @@ Deno.test("the description says what lists and what is sent are like, and each s
     const [method, name] = sent[index] ?? [];
     const { requestBody } = paths[`/triggers/{id}/${rest}`][method ?? ""];
     const schema = { $ref: `#/components/schemas/${name}` };
-    assertEquals(requestBody.content["application/json"], { schema });
+    assertEquals(requestBody.content["application/json"].schema, schema);
   }
   const statuses = (path: string, method: string) => Object.keys(paths[path][method].responses);
   assertEquals(statuses("/projects/{name}/", "put"), ["200", "201", "default"]);

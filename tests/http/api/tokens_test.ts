@@ -90,7 +90,7 @@ Deno.test("without HOOKLAUNCH_ADMIN_TOKEN a token cannot revoke itself, so one t
         path: `${path}${id}/`,
         headers: headers(first),
         expectedStatus: 409,
-        expectedContent: ["the one that this request came with"],
+        expectedContent: ["this request uses it"],
       },
       { name: "another one", path: `${path}${id}/`, headers: headers(second), expectedStatus: 204 },
       { name: "it is out", method: "GET", path, headers: headers(first), expectedStatus: 401 },

@@ -1,0 +1,115 @@
+/**
+ * `/api/v0/executions/<id>/log/`: the lines that an execution printed, a page at a time or live.
+ *
+ * @module
+ */
+import type { Context } from "@hono/hono";
+import { accepts } from "@hono/hono/accepts";
+import { STATUS_CODE } from "@std/http/status";
+import { z } from "zod";
+import type { Engine, LogLine } from "../../engines/engine.ts";
+import { parseWith } from "../../platform/schema.ts";
+import { answer, pageFields, text, time } from "./answer.ts";
+import { tokenOf } from "./auth.ts";
+import { existing } from "./executions.ts";
+import { END_ID, offsetOf, STREAM_HEADERS } from "./log_stream.ts";
+import { operation } from "./operation.ts";
+import type { Api } from "./operator.ts";
+import { type AnswerPage, pageOf } from "./page_answer.ts";
+import { logCursorSchema, logQuery } from "./queries.ts";
+
+const logLine = answer<LogLine>()(
+  "LogLine",
+  z.object({ time, stream: z.enum(["stdout", "stderr", "event"]), message: text }),
+);
+
+/** A page of a log, as JSON. */
+export interface LogAnswer extends AnswerPage<LogLine> {
+  cursor: string;
+}
+
+const logPage = answer<LogAnswer>()(
+  "LogPage",
+  z.object({
+    ...pageFields(logLine),
+    cursor: text.describe("Where lines that are printed later begin"),
+  }),
+);
+
+/** The operation that reads or follows a log. */
+export const executionLogOperations = [
+  operation({
+    id: "getExecutionLog",
+    method: "get",
+    path: "/executions/{id}/log/",
+    summary: "Read what an execution printed, or follow it as server-sent events",
+    description:
+      "Each event has a line as its `data`, in JSON, and a cursor as its `id`. The last event " +
+      "is `end`, with the execution's `status`, `exit_code`, `reason` and `duration`.",
+    query: logQuery,
+    headers: { "Last-Event-ID": "The id of the last event that was received" },
+    answers: {
+      200: {
+        schema: logPage,
+        media: { "text/plain": text, "text/event-stream": text },
+        headers: { Link: "Where text that is printed later begins" },
+      },
+      204: { description: "The end was sent before" },
+    },
+    async perform({ api, context, params: { id }, query: { follow, ...part } }) {
+      const execution = await existing(api.store, id);
+      const log = { id, engine: api.engines.of(execution.engine.type), ...part };
+      return follow ? followAnswer(context, api, log) : await logAnswer(context, api, log);
+    },
+  }),
+];
+
+/** A part of a log. */
+interface LogPart {
+  /** The execution's id. */
+  id: string;
+  engine: Engine;
+  cursor: string;
+  limit: number;
+}
+
+async function logAnswer(
+  context: Context,
+  { baseUrl }: Api,
+  { id, engine, cursor, limit }: LogPart,
+): Promise<Response> {
+  const after = await offsetOf(engine, id, cursor);
+  const { lines, next } = await engine.log(id, { after, limit });
+  const type = accepts(context, {
+    header: "Accept",
+    supports: ["application/json", "text/plain"],
+    default: "application/json",
+  });
+  if (type === "application/json") {
+    const more = await engine.log(id, { after: next, limit: 1 });
+    const page = pageOf(context, baseUrl(), lines, more.lines.length > 0 ? `${next}` : undefined);
+    // Given without a next page too: what is printed later begins there.
+    const answer: LogAnswer = { ...page, cursor: `${next}` };
+    return context.json(answer);
+  }
+  return context.text(lines.map(({ message }) => `${message}\n`).join(""), 200, {
+    "x-content-type-options": "nosniff",
+    link: `<?cursor=${next}&limit=${limit}>; rel="next"`,
+  });
+}
+
+function followAnswer(
+  context: Context,
+  { streams, isKnownToken }: Api,
+  { id, engine, cursor }: LogPart,
+): Response {
+  const lastId = context.req.header("last-event-id");
+  // This status tells an EventSource not to connect again.
+  if (lastId === END_ID) return context.body(null, STATUS_CODE.NoContent);
+  const from = lastId ? parseWith(logCursorSchema, lastId, "the header Last-Event-ID") : cursor;
+  if (context.req.method === "HEAD") return context.body(null, 200, STREAM_HEADERS);
+  const token = tokenOf(context);
+  const isAllowed = () => isKnownToken(token);
+  const events = streams.follow({ executionId: id, engine, cursor: from, isAllowed });
+  return context.body(events, 200, STREAM_HEADERS);
+}

@@ -1,0 +1,112 @@
+/**
+ * The operations that take no operator's token, or whose routes are not the API's: `app.ts` mounts them.
+ * Their schemas are here and not beside their handlers, which must not load zod: launches come through them.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { RUN_STATUSES } from "../../store/records/runs.ts";
+import type { RunInfo } from "../door/run_info.ts";
+import { answer, input, text } from "./answer.ts";
+import type { Declaration } from "./operation.ts";
+import { created } from "./runs.ts";
+
+/** Conditions may read other fields beside these. */
+const runQuestion = input(
+  "RunQuestion",
+  z.looseObject({
+    run_id: z.string(),
+    wait: z.union([z.string(), z.number()]).optional(),
+  }).describe("A run, and how many seconds to wait for its end, at most 30"),
+);
+
+const runInfo = answer<RunInfo>()(
+  "RunInfo",
+  z.object({
+    status: z.enum(RUN_STATUSES),
+    result: z.array(z.intersection(z.object({ action: text }), created)),
+  }),
+);
+
+const plainText = { media: { "text/plain": text } };
+
+/** The operations that `app.ts` mounts. */
+export const openOperations: readonly Declaration[] = [
+  {
+    id: "launchTrigger",
+    method: "post",
+    path: "/launch/{trigger_id}/",
+    summary: "Launch a trigger",
+    description:
+      'The trigger\'s `response` says what an accepted request is answered; else {"status":"accepted"}.',
+    body: { media: ["*/*"] },
+    answers: { "2XX": { media: { "application/json": undefined, "text/plain": text } } },
+    isOpen: true,
+  },
+  {
+    id: "getRunInfo",
+    method: "get",
+    path: "/launch/{trigger_id}/run/",
+    summary: "Read the state of a run, where the trigger wants no signature",
+    query: runQuestion,
+    answers: { 200: { schema: runInfo } },
+    isOpen: true,
+  },
+  {
+    id: "askRunInfo",
+    method: "post",
+    path: "/launch/{trigger_id}/run/",
+    summary: "Read the state of a run",
+    body: {
+      schema: runQuestion,
+      media: ["application/json", "application/x-www-form-urlencoded"],
+      examples: {
+        "Wait for its end": { run_id: "01900000-0000-7000-8000-000000000000", wait: 30 },
+      },
+    },
+    answers: { 200: { schema: runInfo } },
+    isOpen: true,
+  },
+  {
+    id: "getDescription",
+    method: "get",
+    path: "/openapi.json",
+    summary: "Read this OpenAPI document",
+    answers: { 200: {} },
+    isOpen: true,
+  },
+  {
+    id: "getDocs",
+    method: "get",
+    path: "/docs/",
+    summary: "Read a page that lists the operations",
+    answers: { 200: { media: { "text/html": text } } },
+    isOpen: true,
+  },
+  {
+    id: "getMetrics",
+    method: "get",
+    path: "/metrics",
+    summary: "Read the metrics for Prometheus",
+    answers: { 200: plainText },
+    isAtRoot: true,
+  },
+  {
+    id: "getHealth",
+    method: "get",
+    path: "/healthz",
+    summary: "Check that the service is alive",
+    answers: { 200: plainText },
+    isOpen: true,
+    isAtRoot: true,
+  },
+  {
+    id: "getReadiness",
+    method: "get",
+    path: "/readyz",
+    summary: "Check that the service can accept launches",
+    answers: { 200: plainText },
+    isOpen: true,
+    isAtRoot: true,
+  },
+];

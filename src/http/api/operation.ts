@@ -1,0 +1,114 @@
+/**
+ * Operations of the API. Each is declared in one place, beside the code that performs it: the routes, the
+ * OpenAPI document and the reference in `src/docs` are made from these declarations.
+ *
+ * @module
+ */
+import { type Context, Hono } from "@hono/hono";
+import type { z } from "zod";
+import { readJson, readOptionalJson } from "./input.ts";
+import type { Api } from "./operator.ts";
+import { readQuery } from "./queries.ts";
+
+/** An answer to an operation. */
+export interface Answer {
+  /** When it is given; "Done" when absent. */
+  description?: string;
+  /** The schema of its JSON. Any JSON, when absent. */
+  schema?: z.ZodType;
+  /** The schemas of its other media types. JSON alone, when absent; none for an answer without a body. */
+  media?: Readonly<Record<string, z.ZodType | undefined>>;
+  /** Its headers, each with its meaning. */
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** The JSON that an operation takes. */
+export interface RequestBody {
+  /** Undefined where anything is taken. */
+  schema?: z.ZodType;
+  isOptional?: true;
+  /** The media types; JSON alone when absent. */
+  media?: readonly string[];
+  /** The longest one that is read. */
+  limit_bytes?: number;
+  /** Bodies as a reader would send them, by what they do. */
+  examples?: Readonly<Record<string, unknown>>;
+}
+
+/** What an OpenAPI document says of an operation. */
+export interface Declaration {
+  /** The `operationId`. */
+  id: string;
+  method: "get" | "post" | "put" | "patch" | "delete";
+  /** Relative to `/api/v0`, with parameters as in `/triggers/{id}/`. */
+  path: string;
+  summary: string;
+  description?: string;
+  query?: z.ZodObject;
+  /** The request headers that it reads, each with its meaning. */
+  headers?: Readonly<Record<string, string>>;
+  body?: RequestBody;
+  /** By status, such as `200` or `2XX`. */
+  answers: Readonly<Record<string, Answer>>;
+  /** It takes no operator's token. */
+  isOpen?: true;
+  /** Its path begins at the service's root, not below `/api/v0`. */
+  isAtRoot?: true;
+}
+
+/** The names of the parameters of a path. */
+type Parameter<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | Parameter<Rest>
+  : never;
+
+/** A request for an operation. */
+export interface Call<Path extends string, Query> {
+  api: Api;
+  context: Context;
+  /** The parameters of the path. */
+  params: Record<Parameter<Path>, string>;
+  /** The query, by the operation's schema. */
+  query: Query;
+  /** The JSON that was sent; undefined when there was none. It is not checked against the schema yet. */
+  body: unknown;
+}
+
+/** An operation, and the code that performs it. */
+export interface Operation<Path extends string = string, Query extends z.ZodObject = z.ZodObject>
+  extends Declaration {
+  path: Path;
+  query?: Query;
+  perform(call: Call<Path, z.output<Query>>): Response | Promise<Response>;
+}
+
+/** Declares an operation: gives `perform` the types of the path's parameters and of the query. */
+export function operation<const Path extends string, Query extends z.ZodObject>(
+  declared: Operation<Path, Query>,
+): Operation {
+  // A method's parameters are bivariant; what it is called with comes from its own declaration, below.
+  return declared;
+}
+
+/** Makes the routes of operations. */
+export function routesOf(operations: readonly Operation[], api: Api): Hono {
+  const app = new Hono({ strict: false });
+  for (const each of operations) {
+    app.on(each.method.toUpperCase(), honoPath(each.path), async (context: Context) => {
+      const query = each.query === undefined ? {} : readQuery(context, each.query);
+      const body = await bodyOf(each, context, api);
+      return await each.perform({ api, context, params: context.req.param(), query, body });
+    });
+  }
+  return app;
+}
+
+async function bodyOf({ body }: Operation, context: Context, { bodies }: Api): Promise<unknown> {
+  if (body === undefined) return undefined;
+  return body.isOptional
+    ? await readOptionalJson(context, bodies)
+    : await readJson(context, bodies, body.limit_bytes);
+}
+
+/** A path as Hono writes it, without a slash at its end. A parameter at the very end takes the rest of the path. */
+function honoPath(path: string): string {
+  return path.replace(/\{(\w+)\}$/, ":$1{[^]+}").replace(/\{(\w+)\}/g, ":$1").replace(/\/$/, "");
+}
