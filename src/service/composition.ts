@@ -14,6 +14,7 @@ import type { Exposure } from "../http/peer.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { Pipelines } from "../pipelines/pipelines.ts";
 import { Projects } from "../projects/projects.ts";
+import { newHeavyWork, type ServiceHeavyWork } from "./heavy_work.ts";
 import { traceExecution, tracePipeline, traceRuns } from "./record_spans.ts";
 import { Acceptor } from "../runs/accept.ts";
 import { Quotas } from "../runs/quotas.ts";
@@ -52,6 +53,7 @@ export interface Parts {
   exposure: Exposure;
   env: Surroundings["env"];
   closing: AbortController;
+  heavyWork: ServiceHeavyWork;
   /** A token that was made just now because there was none; show it once. */
   newToken: string | undefined;
   baseUrl: string;
@@ -93,6 +95,7 @@ function partsOn(
   { store, secrets, metrics }: Opened,
 ): Parts {
   const closing = new AbortController();
+  const heavyWork = newHeavyWork();
   const context = { clock, env, signal: closing.signal };
   const triggers = new TriggerRegistry({ store, secrets, context });
   const triggerLog = new TriggerLog(store, clock);
@@ -131,6 +134,7 @@ function partsOn(
     },
     env,
     closing,
+    heavyWork,
     newToken: undefined,
     baseUrl: "",
   };
@@ -193,7 +197,7 @@ function newWorker(
 /** Closes the parts of a service; what is under way may end until the deadline. */
 export async function closeParts(parts: Parts, deadline_ms: number): Promise<void> {
   const { closing, worker, deadlines, engines, pipelines, projects } = parts;
-  const { triggerLog, space, store, clock } = parts;
+  const { heavyWork, triggerLog, space, store, clock } = parts;
   closing.abort();
   const until_ms = clock.steady() + deadline_ms;
   await worker.close(deadline_ms);
@@ -201,6 +205,7 @@ export async function closeParts(parts: Parts, deadline_ms: number): Promise<voi
   await engines.close(Math.max(0, until_ms - clock.steady()));
   await pipelines.close();
   await projects.close();
+  heavyWork.close();
   await triggerLog.close()
     .catch((error) => log.error("Cannot write the last of the trigger log: {error}", { error }));
   await space.close();

@@ -1,0 +1,168 @@
+/**
+ * Heavy work, off the thread that answers requests: reading large bodies and files, evaluating filters
+ * over them. All of it runs in one Worker, which starts with the first job and ends when it is idle.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { messageOf, UnavailableError } from "../errors.ts";
+import { FairQueue } from "./fair_queue.ts";
+import {
+  JobFailedError,
+  type JobInput,
+  type JobKinds,
+  type JobOf,
+  type JobOptions,
+  type JobResult,
+  JobTimeoutError,
+  WorkerLostError,
+} from "./job.ts";
+import { type CreateWorker, WorkerHandle } from "./worker_handle.ts";
+
+/** How many jobs may wait. The jobs of one key are at most as many as are left to all other keys. */
+const WAITING_MAX = 256;
+/** How long a job may wait to begin. Slack, the first of the senders to give up, does so after 3 s. */
+const WAIT_MS_MAX = 2_000;
+/** An idle Worker holds some 25 MiB, and the garbage of its last job. */
+const IDLE_MS_MAX = 60_000;
+const RETRY_AFTER_S = 2;
+
+const log = getLogger(["hooklaunch"]);
+
+/** A job that waits or runs. */
+interface Pending {
+  key: string;
+  kind: string;
+  input: JobInput;
+  timeout_ms: number;
+  done: PromiseWithResolvers<JobResult>;
+  /** Called when the job begins. */
+  begin(): void;
+}
+
+/**
+ * Runs jobs in a Worker, one at a time; the keys take turns.
+ *
+ * @example
+ * ```ts
+ * const { value } = await heavyWork.run("yaml", { bytes }, { key: project, timeout_ms: 2_000 });
+ * ```
+ */
+export class HeavyWork<Kinds extends JobKinds> {
+  readonly #createWorker: CreateWorker;
+  readonly #queue = new FairQueue<Pending>(WAITING_MAX);
+  #worker: WorkerHandle | undefined;
+  #running: Pending | undefined;
+  #idle: ReturnType<typeof setTimeout> | undefined;
+  #isClosed = false;
+
+  constructor(createWorker: CreateWorker) {
+    this.#createWorker = createWorker;
+  }
+
+  /**
+   * Runs a job and returns its output.
+   *
+   * @throws {UnavailableError} when the key has too many jobs waiting, the job waited for more than 2 s, the
+   * Worker cannot start, or the service stops
+   * @throws {JobTimeoutError} when the job ran for longer than `timeout_ms`
+   * @throws {WorkerLostError} when the job needed more memory than the Worker may have
+   * @throws {JobFailedError} when the job threw
+   * @throws {unknown} the signal's reason, when it aborted before the job began
+   */
+  async run<Kind extends keyof Kinds & string>(
+    kind: Kind,
+    input: Parameters<JobOf<Kinds, Kind>>[0] & JobInput,
+    options: JobOptions,
+  ): Promise<ReturnType<JobOf<Kinds, Kind>>> {
+    const result = await this.#enqueue(kind, input, options);
+    // The Worker runs the job of this kind.
+    if ("output" in result) return result.output as ReturnType<JobOf<Kinds, Kind>>;
+    if ("late" in result) throw new JobTimeoutError(options.timeout_ms);
+    throw new JobFailedError(result.failure);
+  }
+
+  /** Ends the Worker; the jobs that wait or run are given up. */
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#idle);
+    this.#stopWorker();
+    const stopping = new UnavailableError("Cannot do the work: the service is stopping", 1);
+    this.#running?.done.reject(stopping);
+    for (let job = this.#queue.take(); job; job = this.#queue.take()) job.done.reject(stopping);
+  }
+
+  async #enqueue(
+    kind: string,
+    input: JobInput,
+    { key, timeout_ms, signal }: JobOptions,
+  ): Promise<JobResult> {
+    signal?.throwIfAborted();
+    if (this.#isClosed) throw unavailable("the service is stopping");
+    const done = Promise.withResolvers<JobResult>();
+    const leave = (error: unknown) => {
+      this.#queue.remove(key, job);
+      done.reject(error);
+    };
+    const late = () => leave(unavailable(`it waited for ${WAIT_MS_MAX} ms behind other work`));
+    const abort = () => leave(signal?.reason);
+    const timer = setTimeout(late, WAIT_MS_MAX);
+    signal?.addEventListener("abort", abort);
+    const begin = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    };
+    const job: Pending = { key, kind, input, timeout_ms, done, begin };
+    if (!this.#queue.add(key, job)) leave(unavailable("too much of it waits already"));
+    this.#next();
+    return await done.promise.finally(begin);
+  }
+
+  /** Begins the next job, unless one runs. */
+  #next(): void {
+    if (this.#running || this.#isClosed) return;
+    clearTimeout(this.#idle);
+    this.#running = this.#queue.take();
+    if (this.#running === undefined) {
+      this.#idle = setTimeout(() => this.#stopWorker(), IDLE_MS_MAX);
+      Deno.unrefTimer(this.#idle);
+      return;
+    }
+    const { begin, done, ...job } = this.#running;
+    begin();
+    this.#perform(job).then(done.resolve, done.reject).finally(() => {
+      this.#running = undefined;
+      this.#next();
+    });
+  }
+
+  async #perform(
+    { kind, input, timeout_ms }: Pick<Pending, "kind" | "input" | "timeout_ms">,
+  ): Promise<JobResult> {
+    const worker = this.#worker ??= await this.#startWorker();
+    try {
+      return await worker.run(kind, input, timeout_ms);
+    } catch (error) {
+      if (error instanceof WorkerLostError) this.#stopWorker();
+      throw error;
+    }
+  }
+
+  async #startWorker(): Promise<WorkerHandle> {
+    try {
+      return await WorkerHandle.start(this.#createWorker);
+    } catch (error) {
+      log.error("Cannot start the Worker for heavy work: {error}", { error });
+      throw new UnavailableError(`Cannot start a Worker: ${messageOf(error)}`, RETRY_AFTER_S);
+    }
+  }
+
+  #stopWorker(): void {
+    this.#worker?.terminate();
+    this.#worker = undefined;
+  }
+}
+
+function unavailable(reason: string): UnavailableError {
+  return new UnavailableError(`Cannot do heavy work now: ${reason}`, RETRY_AFTER_S);
+}

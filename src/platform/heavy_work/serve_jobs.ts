@@ -1,0 +1,59 @@
+/**
+ * The Worker's side of heavy work.
+ *
+ * @module
+ */
+import vm from "node:vm";
+import { parentPort } from "node:worker_threads";
+import { messageOf } from "../errors.ts";
+import type { Job, JobKinds, JobMessage, JobResult, WorkerMessage } from "./job.ts";
+
+/**
+ * Runs the jobs that the service sends. A Worker's module calls it once.
+ *
+ * Node's `vm` interrupts a job at its time limit: in Deno 2.9 `terminate()` does not. What is not
+ * JavaScript, such as `JSON.parse`, is interrupted when it returns.
+ */
+export function serveJobs(kinds: JobKinds): void {
+  const nothing = (): unknown => undefined;
+  const sandbox = vm.createContext({ perform: nothing });
+  const script = new vm.Script("perform()");
+  parentPort?.on("message", async ({ kind, input, bytes, timeout_ms }: JobMessage) => {
+    const job = await load(kinds, kind);
+    post("begun");
+    sandbox.perform = () => job({ ...input, bytes: new Uint8Array(bytes) });
+    post(resultOf(() => script.runInContext(sandbox, { timeout: timeout_ms })));
+    sandbox.perform = nothing;
+  });
+  post("ready");
+}
+
+async function load(kinds: JobKinds, kind: string): Promise<Job> {
+  try {
+    const loadJob = kinds[kind];
+    if (loadJob === undefined) throw new TypeError(`There is no kind of job ${kind}`);
+    return await loadJob();
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
+function resultOf(run: () => unknown): JobResult {
+  try {
+    return { output: run() };
+  } catch (error) {
+    return codeOf(error) === "ERR_SCRIPT_EXECUTION_TIMEOUT"
+      ? { late: true }
+      : { failure: messageOf(error) };
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+}
+
+function post(message: WorkerMessage): void {
+  parentPort?.postMessage(message);
+}

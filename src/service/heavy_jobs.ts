@@ -1,0 +1,13 @@
+/**
+ * The kinds of heavy work, and the Worker that runs them. `deno task compile` names this file, as nothing
+ * imports it.
+ *
+ * @module
+ */
+import type { JobKinds } from "../platform/heavy_work/job.ts";
+import { serveJobs } from "../platform/heavy_work/serve_jobs.ts";
+
+/** The kinds of heavy work: each loads its job when it is first needed. */
+export const heavyJobs = {} satisfies JobKinds;
+
+serveJobs(heavyJobs);
