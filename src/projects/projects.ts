@@ -12,6 +12,7 @@ import { pause } from "../platform/waiting/pause.ts";
 import { removeTree } from "../platform/files/remove_tree.ts";
 import type { Project } from "../store/records/projects.ts";
 import { unlessAborted } from "../platform/waiting/unless_aborted.ts";
+import { diskLimit_mb } from "./disk_limit.ts";
 import { ConfigCache } from "./config_cache.ts";
 import type { ProjectConfig } from "./format/config_file.ts";
 import { EXPECTED_NAME, NAME } from "./name.ts";
@@ -222,7 +223,7 @@ export class Projects {
 
   #commitOf(project: Project, reference: string): Promise<string> {
     const origin = originOf(project);
-    if (origin !== undefined) return this.#repositoryOf(project.name).resolve(origin, reference);
+    if (origin !== undefined) return this.#limitedRepositoryOf(project).resolve(origin, reference);
     if (reference === "HEAD") return this.#snapshotOf(project);
     throw new ActionError(
       `Cannot find the commit ${JSON.stringify(reference)} of project "${project.name}": ` +
@@ -257,7 +258,7 @@ export class Projects {
       await this.#snapshotOf(project);
       return { branches: {} };
     }
-    return { branches: await this.#repositoryOf(project.name).fetch(origin) };
+    return { branches: await this.#limitedRepositoryOf(project).fetch(origin) };
   }
 
   async #readConfig(project: Project, commit: string): Promise<Uint8Array> {
@@ -293,6 +294,12 @@ export class Projects {
     const { dataFolder, treeLimits: limits } = this.#options;
     const snapshots = new Snapshots({ directory, trees: this.#treesOf(name), dataFolder, limits });
     return new OneAtATime(() => snapshots.take());
+  }
+
+  #limitedRepositoryOf({ name, engine }: Project): Repository {
+    const repository = this.#repositoryOf(name);
+    repository.limit(diskLimit_mb(engine));
+    return repository;
   }
 
   #repositoryOf(name: string): Repository {

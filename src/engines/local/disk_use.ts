@@ -5,18 +5,17 @@
  * @module
  */
 import type { Clock } from "../../platform/clock.ts";
+import { diskLimit_mb } from "../../projects/disk_limit.ts";
 import type { Execution } from "../../store/records/executions.ts";
 
-/** What an execution may take when its project does not say. */
-const MB_MAX = 20 * 1_024;
 /** How often is measured at least, as so many times the shortest interval. */
 const INTERVALS_MAX = 6;
 /** How much of the time may go into measuring: one part in so many. */
 const SHARE = 20;
 
 /** What an execution may take, in MiB. */
-export function diskMbMax({ engine: { disk_mb } }: Pick<Execution, "engine">): number {
-  return typeof disk_mb === "number" ? disk_mb : MB_MAX;
+export function diskMbMax({ engine }: Pick<Execution, "engine">): number {
+  return diskLimit_mb(engine);
 }
 
 /** What measuring takes. */

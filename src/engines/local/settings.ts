@@ -31,7 +31,8 @@ export const localSettingsSchema = z.strictObject({
   network: z.boolean().optional().describe("Whether containers have a network; false when absent"),
   inputs: inputsSchema.optional(),
   disk_mb: z.int().min(1).max(10_000_000).optional().describe(
-    "MiB that an execution may take on disk; one that takes more is stopped. 20480 when absent",
+    "MiB that an execution may take on disk; one that takes more is stopped. The mirror of the project's " +
+      "repository may take as much. 20480 when absent",
   ),
 });
 

@@ -11,6 +11,7 @@ import { messageOf } from "../../platform/errors.ts";
 import { replaceFile, syncFile, syncFolder, syncFolders } from "../../platform/files/durable.ts";
 import { ignoreMissing } from "../../platform/files/missing_file.ts";
 import { git, GitError } from "./git.ts";
+import { guardSize } from "./size_guard.ts";
 import type { Remote } from "./remote.ts";
 
 /** Where the remote's `HEAD` is kept. */
@@ -20,16 +21,27 @@ const ADDRESS_FILE = "hooklaunch-address";
 /** How many packs a repository may have before they are combined. */
 const PACKS_MAX = 50;
 
-/** Makes a repository of a remote, in place of the one that may be there. */
+/** How long a fetch goes on, and how much it may take. */
+export interface FetchLimits {
+  signal: AbortSignal;
+  /** MiB that the repository may take on disk. */
+  limit_mb: number;
+}
+
+/**
+ * Makes a repository of a remote, in place of the one that may be there.
+ *
+ * @throws {TooLargeOnDiskError} when it takes more than it may, and leaves nothing of it
+ */
 export async function cloneMirror(
   folder: string,
   remote: Remote,
-  signal: AbortSignal,
+  limits: FetchLimits,
 ): Promise<void> {
   await Deno.mkdir(dirname(folder), { recursive: true, mode: 0o700 });
   const fresh = await Deno.makeTempDir({ dir: dirname(folder), prefix: "tmp-mirror-" });
   const old = `${fresh}.old`;
-  const fetchInto = async (...formatOption: string[]) => {
+  const fetchInto = async (signal: AbortSignal, ...formatOption: string[]) => {
     await git(["init", "--quiet", "--bare", "--template=", ...formatOption, fresh], { signal });
     await replaceFile(join(fresh, ADDRESS_FILE), remote.url, 0o600);
     await fetchRefs(fresh, remote, signal);
@@ -38,10 +50,12 @@ export async function cloneMirror(
     await syncFolders(fresh);
   };
   try {
-    await fetchInto().catch(async (error) => {
-      if (!/mismatched algorithms.*server sha256/.test(messageOf(error))) throw error;
-      await Deno.remove(fresh, { recursive: true });
-      await fetchInto("--object-format=sha256");
+    await guardSize(fresh, limits, async (signal) => {
+      await fetchInto(signal).catch(async (error) => {
+        if (!/mismatched algorithms.*server sha256/.test(messageOf(error))) throw error;
+        await Deno.remove(fresh, { recursive: true });
+        await fetchInto(signal, "--object-format=sha256");
+      });
     });
     await Deno.rename(folder, old).catch(ignoreMissing);
     await Deno.rename(fresh, folder);
@@ -53,15 +67,19 @@ export async function cloneMirror(
   await Deno.remove(old, { recursive: true }).catch(ignoreMissing);
 }
 
-/** Fetches branches, tags and `HEAD` into a repository; what is gone at the remote goes here too. */
+/**
+ * Fetches branches, tags and `HEAD` into a repository; what is gone at the remote goes here too.
+ *
+ * @throws {TooLargeOnDiskError} when the repository takes more than it may
+ */
 export async function fetchMirror(
   folder: string,
   remote: Remote,
-  signal: AbortSignal,
+  limits: FetchLimits,
 ): Promise<void> {
-  await tidyPacks(folder, signal);
+  await tidyPacks(folder, limits.signal);
   try {
-    await fetchRefs(folder, remote, signal);
+    await guardSize(folder, limits, (signal) => fetchRefs(folder, remote, signal));
     await syncFolders(folder);
   } catch (error) {
     // On a full disk git leaves there what it has taken of it.

@@ -21,6 +21,7 @@ import {
 } from "./fetch.ts";
 import { git, GitError, type GitOptions } from "./git.ts";
 import { parseRefs, readObject, type Refs, REFS_FORMAT } from "./refs.ts";
+import { TooLargeOnDiskError } from "./size_guard.ts";
 import type { TreeLimits } from "./tree.ts";
 import { hideUserInfo, openRemote, type Origin, type Remote, urlOf } from "./remote.ts";
 
@@ -55,6 +56,8 @@ export interface MirrorOptions {
 
 /** A mirror. What its methods throw names no credentials. */
 export class Mirror {
+  /** MiB that the mirror may take on disk; infinite until its project says so. */
+  limit_mb = Infinity;
   readonly #options: MirrorOptions;
   readonly #updates = new OneAtATime(async () => {
     const origin = this.#origin ?? { repository: "" };
@@ -301,13 +304,13 @@ export class Mirror {
   async #fetch(remote: Remote, signal: AbortSignal): Promise<Refs> {
     const { folder } = this.#options;
     const fetch = async () => {
-      await fetchMirror(folder, remote, signal);
+      await fetchMirror(folder, remote, { signal, limit_mb: this.limit_mb });
       return await this.#readRefs();
     };
     try {
       return await fetch();
     } catch (error) {
-      if (!await answers(remote, signal)) throw error;
+      if (error instanceof TooLargeOnDiskError || !await answers(remote, signal)) throw error;
     }
     // The remote can be reached: it had a bad moment, or it is the mirror that is at fault.
     await removeLocks(folder);
@@ -315,7 +318,7 @@ export class Mirror {
   }
 
   async #clone(remote: Remote, signal: AbortSignal): Promise<Refs> {
-    await cloneMirror(this.#options.folder, remote, signal);
+    await cloneMirror(this.#options.folder, remote, { signal, limit_mb: this.limit_mb });
     this.#clones++;
     return await this.#readRefs();
   }

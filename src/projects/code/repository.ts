@@ -34,6 +34,11 @@ export class Repository {
     return Object.fromEntries(branches);
   }
 
+  /** Sets how many MiB the mirror may take on disk. */
+  limit(limit_mb: number): void {
+    this.#mirror.limit_mb = limit_mb;
+  }
+
   /** Returns false if nothing was fetched from the repository yet. */
   isFetched(origin: Origin): Promise<boolean> {
     return this.#mirror.isFetched(origin);

@@ -10,6 +10,8 @@ export interface GitServerOptions {
   authorization?: string;
   /** Called before each answer; the answer waits for it. */
   before?: (request: Request) => Promise<Response | void>;
+  /** Changes an answer of git before it is sent. */
+  answer?: (response: Response) => Response;
   /** The certificate and key that it serves TLS with, for `localhost`. */
   tls?: Deno.TlsCertifiedKeyPem;
 }
@@ -22,17 +24,20 @@ export class GitServer implements AsyncDisposable {
   readonly requests: string[] = [];
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
 
-  constructor(root: string, { authorization, before, tls }: GitServerOptions = {}) {
+  constructor(
+    root: string,
+    { authorization, before, answer = (it) => it, tls }: GitServerOptions = {},
+  ) {
     const onRequest = async (request: Request): Promise<Response> => {
       const { pathname } = new URL(request.url);
       this.requests.push(`${request.method} ${pathname}`);
-      const answer = await before?.(request);
-      if (answer) return answer;
+      const instead = await before?.(request);
+      if (instead) return instead;
       if (authorization !== undefined && request.headers.get("authorization") !== authorization) {
         const headers = { "www-authenticate": 'Basic realm="repositories"' };
         return new Response(null, { status: 401, headers });
       }
-      return await answerByCgi(request, root);
+      return answer(await answerByCgi(request, root));
     };
     const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
     this.#server = tls
