@@ -36,7 +36,7 @@ async function librariesOf(...paths: string[]): Promise<Set<string>> {
 }
 
 Deno.test("a service that has nothing to do has loaded no library to read settings with", async () => {
-  const libraries = await librariesOf("src/main.ts", "src/commands/serve.ts");
+  const libraries = await librariesOf("src/commands/program.ts", "src/commands/serve.ts");
   assert(libraries.has("@hono/hono"));
   for (const name of ["zod", "yaml", "@bufbuild/cel", "@panva/jose", "modern-tar"]) {
     assert(!libraries.has(name), name);
@@ -44,7 +44,7 @@ Deno.test("a service that has nothing to do has loaded no library to read settin
 });
 
 Deno.test("a command that asks a service about projects loads no library to read files with", async () => {
-  const libraries = await librariesOf("src/main.ts", "src/commands/project.ts");
+  const libraries = await librariesOf("src/commands/program.ts", "src/commands/project.ts");
   assert(libraries.has("commander"));
   for (const name of ["zod", "yaml"]) assert(!libraries.has(name), name);
 });

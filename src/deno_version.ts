@@ -1,0 +1,19 @@
+/**
+ * Ends the process where Deno is too old, with what to do. The tasks run this first, as an older Deno
+ * cannot read the lock file either; so it has no imports, and syntax that every Deno reads.
+ *
+ * @module
+ */
+const NEEDED = "2.9.6";
+
+if (isBefore(Deno.version.deno, NEEDED)) {
+  console.error(
+    `hooklaunch: needs Deno ${NEEDED} or later, found ${Deno.version.deno}. ` +
+      `Update it with: deno upgrade. Or run it with: npx -y deno@${NEEDED}`,
+  );
+  Deno.exit(1);
+}
+
+function isBefore(version: string, needed: string): boolean {
+  return version.localeCompare(needed, "en", { numeric: true }) < 0;
+}
