@@ -29,8 +29,8 @@ export interface Engine {
   stop(executionId: string, reason?: string): Promise<boolean>;
   /** Lines of an execution's log, and where to read on. */
   log(executionId: string, options?: LogOptions): Promise<LogPage>;
-  /** Opens a file that an execution has left in its outputs, or undefined when there is none. */
-  output(executionId: string, path: string): Promise<Deno.FsFile | undefined>;
+  /** Opens an output of an execution; undefined when there is none of this path. */
+  output(executionId: string, path: string): Promise<EngineOutput | undefined>;
   /** How many executions run, and how many are known to wait. */
   readonly load: EngineLoad;
   /**
@@ -52,26 +52,38 @@ export interface EngineLoad {
   waiting: number;
 }
 
-/** Which part of a log to read. */
+/** An open output. Its stream is read to the end, or cancelled. */
+export interface EngineOutput {
+  /** The length in bytes. */
+  size: number;
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>;
+}
+
+/** The part of a log to read. */
 export interface LogOptions {
-  /** The byte offset to read on from, as `next` of the page before. Default 0. */
-  after?: number;
-  /** At most so many lines. Default 1,000. */
+  /** The position to read from, a `next` of an earlier page. Default: the start. */
+  after?: string;
+  /** The most lines. Default 1,000. */
   limit?: number;
 }
 
-/** Some lines of a log. */
+/** A page of a log. */
 export interface LogPage {
-  lines: LogLine[];
-  /** Where to read on. */
-  next: number;
+  lines: PositionedLine[];
+  /** The position behind the page. Only the engine knows what it means. */
+  next: string;
 }
 
-/** One line of what an execution printed. */
+/** A line of a log, and the position behind it. */
+export interface PositionedLine extends LogLine {
+  next: string;
+}
+
+/** A line of a log. */
 export interface LogLine {
-  /** When it was read, RFC 3339. */
+  /** The time at which it was read from the command, RFC 3339. */
   time: string;
-  /** `event` lines come from Hooklaunch itself. */
+  /** Lines of Hooklaunch itself have `event`. */
   stream: "stdout" | "stderr" | "event";
   message: string;
 }

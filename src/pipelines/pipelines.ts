@@ -167,9 +167,10 @@ export class Pipelines {
   /** Whether all that an execution has left can be read, as far as sizes tell. */
   async #hasOutputs({ id, engine, outputs }: Execution): Promise<boolean> {
     for (const { path, size } of outputs) {
-      using file = await this.#parts.engines.of(engine.type).output(id, path)
+      const output = await this.#parts.engines.of(engine.type).output(id, path)
         .catch(() => undefined);
-      if ((await file?.stat())?.size !== size) return false;
+      await output?.stream.cancel();
+      if (output?.size !== size) return false;
     }
     return true;
   }

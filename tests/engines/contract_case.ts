@@ -63,8 +63,8 @@ export class ContractService extends EngineService<Engine> {
 
   /** What is in an output; undefined when there is none. */
   async output(id: string, path: string): Promise<string | undefined> {
-    const file = await this.engine.output(id, path);
-    return file === undefined ? undefined : await new Response(file.readable).text();
+    const output = await this.engine.output(id, path);
+    return output === undefined ? undefined : await new Response(output.stream).text();
   }
 }
 

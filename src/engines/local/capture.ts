@@ -1,160 +1,195 @@
 /**
- * What a command prints: taken from the files that the wrapper writes into the log and the metadata.
+ * Copies what a command prints from the wrapper's files into the log, and looks for metadata in it.
+ *
+ * The work of one call is bounded, and pauses now and then: a command that prints as fast as it can must not
+ * stall the service.
  *
  * @module
  */
 import { existsSync } from "node:fs";
 import type { Clock } from "../../platform/clock.ts";
 import { pause } from "../../platform/waiting/pause.ts";
+import { CHUNK_BYTES_MAX, type LogRecord } from "../shared/log_format.ts";
+import { LogWriter } from "../shared/log_writer.ts";
+import { Metadata, objectLines } from "../shared/metadata.ts";
 import { openWritten } from "./control_files.ts";
-import { LINE_BYTES_MAX, LineReader } from "./line_reader.ts";
-import { LogWriter, type StoredLine } from "../shared/log_file.ts";
-import { isObjectText, Metadata } from "../shared/metadata.ts";
+import { StreamReader } from "./stream_reader.ts";
 import type { WorkFolder } from "./work_folder.ts";
 import { keptBytesMax } from "./wrapper.ts";
 
-const BUFFER_BYTES = 64 * 1024;
 const STREAMS = ["stdout", "stderr"] as const;
+/** The most bytes of a stream that one call of `pump` takes in. */
+const PUMP_BYTES_MAX = 1024 * 1024;
+/** The longest time of looking for metadata without a pause, and the number of lines between two looks at the clock. */
+const SLICE_MS = 4;
+const SLICE_LINES = 64;
 
 type Stream = (typeof STREAMS)[number];
 
+/** What is known from the log of an earlier service. */
+interface Earlier {
+  metadata: Metadata;
+  /** The events of metadata, as JSON lines. */
+  events: string;
+  /** The offsets up to which the log has each stream. */
+  ends: Record<Stream, number>;
+}
+
 /** Follows the output of one execution. */
-export class Capture implements Disposable {
-  readonly metadata = new Metadata();
+export class Capture implements AsyncDisposable {
+  readonly metadata: Metadata;
   readonly #folder: WorkFolder;
   readonly #clock: Clock;
-  readonly #buffer = new Uint8Array(BUFFER_BYTES);
-  readonly #readers: Record<Stream, LineReader>;
+  readonly #buffer = new Uint8Array(CHUNK_BYTES_MAX);
+  readonly #readers: Record<Stream, StreamReader>;
   readonly #log: LogWriter;
-  /** Streams of which the log says that they are cut. */
+  /** The streams whose end is missing, as the log says. */
   readonly #cut = new Set<Stream>();
-  /** Why metadata was left out, as the log says it. */
-  readonly #toldOfMetadata = new Set<string>();
+  /** The reasons for missing metadata that the log has. */
+  readonly #loggedReasons = new Set<string>();
 
   private constructor(
     folder: WorkFolder,
-    clock: Clock,
-    log: LogWriter,
-    readers: Record<Stream, LineReader>,
+    { clock, logBytesMax, log }: { clock: Clock; logBytesMax: number; log: LogWriter },
+    { metadata, ends }: Earlier,
   ) {
     this.#folder = folder;
     this.#clock = clock;
     this.#log = log;
-    this.#readers = readers;
-  }
-
-  /** Begins, or goes on where the log ends that an earlier service has written. */
-  static async open(folder: WorkFolder, clock: Clock, logBytesMax: number): Promise<Capture> {
-    const ends: Record<Stream, number> = { stdout: 0, stderr: 0 };
-    const printed: StoredLine[] = [];
-    const log = await LogWriter.open(folder.record("log"), logBytesMax, (line) => {
-      if (line.isRestart) {
-        ends.stdout = ends.stderr = 0;
-        printed.length = 0;
-      }
-      if (line.stream === "event") return;
-      ends[line.stream] = line.end ?? ends[line.stream];
-      if (line.stream === "stdout" && isObjectText(line.message)) printed.push(line);
-    });
-    // The command can make the files longer than any wrapper does, by holes than any disk is.
+    this.metadata = metadata;
+    // A command can lengthen the files beyond what the wrapper writes, by holes even beyond the disk.
     const bytesMax = keptBytesMax(logBytesMax);
     const readerOf = (stream: Stream) =>
-      new LineReader(() => Promise.resolve(openWritten(folder, stream)), ends[stream], bytesMax);
-    const readers = { stdout: readerOf("stdout"), stderr: readerOf("stderr") };
-    const capture = new Capture(folder, clock, log, readers);
-    if (printed.length > 0) await capture.#storeEvents(printed, { truncate: true });
+      new StreamReader(() => openWritten(folder, stream), ends[stream], bytesMax);
+    this.#readers = { stdout: readerOf("stdout"), stderr: readerOf("stderr") };
+  }
+
+  /** Begins, or continues where the log of an earlier service ends. */
+  static async open(folder: WorkFolder, clock: Clock, logBytesMax: number): Promise<Capture> {
+    let earlier = nothing();
+    const log = await LogWriter.open(folder.record("log"), logBytesMax, async (record) => {
+      if ("line" in record && record.line.isRestart) earlier = nothing();
+      else await takeRecord(record, earlier);
+    });
+    const capture = new Capture(folder, { clock, logBytesMax, log }, earlier);
+    // The log comes first, so events that a crash prevented are written now.
+    if (earlier.events !== "") await capture.#writeEvents(earlier.events, { append: false });
+    await capture.#logLeftOut();
     return capture;
   }
 
-  /** Whether some output is beyond the limit, so that nothing is known of what comes after it. */
+  /** True when some output is missing, so that nothing is known of the time of the last output. */
   get isCut(): boolean {
     return this.#cut.size > 0;
   }
 
   /**
-   * Takes in what was printed since the last time.
+   * Takes in what was printed since the last call, up to a limit.
    *
-   * @returns whether there was something
+   * @returns true when there was something
    */
   async pump(): Promise<boolean> {
     let found = false;
     for (const stream of STREAMS) {
-      for (;;) {
-        const { lines, bytes } = await this.#readers[stream].read(this.#buffer);
-        if (bytes === 0) break;
-        found = true;
-        await this.#store(lines.map((line) => this.#stored(stream, line)));
-        if (bytes < this.#buffer.length) break;
-        // Whatever else the service has to do goes first, where there is much to take in.
-        await pause(0);
+      for (let bytes = 0; bytes < PUMP_BYTES_MAX; bytes += this.#buffer.length) {
+        const { content, end, hasRead, isAtEnd } = this.#readers[stream].read(this.#buffer);
+        found ||= hasRead;
+        if (content !== undefined) await this.#take(stream, content, end);
+        if (isAtEnd) break;
       }
-      this.#tellIfCut(stream);
+      await this.#logIfCut(stream);
     }
     return found;
   }
 
-  /** Takes in the rest, when nothing more will be printed. */
+  /** Takes in the rest, when nothing more is printed. */
   async finish(): Promise<void> {
-    await this.pump();
+    while (await this.pump());
     for (const stream of STREAMS) {
-      const line = this.#readers[stream].rest();
-      if (line) await this.#store([this.#stored(stream, line)]);
+      const { content, end } = this.#readers[stream].rest();
+      if (content !== undefined) await this.#take(stream, content, end);
     }
   }
 
-  /** Adds a line of Hooklaunch's own. */
-  logEvent(message: string): void {
-    this.#log.append([{ time: this.#now(), stream: "event", message }]);
+  /** Adds an event to the log. */
+  logEvent(message: string): Promise<void> {
+    return this.#log.addLine({ time: this.#now(), stream: "event", message });
   }
 
   /** Closes the files. */
-  [Symbol.dispose](): void {
-    this.#log.close();
+  async [Symbol.asyncDispose](): Promise<void> {
     for (const reader of Object.values(this.#readers)) reader.close();
+    await this.#log.close();
   }
 
-  #stored(stream: Stream, line: { text: string; isWhole: boolean; end: number }): StoredLine {
-    const message = line.isWhole
-      ? line.text
-      : `${line.text} [cut: longer than ${LINE_BYTES_MAX} bytes]`;
-    return { time: this.#now(), stream, message, end: line.end };
+  async #take(stream: Stream, content: Uint8Array, end: number): Promise<void> {
+    const time = this.#now();
+    await this.#log.addChunk({ time, stream, end, content });
+    if (stream !== "stdout") return;
+    const events = await takeMetadata(this.metadata, content, time);
+    if (events !== "") await this.#writeEvents(events, { append: true });
+    await this.#logLeftOut();
   }
 
-  async #store(lines: readonly StoredLine[]): Promise<void> {
-    this.#log.append(lines);
-    await this.#storeEvents(lines, { truncate: false });
+  async #writeEvents(events: string, { append }: { append: boolean }): Promise<void> {
+    const path = this.#folder.record("metadata.jsonl");
+    // A full disk must not end the execution.
+    await Deno.writeTextFile(path, events, { append, mode: 0o600 }).catch(() => {});
   }
 
-  /** The log comes first: from it the events can be told again, after a crash between the two. */
-  async #storeEvents(
-    lines: readonly StoredLine[],
-    { truncate }: { truncate: boolean },
-  ): Promise<void> {
-    let events = "";
-    for (const { stream, message, time } of lines) {
-      if (stream === "stdout") events += this.metadata.take(message, time) ?? "";
-    }
-    if (events !== "" || truncate) {
-      const options = { append: !truncate, mode: 0o600 };
-      // A full disk must not end the execution.
-      await Deno.writeTextFile(this.#folder.record("metadata.jsonl"), events, options)
-        .catch(() => {});
-    }
+  async #logLeftOut(): Promise<void> {
     for (const reason of this.metadata.leftOut) {
-      if (this.#toldOfMetadata.has(reason)) continue;
-      this.#toldOfMetadata.add(reason);
-      this.logEvent(reason);
+      if (this.#loggedReasons.has(reason)) continue;
+      this.#loggedReasons.add(reason);
+      await this.logEvent(reason);
     }
   }
 
-  #tellIfCut(stream: Stream): void {
+  async #logIfCut(stream: Stream): Promise<void> {
     if (this.#cut.has(stream)) return;
     if (!existsSync(this.#folder.control(`${stream}.cut`))) return;
     this.#cut.add(stream);
-    this.logEvent(`Too much was printed to ${stream}: what comes from here on is left out`);
+    await this.logEvent(`Too much was printed to ${stream}: what comes from here on is left out`);
   }
 
   #now(): string {
     return new Date(this.#clock.now()).toISOString();
   }
+}
+
+function nothing(): Earlier {
+  return { metadata: new Metadata(), events: "", ends: { stdout: 0, stderr: 0 } };
+}
+
+/** Takes in a record of the log of an earlier service. */
+async function takeRecord(record: LogRecord, earlier: Earlier): Promise<void> {
+  const { metadata, ends } = earlier;
+  if ("head" in record) {
+    const { stream, end, time } = record.head;
+    ends[stream] = end;
+    if (stream === "stdout") earlier.events += await takeMetadata(metadata, record.content, time);
+  } else if ("line" in record && record.line.stream !== "event") {
+    const { stream, end, time, message } = record.line;
+    ends[stream] = end ?? ends[stream];
+    if (stream === "stdout") earlier.events += metadata.take(message, time) ?? "";
+  }
+}
+
+/** Takes in the metadata in a chunk of stdout. Returns its events, as JSON lines. */
+async function takeMetadata(
+  metadata: Metadata,
+  content: Uint8Array,
+  time: string,
+): Promise<string> {
+  let events = "";
+  let began_ms = performance.now();
+  let lines = 0;
+  if (metadata.isFull) return events;
+  for (const text of objectLines(content)) {
+    if (text !== undefined) events += metadata.take(text, time) ?? "";
+    if (++lines % SLICE_LINES !== 0 || performance.now() - began_ms < SLICE_MS) continue;
+    await pause(0);
+    began_ms = performance.now();
+  }
+  return events;
 }

@@ -1,5 +1,5 @@
 /**
- * Reading what a wrapper leaves for the engine.
+ * Reads the files that a wrapper leaves for the engine.
  *
  * @module
  */
@@ -7,15 +7,15 @@ import { existsSync } from "node:fs";
 import { type GrowingFile, openGrowingFile } from "../../platform/files/regular_file.ts";
 import type { ControlFile, WorkFolder } from "./work_folder.ts";
 
-/** More than any of the files that are read whole may have. */
+/** The most bytes of a file that is read whole. */
 const SMALL_BYTES = 256;
 
-/** The mark that a wrapper has taken. */
+/** The mark of a wrapper. */
 export interface Mark {
   pid: number;
-  /** What tells the process from a later one of its id; empty when it did not come to write it. */
+  /** Tells the process from a later one of the same id; empty when it was not written. */
   identity: string;
-  /** Whether the wrapper has come to its command. */
+  /** True when the wrapper has reached its command. */
   hasBegun: boolean;
 }
 
@@ -43,11 +43,11 @@ function readSmall(folder: WorkFolder, name: "exit_code" | "started"): string | 
 }
 
 /**
- * Opens what a wrapper has written; undefined when it has not come so far, or when the command keeps it
- * from the service's user, whom it is given to when the command has ended.
+ * Opens a file of the wrapper; undefined when it does not exist yet, or when the command has made it
+ * unreadable for the service's user until the command ends.
  */
 export function openWritten(folder: WorkFolder, name: ControlFile): GrowingFile | undefined {
   const path = folder.control(name);
-  // An error where there is nothing yet takes several times as long.
+  // An error for a missing file takes several times as long as this check.
   return existsSync(path) ? openGrowingFile(path) : undefined;
 }

@@ -21,7 +21,8 @@ import {
   writeEnd,
 } from "../shared/ending.ts";
 import { Limits, startedBefore_ms, withTimeLimit } from "../shared/limits.ts";
-import { appendToLog, type StoredLine } from "../shared/log_file.ts";
+import type { StoredLine } from "../shared/log_format.ts";
+import { appendToLog } from "../shared/log_writer.ts";
 import { listOutputs, shown, takeOutputs } from "./outputs.ts";
 import { retryOnShortage } from "./retry_on_shortage.ts";
 import { Preparation } from "./preparation.ts";
@@ -277,9 +278,9 @@ export class ExecutionRun {
     { isFound, disk }: { isFound: boolean; disk: DiskUse },
   ): Promise<string | undefined> {
     const { clock, settings } = this.#context;
-    using capture = await Capture.open(this.#folder, clock, settings.logBytesMax);
+    await using capture = await Capture.open(this.#folder, clock, settings.logBytesMax);
     const { note } = this.#execution;
-    if (!isFound && note !== undefined) capture.logEvent(note);
+    if (!isFound && note !== undefined) await capture.logEvent(note);
     const silence_ms = isFound ? await this.#folder.silence_ms(clock.now()) : 0;
     const limits = new Limits(this.#execution, { clock, started_ms: this.#started_ms, silence_ms });
     const watch = this.#watch = this.#newWatch({ command, capture, limits, disk, isFound });
@@ -383,7 +384,9 @@ export class ExecutionRun {
     }
     takeOutputs(execution, outputs, mb_max);
     const { passedOver } = outputs;
-    if (passedOver.length > 0) capture?.logEvent(`Not listed as outputs: ${shown(passedOver)}`);
+    if (passedOver.length > 0) {
+      await capture?.logEvent(`Not listed as outputs: ${shown(passedOver)}`);
+    }
     const prepared = this.#folder.exists() ? this.#job(this.#detaching.signal) : undefined;
     const told = capture ?? this.#preparation.log ?? prepared;
     // That it cannot be written must not keep the execution from its end.

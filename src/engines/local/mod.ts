@@ -19,10 +19,10 @@ import {
 import type { Store } from "../../store/store.ts";
 import { inTrace } from "../../telemetry/spans.ts";
 import { within } from "../../platform/waiting/within.ts";
-import type { Engine, EngineLoad, LogOptions, LogPage } from "../engine.ts";
+import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage } from "../engine.ts";
 import { stopped, writeEnd } from "../shared/ending.ts";
 import { executionSaver, type SaveExecution } from "../shared/execution_saver.ts";
-import { readLog } from "../shared/log_file.ts";
+import { readLog } from "../shared/log_reader.ts";
 import type { ExecutionRun } from "./execution_run.ts";
 import { OrphanProcesses } from "./orphan_processes.ts";
 import { openOutput } from "./outputs.ts";
@@ -145,8 +145,9 @@ export class LocalEngine implements Engine {
     return await readLog(this.#folderOf(executionId).log(), options);
   }
 
-  output(executionId: string, path: string): Promise<Deno.FsFile | undefined> {
-    return openOutput(this.#folderOf(executionId).outputs, path);
+  async output(executionId: string, path: string): Promise<EngineOutput | undefined> {
+    const file = await openOutput(this.#folderOf(executionId).outputs, path);
+    return file && { size: (await file.stat()).size, stream: file.readable };
   }
 
   async forget(executionId: string): Promise<void> {

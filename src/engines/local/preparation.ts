@@ -4,7 +4,7 @@
  * @module
  */
 import type { Execution } from "../../store/records/executions.ts";
-import type { StoredLine } from "../shared/log_file.ts";
+import type { StoredLine } from "../shared/log_format.ts";
 import { PreparationLog } from "./preparation_log.ts";
 import type { RunContext } from "./run_context.ts";
 import type { WorkFolder } from "./work_folder.ts";

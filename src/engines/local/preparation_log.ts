@@ -5,7 +5,8 @@
  */
 import { dirname } from "node:path";
 import type { Clock } from "../../platform/clock.ts";
-import { appendToLog, type StoredLine } from "../shared/log_file.ts";
+import type { StoredLine } from "../shared/log_format.ts";
+import { appendToLog } from "../shared/log_writer.ts";
 
 /** Adds lines to a log, one after the other. */
 export class PreparationLog {

@@ -94,7 +94,7 @@ export class Watch {
       }
       if (clock.steady() >= this.#kill_ms) {
         this.#kill_ms = clock.steady() + grace_ms;
-        if (!isDraining) capture.logEvent("The command did not end by itself: it is killed");
+        if (!isDraining) await capture.logEvent("The command did not end by itself: it is killed");
         await command.signal("KILL");
       }
       await this.#tellMetadata();

@@ -1,20 +1,27 @@
 /**
- * Metadata: a line of stdout that is a JSON object is an event, and of each key the latest value
- * counts.
+ * Metadata: a line of stdout that is a JSON object is an event. The latest value of each key counts.
  *
  * @module
  */
 import { Buffer } from "node:buffer";
+import { LINE_BYTES_MAX, shownPart, shownText } from "./log_format.ts";
 
 const KEYS_MAX = 500;
 const BYTES_MAX = 16 * 1024;
 const EVENTS_BYTES_MAX = 16 * 1024 * 1024;
-/** To store a value takes stack for each level. */
+/** The most events of one execution, also of those that are not kept: parsing them takes time. */
+const EVENTS_MAX = 1_000_000;
+/** Storing a value takes stack for each level. */
 const DEPTH_MAX = 64;
 
-/** A text, which stays as it is, or what Python writes for a number that JSON does not have. */
+const LINE_BREAK = 0x0a;
+const OPENING_BRACE = 0x7b;
+const CLOSING_BRACE = 0x7d;
+
+/** A string, which stays as it is, or a number of Python that JSON does not have. */
 const TEXT_OR_NO_NUMBER = /"(?:[^"\\]|\\.)*"?|-?\bInfinity\b|\bNaN\b/g;
 
+const TOO_MANY = `There is too much metadata: all after ${EVENTS_MAX} lines of it is left out`;
 const TOO_MUCH = "There is too much metadata: some of it is left out";
 const TOO_DEEP = `Metadata is left out that is nested deeper than ${DEPTH_MAX} levels`;
 const NO_KEY = 'Metadata with the key "__proto__" is left out: expected another key';
@@ -24,20 +31,22 @@ export class Metadata {
   readonly #latest = new Map<string, { value: unknown; bytes: number }>();
   #bytes = 0;
   #eventBytes = 0;
-  /** Why something was left out: sentences without a full stop. */
+  /** The reasons why something was left out, as sentences without a full stop. */
   readonly leftOut = new Set<string>();
-  /** How many values were taken in. */
+  /** The number of values that were taken in. */
   changes = 0;
+  #events = 0;
 
   /**
-   * Takes a line in.
+   * Takes in a line.
    *
-   * @param time when it was read, RFC 3339
-   * @returns the event as a JSON line to be stored; undefined when the line is none, or there are too many
+   * @param time the time at which it was read, RFC 3339
+   * @returns the event as a JSON line to store; undefined when the line is no event, or there are too many
    */
   take(text: string, time: string): string | undefined {
-    const event = parseObject(text);
+    const event = this.isFull ? undefined : parseObject(text);
     if (event === undefined) return undefined;
+    if (++this.#events >= EVENTS_MAX) this.leftOut.add(TOO_MANY);
     if (!isWithin(event, DEPTH_MAX)) {
       this.leftOut.add(TOO_DEEP);
       return undefined;
@@ -53,13 +62,18 @@ export class Metadata {
     return line;
   }
 
+  /** True when further events are ignored. */
+  get isFull(): boolean {
+    return this.#events >= EVENTS_MAX;
+  }
+
   /** The latest value of each key. */
   get latest(): Record<string, unknown> {
     return Object.fromEntries(Array.from(this.#latest, ([key, { value }]) => [key, value]));
   }
 
   #set(key: string, value: unknown): void {
-    // To an object it is the name of something else.
+    // In an object this key sets the prototype.
     if (key === "__proto__") return void this.leftOut.add(NO_KEY);
     const bytes = Buffer.byteLength(JSON.stringify([key, value]));
     const before = this.#latest.get(key);
@@ -75,13 +89,39 @@ export class Metadata {
   }
 }
 
-/** Whether a line may be a JSON object. */
-export function isObjectText(text: string): boolean {
-  return /^\s*\{.*\}\s*$/s.test(text);
+/**
+ * Yields the texts of the lines in a chunk of stdout that may be JSON objects, and undefined for other lines
+ * that have a brace: so a caller can pause however long the search takes.
+ */
+export function* objectLines(content: Uint8Array): Generator<string | undefined> {
+  for (let start = 0; start < content.length;) {
+    // A chunk without a brace, which most are, takes one native search.
+    const brace = content.indexOf(OPENING_BRACE, start);
+    if (brace === -1) return;
+    const lineStart = content.lastIndexOf(LINE_BREAK, brace) + 1;
+    const found = content.indexOf(LINE_BREAK, brace);
+    const lineEnd = found === -1 ? content.length : found;
+    const line = content.subarray(lineStart, lineEnd);
+    yield mayBeObject(shownPart(line)) ? shownText(line) : undefined;
+    start = lineEnd + 1;
+  }
+}
+
+function mayBeObject(text: Uint8Array): boolean {
+  if (text.length > LINE_BYTES_MAX) return false;
+  let start = 0;
+  let end = text.length;
+  while (isSpace(text[start])) start++;
+  while (end > start && isSpace(text[end - 1])) end--;
+  return text[start] === OPENING_BRACE && text[end - 1] === CLOSING_BRACE;
+}
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte !== undefined && byte >= 0x09 && byte <= 0x0d;
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {
-  if (!isObjectText(text)) return undefined;
+  if (!/^\s*\{.*\}\s*$/s.test(text)) return undefined;
   return parse(text) ??
     parse(text.replace(TEXT_OR_NO_NUMBER, (found) => found.startsWith('"') ? found : "null"));
 }
@@ -94,7 +134,7 @@ function parse(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Whether a value is nested no deeper than so many levels. */
+/** Tells if a value is nested no deeper than so many levels. */
 function isWithin(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   return levels > 0 && Object.values(value).every((inner) => isWithin(inner, levels - 1));

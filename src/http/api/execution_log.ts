@@ -12,7 +12,7 @@ import { parseWith } from "../../platform/schema.ts";
 import { answer, pageFields, text, time } from "./answer.ts";
 import { tokenOf } from "./auth.ts";
 import { existing } from "./executions.ts";
-import { END_ID, offsetOf, STREAM_HEADERS } from "./log_stream.ts";
+import { END_ID, STREAM_HEADERS } from "./log_stream.ts";
 import { operation } from "./operation.ts";
 import type { Api } from "./operator.ts";
 import { type AnswerPage, pageOf } from "./page_answer.ts";
@@ -78,8 +78,8 @@ async function logAnswer(
   { baseUrl }: Api,
   { id, engine, cursor, limit }: LogPart,
 ): Promise<Response> {
-  const after = await offsetOf(engine, id, cursor);
-  const { lines, next } = await engine.log(id, { after, limit });
+  const { lines: positioned, next } = await engine.log(id, { after: cursor, limit });
+  const lines = positioned.map(({ next: _next, ...line }) => line);
   const type = accepts(context, {
     header: "Accept",
     supports: ["application/json", "text/plain"],
@@ -87,9 +87,9 @@ async function logAnswer(
   });
   if (type === "application/json") {
     const more = await engine.log(id, { after: next, limit: 1 });
-    const page = pageOf(context, baseUrl(), lines, more.lines.length > 0 ? `${next}` : undefined);
+    const page = pageOf(context, baseUrl(), lines, more.lines.length > 0 ? next : undefined);
     // Given without a next page too: what is printed later begins there.
-    const answer: LogAnswer = { ...page, cursor: `${next}` };
+    const answer: LogAnswer = { ...page, cursor: next };
     return context.json(answer);
   }
   return context.text(lines.map(({ message }) => `${message}\n`).join(""), 200, {

@@ -1,6 +1,6 @@
 /**
- * Following a log: `GET /api/v0/executions/<id>/log/?follow` answers server-sent events (WHATWG HTML,
- * "Server-sent events"). Nothing is read before the client has taken what was sent to it.
+ * Follows a log: `GET /api/v0/executions/<id>/log/?follow` answers server-sent events (WHATWG HTML,
+ * "Server-sent events"). Reads no more than the client takes.
  *
  * @module
  */
@@ -16,46 +16,46 @@ const RETRY_AFTER_S = 10;
 
 const logger = getLogger(["hooklaunch", "http"]);
 
-/** The `id` of the last event. A client that comes again with it has everything. */
+/** The `id` of the last event. A client that reconnects with it has the whole log. */
 export const END_ID = "end";
 
 /** The headers of a stream. */
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream",
-  // Compression, here or on the way, would hold lines back.
+  // Compression, here or in a proxy, would hold lines back.
   "cache-control": "no-store, no-transform",
   "x-accel-buffering": "no",
 };
 
-/** What log streams work with. */
+/** The surroundings of log streams. */
 export interface LogStreamsOptions {
   store: Store;
   clock: Clock;
   /** Ends all streams. */
   closing: AbortSignal;
-  /** How many there can be at once. Default 100. */
+  /** The most streams at once. Default 100. */
   followersMax?: number;
-  /** How often a log that may grow is looked at. Default 200 ms. */
+  /** The interval of looking for new lines. Default 200 ms. */
   poll_ms?: number;
-  /** After how long without a line something is sent all the same. Default 15 s. */
+  /** The longest time without sending anything. Default 15 s. */
   heartbeat_ms?: number;
-  /** How many lines are read at once. Default 200. */
+  /** The most lines of one read. Default 200. */
   linesMax?: number;
 }
 
 type Settings = Required<LogStreamsOptions>;
 
-/** What is followed, and from where on. */
+/** The log to follow. */
 export interface Followed {
   executionId: string;
   engine: Engine;
-  /** See {@linkcode offsetOf}. */
+  /** The position to begin at, as the engine gave it. */
   cursor: string;
-  /** Whether who follows it still may. */
+  /** Tells if the client may still follow the log. */
   isAllowed(): Promise<boolean>;
 }
 
-/** All logs that are being followed. */
+/** All logs that are followed. */
 export class LogStreams {
   readonly #settings: Settings;
   #count = 0;
@@ -71,10 +71,10 @@ export class LogStreams {
   }
 
   /**
-   * Follows a log until its execution has ended and all of it was sent.
+   * Follows a log until its execution has ended and the whole log was sent.
    *
    * @returns the body of the answer
-   * @throws {UnavailableError} when there are too many already, or the service is closing
+   * @throws {UnavailableError} when too many logs are followed, or the service is closing
    */
   follow(followed: Followed): ReadableStream<Uint8Array<ArrayBuffer>> {
     const { followersMax, closing } = this.#settings;
@@ -83,23 +83,9 @@ export class LogStreams {
     }
     this.#count++;
     const source = new LogSource(followed, this.#settings, () => this.#count--);
-    // Without a high-water mark of 0 a page would be read ahead.
+    // A high-water mark above 0 would read a page ahead.
     return new ReadableStream(source, { highWaterMark: 0 });
   }
-}
-
-/**
- * The offset that a cursor stands for. A cursor is an offset that the engine gave, or such an offset and
- * a number of lines behind it: the engine gives one with each page and not with each line.
- */
-export async function offsetOf(
-  engine: Engine,
-  executionId: string,
-  cursor: string,
-): Promise<number> {
-  const [after = 0, lines = 0] = cursor.split(".").map(Number);
-  if (lines === 0) return after;
-  return (await engine.log(executionId, { after, limit: lines })).next;
 }
 
 class LogSource implements UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> {
@@ -108,11 +94,12 @@ class LogSource implements UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> {
   readonly #release: () => void;
   readonly #over = new AbortController();
   #close = () => {};
-  #offset: number | undefined;
+  #position: string;
   #sent_ms: number;
 
   constructor(followed: Followed, settings: Settings, release: () => void) {
     this.#followed = followed;
+    this.#position = followed.cursor;
     this.#settings = settings;
     this.#release = release;
     this.#sent_ms = settings.clock.steady();
@@ -123,9 +110,9 @@ class LogSource implements UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> {
       this.#end();
       controller.close();
     };
-    // The client comes again by itself and goes on where it was cut off.
+    // The client reconnects by itself and continues where it was cut off.
     this.#settings.closing.addEventListener("abort", this.#close, { once: true });
-    // The first bytes, so that the client knows that it is followed.
+    // The first bytes tell the client that it is connected.
     controller.enqueue(new TextEncoder().encode("retry: 1000\n\n"));
   }
 
@@ -136,13 +123,13 @@ class LogSource implements UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> {
       const { text, isLast } = await this.#next();
       const isAllowed = this.#over.signal.aborted || await this.#followed.isAllowed();
       if (this.#over.signal.aborted) return;
-      // Without an end: who comes again is told why.
+      // Without an end event the client reconnects and gets the reason.
       if (!isAllowed) return this.#close();
       controller.enqueue(new TextEncoder().encode(text));
       this.#sent_ms = this.#settings.clock.steady();
       if (isLast) this.#close();
     } catch (error) {
-      // What is read while the service closes fails.
+      // A read fails while the service closes.
       if (this.#over.signal.aborted) return;
       this.#end();
       logger.error("Cannot follow the log of execution {execution_id}: {error}", {
@@ -157,18 +144,17 @@ class LogSource implements UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> {
     this.#end();
   }
 
-  /** Waits for something to be sent. */
+  /** Waits for something to send. */
   async #next(): Promise<{ text: string; isLast: boolean }> {
     const { store, clock, poll_ms, heartbeat_ms, linesMax: limit } = this.#settings;
-    const { engine, executionId, cursor } = this.#followed;
-    this.#offset ??= await offsetOf(engine, executionId, cursor);
+    const { engine, executionId } = this.#followed;
     while (!this.#over.signal.aborted) {
-      // Before the log: what is read of it after its execution has ended is all there is.
+      // First the record: a log that is read after its execution has ended is complete.
       const execution = await getExecution(store, executionId);
-      const after = this.#offset;
+      const after = this.#position;
       const page = await engine.log(executionId, { after, limit });
-      this.#offset = page.next;
-      if (page.lines.length > 0) return { text: eventsOf(page, after), isLast: false };
+      this.#position = page.next;
+      if (page.lines.length > 0) return { text: eventsOf(page), isLast: false };
       if (page.next !== after) continue;
       if (execution === undefined) return { text: "", isLast: true };
       if (hasEnded(execution.status)) return { text: endOf(execution), isLast: true };
@@ -188,11 +174,10 @@ class LogSource implements UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> {
   }
 }
 
-function eventsOf({ lines, next }: LogPage, after: number): string {
-  return lines.map(({ time, stream, message }, index) => {
-    const id = index === lines.length - 1 ? next : `${after}.${index + 1}`;
+function eventsOf({ lines }: LogPage): string {
+  return lines.map(({ next, ...line }) => {
     // JSON has no line breaks, which would end the event.
-    return `id: ${id}\ndata: ${JSON.stringify({ time, stream, message })}\n\n`;
+    return `id: ${next}\ndata: ${JSON.stringify(line)}\n\n`;
   }).join("");
 }
 

@@ -56,15 +56,15 @@ async function outputAnswer(
     const { "content-length": _length, ...rest } = headers;
     return context.body(null, 304, rest);
   }
-  // Nobody would close the file of an answer without a body.
+  // Without a body nothing would close the file.
   if (context.req.method === "HEAD") return context.body(null, 200, headers);
-  const file = await engine.output(id, path);
-  if (file === undefined) throw missing();
-  if ((await file.stat()).size !== listed.size) {
-    file.close();
+  const output = await engine.output(id, path);
+  if (output === undefined) throw missing();
+  if (output.size !== listed.size) {
+    await output.stream.cancel();
     throw new ConflictError(`Cannot send the output "${path}": it was changed after the end`);
   }
-  return context.body(file.readable, 200, headers);
+  return context.body(output.stream, 200, headers);
 }
 
 /** Makes a `Content-Disposition` with a name (RFC 6266), in ASCII for old clients and in UTF-8. */

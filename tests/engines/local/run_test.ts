@@ -235,8 +235,8 @@ Deno.test("run: outputs are listed with size and hash, links are not followed", 
     "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
   );
   const read = async (path: string) => {
-    const file = await fixture.engine.output(execution.id, path);
-    return file === undefined ? undefined : await new Response(file.readable).text();
+    const output = await fixture.engine.output(execution.id, path);
+    return output === undefined ? undefined : await new Response(output.stream).text();
   };
   assertEquals(await read("deep/er/model"), "abc");
   for (

@@ -40,7 +40,7 @@ export async function launchCommand(service: TestService, command: string): Prom
   return run.actions[0].created.execution_id;
 }
 
-/** An engine that has nothing but the logs that a test writes; an offset counts tens of lines. */
+/** An engine that has nothing but the logs that a test writes; a position counts tens of lines. */
 export class LogEngine {
   readonly lines: LogLine[] = [];
   /** How often it was read. */
@@ -52,11 +52,15 @@ export class LogEngine {
     this.lines.push(...messages.map((message) => ({ time, stream: "stdout" as const, message })));
   }
 
-  log(_id: string, { after = 0, limit = 1_000 }: LogOptions = {}) {
+  log(_id: string, { after = "0", limit = 1_000 }: LogOptions = {}) {
     this.reads++;
-    const start = after / 10;
-    const lines = this.lines.slice(start, start + limit);
-    return Promise.resolve({ lines, next: after + lines.length * 10 });
+    const [offset = 0, skip = 0] = after.split(".").map(Number);
+    const start = offset / 10 + skip;
+    const lines = this.lines.slice(start, start + limit).map((line, index) => ({
+      ...line,
+      next: String((start + index + 1) * 10),
+    }));
+    return Promise.resolve({ lines, next: lines.at(-1)?.next ?? after });
   }
 }
 

@@ -144,15 +144,7 @@ Deno.test("the lines that an execution printed last are sent, though it has ende
   await using log = await follow(routes.url, id);
   const events = await log.rest();
   assertEquals(events.length, 11);
-  assertEquals(events.map(({ id }) => id).slice(0, 7), [
-    "0.1",
-    "0.2",
-    "30",
-    "30.1",
-    "30.2",
-    "60",
-    "60.1",
-  ]);
+  assertEquals(events.map(({ id }) => id).slice(0, 4), ["10", "20", "30", "40"]);
 });
 
 Deno.test("a silent log sends comments, so that the connection is known to be there", async () => {

@@ -5,7 +5,8 @@
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { systemClock } from "../../../src/platform/clock.ts";
-import { LogWriter, readLog } from "../../../src/engines/shared/log_file.ts";
+import { readLog } from "../../../src/engines/shared/log_reader.ts";
+import { LogWriter } from "../../../src/engines/shared/log_writer.ts";
 import { within } from "../../../src/platform/waiting/within.ts";
 import { shell, unmount } from "../../faults/served.ts";
 import { has } from "../../needs.ts";
@@ -31,11 +32,11 @@ Deno.test("log: it grows while the command runs", async () => {
   assertEquals(second.lines.map(({ message }) => message), ["two"]);
 });
 
-Deno.test("log: it is read in pages, from any offset of a page", async () => {
+Deno.test("log: it is read in pages, from the position of any line", async () => {
   await using fixture = await EngineFixture.make();
   const { id } = await fixture.run("seq 2500");
   const read: string[] = [];
-  let after = 0;
+  let after = "0";
   for (const expected of [1_000, 1_000, 500, 0]) {
     const page = await fixture.engine.log(id, { after });
     assertEquals(page.lines.length, expected);
@@ -43,12 +44,53 @@ Deno.test("log: it is read in pages, from any offset of a page", async () => {
     after = page.next;
   }
   assertEquals(read, Array.from({ length: 2_500 }, (_, index) => String(index + 1)));
-  const two = await fixture.engine.log(id, { after: 0, limit: 2 });
+  const two = await fixture.engine.log(id, { limit: 2 });
   assertEquals(two.lines.map(({ message }) => message), ["1", "2"]);
   const third = await fixture.engine.log(id, { after: two.next, limit: 1 });
   assertEquals(third.lines[0]?.message, "3");
-  const within = await fixture.engine.log(id, { after: two.next + 5, limit: 1 });
-  assertEquals(within.lines[0]?.message, "4");
+  const whole = await fixture.engine.log(id, { limit: 3_000 });
+  for (const [index, { next }] of whole.lines.entries()) {
+    const behind = await fixture.engine.log(id, { after: next, limit: 1 });
+    assertEquals(behind.lines[0]?.message, whole.lines[index + 1]?.message);
+  }
+});
+
+Deno.test("log: one that an earlier version wrote is read from its positions, and continued", async () => {
+  await using folder = await temporaryFolder();
+  const path = `${folder.path}/log`;
+  const time = "2026-01-01T00:00:00.000Z";
+  const old = [
+    { time, stream: "event", message: "Fetching a" },
+    { time, stream: "stdout", message: "one", end: 4 },
+    { time, stream: "stderr", message: 'two "é"', end: 10 },
+    { time, stream: "stdout", message: "three", end: 10 },
+  ].map((line) => `${JSON.stringify(line)}\n`);
+  const offsets = old.map((_line, index) =>
+    new TextEncoder().encode(old.slice(0, index).join("")).length
+  );
+  // The last line is incomplete, as a power cut leaves it.
+  await Deno.writeTextFile(path, `${old.join("")}{"time":"${time}","stream":"st`);
+  const read = async (after?: string) =>
+    (await readLog(path, after === undefined ? {} : { after })).lines.map(({ message }) => message);
+  const all = ["Fetching a", "one", 'two "é"', "three"];
+  assertEquals(await read(), all);
+  for (const [index, offset] of offsets.entries()) {
+    assertEquals(await read(`${offset}`), all.slice(index));
+    // As the id of an event that followed the log: so many lines behind a position.
+    assertEquals(await read(`0.${index}`), all.slice(index));
+  }
+  const ends = { stdout: 0, stderr: 0 };
+  const log = await LogWriter.open(path, 100_000, (record) => {
+    if ("line" in record && record.line.stream !== "event") {
+      ends[record.line.stream] = record.line.end ?? 0;
+    }
+  });
+  assertEquals(ends, { stdout: 10, stderr: 10 });
+  const content = new TextEncoder().encode("four\nfive\n");
+  await log.addChunk({ time, stream: "stdout", end: 20, content });
+  await log.close();
+  assertEquals(await read(), [...all, "four", "five"]);
+  assertEquals(await read(`${offsets[3]}.2`), ["five"]);
 });
 
 /** Waits until the service has the log open: what puts something in its place earlier cannot run. */
@@ -64,7 +106,7 @@ for (const [what, put] of [["a folder", "mkdir"], ["a pipe", "mkfifo"], ["a link
     assertEquals(status, "complete");
     // To read a pipe would wait for who writes into it.
     const page = within(1_000, fixture.engine.log(id));
-    assertEquals(await page, { lines: [], next: 0 });
+    assertEquals(await page, { lines: [], next: "0" });
   });
 }
 
@@ -92,12 +134,15 @@ for (const end of ["It ends", undefined]) {
       try {
         const path = `${folder.path}/log`;
         const time = "2030-01-01T00:00:00.000Z";
-        const log = await LogWriter.open(path, 1_000_000, () => {});
+        const log = await LogWriter.open(path, 1_000_000);
         await shell(`cat /dev/zero >'${folder.path}/all' || true`);
-        for (const message of ["a", "b"]) log.append([{ time, stream: "stdout", message }]);
+        for (const text of ["a\n", "b\n"]) {
+          const content = new TextEncoder().encode(text);
+          await log.addChunk({ time, stream: "stdout", end: 2, content });
+        }
         await Deno.remove(`${folder.path}/all`);
-        if (end !== undefined) log.append([{ time, stream: "event", message: end }]);
-        log.close();
+        if (end !== undefined) await log.addLine({ time, stream: "event", message: end });
+        await log.close();
         const note = "The disk was full: what was printed from here on is left out";
         const expected = end === undefined ? [note] : [note, end];
         assertEquals((await readLog(path)).lines.map(({ message }) => message), expected);
