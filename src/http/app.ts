@@ -58,6 +58,12 @@ function restRoutes({ door, operator, adminToken, metrics, isReady }: AppParts):
     return context.html(docsPage(operator.baseUrl()), 200, DOCS_HEADERS);
   }).all(onlyGet);
 
+  let docs: Promise<Hono> | undefined;
+  app.all("/docs/*", async (context) => {
+    docs ??= loadDocs(operator);
+    return (await docs).fetch(context.req.raw, context.env);
+  });
+
   const isKnownToken = tokenCheck(operator.store, adminToken);
   const token = requireToken(isKnownToken);
   app.get("/metrics", token, async (context) => {
@@ -89,6 +95,11 @@ async function loadApi(operator: Operator, options: ApiOptions): Promise<Hono> {
   return answeringErrors(
     new Hono({ strict: false }).route("/api/v0", operatorRoutes(operator, options)),
   );
+}
+
+async function loadDocs({ baseUrl }: Operator): Promise<Hono> {
+  const { docsRoutes } = await import("./docs/routes.ts");
+  return answeringErrors(new Hono({ strict: false }).route("/docs", docsRoutes(baseUrl)));
 }
 
 function answeringErrors(app: Hono): Hono {

@@ -38,7 +38,7 @@ async function librariesOf(...paths: string[]): Promise<Set<string>> {
 Deno.test("a service that has nothing to do has loaded no library to read settings with", async () => {
   const libraries = await librariesOf("src/commands/program.ts", "src/commands/serve.ts");
   assert(libraries.has("@hono/hono"));
-  for (const name of ["zod", "yaml", "@bufbuild/cel", "@panva/jose", "modern-tar"]) {
+  for (const name of ["zod", "yaml", "@bufbuild/cel", "@panva/jose", "modern-tar", "marked"]) {
     assert(!libraries.has(name), name);
   }
 });

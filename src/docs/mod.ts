@@ -1,0 +1,155 @@
+/**
+ * The pages of the documentation: Markdown files in this folder, embedded in the program.
+ *
+ * @module
+ */
+
+/** A page. Its text is loaded when it is read. */
+export interface Page {
+  /** The name of its file, without `.md`. */
+  name: string;
+  /** The first heading of the file. */
+  title: string;
+  /** One line on its content. */
+  about: string;
+  read(): Promise<{ default: string }>;
+}
+
+/** A group of pages in the table of contents. */
+export interface Section {
+  title: string;
+  pages: readonly Page[];
+}
+
+/** The index: on a code host the page of this folder, in the service the page at `/docs/`. */
+export const INDEX: Page = {
+  name: "README",
+  title: "Hooklaunch documentation",
+  about: "every page in one line",
+  read: () => import("./README.md", { with: { type: "text" } }),
+};
+
+/** The pages in their order. */
+export const SECTIONS: readonly Section[] = [
+  {
+    title: "Start",
+    pages: [
+      {
+        name: "getting_started",
+        title: "Getting started",
+        about: "a first trigger that GitHub calls, step by step",
+        read: () => import("./getting_started.md", { with: { type: "text" } }),
+      },
+      {
+        name: "providers",
+        title: "Providers",
+        about: "how to set up GitHub, GitLab, Slack, Stripe and others; the table of presets",
+        read: () => import("./providers.md", { with: { type: "text" } }),
+      },
+      {
+        name: "troubleshooting",
+        title: "Troubleshooting",
+        about: "what refusals and errors mean, and what to do",
+        read: () => import("./troubleshooting.md", { with: { type: "text" } }),
+      },
+    ],
+  },
+  {
+    title: "Triggers",
+    pages: [
+      {
+        name: "requests",
+        title: "Requests and answers",
+        about: "what a sender gets, and how it asks for the result of a run",
+        read: () => import("./requests.md", { with: { type: "text" } }),
+      },
+      {
+        name: "conditions",
+        title: "Conditions",
+        about: "every kind of condition and its settings",
+        read: () => import("./conditions.md", { with: { type: "text" } }),
+      },
+      {
+        name: "payload_filters",
+        title: "Payload filters",
+        about: "which payloads pass: lists and expressions",
+        read: () => import("./payload_filters.md", { with: { type: "text" } }),
+      },
+      {
+        name: "actions",
+        title: "Actions",
+        about: "what a trigger launches",
+        read: () => import("./actions.md", { with: { type: "text" } }),
+      },
+    ],
+  },
+  {
+    title: "Work",
+    pages: [
+      {
+        name: "projects",
+        title: "Projects",
+        about: "repositories, folders, engines",
+        read: () => import("./projects.md", { with: { type: "text" } }),
+      },
+      {
+        name: "steps",
+        title: "Steps",
+        about: "`valohai.yaml`: commands, parameters, inputs, outputs",
+        read: () => import("./steps.md", { with: { type: "text" } }),
+      },
+      {
+        name: "pipelines",
+        title: "Pipelines",
+        about: "nodes, edges, approval, reuse",
+        read: () => import("./pipelines.md", { with: { type: "text" } }),
+      },
+    ],
+  },
+  {
+    title: "Operation",
+    pages: [
+      {
+        name: "operating",
+        title: "Operating",
+        about: "TLS, containers, systemd, several machines, keys, backup, capacity",
+        read: () => import("./operating.md", { with: { type: "text" } }),
+      },
+      {
+        name: "settings",
+        title: "Settings",
+        about: "flags and variables of the service",
+        read: () => import("./settings.md", { with: { type: "text" } }),
+      },
+      {
+        name: "monitoring",
+        title: "Monitoring",
+        about: "metrics, logs and traces",
+        read: () => import("./monitoring.md", { with: { type: "text" } }),
+      },
+      {
+        name: "security",
+        title: "Security",
+        about: "what is trusted, what protects what, and what is not protected",
+        read: () => import("./security.md", { with: { type: "text" } }),
+      },
+    ],
+  },
+  {
+    title: "Reference",
+    pages: [
+      {
+        name: "cli",
+        title: "Command line",
+        about: "every command",
+        read: () => import("./cli.md", { with: { type: "text" } }),
+      },
+      {
+        name: "api",
+        title: "REST API",
+        about: "every operation",
+        read: () => import("./api.md", { with: { type: "text" } }),
+      },
+    ],
+  },
+];

@@ -1,0 +1,112 @@
+/**
+ * The documentation at `/docs/`: each page as HTML, as Markdown with `.md`, and `llms.txt`, their list.
+ *
+ * @module
+ */
+import { Hono } from "@hono/hono";
+import { etag } from "@hono/hono/etag";
+import { STATUS_CODE } from "@std/http/status";
+import { INDEX, type Page, SECTIONS } from "../../docs/mod.ts";
+import dashboard from "../../telemetry/grafana_dashboard.json" with { type: "text" };
+import { methodNotAllowed } from "../problem.ts";
+import { layOut } from "./layout.ts";
+import { render } from "./markdown.ts";
+import style from "./style.css" with { type: "text" };
+
+/** A page runs no script, loads only its style, and shows in no frame. */
+const HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  // A browser asks each time, and mostly gets 304: an upgrade shows at once.
+  "cache-control": "no-cache",
+};
+const MARKDOWN = { "content-type": "text/markdown; charset=utf-8" };
+/** The dashboard as pages link to it, and as the service names it. */
+const DASHBOARD_LINK = "../telemetry/grafana_dashboard.json";
+const DASHBOARD_NAME = "grafana_dashboard.json";
+
+const SUMMARY =
+  "A self-hosted webhook trigger service: a POST that passes a trigger's conditions " +
+  "becomes an input file and launches executions and pipelines.";
+const UNKNOWN: Page = {
+  name: "",
+  title: "No such page",
+  about: "",
+  read: () =>
+    Promise.resolve({
+      default: `# No such page\n\nThere is no page at this address. These are the pages:\n\n${
+        links((name) => `${name}.md`)
+      }`,
+    }),
+};
+const PAGES = new Map(
+  [INDEX, ...SECTIONS.flatMap(({ pages }) => pages)].map((page) => [page.name, page]),
+);
+
+/** Makes the routes below `/docs`. */
+export function docsRoutes(baseUrl: () => string): Hono {
+  const page = pages(baseUrl);
+  const app = new Hono({ strict: false });
+  app.use(etag());
+  app.use(async function addHeaders(context, next) {
+    await next();
+    for (const [name, value] of Object.entries(HEADERS)) context.header(name, value);
+  });
+  app.get("/", async (context) => context.html(await page(INDEX)));
+  app.get("/style.css", (context) => context.body(style, 200, { "content-type": "text/css" }));
+  app.get("/llms.txt", (context) => context.text(listOfPages(baseUrl())));
+  app.get(`/${DASHBOARD_NAME}`, (context) => {
+    return context.body(dashboard, 200, { "content-type": "application/json" });
+  });
+  app.get("/:name", async (context, next) => {
+    const [, name = "", extension] = /^(.*?)(\.md)?$/.exec(context.req.param("name")) ?? [];
+    const found = PAGES.get(name);
+    if (found === undefined) return await next();
+    if (extension === undefined) return context.html(await page(found));
+    return context.body((await found.read()).default, 200, MARKDOWN);
+  });
+  app.get("*", async (context) => context.html(await page(UNKNOWN), STATUS_CODE.NotFound));
+  app.all("*", () => methodNotAllowed("GET, HEAD"));
+  return app;
+}
+
+/** Renders each page once: that takes some milliseconds, and anybody may ask. */
+function pages(baseUrl: () => string): (page: Page) => Promise<string> {
+  const made = new Map<Page, Promise<string>>();
+  return (page) => {
+    const found = made.get(page) ?? makePage(page, new URL(baseUrl()).pathname);
+    made.set(page, found);
+    return found;
+  };
+}
+
+/** @param path the path of the service's own address */
+async function makePage(page: Page, path: string): Promise<string> {
+  // Not relative to the page, whose own address may end with a slash or not.
+  const root = `${path.replace(/\/$/, "")}/docs/`;
+  const { default: text } = await page.read();
+  const rendered = render(text, (href) => addressOf(href, root));
+  return await layOut({ ...rendered, page }, root);
+}
+
+/** Turns a link between files of the checkout into the address of the same thing in the service. */
+function addressOf(href: string, root: string): string {
+  if (href === DASHBOARD_LINK) return root + DASHBOARD_NAME;
+  const [, name, anchor = ""] = /^(\w+)\.md(#.*)?$/.exec(href) ?? [];
+  if (name === undefined) return href;
+  return name === INDEX.name ? root + anchor : `${root}${name}/${anchor}`;
+}
+
+/** Lists the pages for language models (https://llmstxt.org). */
+function listOfPages(baseUrl: string): string {
+  const root = `${baseUrl.replace(/\/$/, "")}/docs/`;
+  return `# Hooklaunch\n\n> ${SUMMARY}\n\n${links((name) => `${root}${name}.md`)}`;
+}
+
+function links(addressOf: (name: string) => string): string {
+  const line = ({ name, title, about }: Page) => `- [${title}](${addressOf(name)}): ${about}\n`;
+  return SECTIONS.map(({ title, pages }) => `## ${title}\n\n${pages.map(line).join("")}`)
+    .join("\n");
+}
