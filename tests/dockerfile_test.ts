@@ -50,7 +50,9 @@ Deno.test("the image holds every file that the service needs to run", async () =
       assert(ignored.includes(`!${name}`), `.dockerignore leaves out ${name}`);
       const target = join(folder.path, to.endsWith("/") ? join(to, basename(name)) : to);
       await Deno.mkdir(dirname(target), { recursive: true });
-      const { success } = await new Deno.Command("cp", { args: ["-r", join(root, name), target] })
+      const { success } = await new Deno.Command("sh", {
+        args: ["-c", `cp -r "$1" "$2"`, "sh", join(root, name), target],
+      })
         .output();
       assert(success, name);
     }

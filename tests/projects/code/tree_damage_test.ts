@@ -135,18 +135,11 @@ Deno.test({
       const projects = new Projects(${options});
       await projects.resolve(${JSON.stringify({ ...plain.project, name: "plain" })}, "HEAD");
       await projects.resolve(${JSON.stringify(project)}, "main");`;
-    const { success, stderr } = await new Deno.Command("strace", {
+    const { success, stderr } = await new Deno.Command("sh", {
       args: [
-        ...[
-          "-f",
-          "-y",
-          "-qq",
-          "-o",
-          trace,
-          "-e",
-          "trace=fsync,fdatasync,rename,renameat,renameat2",
-        ],
-        ...[Deno.execPath(), "eval", script],
+        "-c",
+        `exec strace -f -y -qq -o "$1" -e trace=fsync,fdatasync,rename,renameat,renameat2 "$2" eval "$3"`,
+        ...["sh", trace, Deno.execPath(), script],
       ],
       cwd: new URL("../../../", import.meta.url),
       stdout: "null",
