@@ -7,7 +7,7 @@
 import { Lexer } from "yaml";
 
 /** How many parts a text may have: keys, values, marks such as `-`, `:` and `[`, comments and line breaks. */
-export const YAML_PARTS_MAX = 300_000;
+export const YAML_PARTS_MAX = 200_000;
 /** How deep lists and maps may be nested. */
 export const YAML_DEPTH_MAX = 100;
 

@@ -12,6 +12,8 @@ import type { ProjectConfig } from "./format/config_file.ts";
 /** How many commits, and how many bytes of files, are remembered. */
 const COMMITS_MAX = 4_096;
 const BYTES_MAX = 8 * 1024 * 1024;
+/** How long it is remembered that a file could not be read, for another reason than what it holds. */
+const FAILURE_MS = 60_000;
 
 /** A file that was read, or is wrong. */
 interface Kept {
@@ -26,14 +28,22 @@ export interface ConfigPlace {
   path: string;
 }
 
+/** Reads the bytes of a file; rejects with an {@linkcode InvalidInputError} when they are not what they must be. */
+export type ReadFile = (bytes: Uint8Array, place: ConfigPlace) => Promise<ProjectConfig>;
+
 /** Project configuration files, by where they are and by what they hold. */
 export class ConfigCache {
+  readonly #read: ReadFile;
   /** Files by the hashes of their bytes and paths, the one used last at the end. */
   readonly #kept = new Map<string, Kept>();
   #bytes = 0;
   /** The hashes of the files of commits, by project, commit and path. */
   readonly #hashes = new Map<string, string>();
   readonly #loading = new Map<string, Promise<ProjectConfig>>();
+
+  constructor(read: ReadFile) {
+    this.#read = read;
+  }
 
   /**
    * Returns the project configuration file at a place.
@@ -47,7 +57,7 @@ export class ConfigCache {
     const hash = this.#hashes.get(key);
     const kept = hash === undefined ? undefined : this.#find(hash);
     if (kept) return await kept.config;
-    const loading = this.#loading.get(key) ?? this.#load(key, place.path, load);
+    const loading = this.#loading.get(key) ?? this.#load(key, place, load);
     this.#loading.set(key, loading);
     try {
       return await loading;
@@ -67,13 +77,13 @@ export class ConfigCache {
 
   async #load(
     key: string,
-    path: string,
+    place: ConfigPlace,
     load: () => Promise<Uint8Array>,
   ): Promise<ProjectConfig> {
     const bytes = await load();
     // Errors name the path.
-    const hash = createHash("sha256").update(`${path}\0`).update(bytes).digest("hex");
-    const { config } = this.#find(hash) ?? this.#keep(hash, bytes, path);
+    const hash = createHash("sha256").update(`${place.path}\0`).update(bytes).digest("hex");
+    const { config } = this.#find(hash) ?? this.#keep(hash, bytes, place);
     this.#hashes.set(key, hash);
     keepNewest(this.#hashes, COMMITS_MAX);
     return await config;
@@ -87,8 +97,8 @@ export class ConfigCache {
     return kept;
   }
 
-  #keep(hash: string, bytes: Uint8Array, path: string): Kept {
-    const kept = { bytes: bytes.length, config: read(bytes, path) };
+  #keep(hash: string, bytes: Uint8Array, place: ConfigPlace): Kept {
+    const kept = { bytes: bytes.length, config: this.#read(bytes, place) };
     this.#kept.set(hash, kept);
     this.#bytes += kept.bytes;
     for (const oldest of this.#kept.keys()) {
@@ -96,7 +106,10 @@ export class ConfigCache {
       this.#remove(oldest);
     }
     kept.config.catch((error) => {
-      if (!(error instanceof InvalidInputError)) this.#remove(hash);
+      if (error instanceof InvalidInputError) return;
+      Deno.unrefTimer(
+        setTimeout(() => this.#kept.get(hash) === kept && this.#remove(hash), FAILURE_MS),
+      );
     });
     return kept;
   }
@@ -109,9 +122,4 @@ export class ConfigCache {
 
 function keyOf({ project, commit, path }: ConfigPlace): string {
   return `${project}/${commit}/${path}`;
-}
-
-async function read(bytes: Uint8Array, path: string): Promise<ProjectConfig> {
-  const { readConfigFile } = await import("./format/config_file.ts");
-  return readConfigFile(bytes, path);
 }

@@ -14,6 +14,7 @@ import type { Project } from "../store/records/projects.ts";
 import { unlessAborted } from "../platform/waiting/unless_aborted.ts";
 import { diskLimit_mb } from "./disk_limit.ts";
 import { ConfigCache } from "./config_cache.ts";
+import { readConfig, type RunConfigJob } from "./config_reader.ts";
 import type { ProjectConfig } from "./format/config_file.ts";
 import { EXPECTED_NAME, NAME } from "./name.ts";
 import { type Origin, originProblems } from "./code/remote.ts";
@@ -40,9 +41,11 @@ export interface ProjectsOptions {
   /** How long fetching a repository may take. Default 10 minutes. */
   fetchTimeout_ms?: number;
   treeLimits?: Partial<TreeLimits>;
+  /** Reads large project configuration files in a Worker; without it they are read at once. */
+  runConfigJob?: RunConfigJob;
 }
 
-type Settings = Required<ProjectsOptions> & { treeLimits: TreeLimits };
+type Settings = Required<Omit<ProjectsOptions, "runConfigJob">> & { treeLimits: TreeLimits };
 
 /** One state of a project's code. */
 export interface ResolvedCommit {
@@ -63,9 +66,10 @@ export class Projects {
   readonly #repositories = new Map<string, Repository>();
   readonly #snapshots = new Map<string, OneAtATime<string>>();
   readonly #trees = new Map<string, TreeCache>();
-  readonly #configs = new ConfigCache();
+  readonly #configs: ConfigCache;
+  readonly #closing = new AbortController();
 
-  constructor(options: ProjectsOptions) {
+  constructor({ runConfigJob: runJob, ...options }: ProjectsOptions) {
     this.#options = {
       env: (name) => Deno.env.get(name),
       fetchTimeout_ms: FETCH_TIMEOUT_MS,
@@ -74,6 +78,10 @@ export class Projects {
       dataFolder: resolve(options.dataFolder),
       treeLimits: { ...TREE_LIMITS, ...options.treeLimits },
     };
+    const { signal } = this.#closing;
+    this.#configs = new ConfigCache((bytes, { path, project }) =>
+      readConfig(bytes, path, { project, signal, runJob })
+    );
   }
 
   /**
@@ -171,6 +179,7 @@ export class Projects {
 
   /** Ends the fetches that are under way. What they were for is not done. */
   async close(): Promise<void> {
+    this.#closing.abort();
     await Promise.all(this.#repositories.values().map((repository) => repository.close()));
   }
 

@@ -99,7 +99,12 @@ function partsOn(
   const context = { clock, env, signal: closing.signal };
   const triggers = new TriggerRegistry({ store, secrets, context });
   const triggerLog = new TriggerLog(store, clock);
-  const projects = new Projects({ dataFolder: settings.data, clock, env });
+  const projects = new Projects({
+    dataFolder: settings.data,
+    clock,
+    env,
+    runConfigJob: (input, options) => heavyWork.run("config_file", input, options),
+  });
   const { engines, pipelines } = newEngines(settings, { store, clock, projects, metrics });
   const deadlines = new Deadlines(ACTION_TIMEOUT_MS);
   const services = { deadlines, projects, engines, pipelines, store, clock };

@@ -8,6 +8,8 @@ import type { JobKinds } from "../platform/heavy_work/job.ts";
 import { serveJobs } from "../platform/heavy_work/serve_jobs.ts";
 
 /** The kinds of heavy work: each loads its job when it is first needed. */
-export const heavyJobs = {} satisfies JobKinds;
+export const heavyJobs = {
+  config_file: async () => (await import("../projects/format/config_job.ts")).readConfigJob,
+} satisfies JobKinds;
 
 serveJobs(heavyJobs);

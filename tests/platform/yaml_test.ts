@@ -177,13 +177,13 @@ Deno.test("yaml: too long and too deep texts are refused", () => {
 });
 
 Deno.test("yaml: texts of too many parts, and of too deep ones, are refused in a moment", async () => {
-  const parts = "Expected at most 300000 keys, values and marks";
+  const parts = "Expected at most 200000 keys, values and marks";
   const deep = "Nested too deeply: expected at most 100 levels";
   const indented = Array.from({ length: 1_000 }, (_, at) => `${" ".repeat(at)}a:\n`).join("");
   const cases: [text: string, problem: string][] = [
-    ["- a\n".repeat(260_000), `line 100001, column 1: ${parts}`],
-    [`[${"a,".repeat(500_000)}]`, `line 1, column 300001: ${parts}`],
-    ["#\n".repeat(500_000), `line 150001, column 1: ${parts}`],
+    ["- a\n".repeat(260_000), `line 66667, column 4: ${parts}`],
+    [`[${"a,".repeat(500_000)}]`, `line 1, column 200001: ${parts}`],
+    ["#\n".repeat(500_000), `line 100001, column 1: ${parts}`],
     ["[".repeat(500_000), `line 1, column 101: ${deep}`],
     ["{ a: ".repeat(200_000), `line 1, column 501: ${deep}`],
     ["- ".repeat(500_000), `line 1, column 201: ${deep}`],

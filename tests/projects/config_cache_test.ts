@@ -9,7 +9,7 @@ import type { Project } from "../../src/store/records/projects.ts";
 import { configFile, TemporaryFolder } from "./code/git_fixture.ts";
 
 /** As many items as a file may have, of which none is what it must be. */
-const WRONG = "- 1\n".repeat(90_000);
+const WRONG = "- 1\n".repeat(60_000);
 const LAUNCHES = 20;
 
 Deno.test("project: a wrong project configuration file is not read again at each launch", async () => {

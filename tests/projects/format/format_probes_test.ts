@@ -229,7 +229,7 @@ Deno.test("format: of very many problems the first hundred are told", () => {
 Deno.test("format: of a list in which very much is wrong the first hundred problems are told", () => {
   const text = `- pipeline:
     name: p
-    nodes: [{ name: a, type: execution, step: s, actions: [{ when: [${"1,".repeat(130_000)}] }] }]
+    nodes: [{ name: a, type: execution, step: s, actions: [{ when: [${"1,".repeat(95_000)}] }] }]
     edges: []
 `;
   const error = assertThrows(() => readConfigFile(text, "valohai.yaml"), InvalidInputError);
