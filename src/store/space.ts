@@ -6,6 +6,7 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { statfsSync, type StatsFs } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../platform/errors.ts";
@@ -14,6 +15,11 @@ import { messageOf } from "../platform/errors.ts";
 const RESERVE_BYTES = 32 * 1024 * 1024;
 /** And with room for fewer files and folders than this, as some disks have a table of that length for them. */
 const RESERVE_FILES = 1_000;
+/**
+ * With less room than this, no messages are sent: a message has to be stored three times within some 100 ms,
+ * and Deno KV ends the process where it cannot be. Nothing else takes this much room in that time.
+ */
+const MESSAGE_RESERVE_BYTES = 256 * 1024 * 1024;
 /** What of a data folder may lie on a disk of its own, where executions need room as well. */
 const PARTS = ["", "executions", "projects"];
 const LOOK_MS = 1_000;
@@ -68,6 +74,17 @@ export class Space {
   /** Whether there was too little room at the last look, or no database to have it in. */
   get isShort(): boolean {
     return this.#isShort;
+  }
+
+  /** Looks at the disk of the database: whether there is so much room that a message may be sent. */
+  hasRoomForMessage(): boolean {
+    if (this.#isShort) return false;
+    try {
+      return (roomIn(statfsSync(this.#folder)).bytes ?? 0) >= MESSAGE_RESERVE_BYTES;
+    } catch {
+      // Without the permission to ask, or without a disk that tells.
+      return false;
+    }
   }
 
   /** Resolves when there is room: at once, or after the look that finds it. */
@@ -165,7 +182,10 @@ async function isMissing(path: string): Promise<boolean> {
 export async function roomOf(folder: string): Promise<Room> {
   const { state } = await Deno.permissions.query({ name: "sys", kind: "statfs" });
   if (state !== "granted" || await isMissing(folder)) return {};
-  const { bavail, bsize, blocks, ffree, files } = await statfs(folder);
+  return roomIn(await statfs(folder));
+}
+
+function roomIn({ bavail, bsize, blocks, ffree, files }: StatsFs): Room {
   return {
     // Some network file systems do not tell, and some disks have no table of files that could be full.
     ...(blocks === 0 ? {} : { bytes: bavail * bsize }),

@@ -28,8 +28,8 @@ interface WakeUp {
 /** The parts that {@linkcode WakeUpQueue.listen} works with. */
 export interface ListenOptions {
   committer: Pick<Committer, "settled">;
-  /** Keeps messages back while the disk is nearly full: Deno KV ends the process when it cannot store. */
-  space: Pick<Space, "isShort" | "untilRoom">;
+  /** Keeps messages back while the disk has little room: Deno KV ends the process when it cannot store. */
+  space: Pick<Space, "hasRoomForMessage" | "untilRoom">;
   /** Wakes the worker. */
   onMessage(): void;
   /** Called for each message that a commit has stored. */
@@ -60,15 +60,16 @@ export class WakeUpQueue implements MessageSender {
   }
 
   /**
-   * Adds a message to a commit. Adds none while one is on its way, while the disk is nearly full, and
+   * Adds a message to a commit. Adds none while one is on its way, while the disk has little room, and
    * before messages are received.
    *
    * @returns whether it added one
    */
   send(operation: Deno.AtomicOperation): boolean {
-    if (this.#listening === undefined || this.#options?.space.isShort !== false) return false;
+    if (this.#listening === undefined || this.#options === undefined) return false;
     const now_ms = performance.now();
     if (now_ms - this.#sent_ms < ON_ITS_WAY_MS) return false;
+    if (!this.#options.space.hasRoomForMessage()) return false;
     this.#sent_ms = now_ms;
     const message: WakeUp = { sent_at_ms: Date.now() };
     operation.enqueue(message, { backoffSchedule: BACKOFF_MS });

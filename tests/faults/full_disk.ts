@@ -14,8 +14,8 @@ import { workshop } from "./workshop.ts";
 
 /** Below this the service turns launches away. */
 const RESERVE_MIB = 32;
-/** The reserve, and several times what the launches of all rounds leave behind. */
-const DISK_MIB = 192;
+/** Twice the room with which messages wake the worker, which is several times what all launches leave. */
+const DISK_MIB = 512;
 const SENDERS = 8;
 const ID = "01900000-0000-7000-8000-000000000001";
 const LAUNCH = `/api/v0/launch/${ID}/`;

@@ -11,7 +11,7 @@ import { accept, type Desk, launchOf, openDesk, type Performs, startDesk } from 
 
 /** How long a message counts as on its way. */
 const ON_ITS_WAY_MS = 2_000;
-const ROOM = { isShort: false, untilRoom: () => Promise.resolve() };
+const ROOM = { hasRoomForMessage: () => true, untilRoom: () => Promise.resolve() };
 
 function pause(time_ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, time_ms));
@@ -137,19 +137,20 @@ Deno.test("a message whose commit failed is sent again with the next one", async
   assertEquals(seen.sent, 1);
 });
 
-Deno.test("nothing is sent while the disk is nearly full, and the sweep does the work", async () => {
+Deno.test("nothing is sent while the disk has little room, and the sweep does the work", async () => {
   await using store = await storeInMemory();
   const { counts, perform } = counter();
   await using desk = await startDesk(store, { perform, handsOver: false });
-  const space = { ...ROOM };
+  let hasRoom = true;
+  const space = { ...ROOM, hasRoomForMessage: () => hasRoom };
   const seen = listen(store, desk, space);
   await pause(0);
-  space.isShort = true;
+  hasRoom = false;
   const first = await accept(desk);
   assertEquals(seen.sent, 0);
   desk.worker.claim();
   await untilPerformed(counts, [first]);
-  space.isShort = false;
+  hasRoom = true;
   await untilPerformed(counts, [await accept(desk)]);
   assertEquals(seen.sent, 1);
 });
@@ -166,12 +167,11 @@ Deno.test("messages are received from the moment on at which the disk has room",
   const { counts, perform } = counter();
   await using desk = await startDesk(store, { perform, handsOver: false });
   const { promise: room, resolve } = Promise.withResolvers<void>();
-  const space = { isShort: true, untilRoom: () => room };
+  const space = { ...ROOM, untilRoom: () => room };
   const seen = listen(store, desk, space);
   await pause(50);
   await accept(desk);
   assertEquals([listeners, seen.sent], [0, 0]);
-  space.isShort = false;
   resolve();
   await pause(0);
   const id = await accept(desk);
@@ -271,8 +271,9 @@ for (const { name, sizes, bytes, together } of fullCommits) {
   Deno.test(`${name} into one commit with a message`, async () => {
     const commits: number[] = [];
     await using store = await storeInMemory(({ keys, messages }, commit) => {
+      // What comes later may find the message of the first one delivered.
+      if (commits.length === 0) assertEquals(messages.length, 1);
       commits.push(keys.length);
-      assertEquals(messages.length, commits.length === 1 ? 1 : 0);
       return commit();
     });
     await using desk = openDesk(store);

@@ -2,6 +2,8 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { type Room, Space } from "../../src/store/space.ts";
 import { collectLog } from "../log_records.ts";
+import { shell, unmount } from "../faults/served.ts";
+import { has } from "../needs.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 
 const looks: { name: string; room: Room; isShort: boolean }[] = [
@@ -113,4 +115,26 @@ Deno.test("that a part lies on a disk that is away is told once, until it is the
   const said = log.lines();
   assertEquals(said.length, state === "granted" ? 2 : 0, said.join("\n"));
   for (const line of said) assertStringIncludes(line, `how full the disk of ${part} is: `);
+});
+
+Deno.test({
+  name: "messages are sent while much room is left, more than launches need",
+  ignore: !has("mount"),
+  async fn() {
+    await using folder = await temporaryFolder();
+    await shell(`mount -t tmpfs -o size=512m tmpfs '${folder.path}'`);
+    try {
+      const space = new Space(folder.path, {});
+      const leave = async (mib: number) => {
+        await shell(`fallocate -l ${512 - mib}m '${folder.path}/filler'`);
+        await space.look();
+        return { isShort: space.isShort, sends: space.hasRoomForMessage() };
+      };
+      assertEquals(await leave(260), { isShort: false, sends: true });
+      assertEquals(await leave(250), { isShort: false, sends: false });
+      assertEquals(await leave(30), { isShort: true, sends: false });
+    } finally {
+      await unmount(folder.path);
+    }
+  },
 });
