@@ -99,7 +99,7 @@ export function defineServe(command: Command): void {
     .option("--dev", "accept plain HTTP from this machine (env: HOOKLAUNCH_DEV=true)")
     .addOption(
       option("--log-format <format>", "how log lines are written").choices(["text", "json"])
-        .default(isTerminal ? "text" : "json"),
+        .default(isTerminal ? "text" : "json", "text in a terminal, else json"),
     )
     .addOption(
       option("--log-level <level>", "the least that is logged")

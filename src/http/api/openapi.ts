@@ -67,12 +67,16 @@ function parametersOf({ path, query, headers = {} }: Declaration): Json[] {
     : z.toJSONSchema(query, { io: "input", unrepresentable: "any" });
   return [
     ...names.map((name) => ({ name, in: "path", required: true, schema: text })),
-    ...Object.entries(properties).map(([name, schema]) => ({
-      name,
-      in: "query",
-      ...(required.includes(name) ? { required: true } : {}),
-      schema,
-    })),
+    ...Object.entries(properties).map(([name, written]) => {
+      const { description, ...schema } = Object(written);
+      return {
+        name,
+        in: "query",
+        ...(description === undefined ? {} : { description }),
+        ...(required.includes(name) ? { required: true } : {}),
+        schema,
+      };
+    }),
     ...Object.entries(headers).map(([name, description]) => ({
       name,
       in: "header",

@@ -1,6 +1,5 @@
 /**
- * What can be asked for behind the `?` of the operators' lists and logs. The description of the API is
- * made from the same schemas.
+ * The queries of lists and logs. The OpenAPI document is made from the same schemas.
  *
  * @module
  */
@@ -19,34 +18,34 @@ const CURSOR_LENGTH_MAX = 256;
 
 const idSchema = z.string().refine(isId, { error: "Expected a full id, a UUID in lower case" });
 
-/** Lists of what has an id: the cursor is the id of the last one that was looked at, or empty. */
+/** Lists of records with ids: the cursor is the id of the last record that was read, or empty. */
 const page = {
-  limit: wholeNumberTo(LIMIT_MAX).default(50),
+  limit: wholeNumberTo(LIMIT_MAX).default(50).describe("How many results at most; 50 when absent"),
   cursor: cursor(z.union([idSchema, z.literal("")])),
 };
 
-/** What every other list takes; the cursor is what came with the page before, or empty. */
+/** The query of every other list. The cursor came with the page before, or is empty. */
 export const listQuery = z.strictObject({
   limit: page.limit,
   cursor: cursor(z.string().max(CURSOR_LENGTH_MAX)),
 });
 
-/** What `GET /executions/` takes. */
+/** The query of `GET /executions/`. */
 export const executionQuery = z.strictObject({
   ...page,
-  project: nameSchema.optional(),
-  status: z.enum(EXECUTION_STATUSES).optional(),
-  pipeline: idSchema.optional(),
+  project: nameSchema.optional().describe("Only those of this project"),
+  status: z.enum(EXECUTION_STATUSES).optional().describe("Only those with this status"),
+  pipeline: idSchema.optional().describe("Only those of this pipeline, by its id"),
 });
 
-/** What `GET /pipelines/` takes. */
+/** The query of `GET /pipelines/`. */
 export const pipelineQuery = z.strictObject({
   ...page,
-  project: nameSchema.optional(),
-  status: z.enum(PIPELINE_STATUSES).optional(),
+  project: nameSchema.optional().describe("Only those of this project"),
+  status: z.enum(PIPELINE_STATUSES).optional().describe("Only those with this status"),
 });
 
-/** Where to read on in a log: a byte offset that any file system knows, and how many lines behind it. */
+/** A byte offset that any file system knows, and how many lines after it. */
 const LOG_CURSOR = /^\d{1,12}(?:\.\d{1,5})?$/;
 
 /** A cursor of a log. */
@@ -54,11 +53,13 @@ export const logCursorSchema = z.string().regex(LOG_CURSOR, {
   error: "Expected a cursor that came with this log",
 });
 
-/** What `GET /executions/<id>/log/` takes. */
+/** The query of `GET /executions/<id>/log/`. */
 export const logQuery = z.strictObject({
-  limit: wholeNumberTo(LOG_LINES_MAX).default(1_000),
-  cursor: logCursorSchema.default("0"),
-  follow: z.enum(["", "true", "false"]).default("false").transform((text) => text !== "false"),
+  limit: wholeNumberTo(LOG_LINES_MAX).default(1_000)
+    .describe("How many lines at most; 1000 when absent"),
+  cursor: logCursorSchema.default("0").describe("Where to start; the first line when absent"),
+  follow: z.enum(["", "true", "false"]).default("false").transform((text) => text !== "false")
+    .describe("Answer with server-sent events until the execution has ended"),
 });
 
 /**
@@ -70,9 +71,10 @@ export function readQuery<T>(context: Context, schema: z.ZodType<T>): T {
   return parseWith(schema, context.req.query(), "the query");
 }
 
-/** Where to begin; an empty one means the first page. */
+/** Where a page starts. An empty cursor means the first page. */
 function cursor(schema: z.ZodType<string, string>) {
-  return schema.optional().transform((text) => text || undefined);
+  return schema.optional().transform((text) => text || undefined)
+    .describe("The `cursor` of the address of the next page; the first page when absent");
 }
 
 /** A whole number from 1 on, as text. */

@@ -1,0 +1,85 @@
+/**
+ * The reference of the command line, made from the definitions of its commands.
+ *
+ * @module
+ */
+import type { Argument, Command, Option } from "commander";
+import { defineProgram } from "../../src/commands/program.ts";
+import { table } from "./markdown.ts";
+
+/** Writes every command with its arguments and options as Markdown. */
+export async function cliReference(): Promise<string> {
+  const program = await defineProgram(() => true);
+  const commands = leavesOf(program, []);
+  return [
+    "## Commands",
+    table(
+      ["command", "does"],
+      commands.map(({ path, command }) => [
+        `[\`${path}\`](#${path.replaceAll(" ", "-")})`,
+        command.summary() || command.description(),
+      ]),
+    ),
+    ...commands.flatMap(section),
+  ].join("\n\n");
+}
+
+interface Leaf {
+  /** Such as `trigger list`. */
+  path: string;
+  command: Command;
+}
+
+/** Finds the commands that do something. */
+function leavesOf(command: Command, path: readonly string[]): Leaf[] {
+  if (command.commands.length === 0) return [{ path: path.join(" "), command }];
+  return command.commands.flatMap((inner) => leavesOf(inner, [...path, inner.name()]));
+}
+
+function section({ path, command }: Leaf): string[] {
+  const help = command.createHelp();
+  const rows = [
+    ...help.visibleArguments(command).map(argumentRow),
+    ...help.visibleOptions(command).filter(({ long }) => long !== "--help").map(optionRow),
+  ];
+  const usage = command.registeredArguments.map(nameOf);
+  return [
+    `### ${path}`,
+    `\`hooklaunch ${[path, ...usage].join(" ")}\``,
+    `${command.description().replace(/\.$/, "")}.`,
+    ...(rows.length === 0 ? [] : [table(["argument or option", "meaning"], rows)]),
+  ];
+}
+
+function argumentRow(argument: Argument): string[] {
+  return [`\`${nameOf(argument)}\``, meaning(argument.description, argument.defaultValue)];
+}
+
+function nameOf(argument: Argument): string {
+  const name = argument.name() + (argument.variadic ? "…" : "");
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
+
+function optionRow(option: Option): string[] {
+  const { flags, description, defaultValue, defaultValueDescription, envVar, argChoices } = option;
+  return [
+    `\`${flags}\``,
+    meaning(description, defaultValue, defaultValueDescription, envVar, argChoices),
+  ];
+}
+
+function meaning(
+  description: string,
+  value?: unknown,
+  valueDescription?: string,
+  variable?: string,
+  choices?: readonly string[],
+): string {
+  const fallback = valueDescription ?? (value === undefined ? undefined : `\`${value}\``);
+  return [
+    description,
+    choices && `one of ${choices.map((choice) => `\`${choice}\``).join(", ")}`,
+    fallback && `default: ${fallback}`,
+    variable && `variable: \`${variable}\``,
+  ].filter(Boolean).join("; ");
+}

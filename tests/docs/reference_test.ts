@@ -1,0 +1,8 @@
+import { assertEquals } from "@std/assert";
+import { referencePages } from "./reference.ts";
+
+Deno.test("the references of the API and of the command line are current: run deno task docs", async () => {
+  for (const { path, found, expected } of await referencePages()) {
+    assertEquals(found, expected, path);
+  }
+});
