@@ -4,6 +4,7 @@
  * @module
  */
 import { assertStringIncludes } from "@std/assert";
+import { blocksOf } from "./blocks.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 
 const CHECKOUT = new URL("../../", import.meta.url).pathname;
@@ -17,6 +18,19 @@ const RESUME = `exec 2>&1
 cd "$(cat "$STATE/folder")"
 trap 'pwd >"$STATE/folder"; export -p >"$STATE/variables"' EXIT
 set -e
+`;
+
+/** The secrets that pages name. */
+const ENVIRONMENT = `HOOKLAUNCH_ADMIN_TOKEN=an-operators-token-for-pages
+GITHUB_SECRET=a-secret-of-github
+GITLAB_TOKEN=a-token-of-gitlab
+SLACK_SECRET=a-secret-of-slack
+STRIPE_SECRET=whsec_a-secret-of-stripe
+SHOPIFY_SECRET=a-secret-of-shopify
+STANDARD_SECRET=whsec_YSBzZWNyZXQgb2Ygc3RhbmRhcmQgd2ViaG9va3M=
+LABEL_STUDIO_HEADER='Bearer a-token-of-label-studio'
+ALERTMANAGER_TOKEN=a-token-of-alertmanager
+ACME_SECRET=a-secret-of-acme
 `;
 
 /** Runs `npx -y deno@… …` with the Deno that is there. The tests are left out: this is one of them. */
@@ -47,6 +61,18 @@ export class Terminal implements AsyncDisposable {
     await Deno.writeTextFile(`${path}/folder`, CHECKOUT);
     await Deno.writeTextFile(`${path}/variables`, "");
     return new Terminal(folder, freePort());
+  }
+
+  /** Opens a terminal where getting_started.md ends: its files are there, and its service runs. */
+  static async afterGettingStarted(): Promise<Terminal> {
+    const terminal = await Terminal.open();
+    await terminal.run('export PATH="$PWD/src/bin:$PATH"; mkdir ~/hooks; cd ~/hooks');
+    for (const { file, text } of blocksOf("src/docs/getting_started.md")) {
+      if (file !== undefined) await terminal.write(file, text);
+    }
+    await terminal.write(".env", ENVIRONMENT);
+    await terminal.serve("hooklaunch serve --env-file .env --dev --config hooklaunch.yaml");
+    return terminal;
   }
 
   /** Writes a file, by its name from the current folder, which must not be the checkout. */
