@@ -4,11 +4,11 @@
  * @module
  */
 import type { Command } from "commander";
-import { apiTarget } from "./api_target.ts";
+import { apiTarget } from "./api/target.ts";
 import { applyConfig } from "../config/apply.ts";
 import { parseConfig } from "../config/document.ts";
-import { apiOptions, clientOf } from "./api_options.ts";
-import { isStandardInput, readConfiguration } from "./options.ts";
+import { apiOptions, clientOf } from "./api/options.ts";
+import { isStandardInput, readConfiguration } from "./input/options.ts";
 
 /** Defines the command. */
 export function defineApply(command: Command): void {

@@ -6,9 +6,9 @@
 import type { Command } from "commander";
 import { backUp, type BackupReport } from "../backup/backup.ts";
 import { shownSize } from "../platform/text/format_bytes.ts";
-import { option } from "./options.ts";
-import { harmlessJson } from "./table.ts";
-import { Progress, untilStopped, warnOfFlaws } from "./backup_console.ts";
+import { option } from "./input/options.ts";
+import { harmlessJson } from "./console/table.ts";
+import { Progress, untilStopped, warnOfFlaws } from "./console/backup.ts";
 
 interface BackupOptions {
   data: string;

@@ -18,10 +18,10 @@ import { getPipeline } from "../store/records/pipelines.ts";
 import { getRun, listTriggerRuns } from "../store/records/runs.ts";
 import type { Trigger } from "../triggers/trigger.ts";
 import { unlessAborted } from "../platform/waiting/unless_aborted.ts";
-import { setUpLogging } from "./logging.ts";
-import { environment, option, wholeNumber } from "./options.ts";
+import { setUpLogging } from "./console/logging.ts";
+import { environment, option, wholeNumber } from "./input/options.ts";
 import { runUntilStopped } from "./serve.ts";
-import { onStopSignal } from "./stop_signals.ts";
+import { onStopSignal } from "./process/stop_signals.ts";
 
 const WAIT_MS_MAX = 30_000;
 const POLL_MS = 20;

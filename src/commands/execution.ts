@@ -6,14 +6,14 @@
 import { type Command, Option } from "commander";
 import type { LogLine } from "../engines/engine.ts";
 import { type Execution, EXECUTION_STATUSES } from "../store/records/executions.ts";
-import type { ApiClient } from "./api_client.ts";
-import { downloadOutputs } from "./download.ts";
-import { exitCodeOf, exitCodesHelp } from "./exit_code.ts";
-import { followLog } from "./follow.ts";
-import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
-import { fullId, listLimit } from "./options.ts";
-import { harmlessJson, printFields, printJson, printList } from "./table.ts";
-import { writeLines } from "./terminal.ts";
+import type { ApiClient } from "./api/client.ts";
+import { downloadOutputs } from "./api/download.ts";
+import { exitCodeOf, exitCodesHelp } from "./console/exit_code.ts";
+import { followLog } from "./api/follow.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import { fullId, listLimit } from "./input/options.ts";
+import { harmlessJson, printFields, printJson, printList } from "./console/table.ts";
+import { writeLines } from "./console/terminal.ts";
 
 const LOG_LIMIT = 10_000;
 /** What Hooklaunch itself says, where it stands between the lines of a step. */

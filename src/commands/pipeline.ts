@@ -11,11 +11,11 @@ import {
   type Pipeline,
   PIPELINE_STATUSES,
 } from "../store/records/pipelines.ts";
-import { type ApiClient, isPassing } from "./api_client.ts";
-import { exitCodeOf, exitCodesHelp } from "./exit_code.ts";
-import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
-import { fullId, listLimit } from "./options.ts";
-import { harmless, printFields, printJson, printList } from "./table.ts";
+import { type ApiClient, isPassing } from "./api/client.ts";
+import { exitCodeOf, exitCodesHelp } from "./console/exit_code.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import { fullId, listLimit } from "./input/options.ts";
+import { harmless, printFields, printJson, printList } from "./console/table.ts";
 
 const POLL_MS = 1_000;
 /** How long a service that is waited for may not answer, such as while it starts again. */

@@ -4,9 +4,9 @@
  * @module
  */
 import { Command } from "commander";
-import { ENV_FILE_OPTION, readEnvFiles } from "./env_file.ts";
-import { reachOwnMachineDirectly } from "./own_machine.ts";
-import { harmless } from "./table.ts";
+import { ENV_FILE_OPTION, readEnvFiles } from "./input/env_file.ts";
+import { reachOwnMachineDirectly } from "./process/own_machine.ts";
+import { harmless } from "./console/table.ts";
 import { HooklaunchError, InvalidInputError, problemText } from "../platform/errors.ts";
 import { refuseAutomaticSpans } from "../telemetry/automatic_spans.ts";
 import config from "../../deno.json" with { type: "json" };

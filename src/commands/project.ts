@@ -8,10 +8,10 @@ import type { Command } from "commander";
 import { InvalidInputError, NotFoundError, type Problem } from "../platform/errors.ts";
 import type { Project } from "../store/records/projects.ts";
 import type { LocatedProblem } from "../platform/yaml.ts";
-import { type ApiClient, ApiError } from "./api_client.ts";
-import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
-import { isStandardInput, readInput } from "./options.ts";
-import { harmless, printFields, printJson, printList } from "./table.ts";
+import { type ApiClient, ApiError } from "./api/client.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import { isStandardInput, readInput } from "./input/options.ts";
+import { harmless, printFields, printJson, printList } from "./console/table.ts";
 
 const CONFIG_FILE = "valohai.yaml";
 /** Longer than the service gives a fetch. */

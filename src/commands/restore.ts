@@ -6,9 +6,9 @@
 import type { Command } from "commander";
 import { restore, type RestoreReport } from "../backup/restore.ts";
 import { InvalidInputError, messageOf } from "../platform/errors.ts";
-import { isStandardInput, option } from "./options.ts";
-import { printJson } from "./table.ts";
-import { Progress, untilStopped, warnOfFlaws } from "./backup_console.ts";
+import { isStandardInput, option } from "./input/options.ts";
+import { printJson } from "./console/table.ts";
+import { Progress, untilStopped, warnOfFlaws } from "./console/backup.ts";
 
 /** Defines the command. */
 export function defineRestore(command: Command): void {

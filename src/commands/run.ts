@@ -7,11 +7,11 @@ import type { Command } from "commander";
 import { ConflictError, messageOf } from "../platform/errors.ts";
 import type { ActionOutcome, Run } from "../store/records/runs.ts";
 import { writeAll } from "../platform/files/write_all.ts";
-import { ApiError } from "./api_client.ts";
-import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
-import { fullId, listLimit } from "./options.ts";
-import { printFields, printJson, printList } from "./table.ts";
-import { writeLines } from "./terminal.ts";
+import { ApiError } from "./api/client.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import { fullId, listLimit } from "./input/options.ts";
+import { printFields, printJson, printList } from "./console/table.ts";
+import { writeLines } from "./console/terminal.ts";
 import { findTrigger } from "./trigger.ts";
 
 /** Defines the command. */

@@ -17,7 +17,7 @@ import {
 } from "../triggers/secret_key.ts";
 import { openSecretBox } from "../triggers/secrets.ts";
 import { InvalidInputError } from "../platform/errors.ts";
-import { environment, option } from "./options.ts";
+import { environment, option } from "./input/options.ts";
 
 /** Defines the command. */
 export function defineSecretKey(command: Command): void {

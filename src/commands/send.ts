@@ -7,11 +7,11 @@
 import type { Command } from "commander";
 import type { SignedResult, TestResult } from "../http/api/try_out.ts";
 import { InvalidInputError } from "../platform/errors.ts";
-import { type ApiClient, unreachable } from "./api_client.ts";
-import { apiOptions, clientOf } from "./api_options.ts";
-import { readInput } from "./options.ts";
-import { harmless } from "./table.ts";
-import { writeLines } from "./terminal.ts";
+import { type ApiClient, unreachable } from "./api/client.ts";
+import { apiOptions, clientOf } from "./api/options.ts";
+import { readInput } from "./input/options.ts";
+import { harmless } from "./console/table.ts";
+import { writeLines } from "./console/terminal.ts";
 import { findTrigger } from "./trigger.ts";
 import { typeByExtension } from "@std/media-types";
 

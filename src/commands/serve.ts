@@ -10,9 +10,16 @@ import type { Applied } from "../config/apply.ts";
 import { InvalidInputError } from "../platform/errors.ts";
 import { type Parts, Service, type ServiceSettings } from "../service/service.ts";
 import { removeToken, tokenId } from "../store/records/tokens.ts";
-import { setUpLogging } from "./logging.ts";
-import { byteSize, environment, list, option, readConfiguration, wholeNumber } from "./options.ts";
-import { TlsFiles } from "./tls_files.ts";
+import { setUpLogging } from "./console/logging.ts";
+import {
+  byteSize,
+  environment,
+  list,
+  option,
+  readConfiguration,
+  wholeNumber,
+} from "./input/options.ts";
+import { TlsFiles } from "./input/tls_files.ts";
 
 const MIB = 1024 * 1024;
 const PAYLOAD_BYTES_MAX = 256 * MIB;

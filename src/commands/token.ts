@@ -5,8 +5,8 @@
  */
 import type { Command } from "commander";
 import type { ListedToken } from "../store/records/tokens.ts";
-import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
-import { printJson, printList } from "./table.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import { printJson, printList } from "./console/table.ts";
 
 /** Defines the command. */
 export function defineToken(command: Command): void {

@@ -7,10 +7,10 @@ import type { Command } from "commander";
 import { NotFoundError } from "../platform/errors.ts";
 import type { ShownTrigger } from "../http/api/triggers.ts";
 import type { TriggerLogEntry } from "../store/records/trigger_log.ts";
-import type { ApiClient } from "./api_client.ts";
-import { type ApiOptions, apiOptions, clientOf } from "./api_options.ts";
-import { wholeNumber } from "./options.ts";
-import { harmless, printFields, printJson, printList } from "./table.ts";
+import type { ApiClient } from "./api/client.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import { wholeNumber } from "./input/options.ts";
+import { harmless, printFields, printJson, printList } from "./console/table.ts";
 
 const LOG_LIMIT = 50;
 const LOG_LIMIT_MAX = 200;

@@ -17,7 +17,7 @@ import { Worker } from "../../src/runs/worker.ts";
 import { Service } from "../../src/service/service.ts";
 import { Committer } from "../../src/store/committer.ts";
 import { type Execution, saveExecution } from "../../src/store/records/executions.ts";
-import { setUpLogging } from "../../src/commands/logging.ts";
+import { setUpLogging } from "../../src/commands/console/logging.ts";
 import { OPERATORS_TOKEN } from "./requests.ts";
 
 const [mode = "service", data = "."] = Deno.args;

@@ -1,7 +1,7 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ADMIN_TOKEN, HMAC_CONDITION, startService } from "../data.ts";
-import { ApiClient } from "../../src/commands/api_client.ts";
-import { apiTarget } from "../../src/commands/api_target.ts";
+import { ApiClient } from "../../src/commands/api/client.ts";
+import { apiTarget } from "../../src/commands/api/target.ts";
 import { applyConfig } from "../../src/config/apply.ts";
 import { parseConfig } from "../../src/config/document.ts";
 import { run } from "./process.ts";

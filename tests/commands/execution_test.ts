@@ -1,7 +1,7 @@
 /** `hooklaunch execution` as a process of its own, on a real service. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { downloadOutputs, targetOf } from "../../src/commands/download.ts";
-import { ApiClient } from "../../src/commands/api_client.ts";
+import { downloadOutputs, targetOf } from "../../src/commands/api/download.ts";
+import { ApiClient } from "../../src/commands/api/client.ts";
 import { ADMIN_TOKEN, endOfExecution, startService, temporaryFolder } from "../data.ts";
 import { launchCommand, serveRoutes, storeExecution } from "../http/api/fixture.ts";
 import { hooklaunch, run } from "./process.ts";

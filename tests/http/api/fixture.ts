@@ -6,7 +6,7 @@
  */
 import { Hono } from "@hono/hono";
 import { systemClock } from "../../../src/platform/clock.ts";
-import { readEvents, type ServerSentEvent } from "../../../src/commands/server_sent_events.ts";
+import { readEvents, type ServerSentEvent } from "../../../src/commands/api/server_sent_events.ts";
 import type { Engine, LogLine, LogOptions } from "../../../src/engines/engine.ts";
 import { type ApiOptions, operatorRoutes } from "../../../src/http/api/mod.ts";
 import { BodyReader } from "../../../src/http/body.ts";

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { BackupError } from "../backup/error.ts";
-import type { Flaw } from "../backup/manifest.ts";
-import { onStopSignal } from "./stop_signals.ts";
+import { BackupError } from "../../backup/error.ts";
+import type { Flaw } from "../../backup/manifest.ts";
+import { onStopSignal } from "../process/stop_signals.ts";
 import { harmless, harmlessJson } from "./table.ts";
 
 /** How often progress is told where it goes to a file. */

@@ -1,8 +1,8 @@
 /** Following a log over connections that are lost: each line once, from where the last one was. */
 import { assertEquals, assertRejects } from "@std/assert";
-import { ApiClient, ApiError } from "../../src/commands/api_client.ts";
-import { followLog } from "../../src/commands/follow.ts";
-import type { LogLine } from "../../src/engines/engine.ts";
+import { ApiClient, ApiError } from "../../../src/commands/api/client.ts";
+import { followLog } from "../../../src/commands/api/follow.ts";
+import type { LogLine } from "../../../src/engines/engine.ts";
 
 const ID = "01900000-0000-7000-8000-000000000000";
 const EVENTS = { headers: { "content-type": "text/event-stream" } };

@@ -6,9 +6,9 @@
 import { InvalidArgumentError, Option } from "commander";
 import { dirname } from "node:path";
 import process from "node:process";
-import { InvalidInputError, messageOf } from "../platform/errors.ts";
-import { isId } from "../platform/ids.ts";
-import { firstBytes } from "../platform/files/first_bytes.ts";
+import { InvalidInputError, messageOf } from "../../platform/errors.ts";
+import { isId } from "../../platform/ids.ts";
+import { firstBytes } from "../../platform/files/first_bytes.ts";
 
 const LIST_LIMIT = 50;
 const LIST_LIMIT_MAX = 10_000;

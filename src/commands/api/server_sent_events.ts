@@ -4,7 +4,7 @@
  * @module
  */
 import { createParser } from "eventsource-parser";
-import { within } from "../platform/waiting/within.ts";
+import { within } from "../../platform/waiting/within.ts";
 
 const EVENT_LENGTH_MAX = 4 * 1024 * 1024;
 

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { type ApiClient, ApiError } from "./api_client.ts";
+import { type ApiClient, ApiError } from "./client.ts";
 import { STATUS_CODE } from "@std/http/status";
-import { ConflictError } from "../platform/errors.ts";
-import type { Project } from "../store/records/projects.ts";
-import type { Trigger } from "../triggers/trigger.ts";
-import type { ApplyTarget, SavedTrigger } from "../config/apply.ts";
+import { ConflictError } from "../../platform/errors.ts";
+import type { Project } from "../../store/records/projects.ts";
+import type { Trigger } from "../../triggers/trigger.ts";
+import type { ApplyTarget, SavedTrigger } from "../../config/apply.ts";
 
 /** A running service as a target of {@linkcode applyConfig}. */
 export function apiTarget(api: ApiClient): ApplyTarget {

@@ -4,8 +4,8 @@
  * @module
  */
 import { configure, getConsoleSink, type LogRecord } from "@logtape/logtape";
-import { messageOf } from "../platform/errors.ts";
-import { activeTraceId } from "../telemetry/spans.ts";
+import { messageOf } from "../../platform/errors.ts";
+import { activeTraceId } from "../../telemetry/spans.ts";
 import { harmless } from "./table.ts";
 
 /** How log lines are written. */

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { ExecutionStatus } from "../store/records/executions.ts";
-import type { PipelineStatus } from "../store/records/pipelines.ts";
+import type { ExecutionStatus } from "../../store/records/executions.ts";
+import type { PipelineStatus } from "../../store/records/pipelines.ts";
 
 const EXIT_CODES: Partial<Record<ExecutionStatus | PipelineStatus, number>> = {
   complete: 0,

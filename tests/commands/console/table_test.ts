@@ -1,6 +1,11 @@
 /** What came from a sender or a step is shown without what would move the cursor or turn the text. */
 import { assertEquals } from "@std/assert";
-import { harmless, harmlessJson, printFields, printList } from "../../src/commands/table.ts";
+import {
+  harmless,
+  harmlessJson,
+  printFields,
+  printList,
+} from "../../../src/commands/console/table.ts";
 
 const MARKS = ["\u061c", "\u200e", "\u200f"];
 const EMBEDDINGS = ["\u202a", "\u202b", "\u202c", "\u202d", "\u202e"];

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
-import { pause } from "../../src/platform/waiting/pause.ts";
-import { temporaryFolder } from "../data.ts";
-import { hooklaunch } from "./process.ts";
+import { pause } from "../../../src/platform/waiting/pause.ts";
+import { temporaryFolder } from "../../data.ts";
+import { hooklaunch } from "../process.ts";
 
 const TOKEN = "an-operators-token-for-tests";
 

@@ -1,11 +1,11 @@
 /** What the command line says when there is no answer, or one that more can be said of. */
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { ApiClient, ApiError, unreachable } from "../../src/commands/api_client.ts";
-import { ADMIN_TOKEN, startService } from "../data.ts";
-import { run } from "./process.ts";
+import { ApiClient, ApiError, unreachable } from "../../../src/commands/api/client.ts";
+import { ADMIN_TOKEN, startService } from "../../data.ts";
+import { run } from "../process.ts";
 
 const pem = (name: string) =>
-  Deno.readTextFileSync(new URL(`../http/localhost_${name}.pem`, import.meta.url));
+  Deno.readTextFileSync(new URL(`../../http/localhost_${name}.pem`, import.meta.url));
 
 /** Asks a service and expects that it fails and says this. */
 async function expectFailure(url: string, says: string): Promise<void> {
@@ -181,7 +181,7 @@ Deno.test("JSON that is no record: something else than the service answers", asy
 
 Deno.test("a service that wants HTTPS can be reached by its public address", async () => {
   await using service = await startService();
-  const { Service } = await import("../../src/service/service.ts");
+  const { Service } = await import("../../../src/service/service.ts");
   const { settings, clock, env } = service.service.parts;
   await service.service.close(0);
   const strict = await Service.start({ ...settings, dev: false }, { clock, env });

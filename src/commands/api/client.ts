@@ -3,7 +3,12 @@
  *
  * @module
  */
-import { HooklaunchError, InvalidInputError, messageOf, type Problem } from "../platform/errors.ts";
+import {
+  HooklaunchError,
+  InvalidInputError,
+  messageOf,
+  type Problem,
+} from "../../platform/errors.ts";
 
 const TIMEOUT_MS = 30_000;
 const PAGE_MAX = 200;

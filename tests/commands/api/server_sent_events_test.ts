@@ -1,6 +1,6 @@
 /** Reading server-sent events: the examples of the standard, whatever pieces they come in. */
 import { assertEquals, assertRejects } from "@std/assert";
-import { readEvents } from "../../src/commands/server_sent_events.ts";
+import { readEvents } from "../../../src/commands/api/server_sent_events.ts";
 
 const SILENCE = { silence_ms: 5_000 };
 

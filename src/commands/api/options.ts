@@ -4,10 +4,10 @@
  * @module
  */
 import { type Command, InvalidArgumentError } from "commander";
-import { isBaseUrl, withoutPassword } from "../platform/base_url.ts";
-import { InvalidInputError } from "../platform/errors.ts";
-import { ApiClient } from "./api_client.ts";
-import { environment, option } from "./options.ts";
+import { isBaseUrl, withoutPassword } from "../../platform/base_url.ts";
+import { InvalidInputError } from "../../platform/errors.ts";
+import { ApiClient } from "./client.ts";
+import { environment, option } from "../input/options.ts";
 
 /** What most commands that talk to a service are told. */
 export interface ApiOptions {

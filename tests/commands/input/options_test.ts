@@ -1,7 +1,7 @@
 /** The values of options, as they are written. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { InvalidArgumentError } from "commander";
-import { byteSize, list, wholeNumber } from "../../src/commands/options.ts";
+import { byteSize, list, wholeNumber } from "../../../src/commands/input/options.ts";
 
 Deno.test("sizes are read with units of 1024, whatever their case, up to the largest", () => {
   const read = byteSize(2 ** 31);

@@ -3,11 +3,11 @@
  *
  * @module
  */
-import type { LogLine } from "../engines/engine.ts";
-import { messageOf } from "../platform/errors.ts";
-import { pause } from "../platform/waiting/pause.ts";
-import type { Execution } from "../store/records/executions.ts";
-import { type ApiClient, ApiError, isPassing } from "./api_client.ts";
+import type { LogLine } from "../../engines/engine.ts";
+import { messageOf } from "../../platform/errors.ts";
+import { pause } from "../../platform/waiting/pause.ts";
+import type { Execution } from "../../store/records/executions.ts";
+import { type ApiClient, ApiError, isPassing } from "./client.ts";
 import { readEvents } from "./server_sent_events.ts";
 
 /** The service sends something each 15 s. */

@@ -1,6 +1,6 @@
 /** Which hosts are reached without a proxy, beside those that the operator has named. */
 import { assertEquals } from "@std/assert";
-import { reachOwnMachineDirectly } from "../../src/commands/own_machine.ts";
+import { reachOwnMachineDirectly } from "../../../src/commands/process/own_machine.ts";
 
 const OWN = "localhost,127.0.0.0/8,::1";
 

@@ -1,6 +1,6 @@
 /** What a terminal is given of what steps printed. */
 import { assertEquals } from "@std/assert";
-import { terminalLine, writeLines } from "../../src/commands/terminal.ts";
+import { terminalLine, writeLines } from "../../../src/commands/console/terminal.ts";
 
 const CASES: [name: string, line: string, shown: string][] = [
   ["plain text", "a\tb ü €", "a\tb ü €"],

@@ -4,8 +4,8 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { messageOf } from "../platform/errors.ts";
-import type { Service, Tls } from "../service/service.ts";
+import { messageOf } from "../../platform/errors.ts";
+import type { Service, Tls } from "../../service/service.ts";
 import { readText } from "./options.ts";
 
 const log = getLogger(["hooklaunch"]);

@@ -2,13 +2,13 @@
  * A renewed certificate: it is served as soon as its files are looked at, and nobody's request is lost.
  */
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { TlsFiles } from "../../src/commands/tls_files.ts";
-import { InvalidInputError } from "../../src/platform/errors.ts";
-import { Service, type Tls } from "../../src/service/service.ts";
-import { startService, temporaryFolder } from "../data.ts";
-import { collectLog } from "../log_records.ts";
+import { TlsFiles } from "../../../src/commands/input/tls_files.ts";
+import { InvalidInputError } from "../../../src/platform/errors.ts";
+import { Service, type Tls } from "../../../src/service/service.ts";
+import { startService, temporaryFolder } from "../../data.ts";
+import { collectLog } from "../../log_records.ts";
 
-const pem = (name: string) => new URL(`../http/${name}.pem`, import.meta.url);
+const pem = (name: string) => new URL(`../../http/${name}.pem`, import.meta.url);
 const FIRST_CA = Deno.readTextFileSync(pem("localhost_ca"));
 const RENEWED_CA = Deno.readTextFileSync(pem("renewed_ca"));
 

@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { parseEnv } from "node:util";
-import { InvalidInputError, messageOf } from "../platform/errors.ts";
+import { InvalidInputError, messageOf } from "../../platform/errors.ts";
 
 const FLAG = "--env-file";
 
