@@ -20,5 +20,8 @@ export type Check = (
   request: LaunchRequest,
 ) => Refusal | undefined | Promise<Refusal | undefined>;
 
+/** Runs costly work of a trigger's checks, one request at a time. */
+export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
+
 /** Checks a request before its body is read: undefined lets the body be read. */
 export type HeadCheck = (head: RequestHead) => Refusal | undefined;

@@ -7,13 +7,13 @@ import type { z } from "zod";
 import type { Clock } from "../platform/clock.ts";
 import type { Problem } from "../platform/errors.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
-import type { Check, HeadCheck, Refusal } from "./check.ts";
+import type { Check, HeadCheck, InTurn, Refusal } from "./check.ts";
 import type { CredentialField, Field } from "./field.ts";
 import type { PreparedHandshake } from "./handshake.ts";
 import type { Quota } from "../runs/rate_window.ts";
 import type { LaunchRequest } from "./request.ts";
 import type { Scheme } from "./signing/scheme.ts";
-import type { SigningContext, SigningStep } from "./signing/step.ts";
+import type { SigningContext, SigningStep } from "./signing/draft.ts";
 
 /**
  * The stage of the door at which a condition is checked, in this order. Run info has the first three
@@ -43,7 +43,14 @@ export interface TriggerFacts {
 }
 
 /** The surroundings of a prepared condition. */
-export interface ConditionContext extends ConditionEnvironment, TriggerFacts {}
+export interface ConditionContext extends ConditionEnvironment, TriggerFacts {
+  /**
+   * Runs costly work, such as a check of a long body, one request of the trigger at a time.
+   *
+   * @throws {UnavailableError} when too many requests wait for their turn
+   */
+  inTurn: InTurn;
+}
 
 /** The settings of any condition. */
 export interface ConditionSettings {
@@ -86,10 +93,11 @@ export interface CheckedKind<Settings extends ConditionSettings = ConditionSetti
    */
   prepare(settings: Settings, context: ConditionContext): Check;
   /**
-   * Makes the cheap check that the door does before it reads the body, such as "the credential is present
-   * and well formed". A request that it refuses would be refused by the check too.
+   * Makes the cheap check that the door does before it reads the body: the credential is present and well
+   * formed. It compares no secret, and refuses nothing that the check would let pass. Undefined where the
+   * settings look for the credential in the body.
    */
-  beforeBody?(settings: Settings, context: ConditionContext): HeadCheck;
+  beforeBody?(settings: Settings, context: ConditionContext): HeadCheck | undefined;
 }
 
 /** A kind of condition that is decided by the commit that stores the run: see `runs/accept.ts`. */

@@ -8,18 +8,11 @@ import type { Problem } from "../platform/errors.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import type { Refusal } from "./check.ts";
 import type { QuotaKind, QuotaRule, TriggerFacts } from "./condition.ts";
-import {
-  checkField,
-  describeField,
-  type Field,
-  fieldInSchema,
-  fieldNameSchema,
-  readField,
-} from "./field.ts";
+import { describeField, type Field, readField } from "./field.ts";
 import type { LaunchRequest } from "./request.ts";
-import { settingsObject } from "./settings.ts";
+import { checkField, fieldInSchema, fieldNameSchema, settingsObject } from "./settings.ts";
 import { isOwnTimeSigned, isTimeSigned, signsId } from "./signing/coverage.ts";
-import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/step.ts";
+import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/draft.ts";
 
 const ID_CHARACTERS_MAX = 1_024;
 const NOWHERE = "no preset of the trigger says where a delivery's id is";

@@ -4,17 +4,22 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import { z } from "zod";
-import { childOf, pointerParts, refuseField } from "../platform/schema.ts";
+import { childOf, pointerParts } from "../platform/schema.ts";
 import type { Refusal } from "./check.ts";
-import { describeBody, type LaunchRequest, type OtherBody, whyUnreadable } from "./request.ts";
+import {
+  describeBody,
+  type LaunchRequest,
+  type OtherBody,
+  type RequestHead,
+  whyUnreadable,
+} from "./request.ts";
 
-const NAME_CHARACTERS_MAX = 256;
 /** A list of more elements than these is not read. */
 const ELEMENTS_MAX = 1_000;
 /** A header's name is a token (RFC 9110 section 5.6.2). */
-const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const NOT_A_HEADER = "Must be the name of a header: letters, digits and !#$%&'*+-.^_`|~";
+export const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** The error of a name that no header has. */
+export const NOT_A_HEADER = "Must be the name of a header: letters, digits and !#$%&'*+-.^_`|~";
 /** `~` is written `~0` and `/` is written `~1` (RFC 6901 section 3). */
 const POINTER = /^(\/([^~/]|~[01])*)+$/;
 
@@ -30,31 +35,15 @@ export interface Field {
   other_name?: string;
 }
 
+/** A field that can be read before the body is. */
+export interface HeadField extends Field {
+  in: "header" | "query";
+}
+
 /** Where a request carries a credential. */
 export interface CredentialField extends Field {
   /** A JSON Pointer to a list in the body of which every element carries one, `name` being relative to it. */
   each?: string | undefined;
-}
-
-/** The schema of a header's name. */
-export const headerNameSchema = z.string().max(NAME_CHARACTERS_MAX).regex(HEADER_NAME, {
-  error: NOT_A_HEADER,
-});
-
-/** The schema of {@linkcode Field.in}. */
-export const fieldInSchema = z.enum(["header", "query", "body"]).describe(
-  "The part of the request that carries the value",
-);
-
-/** The schema of {@linkcode Field.name}; {@linkcode checkField} looks at it together with `in`. */
-export const fieldNameSchema = z.string().min(1).max(NAME_CHARACTERS_MAX).describe(
-  "A header, a query parameter, a top-level key of the body, or a JSON Pointer into it",
-);
-
-/** Refuses, in a schema's `superRefine`, a name that cannot be where `in` says. */
-export function checkField(field: Field, context: z.RefinementCtx): void {
-  const message = whyNotField(field);
-  if (message !== undefined) refuseField(context, ["name"], message);
 }
 
 /** Whether two places are one and the same, however their names are written. */
@@ -90,14 +79,18 @@ export function describeField(field: Field): string {
  * value, as `JSON.parse` has it.
  */
 export function readField(request: LaunchRequest, field: Field): string | number | Refusal {
-  switch (field.in) {
-    case "header":
-      return request.headers.get(field.name) ?? otherHeader(request, field) ?? missing(field);
-    case "query":
-      return onlyOne(request.query.getAll(field.name), field);
-    case "body":
-      return readBodyField(request, field);
-  }
+  return isInHead(field) ? readHeadField(request, field) : readBodyField(request, field);
+}
+
+/** Tells whether a field can be read before the body is. */
+export function isInHead<T extends Field>(field: T): field is T & HeadField {
+  return field.in !== "body";
+}
+
+/** Reads a field that is not in the body, as {@linkcode readField} does. */
+export function readHeadField(head: RequestHead, field: HeadField): string | Refusal {
+  if (field.in === "query") return onlyOne(head.query.getAll(field.name), field);
+  return head.headers.get(field.name) ?? otherHeader(head, field) ?? missing(field);
 }
 
 /** Reads a field that must be a string. */
@@ -153,7 +146,7 @@ export function readBytes(request: LaunchRequest, field: Field): Uint8Array | Re
   return typeof value === "object" ? value : bytesOf(field, String(value));
 }
 
-function otherHeader({ headers }: LaunchRequest, { other_name }: Field): string | null {
+function otherHeader({ headers }: RequestHead, { other_name }: Field): string | null {
   return other_name === undefined ? null : headers.get(other_name);
 }
 

@@ -7,7 +7,7 @@
 import { createHmac } from "node:crypto";
 import { z } from "zod";
 import type { Problem } from "../platform/errors.ts";
-import type { Check } from "./check.ts";
+import type { Check, HeadCheck } from "./check.ts";
 import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts";
 import type { Field } from "./field.ts";
 import type { PreparedHandshake } from "./handshake.ts";
@@ -19,24 +19,22 @@ import {
   secretText,
   standsForSecret,
 } from "./secret.ts";
-import { secretsSchema } from "./secret_schema.ts";
-import { settingsObject } from "./settings.ts";
+import { secretsSchema, settingsObject } from "./settings.ts";
 import { isMac, macMaker, macMatcher, type Maker } from "./signing/algorithms.ts";
-import { CannotSignError } from "./signing/draft.ts";
+import { CannotSignError, type SigningContext, type SigningStep } from "./signing/draft.ts";
 import { decodeSecret } from "./signing/keys.ts";
-import { presetSchema } from "./signing/preset_schema.ts";
 import { hmacPresets } from "./signing/presets/mod.ts";
 import { type MacAlgorithm, type Scheme, schemeShape, signatureFields } from "./signing/scheme.ts";
 import {
   checkScheme,
   fillGeneralForm,
+  presetSchema,
   reviewTimestamp,
   schemeOf,
   warnOfScheme,
 } from "./signing/settings.ts";
 import { signingSteps } from "./signing/sign.ts";
-import type { SigningContext, SigningStep } from "./signing/step.ts";
-import { prepareVerifier } from "./signing/verify.ts";
+import { prepareHeadCheck, prepareVerifier } from "./signing/verify.ts";
 
 const ALGORITHMS = ["sha1", "sha256", "sha384", "sha512"] as const;
 
@@ -65,6 +63,8 @@ export const hmac = {
   deliveryId: (settings: HmacSettings): Field | undefined => hmacScheme(settings).delivery_id,
   handshake,
   prepare,
+  beforeBody: (settings: HmacSettings): HeadCheck | undefined =>
+    prepareHeadCheck(hmacScheme(settings)),
   sign: (settings: HmacSettings, context: SigningContext): SigningStep[] =>
     signingSteps(hmacScheme(settings), () => makers(settings, context), context),
 } satisfies CheckedKind<HmacSettings>;
@@ -103,9 +103,10 @@ function prepare(settings: HmacSettings, context: ConditionContext): Check {
   const unusable = refuseWithoutSecrets(secrets) ?? (problem && { reason: problem.detail });
   if (unusable) return () => unusable;
   return prepareVerifier(scheme, {
-    matches: macMatcher(scheme.algorithm, secrets.usable.map(({ bytes }) => bytes)),
+    matcher: macMatcher(scheme.algorithm, secrets.usable.map(({ bytes }) => bytes)),
     siblingTimestamp: context.times[0],
     hint: describeMissing(secrets),
+    inTurn: context.inTurn,
   });
 }
 

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { AddressRanges, isAddressRange } from "../platform/ip_ranges.ts";
+import type { HeadCheck } from "./check.ts";
 import type { CheckedKind } from "./condition.ts";
 import { settingsObject } from "./settings.ts";
 
@@ -33,11 +34,14 @@ export const ipAllowlist = {
   type: "ip_allowlist",
   stage: "address",
   schema,
-  prepare({ ranges }: IpAllowlistSettings) {
-    const allowed = new AddressRanges(ranges);
-    return ({ remoteIp }) =>
-      allowed.has(remoteIp)
-        ? undefined
-        : { reason: "The client's address is in none of the ranges", found: remoteIp };
-  },
+  prepare,
+  beforeBody: prepare,
 } satisfies CheckedKind<IpAllowlistSettings>;
+
+function prepare({ ranges }: IpAllowlistSettings): HeadCheck {
+  const allowed = new AddressRanges(ranges);
+  return ({ remoteIp }) =>
+    allowed.has(remoteIp)
+      ? undefined
+      : { reason: "The client's address is in none of the ranges", found: remoteIp };
+}

@@ -5,36 +5,39 @@
  */
 import { z } from "zod";
 import { refuseField } from "../platform/schema.ts";
-import type { Check } from "./check.ts";
+import { withoutPrefix } from "./authorization.ts";
+import type { Check, HeadCheck, Refusal } from "./check.ts";
 import type { CheckedKind, ConditionContext } from "./condition.ts";
 import {
-  checkField,
   describeField,
   type Field,
-  fieldInSchema,
-  fieldNameSchema,
+  isInHead,
   isSameField,
+  readHeadField,
   readText,
 } from "./field.ts";
 import { isJwksUrl } from "./jwt/jwks.ts";
-import { keyFinder, readTokenHeader } from "./jwt/keys.ts";
+import { keyFinder, readTokenHeader } from "./jwt/key_finder.ts";
 import { putJwt } from "./jwt/sign.ts";
 import { verifyToken, WRONG_SIGNATURE } from "./jwt/verify.ts";
-import { fits, isSymmetric, JWT_ALGORITHMS, readPublicKey } from "./jwt/public_key.ts";
+import { fits, isSymmetric, JWT_ALGORITHMS, readJwk } from "./jwt/algorithms.ts";
 import { describeMissing, resolveSecrets } from "./secret.ts";
-import { secretsSchema } from "./secret_schema.ts";
-import { settingsObject } from "./settings.ts";
-import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/step.ts";
+import {
+  checkField,
+  fieldInSchema,
+  fieldNameSchema,
+  publicKeySchema,
+  secretsSchema,
+  settingsObject,
+} from "./settings.ts";
+import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/draft.ts";
 
 const textOrTextsSchema = z.union([
   z.string().min(1).max(1024),
   z.array(z.string().min(1).max(1024)).min(1).max(16),
 ]);
-const publicKeySchema = z.union([
-  z.string().min(1).max(16_384),
-  z.looseObject({ kty: z.string() }),
-]).superRefine((setting, context) => {
-  const key = readPublicKey(setting);
+const jwkSchema = publicKeySchema.superRefine((setting, context) => {
+  const key = readJwk(setting);
   if (typeof key === "string") context.addIssue({ code: "custom", message: key });
 });
 
@@ -43,14 +46,14 @@ const fields = settingsObject({
   in: fieldInSchema.default("header"),
   name: fieldNameSchema.default("Authorization"),
   prefix: z.string().max(256).optional().describe(
-    "What stands before the token, exactly; by default 'Bearer ' in the header Authorization, and " +
-      "nothing elsewhere",
+    "The text before the token, exactly; 'Basic ', 'Bearer ' and 'Token ' match in any case; by " +
+      "default 'Bearer ' in the header Authorization, and nothing elsewhere",
   ),
   algorithms: z.array(z.enum(JWT_ALGORITHMS)).min(1).max(JWT_ALGORITHMS.length).describe(
     "The signature algorithms that are accepted",
   ),
   secrets: secretsSchema.optional(),
-  public_keys: z.array(publicKeySchema).min(1).max(16).optional().describe(
+  public_keys: z.array(jwkSchema).min(1).max(16).optional().describe(
     "Public keys of which any one may match: PEM or JWK",
   ),
   jwks_url: z.string().max(2048).refine(isJwksUrl, {
@@ -81,6 +84,7 @@ export const jwt = {
   schema,
   credentials: (settings: JwtSettings): Field[] => [settings],
   prepare,
+  beforeBody,
   sign: (settings: JwtSettings, context: SigningContext): SigningStep[] => [
     { order: STEP_ORDER.beforeSigning, run: () => putJwt(settings, context) },
   ],
@@ -114,7 +118,7 @@ function checkKeySource(settings: z.infer<typeof fields>, context: z.RefinementC
     );
   });
   settings.public_keys?.forEach((setting, index) => {
-    const key = readPublicKey(setting);
+    const key = readJwk(setting);
     if (typeof key === "string" || settings.algorithms.some((algorithm) => fits(key, algorithm))) {
       return;
     }
@@ -123,27 +127,20 @@ function checkKeySource(settings: z.infer<typeof fields>, context: z.RefinementC
 }
 
 function prepare(settings: JwtSettings, context: ConditionContext): Check {
-  const { prefix = "", algorithms } = settings;
   const secrets = resolveSecrets(settings.secrets ?? [], context.env);
   const findKeys = keyFinder(settings, secrets, context);
-  const place = describeField(settings);
-  const token = `a JWT signed with ${algorithms.join(" or ")}`;
-  const expected = prefix === "" ? token : `${JSON.stringify(prefix)} and ${token}`;
+  const expected = describeToken(settings);
 
   return async (request) => {
-    const text = readText(request, settings);
-    if (typeof text !== "string") return { expected, ...text };
-    if (!text.startsWith(prefix)) {
-      return { reason: `${place} does not begin with the prefix`, expected };
-    }
-    const token = text.slice(prefix.length);
-    const header = readTokenHeader(token, algorithms);
+    const read = tokenOf(readText(request, settings), settings);
+    if (typeof read !== "string") return { expected, ...read };
+    const header = readTokenHeader(read, settings.algorithms);
     if ("reason" in header) return { expected, ...header };
     const keys = await findKeys(header);
     if (!Array.isArray(keys)) return { expected, ...keys };
     // Every key is tried, even after one that fits, so that the time does not tell which it is.
     const refusals = await Promise.all(
-      keys.map((key) => verifyToken(token, key, settings, request.receivedAt_ms)),
+      keys.map((key) => verifyToken(read, key, settings, request.receivedAt_ms)),
     );
     if (refusals.includes(undefined)) return undefined;
     // A key that verified the signature knows more of what is wrong than the others.
@@ -151,4 +148,25 @@ function prepare(settings: JwtSettings, context: ConditionContext): Check {
     return refusal ??
       { reason: `${WRONG_SIGNATURE.reason}${describeMissing(secrets)}`, expected };
   };
+}
+
+function beforeBody(settings: JwtSettings): HeadCheck | undefined {
+  if (!isInHead(settings)) return undefined;
+  const expected = describeToken(settings);
+  return (head) => {
+    const read = tokenOf(readHeadField(head, settings), settings);
+    const header = typeof read === "string" ? readTokenHeader(read, settings.algorithms) : read;
+    return "reason" in header ? { expected, ...header } : undefined;
+  };
+}
+
+function describeToken({ algorithms, prefix = "" }: JwtSettings): string {
+  const token = `a JWT signed with ${algorithms.join(" or ")}`;
+  return prefix === "" ? token : `${JSON.stringify(prefix)} and ${token}`;
+}
+
+function tokenOf(text: string | Refusal, settings: JwtSettings): string | Refusal {
+  if (typeof text !== "string") return text;
+  return withoutPrefix(text, settings.prefix ?? "") ??
+    { reason: `${describeField(settings)} does not begin with the prefix` };
 }

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Check, HeadCheck } from "./check.ts";
+import { UnavailableError } from "../platform/errors.ts";
+import type { Check, HeadCheck, InTurn } from "./check.ts";
 import type {
   ConditionContext,
   ConditionEnvironment,
@@ -16,13 +17,20 @@ import type { CredentialField } from "./field.ts";
 import { combineHandshakes, type Handshakes } from "./handshake.ts";
 import { CONDITION_TYPES, type ConditionType, KINDS } from "./kinds.ts";
 
+/** The requests with long bodies that wait for one of the same trigger to be checked. */
+const WAITING_MAX = 16;
+const TOO_MANY_WAIT = new UnavailableError(
+  "Cannot check a long body: too many requests of the trigger wait",
+  1,
+);
+
 /** A condition that is ready to check requests. */
 export interface PreparedCondition {
   /** The condition's place in the trigger. */
   index: number;
   type: ConditionType;
   stage: Exclude<Stage, "quota">;
-  /** Checks what needs no body, cheaply, before the body is read; absent where there is no such thing. */
+  /** Checks before the body is read whether the credential is present and well formed; absent where it cannot. */
   beforeBody?: HeadCheck;
   check: Check;
 }
@@ -57,8 +65,13 @@ export async function prepareConditions(
     clock: environment.clock,
     env: (name) => environment.env(name),
     signal: environment.signal,
+    inTurn: inTurns(),
     ...facts,
   };
+  const handshakes = known.map(({ kind, settings }) => kind.handshake?.(settings, context))
+    .filter((handshake) => handshake !== undefined);
+  // A provider that asks before it can prove itself sends no credential then.
+  const isAskedFirst = handshakes.some(({ handshake }) => handshake.unverified);
   const checks: PreparedCondition[] = [];
   const quotas: PreparedQuota[] = [];
   const inOrder = known.map((condition, index) => ({ ...condition, index }))
@@ -68,12 +81,12 @@ export async function prepareConditions(
       quotas.push({ index, type, ...kind.quota(settings, facts) });
       continue;
     }
-    const beforeBody = kind.beforeBody?.(settings, context);
+    const beforeBody = isAskedFirst && kind.stage === "authentication"
+      ? undefined
+      : kind.beforeBody?.(settings, context);
     const check = kind.prepare(settings, context);
     checks.push({ index, type, stage: kind.stage, check, ...(beforeBody && { beforeBody }) });
   }
-  const handshakes = known.map(({ kind, settings }) => kind.handshake?.(settings, context))
-    .filter((handshake) => handshake !== undefined);
   return {
     checks,
     quotas,
@@ -96,4 +109,17 @@ export async function loadKinds(
     if (type === undefined) throw new TypeError(`Unknown type of condition: ${settings.type}`);
     return { settings, type, kind: await KINDS[type]() };
   }));
+}
+
+/** Makes what runs one piece of work after the other. */
+function inTurns(): InTurn {
+  let last: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
+  return <T>(work: () => Promise<T>) => {
+    if (waiting >= WAITING_MAX) return Promise.reject(TOO_MANY_WAIT);
+    waiting++;
+    const result = last.then(work).finally(() => waiting--);
+    last = result.catch(() => {});
+    return result;
+  };
 }

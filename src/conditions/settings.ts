@@ -1,11 +1,19 @@
 /**
- * The common frame of all conditions' settings.
+ * The schemas that the settings of several kinds share.
  *
  * @module
  */
 import { z } from "zod";
+import { refuseField } from "../platform/schema.ts";
+import { type Field, HEADER_NAME, NOT_A_HEADER, whyNotField } from "./field.ts";
+import { VARIABLE } from "./secret.ts";
 
-/** An object schema that takes its own fields alone, and says so of `preset` in words of its own. */
+const NAME_CHARACTERS_MAX = 256;
+const SECRET_CHARACTERS_MAX = 4096;
+const SECRETS_MAX = 16;
+const PUBLIC_KEY_CHARACTERS_MAX = 16_384;
+
+/** Makes the schema of an object that refuses other fields, and says of `preset` which kinds have it. */
 export function settingsObject<Shape extends z.ZodRawShape>(
   shape: Shape,
 ): z.ZodObject<Shape, z.core.$strict> {
@@ -16,3 +24,49 @@ export function settingsObject<Shape extends z.ZodRawShape>(
         : undefined,
   });
 }
+
+/** The schema of a header's name. */
+export const headerNameSchema = z.string().max(NAME_CHARACTERS_MAX).regex(HEADER_NAME, {
+  error: NOT_A_HEADER,
+});
+
+/** The schema of {@linkcode Field.in}. */
+export const fieldInSchema = z.enum(["header", "query", "body"]).describe(
+  "The part of the request that carries the value",
+);
+
+/** The schema of {@linkcode Field.name}; {@linkcode checkField} checks it together with `in`. */
+export const fieldNameSchema = z.string().min(1).max(NAME_CHARACTERS_MAX).describe(
+  "A header, a query parameter, a top-level key of the body, or a JSON Pointer into it",
+);
+
+/** Refuses, in a schema's `superRefine`, a name that the part of the request cannot have. */
+export function checkField(field: Field, context: z.RefinementCtx): void {
+  const message = whyNotField(field);
+  if (message !== undefined) refuseField(context, ["name"], message);
+}
+
+const secretSchema = z.string().min(1, { error: "Must not be empty" }).max(SECRET_CHARACTERS_MAX)
+  .refine((text) => VARIABLE.test(text) || !text.includes("{env:"), {
+    error: "Must be a literal, or {env:NAME} and nothing else",
+  });
+
+/** The schema of a condition's `secrets`: any one may match, so that they can be rotated. */
+export const secretsSchema = z.array(z.union([
+  secretSchema,
+  z.strictObject({
+    secret: secretSchema,
+    until: z.iso.datetime({
+      offset: true,
+      error: "Expected a date and time with its offset, such as 2027-01-31T00:00:00Z",
+    }).describe("From then on it matches nothing (RFC 3339)"),
+  }),
+])).min(1).max(SECRETS_MAX).describe(
+  "Secrets of which any one may match, each a literal or {env:NAME}, with or without an end date",
+);
+
+/** The schema of a public key; its form depends on the kind, which checks it. */
+export const publicKeySchema = z.union([
+  z.string().min(1).max(PUBLIC_KEY_CHARACTERS_MAX),
+  z.looseObject({ kty: z.string() }),
+]);

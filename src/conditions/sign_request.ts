@@ -9,7 +9,7 @@ import type { ConditionSettings } from "./condition.ts";
 import { factsOf } from "./facts.ts";
 import { loadKinds } from "./prepare.ts";
 import { Draft } from "./signing/draft.ts";
-import type { KeySetting } from "./signing/keys.ts";
+import type { KeySetting } from "./keys.ts";
 
 /** The request to be signed. */
 export interface UnsignedRequest {

@@ -7,39 +7,34 @@ import type { KeyObject } from "node:crypto";
 import { z } from "zod";
 import { messageOf, type Problem } from "../platform/errors.ts";
 import { refuseField } from "../platform/schema.ts";
-import type { Check } from "./check.ts";
+import type { Check, HeadCheck } from "./check.ts";
 import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts";
 import type { Field } from "./field.ts";
 import type { PreparedHandshake } from "./handshake.ts";
-import { settingsObject } from "./settings.ts";
+import { publicKeySchema, settingsObject } from "./settings.ts";
 import { type Maker, signatureMaker, signatureMatcher } from "./signing/algorithms.ts";
-import { CannotSignError } from "./signing/draft.ts";
+import { CannotSignError, type SigningContext, type SigningStep } from "./signing/draft.ts";
 import { readSigningKey, readVerificationKey } from "./signing/keys.ts";
-import { presetSchema } from "./signing/preset_schema.ts";
 import { signaturePresets } from "./signing/presets/mod.ts";
 import {
   type Scheme,
   schemeShape,
   SIGNATURE_ALGORITHMS,
+  type SignatureAlgorithm,
   signatureFields,
 } from "./signing/scheme.ts";
 import {
   checkScheme,
   fillGeneralForm,
+  presetSchema,
   reviewTimestamp,
   schemeOf,
   warnOfScheme,
 } from "./signing/settings.ts";
 import { signingSteps } from "./signing/sign.ts";
-import type { SigningContext, SigningStep } from "./signing/step.ts";
-import { prepareVerifier } from "./signing/verify.ts";
+import { prepareHeadCheck, prepareVerifier } from "./signing/verify.ts";
 
 const KEYS_MAX = 8;
-
-const publicKeySchema = z.union([
-  z.string().min(1).max(16_384),
-  z.looseObject({ kty: z.string() }),
-]);
 
 const schema = settingsObject({
   type: z.literal("signature"),
@@ -54,7 +49,7 @@ const schema = settingsObject({
   ),
 }).superRefine((settings, context) => {
   checkScheme(settings, context, signaturePresets, SIGNATURE_ALGORITHMS);
-  const scheme = signatureScheme(settings);
+  const scheme = schemeOf(settings, signaturePresets);
   if (scheme.algorithm === undefined) return;
   settings.public_keys.forEach((setting, index) => {
     const key = readVerificationKey(setting, scheme);
@@ -84,6 +79,8 @@ export const signature = {
     return handshake && { handshake };
   },
   prepare,
+  beforeBody: (settings: SignatureSettings): HeadCheck | undefined =>
+    prepareHeadCheck(signatureScheme(settings)),
   sign(settings: SignatureSettings, context: SigningContext): SigningStep[] {
     const scheme = signatureScheme(settings);
     return signingSteps(scheme, () => makers(scheme, context), context);
@@ -91,8 +88,13 @@ export const signature = {
 } satisfies CheckedKind<SignatureSettings>;
 
 /** Returns the whole scheme of a signature condition. */
-export function signatureScheme(settings: Omit<SignatureSettings, "public_keys">): Scheme {
-  return schemeOf(settings, signaturePresets);
+export function signatureScheme(
+  settings: Omit<SignatureSettings, "public_keys">,
+): Scheme & { algorithm: SignatureAlgorithm } {
+  const scheme = schemeOf(settings, signaturePresets);
+  const algorithm = SIGNATURE_ALGORITHMS.find((name) => name === scheme.algorithm);
+  if (algorithm === undefined) throw new TypeError(`No signature algorithm: ${scheme.algorithm}`);
+  return { ...scheme, algorithm };
 }
 
 function prepare(settings: SignatureSettings, context: ConditionContext): Check {
@@ -103,9 +105,10 @@ function prepare(settings: SignatureSettings, context: ConditionContext): Check 
   const [problem] = reviewTimestamp(scheme, context.times);
   if (problem) return () => ({ reason: problem.detail });
   return prepareVerifier(scheme, {
-    matches: signatureMatcher(scheme, keys),
+    matcher: signatureMatcher(scheme, keys),
     siblingTimestamp: context.times[0],
     hint: "",
+    inTurn: context.inTurn,
   });
 }
 

@@ -6,30 +6,38 @@
 import { Buffer } from "node:buffer";
 import { z } from "zod";
 import { refuseField } from "../platform/schema.ts";
-import { basicUsernameSchema, readBasic, writeBasic } from "./basic.ts";
-import type { Check, Refusal } from "./check.ts";
+import { basicUsernameSchema, readBasic, withoutPrefix, writeBasic } from "./authorization.ts";
+import type { Check, HeadCheck, Refusal } from "./check.ts";
 import type { CheckedKind, ConditionContext } from "./condition.ts";
 import {
   bytesOf,
-  checkField,
   type CredentialField,
   describeField,
   type Field,
-  fieldInSchema,
-  fieldNameSchema,
+  isInHead,
   readEach,
+  readHeadField,
   readText,
 } from "./field.ts";
 import type { PreparedHandshake } from "./handshake.ts";
 import type { LaunchRequest } from "./request.ts";
 import { describeMissing, isSecret, refuseWithoutSecrets, resolveSecrets } from "./secret.ts";
-import { secretsSchema } from "./secret_schema.ts";
-import { settingsObject } from "./settings.ts";
-import { CannotSignError } from "./signing/draft.ts";
+import {
+  checkField,
+  fieldInSchema,
+  fieldNameSchema,
+  secretsSchema,
+  settingsObject,
+} from "./settings.ts";
+import {
+  CannotSignError,
+  type SigningContext,
+  type SigningStep,
+  STEP_ORDER,
+} from "./signing/draft.ts";
 import type { TokenPreset } from "./signing/preset.ts";
-import { presetSchema } from "./signing/preset_schema.ts";
 import { tokenPresets } from "./signing/presets/mod.ts";
-import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/step.ts";
+import { presetSchema } from "./signing/settings.ts";
 
 /** The username that a signed request has where the settings name none. */
 const BASIC_USERNAME = "hooklaunch";
@@ -43,7 +51,9 @@ const fields = settingsObject({
     .optional().describe(
       "A list in the body of which every element must carry the token; 'name' is relative to it",
     ),
-  prefix: z.string().max(256).optional().describe("What stands before the token, exactly"),
+  prefix: z.string().max(256).optional().describe(
+    "The text before the token, exactly; 'Basic ', 'Bearer ' and 'Token ' match in any case",
+  ),
   basic: z.strictObject({ username: basicUsernameSchema.optional() }).optional().describe(
     "HTTP Basic (RFC 7617) in the header Authorization, instead of 'in' and 'name': the secret is " +
       "the password, and any username will do where none is named",
@@ -77,6 +87,7 @@ export const staticToken = {
     return handshake && { handshake };
   },
   prepare,
+  beforeBody,
   sign,
 } satisfies CheckedKind<StaticTokenSettings>;
 
@@ -115,9 +126,6 @@ function checkForm(settings: StaticTokenSettings, context: z.RefinementCtx): voi
   }
 }
 
-/** Reads the tokens of a request, each with how it reads as bytes. */
-type ReadTokens = (request: LaunchRequest) => Uint8Array[] | Refusal;
-
 function prepare(settings: StaticTokenSettings, context: ConditionContext): Check {
   const secrets = resolveSecrets(settings.secrets, context.env);
   const unusable = refuseWithoutSecrets(secrets);
@@ -125,35 +133,50 @@ function prepare(settings: StaticTokenSettings, context: ConditionContext): Chec
   const { basic } = settings;
   const field = tokenPlace(settings);
   const place = describeField(field);
-  const token = field.prefix === "" ? "a token" : `${JSON.stringify(field.prefix)} and a token`;
-  const expected = basic ? "HTTP Basic with a username and password" : token;
+  const expected = describeToken(settings);
   const read = basic
     ? (request: LaunchRequest) => readBasic(request, basic.username)
-    : tokenReader(field);
+    : (request: LaunchRequest) => {
+      const { each, name } = field;
+      const texts = each === undefined ? readText(request, field) : readEach(request, each, name);
+      return tokensOf(texts, field);
+    };
   return (request) => {
     const tokens = read(request);
     if (!Array.isArray(tokens)) return { expected, ...tokens };
-    // All are looked at, so that the time does not tell which one is wrong.
+    // All are compared, so that the time does not tell which one is wrong.
     const wrong = tokens.filter((bytes) => !isSecret(bytes, secrets));
     if (tokens.length > 0 && wrong.length === 0) return undefined;
     return { reason: `${place} holds a wrong token${describeMissing(secrets)}`, expected };
   };
 }
 
-function tokenReader(field: TokenPlace): ReadTokens {
-  const { each, prefix } = field;
-  const place = describeField(field);
-  return (request) => {
-    const texts = each === undefined
-      ? readText(request, field)
-      : readEach(request, each, field.name);
-    if (typeof texts !== "string" && !Array.isArray(texts)) return texts;
-    const all = typeof texts === "string" ? [texts] : texts;
-    if (!all.every((text) => text.startsWith(prefix))) {
-      return { reason: `${place} does not begin with the prefix` };
-    }
-    return all.map((text) => bytesOf(field, text.slice(prefix.length)));
+function beforeBody(settings: StaticTokenSettings): HeadCheck | undefined {
+  const field = tokenPlace(settings);
+  if (!isInHead(field)) return undefined;
+  const expected = describeToken(settings);
+  return (head) => {
+    const tokens = settings.basic
+      ? readBasic(head, undefined)
+      : tokensOf(readHeadField(head, field), field);
+    return Array.isArray(tokens) ? undefined : { expected, ...tokens };
   };
+}
+
+function describeToken(settings: StaticTokenSettings): string {
+  if (settings.basic) return "HTTP Basic with a username and password";
+  const { prefix } = tokenPlace(settings);
+  return prefix === "" ? "a token" : `${JSON.stringify(prefix)} and a token`;
+}
+
+/** The bytes of each token, without its prefix. */
+function tokensOf(texts: string | string[] | Refusal, field: TokenPlace): Uint8Array[] | Refusal {
+  if (typeof texts !== "string" && !Array.isArray(texts)) return texts;
+  const tokens = [texts].flat().map((text) => withoutPrefix(text, field.prefix));
+  if (tokens.includes(undefined)) {
+    return { reason: `${describeField(field)} does not begin with the prefix` };
+  }
+  return tokens.filter((token) => token !== undefined).map((token) => bytesOf(field, token));
 }
 
 function sign(settings: StaticTokenSettings, context: SigningContext): SigningStep[] {

@@ -7,19 +7,11 @@ import { z } from "zod";
 import type { Problem } from "../platform/errors.ts";
 import type { Check } from "./check.ts";
 import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts";
-import {
-  checkField,
-  describeField,
-  type Field,
-  fieldInSchema,
-  fieldNameSchema,
-  readCredentials,
-  readField,
-} from "./field.ts";
+import { describeField, type Field, readCredentials, readField } from "./field.ts";
 import { checkFreshness, EXAMPLES, formatTimestamp, TIMESTAMP_FORMATS } from "./freshness.ts";
-import { settingsObject } from "./settings.ts";
+import { checkField, fieldInSchema, fieldNameSchema, settingsObject } from "./settings.ts";
 import { isTimeSigned } from "./signing/coverage.ts";
-import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/step.ts";
+import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/draft.ts";
 
 const schema = settingsObject({
   type: z.literal("timestamp"),

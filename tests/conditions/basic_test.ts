@@ -2,7 +2,7 @@
 import { assertEquals, assertNotEquals } from "@std/assert";
 import fc from "fast-check";
 import { staticToken } from "../../src/conditions/static_token.ts";
-import { readBasic, writeBasic } from "../../src/conditions/basic.ts";
+import { readBasic, writeBasic } from "../../src/conditions/authorization.ts";
 import { mutated, withFlippedBit } from "../arbitraries.ts";
 import { checkOnce, json, problemsOf, request, type RequestParts } from "./fixture.ts";
 

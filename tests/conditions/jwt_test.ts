@@ -7,7 +7,7 @@ import { type JWTPayload, SignJWT, UnsecuredJWT } from "@panva/jose";
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { jwt } from "../../src/conditions/jwt.ts";
 import { verifyToken } from "../../src/conditions/jwt/verify.ts";
-import type { JwtAlgorithm } from "../../src/conditions/jwt/public_key.ts";
+import type { JwtAlgorithm } from "../../src/conditions/jwt/algorithms.ts";
 import { TestClock } from "../surroundings.ts";
 import { checkOnce, context, json, NOW_MS, problemsOf, request } from "./fixture.ts";
 import { Issuer, p256 } from "./jwt/issuer.ts";
@@ -44,6 +44,7 @@ const pairs: Record<string, typeof rsa> = {
     ]),
   ),
   EdDSA: ed25519,
+  Ed25519: ed25519,
 };
 
 for (const [alg, { publicKey, privateKey }] of Object.entries(pairs)) {
@@ -403,6 +404,17 @@ Deno.test("jwt: settings are left as they were given", async () => {
   assert(settings.public_keys?.every((given) => !Object.isFrozen(given)), "is not frozen");
 });
 
+Deno.test("jwt: Ed25519 (RFC 9864) and EdDSA are two algorithms, and each is accepted where it is listed", async () => {
+  const key = String(ed25519.publicKey.export({ format: "pem", type: "spki" }));
+  for (const [alg, other] of [["Ed25519", "EdDSA"], ["EdDSA", "Ed25519"]] as const) {
+    const parts = bearer(await makeToken(claims, ed25519.privateKey, { alg }));
+    const check = (algorithms: string[]) =>
+      checkOnce(jwt, { algorithms, public_keys: [key] }, parts);
+    assertEquals(await check([alg, other]), undefined);
+    assertEquals((await check([other]))?.reason, "The algorithm of the token is not listed");
+  }
+});
+
 const places: {
   name: string;
   settings: Record<string, unknown>;
@@ -412,6 +424,11 @@ const places: {
     name: "in a header without a prefix",
     settings: { name: "X-Jwt", prefix: "" },
     parts: (token) => ({ headers: { "x-jwt": token } }),
+  },
+  {
+    name: "behind the scheme in lower case (RFC 9110 section 11.1)",
+    settings: {},
+    parts: (token) => ({ headers: { authorization: `bearer ${token}` } }),
   },
   {
     name: "in the query",

@@ -7,7 +7,7 @@ import {
   refuseWithoutSecrets,
   resolveSecrets,
 } from "../../src/conditions/secret.ts";
-import { secretsSchema } from "../../src/conditions/secret_schema.ts";
+import { secretsSchema } from "../../src/conditions/settings.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const env = (name: string) => ({ SET: "from the environment", EMPTY: "", BLANK: " \n" })[name];

@@ -25,7 +25,11 @@ export function sign(settings: HmacSettings, secret: string, parts: SignedParts)
   const { body, timestamp = "" } = parts;
   const key = decodeSecret(secret, scheme);
   const [template = ""] = signedContents(scheme);
-  const facts = { timestamp: new TextEncoder().encode(timestamp), id: new Uint8Array(), url: "" };
+  const facts = {
+    timestamp: new TextEncoder().encode(timestamp),
+    id: new Uint8Array(),
+    url: () => "",
+  };
   const content = contentOf(parseTemplate(template), request({ body }), facts);
   if (!Array.isArray(content) || key === undefined) {
     throw new TypeError("Cannot sign a body and a timestamp alone as this scheme does");

@@ -83,12 +83,22 @@ const cases: {
     expected: "a token",
   },
   { name: "prefix", settings: bearer, parts: { headers: { authorization: "Bearer s3cret" } } },
-  {
-    name: "prefix in another case",
+  ...["bearer", "BEARER"].map((scheme) => ({
+    name: `the scheme as ${scheme}, which has no case (RFC 9110 section 11.1)`,
     settings: bearer,
-    parts: { headers: { authorization: "bearer s3cret" } },
+    parts: { headers: { authorization: `${scheme} s3cret` } },
+  })),
+  {
+    name: "the scheme Token in another case",
+    settings: { ...bearer, prefix: "token " },
+    parts: { headers: { authorization: "Token s3cret" } },
+  },
+  {
+    name: "a prefix that is no scheme, in another case",
+    settings: { ...bearer, prefix: "Key-" },
+    parts: { headers: { authorization: "key-s3cret" } },
     reason: "Header Authorization does not begin with the prefix",
-    expected: '"Bearer " and a token',
+    expected: '"Key-" and a token',
   },
   {
     name: "no prefix",

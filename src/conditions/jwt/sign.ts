@@ -6,9 +6,8 @@
 import { importJWK, importPKCS8, SignJWT } from "@panva/jose";
 import { describeField, type Field } from "../field.ts";
 import { resolveSecrets, type SecretSetting } from "../secret.ts";
-import { CannotSignError } from "../signing/draft.ts";
-import type { SigningContext } from "../signing/step.ts";
-import { isSymmetric, type JwtAlgorithm } from "./public_key.ts";
+import { CannotSignError, type SigningContext } from "../signing/draft.ts";
+import { isSymmetric, type JwtAlgorithm } from "./algorithms.ts";
 
 const LIFETIME_S = 300;
 

@@ -8,7 +8,7 @@ import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "@panv
 import { cut } from "../../platform/text/truncate.ts";
 import { messageOf } from "../../platform/errors.ts";
 import type { Refusal } from "../check.ts";
-import type { VerificationKey } from "./keys.ts";
+import type { VerificationKey } from "./key_finder.ts";
 
 const SHOWN_CHARACTERS_MAX = 200;
 

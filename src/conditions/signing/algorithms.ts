@@ -4,10 +4,10 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import { type KeyObject, sign, verify } from "node:crypto";
+import { createHmac, type KeyObject, sign, verify } from "node:crypto";
 import { isAnyOf } from "../secret.ts";
-import { prepareMac } from "./mac.ts";
-import { MAC_BYTES, type MacAlgorithm, type Scheme } from "./scheme.ts";
+import { MAC_BYTES, type MacAlgorithm, type Scheme, type SignatureAlgorithm } from "./scheme.ts";
+import { matchesMac, matchesSignature, rawOfDer } from "./webcrypto.ts";
 
 /** Of Ed25519, and of r and s side by side (IEEE P1363). */
 const RAW_SIGNATURE_BYTES = 64;
@@ -16,46 +16,63 @@ const SEQUENCE = 0x30;
 /** Of RSA keys of 2,048 to 8,192 bits. */
 const RSA_SIGNATURE_BYTES = { min: 256, max: 1024 };
 
-/** What is needed to make one signature. */
+/** Makes one signature. */
 export type Maker = (content: readonly Uint8Array[]) => Uint8Array;
 
-/** Whether one of the signatures belongs to the content, under any key. */
-export type Matcher = (
-  content: readonly Uint8Array[],
-  signatures: readonly Uint8Array[],
-) => boolean;
+/** Tells whether one of the signatures belongs to the content, under any key. */
+export interface Matcher {
+  matches(content: readonly Uint8Array[], signatures: readonly Uint8Array[]): boolean;
+  /** The same off the event loop, for long contents. */
+  matchesLong(
+    content: readonly Uint8Array[],
+    signatures: readonly Uint8Array[],
+  ): Promise<boolean>;
+}
 
-/** Whether the algorithm is an HMAC. */
+/** Tells whether the algorithm is an HMAC. */
 export function isMac(algorithm: Scheme["algorithm"]): algorithm is MacAlgorithm {
   return algorithm in MAC_BYTES;
 }
 
-/** Matches HMACs. All secrets are tried, so that the time does not tell which one it is. */
+/** Matches HMACs. Each secret makes one, and all are tried, so that the time does not tell which one it is. */
 export function macMatcher(algorithm: MacAlgorithm, secrets: readonly Uint8Array[]): Matcher {
-  const macs = secrets.map((secret) => prepareMac(algorithm, secret));
-  return (content, signatures) => {
-    let found = false;
-    for (const mac of macs) found = isAnyOf(mac(content), signatures) || found;
-    return found;
+  return {
+    matches(content, signatures) {
+      let found = false;
+      for (const secret of secrets) {
+        found = isAnyOf(macOf(algorithm, secret, content), signatures) || found;
+      }
+      return found;
+    },
+    matchesLong: (content, signatures) => matchesMac(algorithm, secrets, content, signatures),
   };
 }
 
 /** Matches signatures that a private key made. */
-export function signatureMatcher(scheme: Scheme, keys: readonly KeyObject[]): Matcher {
+export function signatureMatcher(
+  scheme: Scheme & { algorithm: SignatureAlgorithm },
+  keys: readonly KeyObject[],
+): Matcher {
   const hash = hashOf(scheme);
   const dsaEncoding = dsaEncodingOf(scheme);
-  return (content, signatures) => {
-    const bytes = joined(content);
-    return keys.some((key) =>
-      signatures.some((signature) => verify(hash, bytes, { key, dsaEncoding }, signature))
-    );
+  return {
+    matches(content, signatures) {
+      const bytes = joined(content);
+      return keys.some((key) =>
+        signatures.some((signature) => verify(hash, bytes, { key, dsaEncoding }, signature))
+      );
+    },
+    async matchesLong(content, signatures) {
+      const raw = isDer(scheme) ? signatures.map(rawOfDer) : signatures;
+      const usable = raw.filter((signature) => signature !== undefined);
+      return await matchesSignature(scheme.algorithm, keys, content, usable);
+    },
   };
 }
 
 /** Makes HMACs. */
 export function macMaker(algorithm: MacAlgorithm, secret: Uint8Array): Maker {
-  const mac = prepareMac(algorithm, secret);
-  return (content) => mac(content).slice();
+  return (content) => macOf(algorithm, secret, content);
 }
 
 /** Makes signatures, as they are sent. */
@@ -64,7 +81,17 @@ export function signatureMaker(scheme: Scheme, key: KeyObject): Maker {
   return (content) => sign(hashOf(scheme), joined(content), { key, dsaEncoding });
 }
 
-/** Whether bytes can be a signature at all, by their length and how they begin. */
+function macOf(
+  algorithm: MacAlgorithm,
+  secret: Uint8Array,
+  content: readonly Uint8Array[],
+): Uint8Array {
+  const mac = createHmac(algorithm, secret);
+  for (const piece of content) mac.update(piece);
+  return mac.digest();
+}
+
+/** Tells whether bytes can be a signature at all, by their length and their first bytes. */
 export function isWellFormed(bytes: Uint8Array, scheme: Scheme): boolean {
   if (isDer(scheme)) return bytes[0] === SEQUENCE && bytes[1] === bytes.length - 2;
   const length = signatureLength(scheme);
@@ -73,7 +100,7 @@ export function isWellFormed(bytes: Uint8Array, scheme: Scheme): boolean {
   return min <= bytes.length && bytes.length <= max;
 }
 
-/** How many bytes a signature has as it is sent; undefined where that is not always the same. */
+/** Returns the bytes of a signature as it is sent; undefined where their number varies. */
 export function signatureLength(scheme: Scheme): number | undefined {
   if (isMac(scheme.algorithm)) return MAC_BYTES[scheme.algorithm];
   return isDer(scheme) || scheme.algorithm === "rsa_sha256" ? undefined : RAW_SIGNATURE_BYTES;
@@ -88,7 +115,7 @@ function hashOf({ algorithm }: Scheme): string | null {
   return algorithm === "ed25519" ? null : "sha256";
 }
 
-/** How r and s are written; it says nothing of other algorithms. */
+/** The form of r and s; other algorithms ignore it. */
 function dsaEncodingOf({ signature_format }: Scheme): "der" | "ieee-p1363" {
   return signature_format === "der" ? "der" : "ieee-p1363";
 }

@@ -5,8 +5,7 @@
  */
 import type { Refusal } from "../check.ts";
 import { decode, encode, encodedLength } from "./encoding.ts";
-import { describeField, type Field, readText } from "../field.ts";
-import type { LaunchRequest } from "../request.ts";
+import { describeField, type Field } from "../field.ts";
 import { isMac, isWellFormed, signatureLength } from "./algorithms.ts";
 import { type Scheme, signatureFields } from "./scheme.ts";
 
@@ -18,23 +17,26 @@ const ITEMS_MAX = 64;
 /** Longer texts are no signatures: an RSA key of 8,192 bits makes 2,048 hex digits. */
 const SIGNATURE_CHARACTERS_MAX = 2048;
 
-/** What a request says of its signatures. */
+/** The signatures that a request carries, of which any one may match. */
 export interface Candidates {
   /** At least one. */
   signatures: readonly Uint8Array[];
-  /** The value of the field that the scheme's timestamp names, where it is one of the signature's. */
+  /** The timestamp, where it is a field of the signature. */
   timestamp: string | undefined;
 }
 
-/** Makes what reads the signatures of a request, of which any one may match. */
+/**
+ * Makes the reader of a scheme's signatures.
+ *
+ * @returns a function of the texts in the scheme's fields, each of them or why there is none
+ */
 export function candidatesReader(
   scheme: Scheme,
-): (request: LaunchRequest) => Candidates | Refusal {
+): (texts: readonly (string | Refusal)[]) => Candidates | Refusal {
   const fields = signatureFields(scheme);
   const place = describePlace(fields);
   const max = isMac(scheme.algorithm) ? MAC_CANDIDATES_MAX : SIGNATURE_CANDIDATES_MAX;
-  return (request) => {
-    const texts = fields.map((field) => readText(request, field));
+  return (texts) => {
     const present = texts.filter((text) => typeof text === "string");
     if (present.length === 0) {
       const [first] = texts;
@@ -57,13 +59,13 @@ export function candidatesReader(
   };
 }
 
-/** Where the signatures are, of which any one may match. */
+/** Names the fields of the signatures in a refusal. */
 export function describePlace(fields: readonly Field[]): string {
   const names = fields.map(describeField);
   return names.length > 2 ? `${names[0]} to ${names.at(-1)}` : names.join(" or ");
 }
 
-/** What a signature of the scheme looks like, without one that would pass. */
+/** Describes the form of a signature, without one that would pass. */
 export function describeSignature(scheme: Scheme): string {
   const { encoding, prefix, field, field_separator = "", timestamp } = scheme;
   const bytes = signatureLength(scheme);

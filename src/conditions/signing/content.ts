@@ -1,5 +1,5 @@
 /**
- * What is signed, of one request.
+ * The content that is signed, of one request.
  *
  * @module
  */
@@ -11,17 +11,17 @@ import { BUILDERS } from "./builders.ts";
 import type { Scheme } from "./scheme.ts";
 import type { TemplatePart } from "./template.ts";
 
-/** What a template stands for that is read once for all templates of a scheme. */
+/** Values of placeholders that all templates of a scheme share. */
 export interface ContentFacts {
   /** The timestamp's bytes as they were sent. */
   timestamp: Uint8Array;
   /** The id's bytes as they were sent. */
   id: Uint8Array;
-  /** The public URL. */
-  url: string;
+  /** Makes the public URL, which few schemes sign. */
+  url(): string;
 }
 
-/** The pieces that are signed, in order: never joined, and never read as text. */
+/** Fills a template in: the pieces that are signed, in order, as bytes and never as text. */
 export function contentOf(
   template: readonly TemplatePart[],
   request: LaunchRequest,
@@ -36,7 +36,7 @@ export function contentOf(
   return pieces;
 }
 
-/** The public URL of a request: the scheme's own, with the request's query where it has none. */
+/** Returns the public URL of a request: the scheme's own, with the request's query where it has none. */
 export function publicUrl(scheme: Scheme, request: LaunchRequest): string {
   if (scheme.url === undefined) return request.url;
   const question = request.url.indexOf("?");
@@ -60,13 +60,13 @@ function pieceOf(
     case "method":
       return Buffer.from(request.method);
     case "url":
-      return Buffer.from(facts.url);
+      return Buffer.from(facts.url());
     case "path":
-      return Buffer.from(new URL(facts.url).pathname);
+      return Buffer.from(new URL(facts.url()).pathname);
     case "named":
       return readBytes(request, part);
     case "built": {
-      const text = BUILDERS[part.builder](request, facts.url);
+      const text = BUILDERS[part.builder](request, facts.url());
       return typeof text === "string" ? Buffer.from(text) : text;
     }
   }

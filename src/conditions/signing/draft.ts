@@ -1,16 +1,40 @@
 /**
- * A request in the making: what a sender puts into it, step by step, before it is sent.
+ * A request in the making, to which a sender adds what a trigger's conditions ask for, step by step.
  *
  * @module
  */
 import { HooklaunchError } from "../../platform/errors.ts";
 import { childOf } from "../../platform/schema.ts";
 import { type Field, pathOf } from "../field.ts";
+import type { KeySetting } from "../keys.ts";
 import { formFields, type LaunchRequest, launchRequest } from "../request.ts";
 
 /** A request cannot be made that a condition lets pass. */
 export class CannotSignError extends HooklaunchError {
   override readonly code = "cannot_sign";
+}
+
+/** The order of steps: what changes the body comes before what signs it. */
+export const STEP_ORDER = { beforeSigning: 0, signatureInBody: 1, signatureOverBody: 2 };
+
+/** One step. Those of the lowest `order` run first. */
+export interface SigningStep {
+  order: number;
+  /** @returns a sentence that says what was done, without secrets */
+  run(): string | undefined | Promise<string>;
+}
+
+/** The request in the making, and what it is made with. */
+export interface SigningContext {
+  draft: Draft;
+  /** Reads an environment variable, for secrets written as `{env:NAME}`. */
+  env(name: string): string | undefined;
+  /** Private keys for conditions that know public keys alone: as PEM, JWK or the provider's form. */
+  privateKeys: readonly KeySetting[];
+  /** The fields in which timestamp conditions read the time. */
+  times: readonly Field[];
+  /** The field that stays the same when a delivery is repeated. */
+  deliveryId: Field | undefined;
 }
 
 /** A request in the making. */

@@ -6,15 +6,10 @@
  */
 import { z } from "zod";
 import type { Encoding } from "./encoding.ts";
-import {
-  checkField,
-  type Field,
-  fieldInSchema,
-  fieldNameSchema,
-  headerNameSchema,
-} from "../field.ts";
+import type { Field } from "../field.ts";
 import { TIMESTAMP_FORMATS, type TimestampFormat } from "../freshness.ts";
 import { checkTemplate } from "./template.ts";
+import { checkField, fieldInSchema, fieldNameSchema, headerNameSchema } from "../settings.ts";
 
 /** How many bytes an HMAC (RFC 2104) of each hash has. */
 export const MAC_BYTES = { sha1: 20, sha256: 32, sha384: 48, sha512: 64 } as const;

@@ -4,12 +4,13 @@
  *
  * @module
  */
-import type { z } from "zod";
+import { z } from "zod";
 import type { Problem } from "../../platform/errors.ts";
 import { refuseField } from "../../platform/schema.ts";
 import type { Field } from "../field.ts";
 import { isOwnTimeSigned, signsBody } from "./coverage.ts";
 import type { SigningPreset } from "./preset.ts";
+import { presetsByType, type PresetType } from "./presets/mod.ts";
 import { resolveScheme, type Scheme, type SchemeSettings, signedContents } from "./scheme.ts";
 import { coversBody, isPlain, isTemplate, parseTemplate } from "./template.ts";
 
@@ -19,6 +20,20 @@ export interface SigningSettings extends SchemeSettings {
 }
 
 type Presets = Readonly<Record<string, SigningPreset>>;
+
+/** Makes the schema of a preset's name. Its error says of which other type a preset is. */
+export function presetSchema(type: PresetType) {
+  return z.enum(Object.keys(presetsByType[type]), {
+    error: ({ input }) => {
+      const [other] = Object.entries(presetsByType).find(([, presets]) =>
+        typeof input === "string" && Object.hasOwn(presets, input)
+      ) ?? [];
+      return other && `Must be a preset of ${type}: this is one of ${other}`;
+    },
+  }).optional().describe(
+    "A provider that is known; any other field stands in the place of the provider's own",
+  );
+}
 
 /** The whole scheme of a condition's settings. */
 export function schemeOf(settings: SigningSettings, presets: Presets): Scheme {

@@ -9,9 +9,14 @@ import type { Maker } from "./algorithms.ts";
 import { additionsFor } from "./builders.ts";
 import { writeSignatures } from "./candidates.ts";
 import { contentOf, publicUrl } from "./content.ts";
-import { CannotSignError, type Draft } from "./draft.ts";
+import {
+  CannotSignError,
+  type Draft,
+  type SigningContext,
+  type SigningStep,
+  STEP_ORDER,
+} from "./draft.ts";
 import { type Scheme, signatureFields, signatureHeaders, signedContents } from "./scheme.ts";
-import { type SigningContext, type SigningStep, STEP_ORDER } from "./step.ts";
 import { isPlain, parseTemplate } from "./template.ts";
 
 /**
@@ -106,7 +111,7 @@ function addSignatures(
   const content = contentOf(template, request, {
     timestamp: bytesOf(field ?? { in: "header", name: "" }, time),
     id: bytesOf(scheme.id ?? { in: "header", name: "" }, id),
-    url: publicUrl(scheme, request),
+    url: () => publicUrl(scheme, request),
   });
   if (!Array.isArray(content)) throw new CannotSignError(`Cannot sign: ${content.reason}`);
   const signatures = makers.map((make) => make(content));

@@ -3,78 +3,118 @@
  *
  * @module
  */
-import type { Check, Refusal } from "../check.ts";
-import { bytesOf, describeField, type Field, readBytes, readField } from "../field.ts";
+import type { Check, HeadCheck, InTurn, Refusal } from "../check.ts";
+import {
+  bytesOf,
+  describeField,
+  type Field,
+  isInHead,
+  readBytes,
+  readField,
+  readHeadField,
+  readText,
+} from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
 import { checkFreshness } from "../freshness.ts";
 import type { Matcher } from "./algorithms.ts";
 import { candidatesReader, describePlace, describeSignature } from "./candidates.ts";
-import { type ContentFacts, contentOf, publicUrl } from "./content.ts";
+import { contentOf, publicUrl } from "./content.ts";
 import { type Scheme, signatureFields, signedContents } from "./scheme.ts";
 import { type EndOfId, endOfId, isPlain, parseTemplate } from "./template.ts";
 
 const NO_BYTES = new Uint8Array();
 
-/** What a verifier works with beside its scheme. */
+/** Longer bodies are verified off the event loop, one request of a trigger at a time. */
+const IMMEDIATE_BYTES_MAX = 256 * 1024;
+
+/** The parts of a verifier beside its scheme. */
 export interface VerifierParts {
-  matches: Matcher;
-  /** Where `{timestamp}` is when the scheme does not say: what a timestamp condition names. */
+  matcher: Matcher;
+  /** The place of `{timestamp}` where the scheme names none: the field of a timestamp condition. */
   siblingTimestamp?: Field | undefined;
-  /** What to add to the reason of a wrong signature, such as a secret that is missing. */
+  /** An addition to the reason of a wrong signature, such as a secret that is missing. */
   hint: string;
+  /** Runs costly work of the trigger one at a time. */
+  inTurn: InTurn;
+}
+
+/** The signatures of a request, and the contents of which they may be. */
+interface Signed {
+  signatures: readonly Uint8Array[];
+  contents: readonly Uint8Array[][];
+  /** The refusal where none of them belongs to any. */
+  otherwise: Refusal;
 }
 
 /** Makes the check of a scheme. It tells which part was missing or wrong, never what would pass. */
 export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
-  const templates = signedContents(scheme).map(parseTemplate);
-  const signs = (kind: "timestamp" | "id") => templates.flat().some((part) => isPlain(part, kind));
-  const timestampField = signs("timestamp") ? parts.siblingTimestamp : undefined;
-  const idField = signs("id") ? scheme.id : undefined;
-  const endsOfId = templates.map(endOfId).filter((end) => end !== undefined);
-  const place = describePlace(signatureFields(scheme));
+  const { matcher, inTurn } = parts;
+  const read = signedReader(scheme, parts);
+  return (request) => {
+    const signed = read(request);
+    if ("reason" in signed) return signed;
+    const { signatures, contents, otherwise } = signed;
+    if (request.body.length > IMMEDIATE_BYTES_MAX) {
+      return inTurn(async () => {
+        for (const content of contents) {
+          if (await matcher.matchesLong(content, signatures)) return undefined;
+        }
+        return otherwise;
+      });
+    }
+    const isRight = contents.some((content) => matcher.matches(content, signatures));
+    return isRight ? undefined : otherwise;
+  };
+}
+
+/** Makes the check before the body: a signature is in its header, and has its form. */
+export function prepareHeadCheck(scheme: Scheme): HeadCheck | undefined {
+  const fields = signatureFields(scheme);
+  if (!fields.every(isInHead)) return undefined;
   const readCandidates = candidatesReader(scheme);
   const expected = describeSignature(scheme);
-  const wrong: Refusal = { reason: `${place} holds a wrong signature${parts.hint}`, expected };
+  return (head) => {
+    const candidates = readCandidates(fields.map((field) => readHeadField(head, field)));
+    return "reason" in candidates ? { ...candidates, expected } : undefined;
+  };
+}
+
+function signedReader(
+  scheme: Scheme,
+  { siblingTimestamp, hint }: VerifierParts,
+): (request: LaunchRequest) => Signed | Refusal {
+  const templates = signedContents(scheme).map(parseTemplate);
+  const signs = (kind: "timestamp" | "id") => templates.flat().some((part) => isPlain(part, kind));
+  const timestampField = signs("timestamp") ? siblingTimestamp : undefined;
+  const idField = signs("id") ? scheme.id : undefined;
+  const endsOfId = templates.map(endOfId).filter((end) => end !== undefined);
+  const fields = signatureFields(scheme);
+  const readCandidates = candidatesReader(scheme);
+  const expected = describeSignature(scheme);
+  const reason = `${describePlace(fields)} holds a wrong signature${hint}`;
 
   return (request) => {
-    const candidates = readCandidates(request);
+    const candidates = readCandidates(fields.map((field) => readText(request, field)));
     if ("reason" in candidates) return { ...candidates, expected };
-    const time = readTime(scheme, candidates.timestamp, request) ??
+    const timestamp = readTime(scheme, candidates.timestamp, request) ??
       (timestampField ? readBytes(request, timestampField) : NO_BYTES);
-    if (!(time instanceof Uint8Array)) return time;
+    if (!(timestamp instanceof Uint8Array)) return timestamp;
     const id = idField ? readBytes(request, idField) : NO_BYTES;
     if (!(id instanceof Uint8Array)) return id;
     const end = endsOfId.find((end) => end.isIn(id));
     if (end) return ambiguousId(scheme, end);
-    const facts = new RequestFacts(scheme, request, time, id);
-    let refusal: Refusal | undefined;
-    for (const template of templates) {
-      const content = contentOf(template, request, facts);
-      if (!Array.isArray(content)) refusal = content;
-      else if (parts.matches(content, candidates.signatures)) return undefined;
-    }
-    return refusal ?? wrong;
+    const facts = { timestamp, id, url: () => publicUrl(scheme, request) };
+    const filled = templates.map((template) => contentOf(template, request, facts));
+    const refusals = filled.filter((content) => "reason" in content);
+    return {
+      signatures: candidates.signatures,
+      contents: filled.filter((content) => Array.isArray(content)),
+      otherwise: refusals.at(-1) ?? { reason, expected },
+    };
   };
 }
 
-/**
- * The URL is read when it is asked for, as few schemes sign it. It is a getter of a class: V8 keeps one of
- * an object's own, and the request with it, until a full collection of garbage.
- */
-class RequestFacts implements ContentFacts {
-  constructor(
-    readonly scheme: Scheme,
-    readonly request: LaunchRequest,
-    readonly timestamp: Uint8Array,
-    readonly id: Uint8Array,
-  ) {}
-
-  get url(): string {
-    return publicUrl(this.scheme, this.request);
-  }
-}
-
-/** The scheme's own timestamp, when it is fresh; undefined when the scheme has none. */
+/** Reads the scheme's own timestamp, which must be fresh; undefined when the scheme has none. */
 function readTime(
   scheme: Scheme,
   item: string | undefined,

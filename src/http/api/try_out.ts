@@ -6,7 +6,6 @@
  */
 import { isIP } from "node:net";
 import { z } from "zod";
-import { headerNameSchema } from "../../conditions/field.ts";
 import { launchRequest } from "../../conditions/request.ts";
 import { type SignedRequest, signRequest } from "../../conditions/sign_request.ts";
 import { parseWith } from "../../platform/schema.ts";
@@ -17,6 +16,7 @@ import { found } from "./finder.ts";
 import { PAYLOAD_BODY_BYTES_MAX } from "./input.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
+import { headerNameSchema } from "../../conditions/settings.ts";
 
 const verdict = answer<TestVerdict>()(
   "Verdict",

@@ -17,7 +17,7 @@ import * as twilio from "twilio/lib/webhooks/webhooks.js";
 import { hmac } from "../../../src/conditions/hmac.ts";
 import { signature } from "../../../src/conditions/signature.ts";
 import { signRequest } from "../../../src/conditions/sign_request.ts";
-import type { KeySetting } from "../../../src/conditions/signing/keys.ts";
+import type { KeySetting } from "../../../src/conditions/keys.ts";
 import { checkOnce, NOW_MS } from "../fixture.ts";
 
 const URL_OF_TRIGGER = "https://hooks.example/api/v0/launch/x/?a=1&b=%20c";

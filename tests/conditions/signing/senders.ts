@@ -12,7 +12,7 @@ import { hmac, hmacScheme, type HmacSettings } from "../../../src/conditions/hma
 import { launchRequest } from "../../../src/conditions/request.ts";
 import { signature, signatureScheme } from "../../../src/conditions/signature.ts";
 import { signRequest } from "../../../src/conditions/sign_request.ts";
-import type { KeySetting } from "../../../src/conditions/signing/keys.ts";
+import type { KeySetting } from "../../../src/conditions/keys.ts";
 import { hmacPresets, signaturePresets } from "../../../src/conditions/signing/presets/mod.ts";
 import type { Scheme } from "../../../src/conditions/signing/scheme.ts";
 import { context, NOW_MS } from "../fixture.ts";

@@ -1,18 +1,20 @@
 /**
- * HTTP Basic authentication (RFC 7617).
+ * The credentials of the header Authorization: HTTP Basic (RFC 7617), and schemes before tokens.
  *
  * @module
  */
 import { Buffer } from "node:buffer";
 import { z } from "zod";
 import type { Refusal } from "./check.ts";
-import { decode } from "./signing/encoding.ts";
-import type { LaunchRequest } from "./request.ts";
+import type { RequestHead } from "./request.ts";
 import { isAnyOf } from "./secret.ts";
+import { decode } from "./signing/encoding.ts";
 
 const COLON = 0x3a;
 /** The name of the scheme is not case-sensitive (RFC 9110 section 11.1). */
 const CREDENTIALS = /^basic +(\S+)$/i;
+/** A prefix that is the name of a scheme. */
+const SCHEME = /^(?:basic|bearer|token) $/i;
 
 /** Not by `\p{Cc}`: it is in the API's description, and not every language knows that. */
 // deno-lint-ignore no-control-regex -- they are what must not be in it
@@ -24,6 +26,18 @@ export const basicUsernameSchema = z.string().max(256).regex(BASIC_USERNAME, {
 }).describe("The username that must be given");
 
 /**
+ * Removes the prefix of a token. It must match exactly, but the schemes Basic, Bearer and Token in any case.
+ *
+ * @returns the rest of the text; undefined where it does not begin with the prefix
+ */
+export function withoutPrefix(text: string, prefix: string): string | undefined {
+  const start = text.slice(0, prefix.length);
+  const isSame = start === prefix ||
+    (SCHEME.test(prefix) && start.toLowerCase() === prefix.toLowerCase());
+  return isSame ? text.slice(prefix.length) : undefined;
+}
+
+/**
  * Reads the password of a request. The credentials are split at the first colon: a password may
  * contain others.
  *
@@ -31,10 +45,10 @@ export const basicUsernameSchema = z.string().max(256).regex(BASIC_USERNAME, {
  * @returns the one password's bytes
  */
 export function readBasic(
-  request: LaunchRequest,
+  { headers }: Pick<RequestHead, "headers">,
   username: string | undefined,
 ): Uint8Array[] | Refusal {
-  const text = request.headers.get("authorization");
+  const text = headers.get("authorization");
   if (text === null) return { reason: "Header Authorization is missing" };
   const encoded = CREDENTIALS.exec(text)?.[1];
   if (encoded === undefined) return { reason: "Header Authorization is not of the scheme Basic" };

@@ -8,7 +8,7 @@ import { cut } from "../../platform/text/truncate.ts";
 import type { Refusal } from "../check.ts";
 import type { ConditionEnvironment } from "../condition.ts";
 import { RemoteKeys } from "./jwks.ts";
-import { fits, type JwtAlgorithm, readPublicKey } from "./public_key.ts";
+import { fits, type JwtAlgorithm, readJwk } from "./algorithms.ts";
 import { refuseWithoutSecrets, type Secrets } from "../secret.ts";
 
 const TOKEN_CHARACTERS_MAX = 16 * 1024;
@@ -73,7 +73,7 @@ export function keyFinder(
 }
 
 function givenKeys(settings: readonly (string | object)[]): KeyFinder {
-  const keys = settings.map(readPublicKey).filter((key) => typeof key !== "string");
+  const keys = settings.map(readJwk).filter((key) => typeof key !== "string");
   return (header) => {
     // A key that has no id, as PEM never has, is tried whatever id the token names.
     const found = keys.filter((key) =>

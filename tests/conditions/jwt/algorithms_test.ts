@@ -7,8 +7,8 @@ import {
   isSymmetric,
   JWT_ALGORITHMS,
   type JwtAlgorithm,
-  readPublicKey,
-} from "../../../src/conditions/jwt/public_key.ts";
+  readJwk,
+} from "../../../src/conditions/jwt/algorithms.ts";
 
 const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const weak = generateKeyPairSync("rsa", { modulusLength: 1024 });
@@ -51,7 +51,7 @@ const readable: { name: string; key: string | object; algorithms: JwtAlgorithm[]
   { name: "P-256 in a certificate", key: certificate, algorithms: ["ES256"] },
   { name: "P-384 as a JWK", key: jwk(p384.publicKey), algorithms: ["ES384"] },
   { name: "P-521 as JSON", key: JSON.stringify(jwk(p521.publicKey)), algorithms: ["ES512"] },
-  { name: "Ed25519", key: pem(ed25519.publicKey), algorithms: ["EdDSA"] },
+  { name: "Ed25519", key: pem(ed25519.publicKey), algorithms: ["EdDSA", "Ed25519"] },
   {
     name: "RSA for one algorithm",
     key: { ...jwk(rsa.publicKey), alg: "PS384", use: "sig", key_ops: ["verify"] },
@@ -60,8 +60,8 @@ const readable: { name: string; key: string | object; algorithms: JwtAlgorithm[]
 ];
 
 for (const { name, key, algorithms } of readable) {
-  Deno.test(`readPublicKey: ${name} fits ${algorithms.join(", ")}`, () => {
-    const read = readPublicKey(key);
+  Deno.test(`readJwk: ${name} fits ${algorithms.join(", ")}`, () => {
+    const read = readJwk(key);
     if (typeof read === "string") throw new Error(read);
     assertEquals(JWT_ALGORITHMS.filter((algorithm) => fits(read, algorithm)), algorithms);
   });
@@ -116,8 +116,8 @@ const refused: { name: string; key: string | object; problem: RegExp }[] = [
 ];
 
 for (const { name, key, problem } of refused) {
-  Deno.test(`readPublicKey refuses ${name}`, () => {
-    const read = readPublicKey(key);
+  Deno.test(`readJwk refuses ${name}`, () => {
+    const read = readJwk(key);
     assertMatch(typeof read === "string" ? read : "was read", problem);
   });
 }
