@@ -4,6 +4,7 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { abortable } from "@std/async/abortable";
 import { z } from "zod";
 import type { Deadlines } from "../platform/waiting/deadlines.ts";
 import { ActionError, messageOf, prefixed, type Problem } from "../platform/errors.ts";
@@ -14,7 +15,6 @@ import { getProject } from "../store/records/projects.ts";
 import type { Performed, WaitingRun } from "../runs/worker.ts";
 import type { ActionOutcome, ActionSettings, Run } from "../store/records/runs.ts";
 import { inSpan } from "../telemetry/spans.ts";
-import { unlessAborted } from "../platform/waiting/unless_aborted.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
 import type { CheckContext } from "./check.ts";
 import { copyPipeline } from "./copy_pipeline.ts";
@@ -173,7 +173,7 @@ async function withDeadline<T>(
   const done = deadlines.begin(() => end(`Not done after ${deadlines.time_ms / 1_000} s`));
   stop.addEventListener("abort", onStop, { once: true });
   try {
-    return await unlessAborted(work(controller.signal), controller.signal);
+    return await abortable(work(controller.signal), controller.signal);
   } finally {
     done();
     stop.removeEventListener("abort", onStop);

@@ -12,6 +12,7 @@
  *
  * @module
  */
+import { abortable } from "@std/async/abortable";
 import { basename, dirname, join, resolve } from "node:path";
 import config from "../../deno.json" with { type: "json" };
 import { messageOf } from "../platform/errors.ts";
@@ -19,7 +20,6 @@ import { exists, ignoreMissing } from "../platform/files/missing_file.ts";
 import { syncFolder } from "../platform/files/durable.ts";
 import { DATABASE_FILE, openStore } from "../store/store.ts";
 import { KEY_FILE } from "../triggers/secret_key.ts";
-import { unlessAborted } from "../platform/waiting/unless_aborted.ts";
 import { writeAll } from "../platform/files/write_all.ts";
 import { ArchiveWriter } from "./archive_writer.ts";
 import { addExecutions, addProjects } from "./contents.ts";
@@ -211,8 +211,8 @@ function stoppable(
 ): WritableStream<Uint8Array> {
   const writer = output.getWriter();
   return new WritableStream({
-    write: (chunk) => unlessAborted(writer.write(chunk), signal),
-    close: () => unlessAborted(writer.close(), signal),
+    write: (chunk) => abortable(writer.write(chunk), signal),
+    close: () => abortable(writer.close(), signal),
   });
 }
 

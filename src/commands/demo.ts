@@ -4,6 +4,8 @@
  *
  * @module
  */
+import { abortable } from "@std/async/abortable";
+import { delay } from "@std/async/delay";
 import { type Command, Option } from "commander";
 import { dirname, join } from "node:path";
 import { systemClock } from "../platform/clock.ts";
@@ -11,13 +13,11 @@ import { signRequest } from "../conditions/sign_request.ts";
 import { applyText } from "../config/apply_text.ts";
 import { type Example, EXAMPLES } from "../demo/examples.ts";
 import { HooklaunchError, messageOf } from "../platform/errors.ts";
-import { pause } from "../platform/waiting/pause.ts";
 import { type Parts, Service } from "../service/service.ts";
 import { getExecution, hasEnded } from "../store/records/executions.ts";
 import { getPipeline } from "../store/records/pipelines.ts";
 import { getRun, listTriggerRuns } from "../store/records/runs.ts";
 import type { Trigger } from "../triggers/trigger.ts";
-import { unlessAborted } from "../platform/waiting/unless_aborted.ts";
 import { setUpLogging } from "./console/logging.ts";
 import { environment, option, wholeNumber } from "./input/options.ts";
 import { runUntilStopped } from "./serve.ts";
@@ -74,7 +74,7 @@ async function demo({ port, once = false, example: name }: DemoOptions): Promise
     const stage = await setUp(folder, once ? 0 : port, example);
     const { service } = stage;
     try {
-      await unlessAborted(show(stage, example), stop.signal);
+      await abortable(show(stage, example), stop.signal);
       if (once) return;
       console.log(
         `\nServing on ${service.url} until Ctrl-C. Try it yourself, in another terminal:\n`,
@@ -145,7 +145,8 @@ async function showFurther({ service: { parts }, trigger }: Stage): Promise<void
   const newest = async () => (await listTriggerRuns(store, trigger.id, { limit: 20 })).records;
   try {
     const shown = new Set((await newest()).map(({ id }) => id));
-    while (await pause(FOLLOW_MS, signal)) {
+    for (;;) {
+      await delay(FOLLOW_MS, { signal });
       for (const { id, status, ended_at, actions } of (await newest()).reverse()) {
         if (shown.has(id)) continue;
         shown.add(id);
@@ -217,7 +218,7 @@ async function eventually<T>(
     const found = await look();
     if (found !== undefined) return found;
     if (clock.steady() > until_ms) throw new DemoError(`${what} does not end`);
-    await pause(POLL_MS);
+    await delay(POLL_MS);
   }
 }
 

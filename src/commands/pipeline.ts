@@ -3,8 +3,8 @@
  *
  * @module
  */
+import { delay } from "@std/async/delay";
 import { type Command, Option } from "commander";
-import { pause } from "../platform/waiting/pause.ts";
 import {
   hasPipelineEnded,
   type NodeState,
@@ -101,7 +101,7 @@ async function untilEnded(api: ApiClient, first: Pipeline): Promise<Pipeline> {
   let heard_ms = performance.now();
   for (const change of changes(undefined, pipeline)) console.error(change);
   while (!hasPipelineEnded(pipeline.status)) {
-    await pause(POLL_MS);
+    await delay(POLL_MS);
     try {
       const now = await read(api, pipeline.id);
       heard_ms = performance.now();

@@ -3,8 +3,8 @@
  *
  * @module
  */
+import { delay } from "@std/async/delay";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
-import { pause } from "../platform/waiting/pause.ts";
 
 /** How much memory the bodies of all requests under way may take together. */
 const BODIES_BYTES_MAX = 256 * 1024 * 1024;
@@ -203,7 +203,7 @@ export class BodyReader implements Disposable {
   /** Waits until no body is arriving, but not for longer than `deadline_ms`. */
   async arrived(deadline_ms: number): Promise<void> {
     const until_ms = performance.now() + deadline_ms;
-    while (this.#deadlines.size > 0 && performance.now() < until_ms) await pause(ARRIVED_POLL_MS);
+    while (this.#deadlines.size > 0 && performance.now() < until_ms) await delay(ARRIVED_POLL_MS);
   }
 
   /** Ends; bodies that are being read are not waited for any more. */

@@ -4,8 +4,8 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { delay } from "@std/async/delay";
 import { messageOf } from "../platform/errors.ts";
-import { pause } from "../platform/waiting/pause.ts";
 import type { Tls } from "../config/settings.ts";
 
 const RETRY_MS = 1_000;
@@ -92,7 +92,9 @@ export class Listener {
   /** Tries until it listens, or is shut. */
   async #tryToBegin(first_ms: number): Promise<void> {
     const { signal } = this.#shut;
-    for (let wait_ms = first_ms; await pause(wait_ms, signal);) {
+    for (let wait_ms = first_ms;;) {
+      await delay(wait_ms, { signal }).catch(() => {});
+      if (signal.aborted) return;
       try {
         this.#server = this.#begin(this.port);
         return;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { pause } from "../platform/waiting/pause.ts";
+import { delay } from "@std/async/delay";
 import {
   findDatum,
   getExecutions,
@@ -86,7 +86,7 @@ async function addPendingRuns(
     if (signal.aborted) break;
     needed.runs.add(id);
     for (const source of sourcesIn(pending?.actions)) needed.pipelines.add(source);
-    if (++looked % PAGE_SIZE === 0) await pause(REST_MS, signal);
+    if (++looked % PAGE_SIZE === 0) await delay(REST_MS, { signal }).catch(() => {});
   }
 }
 

@@ -3,15 +3,15 @@
  *
  * @module
  */
+import { abortable } from "@std/async/abortable";
+import { delay } from "@std/async/delay";
 import { isAbsolute, join, normalize, resolve } from "node:path";
 import type { Clock } from "../platform/clock.ts";
 import { ActionError, InvalidInputError, type Problem } from "../platform/errors.ts";
 import { ignoreMissing } from "../platform/files/missing_file.ts";
 import { OneAtATime } from "../platform/waiting/serialized.ts";
-import { pause } from "../platform/waiting/pause.ts";
 import { removeTree } from "../platform/files/remove_tree.ts";
 import type { Project } from "../store/records/projects.ts";
-import { unlessAborted } from "../platform/waiting/unless_aborted.ts";
 import { diskLimit_mb } from "./disk_limit.ts";
 import { ConfigCache } from "./config_cache.ts";
 import { readConfig, type RunConfigJob } from "./config_reader.ts";
@@ -95,7 +95,7 @@ export class Projects {
    */
   resolve(project: Project, reference: string, signal?: AbortSignal): Promise<ResolvedCommit> {
     const resolved = this.#resolve(project, reference);
-    return signal === undefined ? resolved : unlessAborted(resolved, signal);
+    return signal === undefined ? resolved : abortable(resolved, signal);
   }
 
   /**
@@ -145,7 +145,7 @@ export class Projects {
    */
   fetch(project: Project, signal?: AbortSignal): Promise<FetchResult> {
     const fetched = this.#fetch(project);
-    return signal === undefined ? fetched : unlessAborted(fetched, signal);
+    return signal === undefined ? fetched : abortable(fetched, signal);
   }
 
   /**
@@ -358,7 +358,7 @@ async function removeFolder(path: string): Promise<void> {
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return;
       if (attempt === REMOVE_ATTEMPTS) throw error;
-      await pause(REMOVE_PAUSE_MS);
+      await delay(REMOVE_PAUSE_MS);
     }
   }
 }

@@ -10,10 +10,12 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { deadline } from "@std/async/deadline";
+import { delay } from "@std/async/delay";
+import { ignoreTimeout } from "../platform/waiting/ignore_timeout.ts";
 import type { Clock } from "../platform/clock.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
-import { pause } from "../platform/waiting/pause.ts";
 import type { Write } from "../store/committer.ts";
 import {
   type ActionOutcome,
@@ -29,7 +31,6 @@ import {
 } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
-import { within } from "../platform/waiting/within.ts";
 import { Crowd, crowdedPlaces } from "./load_window.ts";
 import { Endings } from "./run_waiters.ts";
 
@@ -224,7 +225,7 @@ export class Worker {
     this.#closing = true;
     clearTimeout(this.#lookAgain);
     await this.#claiming;
-    await within(deadline_ms, Promise.all(this.#performing));
+    await deadline(Promise.all(this.#performing), deadline_ms).catch(ignoreTimeout);
     this.#abort.abort();
   }
 
@@ -297,7 +298,7 @@ export class Worker {
         run_id: waiting.run.id,
         error,
       });
-      await pause(RETRY_MS, signal);
+      await delay(RETRY_MS, { signal }).catch(() => {});
     }
     return undefined;
   }
@@ -323,7 +324,8 @@ export class Worker {
       if (unstored && !(failure.error instanceof UnavailableError)) {
         return await this.#end(waiting, { outcomes: withLastFailed(outcomes, failure.error) });
       }
-      if (!await pause(RETRY_MS, this.#abort.signal)) return;
+      await delay(RETRY_MS, { signal: this.#abort.signal }).catch(() => {});
+      if (this.#abort.signal.aborted) return;
     }
     unstored?.begin();
     this.#tell(ended);

@@ -5,6 +5,8 @@
  */
 import type { Context } from "@hono/hono";
 import { getLogger } from "@logtape/logtape";
+import { deadline } from "@std/async/deadline";
+import { ignoreTimeout } from "../platform/waiting/ignore_timeout.ts";
 import { createApp } from "../http/app.ts";
 import { BODY_BYTES_MAX } from "../http/api/input.ts";
 import { BodyReader } from "../http/body.ts";
@@ -26,7 +28,6 @@ import {
 import { createToken, hasTokens } from "../store/records/tokens.ts";
 import { refuseAutomaticSpans } from "../telemetry/automatic_spans.ts";
 import { inTrace, isTracing } from "../telemetry/spans.ts";
-import { within } from "../platform/waiting/within.ts";
 
 export type { Parts } from "./composition.ts";
 export type { ServiceSettings, Surroundings, Tls } from "../config/settings.ts";
@@ -154,7 +155,7 @@ export class Service {
     const left_ms = () => Math.max(0, until_ms - clock.steady());
     closing.abort();
     await this.#bodiesArrived(ARRIVING_SHARE * deadline_ms);
-    await within(left_ms(), this.#listener.shutdown());
+    await deadline(this.#listener.shutdown(), left_ms()).catch(ignoreTimeout);
     for (const reader of Object.values(this.#bodies)) reader[Symbol.dispose]();
     await this.#endCleanup(left_ms());
     await closeParts(this.#parts, left_ms());
@@ -171,7 +172,9 @@ export class Service {
     // Who began it is told when it fails.
     const cleanup = this.#cleanup?.then(() => true, () => true);
     if (cleanup === undefined) return;
-    const hasEnded = await within(Math.max(CLEANUP_END_MS, deadline_ms), cleanup);
+    const hasEnded = await deadline(cleanup, Math.max(CLEANUP_END_MS, deadline_ms)).catch(
+      ignoreTimeout,
+    );
     if (!hasEnded) log.warn("The cleanup does not end: the next one does what is left");
   }
 }
@@ -254,7 +257,7 @@ async function firstToken(
 
 async function isReady({ closing, store, worker, space }: Parts): Promise<boolean> {
   if (closing.signal.aborted || worker.isFull || space.isShort) return false;
-  return await within(READY_TIMEOUT_MS, store.probe()) ?? false;
+  return await deadline(store.probe(), READY_TIMEOUT_MS).catch(ignoreTimeout) ?? false;
 }
 
 function ownUrl({ host, tls }: ServiceSettings, port: number): string {

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { pause } from "../platform/waiting/pause.ts";
+import { delay } from "@std/async/delay";
 import type { Write } from "./committer.ts";
 import type { Store } from "./store.ts";
 
@@ -71,6 +71,6 @@ export async function thenRest<T>(work: () => Promise<T>): Promise<T> {
   const began_ms = performance.now();
   const result = await work();
   const rest_ms = Math.min(REST_MAX_MS, REST_RATIO * (performance.now() - began_ms));
-  await pause(rest_ms);
+  await delay(rest_ms);
   return result;
 }

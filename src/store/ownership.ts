@@ -11,9 +11,10 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { deadline } from "@std/async/deadline";
+import { delay } from "@std/async/delay";
+import { ignoreTimeout } from "../platform/waiting/ignore_timeout.ts";
 import { ConflictError } from "../platform/errors.ts";
-import { pause } from "../platform/waiting/pause.ts";
-import { within } from "../platform/waiting/within.ts";
 import type { Committer, Fence } from "./committer.ts";
 import { keys } from "./keys.ts";
 
@@ -101,7 +102,7 @@ export class Ownership implements Fence {
         const self: Owner = { process, since: new Date().toISOString(), commits: 0 };
         // Who has it then is looked up: a commit that was sent twice may be told that it failed.
         await kv.atomic().check(owner).set(keys.owner(), self).commit();
-      } else await pause(look_ms);
+      } else await delay(look_ms);
     }
   }
 
@@ -150,11 +151,11 @@ export class Ownership implements Fence {
     clearInterval(this.#signs);
     const owner = { key: keys.owner(), versionstamp: this.#versionstamp };
     const released = this.#kv.atomic().check(owner).delete(owner.key).commit();
-    await within(
-      RELEASE_MS,
+    await deadline(
       released.catch(() => {
         // The database does not answer: it is free when no commits are seen any more.
       }),
-    );
+      RELEASE_MS,
+    ).catch(ignoreTimeout);
   }
 }

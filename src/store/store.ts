@@ -3,10 +3,11 @@
  *
  * @module
  */
+import { deadline } from "@std/async/deadline";
+import { delay } from "@std/async/delay";
 import { join } from "node:path";
+import { ignoreTimeout } from "../platform/waiting/ignore_timeout.ts";
 import { ConflictError, InvalidInputError, messageOf } from "../platform/errors.ts";
-import { pause } from "../platform/waiting/pause.ts";
-import { within } from "../platform/waiting/within.ts";
 import { Committer, type CommitterEvents } from "./committer.ts";
 import { DATABASE_FILE, holdOnlyExpiring, makeDatabaseFile } from "./database_file.ts";
 import { EndedRuns } from "./records/ended_runs.ts";
@@ -188,7 +189,7 @@ class OpenStore implements Store {
   async close(): Promise<void> {
     const drained = this.committer.drain();
     // A remote database may not answer, and is asked again for ever.
-    await (this.#isRemote ? within(DRAIN_MS, drained) : drained);
+    await (this.#isRemote ? deadline(drained, DRAIN_MS).catch(ignoreTimeout) : drained);
     this.queue?.close();
     await this.#opened.disposeAsync();
     await this.queue?.ended();
@@ -211,7 +212,7 @@ export async function lockDataFolder(folder: string): Promise<Disposable> {
     const locks = await tryToLock(folder);
     if (locks !== undefined) return locks;
     if (performance.now() > until_ms) break;
-    await pause(LOCK_RETRY_MS);
+    await delay(LOCK_RETRY_MS);
   }
   throw new ConflictError(
     `Cannot open the data folder ${folder}: another Hooklaunch process is using it. ` +

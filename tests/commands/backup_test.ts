@@ -3,6 +3,7 @@
  * processes of their own, as operators run it.
  */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { unpackTar } from "modern-tar";
 import { createHash } from "node:crypto";
 import {
@@ -13,7 +14,6 @@ import {
   startService,
   temporaryFolder,
 } from "../data.ts";
-import { pause } from "../../src/platform/waiting/pause.ts";
 import { hooklaunch, run, type Running } from "./process.ts";
 
 const ENV = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
@@ -149,7 +149,7 @@ Deno.test("a backup that is made while launches arrive has all that was acknowle
       while (!isEnough()) {
         const body = bodyOf(place++);
         sent.set(await launch(service.url + urls.copy, body), body);
-        await pause(pause_ms);
+        await delay(pause_ms);
       }
     };
     const senders = (isEnough: () => boolean, pause_ms: number) =>

@@ -3,10 +3,11 @@
  * slowness of one body harms another request.
  */
 import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import { delay } from "@std/async/delay";
 import fc from "fast-check";
+import { ignoreTimeout } from "../../src/platform/waiting/ignore_timeout.ts";
 import { BodyReader, type ReadBody } from "../../src/http/body.ts";
-import { pause } from "../../src/platform/waiting/pause.ts";
-import { within } from "../../src/platform/waiting/within.ts";
 
 const KIB = 1_024;
 
@@ -232,7 +233,7 @@ Deno.test("long bodies that take all the memory they may leave some to short one
     100 * KIB,
   );
   // It takes what there is, and waits for more of itself.
-  await pause(50);
+  await delay(50);
   assertEquals(await read(reader, send([bytes(17 * KIB)]), 20 * KIB), { failure: "no_memory" });
   for (const length of [{}, { length: 16 * KIB }]) {
     const short = hold(reader, send([bytes(16 * KIB)], length), 20 * KIB);
@@ -331,7 +332,7 @@ Deno.test("a chunk that says much of itself is read wherever in a body it stands
     const sent = `${head}${size.toString(16)}\r\n${"1".repeat(size)}${more}\r\n0\r\n\r\n`;
     await new Blob([sent]).stream().pipeTo(connection.writable, { preventClose: true });
     const answer = new Uint8Array(1_024);
-    const count = await within(5_000, connection.read(answer));
+    const count = await deadline(connection.read(answer), 5_000).catch(ignoreTimeout);
     const text = new TextDecoder().decode(answer.subarray(0, count ?? 0));
     assertEquals(text.split("\r\n\r\n")[1], `${size + 1}`);
   }

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { Acceptor } from "../../src/runs/accept.ts";
 import { removeEndedDeliveries } from "../../src/store/records/delivery_ids.ts";
-import { pause } from "../../src/platform/waiting/pause.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import { Worker } from "../../src/runs/worker.ts";
 import { keys } from "../../src/store/keys.ts";
@@ -181,9 +181,9 @@ Deno.test("a delivery that is accepted anew while the ended ones are removed is 
     clock.time_ms += 61_000;
     isHeld = true;
     const anew = accepting.accept(launch("a"));
-    await pause(20);
+    await delay(20);
     const removed = removeEndedDeliveries({ store, clock, signal });
-    await pause(20);
+    await delay(20);
     gate.resolve();
     await removed;
     await assertKnown(accepting, await anew);

@@ -3,7 +3,7 @@
  * time is launched, and who is cut off is told to come again.
  */
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { pause } from "../../src/platform/waiting/pause.ts";
+import { delay } from "@std/async/delay";
 import { Service } from "../../src/service/service.ts";
 import { HMAC_CONDITION, startService, type TestService } from "../data.ts";
 import { TestClock } from "../surroundings.ts";
@@ -28,7 +28,7 @@ async function beginLaunch(
   await connection.write(encoder.encode(head + beginning));
   await found;
   // From here to the first bytes of the body nothing is waited for.
-  await pause(0);
+  await delay(0);
   return connection;
 }
 

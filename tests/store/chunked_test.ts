@@ -3,7 +3,7 @@
  * each part, and an end when the service stops.
  */
 import { assert, assertEquals } from "@std/assert";
-import { pause } from "../../src/platform/waiting/pause.ts";
+import { delay } from "@std/async/delay";
 import { type Part, removeInParts, thenRest } from "../../src/store/chunked.ts";
 import { storeInMemory } from "./fixture.ts";
 
@@ -66,7 +66,7 @@ Deno.test("a stop while a page is read still stores what was made of it", async 
 Deno.test("the rest is longer than the part took, but has an end", async () => {
   const rested = async (work_ms: number) => {
     const done_ms = await thenRest(async () => {
-      await pause(work_ms);
+      await delay(work_ms);
       return performance.now();
     });
     return performance.now() - done_ms;

@@ -2,10 +2,11 @@
  * Whether a database is known not to store: it may go on answering what is asked of it.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { deadline } from "@std/async/deadline";
 import { DatabaseSync } from "node:sqlite";
+import { ignoreTimeout } from "../../src/platform/waiting/ignore_timeout.ts";
 import { UnavailableError } from "../../src/platform/errors.ts";
 import { openStore } from "../../src/store/store.ts";
-import { within } from "../../src/platform/waiting/within.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
 Deno.test("a database that can be read but not written to is not ready until it can be again", async () => {
@@ -35,7 +36,7 @@ Deno.test("a database that nothing was given to for a while is tried when somebo
   performance.now = () => now.call(performance) + 1_000;
   try {
     const probing = store.probe();
-    assertEquals(await within(100, probing), undefined);
+    assertEquals(await deadline(probing, 100).catch(ignoreTimeout), undefined);
     other.exec("ROLLBACK");
     assert(await probing);
   } finally {

@@ -3,9 +3,9 @@
  * process of these tests is a real one.
  */
 import { assertEquals, assertInstanceOf, assertRejects, assertStringIncludes } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { join } from "node:path";
 import { ConflictError, InvalidInputError } from "../../src/platform/errors.ts";
-import { pause } from "../../src/platform/waiting/pause.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { DATABASE_FILE, LOCK_FILE, lockDataFolder, openStore } from "../../src/store/store.ts";
 import { shell, unmount } from "../faults/served.ts";
@@ -213,7 +213,7 @@ Deno.test("a lock file that its holder removes is nobody's lock, though another 
       if (lock === undefined) continue;
       turn++;
       assertEquals(++holders, 1, "two hold the folder");
-      await pause(1);
+      await delay(1);
       // Once it is removed another can have one, before this one is told that it is removed.
       holders--;
       // Who restores a backup in vain leaves no lock behind.

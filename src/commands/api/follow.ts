@@ -3,9 +3,9 @@
  *
  * @module
  */
+import { delay } from "@std/async/delay";
 import type { LogLine } from "../../engines/engine.ts";
 import { messageOf } from "../../platform/errors.ts";
-import { pause } from "../../platform/waiting/pause.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import { type ApiClient, ApiError, isPassing } from "./client.ts";
 import { readEvents } from "./server_sent_events.ts";
@@ -55,7 +55,7 @@ export async function* followLog(
     }
     lost_ms ??= performance.now();
     if (performance.now() - lost_ms > PATIENCE_MS) throw failure;
-    await pause(RETRY_MS);
+    await delay(RETRY_MS);
   }
 }
 

@@ -3,8 +3,9 @@
  *
  * @module
  */
+import { deadline } from "@std/async/deadline";
 import { createParser } from "eventsource-parser";
-import { within } from "../../platform/waiting/within.ts";
+import { ignoreTimeout } from "../../platform/waiting/ignore_timeout.ts";
 
 const EVENT_LENGTH_MAX = 4 * 1024 * 1024;
 
@@ -44,7 +45,7 @@ export async function* readEvents(
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     for (;;) {
-      const read = await within(silence_ms, reader.read());
+      const read = await deadline(reader.read(), silence_ms).catch(ignoreTimeout);
       if (read === undefined) throw new Error(`Nothing came for ${silence_ms / 1_000} s`);
       if (read.done) return;
       events = [];

@@ -4,8 +4,9 @@
  * @module
  */
 import type { JWK } from "@panva/jose";
+import { deadline } from "@std/async/deadline";
+import { ignoreTimeout } from "../../platform/waiting/ignore_timeout.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { within } from "../../platform/waiting/within.ts";
 import { messageOf, UnavailableError } from "../../platform/errors.ts";
 
 const FRESH_MS = 10 * 60_000;
@@ -87,8 +88,9 @@ export class RemoteKeys {
     const wasDown = this.#problem !== undefined;
     const refreshed = this.#refresh();
     this.#waiting++;
-    if (found.length > 0 && wasDown) await within(DOWN_PATIENCE_MS, refreshed);
-    else await refreshed;
+    if (found.length > 0 && wasDown) {
+      await deadline(refreshed, DOWN_PATIENCE_MS).catch(ignoreTimeout);
+    } else await refreshed;
     this.#waiting--;
     return this.#matching(filter);
   }

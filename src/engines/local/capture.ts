@@ -6,9 +6,9 @@
  *
  * @module
  */
+import { delay } from "@std/async/delay";
 import { existsSync } from "node:fs";
 import type { Clock } from "../../platform/clock.ts";
-import { pause } from "../../platform/waiting/pause.ts";
 import { CHUNK_BYTES_MAX, type LogRecord } from "../shared/log_format.ts";
 import { LogWriter } from "../shared/log_writer.ts";
 import { Metadata, objectLines } from "../shared/metadata.ts";
@@ -188,7 +188,7 @@ async function takeMetadata(
   for (const text of objectLines(content)) {
     if (text !== undefined) events += metadata.take(text, time) ?? "";
     if (++lines % SLICE_LINES !== 0 || performance.now() - began_ms < SLICE_MS) continue;
-    await pause(0);
+    await delay(0);
     began_ms = performance.now();
   }
   return events;

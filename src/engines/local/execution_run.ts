@@ -4,11 +4,12 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { deadline } from "@std/async/deadline";
+import { ignoreTimeout } from "../../platform/waiting/ignore_timeout.ts";
 import { messageOf } from "../../platform/errors.ts";
 import { isShortage } from "../../platform/processes/resource_shortage.ts";
 import { type Execution, hasEnded } from "../../store/records/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../store/record_size.ts";
-import { within } from "../../platform/waiting/within.ts";
 import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import { diskMbMax, DiskUse } from "./disk_use.ts";
@@ -121,7 +122,7 @@ export class ExecutionRun {
     await this.#context.save(this.#execution);
     this.#preparation.cancel();
     if (this.#watch) {
-      await within(TELL_MS, this.#watch.end()).catch((error) => {
+      await deadline(this.#watch.end(), TELL_MS).catch(ignoreTimeout).catch((error) => {
         // It is told when it is found again.
         if (!isShortage(error)) throw error;
       });

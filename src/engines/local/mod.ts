@@ -5,11 +5,13 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { deadline } from "@std/async/deadline";
+import { delay } from "@std/async/delay";
 import { join, resolve } from "node:path";
+import { ignoreTimeout } from "../../platform/waiting/ignore_timeout.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { ConflictError, messageOf } from "../../platform/errors.ts";
 import { keepNewest } from "../../platform/lru.ts";
-import { pause } from "../../platform/waiting/pause.ts";
 import {
   type Execution,
   getExecution,
@@ -18,7 +20,6 @@ import {
 } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
 import { inTrace } from "../../telemetry/spans.ts";
-import { within } from "../../platform/waiting/within.ts";
 import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage } from "../engine.ts";
 import { stopped, writeEnd } from "../shared/ending.ts";
 import { executionSaver, type SaveExecution } from "../shared/execution_saver.ts";
@@ -170,10 +171,10 @@ export class LocalEngine implements Engine {
     const runs = [...this.#runs.values()];
     const over = Promise.all(runs.map((each) => each.over));
     for (const { run } of runs) (await run).detachIfStaging();
-    await within(deadline_ms, over);
+    await deadline(over, deadline_ms).catch(ignoreTimeout);
     for (const { run } of runs) (await run).detach();
     // A preparation may still take long. Its command does not start any more.
-    await within(LET_GO_MS, over);
+    await deadline(over, LET_GO_MS).catch(ignoreTimeout);
     await Promise.all([
       this.#refill,
       this.#orphans.close(),
@@ -205,7 +206,7 @@ export class LocalEngine implements Engine {
       await this.#readWaiting();
     } catch (error) {
       log.error("Cannot read the executions that wait: {error}", { error: messageOf(error) });
-      await pause(RETRY_MS, this.#closing.signal);
+      await delay(RETRY_MS, { signal: this.#closing.signal }).catch(() => {});
     }
     this.#refill = undefined;
     this.#startNext();

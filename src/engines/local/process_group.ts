@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { pause } from "../../platform/waiting/pause.ts";
+import { delay } from "@std/async/delay";
 import { type Mark, readMark } from "./control_files.ts";
 import { FOR_COMMANDS, passedOn } from "../shared/environment.ts";
 import { isAlive, signalSession } from "./processes.ts";
@@ -71,7 +71,7 @@ export function startProcessGroup(
 async function untilBegun(folder: WorkFolder, isOver: () => boolean): Promise<void> {
   for (let waited_ms = 0; waited_ms < BEGIN_WAIT_MS && !isOver(); waited_ms += BEGIN_POLL_MS) {
     if (readMark(folder)?.hasBegun) return;
-    await pause(BEGIN_POLL_MS);
+    await delay(BEGIN_POLL_MS);
   }
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { pause } from "../../platform/waiting/pause.ts";
+import { delay } from "@std/async/delay";
 import type { Execution } from "../../store/records/executions.ts";
 import { readExitCode, readMark } from "./control_files.ts";
 import { endedProcessGroup, followProcessGroup, type OnSessionOver } from "./process_group.ts";
@@ -55,6 +55,6 @@ async function writtenMark(folder: WorkFolder) {
   for (let waited_ms = 0;; waited_ms += MARK_POLL_MS) {
     const mark = readMark(folder);
     if (mark === undefined || mark.pid > 0 || waited_ms >= MARK_WAIT_MS) return mark;
-    await pause(MARK_POLL_MS);
+    await delay(MARK_POLL_MS);
   }
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { pause } from "../../platform/waiting/pause.ts";
+import { delay } from "@std/async/delay";
 import { isShortage } from "../../platform/processes/resource_shortage.ts";
 
 /** How soon it is tried again. */
@@ -30,7 +30,8 @@ export async function retryOnShortage(
     } catch (error) {
       if (!isShortage(error)) throw error;
       onShortage(error);
-      if (!await pause(RETRY_MS, signal)) return;
+      await delay(RETRY_MS, { signal }).catch(() => {});
+      if (signal.aborted) return;
     }
   }
 }

@@ -4,8 +4,8 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { delay } from "@std/async/delay";
 import { UnavailableError } from "../../platform/errors.ts";
-import { pause } from "../../platform/waiting/pause.ts";
 import { type Execution, saveExecution } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
 
@@ -38,7 +38,8 @@ export function executionSaver({ store, onChange, signal }: SaverOptions): SaveE
         const details = { execution_id, run_id, project, error: error.message };
         log.error("Cannot store execution {execution_id}, trying again: {error}", details);
       }
-      if (!await pause(RETRY_MS, signal)) return false;
+      await delay(RETRY_MS, { signal }).catch(() => {});
+      if (signal.aborted) return false;
     }
   };
 }

@@ -5,10 +5,10 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { delay } from "@std/async/delay";
 import type { Clock } from "../../platform/clock.ts";
 import type { Engine, LogPage } from "../../engines/engine.ts";
 import { messageOf, UnavailableError } from "../../platform/errors.ts";
-import { pause } from "../../platform/waiting/pause.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
 
@@ -161,7 +161,7 @@ class LogSource implements UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> {
       if (clock.steady() - this.#sent_ms >= heartbeat_ms) {
         return { text: ": nothing new\n\n", isLast: false };
       }
-      await pause(poll_ms, this.#over.signal);
+      await delay(poll_ms, { signal: this.#over.signal }).catch(() => {});
     }
     return { text: "", isLast: true };
   }

@@ -3,11 +3,12 @@
  *
  * @module
  */
+import { deadline } from "@std/async/deadline";
 import type { Worker, WorkerOptions } from "node:worker_threads";
 import { on } from "node:events";
 import { setImmediate } from "node:timers";
+import { ignoreTimeout } from "../waiting/ignore_timeout.ts";
 import { messageOf } from "../errors.ts";
-import { within } from "../waiting/within.ts";
 import {
   type JobInput,
   type JobMessage,
@@ -88,7 +89,7 @@ export class WorkerHandle {
   async #next(wait_ms: number): Promise<WorkerMessage> {
     let found: IteratorResult<[WorkerMessage]> | undefined;
     try {
-      found = await within(wait_ms, this.#messages.next());
+      found = await deadline(this.#messages.next(), wait_ms).catch(ignoreTimeout);
     } catch (error) {
       throw new WorkerLostError(`The Worker for heavy work failed: ${messageOf(error)}`);
     }

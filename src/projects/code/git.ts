@@ -4,10 +4,11 @@
  *
  * @module
  */
+import { deadline } from "@std/async/deadline";
+import { ignoreTimeout } from "../../platform/waiting/ignore_timeout.ts";
 import { HooklaunchError } from "../../platform/errors.ts";
 import { firstBytes } from "../../platform/files/first_bytes.ts";
 import { shell } from "../../platform/processes/shell.ts";
-import { within } from "../../platform/waiting/within.ts";
 
 const STDERR_BYTES_MAX = 16 * 1024;
 const KILL_GRACE_MS = 2_000;
@@ -172,12 +173,12 @@ async function endProcess(
 ): Promise<void> {
   const kill = (name: "TERM" | "KILL") => isSession ? killGroup(child, name) : killOne(child, name);
   await kill("TERM");
-  await within(KILL_GRACE_MS, child.status);
+  await deadline(child.status, KILL_GRACE_MS).catch(ignoreTimeout);
   // Helpers of git do not end with it: one would wait for its server as long as that is silent.
   await kill("KILL");
   // What is killed goes on for a moment, and may write until it is gone. Nobody but its parent can wait
   // for that; what it writes to is closed then.
-  await within(KILL_GRACE_MS, output);
+  await deadline(output, KILL_GRACE_MS).catch(ignoreTimeout);
 }
 
 function killOne(child: Deno.ChildProcess, name: "TERM" | "KILL"): void {

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { pause } from "../../../src/platform/waiting/pause.ts";
+import { delay } from "@std/async/delay";
 import { temporaryFolder } from "../../data.ts";
 import { hooklaunch } from "../process.ts";
 
@@ -17,12 +17,12 @@ Deno.test("a signal that comes twice at once, as Ctrl-C through deno task, is on
   const request = `POST /api/v0/projects/ HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n` +
     `authorization: Bearer ${TOKEN}\r\ncontent-type: application/json\r\n\r\n{`;
   await connection.write(new TextEncoder().encode(request));
-  await pause(300);
+  await delay(300);
   service.child.kill("SIGINT");
   await service.expect(/Stopping after SIGINT/);
   service.child.kill("SIGINT");
   const ended = service.child.status.then(() => "ended");
-  assertEquals(await Promise.race([ended, pause(1_500)]), true, service.printed());
+  assertEquals(await Promise.race([ended, delay(1_500)]), undefined, service.printed());
   service.child.kill("SIGINT");
   assertEquals((await service.end()).code, 1, service.printed());
 });

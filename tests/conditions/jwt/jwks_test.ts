@@ -3,8 +3,8 @@
  * does, the answer is some keys or none and a problem.
  */
 import { assert, assertEquals, assertLess, assertMatch, assertRejects } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { isJwksUrl, RemoteKeys } from "../../../src/conditions/jwt/jwks.ts";
-import { pause } from "../../../src/platform/waiting/pause.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { TestClock } from "../../surroundings.ts";
 import { NOW_MS } from "../fixture.ts";
@@ -99,7 +99,7 @@ Deno.test("RemoteKeys waits for an issuer that is slow to come back while it has
   const { keys, clock } = remoteKeys(issuer);
   assertEquals(await find(keys), []);
   issuer.respond = async () => {
-    await pause(400);
+    await delay(400);
     return Response.json({ keys: [first] });
   };
   clock.time_ms += 5_000;

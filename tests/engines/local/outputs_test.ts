@@ -4,8 +4,8 @@
  * @module
  */
 import { assertEquals } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { join } from "node:path";
-import { pause } from "../../../src/platform/waiting/pause.ts";
 import { listOutputs, openOutput } from "../../../src/engines/local/outputs.ts";
 
 const OPENED = 500;
@@ -49,7 +49,7 @@ Deno.test("outputs: one that grows while it is read is longer than they may be t
   const listed = listOutputs(folder, listing);
   const growing = (async () => {
     // Its size has been looked at by then, and not all of it been read.
-    await pause(5);
+    await delay(5);
     while (!isOver) await Deno.writeFile(path, new Uint8Array(64 * 1024), { append: true });
   })();
   const { files, isTooLarge, more } = await listed.finally(() => isOver = true);

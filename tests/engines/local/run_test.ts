@@ -4,10 +4,10 @@
  * @module
  */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { parse } from "yaml";
-import { pause } from "../../../src/platform/waiting/pause.ts";
 import { payloadWrites, uploadPayload } from "../../../src/store/records/payloads.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "../fixture.ts";
 
@@ -375,7 +375,7 @@ Deno.test("run: a command that makes its output longer than any disk still ends,
   assertEquals(status, "complete");
   const id = await fixture.submit(`${lengthen("stdout")}; exec sleep 60`);
   await until(() => existsSync(fixture.path(id, "outputs", "long")));
-  await pause(10 * QUICK.poll_ms);
+  await delay(10 * QUICK.poll_ms);
   await fixture.engine.stop(id);
   assertEquals((await fixture.ended(id)).status, "stopped");
 });
@@ -390,7 +390,7 @@ Deno.test("run: pipes in place of what the wrapper writes are not waited for", a
   await until(() => textOf(fixture.path(id, "outputs", "replaced")) !== "");
   // A service that has opened the files before keeps reading them. One that starts finds the pipes.
   await fixture.restart();
-  await pause(10 * QUICK.poll_ms);
+  await delay(10 * QUICK.poll_ms);
   Deno.writeTextFileSync(fixture.path(id, "outputs", "seen"), "");
   assertEquals((await fixture.ended(id)).status, "complete");
   assertEquals(await fixture.printed(id, "stdout"), []);

@@ -4,10 +4,10 @@
  * @module
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { existsSync } from "node:fs";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
-import { pause } from "../../../src/platform/waiting/pause.ts";
 import { saveExecution } from "../../../src/store/records/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../../src/store/record_size.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "../fixture.ts";
@@ -175,7 +175,7 @@ Deno.test("stop: one that ends while its stop is being stored is told of once", 
   const { commit } = committer;
   committer.commit = async (change) => {
     await commit.call(committer, change);
-    await pause(500);
+    await delay(500);
   };
   assertEquals(await fixture.engine.stop(id), true);
   await until(() => fixture.engine.load.running === 0);

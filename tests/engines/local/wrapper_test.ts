@@ -1,11 +1,11 @@
 /** The wrapper of an execution's command: what it leaves for the engine. */
 import { assertEquals } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { readExitCode, readMark } from "../../../src/engines/local/control_files.ts";
 import { WorkFolder } from "../../../src/engines/local/work_folder.ts";
 import { wrapperArguments } from "../../../src/engines/local/wrapper.ts";
 import { shell, unmount } from "../../faults/served.ts";
 import { has } from "../../needs.ts";
-import { pause } from "../../../src/platform/waiting/pause.ts";
 import { temporaryFolder } from "../../surroundings.ts";
 
 /** What root may do anyway, this user may not. */
@@ -56,7 +56,7 @@ Deno.test({
     await shell(`mount -t tmpfs -o size=2m tmpfs '${folder.path}'`);
     try {
       const left = run(folder.path, "cat /dev/zero >../outputs/all || exit 7");
-      await pause(500);
+      await delay(500);
       await Deno.remove(`${folder.path}/e/outputs/all`);
       assertEquals(readExitCode(await left)?.code, 7);
     } finally {

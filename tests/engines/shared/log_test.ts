@@ -4,10 +4,11 @@
  * @module
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import { ignoreTimeout } from "../../../src/platform/waiting/ignore_timeout.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { readLog } from "../../../src/engines/shared/log_reader.ts";
 import { LogWriter } from "../../../src/engines/shared/log_writer.ts";
-import { within } from "../../../src/platform/waiting/within.ts";
 import { shell, unmount } from "../../faults/served.ts";
 import { has } from "../../needs.ts";
 import { temporaryFolder } from "../../surroundings.ts";
@@ -105,7 +106,7 @@ for (const [what, put] of [["a folder", "mkdir"], ["a pipe", "mkfifo"], ["a link
     );
     assertEquals(status, "complete");
     // To read a pipe would wait for who writes into it.
-    const page = within(1_000, fixture.engine.log(id));
+    const page = deadline(fixture.engine.log(id), 1_000).catch(ignoreTimeout);
     assertEquals(await page, { lines: [], next: "0" });
   });
 }

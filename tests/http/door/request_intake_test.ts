@@ -3,9 +3,10 @@
  * answered as the limit holds.
  */
 import { assert, assertEquals } from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import { ignoreTimeout } from "../../../src/platform/waiting/ignore_timeout.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { BodyReader } from "../../../src/http/body.ts";
-import { within } from "../../../src/platform/waiting/within.ts";
 import { startService } from "../../data.ts";
 import { standIn } from "../../store/fixture.ts";
 import { eventually } from "../../surroundings.ts";
@@ -64,7 +65,7 @@ Deno.test("more than 4,096 launches do not wait for their answers, and run info 
     for (let count = 0; count < 512; count++) launches.push(launch());
     await eventually(() => waiting === launches.length ? true : undefined);
   }
-  assertEquals(await within(10_000, launch()), [503, "1"]);
+  assertEquals(await deadline(launch(), 10_000).catch(ignoreTimeout), [503, "1"]);
   const asked = await app.fetch(new Request(`${path}run/?run_id=${id}`), ARRIVAL);
   assertEquals(asked.status, 404);
   gate.resolve();

@@ -1,6 +1,8 @@
 import { assert, assertEquals, assertLess } from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import { delay } from "@std/async/delay";
+import { ignoreTimeout } from "../../../src/platform/waiting/ignore_timeout.ts";
 import { BodyReader } from "../../../src/http/body.ts";
-import { pause } from "../../../src/platform/waiting/pause.ts";
 import {
   endOfRun,
   HMAC_CONDITION,
@@ -9,7 +11,6 @@ import {
   TestClock,
   type TestService,
 } from "../../data.ts";
-import { within } from "../../../src/platform/waiting/within.ts";
 import { standIn } from "../../store/fixture.ts";
 import { eventually } from "../../surroundings.ts";
 import { ARRIVAL, routesOf } from "../routes.ts";
@@ -301,7 +302,7 @@ Deno.test("who waits for the ends of one trigger's runs leaves as many places to
   const waits: Promise<unknown>[] = [];
   while (waits.length < 2_048) waits.push(ask(busy));
   await eventually(() => waiting === 2_048 || undefined);
-  assertEquals(await within(10_000, ask(busy)), [503, "1"]);
+  assertEquals(await deadline(ask(busy), 10_000).catch(ignoreTimeout), [503, "1"]);
   assertEquals(await ask(busy, 0), [200, null], "who does not wait is answered");
   waits.push(ask(other));
   await eventually(() => waiting === 2_049 || undefined, { what: "a wait of another trigger" });
@@ -365,7 +366,7 @@ Deno.test("wait does not hold the answer of a service that is stopping already",
     new URL(url).pathname
   } HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n`;
   await connection.write(new TextEncoder().encode(head));
-  await pause(100);
+  await delay(100);
   void stop(20_000);
   const began_ms = performance.now();
   const answer = await fetch(`${url}run/?run_id=${runId}&wait=5`);

@@ -4,9 +4,9 @@
  * @module
  */
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { pause } from "../../../src/platform/waiting/pause.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { ActionError, InvalidInputError } from "../../../src/platform/errors.ts";
 import { Projects } from "../../../src/projects/mod.ts";
@@ -174,7 +174,7 @@ Deno.test("snapshot: nothing of a folder is read any more when one that failed i
     }
     opening++;
     // The others come late.
-    await pause(100);
+    await delay(100);
     return await open(path, options).finally(() => opened++);
   };
   try {

@@ -7,10 +7,10 @@
  *
  * @module
  */
+import { abortable } from "@std/async/abortable";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { messageOf } from "../../../platform/errors.ts";
-import { unlessAborted } from "../../../platform/waiting/unless_aborted.ts";
 import { isPublic } from "./allowed_addresses.ts";
 import { StagingError, TransientError } from "./errors.ts";
 
@@ -91,7 +91,7 @@ async function allowedAddresses(
 
 async function resolved(host: string, network: Network, signal: AbortSignal): Promise<string[]> {
   try {
-    return await unlessAborted(network.resolve(host), signal);
+    return await abortable(network.resolve(host), signal);
   } catch (error) {
     signal.throwIfAborted();
     throw new TransientError(`its host is not found: ${messageOf(error)}`);

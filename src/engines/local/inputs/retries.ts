@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { pause } from "../../../platform/waiting/pause.ts";
+import { delay } from "@std/async/delay";
 import { TransientError } from "./errors.ts";
 
 /** The longest pause that a server can ask for, in milliseconds. */
@@ -30,7 +30,7 @@ export async function withRetries<T>(work: () => Promise<T>, options: TryOptions
       if (!(error instanceof TransientError)) throw error;
       const wait_ms = Math.min(error.wait_ms ?? pause_ms, WAIT_MAX_MS);
       onWait(error, wait_ms);
-      await pause(wait_ms, signal);
+      await delay(wait_ms, { signal }).catch(() => {});
       signal.throwIfAborted();
     }
   }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { unlessAborted } from "../../../platform/waiting/unless_aborted.ts";
+import { abortable } from "@std/async/abortable";
 
 /** A caller that waits for a result. */
 export interface Waiter {
@@ -46,7 +46,7 @@ export class SharedWork<T extends Disposable> {
     work.users++;
     work.waiters.add(waiter);
     try {
-      return await use(await unlessAborted(work.result, waiter.signal));
+      return await use(await abortable(work.result, waiter.signal));
     } finally {
       work.waiters.delete(waiter);
       if (--work.users === 0) this.#leave(key, work);

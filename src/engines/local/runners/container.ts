@@ -12,9 +12,9 @@
  *
  * @module
  */
+import { delay } from "@std/async/delay";
 import { dirname, join } from "node:path";
 import { exists } from "../../../platform/files/missing_file.ts";
-import { pause } from "../../../platform/waiting/pause.ts";
 import { hasShebang } from "../../../projects/format/command.ts";
 import type { Execution } from "../../../store/records/executions.ts";
 import { readExitCode } from "../control_files.ts";
@@ -150,7 +150,7 @@ export class ContainerRunner implements Runner {
       if (answer.isOk) return;
       if (isNameTaken(answer) && performance.now() < end_ms) {
         if (await this.#startMade(job)) return;
-        await pause(NAME_POLL_MS);
+        await delay(NAME_POLL_MS);
       } else if (mayPull && !await this.#hasImage(execution)) {
         mayPull = false;
         await this.#pull(job);
@@ -345,7 +345,7 @@ export class ContainerRunner implements Runner {
         const isOver = performance.now() >= end_ms || signal.aborted;
         if (!(error instanceof ContainersUnreachableError) || isOver) throw error;
       }
-      await pause(Math.min(REACH_POLL_MS, patience_ms), signal);
+      await delay(Math.min(REACH_POLL_MS, patience_ms), { signal }).catch(() => {});
     }
   }
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { pause } from "../../../../src/platform/waiting/pause.ts";
+import { delay } from "@std/async/delay";
 import { until } from "../../service.ts";
 import { Bench, EAGER, PRIVATE, RawServer, sha256, TestServer } from "./fixture.ts";
 
@@ -150,7 +150,7 @@ Deno.test("remote: a host that is silent is told of, once until something comes"
     const chunks = async function* () {
       for (const [index, text] of ["a", "b"].entries()) {
         await until(() => bench.told.filter((told) => told === silence).length > index);
-        await pause(500);
+        await delay(500);
         yield new TextEncoder().encode(text);
       }
     };
