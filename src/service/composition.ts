@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { ActionServices } from "../actions/mod.ts";
 import { AddressRanges } from "../platform/ip_ranges.ts";
 import type { Clock } from "../platform/clock.ts";
+import { REFUSERS } from "../conditions/kinds.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
 import { Engines } from "../engines/mod.ts";
 import type { Exposure } from "../http/peer.ts";
@@ -75,7 +76,7 @@ export async function openParts(
   settings: ServiceSettings,
   surroundings: Surroundings,
 ): Promise<Parts> {
-  const metrics = new Metrics();
+  const metrics = new Metrics(REFUSERS);
   const store = await openStore(settings.data, {
     events: { onCommit: (changes, duration_ms) => metrics.commit(changes, duration_ms) },
     ...(settings.kv === undefined ? {} : { remote: { url: settings.kv } }),

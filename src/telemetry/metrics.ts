@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { type Refuser, REFUSERS } from "../conditions/kinds.ts";
 import { Counter, Gauge, Histogram, Registry } from "./prometheus.ts";
 import { type Execution, EXECUTION_STATUSES, hasEnded } from "../store/records/executions.ts";
 import { hasPipelineEnded, type Pipeline, PIPELINE_STATUSES } from "../store/records/pipelines.ts";
@@ -90,9 +89,10 @@ export class Metrics {
     registers: [this.#registry],
   });
 
-  constructor() {
+  /** @param refusers the causes of a refusal, each of which has a count from the start */
+  constructor(refusers: readonly string[]) {
     // Prometheus sees no rise in a count that is 1 when it first appears, as of the first failure.
-    for (const condition of REFUSERS) this.#refusals.inc({ condition }, 0);
+    for (const condition of refusers) this.#refusals.inc({ condition }, 0);
     for (const status of ANSWER_STATUSES) this.#launches.zero({ status });
     for (const status of RUN_STATUSES) if (status !== "pending") this.#runs.zero({ status });
     for (const status of EXECUTION_STATUSES.filter(hasEnded)) this.#executions.zero({ status });
@@ -124,7 +124,7 @@ export class Metrics {
   }
 
   /** Counts a request that was refused. */
-  refused(condition: Refuser): void {
+  refused(condition: string): void {
     this.#refusals.inc({ condition });
   }
 

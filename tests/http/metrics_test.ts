@@ -4,6 +4,7 @@
  * @module
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { REFUSERS } from "../../src/conditions/kinds.ts";
 import { conditionKinds } from "../../src/conditions/mod.ts";
 import dashboard from "../../src/telemetry/grafana_dashboard.json" with { type: "json" };
 import { Metrics } from "../../src/telemetry/metrics.ts";
@@ -123,7 +124,7 @@ Deno.test("metrics say what waits and runs, and how pipelines ended", async () =
 });
 
 Deno.test("each way to end is counted from zero on: Prometheus sees no rise in what begins at one", async () => {
-  const metrics = new Metrics();
+  const metrics = new Metrics(REFUSERS);
   const ends = { launch: "503", run: "error", execution: "stopped", pipeline: "error" };
   const names = Object.entries(ends).map(([kind, status]) =>
     `hooklaunch_${kind}_seconds_count{status="${status}"}`
@@ -140,7 +141,7 @@ Deno.test("each way to end is counted from zero on: Prometheus sees no rise in w
 });
 
 Deno.test("the dashboard asks for metrics that there are", async () => {
-  const { body } = await new Metrics().text();
+  const { body } = await new Metrics(REFUSERS).text();
   const known = new Set(body.match(/^# TYPE (\S+)/gm)?.map((line) => line.split(" ")[2]));
   const asked = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
     .flatMap((expr) => expr.match(/hooklaunch_\w+/g) ?? [])
