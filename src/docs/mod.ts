@@ -58,6 +58,12 @@ export const SECTIONS: readonly Section[] = [
     title: "Triggers",
     pages: [
       {
+        name: "triggers",
+        title: "Triggers",
+        about: "the fields of a trigger, its response, its log and its runs",
+        read: () => import("./triggers.md", { with: { type: "text" } }),
+      },
+      {
         name: "requests",
         title: "Requests and answers",
         about: "what a sender gets, and how it asks for the result of a run",
@@ -89,7 +95,7 @@ export const SECTIONS: readonly Section[] = [
       {
         name: "projects",
         title: "Projects",
-        about: "repositories, folders, engines",
+        about: "repositories and folders with what can run",
         read: () => import("./projects.md", { with: { type: "text" } }),
       },
       {
@@ -103,6 +109,12 @@ export const SECTIONS: readonly Section[] = [
         title: "Pipelines",
         about: "nodes, edges, approval, reuse",
         read: () => import("./pipelines.md", { with: { type: "text" } }),
+      },
+      {
+        name: "engines",
+        title: "Engines",
+        about: "where the commands run, and with what limits",
+        read: () => import("./engines.md", { with: { type: "text" } }),
       },
     ],
   },

@@ -29,7 +29,8 @@ for (const document of documents()) {
           ({ printed } = done);
           continue;
         } else if (printed !== "" && isOutput(block)) {
-          assertMatch(printed, patternOf(block.text), block.at);
+          if (block.language === "json") assertJson(printed, block);
+          else assertMatch(printed, patternOf(block.text), block.at);
         }
         printed = "";
       }
@@ -51,6 +52,28 @@ function isRun({ language, marks, file }: Block): boolean {
 
 function isOutput({ language, follows }: Block): boolean {
   return follows && (language === "text" || language === "json");
+}
+
+/** Compares what was printed from its first brace or bracket on; `"…"` stands for any text. */
+function assertJson(printed: string, { text, at }: Block): void {
+  const actual: unknown = JSON.parse(printed.slice(printed.search(/^[[{]/m)));
+  const expected: unknown = JSON.parse(text);
+  assertEquals(withEllipses(actual, expected), expected, at);
+}
+
+function withEllipses(actual: unknown, expected: unknown): unknown {
+  if (expected === "…") return typeof actual === "string" ? "…" : actual;
+  if (!isObject(actual) || !isObject(expected)) return actual;
+  if (Array.isArray(actual)) {
+    return actual.map((value, index) => withEllipses(value, expected[index]));
+  }
+  return Object.fromEntries(
+    Object.entries(actual).map(([name, value]) => [name, withEllipses(value, expected[name])]),
+  );
+}
+
+function isObject(value: unknown): value is Record<string | number, unknown> {
+  return typeof value === "object" && value !== null;
 }
 
 /** Matches what ends with a text in which `…` stands for anything; blanks are all alike. */

@@ -1,7 +1,11 @@
 /** Tables and files of the pages that say what the code says. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import type { z } from "zod";
+import { actionSchema } from "../../src/actions/mod.ts";
+import { conditionSchema } from "../../src/conditions/mod.ts";
 import { MAC_BYTES, SIGNATURE_ALGORITHMS } from "../../src/conditions/signing/scheme.ts";
 import { TIMESTAMP_FORMATS } from "../../src/conditions/freshness.ts";
+import { triggerSchema } from "../../src/triggers/trigger.ts";
 import { run } from "../commands/process.ts";
 import { has } from "../needs.ts";
 import { temporaryFolder } from "../surroundings.ts";
@@ -33,16 +37,40 @@ Deno.test("the documented table of settings has the flags of serve and their def
   assertEquals(used.filter((flag) => !inHelp.includes(flag)), []);
 });
 
-Deno.test("the documented table of conditions has the names that they take", () => {
-  const text = documentText("src/docs/conditions.md");
+Deno.test("the documented settings of conditions, actions and triggers are those of the code", async (t) => {
+  const conditions = schemasOf(conditionSchema);
+  const actions = schemasOf(actionSchema);
+  const cases: [page: string, section: string, schema: z.ZodObject][] = [
+    ...[...conditions].map(([type, schema]) => ["conditions", type, schema] as const),
+    ...[...actions].map(([type, schema]) => ["actions", type, schema] as const),
+    ["triggers", "A trigger in a file", triggerSchema],
+  ].map(([page, section, schema]) => [page, section, schema] as [string, string, z.ZodObject]);
+  for (const [page, section, schema] of cases) {
+    await t.step(`${page}: ${section}`, () => {
+      const fields = Object.keys(schema.shape).filter((name) => name !== "type");
+      // They have a page of their own, and no settings.
+      if (section === "payload_filter" || section === "fetch_repository") return;
+      const documented = firstColumn(sectionOf(page, section));
+      // What both have is described in one place.
+      if (section === "signature") documented.push(...firstColumn(sectionOf(page, "hmac")));
+      const missing = fields.filter((name) => !documented.includes(name));
+      const unknown = documented.filter((name) => !fields.includes(name));
+      const others = section === "signature" ? ["secrets"] : [];
+      assertEquals([missing, unknown], [[], others]);
+    });
+  }
+});
+
+Deno.test("the documented names of algorithms and formats are those of the code", () => {
   const names = {
     hmac: Object.keys(MAC_BYTES),
     signature: SIGNATURE_ALGORITHMS,
     timestamp: TIMESTAMP_FORMATS,
   };
   for (const [type, taken] of Object.entries(names)) {
-    const [row = ""] = new RegExp(`^\\| \`${type}\` .*$`, "m").exec(text) ?? [];
-    assertStringIncludes(row, `(${taken.join(", ")})`);
+    const section = sectionOf("conditions", type);
+    const [last = "", ...others] = taken.map((name) => `\`${name}\``).toReversed();
+    assertStringIncludes(section, `${others.toReversed().join(", ")} or ${last}`);
   }
 });
 
@@ -66,3 +94,26 @@ Deno.test({
     assertEquals([code, said.filter((line) => line.includes(path))], [0, []]);
   },
 });
+
+/** Returns the text below a heading, to the next one. */
+function sectionOf(page: string, heading: string): string {
+  const sections = documentText(`src/docs/${page}.md`).split(/^## /m);
+  const found = sections.find((section) =>
+    section.split("\n", 1)[0]?.replaceAll("`", "") === heading
+  );
+  assert(found, `${page}.md has no section "${heading}"`);
+  return found;
+}
+
+/** Returns the names in the first column of a table, without what stands in braces. */
+function firstColumn(text: string): string[] {
+  return [...text.matchAll(/^\| ([^|]*`[^|]*)\|/gm)]
+    .flatMap(([, cell = ""]) => [...cell.matchAll(/`(\w+)/g)].map(([, name = ""]) => name));
+}
+
+/** Returns the schemas of a union, by their type. */
+function schemasOf(union: { options: readonly unknown[] }): Map<string, z.ZodObject> {
+  // Each option is an object that a literal tells apart.
+  const schemas = union.options as z.ZodObject<{ type: z.ZodLiteral<string> }>[];
+  return new Map(schemas.map((schema) => [schema.shape.type.value, schema]));
+}

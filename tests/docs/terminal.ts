@@ -31,6 +31,8 @@ STANDARD_SECRET=whsec_YSBzZWNyZXQgb2Ygc3RhbmRhcmQgd2ViaG9va3M=
 LABEL_STUDIO_HEADER='Bearer a-token-of-label-studio'
 ALERTMANAGER_TOKEN=a-token-of-alertmanager
 ACME_SECRET=a-secret-of-acme
+NIGHTLY_TOKEN=a-token-of-nightly
+REPORT_TOKEN=a-token-of-report
 `;
 
 /** Runs `npx -y deno@… …` with the Deno that is there. The tests are left out: this is one of them. */
@@ -70,8 +72,10 @@ export class Terminal implements AsyncDisposable {
     for (const { file, text } of blocksOf("src/docs/getting_started.md")) {
       if (file !== undefined) await terminal.write(file, text);
     }
+    await terminal.write("event.json", '{"action": "opened", "issue": {}}');
     await terminal.write(".env", ENVIRONMENT);
     await terminal.serve("hooklaunch serve --env-file .env --dev --config hooklaunch.yaml");
+    await terminal.run("set -a; . ./.env");
     return terminal;
   }
 
