@@ -11,13 +11,16 @@ import type { Quota } from "./rate_window.ts";
 import { UnavailableError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
 import { needsUpload, removeUpload, uploadPayload } from "../store/records/payloads.ts";
-import { acceptWrites, type ActionSettings, newPending, type Run } from "../store/records/runs.ts";
+import { newPending, type Run } from "../store/records/runs.ts";
 import type { Space } from "../store/space.ts";
 import type { Store } from "../store/store.ts";
 import { activeTrace } from "../telemetry/spans.ts";
+import { AcceptanceChange, type Launch, type Refusal } from "./acceptance.ts";
 import { type Claim, Deliveries, type Delivery } from "./delivery_ids.ts";
 import type { Quotas } from "./quotas.ts";
 import type { Worker } from "./worker.ts";
+
+export type { Launch } from "./acceptance.ts";
 
 /**
  * How many changes may wait for the next commits before further launches should wait to be looked at. A
@@ -36,33 +39,11 @@ const NO_SPACE = new UnavailableError(
 );
 const TOO_MANY_WAIT = new UnavailableError("Cannot accept a launch: too many wait to be stored", 1);
 
-/** A launch that has passed every condition but the quotas. */
-export interface Launch {
-  triggerId: string;
-  project: string;
-  actions: readonly ActionSettings[];
-  quotas: readonly Quota[];
-  body: Uint8Array;
-  /** The Content-Type header as sent. */
-  contentType?: string | undefined;
-  remoteIp: string;
-  /** What tells a repeat from a new launch; absent where repeats are launches like others. */
-  delivery?: Delivery | undefined;
-  /** The run whose payload is launched again. */
-  replayOf?: string;
-  /** Whether its trigger is still as it was when it let this in. Asked at the moment at which it is stored. */
-  isCurrent?(): boolean;
-}
-
 /**
  * What became of a launch: a run, the quota that was used up, the run of an earlier delivery, or nothing,
  * as its trigger has been changed.
  */
-export type Acceptance =
-  | { run: Run }
-  | { exhausted: Quota }
-  | { repeatOf: string }
-  | { outdated: true };
+export type Acceptance = { run: Run } | { repeatOf: string } | Refusal;
 
 /** What an acceptor works with. */
 export interface AcceptorParts {
@@ -185,41 +166,19 @@ export class Acceptor {
   }
 
   async #acceptRun(run: Run, launch: Launch, claim?: Claim): Promise<Acceptance> {
-    const { triggerId, quotas, actions, body } = launch;
+    const { actions, body } = launch;
     const pending = newPending({ run, actions, worker: this.#worker.id, ...activeTrace() }, body);
     this.#worker.expect(run.id);
-    let refused: Acceptance | undefined;
-    let undo: (() => void) | undefined;
+    const change = new AcceptanceChange(launch, { pending, quotas: this.#quotas, claim });
     try {
-      await this.#store.committer.commit({
-        wakes: true,
-        writes: () => {
-          refused = undefined;
-          if (launch.isCurrent?.() === false) {
-            refused = { outdated: true };
-            return [];
-          }
-          const admission = this.#quotas.admit(triggerId, quotas);
-          if ("quota" in admission) {
-            refused = { exhausted: admission };
-            return [];
-          }
-          undo = admission.undo;
-          const remembered = claim?.writes(run.id) ?? [];
-          return [...admission.writes, ...remembered, ...acceptWrites(pending, body)];
-        },
-        undo: () => {
-          undo?.();
-          undo = undefined;
-        },
-      });
+      await this.#store.committer.commit(change);
     } catch (error) {
       this.#worker.withdraw(run.id);
       throw error;
     }
-    if (refused) {
+    if (change.refusal) {
       this.#worker.withdraw(run.id);
-      return refused;
+      return change.refusal;
     }
     this.#worker.take(pending);
     return { run };

@@ -10,6 +10,7 @@ import { hash } from "node:crypto";
 import type { Clock } from "../platform/clock.ts";
 import type { Write } from "../store/committer.ts";
 import { deliveryWrite, getDelivery } from "../store/records/delivery_ids.ts";
+import { keys } from "../store/keys.ts";
 import type { Store } from "../store/store.ts";
 
 /** What tells one delivery from another. */
@@ -24,6 +25,8 @@ export interface Delivery {
 export interface Claim {
   /** What remembers the delivery as the one that made this run. */
   writes(runId: string): Write[];
+  /** What forgets it again. */
+  withdrawWrites(): Write[];
   /** Ends the claim: with the run that was accepted, or with undefined when none was. */
   settle(runId: string | undefined): void;
 }
@@ -70,7 +73,8 @@ export class Deliveries {
         const until_ms = Math.ceil(this.#clock.steady() + delivery.window_s * 1_000);
         return [deliveryWrite(triggerId, idHash, { run_id, until_ms })];
       };
-      return { writes, settle };
+      const withdrawWrites = () => [{ key: keys.delivery(triggerId, idHash) }];
+      return { writes, withdrawWrites, settle };
     } catch (error) {
       settle(undefined);
       throw error;

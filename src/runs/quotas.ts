@@ -6,7 +6,7 @@
  * @module
  */
 import type { Clock } from "../platform/clock.ts";
-import { admit, type Quota, settle } from "./rate_window.ts";
+import { admit, type Quota, settle, withoutOne } from "./rate_window.ts";
 import type { Write } from "../store/committer.ts";
 import { getRateWindow, type RateWindow, rateWindowWrite } from "../store/records/rate_windows.ts";
 import type { Store } from "../store/store.ts";
@@ -16,6 +16,14 @@ export interface Admission {
   writes: Write[];
   /** Takes the count back, when it could not be stored. */
   undo(): void;
+  /** Takes the count back that is stored. */
+  giveBack(): Omit<Admission, "giveBack">;
+}
+
+/** The window of a period after a launch was counted, or given back. */
+interface Counted {
+  period: number;
+  window: RateWindow;
 }
 
 /** Counts launches. One object of this class owns the windows of a database. */
@@ -62,19 +70,37 @@ export class Quotas {
    */
   admit(triggerId: string, quotas: readonly Quota[]): Quota | Admission {
     const now_ms = this.#clock.steady();
-    const next: [name: string, period: number, window: RateWindow][] = [];
+    const next: Counted[] = [];
     for (const quota of quotas) {
-      const name = windowName(triggerId, quota.period);
-      const window = admit(this.#windows.get(name), quota, now_ms);
+      const { period } = quota;
+      const window = admit(this.#windows.get(windowName(triggerId, period)), quota, now_ms);
       if (window === undefined) return quota;
-      next.push([name, quota.period, window]);
+      next.push({ period, window });
     }
-    const before = next.map(([name]) => [name, this.#windows.get(name)] as const);
-    for (const [name, , window] of next) this.#windows.set(name, window);
+    const giveBack = () =>
+      this.#put(
+        triggerId,
+        next.flatMap(({ period }) => this.#withoutOne(triggerId, period, now_ms)),
+      );
+    return { ...this.#put(triggerId, next), giveBack };
+  }
+
+  #withoutOne(triggerId: string, period: number, counted_ms: number): Counted[] {
+    const window = this.#windows.get(windowName(triggerId, period));
+    return window ? [{ period, window: withoutOne(window, period, counted_ms) }] : [];
+  }
+
+  #put(triggerId: string, counted: readonly Counted[]): Omit<Admission, "giveBack"> {
+    const before = counted.map(({ period, window }) => {
+      const name = windowName(triggerId, period);
+      const replaced = this.#windows.get(name);
+      this.#windows.set(name, window);
+      return { name, replaced };
+    });
     return {
-      writes: next.map(([, period, window]) => rateWindowWrite(triggerId, period, window)),
+      writes: counted.map(({ period, window }) => rateWindowWrite(triggerId, period, window)),
       undo: () => {
-        for (const [name, window] of before) this.#windows.set(name, window);
+        for (const { name, replaced } of before) this.#windows.set(name, replaced);
       },
     };
   }

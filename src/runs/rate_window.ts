@@ -45,6 +45,24 @@ export function admit(
 }
 
 /**
+ * Takes a launch back that was counted.
+ *
+ * @param counted_ms the time at which it was counted
+ * @returns the same object when the launch does not count any more, or counts in another slot since the
+ * window was settled: that is too strict once, and over after a period
+ */
+export function withoutOne(window: RateWindow, period: number, counted_ms: number): RateWindow {
+  const slot = slotAt(counted_ms, period);
+  const at = window.slots.findIndex(([index]) => index === slot);
+  const count = window.slots[at]?.[1];
+  if (count === undefined) return window;
+  return {
+    total: window.total - 1,
+    slots: count === 1 ? window.slots.toSpliced(at, 1) : window.slots.with(at, [slot, count - 1]),
+  };
+}
+
+/**
  * Brings a window to the present: it forgets what no longer counts, and launches that lie in the
  * future count as if they were made now. They lie there when the clock was set back since, or when
  * another machine's clock is ahead. That keeps the quota, and what they used comes back within 1.02

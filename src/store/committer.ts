@@ -10,23 +10,19 @@
 import { getLogger } from "@logtape/logtape";
 import { nextTick } from "node:process";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
+import { BatchSize } from "./batch_size.ts";
 import { WrittenKeys } from "./written_keys.ts";
 
-/**
- * Limits of one atomic operation of Deno KV, with some room left below each. One mutation is the fence's
- * or the wake-up's: a remote database has a fence and no queue. The room covers the bytes of either.
- */
-const MUTATIONS_MAX = 999;
-const BYTES_MAX = 780 * 1024;
-const KEY_BYTES_MAX = 76 * 1024;
 /** How many writes go together that need not. */
 const PART_SIZE = 100;
 /** How many changes may wait before further ones are turned away. */
 const WAITING_MAX = 16_384;
 /** How long a commit shows that the next one would be stored, too. */
 const RECENT_MS = 1_000;
-/** What a value is taken to need when its writer does not say. */
-const VALUE_BYTES_DEFAULT = 1_024;
+/** How long a withdrawal waits that could not be stored. */
+const WITHDRAWAL_RETRY_MS = 1_000;
+
+const ABANDONED = new UnavailableError("Cannot store: the sender does not wait any more", 1);
 
 const log = getLogger(["hooklaunch", "store"]);
 
@@ -52,6 +48,13 @@ export interface Change {
   undo?(): void;
   /** Whether the change leaves work for the worker, unless it writes nothing. */
   wakes?: boolean;
+  /**
+   * Whether nobody waits for the change any more. It is not sent then. If it was sent before and turns
+   * out stored, it is withdrawn.
+   */
+  isAbandoned?(): boolean;
+  /** The change that takes this one back. */
+  withdrawal?: Pick<Change, "writes" | "undo">;
 }
 
 interface Waiting {
@@ -105,6 +108,8 @@ export class Committer {
   readonly #fence: Fence | undefined;
   readonly #queue: MessageSender | undefined;
   readonly #watches = new Set<WrittenKeys>();
+  /** Timers of withdrawals that could not be stored. */
+  readonly #retries = new Set<ReturnType<typeof setTimeout>>();
   #waiting: Waiting[] = [];
   #running = false;
   #failures = 0;
@@ -147,7 +152,8 @@ export class Committer {
   /**
    * Stores a change. The promise resolves when it is on disk.
    *
-   * @throws {UnavailableError} when too many changes wait already, or the database cannot store it
+   * @throws {UnavailableError} when too many changes wait already, the database cannot store it, or nobody
+   * waited for it: once it is withdrawn if it was stored
    */
   commit(change: Change): Promise<void> {
     if (this.#waiting.length >= WAITING_MAX) {
@@ -156,10 +162,7 @@ export class Committer {
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#waiting.push({ change, resolve, reject });
-    if (!this.#running) {
-      this.#running = true;
-      this.#idle = this.#run();
-    }
+    this.#begin();
     return promise;
   }
 
@@ -190,9 +193,16 @@ export class Committer {
     return written;
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when nothing waits any more. Call it before the database is closed. */
   async drain(): Promise<void> {
     while (this.#running) await this.#idle;
+    for (const timer of this.#retries) clearTimeout(timer);
+  }
+
+  #begin(): void {
+    if (this.#running) return;
+    this.#running = true;
+    this.#idle = this.#run();
   }
 
   async #run(): Promise<void> {
@@ -209,14 +219,15 @@ export class Committer {
   /** Takes as many waiting changes as one atomic operation holds, at least one. */
   #take(): Prepared[] {
     const batch: Prepared[] = [];
-    const shared = new Set<string>();
-    let mutations = 0;
-    let bytes = 0;
-    let keyBytes = 0;
+    const size = new BatchSize();
     let taken = 0;
     for (const waiting of this.#waiting) {
-      if (mutations >= MUTATIONS_MAX - 15 || bytes >= BYTES_MAX - 64 * 1024) break;
-      if (keyBytes >= KEY_BYTES_MAX - 4 * 1024) break;
+      if (size.isFull) break;
+      if (waiting.change.isAbandoned?.()) {
+        taken++;
+        waiting.reject(ABANDONED);
+        continue;
+      }
       let list: readonly Write[];
       try {
         list = waiting.change.writes();
@@ -225,18 +236,11 @@ export class Committer {
         waiting.reject(error);
         continue;
       }
-      const size = sizeOf(list, shared);
-      const fits = mutations + size.mutations <= MUTATIONS_MAX && bytes + size.bytes <= BYTES_MAX &&
-        keyBytes + size.keyBytes <= KEY_BYTES_MAX;
-      if (!fits && batch.length > 0) {
+      if (!size.add(list)) {
         waiting.change.undo?.();
         break;
       }
       taken++;
-      for (const { sharedAs } of list) if (sharedAs !== undefined) shared.add(sharedAs);
-      mutations += size.mutations;
-      bytes += size.bytes;
-      keyBytes += size.keyBytes;
       batch.push({ ...waiting, list });
       this.#takeDown(list);
     }
@@ -302,13 +306,37 @@ export class Committer {
     // What writes nothing was decided without the database, and shows nothing of it.
     const changes = batch.reduce((count, { list }) => count + Number(list.length > 0), 0);
     if (changes > 0) this.#stored_ms = performance.now();
-    for (const waiting of batch) waiting.resolve();
+    for (const { change, list, resolve, reject } of batch) {
+      if (list.length > 0 && change.withdrawal && change.isAbandoned?.()) {
+        this.#withdraw(change.withdrawal, reject);
+      } else resolve();
+    }
     if (changes === 0) return;
     try {
       this.#events.onCommit?.(changes, performance.now() - started);
     } catch (error) {
       log.error("Cannot tell of a commit: {error}", { error });
     }
+  }
+
+  /** Stores a withdrawal with the next commit, before anything else. Tries until it is stored. */
+  #withdraw(withdrawal: Change, abandon: (reason: unknown) => void): void {
+    const again = (reason: unknown) => {
+      log.error("Cannot withdraw a launch whose sender has gone, trying again: {error}", {
+        error: messageOf(reason),
+      });
+      const timer = setTimeout(() => {
+        this.#retries.delete(timer);
+        this.#withdraw(withdrawal, abandon);
+        this.#begin();
+      }, WITHDRAWAL_RETRY_MS);
+      this.#retries.add(timer);
+    };
+    this.#waiting.unshift({
+      change: withdrawal,
+      resolve: () => abandon(ABANDONED),
+      reject: again,
+    });
   }
 
   async #atomic(batch: readonly Prepared[]): Promise<void> {
@@ -343,34 +371,6 @@ export class Committer {
     if (value === undefined) operation.delete(key);
     else operation.set(key, value);
   }
-}
-
-function sizeOf(
-  list: readonly Write[],
-  shared: ReadonlySet<string>,
-): { mutations: number; bytes: number; keyBytes: number } {
-  let mutations = 0;
-  let bytes = 0;
-  let keyBytes = 0;
-  for (const write of list) {
-    if (write.sharedAs !== undefined && shared.has(write.sharedAs)) continue;
-    const size = keySize(write.key);
-    mutations++;
-    keyBytes += size;
-    bytes += size * 2 + valueSize(write);
-  }
-  return { mutations, bytes, keyBytes };
-}
-
-function keySize(key: Deno.KvKey): number {
-  let size = 0;
-  for (const part of key) size += (typeof part === "string" ? part.length : 9) + 2;
-  return size;
-}
-
-function valueSize({ value, bytes }: Write): number {
-  if (value === undefined) return 0;
-  return value instanceof Uint8Array ? value.length : bytes ?? VALUE_BYTES_DEFAULT;
 }
 
 /** Deno KV throws a TypeError for a value or a key over its limits, and tells them apart by text alone. */

@@ -9,6 +9,7 @@ import { keys } from "../keys.ts";
 import type { Listed, Page } from "../lists.ts";
 import {
   bodyForRecord,
+  needsUpload,
   type PayloadInfo,
   payloadWrites,
   removePayloadWrites,
@@ -110,6 +111,13 @@ export function acceptWrites(pending: PendingRun, payload: Uint8Array): Write[] 
     ...body === undefined ? payloadWrites(run.id, payload) : [],
     { key: keys.pending(run.id, run.trigger_id), value: pending, bytes },
   ];
+}
+
+/** The writes that take back what {@linkcode acceptWrites} stored. An upload is abandoned again. */
+export function withdrawWrites({ run, body }: PendingRun, payload: Uint8Array): Write[] {
+  const pending: Write = { key: keys.pending(run.id, run.trigger_id) };
+  if (needsUpload(payload.length)) return [pending, { key: keys.upload(run.id), value: true }];
+  return [pending, ...body === undefined ? removePayloadWrites(run.id, payload.length) : []];
 }
 
 /**

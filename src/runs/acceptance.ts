@@ -1,0 +1,98 @@
+/**
+ * The change that accepts one launch: its quotas, its delivery, its payload and its pending run, stored
+ * together or not at all.
+ *
+ * @module
+ */
+import type { Change, Write } from "../store/committer.ts";
+import {
+  acceptWrites,
+  type ActionSettings,
+  type PendingRun,
+  withdrawWrites,
+} from "../store/records/runs.ts";
+import type { Claim, Delivery } from "./delivery_ids.ts";
+import type { Admission, Quotas } from "./quotas.ts";
+import type { Quota } from "./rate_window.ts";
+
+/** A launch that has passed every condition but the quotas. */
+export interface Launch {
+  triggerId: string;
+  project: string;
+  actions: readonly ActionSettings[];
+  quotas: readonly Quota[];
+  body: Uint8Array;
+  /** The Content-Type header as sent. */
+  contentType?: string | undefined;
+  remoteIp: string;
+  /** What tells a repeat from a new launch; absent where repeats are launches like others. */
+  delivery?: Delivery | undefined;
+  /** The run whose payload is launched again. */
+  replayOf?: string;
+  /** Whether nobody waits for the answer any more: the launch is not stored then, or withdrawn. */
+  isAbandoned?(): boolean;
+  /** Whether its trigger is still as it was when it let this in. Asked at the moment at which it is stored. */
+  isCurrent?(): boolean;
+}
+
+/** Why a launch was not accepted, although it could be stored. */
+export type Refusal = { exhausted: Quota } | { outdated: true };
+
+/** Accepts a launch, unless its trigger has changed or a quota is used up. */
+export class AcceptanceChange implements Change {
+  readonly wakes = true;
+  /** Set when the launch was not accepted. */
+  refusal: Refusal | undefined;
+  readonly #launch: Launch;
+  readonly #pending: PendingRun;
+  readonly #quotas: Quotas;
+  readonly #claim: Claim | undefined;
+  #admission: Admission | undefined;
+
+  constructor(
+    launch: Launch,
+    { pending, quotas, claim }: { pending: PendingRun; quotas: Quotas; claim: Claim | undefined },
+  ) {
+    this.#launch = launch;
+    this.#pending = pending;
+    this.#quotas = quotas;
+    this.#claim = claim;
+  }
+
+  isAbandoned(): boolean {
+    return this.#launch.isAbandoned?.() === true;
+  }
+
+  writes(): readonly Write[] {
+    const { isCurrent, triggerId, quotas, body } = this.#launch;
+    this.refusal = isCurrent?.() === false ? { outdated: true } : undefined;
+    if (this.refusal) return [];
+    const admission = this.#quotas.admit(triggerId, quotas);
+    if ("quota" in admission) {
+      this.refusal = { exhausted: admission };
+      return [];
+    }
+    this.#admission = admission;
+    const remembered = this.#claim?.writes(this.#pending.run.id) ?? [];
+    return [...admission.writes, ...remembered, ...acceptWrites(this.#pending, body)];
+  }
+
+  undo(): void {
+    this.#admission?.undo();
+    this.#admission = undefined;
+  }
+
+  get withdrawal(): Pick<Change, "writes" | "undo"> {
+    let undo: (() => void) | undefined;
+    return {
+      writes: () => {
+        const givenBack = this.#admission?.giveBack();
+        undo = givenBack?.undo;
+        const counts = givenBack?.writes ?? [];
+        const forgotten = this.#claim?.withdrawWrites() ?? [];
+        return [...counts, ...forgotten, ...withdrawWrites(this.#pending, this.#launch.body)];
+      },
+      undo: () => undo?.(),
+    };
+  }
+}
