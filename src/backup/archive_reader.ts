@@ -1,6 +1,6 @@
 /**
- * Reading an archive into an empty folder. Nothing that it says is believed: paths and kinds are only such
- * as a backup has, and all of it must be what its manifest says before anybody uses any of it.
+ * Reads an archive into an empty folder. The archive is not trusted: it holds only paths and kinds of entries
+ * that a backup has, and all of it must match its manifest before any of it is used.
  *
  * @module
  */
@@ -28,29 +28,28 @@ import {
 } from "./manifest.ts";
 import { isInDataFolder, isSnapshotLink } from "./paths.ts";
 
-/** What is read whole is not longer than this. */
+/** Limit of an entry that is read into memory. */
 const TEXT_BYTES_MAX = 64 * 1024 * 1024;
-/** How many links are held in memory until all files are written. */
+/** Limit of the links that are held in memory until all files are written. */
 const LINKS_MAX = 1_000_000;
 
-/** What was read. */
+/** The result of reading an archive. */
 export interface ExtractedArchive {
   header: BackupHeader;
   flaws: Flaw[];
   files: number;
 }
 
-/** Where it is read into. */
 export interface ExtractOptions {
   /** An empty folder. */
   folder: string;
   signal: AbortSignal;
-  /** Told how far it is, in one sentence, often. */
+  /** Receives the progress as one sentence, often. */
   onProgress(text: string): void;
 }
 
 /**
- * Reads all of an archive. What fails in it may leave a part of it in the folder.
+ * Reads all of an archive. A failure may leave a part of it in the folder.
  *
  * @throws {BackupError} when it is no backup, is damaged, or this version cannot read it
  */
@@ -94,7 +93,7 @@ class ArchiveReader {
   /** Takes the next entry. */
   async take(entry: ParsedTarEntry): Promise<void> {
     const { name, type = "file" } = entry.header;
-    if (this.#isComplete) throw damaged("there is something behind its manifest");
+    if (this.#isComplete) throw damaged("an entry follows its manifest");
     if (this.#header === undefined) {
       if (type !== "file" || name !== HEADER_ENTRY) throw damaged("it is no backup of Hooklaunch");
       this.#header = readHeader(await this.#text(entry, headerSchema));
@@ -102,20 +101,20 @@ class ArchiveReader {
     else if (type === "symlink") this.#link(entry);
     else if (type !== "file") throw refused(name, `it is a ${type}`);
     else if (name === MANIFEST_ENTRY) await this.#check(entry);
-    else if (this.#flaws !== undefined) throw damaged("there is something behind its flaws");
+    else if (this.#flaws !== undefined) throw damaged("an entry follows its list of flaws");
     else if (name === FLAWS_ENTRY) this.#flaws = await this.#text(entry, flawsSchema);
     else if (name === DATABASE_FILE || name === KEY_FILE || isInDataFolder(name)) {
       await this.#file(entry);
     } else throw refused(name, "a backup has no such file");
   }
 
-  /** Makes the links, and removes what is in the archive in part only. */
+  /** Makes the links, and removes files of which the archive holds only a part. */
   async finish(): Promise<ExtractedArchive> {
     if (!this.#isComplete || this.#header === undefined || this.#flaws === undefined) {
-      throw damaged("it has no end");
+      throw damaged("its end is missing");
     }
     const { folder } = this.#options;
-    // Only now: nothing was written through any of them.
+    // Links come last, so that no file was written through one.
     for (const { path, target } of this.#links) {
       await Deno.symlink(target, join(folder, path)).catch(conflictOf(path));
     }
@@ -128,7 +127,7 @@ class ArchiveReader {
     return { header: this.#header, flaws: this.#flaws, files: this.#files };
   }
 
-  /** A link that stays inside by how it is written can lead out by way of another. */
+  /** Refuses a link that leads out of the folder through another link, although its text stays inside. */
   async #checkLinks(): Promise<void> {
     const root = await Deno.realPath(this.#options.folder);
     for (const { path, target } of this.#links) {
@@ -172,7 +171,7 @@ class ArchiveReader {
       await writeAll(file, chunk);
       size += chunk.length;
     }
-    // When a command ended is told by the time of a file.
+    // The time of a file tells when a command ended.
     if (mtime !== undefined) await file.utime(mtime, mtime);
     await Deno.chmod(target, mode);
     this.#list({ type: "file", path, mode, size, sha256: hash.digest("hex") });
@@ -188,7 +187,7 @@ class ArchiveReader {
     const mode = (header.mode ?? 0) & 0o777;
     this.#list({ type: "file", path, mode, size: bytes.length, sha256 });
     const { data, success } = schema.safeParse(parseJson(new TextDecoder().decode(bytes)));
-    if (!success) throw damaged(`its ${path} is not what it must be`);
+    if (!success) throw damaged(`its ${path} does not have the expected form`);
     return data;
   }
 
@@ -196,7 +195,7 @@ class ArchiveReader {
     const hash = createHash("sha256");
     for await (const chunk of body) hash.update(chunk);
     if (hash.digest("hex") !== this.#manifest.digest("hex")) {
-      throw damaged("what it holds is not what its manifest says");
+      throw damaged("its contents do not match its manifest");
     }
     this.#isComplete = true;
   }
@@ -224,7 +223,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** What it means when an entry cannot be made because of the entries before it. */
+/** Explains an entry that cannot be made because of the entries before it. */
 function conflictOf(path: string): (error: unknown) => never {
   return (error) => {
     if (error instanceof Deno.errors.AlreadyExists) throw refused(path, "it is there twice");
@@ -241,6 +240,6 @@ function damaged(detail: string): BackupError {
 
 function refused(path: string, detail: string): BackupError {
   return new BackupError(
-    `Cannot restore this backup: it must not have ${JSON.stringify(path)}: ${detail}`,
+    `Cannot restore this backup: it holds ${JSON.stringify(path)}, which no backup has: ${detail}`,
   );
 }

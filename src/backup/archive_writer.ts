@@ -1,5 +1,5 @@
 /**
- * Writing an archive: entry by entry, in bounded memory, with the checksum of each.
+ * Writes an archive entry by entry, in bounded memory, with the checksum of each.
  *
  * @module
  */
@@ -10,25 +10,25 @@ import { type Entry, MANIFEST_ENTRY, manifestLine } from "./manifest.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 const FILE_MODE = 0o600;
-/** The latest time that an entry can tell; the earliest is 1970. Commands may set others. */
+/** The latest time that an entry can hold; the earliest is 1970. Commands may set others. */
 const TIME_MS_MAX = (8 ** 11 - 1) * 1_000;
 
-/** What was written of a file. */
+/** A file as it was written. */
 export interface WrittenFile {
   size: number;
   sha256: string;
-  /** Whether the file became shorter while it was read: the rest of its entry is zeros. */
+  /** True when the file became shorter while it was read: the rest of its entry is zeros. */
   isTorn: boolean;
 }
 
-/** An archive that is complete. */
+/** A complete archive. */
 export interface WrittenArchive {
   /** Bytes of the archive itself. */
   size: number;
   sha256: string;
 }
 
-/** Where an archive goes to, and where its manifest is kept until it can be added. */
+/** The output of an archive, and the file that holds its manifest until it is added. */
 export interface ArchiveWriterOptions {
   output: WritableStream<Uint8Array>;
   /** A path for a file of its own. */
@@ -38,9 +38,9 @@ export interface ArchiveWriterOptions {
 
 /** Writes one archive. */
 export class ArchiveWriter {
-  /** How many files it holds. */
+  /** Number of files so far. */
   files = 0;
-  /** How many bytes they have. */
+  /** Bytes of these files. */
   bytes = 0;
   readonly #signal: AbortSignal;
   readonly #tar: TarPackController;
@@ -53,7 +53,7 @@ export class ArchiveWriter {
     this.#tar = controller;
     this.#spool = spool;
     this.#written = writeCompressed(readable, output);
-    // Whoever writes the next entry is told of it.
+    // A failure is reported to the next write.
     this.#written.catch(() => {});
   }
 
@@ -63,7 +63,7 @@ export class ArchiveWriter {
     return new ArchiveWriter(options, await Deno.open(options.spool, mode));
   }
 
-  /** Adds a folder. Each comes before what it holds. */
+  /** Adds a folder. It comes before its contents. */
   async addFolder(path: string, mode: number): Promise<void> {
     await this.#tar.add({ name: `${path}/`, type: "directory", size: 0, mode }).close();
     await this.#list({ type: "folder", path, mode });
@@ -86,7 +86,7 @@ export class ArchiveWriter {
     await this.#list({ type: "file", path, mode: FILE_MODE, size: bytes.length, sha256 });
   }
 
-  /** Adds what a file holds now. What is appended to it meanwhile is not seen. */
+  /** Adds a file with its present size. Bytes that are appended meanwhile are left out. */
   async addFile(path: string, file: Deno.FsFile): Promise<WrittenFile> {
     const info = await file.stat();
     const mode = (info.mode ?? FILE_MODE) & 0o777;
@@ -111,7 +111,7 @@ export class ArchiveWriter {
     return await this.#written;
   }
 
-  /** Lets go of everything. What was written of an archive that is not finished is of no use. */
+  /** Closes everything. The output of an archive that was not finished cannot be used. */
   async close(): Promise<void> {
     this.#tar.error(new Error("The archive is closed"));
     await this.#written.catch(() => {});
@@ -127,7 +127,7 @@ export class ArchiveWriter {
     let isTorn = false;
     for (let left = header.size; left > 0;) {
       this.#signal.throwIfAborted();
-      // A new one each time: the writer keeps what it is given until it is compressed.
+      // A new buffer each time: the writer keeps it until it is compressed.
       const buffer = new Uint8Array(Math.min(left, CHUNK_BYTES));
       const read: number | null = isTorn ? null : await file.read(buffer);
       isTorn = read === null;

@@ -34,19 +34,19 @@ import {
   HEADER_ENTRY,
 } from "./manifest.ts";
 
-/** How often the database is copied anew because the key has changed meanwhile. */
+/** Number of copies of the database that are tried while the key changes. */
 const KEY_ATTEMPTS = 5;
 const PROGRESS_MS = 1_000;
 
-/** What a backup is made of, and where it goes to. */
+/** The data folder and the target of a backup. */
 export interface BackUpOptions {
   /** The data folder. */
   data: string;
   /** The path of the file, or a stream. */
   target: string | WritableStream<Uint8Array>;
-  /** Whether the key of stored secrets is left out. */
+  /** Leaves out the key of stored secrets. */
   withoutKey: boolean;
-  /** Whether a file that is there already is replaced. */
+  /** Replaces an existing file. */
   force: boolean;
   signal: AbortSignal;
   /** Told how far it is, in one sentence, often. */
@@ -58,7 +58,7 @@ export interface BackupReport {
   /** Bytes of the archive. */
   size: number;
   sha256: string;
-  /** How many files it holds. */
+  /** Number of files in the archive. */
   files: number;
   has_key: boolean;
   created_at: string;

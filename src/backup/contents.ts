@@ -1,6 +1,6 @@
 /**
- * What of a data folder goes into a backup beside the database: what the database refers to and what
- * cannot be made again.
+ * The contents of a backup beside the database: the files that records refer to and that cannot be made
+ * again.
  *
  * - Of each execution the log, the outputs, and the files by which the engine knows how far it is. What
  *   only its running command needs is left out.
@@ -31,14 +31,14 @@ import type { ArchiveWriter, WrittenFile } from "./archive_writer.ts";
 import type { Flaw } from "./manifest.ts";
 import { isInsideTree } from "./paths.ts";
 
-/** What of a work folder is kept. The control files come before the outputs, see above. */
+/** The parts of a work folder that are kept. The control files come before the outputs, see above. */
 const WORK_FOLDERS = ["control", "config", "outputs"];
-/** What is kept beside a project's mirror. */
+/** The files that are kept beside a project's mirror. */
 const PROJECT_FILES = ["origin.json", "known_hosts"];
-/** How the folder of a snapshot begins; other trees are of commits of a repository. */
+/** Prefix of a snapshot's folder. Other trees are commits of a repository. */
 const SNAPSHOT = "~";
 
-/** Where things are read and where they go to. */
+/** The source and the target of the contents. */
 export interface ContentsOptions {
   /** The data folder. */
   data: string;
@@ -132,9 +132,8 @@ async function addSnapshot(path: string, options: ContentsOptions): Promise<void
   options.onFlaw({ path, detail: "It was removed while it was read", discard: true });
 }
 
-/** How a folder is added. */
 interface TreeOptions extends ContentsOptions {
-  /** Whether it is a snapshot. Only these have links, and miss nothing. */
+  /** Set for a snapshot. Only snapshots have links, and no file of one may be missing. */
   isSnapshot?: true;
   /** Told of each file that was added. */
   onFile?(path: string, written: WrittenFile): void;

@@ -13,9 +13,9 @@ import { backup, DatabaseSync } from "node:sqlite";
 import { messageOf } from "../platform/errors.ts";
 import { BackupError } from "./error.ts";
 
-/** How long to wait for whoever is just recovering the file after a crash. */
+/** Time limit to wait for a process that recovers the file after a crash. */
 const BUSY_MS = 10_000;
-/** How many pages are copied at a time. */
+/** Pages that are copied at a time. */
 const PAGES = 512;
 
 /**
@@ -63,7 +63,7 @@ async function expectNoWal(path: string, otherwise: string): Promise<void> {
   if (wal && wal.size > 0) throw new Error(otherwise);
 }
 
-/** Whether SQLite says that it cannot open a file (`SQLITE_CANTOPEN`). */
+/** Recognizes SQLite's error for a file that cannot be opened (`SQLITE_CANTOPEN`). */
 function isCannotOpen(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && error.errcode === 14;
 }
@@ -80,14 +80,14 @@ export async function settleDatabase(path: string): Promise<void> {
   await file.sync();
 }
 
-/** What is wrong with a database that nobody has open; undefined when nothing is. */
+/** Checks a database that no process has open. Returns the problem; undefined when there is none. */
 export function problemOf(path: string): string | undefined {
   try {
     const database = new DatabaseSync(path);
     try {
       const [found] = Object.values(database.prepare("PRAGMA quick_check(1)").get() ?? {});
       if (found !== "ok") return `it is damaged: ${found}`;
-      // Any short file is an empty database to SQLite, and Deno KV would make one of its own of that.
+      // SQLite takes any short file for an empty database, and Deno KV would make tables in it.
       if (database.prepare("SELECT 1 FROM kv LIMIT 1").get() === undefined) return "it is empty";
       return undefined;
     } finally {

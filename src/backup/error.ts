@@ -1,5 +1,5 @@
 /**
- * What goes wrong with backups.
+ * The error of backups.
  *
  * @module
  */

@@ -1,7 +1,7 @@
 /**
- * Whether the key file of a data folder is the key of its secrets. Where `HOOKLAUNCH_SECRET_KEY` is, a
- * file may lie there that opens nothing, and who makes the backup need not have the variable: the
- * secrets themselves tell.
+ * Checks that the key file of a data folder opens its secrets. Where `HOOKLAUNCH_SECRET_KEY` is used, the
+ * folder may hold a file that opens nothing, and the process that makes the backup may not have the
+ * variable. So the key is tried on the secrets themselves.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { Store } from "../store/store.ts";
 import { KEY_FILE, parseKeyFile } from "../triggers/secret_key.ts";
 import { mapLiterals, secretBox, tryOpen } from "../triggers/secrets.ts";
 
-/** How many of the stored secrets a key opens, and how many not. */
+/** Numbers of stored secrets that a key opens and does not open. */
 export interface KeyUse {
   opened: number;
   locked: number;
@@ -31,7 +31,7 @@ export async function tryKey(store: Store, text: string): Promise<KeyUse> {
   return use;
 }
 
-/** Undefined when the file holds something else: nobody needs it while a variable has the key. */
+/** Returns undefined when the file holds no key: it is not used while a variable holds the key. */
 function boxOf(text: string): ReturnType<typeof secretBox> | undefined {
   try {
     return secretBox(parseKeyFile(text, KEY_FILE));

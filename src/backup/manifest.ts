@@ -1,8 +1,8 @@
 /**
- * What a backup is: a tar archive, compressed with gzip. It begins with `backup.json`, which says what it
- * is, then comes what it holds, and it ends with two lists: `flaws.json`, of what could not be had as it
- * is referred to, and `manifest.jsonl`, of every entry with its checksum. An archive that was cut off has
- * no manifest.
+ * The format of a backup: a tar archive, compressed with gzip. It begins with `backup.json`, its header.
+ * The contents follow. It ends with two lists: `flaws.json`, the files that records refer to and that were
+ * missing or incomplete, and `manifest.jsonl`, every entry with its checksum. An archive that was cut off
+ * has no manifest.
  *
  * @module
  */
@@ -17,14 +17,14 @@ export const FLAWS_ENTRY = "flaws.json";
 /** The last entry: a line for each entry before it, in their order. */
 export const MANIFEST_ENTRY = "manifest.jsonl";
 
-/** What a backup says of itself. */
+/** The header of a backup. */
 export interface BackupHeader {
   archive_format: number;
   /** The version of Hooklaunch that made it. */
   version: string;
   /** The moment that it shows, RFC 3339. */
   created_at: string;
-  /** Whether it holds the key of stored secrets. */
+  /** True when the backup holds the key of stored secrets. */
   has_key: boolean;
 }
 
@@ -36,12 +36,12 @@ export const headerSchema: z.ZodType<BackupHeader> = z.object({
   has_key: z.boolean(),
 });
 
-/** Something that is not in a backup as it should be. */
+/** A file that is missing or incomplete in a backup. */
 export interface Flaw {
   path: string;
-  /** What is wrong with it, as one sentence without a full stop. */
+  /** The problem, as one sentence without a full stop. */
   detail: string;
-  /** Whether it is in the archive in part only, so that restoring leaves it out. */
+  /** Set when the archive holds only a part of it. Restoring leaves it out. */
   discard?: true | undefined;
 }
 
@@ -56,7 +56,7 @@ export type Entry =
   | { type: "file"; path: string; mode: number; size: number; sha256: string }
   | { type: "link"; path: string; target: string };
 
-/** The line of an entry. Whoever writes and whoever reads an archive must come to the same text. */
+/** Returns the line of an entry. Writer and reader must produce the same text. */
 export function manifestLine(entry: Entry): string {
   const { type, path } = entry;
   if (type === "folder") return `${JSON.stringify({ type, path, mode: octal(entry.mode) })}\n`;

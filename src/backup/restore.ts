@@ -1,10 +1,9 @@
 /**
- * Restoring a backup into a data folder.
+ * Restores a backup into a data folder.
  *
- * All of it is read into a folder within the data folder and checked there, its database opened and
- * brought up to the present format. Only then does anything take the place of what there was: a few
- * renames, which are taken back when one of them fails. The data folder itself stays, as it may be the
- * place that a disk is mounted at, and its lock is held all the time.
+ * The archive is read into a folder within the data folder and checked there. Its database is opened and
+ * migrated to the present format. Then a few renames put it in place; when one fails, they are undone. The
+ * data folder itself stays, since it may be a mount point. Its lock is held all the time.
  *
  * @module
  */
@@ -23,26 +22,26 @@ import { extractArchive, type ExtractedArchive } from "./archive_reader.ts";
 import { problemOf, settleDatabase } from "./database.ts";
 import { BackupError } from "./error.ts";
 
-/** What may be in a data folder that counts as empty: the lock, and what a new disk has. */
+/** Names that an empty data folder may hold: the lock, and what a new file system has. */
 const NOTHING = new Set([LOCK_FILE, "lost+found"]);
 
-/** What is restored, and where to. */
+/** The source and the target of a restore. */
 export interface RestoreOptions {
   /** The data folder. */
   data: string;
   source: ReadableStream<Uint8Array<ArrayBuffer>>;
-  /** Whether what is in the data folder is moved aside. */
+  /** Moves existing data aside. */
   force: boolean;
   signal: AbortSignal;
-  /** Told how far it is, in one sentence, often. */
+  /** Receives the progress as one sentence, often. */
   onProgress(text: string): void;
 }
 
-/** What was restored. */
+/** The result of a restore. */
 export interface RestoreReport extends ExtractedArchive {
   /** The executions that were under way when the backup was made. */
   interrupted: string[];
-  /** Where the data is that was there before. */
+  /** The path of the earlier data, which was moved aside. */
   aside: string | undefined;
 }
 
@@ -64,12 +63,12 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
     const names = await namesIn(data);
     const unfinished = names.filter((name) => name.startsWith(UNFINISHED_RESTORE));
     if (unfinished.length === names.length) {
-      // Nobody works on them, as the lock is held, and what they were read from is still there.
+      // No process uses them, since the lock is held. The archives that they came from still exist.
       for (const name of unfinished) await Deno.remove(join(data, name), { recursive: true });
     } else if (!force) {
-      const ofWhom = unfinished.length > 0 ? ", of a restore that was broken off as well" : "";
+      const also = unfinished.length > 0 ? ", and parts of a restore that was interrupted" : "";
       throw new BackupError(
-        `Cannot restore to ${data}: there is data in it already${ofWhom}, --force moves that aside`,
+        `Cannot restore to ${data}: it holds data already${also}. --force moves it aside`,
       );
     }
     const folder = await Deno.makeTempDir({ dir: data, prefix: UNFINISHED_RESTORE });
@@ -94,7 +93,7 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
 }
 
 /**
- * Makes the database that was read fit to be used by a service.
+ * Prepares the database of the archive for a service.
  *
  * @returns the executions that were under way
  */
@@ -115,8 +114,8 @@ async function prepare(folder: string): Promise<string[]> {
       interrupted.push(id);
       const execution = await getExecution(store, id);
       if (execution?.engine_state === undefined) continue;
-      // What runs on this machine by the ids in the backup is not this copy's, even where the machine
-      // is the one that the backup is of: without this nobody takes it for that.
+      // Processes of this machine with the ids in the backup do not belong to this copy, even where the
+      // backup is of this machine. Without these ids the engine looks for none.
       const { boot_id: _boot, start_id: _start, ...engine_state } = execution.engine_state;
       await store.committer.commit(saveExecution({ ...execution, engine_state }));
     }
@@ -129,9 +128,9 @@ async function prepare(folder: string): Promise<string[]> {
 }
 
 /**
- * Puts what was restored in the place of what there is.
+ * Replaces the contents of the data folder with the restored ones.
  *
- * @returns where that is now
+ * @returns the path of the earlier contents
  */
 async function replace(data: string, folder: string): Promise<string | undefined> {
   const moved: { from: string; to: string }[] = [];
@@ -142,7 +141,7 @@ async function replace(data: string, folder: string): Promise<string | undefined
   const before = (await namesIn(data)).filter((name) => join(data, name) !== folder);
   const aside = before.length > 0 ? await makeAside(data, folder) : undefined;
   try {
-    // The old database first and the new one last: without either nothing is taken for whole.
+    // The old database goes first and the new one comes last: a folder without one is never taken for whole.
     const old = before.sort(databaseLast).toReversed();
     if (aside !== undefined) {
       for (const name of old) await move(join(data, name), join(aside, name));
@@ -163,13 +162,13 @@ async function replace(data: string, folder: string): Promise<string | undefined
   }
 }
 
-/** Makes the folder for what there was: beside the data folder, or in it when it is a disk of its own. */
+/** Makes the folder for the earlier contents: beside the data folder, or in it when it is a mount point. */
 async function makeAside(data: string, folder: string): Promise<string> {
   const time = new Date().toISOString().replace(/\.\d+/, "").replaceAll(":", "");
   const beside = `${data}.before-restore-${time}`;
   try {
     await Deno.mkdir(beside, { mode: 0o700 });
-    // Whether things can be moved there is known when one was.
+    // A rename shows that both are on one file system.
     await Deno.rename(folder, join(beside, "restoring"));
     await Deno.rename(join(beside, "restoring"), folder);
     return beside;
@@ -187,13 +186,13 @@ function databaseLast(a: string, b: string): number {
   return Number(a === DATABASE_FILE) - Number(b === DATABASE_FILE);
 }
 
-/** What is in a data folder, apart from what does not count. */
+/** Lists a data folder without the names that an empty one may hold. */
 async function namesIn(folder: string): Promise<string[]> {
   const entries = await Array.fromAsync(Deno.readDir(folder));
   return entries.map(({ name }) => name).filter((name) => !NOTHING.has(name));
 }
 
-/** Makes a folder; false when it is there already. */
+/** Makes a folder. Returns false when it existed. */
 async function makeFolder(path: string): Promise<boolean> {
   const isThere = await Deno.stat(path).then(({ isDirectory }) => isDirectory, () => false);
   try {

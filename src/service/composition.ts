@@ -1,5 +1,5 @@
 /**
- * The parts of a service, put together on its data folder.
+ * Composes the parts of a service on its data folder.
  *
  * @module
  */
@@ -30,7 +30,6 @@ import { inTrace } from "../telemetry/spans.ts";
 import { TriggerRegistry } from "../triggers/registry.ts";
 import { openSecretBox, type SecretBox } from "../triggers/secrets.ts";
 
-/** How long an action may take. */
 const ACTION_TIMEOUT_MS = 15 * 60_000;
 
 const log = getLogger(["hooklaunch"]);
@@ -46,7 +45,7 @@ export interface Parts {
   engines: Engines;
   pipelines: Pipelines;
   worker: Worker;
-  /** Of actions. */
+  /** Time limits of actions. */
   deadlines: Deadlines;
   acceptor: Acceptor;
   space: Space;
@@ -55,12 +54,11 @@ export interface Parts {
   env: Surroundings["env"];
   closing: AbortController;
   heavyWork: ServiceHeavyWork;
-  /** A token that was made just now because there was none; show it once. */
+  /** A token that this start has made because there was none. It is shown once. */
   newToken: string | undefined;
   baseUrl: string;
 }
 
-/** What the parts are made of that has to be opened. */
 interface Opened {
   store: Store;
   secrets: SecretBox;
@@ -146,7 +144,7 @@ function partsOn(
   };
 }
 
-/** Makes the engines and the pipelines, which tell each other how far executions are. */
+/** Makes the engines and the pipelines, which notify each other of executions' states. */
 function newEngines(
   { data: dataFolder, executionsMax }: ServiceSettings,
   { store, clock, projects, metrics }: Pick<Parts, "store" | "clock" | "projects" | "metrics">,
@@ -200,7 +198,7 @@ function newWorker(
   });
 }
 
-/** Closes the parts of a service; what is under way may end until the deadline. */
+/** Closes the parts of a service. Work under way may end until the deadline. */
 export async function closeParts(parts: Parts, deadline_ms: number): Promise<void> {
   const { closing, worker, deadlines, engines, pipelines, projects } = parts;
   const { heavyWork, triggerLog, space, store, clock } = parts;

@@ -1,5 +1,5 @@
 /**
- * The service: all its parts, from the database to the open port.
+ * A running service: all its parts, from the database to the open port.
  *
  * @module
  */
@@ -33,22 +33,22 @@ export type { Parts } from "./composition.ts";
 export type { ServiceSettings, Surroundings, Tls } from "../config/settings.ts";
 
 const READY_TIMEOUT_MS = 1_000;
-/** How long a cleanup may take to end, at least, when the service stops. */
+/** Least time that a cleanup gets to end when the service stops. */
 const CLEANUP_END_MS = 1_000;
-/** The part of its time to stop that bodies have to arrive: who sends slowly leaves some to the rest. */
+/** Share of the stop timeout in which request bodies may still arrive. */
 const ARRIVING_SHARE = 0.5;
-/** How long bodies may take to arrive before the certificate is changed, which breaks them off. */
+/** Time for request bodies to arrive before a new certificate is served, which interrupts them. */
 const RENEWAL_PATIENCE_MS = 5_000;
-/** What senders' long bodies, which may arrive slowly, leave to the short ones, as most are. */
+/** Memory that senders' long bodies, which may arrive slowly, leave to the usual short ones. */
 const SHORT_BODIES_BYTES_MAX = 64 * 1024 * 1024;
-/** How many new connections wait in the kernel. The start of one more is lost, and tried again after a second. */
+/** Length of the kernel's queue of new connections. Beyond it a client's SYN is dropped and sent again after 1 s. */
 const CONNECTIONS_WAITING_MAX = 4_096;
 
 const log = getLogger(["hooklaunch"]);
 
 /** A service that runs. */
 export class Service {
-  /** How the service is reached, without a slash at the end. */
+  /** The base URL of the service, without a slash at the end. */
   readonly url: string;
   readonly #parts: Parts;
   readonly #listener: Listener;
@@ -116,13 +116,13 @@ export class Service {
     return this.#listener.port;
   }
 
-  /** Takes over pending work that was left behind. Call it each minute. */
+  /** Claims pending work that no message woke. Call it each minute. */
   sweep(): void {
     this.#parts.worker.claim();
     this.#parts.triggerLog.turn();
   }
 
-  /** Removes what has outlived its retention. Call it now and then; there is never more than one at a time. */
+  /** Removes records past their retention. Only one cleanup runs at a time. */
   cleanUp(): Promise<CleanupReport> {
     const { settings: { retention_days }, closing: { signal } } = this.#parts;
     const parts = { ...this.#parts, retention_days, signal };
@@ -130,10 +130,10 @@ export class Service {
   }
 
   /**
-   * Serves another certificate from now on. Requests under way are answered; for a few milliseconds new
-   * connections are refused.
+   * Serves another certificate from now on. Requests under way are answered. New connections are refused for
+   * a few milliseconds.
    *
-   * @throws {InvalidInputError} when it cannot be used; the one before is served on then
+   * @throws {InvalidInputError} when it cannot be used; the old one stays in use
    */
   async renewTls(tls: Tls): Promise<void> {
     checkTls(tls);
@@ -142,8 +142,8 @@ export class Service {
   }
 
   /**
-   * Stops: no new launches; requests under way, runs and executions may end until the deadline. What has
-   * not ended then is found again at the next start.
+   * Stops the service. It accepts no new launches; requests, runs and executions may end until the deadline.
+   * The next start continues what has not ended.
    */
   close(deadline_ms = this.#parts.settings.stopTimeout_ms): Promise<void> {
     return this.#closed ??= this.#close(deadline_ms);
@@ -161,21 +161,21 @@ export class Service {
     await closeParts(this.#parts, left_ms());
   }
 
-  /** Deno's server breaks off what is still arriving as soon as it is told to shut down. */
+  /** Waits for request bodies: Deno's server drops incomplete ones as soon as it shuts down. */
   async #bodiesArrived(deadline_ms: number): Promise<void> {
     const readers = Object.values(this.#bodies);
     await Promise.all(readers.map((reader) => reader.arrived(deadline_ms)));
   }
 
-  /** Lets a cleanup end, which it does at its next part, unless what it removes does not let itself be. */
+  /** Waits for a cleanup to end after its current part. */
   async #endCleanup(deadline_ms: number): Promise<void> {
-    // Who began it is told when it fails.
+    // Its failure is reported to the caller that began it.
     const cleanup = this.#cleanup?.then(() => true, () => true);
     if (cleanup === undefined) return;
     const hasEnded = await deadline(cleanup, Math.max(CLEANUP_END_MS, deadline_ms)).catch(
       ignoreTimeout,
     );
-    if (!hasEnded) log.warn("The cleanup does not end: the next one does what is left");
+    if (!hasEnded) log.warn("Cleanup did not end in time; the next one continues it");
   }
 }
 
@@ -190,7 +190,7 @@ function listenToQueue({ store, space, worker, metrics }: Parts): void {
   });
 }
 
-/** What reads the bodies of requests; each has its own memory, so that senders take none from operators. */
+/** Readers of request bodies. Each has its own memory limit, so that senders cannot exhaust the operators'. */
 type Bodies = Record<"senders" | "operators", BodyReader>;
 
 function listen(

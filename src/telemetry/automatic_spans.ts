@@ -1,6 +1,5 @@
 /**
- * The spans that Deno makes by itself. They hold whole URLs, of requests that come in and of those
- * that go out. A query may carry a token, and the path of a trigger without authentication is all
+ * Refuses the spans that Deno makes by itself. They hold the whole URLs of incoming and outgoing requests. A query may carry a token, and the path of a trigger without authentication is all
  * that it takes to launch it. What such a span holds can be added to but not taken away, so they must
  * be off.
  *
@@ -8,7 +7,7 @@
  */
 import { InvalidInputError } from "../platform/errors.ts";
 
-/** Where the API of OpenTelemetry for JavaScript finds what a runtime has registered. */
+/** The global under which a runtime registers itself with the OpenTelemetry API for JavaScript. */
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 
 /**

@@ -1,5 +1,5 @@
 /**
- * What the service counts and measures, for Prometheus: `GET /metrics` shows it as text.
+ * The metrics of a service, which `GET /metrics` shows in Prometheus' text format.
  *
  * @module
  */
@@ -12,11 +12,11 @@ import { type Run, RUN_STATUSES } from "../store/records/runs.ts";
 const LATENCY_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Seconds, from a step that does nothing to a day's training. */
 const DURATION_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200, 28_800, 86_400];
-/** What launches are answered with as a rule, and where the service cannot take them on. */
+/** The usual statuses of launches, and those of failures. */
 const ANSWER_STATUSES = [200, 400, 500, 503];
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** What is looked up when somebody asks, instead of being counted all the time. */
+/** Values that are read when the metrics are asked for, instead of being counted. */
 export interface Gauged {
   /** Runs that have work before them. */
   backlog(): number;
@@ -33,7 +33,8 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #launches = new Histogram({
     name: "hooklaunch_launch_seconds",
-    help: "From the arrival of a request at a launch URL to its answer, by the answer's status",
+    help:
+      "Time from the arrival of a request at a launch URL to its answer, by the answer's status",
     labelNames: ["status"],
     buckets: LATENCY_S,
     registers: [this.#registry],
@@ -52,7 +53,7 @@ export class Metrics {
   });
   readonly #commit = new Histogram({
     name: "hooklaunch_commit_seconds",
-    help: "How long a commit of the database took",
+    help: "Duration of a commit of the database",
     buckets: LATENCY_S,
     registers: [this.#registry],
   });
@@ -101,7 +102,7 @@ export class Metrics {
     }
   }
 
-  /** Begins to show what is looked up. */
+  /** Adds the gauges. */
   watch(gauged: Gauged): void {
     this.#gauge("hooklaunch_backlog", "Accepted runs that have work before them", gauged.backlog);
     this.#gauge(
@@ -159,7 +160,7 @@ export class Metrics {
     this.#pipelines.observe({ status }, secondsBetween(created_at, ended_at));
   }
 
-  /** All of it in Prometheus' text format, and the content type of that. */
+  /** Returns all metrics in Prometheus' text format, with its content type. */
   async text(): Promise<{ body: string; contentType: string }> {
     return { body: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }

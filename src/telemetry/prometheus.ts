@@ -1,6 +1,6 @@
 /**
- * The parts of @platformatic/prom-client that are used here, each from its own file: the package as a whole loads
- * what gathers metrics of Node.js and of clusters, too.
+ * The parts of @platformatic/prom-client that are used here, each from its own file. The package's main file
+ * also loads collectors for Node.js and for clusters.
  *
  * @module
  */
@@ -10,11 +10,11 @@ import gauge from "@platformatic/prom-client/lib/gauge.js";
 import histogram from "@platformatic/prom-client/lib/histogram.js";
 import registry from "@platformatic/prom-client/lib/registry.js";
 
-/** A number that only rises. */
+/** A counter, which only rises. */
 export const Counter: typeof client.Counter = counter;
-/** A number that rises and falls. */
+/** A gauge, which rises and falls. */
 export const Gauge: typeof client.Gauge = gauge;
-/** Numbers by how large they are. */
+/** A histogram of observed values. */
 export const Histogram: typeof client.Histogram = histogram;
-/** What makes the text of metrics. */
+/** The registry that renders metrics as text. */
 export const Registry: typeof client.Registry = registry;

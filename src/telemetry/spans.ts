@@ -19,7 +19,7 @@ const STATUS_ERROR = 2;
 /** Under which a context of that API holds its span. */
 const SPAN_KEY = Symbol.for("OpenTelemetry Context Key SPAN");
 
-/** What spans say; never anything that a sender wrote. */
+/** Attributes of a span. They never hold anything that a sender wrote. */
 export type Attributes = Record<string, string | number>;
 
 /** The field by which a record keeps the trace that it belongs to. */
@@ -31,7 +31,7 @@ export interface Traced {
 const contexts: ContextManager = Deno.telemetry.contextManager;
 const tracer = sendingTracer();
 
-/** Whether spans go anywhere. Deno decides that when the process starts. */
+/** True when spans are exported, which Deno decides when the process starts. */
 export const isTracing = tracer !== undefined;
 
 /**
@@ -85,7 +85,7 @@ export function markFailed(span: Span): void {
 
 /** Something that has ended. Times are RFC 3339. */
 export interface Past {
-  /** What made it, as its record has it. */
+  /** The trace context of its record. */
   traceparent: string | undefined;
   start: string;
   end: string;

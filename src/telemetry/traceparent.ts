@@ -6,7 +6,7 @@
 import type { SpanContext } from "@opentelemetry/api";
 
 const LENGTH = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".length;
-/** What every version begins with. Digits in upper case and ids of zeros alone are invalid. */
+/** The fields that every version begins with. Upper-case digits and ids of zeros alone are invalid. */
 const BEGINNING =
   /^([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?=-|$)/;
 const SAMPLED = 0x01;

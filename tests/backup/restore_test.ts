@@ -127,7 +127,7 @@ Deno.test("what a restore has left that was killed is in nobody's way, but other
   await assertRejects(
     () => prepared.restore(archive, to),
     BackupError,
-    "a restore that was broken",
+    "a restore that was interrupted",
   );
   assertEquals(await contentsOf(to), before);
 
@@ -298,13 +298,13 @@ Deno.test("an archive that was changed is refused", async (t) => {
     ["no header", entries.slice(1), /no backup of Hooklaunch/],
     ["a header of something else", headed({ version: 7 }), /backup.json/],
     ["a newer format", headed({ archive_format: 2, version: "9.9.9" }), /format 2 of Hooklaunch 9/],
-    ["no list of flaws", entries.slice(0, -1), /no end/],
+    ["no list of flaws", entries.slice(0, -1), /end is missing/],
     [
       "a flaw outside",
       entries.with(-1, file("flaws.json", '[{"path":"..","detail":"","discard":true}]')),
       /outside/,
     ],
-    ["more behind the flaws", [...entries, file("projects/files/known_hosts", "")], /behind/],
+    ["more behind the flaws", [...entries, file("projects/files/known_hosts", "")], /follows/],
   ];
   for (const [name, changed, expected] of cases) {
     await t.step(name, async () => {
@@ -328,7 +328,7 @@ Deno.test("an archive that was changed is refused", async (t) => {
   });
   await t.step("no manifest", async () => {
     const bytes = await asItIs(entries);
-    await assertRejects(() => prepared.restore(bytes), BackupError, "it has no end");
+    await assertRejects(() => prepared.restore(bytes), BackupError, "its end is missing");
     assertEquals(await pathsIn(path), before);
   });
   await t.step("but not when it was only packed anew", async () => {
