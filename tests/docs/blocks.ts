@@ -5,6 +5,7 @@
  *
  * - `sh`: runs it, in one shell for the page, which begins in the checkout
  * - `sh service`: runs it in the background, until the page's end or the next such block
+ * - `sh stopped`: stops the service first
  * - `sh not-run`: reads its `hooklaunch` commands, and compares their flags with the help
  * - `text` or `json`, right behind an `sh` block: is what that prints last; `…` stands for any text
  * - a first line such as `# train/valohai.yaml`: writes the block to that file

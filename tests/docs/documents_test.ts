@@ -24,6 +24,7 @@ for (const document of documents()) {
         } else if (block.marks.includes("service")) {
           await terminal.serve(block.text);
         } else if (isRun(block)) {
+          if (block.marks.includes("stopped")) await terminal.stop();
           const done = await terminal.run(block.text);
           assertEquals(done.code, 0, `${block.at}\n${block.text}\nprinted:\n${done.printed}`);
           ({ printed } = done);
@@ -42,7 +43,9 @@ Deno.test("the blocks of pages have marks and languages that the tests know", ()
   const known = ["sh", "yaml", "json", "text", "ini", "nginx"];
   for (const { language, marks, at } of documents().flatMap(blocksOf)) {
     assert(known.includes(language), `${at}: the language ${language}`);
-    for (const mark of marks) assert(["service", "not-run"].includes(mark), `${at}: ${mark}`);
+    for (const mark of marks) {
+      assert(["service", "stopped", "not-run"].includes(mark), `${at}: ${mark}`);
+    }
   }
 });
 

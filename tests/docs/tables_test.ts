@@ -30,11 +30,6 @@ Deno.test("the documented table of settings has the flags of serve and their def
   }
   const inHelp = [...printed.matchAll(/^ +(?:-\w, )?(--[\w-]+)/gm)].map(([, name = ""]) => name);
   assertEquals(inTable.toSorted(), inHelp.filter((name) => name !== "--help").toSorted());
-  const examples = documentText("src/docs/operating.md").matchAll(
-    /^deno task start (.*(?:\\\n.*)*)$/gm,
-  );
-  const used = [...examples].flatMap(([, flags = ""]) => flags.match(/--[\w-]+/g) ?? []);
-  assertEquals(used.filter((flag) => !inHelp.includes(flag)), []);
 });
 
 Deno.test("the documented settings of conditions, actions and triggers are those of the code", async (t) => {

@@ -100,7 +100,7 @@ export class Terminal implements AsyncDisposable {
 
   /** Runs a command in the background, and waits until the service that it starts answers. */
   async serve(command: string): Promise<void> {
-    await this.#stop();
+    await this.stop();
     const log = `${this.#folder.path}/log`;
     const service = new Deno.Command("setsid", {
       args: ["sh", "-c", `${RESUME}exec >"$STATE/log" 2>&1\n${this.#withPort(command)}`],
@@ -121,7 +121,7 @@ export class Terminal implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#stop();
+    await this.stop();
     // Executions outlive the service, and may still write.
     await eventually(async () => {
       try {
@@ -133,7 +133,8 @@ export class Terminal implements AsyncDisposable {
     });
   }
 
-  async #stop(): Promise<void> {
+  /** Stops the service. */
+  async stop(): Promise<void> {
     const service = this.#service;
     this.#service = undefined;
     if (service === undefined) return;
