@@ -5,8 +5,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { blocksOf, documents, documentText } from "./blocks.ts";
 
-/** A command with its arguments, in a block or between backticks. */
-const COMMAND = /\bhooklaunch((?: [^\s`|;&)"']+)+)/g;
+/** A command with its arguments, in a block or between backticks; not the name of an image. */
+const COMMAND = /(?<!-t )\bhooklaunch((?: [^\s`|;&)"']+)+)/g;
 const GLOBAL_FLAGS = ["--env-file", "--version", "--help"];
 const REFERENCE = "src/docs/cli.md";
 
