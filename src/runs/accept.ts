@@ -23,15 +23,15 @@ import type { Worker } from "./worker.ts";
 export type { Launch } from "./acceptance.ts";
 
 /**
- * How many changes may wait for the next commits before further launches should wait to be looked at. A
- * commit holds some 330 launches. With twice as many no more are accepted; they all wait longer, and as
- * what waits longer outlives the quick collections of garbage, they take 70 MiB more.
+ * Changes that may wait for the next commits before further launches wait in the request queue. A commit
+ * holds some 330 launches. With twice this limit throughput is the same, each launch waits longer, and the
+ * process takes 70 MiB more.
  */
 const BUSY = 512;
 /** And before they are turned away: those whose bodies were arriving meanwhile have room as well. */
 const WAITING_MAX = 1_024;
 
-/** Why no launch is accepted; made once, as there are many to turn away then. */
+/** The reasons to accept no launch. Each is made once, since many launches get it. */
 const TOO_MANY_RUNS = new UnavailableError("Cannot accept a launch: too many runs are pending", 10);
 const NO_SPACE = new UnavailableError(
   "Cannot accept a launch: the disk is nearly full, or gone",
@@ -40,12 +40,11 @@ const NO_SPACE = new UnavailableError(
 const TOO_MANY_WAIT = new UnavailableError("Cannot accept a launch: too many wait to be stored", 1);
 
 /**
- * What became of a launch: a run, the quota that was used up, the run of an earlier delivery, or nothing,
- * as its trigger has been changed.
+ * The result of a launch: a run, the quota that is exhausted, the run of an earlier delivery, or nothing,
+ * since its trigger has been changed.
  */
 export type Acceptance = { run: Run } | { repeatOf: string } | Refusal;
 
-/** What an acceptor works with. */
 export interface AcceptorParts {
   store: Store;
   clock: Clock;
@@ -73,12 +72,12 @@ export class Acceptor {
     this.#deliveries = new Deliveries(parts.store, parts.clock);
   }
 
-  /** Whether so many launches wait to be stored that further ones should wait before they are looked at. */
+  /** True when so many launches wait to be stored that further ones should wait in the request queue. */
   get isBusy(): boolean {
     return this.#store.committer.waiting >= BUSY;
   }
 
-  /** Why no launch is accepted now; undefined when one may be. */
+  /** The reason to accept no launch now; undefined when one may be accepted. */
   get fullness(): UnavailableError | undefined {
     if (this.#worker.isFull) return TOO_MANY_RUNS;
     if (this.#space?.isShort) return NO_SPACE;

@@ -25,17 +25,17 @@ export interface Launch {
   /** The Content-Type header as sent. */
   contentType?: string | undefined;
   remoteIp: string;
-  /** What tells a repeat from a new launch; absent where repeats are launches like others. */
+  /** The delivery's id, by which a repeat is found; absent where repeats launch too. */
   delivery?: Delivery | undefined;
   /** The run whose payload is launched again. */
   replayOf?: string;
-  /** Whether nobody waits for the answer any more: the launch is not stored then, or withdrawn. */
+  /** Returns true when the sender no longer waits: the launch is not stored then, or withdrawn. */
   isAbandoned?(): boolean;
-  /** Whether its trigger is still as it was when it let this in. Asked at the moment at which it is stored. */
+  /** Returns true while its trigger is unchanged since it let this in. Asked when the launch is stored. */
   isCurrent?(): boolean;
 }
 
-/** Why a launch was not accepted, although it could be stored. */
+/** The reason not to accept a launch that could be stored. */
 export type Refusal = { exhausted: Quota } | { outdated: true };
 
 /** Accepts a launch, unless its trigger has changed or a quota is used up. */

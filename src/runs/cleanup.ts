@@ -1,6 +1,6 @@
 /**
- * Cleanup: removes what has outlived its retention, and what was left behind half-done. It works in
- * small parts and rests after each, so that launches hardly notice it.
+ * Cleanup removes records past their retention and leftovers of interrupted work. It works in small parts
+ * and rests after each, so that launches hardly slow down.
  *
  * @module
  */
@@ -38,9 +38,9 @@ import {
 import type { WrittenKeys } from "../store/written_keys.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";
 
-/** How many records are read at a time. To remove so many runs takes two commits, mostly. */
+/** Records that are read at a time. Removing so many runs mostly takes two commits. */
 const PAGE_SIZE = 64;
-/** How many folders are removed at once. */
+/** Folders that are removed at once. */
 const FORGOTTEN_AT_ONCE = 4;
 const LEFTOVERS_SIZE = 50;
 /** An upload older than this was abandoned: no body may take so long to arrive. */
@@ -51,7 +51,6 @@ const DAY_MS = 24 * 60 * 60_000;
 
 const log = getLogger(["hooklaunch", "cleanup"]);
 
-/** What cleanup works with. */
 export interface CleanupParts {
   store: Store;
   clock: Clock;
@@ -63,7 +62,7 @@ export interface CleanupParts {
   signal: AbortSignal;
 }
 
-/** How much was removed. */
+/** Numbers of what was removed. */
 export interface CleanupReport {
   /** Runs that were taken off the lists of their triggers. */
   unlisted: number;
@@ -122,7 +121,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   return report;
 }
 
-/** What is removed: what is older than this, and not needed any more. */
+/** The records to remove: older than this, and no longer needed. */
 interface Old {
   before_ms: number;
   needed: Needed;

@@ -1,8 +1,7 @@
 /**
- * Deliveries that were accepted lately: a sender that did not see our answer sends again, and must
- * get the first run's answer instead of a second run. What is remembered is part of the commit that
- * accepts the run, so a delivery that was refused is not remembered, and one that was accepted is
- * still known after a restart.
+ * Deduplication. A sender that did not get the answer sends its delivery again, and must get the first run's
+ * answer instead of a second run. The delivery's id is stored by the commit that accepts the run. So a
+ * refused delivery is not remembered, and an accepted one is still known after a restart.
  *
  * @module
  */
@@ -13,7 +12,7 @@ import { deliveryWrite, getDelivery } from "../store/records/delivery_ids.ts";
 import { keys } from "../store/keys.ts";
 import type { Store } from "../store/store.ts";
 
-/** What tells one delivery from another. */
+/** The id of a delivery. */
 export interface Delivery {
   /** As the sender names it. */
   id: string;
@@ -23,9 +22,9 @@ export interface Delivery {
 
 /** The right to accept a delivery. Copies that come meanwhile wait until it is settled. */
 export interface Claim {
-  /** What remembers the delivery as the one that made this run. */
+  /** Returns the writes that store the delivery as the one that made this run. */
   writes(runId: string): Write[];
-  /** What forgets it again. */
+  /** Returns the writes that remove it again. */
   withdrawWrites(): Write[];
   /** Ends the claim: with the run that was accepted, or with undefined when none was. */
   settle(runId: string | undefined): void;

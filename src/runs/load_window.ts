@@ -1,37 +1,37 @@
 /**
- * Whether launches crowd, and what is left for runs then.
+ * Detects many simultaneous launches, and limits the runs that are performed meanwhile.
  *
  * @module
  */
 
-/** How many runs are performed at a time while launches crowd. */
-const CROWDED_CONCURRENCY = 1;
-/** So many runs may wait for a crowd to leave: what a burst of some seconds brings. They wait on disk. */
+/** Runs that are performed at a time under such a load. */
+const LOADED_CONCURRENCY = 1;
+/** Runs that may wait for the load to end: a burst of some seconds. They wait on disk. */
 const BURST = 50_000;
-/** One more place for so many that wait beyond that: without it they would never catch up. */
+/** Waiting runs beyond the burst that add one place. Without this the backlog would never shrink. */
 const BACKLOG_PER_PLACE = 75;
 
-/** Tells a crowd that lasts from a burst: so many were there at once, in each of the last two windows. */
-export class Crowd {
+/** Tells a lasting load from a burst by the peak of simultaneous launches in each of the last two windows. */
+export class LoadWindow {
   readonly #window_ms: number;
   readonly #least: number;
   #start_ms = -Infinity;
-  /** The most at once in this window, in the one before, and in the one before that. */
+  /** The peaks of this window, of the one before, and of the one before that. */
   #most: [now: number, before: number, earlier: number] = [0, 0, 0];
 
-  /** @param least how many at once are a crowd */
+  /** @param least the simultaneous launches that make a load */
   constructor(window_ms: number, least: number) {
     this.#window_ms = window_ms;
     this.#least = least;
   }
 
-  /** Notes how many are there now. */
+  /** Notes the number of launches that are being stored now. */
   note(count: number, now_ms: number): void {
     this.#turn(now_ms);
     this.#most[0] = Math.max(this.#most[0], count);
   }
 
-  /** Whether there was a crowd in each of the last two windows that are over. */
+  /** Returns true when each of the last two full windows had such a load. */
   lasts(now_ms: number): boolean {
     this.#turn(now_ms);
     const [, before, earlier] = this.#most;
@@ -47,7 +47,7 @@ export class Crowd {
   }
 }
 
-/** How many runs to perform at a time while launches crowd and so many runs wait. */
-export function crowdedPlaces(backlog: number): number {
-  return CROWDED_CONCURRENCY + Math.floor(Math.max(0, backlog - BURST) / BACKLOG_PER_PLACE);
+/** Returns the number of runs to perform at a time under load, by the number that wait. */
+export function concurrencyUnderLoad(backlog: number): number {
+  return LOADED_CONCURRENCY + Math.floor(Math.max(0, backlog - BURST) / BACKLOG_PER_PLACE);
 }

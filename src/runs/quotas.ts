@@ -1,7 +1,7 @@
 /**
- * Rate limits: the windows of all triggers, in memory and in the database. A window changes in the
- * commit that accepts the launch which it counts, so what is counted and what is accepted are the
- * same, restarts included.
+ * Rate limits: the windows of all triggers, in memory and in the database. A window changes in the commit
+ * that accepts the launch which it counts. So counted and accepted launches are the same, across restarts
+ * too.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { Write } from "../store/committer.ts";
 import { getRateWindow, type RateWindow, rateWindowWrite } from "../store/records/rate_windows.ts";
 import type { Store } from "../store/store.ts";
 
-/** What counting one launch needs. */
+/** The writes that count one launch, and their undo. */
 export interface Admission {
   writes: Write[];
   /** Takes the count back, when it could not be stored. */
@@ -50,7 +50,7 @@ export class Quotas {
     }
   }
 
-  /** Whether {@linkcode load} has anything to do. */
+  /** Returns true when {@linkcode load} has nothing to do. */
   isLoaded(triggerId: string, quotas: readonly Quota[]): boolean {
     return quotas.every(({ period }) => this.#windows.has(windowName(triggerId, period)));
   }

@@ -101,7 +101,7 @@ export function smallestByPeriod(quotas: readonly Quota[]): Quota[] {
   return [...smallest].map(([period, quota]) => ({ period, quota }));
 }
 
-/** Why a launch is refused. */
+/** Describes the quota that refuses a launch. */
 export function describeExhausted({ period, quota }: Quota): string {
   return `The quota is used up: ${quota} launches in ${period} s`;
 }

@@ -1,19 +1,19 @@
 /**
- * Waiting for runs to end.
+ * Waiters for the ends of runs.
  *
  * @module
  */
 
-/** Tells those who wait for a run that it has ended. */
-export class Endings {
+/** Notifies waiters when a run ends. */
+export class RunWaiters {
   readonly #watchers = new Map<string, Set<() => void>>();
 
   /**
-   * Waits until a run is told of.
+   * Waits until a run ends.
    *
-   * @param hasEnded looks whether it has ended already: it may have, between the caller's look and this
+   * @param hasEnded returns true when it has ended already, which may be between the caller's check and this
    * call
-   * @returns false when the signal aborted before
+   * @returns false when the signal aborted first
    */
   async wait(
     runId: string,

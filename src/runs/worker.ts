@@ -1,11 +1,11 @@
 /**
- * The worker: takes pending runs and performs them, so many at a time.
+ * The worker performs pending runs, a bounded number at a time.
  *
- * What is pending in the database is the truth. A message of the database's queue wakes the worker, which
- * lists what is pending. A run that this process accepts need not wait for that: it is handed over in
- * memory. What no message wakes (accepted before a crash, or when memory held enough already) is found at
- * start, when there is room again, and by a sweep each minute. While any is left to be found, none is
- * handed over: runs are performed in the order in which they came.
+ * The pending runs in the database are the truth. A message of the database's queue wakes the worker, which
+ * lists them. A run that this process accepts does not wait for that: it is handed over in memory. Runs that
+ * no message woke (accepted before a crash, or while memory held enough) are found at the start, when there
+ * is room again, and by a sweep each minute. While some are still to be found, none is handed over, so that
+ * runs are performed in the order in which they came.
  *
  * @module
  */
@@ -31,20 +31,20 @@ import {
 } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
-import { Crowd, crowdedPlaces } from "./load_window.ts";
-import { Endings } from "./run_waiters.ts";
+import { concurrencyUnderLoad, LoadWindow } from "./load_window.ts";
+import { RunWaiters } from "./run_waiters.ts";
 
-/** How many runs are performed at a time. Most of them wait for the same commit. */
+/** Runs that are performed at a time. Most of them wait for the same commit. */
 const CONCURRENCY = 128;
-/** From so many launches that are stored at once on, senders wait for each other, and runs hold back. */
-const CROWD = 8;
-const CROWD_WINDOW_MS = 25;
+/** Simultaneous launches from which on senders wait for each other, and runs hold back. */
+const HEAVY_LOAD = 8;
+const LOAD_WINDOW_MS = 25;
 /**
- * How many runs wait in memory at most; the others wait in the database alone. What lies in memory for
- * long is looked at by every collection of garbage: with 50,000, launches were slower by a tenth.
+ * Limit of the runs that wait in memory; the others wait in the database alone. Objects that live long are
+ * visited by every garbage collection: with 50,000, launches were slower by a tenth.
  */
 const HELD_MAX = 2_000;
-/** How many accepted runs may have work before them. */
+/** Limit of the accepted runs that have not ended. */
 const BACKLOG_MAX = 100_000;
 const RETRY_MS = 1_000;
 
@@ -52,43 +52,42 @@ const log = getLogger(["hooklaunch", "runs"]);
 
 /** A run that waits for its turn. */
 export interface WaitingRun extends PendingRun {
-  /** Whether its actions may have been begun before, by a worker that is gone. */
+  /** True when a worker that is gone may have begun its actions. */
   repeated: boolean;
 }
 
 /** Something that an action has made and that is not stored yet. */
 export interface Unstored {
-  /** What stores it. */
+  /** The writes that store it. */
   writes: readonly Write[];
   /** Sets it going; called once it is on disk. */
   begin(): void;
 }
 
-/** What came of the actions of a run. */
+/** The outcomes of the actions of a run. */
 export interface Performed {
   /** In their order. */
   outcomes: ActionOutcome[];
-  /** What the last of them has made: one commit stores it and the end of the run. */
+  /** The object that the last of them has made: one commit stores it and the end of the run. */
   unstored?: Unstored;
-  /** Whether one of them failed for want of files or processes, and may do its work a moment later. */
+  /** Set when one of them failed for lack of files or processes, and may succeed a moment later. */
   isShort?: boolean;
 }
 
 /** Performs the actions of a run. */
 export type Perform = (waiting: WaitingRun, signal: AbortSignal) => Promise<Performed>;
 
-/** What a worker works with. */
 export interface WorkerParts {
   store: Store;
   clock: Clock;
   perform: Perform;
-  /** How many runs are performed at a time. */
+  /** Runs that are performed at a time. */
   concurrency?: number;
-  /** How many runs wait in memory at most; the others wait in the database alone. */
+  /** Limit of the runs that wait in memory; the others wait in the database alone. */
   heldMax?: number;
-  /** How many accepted runs may have work before them. */
+  /** Limit of the accepted runs that have not ended. */
   backlogMax?: number;
-  /** Whether runs are handed over in memory. Tests switch it off: messages alone wake the worker then. */
+  /** False to hand over no run in memory. Tests use it: messages alone wake the worker then. */
   handsOver?: boolean;
   /** Told of each run that has ended, once that is on disk. */
   onEnd?(run: Run): void;
@@ -107,13 +106,13 @@ export class Worker {
   /** The runs that are in memory: announced, waiting, or being performed. */
   readonly #held = new Map<string, Run | undefined>();
   readonly #performing = new Set<Promise<void>>();
-  readonly #endings = new Endings();
+  readonly #waiters = new RunWaiters();
   readonly #abort = new AbortController();
   /** The runs that have work before them, in memory or in the database, with their triggers. */
   readonly #pending = new Map<string, string>();
-  /** How many launches are being stored. */
+  /** Launches that are being stored. */
   #expected = 0;
-  readonly #crowd = new Crowd(CROWD_WINDOW_MS, CROWD);
+  readonly #load = new LoadWindow(LOAD_WINDOW_MS, HEAVY_LOAD);
   #lookAgain: ReturnType<typeof setTimeout> | undefined;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
@@ -130,12 +129,12 @@ export class Worker {
     this.id = newId(parts.clock.now());
   }
 
-  /** How many runs have work before them, in memory or in the database. */
+  /** Number of runs that have not ended, in memory or in the database. */
   get backlog(): number {
     return this.#pending.size;
   }
 
-  /** Whether so many runs are pending that no more should be accepted. */
+  /** True when the limit of pending runs is reached. */
   get isFull(): boolean {
     return this.backlog >= this.#backlogMax;
   }
@@ -151,7 +150,7 @@ export class Worker {
   /** Announces a run that is about to be accepted for this worker, so that no listing takes it. */
   expect(runId: string): void {
     this.#held.set(runId, undefined);
-    this.#crowd.note(++this.#expected, performance.now());
+    this.#load.note(++this.#expected, performance.now());
   }
 
   /** Takes back what was announced: the run was not accepted. */
@@ -214,7 +213,7 @@ export class Worker {
    */
   async ended(runId: string, signal: AbortSignal): Promise<boolean> {
     const hasEnded = async () => await getPending(this.#parts.store, runId) === undefined;
-    return await this.#endings.wait(runId, hasEnded, signal);
+    return await this.#waiters.wait(runId, hasEnded, signal);
   }
 
   /**
@@ -254,22 +253,22 @@ export class Worker {
       this.#lookAgain ??= setTimeout(() => {
         this.#lookAgain = undefined;
         this.#next();
-      }, CROWD_WINDOW_MS);
+      }, LOAD_WINDOW_MS);
     }
   }
 
-  /** Whether runs are pending that are not in memory. What is announced is there, and not pending yet. */
+  /** True when pending runs are not in memory. Announced ones are, and are not pending yet. */
   get #leavesSome(): boolean {
     return this.backlog > this.#held.size - this.#expected;
   }
 
   /**
-   * How many runs to perform at a time now. While launches crowd they go first: runs get few places then,
-   * and more when their queue has grown long.
+   * Returns the number of runs to perform at a time now. Under a load of launches these go first: runs get
+   * few places, and more when their queue has grown long.
    */
   get #places(): number {
-    if (!this.#crowd.lasts(performance.now())) return this.#concurrency;
-    return Math.min(this.#concurrency, crowdedPlaces(this.backlog));
+    if (!this.#load.lasts(performance.now())) return this.#concurrency;
+    return Math.min(this.#concurrency, concurrencyUnderLoad(this.backlog));
   }
 
   /** Performs a run and stores its end. Never rejects. */
@@ -281,9 +280,8 @@ export class Worker {
   }
 
   /**
-   * What came of the actions; undefined when the worker was closed before that was known. Actions that
-   * failed while the database could not store, or for want of files or processes, may have failed for that
-   * alone: they are performed again.
+   * Returns the outcomes of the actions; undefined when the worker was closed before. Actions that failed
+   * while the database could not store, or for lack of files or processes, are performed again.
    */
   async #untilPerformed(waiting: WaitingRun): Promise<Performed | undefined> {
     const { signal } = this.#abort;
@@ -355,7 +353,7 @@ export class Worker {
     this.#pending.delete(run.id);
     this.#held.delete(run.id);
     if (this.#claiming) this.#endedMeanwhile.add(run.id);
-    this.#endings.tell(run.id);
+    this.#waiters.tell(run.id);
     try {
       this.#parts.onEnd?.(run);
     } catch (error) {

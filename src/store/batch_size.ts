@@ -26,7 +26,7 @@ export class BatchSize {
   #bytes = 0;
   #keyBytes = 0;
 
-  /** Whether too little room is left for a usual change. */
+  /** True when too little room is left for a usual change. */
   get isFull(): boolean {
     return this.#mutations >= MUTATIONS_MAX - MUTATIONS_LEAST ||
       this.#bytes >= BYTES_MAX - BYTES_LEAST || this.#keyBytes >= KEY_BYTES_MAX - KEY_BYTES_LEAST;

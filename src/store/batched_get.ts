@@ -1,8 +1,8 @@
 /**
- * Reading single values, together those that are asked for at the same time.
+ * Reads single values. Those that are asked for at the same time are read together.
  *
- * A read is a message to the database's thread and one back, which costs more than the look itself, and
- * it waits for the commit that is under way there. What is asked for meanwhile goes into the next one.
+ * A read is a message to the database's thread and one back, which costs more than the read itself, and it
+ * waits for the commit that is under way there. Reads that are asked for meanwhile go into the next message.
  *
  * @module
  */

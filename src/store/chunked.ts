@@ -1,6 +1,6 @@
 /**
- * Going through what is stored in the background, and removing some of it, without being noticed: part
- * by part, with a rest after each.
+ * Goes through stored records in the background and removes some of them: part by part, with a rest after
+ * each, so that launches hardly slow down.
  *
  * @module
  */
@@ -8,11 +8,11 @@ import { delay } from "@std/async/delay";
 import type { Write } from "./committer.ts";
 import type { Store } from "./store.ts";
 
-/** How many writes go into one commit. Launches wait for as long as it takes, a millisecond or two. */
+/** Writes of one commit. Launches wait while it is under way, a millisecond or two. */
 const WRITES_MAX = 100;
 /**
- * How long the rest after a part is, in times of what the part took: the database has one thread, and
- * this much of its time belongs to launches. Under load a part takes longer, and so does the rest.
+ * Length of the rest after a part, as a multiple of the part's duration: the database has one thread, and
+ * this share of its time belongs to launches. Under load a part takes longer, and so does the rest.
  */
 const REST_RATIO = 10;
 /** With more rest than this, what has to be removed could come faster than it goes. */
@@ -20,15 +20,14 @@ const REST_MAX_MS = 20;
 
 /** Some of what is gone through. */
 export interface Part<Place> {
-  /** What removes those of it that are to go. They are not stored together. */
+  /** Deletes of the records to remove. They may go into several commits. */
   writes: readonly Write[];
-  /** How many those are. */
+  /** Number of records to remove. */
   count: number;
-  /** Where the next page begins; undefined when this is the last. */
+  /** Start of the next page; undefined after the last one. */
   next: Place | undefined;
 }
 
-/** What is needed for going through what is stored. */
 export interface InPartsOptions {
   store: Store;
   /** Aborted when the service stops: nothing is begun after it. */

@@ -13,13 +13,13 @@ import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { BatchSize } from "./batch_size.ts";
 import { WrittenKeys } from "./written_keys.ts";
 
-/** How many writes go together that need not. */
+/** Writes of one commit where they may be split. */
 const PART_SIZE = 100;
-/** How many changes may wait before further ones are turned away. */
+/** Limit of waiting changes. Further ones are turned away. */
 const WAITING_MAX = 16_384;
-/** How long a commit shows that the next one would be stored, too. */
+/** Time after a commit during which the database counts as storing. */
 const RECENT_MS = 1_000;
-/** How long a withdrawal waits that could not be stored. */
+/** Delay before a withdrawal that could not be stored is tried again. */
 const WITHDRAWAL_RETRY_MS = 1_000;
 
 const ABANDONED = new UnavailableError("Cannot store: the sender does not wait any more", 1);
@@ -46,11 +46,11 @@ export interface Change {
   writes(): readonly Write[];
   /** Takes back what `writes` changed in memory, when the batch could not be stored. */
   undo?(): void;
-  /** Whether the change leaves work for the worker, unless it writes nothing. */
+  /** Set when the change leaves work for the worker, unless it writes nothing. */
   wakes?: boolean;
   /**
-   * Whether nobody waits for the change any more. It is not sent then. If it was sent before and turns
-   * out stored, it is withdrawn.
+   * Returns true when nobody waits for the change any more. It is not sent then. If it was sent before and
+   * turns out stored, it is withdrawn.
    */
   isAbandoned?(): boolean;
   /** The change that takes this one back. */
@@ -67,7 +67,7 @@ interface Prepared extends Waiting {
   list: readonly Write[];
 }
 
-/** What a committer tells of itself. */
+/** The events of a committer. */
 export interface CommitterEvents {
   /** A batch was stored: how many changes it held and how long it took. */
   onCommit?(changes: number, duration_ms: number): void;
@@ -82,7 +82,7 @@ export interface CommitterEvents {
 export interface Fence {
   /** Adds what a commit checks, and what it leaves for the next one to check. */
   guard(operation: Deno.AtomicOperation): void;
-  /** Whether the commit that was guarded last is stored. */
+  /** Returns true when the commit that was guarded last is stored. */
   isStored(result: Deno.KvCommitResult | Deno.KvCommitError): Promise<boolean>;
 }
 
@@ -125,19 +125,19 @@ export class Committer {
     this.#queue = queue;
   }
 
-  /** How many changes wait for a commit. */
+  /** Number of changes that wait for a commit. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** How many changes could not be stored at the time, and might have been at another. */
+  /** Number of changes that the database could not store, and might have stored at another time. */
   get failures(): number {
     return this.#failures;
   }
 
   /**
-   * Whether the database took what it was given last, a moment ago; known once that is no longer under
-   * way. Of one that was given nothing since then this is not known, and so false.
+   * Resolves to true when the latest commit was stored within the last second. Waits for a commit that is
+   * under way. Without a recent commit it resolves to false.
    */
   async isStoring(): Promise<boolean> {
     await this.settled();

@@ -1,5 +1,5 @@
 /**
- * The file of a database: what Deno KV leaves to be said of it.
+ * The file of a database, where Deno KV's defaults do not fit.
  *
  * @module
  */
@@ -10,8 +10,8 @@ import { ignoreMissing } from "../platform/files/missing_file.ts";
 /** The name of the database file in the data folder. */
 export const DATABASE_FILE = "hooklaunch.kv";
 /**
- * What the name of the folder begins with, in the data folder, that a backup is read into. It is there until
- * all that it holds has its place, the database last: one that was killed leaves it there.
+ * Prefix of the folder, within the data folder, into which a backup is read. A restore that was killed
+ * leaves it there.
  */
 export const UNFINISHED_RESTORE = "restoring-";
 
@@ -21,7 +21,7 @@ export const UNFINISHED_RESTORE = "restoring-";
  * changed any more once there is something in the file.
  */
 const PAGE_BYTES = 16 * 1024;
-/** How long another connection may keep the database busy. */
+/** Time limit to wait for another connection to the database. */
 const PATIENCE_MS = 10_000;
 
 /** The index by which Deno KV finds what has expired, as it makes it. */
@@ -77,7 +77,7 @@ async function change(
   }
 }
 
-/** Who waits for what was backed up must not be given a service that begins with nothing. */
+/** Refuses to start on an unfinished restore: the owner expects the data of the backup, not an empty service. */
 async function expectNoRestore(folder: string): Promise<void> {
   for await (const { name } of Deno.readDir(folder)) {
     if (!name.startsWith(UNFINISHED_RESTORE)) continue;

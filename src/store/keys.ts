@@ -1,6 +1,6 @@
 /**
- * Every key of the database, on one page. Ids are UUIDv7, so what is listed under a prefix is in the
- * order in which it was made.
+ * Every key of the database, on one page. Ids are UUIDv7, so records under a prefix are listed in the order
+ * in which they were made.
  *
  * @module
  */

@@ -1,9 +1,8 @@
 /**
- * Bringing what an earlier version has stored up to the present format, one step from each format to the
- * next.
+ * Migrates the data of earlier versions to the present format, one step from each format to the next.
  *
- * A step can be cut off at any moment: it changes only what still has the form of its format, and the
- * number of the format comes last. The next start goes through it again and finds less to do.
+ * A step may be interrupted at any moment: it changes only records of its format, and the format's number is
+ * stored last. The next start runs the step again and finds less to do.
  *
  * @module
  */
@@ -16,7 +15,7 @@ import type { EngineSettings, Project } from "./records/projects.ts";
 import { readValue, scan } from "./scan.ts";
 import { RECORD_BYTES_MAX, recordWrite } from "./record_size.ts";
 
-/** How many records are held in memory at a time. */
+/** Records that are held in memory at a time. */
 const RECORDS_HELD = 200;
 
 const log = getLogger(["hooklaunch", "store"]);
@@ -30,7 +29,7 @@ export interface Database {
 /** The step from one format to the next. */
 export interface Migration {
   from: number;
-  /** What it does, for the log. */
+  /** Description for the log. */
   says: string;
   /**
    * Changes all records that have the form of its format; answers how many.
@@ -82,7 +81,7 @@ export async function migrate(
   }
 }
 
-/** What format 1 said of an execution: nothing of its engine, which was the one that its project named. */
+/** An execution of format 1, which did not hold its engine: it was the one that its project named. */
 type ExecutionOf1 = Omit<Execution, "engine"> & { engine?: EngineSettings };
 
 async function nameEngines(database: Database): Promise<number> {

@@ -1,12 +1,11 @@
 /**
- * Whose a remote database is. Quotas, deliveries and what is pending are decided in the memory of one
- * process, so one at a time has the database, and others stand by until it is gone.
+ * The ownership of a remote database. Quotas, deliveries and pending runs are decided in the memory of one
+ * process, so one process at a time owns the database, and others stand by until it is gone.
  *
- * Each commit checks that its writer's last one is still the last there is, and counts itself. So a
- * process that was taken to be gone and is not stores nothing any more, as with a fencing token (M.
- * Kleppmann, "How to do distributed locking", 2016); and a commit that Deno sends again, because the
- * answer was lost, is neither stored twice nor taken for one that failed. That a process is gone is told
- * by its commits as they are seen, whatever the clocks of two machines say.
+ * Each commit checks that its writer's previous one is still the latest, and increases the count. So a
+ * process that was wrongly taken for gone stores nothing more, as with a fencing token (M. Kleppmann, "How to
+ * do distributed locking", 2016). A commit that Deno sends again after a lost answer is neither stored twice
+ * nor taken for a failure. Others judge an owner by the commits that they observe, not by clocks.
  *
  * @module
  */
@@ -20,28 +19,27 @@ import { keys } from "./keys.ts";
 
 const LOOK_MS = 1_000;
 const SIGN_MS = 3_000;
-/** How long no commit is seen of a process that is gone. */
+/** Time without a commit after which a process counts as gone. */
 const GONE_MS = 15_000;
-/** How long giving the database back may take: a database that does not answer is asked for ever. */
+/** Time limit to release the database: requests to one that does not answer never end. */
 const RELEASE_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "store"]);
 
-/** How a database is taken. */
 export interface OwnershipOptions {
-  /** Whether to stand by as long as another process has it, and is alive. */
+  /** Stands by while another process owns the database and is alive. */
   standsBy?: boolean;
   look_ms?: number;
   sign_ms?: number;
   gone_ms?: number;
 }
 
-/** Who has the database. */
+/** The record of the owner. */
 interface Owner {
   process: string;
   /** By its own clock, for those who read logs. */
   since: string;
-  /** How many times it has committed. */
+  /** Number of its commits. */
   commits: number;
 }
 

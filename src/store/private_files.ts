@@ -1,12 +1,12 @@
 /**
- * Who may read what is in the data folder: its owner alone.
+ * Permissions in the data folder: its owner alone may read it.
  *
  * @module
  */
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../platform/errors.ts";
 
-/** What others than the owner may do, in a file's mode. */
+/** The bits of a file's mode for users other than the owner. */
 const OTHERS = 0o077;
 /** The part of a mode that can be set. */
 const PERMISSIONS = 0o7777;

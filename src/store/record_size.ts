@@ -1,14 +1,14 @@
 /**
- * How much of a value of Deno KV a record takes.
+ * The size of a record as a value of Deno KV.
  *
  * @module
  */
 import type { Write } from "./committer.ts";
 
-/** How large a record may be, as {@linkcode recordBytes} counts; a value holds 64 KiB. */
+/** Limit of a record's size, as {@linkcode recordBytes} counts. A value of Deno KV holds 64 KiB. */
 export const RECORD_BYTES_MAX = 60 * 1024;
 
-/** What a stored value takes beside its record. */
+/** Overhead of a stored value. */
 const BESIDE_BYTES = 256;
 
 const NOT_LATIN_1 = /[^\0-\xff]/;
@@ -32,7 +32,7 @@ export function recordWrite(
   return { key, value: record, bytes: bytes + BESIDE_BYTES };
 }
 
-/** How long the texts are that are not Latin-1, names of fields among them. */
+/** Length of the texts that are not Latin-1, names of fields included. */
 function wideLength(value: unknown): number {
   if (typeof value === "string") return NOT_LATIN_1.test(value) ? value.length : 0;
   if (typeof value !== "object" || value === null) return 0;

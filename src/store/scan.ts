@@ -1,6 +1,6 @@
 /**
- * Reading what may be damaged. A value that the database cannot decode makes the whole read fail, and
- * with it every value that is read along: one damaged record must not hide the others.
+ * Reads records that may be damaged. A value that the database cannot decode makes the whole read fail. One
+ * damaged record must not hide the others, so such a read is split.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { messageOf } from "../platform/errors.ts";
 /** The characters of ids, hashes and names, in the order of their bytes. */
 const ID_CHARACTERS = "-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
 const ID_LENGTH_MAX = 256;
-/** How many entries of one scan may be removed by others while they are looked for. */
+/** Entries of one scan that may be removed by others meanwhile. */
 const MISSED_MAX = 100;
 
 const log = getLogger(["hooklaunch", "store"]);
@@ -70,13 +70,13 @@ export function logDamage(key: Deno.KvKey): void {
   log.error("The record {key} is damaged", { key: key.map(String).join("/") });
 }
 
-/** How a {@linkcode scan} goes. */
+/** Options of {@linkcode scan}. */
 export interface ScanOptions {
   /** Look only behind this id. */
   after?: string | undefined;
-  /** How many are read at a time. */
+  /** Entries that are read at a time. */
   batchSize?: number;
-  /** How many parts of a key come behind the prefix. All are ids. */
+  /** Number of key parts after the prefix. All are ids. */
   ids?: number;
 }
 
@@ -120,12 +120,12 @@ export async function* scan(
   }
 }
 
-/** What is under a prefix behind a key, if one is given: no key has `true` where this one ends. */
+/** Selects the keys under a prefix, after a given one. No key has `true` where that one ends. */
 export function behind(prefix: Deno.KvKey, last: Deno.KvKey | undefined): Deno.KvListSelector {
   return last === undefined ? { prefix } : { prefix, start: [...last, true] };
 }
 
-/** What is under a prefix whose next part is an id, up to the one before an id, if one is given. */
+/** Selects the keys under a prefix whose next part is an id, up to and without a given id. */
 export function upTo(prefix: Deno.KvKey, end: string | undefined): Deno.KvListSelector {
   return end === undefined ? { prefix } : { prefix, end: [...prefix, end] };
 }
@@ -170,7 +170,7 @@ async function leastOf(
   return characters.charAt(low);
 }
 
-/** Whether anything is stored under a key, though it be damaged. */
+/** Returns true when a value is stored under a key, even a damaged one. */
 export async function isStored(kv: Deno.Kv, key: Deno.KvKey): Promise<boolean> {
   try {
     return (await kv.get(key)).versionstamp !== null;
@@ -180,7 +180,7 @@ export async function isStored(kv: Deno.Kv, key: Deno.KvKey): Promise<boolean> {
   }
 }
 
-/** Whether the first entry of a selection cannot be decoded. */
+/** Returns true when the first entry of a selection cannot be decoded. */
 async function fails(kv: Deno.Kv, selector: Deno.KvListSelector): Promise<boolean> {
   try {
     await Array.fromAsync(kv.list(selector, { limit: 1 }));

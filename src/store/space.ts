@@ -1,7 +1,7 @@
 /**
- * The room that is left on the disk of a data folder. What is accepted needs room later on: for what
- * its executions bring and leave, for logs, and for the records of how things ended. So launches are
- * turned away while there is still some, and not by the database that has none.
+ * Watches the free space on the disk of a data folder. An accepted launch needs space later: for inputs,
+ * outputs, logs and the records of its end. So launches are turned away while some space is left, before the
+ * database has none.
  *
  * @module
  */
@@ -20,19 +20,18 @@ const RESERVE_FILES = 1_000;
  * and Deno KV ends the process where it cannot be. Nothing else takes this much room in that time.
  */
 const MESSAGE_RESERVE_BYTES = 256 * 1024 * 1024;
-/** What of a data folder may lie on a disk of its own, where executions need room as well. */
+/** The parts of a data folder that may be on disks of their own and need space for executions. */
 const PARTS = ["", "executions", "projects"];
 const LOOK_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "store"]);
 
-/** What a watch may be told. */
 export interface SpaceOptions {
   /** The database's file: once it is gone, what is written is gone with it. */
   file?: string;
   reserve_bytes?: number;
   reserve_files?: number;
-  /** How much room there is for a folder that is there. */
+  /** Returns the free space of an existing folder. */
   look?(folder: string): Promise<Room>;
 }
 
@@ -50,7 +49,7 @@ export class Space {
   readonly #reserve: Required<Room>;
   readonly #measure: (folder: string) => Promise<Room>;
   #isShort = false;
-  /** Why a folder's disk cannot be looked at, as the log says it. */
+  /** The reasons why the disk of a folder cannot be checked, for the log. */
   readonly #unseen = new Map<string, string>();
   #room: PromiseWithResolvers<void> | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -71,7 +70,7 @@ export class Space {
     this.#measure = look;
   }
 
-  /** Whether there was too little room at the last look, or no database to have it in. */
+  /** True when the last check found too little space, or no database file. */
   get isShort(): boolean {
     return this.#isShort;
   }
@@ -135,7 +134,7 @@ export class Space {
     }
   }
 
-  /** What is known of the first part of the folder whose disk has too little room. */
+  /** Finds the first part of the folder whose disk has too little space. */
   async #findShort(): Promise<Record<string, unknown> | undefined> {
     const { bytes: reserve_bytes, files: reserve_files } = this.#reserve;
     for (const part of PARTS) {

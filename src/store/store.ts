@@ -1,5 +1,5 @@
 /**
- * The database: a Deno KV file in the data folder, or a remote Deno KV. One process at a time has it.
+ * The database: a Deno KV file in the data folder, or a remote Deno KV. One process at a time owns it.
  *
  * @module
  */
@@ -26,11 +26,11 @@ export const LOCK_FILE = "lock";
 /** A process that was killed may leave a child that holds the lock for the moment before its exec. */
 const LOCK_PATIENCE_MS = 1_000;
 const LOCK_RETRY_MS = 20;
-/** How long what is being written to a remote database may take when the store is closed. */
+/** Time limit for writes to a remote database when the store is closed. */
 const DRAIN_MS = 5_000;
 /** The least room on the disk with which a database is opened. */
 const OPENING_BYTES = 1024 * 1024;
-/** Where Deno looks for the access token of a remote Deno KV. */
+/** The variable from which Deno reads the access token of a remote Deno KV. */
 const TOKEN_VARIABLE = "DENO_KV_ACCESS_TOKEN";
 
 /** An open database. Everything that is stored goes through the functions of this folder. */
@@ -44,16 +44,16 @@ export interface Store extends AsyncDisposable {
   readonly endedRuns: EndedRuns;
   /** Aborted once another process has taken the database, which only a remote one can be. */
   readonly lost: AbortSignal;
-  /** Whether the database answers, and stores what it is given. */
+  /** Resolves to true when the database answers and stores. */
   probe(): Promise<boolean>;
   /** Waits for what is being written, then closes the database and frees the data folder. */
   close(): Promise<void>;
 }
 
-/** What {@linkcode openStore} may be told. */
+/** Options of {@linkcode openStore}. */
 export interface OpenStoreOptions {
   events?: CommitterEvents;
-  /** Whether what an earlier version has stored is left in its format, to be read only. */
+  /** Leaves data of an earlier version in its format, for reading only. */
   keepFormat?: boolean;
   /** The remote Deno KV that the database is; without it, it is a file in the data folder. */
   remote?: RemoteDatabase;
@@ -145,7 +145,7 @@ async function openRemote(url: string): Promise<Deno.Kv> {
 interface OpenStoreParts {
   events: CommitterEvents | undefined;
   ownership: Ownership | undefined;
-  /** What is to be closed with the store. */
+  /** Resources that are closed with the store. */
   opened: AsyncDisposableStack;
 }
 
@@ -179,7 +179,7 @@ class OpenStore implements Store {
     return await this.committer.isStoring() || await this.#tryStoring();
   }
 
-  /** What cannot store may well be read from, and nobody else may write until it is known to store again. */
+  /** Tries a write: a database that cannot store may still be read, and idle services write nothing else. */
   #tryStoring(): Promise<boolean> {
     return this.#trial ??= this.committer.write([{ key: keys.format(), value: FORMAT_VERSION }])
       .then(() => true, () => false)
@@ -237,14 +237,14 @@ async function tryToLock(folder: string): Promise<Disposable | undefined> {
   return locks.move();
 }
 
-/** Whether a file is still the one at its path: who made a lock for nothing may have removed it. */
+/** Returns true when a file is still the one at its path. A process that gave up its lock may have removed it. */
 async function isAt(path: string, file: Deno.FsFile): Promise<boolean> {
   const { dev, ino } = await file.stat();
   const there = await Deno.stat(path).catch(() => undefined);
   return there?.dev === dev && there.ino === ino;
 }
 
-/** What it means when a data folder, or what must be in it, cannot be made or opened. */
+/** Explains a data folder, or a file in it, that cannot be made or opened. */
 function unusable(folder: string): (error: unknown) => Promise<never> {
   return async (error) => {
     if (error instanceof ConflictError) throw error;

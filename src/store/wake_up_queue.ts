@@ -9,7 +9,7 @@ import { messageOf } from "../platform/errors.ts";
 import type { Committer, MessageSender } from "./committer.ts";
 import type { Space } from "./space.ts";
 
-/** How long a message counts as on its way. Deno KV delivers one within 100 ms. */
+/** Time that a message counts as on its way. Deno KV delivers one within 100 ms. */
 const ON_ITS_WAY_MS = 2_000;
 /**
  * When a message whose delivery failed comes again. Each crash of the process uses up one of these. The

@@ -1,6 +1,6 @@
 /**
- * What was written since a moment: what is decided about stored values on the ground of an earlier look
- * holds for those of them that were not written since.
+ * Records the keys that are written from a moment on. A decision that rests on an earlier read still holds
+ * for the keys that were not written since.
  *
  * @module
  */
@@ -21,7 +21,7 @@ export class WrittenKeys implements Disposable {
     if (key[0] === this.#kind) this.#keys.add(JSON.stringify(key));
   }
 
-  /** Whether a key of this kind was set or deleted. */
+  /** Returns true when a key of this kind was set or deleted. */
   has(key: Deno.KvKey): boolean {
     return this.#keys.has(JSON.stringify(key));
   }

@@ -1,8 +1,8 @@
 import { assertEquals, assertGreaterOrEqual } from "@std/assert";
-import { Crowd, crowdedPlaces } from "../../src/runs/load_window.ts";
+import { concurrencyUnderLoad, LoadWindow } from "../../src/runs/load_window.ts";
 
 Deno.test("a crowd is so many at once, window after window", () => {
-  const crowd = new Crowd(20, 8);
+  const crowd = new LoadWindow(20, 8);
   for (let now_ms = 0; now_ms <= 100; now_ms += 5) {
     crowd.note(now_ms % 20 === 10 ? 9 : 1, now_ms);
     assertEquals(crowd.lasts(now_ms), now_ms >= 40, `after ${now_ms} ms`);
@@ -12,14 +12,14 @@ Deno.test("a crowd is so many at once, window after window", () => {
 });
 
 Deno.test("a burst is no crowd, however many come in it", () => {
-  const crowd = new Crowd(20, 8);
+  const crowd = new LoadWindow(20, 8);
   for (let now_ms = 0; now_ms < 20; now_ms++) crowd.note(1_000, now_ms);
   for (const now_ms of [20, 39, 40, 41, 60, 80, 1_000]) assertEquals(crowd.lasts(now_ms), false);
 });
 
 Deno.test("a crowd that has left is forgotten, after a short and after a long time", () => {
   for (const pause_ms of [60, 90, 1_000_000]) {
-    const crowd = new Crowd(20, 8);
+    const crowd = new LoadWindow(20, 8);
     for (let now_ms = 0; now_ms < 60; now_ms++) crowd.note(10, now_ms);
     assertEquals(crowd.lasts(60), true);
     assertEquals(crowd.lasts(60 + pause_ms), false, `${pause_ms} ms later`);
@@ -29,7 +29,7 @@ Deno.test("a crowd that has left is forgotten, after a short and after a long ti
 });
 
 Deno.test("few at once are no crowd, however fast they come", () => {
-  const crowd = new Crowd(20, 8);
+  const crowd = new LoadWindow(20, 8);
   for (let now_ms = 0; now_ms < 1_000; now_ms += 0.25) {
     crowd.note(7, now_ms);
     assertEquals(crowd.lasts(now_ms), false);
@@ -37,9 +37,11 @@ Deno.test("few at once are no crowd, however fast they come", () => {
 });
 
 Deno.test("a burst leaves runs one place, and those of launches without end all of them at last", () => {
-  for (const backlog of [0, 1, 10_000, 50_000, 50_074]) assertEquals(crowdedPlaces(backlog), 1);
-  assertEquals(crowdedPlaces(50_075), 2);
-  assertEquals(crowdedPlaces(53_750), 51);
+  for (const backlog of [0, 1, 10_000, 50_000, 50_074]) {
+    assertEquals(concurrencyUnderLoad(backlog), 1);
+  }
+  assertEquals(concurrencyUnderLoad(50_075), 2);
+  assertEquals(concurrencyUnderLoad(53_750), 51);
   // Well before launches are turned away for all that waits.
-  assertGreaterOrEqual(crowdedPlaces(60_000), 128);
+  assertGreaterOrEqual(concurrencyUnderLoad(60_000), 128);
 });

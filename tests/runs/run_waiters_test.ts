@@ -1,9 +1,9 @@
 /** Waiting for runs to end: each of several is told, whoever gives up before. */
 import { assertEquals } from "@std/assert";
-import { Endings } from "../../src/runs/run_waiters.ts";
+import { RunWaiters } from "../../src/runs/run_waiters.ts";
 
 Deno.test("who waits for a run is told of its end, though another has waited no longer", async () => {
-  const endings = new Endings();
+  const endings = new RunWaiters();
   const notYet = () => Promise.resolve(false);
   const impatient = new AbortController();
   const { signal } = new AbortController();

@@ -1,5 +1,5 @@
 /**
- * The records of deliveries that were accepted lately.
+ * The records of the ids of recently accepted deliveries.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { keys } from "../keys.ts";
 import { behind, readWhole } from "../scan.ts";
 import type { Store } from "../store.ts";
 
-/** How many deliveries are read at a time. */
+/** Deliveries that are read at a time. */
 const PAGE_SIZE = 200;
 
 /** A delivery as it is stored. */

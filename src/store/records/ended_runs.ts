@@ -1,16 +1,16 @@
 /**
- * Ended runs in memory: who polls asks for the same run again and again, and an ended run stays as it is
- * until it is removed.
+ * A cache of ended runs: pollers ask for the same run again and again, and an ended run does not change until
+ * it is removed.
  *
  * @module
  */
 import { keepNewest } from "../../platform/lru.ts";
 import type { Run } from "./runs.ts";
 
-/** How many are kept. Nearly all take a kilobyte or two, none more than 60. */
+/** Limit of the cached runs. Nearly all take a kilobyte or two, none more than 60. */
 const RUNS_MAX = 500;
 
-/** What is read of an ended run: the run; undefined when it is damaged; null when there is none. */
+/** The result of reading an ended run: undefined when it is damaged, null when there is none. */
 type Read = Promise<Run | undefined | null>;
 
 /** The ended runs that were read last. */

@@ -19,7 +19,7 @@ import { scan } from "../scan.ts";
 import { RECORD_BYTES_MAX, recordBytes, recordWrite } from "../record_size.ts";
 import type { Store } from "../store.ts";
 
-/** How far an execution can be. The last three are ends. */
+/** The statuses of an execution. The last three are ends. */
 export const EXECUTION_STATUSES = [
   "created",
   "queued",
@@ -30,10 +30,10 @@ export const EXECUTION_STATUSES = [
   "complete",
 ] as const;
 
-/** How far an execution is. */
+/** The status of an execution. */
 export type ExecutionStatus = typeof EXECUTION_STATUSES[number];
 
-/** Whether an execution with this status has ended. */
+/** Returns true for the statuses of an execution that has ended. */
 export function hasEnded(status: ExecutionStatus): boolean {
   return status === "stopped" || status === "error" || status === "complete";
 }
@@ -55,7 +55,7 @@ export interface OutputFile {
   sha256: string;
 }
 
-/** What an execution may use of its machine at most. */
+/** Limits of the resources that an execution may use. */
 export interface Resources {
   /** Processors, such as 1.5. */
   cpu?: number;
@@ -86,7 +86,7 @@ export interface Execution {
   parameters: Record<string, unknown>;
   environment_variables: Record<string, string>;
   resources?: Resources;
-  /** Whether it is started again when nobody can tell how it ended; else it ends as an error then. */
+  /** Set when the execution is started again if its end is unknown. Otherwise it then ends as an error. */
   rerun?: true;
   /** Seconds after which it is stopped; none when absent. */
   time_limit?: number;
@@ -94,7 +94,7 @@ export interface Execution {
   no_output_timeout?: number;
   /** It is stopped as soon as this holds for its metadata, as the project configuration file says it. */
   stop_condition?: string;
-  /** What its log says before anything else, such as what the edges of its pipeline did not bring. */
+  /** First line of its log, such as the edges of its pipeline that brought no file. */
   note?: string;
   status: ExecutionStatus;
   /** All times are RFC 3339. */
@@ -104,24 +104,24 @@ export interface Execution {
   /** Seconds between start and end. */
   duration?: number;
   exit_code?: number;
-  /** Why it ended as it did, unless it is complete. */
+  /** The cause of its end, unless it is complete. */
   reason?: string;
   /** The latest value of each metadata key. */
   metadata: Record<string, unknown>;
   outputs: OutputFile[];
-  /** What launched it, in its trace. */
+  /** The trace context of its launch. */
   traceparent?: string;
-  /** What the engine needs to find it again. */
+  /** The engine's data to find it again. */
   engine_state?: Record<string, unknown>;
 }
 
 /** Room that is kept for what the engine writes while it runs: times, a reason, its state. */
 const ENGINE_BYTES = 4 * 1024;
-/** How large the record of an execution may be that has not started. */
+/** Limit of the record of an execution that has not started. */
 export const NEW_EXECUTION_BYTES_MAX = RECORD_BYTES_MAX - ENGINE_BYTES;
-/** How many are asked for together: what one read of Deno KV takes. */
+/** Records that are read together: the limit of one read of Deno KV. */
 const READ_AT_ONCE = 10;
-/** How many executions of one millisecond are looked through; more ids are not made in one. */
+/** Executions of one millisecond that are searched. No more ids are made in one. */
 const SAME_TIME_MAX = 4_096;
 
 /** The writes that store an execution and keep the list of open ones true. */

@@ -27,7 +27,7 @@ const IN_RECORD_BYTES_MAX = 4 * 1024;
 /** Longer payloads are written before the commit that accepts their run. */
 const INLINE_BYTES_MAX = 2 * CHUNK_BYTES;
 
-/** What is known of a payload beside its bytes; part of its run's record. */
+/** The description of a payload; part of its run's record. */
 export interface PayloadInfo {
   /** Bytes. */
   size: number;
@@ -48,12 +48,12 @@ export function bodyForRecord(body: Uint8Array): Uint8Array | undefined {
   return body.length === body.buffer.byteLength ? body : body.slice();
 }
 
-/** Whether a payload of this size must be uploaded before its run can be accepted. */
+/** Returns true when a payload of this size is uploaded before its run is accepted. */
 export function needsUpload(size: number): boolean {
   return size > INLINE_BYTES_MAX;
 }
 
-/** How many chunks a payload of this size has. */
+/** Returns the number of chunks of a payload of this size. */
 export function chunkCount(size: number): number {
   return Math.ceil(size / CHUNK_BYTES);
 }
@@ -155,7 +155,7 @@ async function readFromRecord(store: Store, runId: string): Promise<unknown> {
   return undefined;
 }
 
-/** How many bytes the chunks of a payload take whose run does not tell its size. */
+/** Returns the bytes of a payload's chunks, for a run whose record does not hold its size. */
 export async function storedSize(store: Store, runId: string): Promise<number> {
   let index = 0;
   while (await readValue(store.kv, keys.payload(runId, index)) !== null) index++;

@@ -1,6 +1,5 @@
 /**
- * The records of pipelines: what was planned at their launch, which never changes, and how far each
- * node is.
+ * The records of pipelines: the plan, which never changes after the launch, and the state of each node.
  *
  * @module
  */
@@ -20,7 +19,7 @@ import { CHUNK_BYTES } from "./payloads.ts";
 import { RECORD_BYTES_MAX, recordBytes, recordWrite } from "../record_size.ts";
 import type { Store } from "../store.ts";
 
-/** How far a pipeline can be. The last three are ends. */
+/** The statuses of a pipeline. The last three are ends. */
 export const PIPELINE_STATUSES = [
   "created",
   "started",
@@ -30,12 +29,12 @@ export const PIPELINE_STATUSES = [
   "complete",
 ] as const;
 
-/** How far a pipeline is. */
+/** The status of a pipeline. */
 export type PipelineStatus = typeof PIPELINE_STATUSES[number];
 
 /**
- * How far a node can be. `created` waits for other nodes, `awaiting_approval` for an operator;
- * `skipped` is the end of a node that cannot run because of another one.
+ * The statuses of a node. `created` waits for other nodes, `awaiting_approval` for an operator. `skipped` is
+ * the end of a node that cannot run because of another one.
  */
 export const NODE_STATUSES = [
   "created",
@@ -48,28 +47,28 @@ export const NODE_STATUSES = [
   "skipped",
 ] as const;
 
-/** How far a node is. */
+/** The status of a node. */
 export type NodeStatus = typeof NODE_STATUSES[number];
 
-/** Whether a pipeline with this status has ended. */
+/** Returns true for the statuses of a pipeline that has ended. */
 export function hasPipelineEnded(status: PipelineStatus): boolean {
   return status === "stopped" || status === "error" || status === "complete";
 }
 
-/** How far one node of a pipeline is. */
+/** The state of one node of a pipeline. */
 export interface NodeState {
   name: string;
   step: string;
   status: NodeStatus;
   /** The execution that it has launched last, or has taken over from an earlier pipeline. */
   execution_id?: string;
-  /** Whether the execution was launched by an earlier pipeline. */
+  /** Set when the execution was launched by an earlier pipeline. */
   reused?: true;
-  /** How many executions it has launched. */
+  /** Number of executions that it has launched. */
   attempts: number;
-  /** What an operator has approved, or is to approve. */
+  /** The approval that it waits for, or that it got. */
   approval?: { when: "node-starting" | "node-complete"; approved_at?: string };
-  /** Why it did not complete. */
+  /** The reason why it did not complete. */
   reason?: string;
 }
 
@@ -87,19 +86,19 @@ export interface Pipeline {
   /** The pipeline that it is a copy of. */
   copy_of?: string;
   status: PipelineStatus;
-  /** How it ends when what runs of it has ended, once that is decided. */
+  /** The status that it ends with once its running nodes have ended; set when that is decided. */
   ending?: "stopped" | "error";
   created_at: string;
   ended_at?: string;
-  /** Why it ended as it did, unless it is complete. */
+  /** The cause of its end, unless it is complete. */
   reason?: string;
-  /** What launched it, in its trace. */
+  /** The trace context of its launch. */
   traceparent?: string;
   /** In the order of the plan. */
   nodes: NodeState[];
 }
 
-/** What is to be done, as it was when the pipeline was launched. */
+/** The plan of a pipeline, as it was at its launch. */
 export interface PipelinePlan {
   nodes: PlannedNode[];
   edges: PlannedEdge[];
@@ -130,12 +129,12 @@ export interface PlannedEdge {
   target: { node: string; type: string; key: string };
 }
 
-/** How large a plan may be as JSON. */
+/** Limit of a plan as JSON. */
 const PLAN_BYTES_MAX = 600 * 1024;
 /** Room that is kept for what comes into a pipeline's record while it runs, but for its nodes' reasons. */
 const PROGRESS_BYTES = 4 * 1024;
 const NODE_PROGRESS_BYTES = 256;
-/** How long the reasons of all nodes may be, one length after the other, until the record fits. */
+/** Limits of each node's reason, tried one after the other until the record fits. */
 const REASON_LENGTHS = [200, 100, 50, 0];
 
 /**

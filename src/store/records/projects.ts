@@ -30,8 +30,8 @@ export interface EngineSettings {
 }
 
 /**
- * What was read of each database's projects, until one of them changes. A database has one process, so
- * what is kept stays true.
+ * The cached projects of each database, until one of them changes. A database has one process, so the cache
+ * stays true.
  */
 const known = new WeakMap<Store, Map<string, Project>>();
 
@@ -58,7 +58,7 @@ export async function listProjects(store: Store): Promise<Project[]> {
   return found;
 }
 
-/** Whether there is a project of this name, though its record be damaged. */
+/** Returns true when a project of this name is stored, even a damaged one. */
 export function hasProject(store: Store, name: string): Promise<boolean> {
   return isStored(store.kv, keys.project(name));
 }

@@ -1,6 +1,6 @@
 /**
- * Taking an earlier execution in place of a new one: two executions of a project do the same when
- * everything that decides what they do is the same.
+ * Finds an earlier execution to reuse in place of a new one: two executions of a project do the same when
+ * all their deciding fields are equal.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { keys } from "../keys.ts";
 import type { Store } from "../store.ts";
 import type { WrittenKeys } from "../written_keys.ts";
 
-/** What decides what an execution does. */
+/** The fields that decide what an execution does. */
 type Deciding = Pick<
   Execution,
   "commit" | "step" | "image" | "command" | "inputs" | "parameters" | "environment_variables"

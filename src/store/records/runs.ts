@@ -19,23 +19,23 @@ import { behind, type FoundEntry, readFirst, scan, upTo, whole } from "../scan.t
 import { recordBytes } from "../record_size.ts";
 import type { Store } from "../store.ts";
 
-/** How far a run can be. All but the first are ends. */
+/** The statuses of a run. All but the first are ends. */
 export const RUN_STATUSES = ["pending", "completed", "error", "complete_with_error"] as const;
 
-/** How far a run is. */
+/** The status of a run. */
 export type RunStatus = typeof RUN_STATUSES[number];
 
-/** What an action made, as run info shows it beside the action's name. */
+/** The object that an action made, as run info shows it beside the action's name. */
 export type CreatedObject =
   | { execution_step: string; execution_id: string }
   | { pipeline_name: string; pipeline_id: string };
 
-/** What came of one action of a run. */
+/** The outcome of one action of a run. */
 export interface ActionOutcome {
   action: string;
-  /** What it made; absent when it makes nothing or failed. */
+  /** The object that it made; absent when it makes none or failed. */
   created?: CreatedObject;
-  /** Why it failed; absent when it did not. For the owner alone. */
+  /** The error of an action that failed. For the owner alone. */
   error?: string;
 }
 
@@ -49,7 +49,7 @@ export interface Run {
   ended_at?: string;
   remote_ip: string;
   payload: PayloadInfo;
-  /** What came of the actions, in order; empty while pending. */
+  /** The outcomes of the actions, in order; empty while pending. */
   actions: ActionOutcome[];
   /** The run whose payload was launched again. */
   replay_of?: string;
@@ -84,9 +84,9 @@ export interface EndedRun extends Run {
 /** The value of a key that only has to be there; bytes are stored as they are. */
 const LISTED = new Uint8Array();
 
-/** How much of a run's record its actions may take if a payload is to lie in it, too. */
+/** Limit of the actions in a run's record that also holds the payload. */
 const ACTIONS_BYTES_MAX = 32 * 1024;
-/** What a pending run takes at most beside its actions and its payload: ids, names, a content type. */
+/** Limit of a pending run without its actions and payload: ids, names, a content type. */
 const PENDING_BYTES = 1_024;
 /** The stored sizes of actions, which are the same for all runs of a trigger. */
 const actionsSizes = new WeakMap<readonly ActionSettings[], number>();
@@ -121,8 +121,8 @@ export function withdrawWrites({ run, body }: PendingRun, payload: Uint8Array): 
 }
 
 /**
- * What the errors of a run's actions may take in its record, in characters: they are of two bytes when
- * one of them is not Latin, and a record that does not fit into a value would never end its run.
+ * Limit of the errors of a run's actions in its record, in characters. They take two bytes each when one of
+ * them is not Latin, and a run whose record does not fit into a value would never end.
  */
 const ERRORS_LENGTH_MAX = 24 * 1024;
 
@@ -183,7 +183,7 @@ export async function getPending(store: Store, id: string): Promise<PendingRun |
   return value === null ? undefined : wholePending({ key, value });
 }
 
-/** What a pending run's key tells, though its record be damaged. */
+/** The ids in a pending run's key, which are known even when its record is damaged. */
 export interface PendingIds {
   id: string;
   triggerId: string;
@@ -216,7 +216,7 @@ function idsIn(key: Deno.KvKey): PendingIds {
 }
 
 /**
- * What can be said of a run whose record is damaged: its id, its trigger, and that it failed.
+ * Returns a substitute for a run whose record is damaged: its id, its trigger, and an error.
  *
  * @param id as its key has it
  * @param trigger_id as its key has it; empty where that does not tell it
@@ -296,12 +296,12 @@ export async function listTriggerRuns(
 export interface OldListed {
   /** Those that are old enough, and what takes them off their lists. */
   found: { id: string; removal: Write }[];
-  /** Where to go on; undefined when all was looked at. */
+  /** Start of the next page; undefined after the last one. */
   next: Deno.KvKey | undefined;
 }
 
 /**
- * What the triggers list of ended runs that were made before `before_ms`, trigger by trigger.
+ * Lists the ended runs of all triggers that were made before `before_ms`, trigger by trigger.
  *
  * @param after look only behind this; the `next` of the call before
  * @param limit how many are looked at, at most

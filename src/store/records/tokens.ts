@@ -8,7 +8,7 @@ import { keys } from "../keys.ts";
 import { readValue, scan } from "../scan.ts";
 import type { Store } from "../store.ts";
 
-/** What is known of a token. */
+/** A token, without its secret. */
 export interface AdminToken {
   name: string;
   /** RFC 3339. */
@@ -22,7 +22,7 @@ export interface ListedToken extends AdminToken {
 }
 
 const ID_LENGTH = 16;
-/** What is shown of one whose record is damaged. Nobody gets in with it. */
+/** The substitute for a token whose record is damaged. It opens nothing. */
 const DAMAGED: AdminToken = { name: "(damaged)", created_at: new Date(0).toISOString() };
 
 /** The SHA-256 of a token, in hex. Tokens are random, so one round is enough. */
@@ -41,7 +41,7 @@ export async function getToken(store: Store, token: string): Promise<AdminToken 
   return isToken(value) ? value : undefined;
 }
 
-/** Whether any token is stored. */
+/** Returns true when any token is stored. */
 export async function hasTokens(store: Store): Promise<boolean> {
   for await (const _ of scan(store.kv, ["token"])) return true;
   return false;

@@ -15,14 +15,14 @@ import { recordWrite } from "../record_size.ts";
 import type { Store } from "../store.ts";
 import { idsBehind } from "./triggers.ts";
 
-/** How many entries of a kind are kept of one trigger and minute; the rest is counted. */
+/** Limit of the entries of a kind for one trigger and minute. The rest is counted. */
 export const ENTRIES_PER_TRIGGER_MINUTE = 60;
 /**
- * How many entries of a kind are kept of all triggers together and one minute; counts of what was left
- * out are among the refusals.
+ * Limit of the entries of a kind for all triggers together and one minute. Counts of omitted entries are
+ * among the refusals.
  */
 export const ENTRIES_PER_MINUTE = 1_200;
-/** How many of these may be counts of what was left out: others must find room beside them. */
+/** Limit of the counts among these, so that entries find room too. */
 export const COUNTS_PER_MINUTE = 300;
 const FLUSH_INTERVAL_MS = 200;
 const MINUTE_MS = 60_000;
@@ -30,7 +30,7 @@ const MINUTE_MS = 60_000;
 /** One entry of a trigger's log. */
 export type TriggerLogEntry = { id: string; time: string } & TriggerLogEvent;
 
-/** What is told of a refused request, beside the reason. */
+/** The facts about a refused request, beside the reason. */
 export interface RequestFacts {
   method: string;
   remote_ip: string;
@@ -42,7 +42,6 @@ export interface RequestFacts {
   sha256?: string;
 }
 
-/** What happened. */
 export type TriggerLogEvent =
   | {
     kind: "refused";
@@ -58,16 +57,15 @@ export type TriggerLogEvent =
   | { kind: "action_failed"; run_id: string; action: string; action_index: number; error: string }
   | { kind: "omitted"; count: number };
 
-/** What is told of as it happens. */
 type Happening = Exclude<TriggerLogEvent, { kind: "omitted" }>;
 
 /**
- * How many entries of each kind there are. They are counted apart since strangers cause the one kind, and
- * must not keep a trigger's owner from hearing of the other.
+ * Numbers of entries of each kind. They are limited apart, since strangers cause the one kind and must not
+ * hide the other from the trigger's owner.
  */
 type Counts = Record<Happening["kind"], number>;
 
-/** What was done with the entries of one trigger in one minute. */
+/** The entries of one trigger in one minute. */
 interface Budget {
   written: Counts;
   omitted: number;
@@ -80,7 +78,7 @@ export class TriggerLog {
   /** In the order in which counts of what was left out are written. */
   readonly #budgets = new Map<string, Budget>();
   #minute = 0;
-  /** How many entries of all triggers were written in this minute. */
+  /** Entries of all triggers that were written in this minute. */
   #written = noEntries();
   #unwritten: Write[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -91,8 +89,8 @@ export class TriggerLog {
   }
 
   /**
-   * Whether there is room for another entry of this kind and trigger now. When there is not, the entry is
-   * counted as left out; ask before gathering what an entry would say.
+   * Returns true when there is room for another entry of this kind and trigger. Otherwise the entry is
+   * counted as omitted. Ask before gathering the facts of an entry.
    */
   hasRoom(triggerId: string, kind: Happening["kind"]): boolean {
     this.turn();

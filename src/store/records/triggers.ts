@@ -12,7 +12,7 @@ import { behind, readValue, scan } from "../scan.ts";
 import type { Store } from "../store.ts";
 import type { WrittenKeys } from "../written_keys.ts";
 
-/** How many triggers are read at once where all are looked at. */
+/** Triggers that are read at a time where all are read. */
 const PAGE_SIZE = 100;
 
 /** A trigger as it is stored: what its owner wrote, literal secrets encrypted. Times are RFC 3339. */
@@ -121,7 +121,7 @@ export async function putNoneLockedWith(
   await store.committer.write([fingerprint === undefined ? { key } : { key, value: fingerprint }]);
 }
 
-/** What is kept of a trigger beside its record and its runs: the first parts of the keys. */
+/** First key parts of what is stored for a trigger beside its record and its runs. */
 const LEFTOVERS = ["rate", "delivery", "trigger_log"];
 
 /**
