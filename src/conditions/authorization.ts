@@ -16,11 +16,11 @@ const CREDENTIALS = /^basic +(\S+)$/i;
 /** A prefix that is the name of a scheme. */
 const SCHEME = /^(?:basic|bearer|token) $/i;
 
-/** Not by `\p{Cc}`: it is in the API's description, and not every language knows that. */
-// deno-lint-ignore no-control-regex -- they are what must not be in it
+/** The API's description contains it, so it avoids `\p{Cc}`, which not every language knows. */
+// deno-lint-ignore no-control-regex -- it excludes them
 const BASIC_USERNAME = /^[^:\x00-\x1f\x7f-\x9f]*$/;
 
-/** The schema of a username, which cannot contain a colon (RFC 7617 section 2). */
+/** The schema of a username, which has no colon (RFC 7617 section 2). */
 export const basicUsernameSchema = z.string().max(256).regex(BASIC_USERNAME, {
   error: "Must not contain a colon or a control character",
 }).describe("The username that must be given");
@@ -38,11 +38,11 @@ export function withoutPrefix(text: string, prefix: string): string | undefined 
 }
 
 /**
- * Reads the password of a request. The credentials are split at the first colon: a password may
- * contain others.
+ * Reads the password of HTTP Basic. The credentials are split at the first colon: a password may contain
+ * others.
  *
- * @param username the username that must be given; any will do when there is none
- * @returns the one password's bytes
+ * @param username the required username; undefined for any
+ * @returns the bytes of the one password, or why there is none
  */
 export function readBasic(
   { headers }: Pick<RequestHead, "headers">,

@@ -1,14 +1,14 @@
 /**
- * Which bodies are read as values: what it costs to parse one, in time and in memory, follows from how
- * many values it holds and how many names, and not from its length.
+ * Limits of the bodies that are parsed. The cost of parsing one, in time and in memory, depends on its
+ * number of values and names, not on its length.
  *
  * @module
  */
 
-/** To compare two such values could overflow the stack. */
+/** Comparing two deeper values could overflow the stack. */
 const DEPTH_MAX = 64;
 const VALUES_MAX = 1_000_000;
-/** An object's name that V8 has not seen at its place takes it thirty times as long as a value: 4 µs. */
+/** V8 spends 4 µs on a name that is new at its place, thirty times as long as on a value. */
 const NAMES_MAX = 100_000;
 
 const QUOTE = 0x22;
@@ -22,10 +22,10 @@ const CLOSE_BRACE = 0x7d;
 const BYTE_ORDER_MARK = "\ufeff";
 const SPACE = " \t\n\r";
 
-/** How many values a body holds, at least; or why it should not be parsed. */
+/** The number of values that a body holds at least, or the reason why it is not parsed. */
 export type BodySize = { values: number } | { refused: string };
 
-/** Looks at a body once, before any value is made of it. */
+/** Counts a body's values in one pass, before it is parsed. */
 export function sizeOfBody(body: string, isForm: boolean): BodySize {
   const fields = isForm ? fieldsOf(body) : 0;
   if (fields > NAMES_MAX) return tooMany(NAMES_MAX, "names");
@@ -33,7 +33,7 @@ export function sizeOfBody(body: string, isForm: boolean): BodySize {
   return "refused" in json ? json : { values: Math.max(fields, json.values) };
 }
 
-/** Looks at a body as JSON as far as it may be JSON. What follows the end of a value makes it none. */
+/** Counts up to the end of the first JSON value: anything behind it means that the body is not JSON. */
 function sizeOfJson(body: string): BodySize {
   let depth = 0;
   let values = 1;
@@ -62,7 +62,7 @@ function startOf(body: string): number {
   return start;
 }
 
-/** Where the string that begins at `start` ends. Long ones are passed over by the runtime's own search. */
+/** Finds the end of the string that begins at `start`, by the runtime's own search. */
 function endOfString(body: string, start: number): number {
   for (let end = body.indexOf('"', start + 1); end !== -1; end = body.indexOf('"', end + 1)) {
     let first = end;
@@ -73,7 +73,7 @@ function endOfString(body: string, start: number): number {
   return body.length;
 }
 
-/** How many fields a form has, or more than too many. */
+/** Counts the fields of a form, up to one more than the limit. */
 function fieldsOf(form: string): number {
   let count = 1;
   for (let i = form.indexOf("&"); i !== -1 && count <= NAMES_MAX; i = form.indexOf("&", i + 1)) {

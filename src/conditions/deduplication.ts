@@ -1,5 +1,5 @@
 /**
- * A condition that a delivery launches once: a sender that did not see the answer sends again.
+ * The condition `deduplication`: a delivery launches once, also when its sender repeats it.
  *
  * @module
  */
@@ -16,17 +16,19 @@ import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/dra
 
 const ID_CHARACTERS_MAX = 1_024;
 const NOWHERE = "no preset of the trigger says where a delivery's id is";
-/** A preset said where the id is when the trigger was stored. */
+/** The refusal of a stored trigger whose preset no longer knows the id. */
 const UNUSABLE: Refusal = {
   reason: `Deduplication cannot be used: ${NOWHERE}, it needs in and name`,
 };
 
 const schema = settingsObject({
   type: z.literal("deduplication"),
-  in: fieldInSchema.optional().describe("Where the delivery's id is; presets know theirs"),
+  in: fieldInSchema.optional().describe(
+    "The part of the request with the delivery's id; presets know theirs",
+  ),
   name: fieldNameSchema.optional(),
   window: z.int().min(1).max(31_536_000).default(86_400).describe(
-    "For how long a repeat is recognised, in seconds",
+    "The time for which a repeat is recognised, in seconds",
   ),
 }).superRefine((settings, context) => {
   const { in: place, name } = settings;
@@ -41,7 +43,7 @@ export type DeduplicationSettings = z.infer<typeof schema>;
 
 /**
  * A repeat within the window is answered with the first run's id and starts nothing. It is decided when a
- * run is accepted, by `runs/delivery_ids`, since what is remembered is stored with the run.
+ * run is accepted, by `runs/delivery_ids`, since the id is stored with the run.
  */
 export const deduplication = {
   type: "deduplication",
@@ -57,7 +59,7 @@ export const deduplication = {
   sign,
 } satisfies QuotaKind<DeduplicationSettings>;
 
-/** The settings say where the id is, or else a preset of the trigger does. */
+/** Returns the field of the settings, or else that of a preset of the trigger. */
 function deliveryField(
   { in: place, name }: DeduplicationSettings,
   { deliveryId }: Pick<TriggerFacts, "deliveryId">,
@@ -92,7 +94,7 @@ function readDelivery(request: LaunchRequest, field: Field, window_s: number): D
   };
 }
 
-/** Without a time that is signed, only the delivery's id could tell a request that is sent again. */
+/** Without a signed time, only a signed id tells a request that is sent again. */
 function warnings(settings: DeduplicationSettings, facts: TriggerFacts): Problem[] {
   const field = deliveryField(settings, facts);
   if (field === undefined) {
@@ -104,7 +106,7 @@ function warnings(settings: DeduplicationSettings, facts: TriggerFacts): Problem
     times.some((time) => isTimeSigned(time, schemes));
   if (hasSignedTime || schemes.some((scheme) => signsId(scheme, field))) return [];
   const detail =
-    "No signature covers the delivery's id: who overheard a request can send it again with another one";
+    "No signature covers the delivery's id: anyone who has seen a request can send it again with another one";
   return [{ pointer: "", detail }];
 }
 
@@ -112,7 +114,7 @@ function sign(settings: DeduplicationSettings, context: SigningContext): Signing
   const { draft } = context;
   const field = deliveryField(settings, context);
   const run = () => {
-    // An id that is in the body is the file's own.
+    // An id in the body belongs to the payload.
     if (field === undefined || field.in === "body") return undefined;
     if (typeof readField(draft.request(), field) !== "object") return undefined;
     const id = crypto.randomUUID();

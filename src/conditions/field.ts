@@ -1,5 +1,5 @@
 /**
- * Reading one named value of a request: a header, a query parameter, or a field of the body.
+ * A named value of a request: a header, a query parameter, or a field of the body.
  *
  * @module
  */
@@ -8,10 +8,10 @@ import { childOf, pointerParts } from "../platform/schema.ts";
 import type { Refusal } from "./check.ts";
 import {
   describeBody,
+  describeUnreadable,
   type LaunchRequest,
   type OtherBody,
   type RequestHead,
-  whyUnreadable,
 } from "./request.ts";
 
 /** A list of more elements than these is not read. */
@@ -23,7 +23,7 @@ export const NOT_A_HEADER = "Must be the name of a header: letters, digits and !
 /** `~` is written `~0` and `/` is written `~1` (RFC 6901 section 3). */
 const POINTER = /^(\/([^~/]|~[01])*)+$/;
 
-/** Where a request carries a value. */
+/** The place of a value in a request. */
 export interface Field {
   in: "header" | "query" | "body";
   /**
@@ -35,18 +35,18 @@ export interface Field {
   other_name?: string;
 }
 
-/** A field that can be read before the body is. */
+/** A field that is not in the body. */
 export interface HeadField extends Field {
   in: "header" | "query";
 }
 
-/** Where a request carries a credential. */
+/** The place of a credential in a request. */
 export interface CredentialField extends Field {
-  /** A JSON Pointer to a list in the body of which every element carries one, `name` being relative to it. */
+  /** A JSON Pointer to a list in the body: every element carries a credential, at `name` within it. */
   each?: string | undefined;
 }
 
-/** Whether two places are one and the same, however their names are written. */
+/** Tells whether two fields are the same, however their names are written. */
 export function isSameField(
   one: Readonly<Record<"in" | "name", string>>,
   other: Readonly<Record<"in" | "name", string>>,
@@ -57,15 +57,15 @@ export function isSameField(
   return one.name === other.name;
 }
 
-/** Why a name cannot be where `in` says; undefined where it can. */
-export function whyNotField(field: Field): string | undefined {
+/** Says what is wrong with a field's name; undefined where nothing is. */
+export function fieldError(field: Field): string | undefined {
   if (field.in === "header" && !HEADER_NAME.test(field.name)) return NOT_A_HEADER;
   return field.in === "body" && field.name.startsWith("/") && !POINTER.test(field.name)
     ? "Must be a JSON Pointer (RFC 6901): write ~ as ~0 and / as ~1"
     : undefined;
 }
 
-/** What a field is called in a refusal, such as `Header X-Token`. */
+/** Names a field in a refusal, such as `Header X-Token`. */
 export function describeField(field: Field): string {
   const kinds = { header: "Header", query: "Query parameter", body: "Body field" };
   const other = field.other_name === undefined ? "" : ` or ${field.other_name}`;
@@ -73,16 +73,15 @@ export function describeField(field: Field): string {
 }
 
 /**
- * Reads a field, a JSON number included. A query parameter or a form field that comes twice is
- * refused, since senders and proxies disagree on which of the two counts. A header that comes twice
- * is its values joined with `, ` (RFC 9110 section 5.3); a key twice in one JSON object is its last
- * value, as `JSON.parse` has it.
+ * Reads a field; a JSON number stays one. A query parameter or a form field that comes twice is refused,
+ * since senders and proxies disagree on which of the two counts. The values of a header that comes twice
+ * are joined with `, ` (RFC 9110 section 5.3). Of a key that comes twice in a JSON object the last counts.
  */
 export function readField(request: LaunchRequest, field: Field): string | number | Refusal {
   return isInHead(field) ? readHeadField(request, field) : readBodyField(request, field);
 }
 
-/** Tells whether a field can be read before the body is. */
+/** Tells whether a field is outside the body. */
 export function isInHead<T extends Field>(field: T): field is T & HeadField {
   return field.in !== "body";
 }
@@ -104,7 +103,7 @@ export function readText(request: LaunchRequest, field: Field): string | Refusal
  *
  * @param list a JSON Pointer (RFC 6901) to the list
  * @param name a key of its elements, or a JSON Pointer into them
- * @returns the values of all, or why one has none
+ * @returns the value of each element, or why one has none
  */
 export function readEach(request: LaunchRequest, list: string, name: string): string[] | Refusal {
   const body = request.parsedBody();
@@ -123,7 +122,7 @@ export function readEach(request: LaunchRequest, list: string, name: string): st
   return { reason: `${describeField(field)} has no ${name} in its element ${other}` };
 }
 
-/** The credentials that a request carries in a field: none where it is missing or something else. */
+/** Reads the credentials in a field; none where it is missing or not a text. */
 export function readCredentials(request: LaunchRequest, field: CredentialField): string[] {
   const read = field.each === undefined
     ? readText(request, field)
@@ -133,14 +132,14 @@ export function readCredentials(request: LaunchRequest, field: CredentialField):
 }
 
 /**
- * The bytes of a value that was read: a header's characters stand for one byte each, whatever
- * encoding the sender meant; everything else was decoded as UTF-8 and is encoded again.
+ * Returns the bytes of a value that was read. Each character of a header stands for one byte, whatever
+ * encoding the sender meant; all else was decoded from UTF-8 and is encoded again.
  */
 export function bytesOf(field: Field, text: string): Uint8Array {
   return Buffer.from(text, field.in === "header" ? "latin1" : "utf8");
 }
 
-/** Reads a field as {@linkcode bytesOf} has it, a JSON number as it is usually written. */
+/** Reads the bytes of a field; a JSON number is written as usual. */
 export function readBytes(request: LaunchRequest, field: Field): Uint8Array | Refusal {
   const value = readField(request, field);
   return typeof value === "object" ? value : bytesOf(field, String(value));
@@ -169,7 +168,7 @@ function readBodyField(request: LaunchRequest, field: Field): string | number | 
   }
 }
 
-/** The keys of a JSON Pointer (RFC 6901), or one key. */
+/** Splits a JSON Pointer (RFC 6901) into its keys; any other name is one key. */
 export function pathOf(name: string): string[] {
   return name.startsWith("/") ? pointerParts(name) : [name];
 }
@@ -184,9 +183,8 @@ function onlyOne(values: readonly string[], field: Field): string | Refusal {
   };
 }
 
-/** Why a field is missing of a body that has none. */
 function unreadable(request: LaunchRequest, field: Field, body: OtherBody): Refusal {
-  const reason = `${describeField(field)} is missing: ${whyUnreadable(body)}`;
+  const reason = `${describeField(field)} is missing: ${describeUnreadable(body)}`;
   return { reason, found: describeBody(request) };
 }
 

@@ -1,17 +1,17 @@
 /**
- * Timestamps: how senders write them, and how old they may be.
+ * Timestamps: their formats, and their distance from the time of receipt.
  *
  * @module
  */
 import type { Refusal } from "./check.ts";
 
-/** The formats of a timestamp: whole seconds or milliseconds since 1970, or as RFC 3339 has it. */
+/** The formats of a timestamp: whole seconds or milliseconds since 1970, or RFC 3339. */
 export const TIMESTAMP_FORMATS = ["unix_s", "unix_ms", "rfc3339"] as const;
 
 /** A format of a timestamp. */
 export type TimestampFormat = typeof TIMESTAMP_FORMATS[number];
 
-/** RFC 3339 section 5.6. A leap second is refused: clocks do not say which seconds are. */
+/** RFC 3339 section 5.6. A leap second is refused: clocks do not know them. */
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
 /** Reads a timestamp, in milliseconds since the epoch; undefined where the text is not exactly of the format. */
@@ -51,7 +51,7 @@ export const EXAMPLES = {
 /** The bounds of a timestamp. */
 export interface Freshness {
   format: TimestampFormat;
-  /** How far it may lie from the time of receipt, in seconds, to either side. */
+  /** The greatest distance from the time of receipt, in seconds, to either side. */
   tolerance: number;
   /** The name of the timestamp in a refusal. */
   place: string;
@@ -83,7 +83,7 @@ function parseRfc3339(text: string): number | undefined {
   try {
     return Temporal.Instant.from(text).epochMilliseconds;
   } catch {
-    // There is no such day, hour, minute or offset.
+    // No such day, hour, minute or offset exists.
     return undefined;
   }
 }

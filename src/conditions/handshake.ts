@@ -1,23 +1,23 @@
 /**
- * Handshakes: how a provider asks whether a URL is listening, and the answer that it wants to hear.
- * Such a request is no launch: it is answered after it has been verified, and starts nothing.
+ * Handshakes: a provider asks whether a URL is listening, and expects a certain answer. Such a request is
+ * verified and answered, and launches nothing.
  *
  * @module
  */
 import { type Field, readField, readText } from "./field.ts";
 import type { LaunchRequest } from "./request.ts";
 
-/** A handshake as data. */
+/** The handshake of a provider, as data. */
 export interface Handshake {
-  /** The provider cannot prove itself when it asks: the answer comes before authentication. */
+  /** The provider cannot prove itself when it asks: it is answered before authentication. */
   readonly unverified?: true;
-  /** The value by which such a request is known; without it, by what is to be echoed. */
+  /** The value that marks such a request. Without it, a request with a value to echo is one. */
   readonly when?: Field & { readonly equals: string | number };
-  /** A value that such a request does not have, where others that do are known by the same `when`. */
+  /** A field that such a request does not have, where another kind of request matches `when` too. */
   readonly unless?: Field;
-  /** What the answer repeats. A value that is longer, or not of the pattern, gets no answer. */
+  /** The value that the answer repeats. One that is longer, or not of the pattern, gets no answer. */
   readonly echo?: Field & { readonly characters_max: number; readonly pattern?: RegExp };
-  /** `{echo}` stands for what is repeated, `{hmac}` for its HMAC-SHA256 with the secret, in hex. */
+  /** `{echo}` stands for the repeated value, `{hmac}` for its HMAC-SHA256 with the secret, in hex. */
   readonly answer: { readonly text: "{echo}" } | { readonly empty: true } | {
     readonly json: Readonly<Record<string, string | number>>;
   };
@@ -30,31 +30,31 @@ export interface Answer {
   body: string;
 }
 
-/** The handshakes of a trigger; each returns undefined for a request that is none. */
+/** The handshakes of a trigger. Both functions return undefined for any other request. */
 export interface Handshakes {
   /** Answers before authentication: Microsoft Graph signs nothing when it validates a URL. */
   unverified(request: LaunchRequest): Answer | undefined;
-  /** Answers a request that authentication and timestamp let pass. */
+  /** Answers a request that has passed authentication and timestamp. */
   verified(request: LaunchRequest): Promise<Answer | undefined>;
 }
 
-/** Signs what is echoed, with the secret that signed the request; undefined where there is none. */
+/** Makes the HMAC of the echo with the secret that signed the request; undefined where none did. */
 export type SignEcho = (request: LaunchRequest, echo: string) => Promise<string | undefined>;
 
 /** The handshake of one condition. */
 export interface PreparedHandshake {
   handshake: Handshake;
-  /** Makes what `{hmac}` stands for, where the handshake has it. */
+  /** Makes `{hmac}`, where the answer has it. */
   signEcho?: SignEcho;
 }
 
-/** Puts the handshakes of a trigger's conditions together. */
+/** Combines the handshakes of a trigger's conditions. */
 export function combineHandshakes(all: readonly PreparedHandshake[]): Handshakes {
   const unverified = all.filter(({ handshake }) => handshake.unverified);
   const verified = all.filter(({ handshake }) => !handshake.unverified);
   return {
     unverified(request) {
-      // A request with a body is a notification, which carries what proves it.
+      // A request with a body is a notification, which must prove itself.
       if (request.body.length > 0) return undefined;
       for (const { handshake } of unverified) {
         const echo = echoOf(handshake, request);
@@ -74,7 +74,7 @@ export function combineHandshakes(all: readonly PreparedHandshake[]): Handshakes
   };
 }
 
-/** What is to be echoed, empty where nothing is; undefined when the request is no such handshake. */
+/** Returns the value to echo, "" where the handshake echoes nothing; undefined for any other request. */
 function echoOf(handshake: Handshake, request: LaunchRequest): string | undefined {
   const { when, unless, echo } = handshake;
   if (when && readField(request, when) !== when.equals) return undefined;
@@ -85,7 +85,7 @@ function echoOf(handshake: Handshake, request: LaunchRequest): string | undefine
     return undefined;
   }
   if (echo.pattern && !echo.pattern.test(text)) return undefined;
-  // Nothing that a log or a terminal could take for a command.
+  // A log or a terminal could take a control character for a command.
   return /\p{Cc}/u.test(text) ? undefined : text;
 }
 

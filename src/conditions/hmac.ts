@@ -1,6 +1,5 @@
 /**
- * A condition that a request is signed with an HMAC (RFC 2104), as a provider does or in a way of
- * its own.
+ * The condition `hmac`: a request is signed with an HMAC (RFC 2104), by a provider's scheme or one of its own.
  *
  * @module
  */
@@ -50,7 +49,7 @@ const schema = settingsObject({
 /** The settings of an HMAC condition. */
 export type HmacSettings = z.infer<typeof schema>;
 
-/** A signature over the body and what else the scheme names, made with a secret. */
+/** A signature made with a shared secret. */
 export const hmac = {
   type: "hmac",
   stage: "authentication",
@@ -76,7 +75,6 @@ export function hmacScheme(settings: HmacSettings): Scheme & { algorithm: MacAlg
   return { ...scheme, algorithm: scheme.algorithm };
 }
 
-/** The scheme says how its keys are written. */
 function secretsOf(settings: HmacSettings, { env }: Pick<ConditionContext, "env">): Secrets {
   const scheme = hmacScheme(settings);
   return resolveSecrets(settings.secrets, env, (text) => decodeSecret(text, scheme));
@@ -104,7 +102,7 @@ function prepare(settings: HmacSettings, context: ConditionContext): Check {
   if (unusable) return () => unusable;
   return prepareVerifier(scheme, {
     matcher: macMatcher(scheme.algorithm, secrets.usable.map(({ bytes }) => bytes)),
-    siblingTimestamp: context.times[0],
+    timeField: context.times[0],
     hint: describeMissing(secrets),
     inTurn: context.inTurn,
   });
@@ -119,7 +117,7 @@ function handshake(
   if (row === undefined) return undefined;
   return {
     handshake: row,
-    // The secret with which the request was signed: it alone may sign the answer.
+    // Only the secret that signed the request may sign the answer.
     async signEcho(request, echo) {
       for (const secret of secrets) {
         const own = { ...others, preset, secrets: [secret] };

@@ -1,5 +1,5 @@
 /**
- * A condition that a request comes from one of some addresses.
+ * The condition `ip_allowlist`: a request comes from an address in one of the ranges.
  *
  * @module
  */
@@ -19,17 +19,14 @@ const addressRangeSchema = z.string().refine(isAddressRange, {
 const schema = settingsObject({
   type: z.literal("ip_allowlist"),
   ranges: z.array(addressRangeSchema).min(1).max(RANGES_MAX).describe(
-    "IPv4 and IPv6 addresses and CIDR ranges; behind a proxy the client's address is looked at",
+    "IPv4 and IPv6 addresses and CIDR ranges; behind a proxy the client's address counts",
   ),
 });
 
 /** The settings of an IP allow-list. */
 export type IpAllowlistSettings = z.infer<typeof schema>;
 
-/**
- * The client's address must be in one of the ranges. It is the peer's own, or what a trusted proxy
- * says: no header of a stranger is believed.
- */
+/** The client's address is the peer's own, or the one that a trusted proxy names: other headers are ignored. */
 export const ipAllowlist = {
   type: "ip_allowlist",
   stage: "address",

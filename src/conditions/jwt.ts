@@ -1,5 +1,5 @@
 /**
- * A condition that a request carries a JSON Web Token (RFC 7519), signed by one that is trusted.
+ * The condition `jwt`: a request carries a JSON Web Token (RFC 7519) of a trusted issuer.
  *
  * @module
  */
@@ -50,7 +50,7 @@ const fields = settingsObject({
       "default 'Bearer ' in the header Authorization, and nothing elsewhere",
   ),
   algorithms: z.array(z.enum(JWT_ALGORITHMS)).min(1).max(JWT_ALGORITHMS.length).describe(
-    "The signature algorithms that are accepted",
+    "The accepted signature algorithms",
   ),
   secrets: secretsSchema.optional(),
   public_keys: z.array(jwkSchema).min(1).max(16).optional().describe(
@@ -58,14 +58,14 @@ const fields = settingsObject({
   ),
   jwks_url: z.string().max(2048).refine(isJwksUrl, {
     error: "Must be an https: URL without credentials, or http: on a loopback host",
-  }).optional().describe("Where the issuer publishes its keys"),
-  issuer: textOrTextsSchema.optional().describe("The 'iss' that is accepted, or several"),
-  audience: textOrTextsSchema.optional().describe("The 'aud' that is accepted, or several"),
+  }).optional().describe("The URL at which the issuer publishes its keys"),
+  issuer: textOrTextsSchema.optional().describe("The accepted 'iss', or several"),
+  audience: textOrTextsSchema.optional().describe("The accepted 'aud', or several"),
   claims: z.record(z.string().min(1).max(256), z.json()).optional().describe(
-    "Claims that must be there with exactly this value, or with any value where it is null",
+    "Claims that the token must have, each with exactly this value, or with any value where it is null",
   ),
   leeway: z.int().min(0).max(300).default(30).describe(
-    "How far the sender's clock may be off for 'exp' and 'nbf', in seconds",
+    "The tolerated error of the sender's clock for 'exp' and 'nbf', in seconds",
   ),
 }).superRefine(checkField).superRefine(checkKeySource);
 
@@ -77,7 +77,7 @@ const schema = fields.overwrite((settings) => {
 /** The settings of a JWT condition. */
 export type JwtSettings = z.infer<typeof schema>;
 
-/** A token that the sender's issuer signed. */
+/** A token that an issuer signed. */
 export const jwt = {
   type: "jwt",
   stage: "authentication",
@@ -91,8 +91,8 @@ export const jwt = {
 } satisfies CheckedKind<JwtSettings>;
 
 /**
- * One source of keys, and only algorithms of its kind: with a public key at hand as an HMAC secret,
- * anyone could sign (RFC 8725 section 2.1).
+ * Demands one source of keys, and algorithms of its kind alone: with a public key for an HMAC secret, anyone
+ * could sign (RFC 8725 section 2.1).
  */
 function checkKeySource(settings: z.infer<typeof fields>, context: z.RefinementCtx): void {
   const refuse = (path: PropertyKey[], message: string) => refuseField(context, path, message);
@@ -143,7 +143,7 @@ function prepare(settings: JwtSettings, context: ConditionContext): Check {
       keys.map((key) => verifyToken(read, key, settings, request.receivedAt_ms)),
     );
     if (refusals.includes(undefined)) return undefined;
-    // A key that verified the signature knows more of what is wrong than the others.
+    // The refusal by a key that verified the signature says more than the others.
     const refusal = refusals.find((refusal) => refusal !== WRONG_SIGNATURE);
     return refusal ??
       { reason: `${WRONG_SIGNATURE.reason}${describeMissing(secrets)}`, expected };

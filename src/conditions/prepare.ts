@@ -17,7 +17,7 @@ import type { CredentialField } from "./field.ts";
 import { combineHandshakes, type Handshakes } from "./handshake.ts";
 import { CONDITION_TYPES, type ConditionType, KINDS } from "./kinds.ts";
 
-/** The requests with long bodies that wait for one of the same trigger to be checked. */
+/** The most requests of a trigger with long bodies that wait to be checked, or are. */
 const WAITING_MAX = 16;
 const TOO_MANY_WAIT = new UnavailableError(
   "Cannot check a long body: too many requests of the trigger wait",
@@ -30,7 +30,7 @@ export interface PreparedCondition {
   index: number;
   type: ConditionType;
   stage: Exclude<Stage, "quota">;
-  /** Checks before the body is read whether the credential is present and well formed; absent where it cannot. */
+  /** Checks before the body is read that the credential is present and well formed; absent where the kind cannot. */
   beforeBody?: HeadCheck;
   check: Check;
 }
@@ -70,7 +70,7 @@ export async function prepareConditions(
   };
   const handshakes = known.map(({ kind, settings }) => kind.handshake?.(settings, context))
     .filter((handshake) => handshake !== undefined);
-  // A provider that asks before it can prove itself sends no credential then.
+  // A provider that is answered before authentication sends no credential then.
   const isAskedFirst = handshakes.some(({ handshake }) => handshake.unverified);
   const checks: PreparedCondition[] = [];
   const quotas: PreparedQuota[] = [];
@@ -99,7 +99,7 @@ export async function prepareConditions(
 /**
  * Loads the kind of each condition.
  *
- * @throws {TypeError} when there is no such kind: a later version has stored it
+ * @throws {TypeError} when a kind is unknown: a later version has stored it
  */
 export async function loadKinds(
   conditions: readonly ConditionSettings[],
@@ -111,7 +111,7 @@ export async function loadKinds(
   }));
 }
 
-/** Makes what runs one piece of work after the other. */
+/** Makes a queue that runs one piece of work at a time. */
 function inTurns(): InTurn {
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;

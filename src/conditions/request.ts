@@ -1,6 +1,5 @@
 /**
- * What a condition sees of a request. Nothing here knows the HTTP server: `http/` makes one of these
- * from what came in, a test makes one by hand.
+ * A request as conditions see it. Nothing here knows the HTTP server: `http/door` makes one of what came in.
  *
  * @module
  */
@@ -17,33 +16,33 @@ const utf8 = new TextDecoder();
 export interface RequestHead {
   readonly headers: Headers;
   readonly query: URLSearchParams;
-  /** The client's address: the peer's, or what a trusted proxy says. */
+  /** The client's address: the peer's own, or the one that a trusted proxy names. */
   readonly remoteIp: string;
 }
 
-/** A request on a trigger's URL, its body read to the end. Its payload filters share one time. */
+/** A request on a trigger's URL with its whole body. Its payload filters share one time limit. */
 export interface LaunchRequest extends RequestHead, TimeShare {
   readonly method: string;
   /** The public URL as the sender sees it, path and query included. */
   readonly url: string;
-  /** The bytes of the body exactly as they came. */
+  /** The bytes of the body as they came. */
   readonly body: Uint8Array;
-  /** When the request line had been read, in milliseconds since the epoch by the wall clock. */
+  /** The time at which the request line had been read, in milliseconds since the epoch. */
   readonly receivedAt_ms: number;
-  /** The body as a value; parsed at the first call and kept. */
+  /** Parses the body at the first call and keeps the value. */
   parsedBody(): ParsedBody;
 }
 
-/** A body read as JSON, or as a form, or as neither; `refused` says why it was not looked at. */
+/** A body as JSON, as a form, or as neither. */
 export type ParsedBody =
   | { kind: "json"; value: unknown }
   | { kind: "form"; fields: ReadonlyMap<string, readonly string[]> }
   | OtherBody;
 
-/** A body that has no fields. */
+/** A body without fields; `refused` says why it was not parsed. */
 export type OtherBody = { kind: "other"; refused?: string };
 
-/** Makes a request whose body is parsed when it is first asked for. */
+/** Makes a request. Its body is parsed at the first call. */
 export function launchRequest(parts: Omit<LaunchRequest, "parsedBody">): LaunchRequest {
   let parsed: ParsedBody | undefined;
   return {
@@ -53,12 +52,11 @@ export function launchRequest(parts: Omit<LaunchRequest, "parsedBody">): LaunchR
 }
 
 /**
- * Reads a body by its content type: `application/x-www-form-urlencoded` is a form; anything else is
- * JSON if it parses as JSON, since senders mislabel it (curl's `-d` sends JSON as a form: a body of
- * that type which begins with `{` or `[` and parses as JSON is JSON). A body of too many values or
- * names, or nested too deep, is neither.
+ * Parses a body by its content type. One of `application/x-www-form-urlencoded` is a form, unless it begins
+ * with `{` or `[` and is JSON: curl's `-d` mislabels JSON so. Any other body is JSON if it parses as JSON.
+ * A body with too many values or names, or nested too deep, is neither.
  *
- * @param onSize told how many values are about to be made; where it throws, none are
+ * @param onSize gets the number of values before they are made; where it throws, none are made
  */
 export function parseBody(
   body: Uint8Array,
@@ -66,7 +64,7 @@ export function parseBody(
   onSize: (values: number) => void = () => {},
 ): ParsedBody {
   if (body.length === 0) return { kind: "other" };
-  // To look first and then decode takes a quarter of the time of a decoder that throws.
+  // Checking first takes a quarter of the time of a decoder that throws.
   if (!isUtf8(body)) return { kind: "other" };
   const text = utf8.decode(body);
   const isForm = isFormType(contentType);
@@ -83,7 +81,7 @@ export function parseBody(
   return { kind: "form", fields: valuesByName(formFields(text)) };
 }
 
-/** What is sent as a body, by its length and by what its sender calls it. */
+/** Describes a body by its length and its headers. */
 export function describeBody({ body, headers }: LaunchRequest): string {
   const type = headers.get("content-type")?.slice(0, TYPE_CHARACTERS_SHOWN_MAX);
   const coding = headers.get("content-encoding")?.slice(0, TYPE_CHARACTERS_SHOWN_MAX);
@@ -91,14 +89,14 @@ export function describeBody({ body, headers }: LaunchRequest): string {
   return `${body.length} bytes of ${type ? `type ${type}` : "no type"}${coded}`;
 }
 
-/** Why a body has no fields. */
-export function whyUnreadable({ refused }: OtherBody): string {
+/** Says why a body has no fields. */
+export function describeUnreadable({ refused }: OtherBody): string {
   return refused === undefined
     ? "the body is neither JSON nor a form"
     : `the body cannot be read: ${refused}`;
 }
 
-/** All values of each name, in the order in which they come. */
+/** Groups fields by name, in their order. */
 export function valuesByName(fields: URLSearchParams): Map<string, string[]> {
   const byName = new Map<string, string[]>();
   for (const [name, value] of fields) {
@@ -109,12 +107,12 @@ export function valuesByName(fields: URLSearchParams): Map<string, string[]> {
   return byName;
 }
 
-/** The fields of a form: a question mark that it begins with is its own, unlike that of a query. */
+/** Parses a form. A question mark at its start belongs to it, unlike that of a query. */
 export function formFields(form: string): URLSearchParams {
   return new URLSearchParams(`?${form}`);
 }
 
-/** Whether a Content-Type header says that a body is a form. */
+/** Tells whether a Content-Type header names a form. */
 export function isFormType(contentType: string): boolean {
   return contentType !== "application/json" &&
     mediaType(contentType) === "application/x-www-form-urlencoded";

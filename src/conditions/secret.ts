@@ -1,6 +1,6 @@
 /**
- * Secrets: where they come from, and the only comparisons of them that there are. An HMAC of a JWT
- * is the one exception: `jwt_verify.ts` leaves it to WebCrypto's `verify`.
+ * Secrets: their settings, and the only place where they are compared. The one exception is the HMAC of a
+ * JWT, which jose leaves to WebCrypto's `verify`.
  *
  * @module
  */
@@ -8,31 +8,30 @@ import { hash } from "node:crypto";
 import { timingSafeEqual } from "@std/crypto/timing-safe-equal";
 import type { Refusal } from "./check.ts";
 
-/** A secret that is in an environment variable. */
+/** The setting of a secret that is in an environment variable. */
 export const VARIABLE = /^\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;
 
-/** What the API shows in place of a stored secret. Writing it back keeps what is stored. */
+/** The text that the API shows in place of a stored secret. Writing it back keeps the stored one. */
 export const SECRET_MASK = "********";
 
-/** Whether a text only stands for a secret that is elsewhere: in the environment, or stored. */
+/** Tells whether a text stands for a secret that is in the environment, or stored. */
 export function standsForSecret(text: string): boolean {
   return VARIABLE.test(text) || text === SECRET_MASK;
 }
 
-/** A secret as settings have it: a literal or `{env:NAME}`, with or without an end date. */
+/** The setting of a secret: a literal or `{env:NAME}`, with or without an end date. */
 export type SecretSetting = string | { readonly secret: string; readonly until: string };
 
-/** The secret of a setting, without its end date. */
+/** Returns the secret of a setting, without its end date. */
 export function secretText(setting: SecretSetting): string {
   return typeof setting === "string" ? setting : setting.secret;
 }
 
-/** When a secret ends, in milliseconds since the epoch; never, where it has no end date. */
+/** Returns the time at which a secret ends, in milliseconds since the epoch; Infinity without an end date. */
 export function secretEnd_ms(setting: SecretSetting): number {
   return typeof setting === "string" ? Infinity : Date.parse(setting.until);
 }
 
-/** One secret. */
 export interface Secret {
   readonly bytes: Uint8Array;
   /** The SHA-256 of the bytes. */
@@ -41,19 +40,19 @@ export interface Secret {
 
 /** The secrets of one condition. */
 export interface Secrets {
-  /** Those that can match; never empty ones. */
+  /** The secrets that can match. None of them is empty. */
   readonly usable: readonly Secret[];
   /** The environment variables that are not set, empty or blank. */
   readonly missing: readonly string[];
-  /** How many could not be decoded. */
+  /** The number of secrets that could not be decoded. */
   readonly malformed: number;
 }
 
 /**
- * Looks up the secrets of a condition's settings, of which those that have ended are left out before.
- * One that is empty, missing or malformed matches nothing.
+ * Resolves the secrets of a condition's settings. One that is empty, missing or malformed matches nothing.
+ * Secrets that have ended are no longer in the settings of a prepared trigger.
  *
- * @param decode makes a secret's bytes from its text, undefined when it cannot; UTF-8 by default
+ * @param decode decodes a secret's text, or returns undefined; UTF-8 by default
  */
 export function resolveSecrets(
   settings: readonly SecretSetting[],
@@ -78,7 +77,7 @@ export function resolveSecrets(
   return { usable, missing, malformed };
 }
 
-/** The value of an environment variable; undefined where it is not set, empty or blank. */
+/** Reads an environment variable; undefined where it is not set, empty or blank. */
 export function valueOf(
   variable: string,
   env: (name: string) => string | undefined,
@@ -87,7 +86,7 @@ export function valueOf(
   return text?.trim() ? text : undefined;
 }
 
-/** Why a condition can let no request pass: none of its secrets can be used. */
+/** Refuses every request where no secret can be used. */
 export function refuseWithoutSecrets(secrets: Secrets): Refusal | undefined {
   if (secrets.usable.length > 0) return undefined;
   return {
@@ -95,7 +94,7 @@ export function refuseWithoutSecrets(secrets: Secrets): Refusal | undefined {
   };
 }
 
-/** Which secrets cannot be used, to end a reason with; empty when all can. */
+/** Says which secrets cannot be used, to end a reason with; empty where all can. */
 export function describeMissing({ missing, malformed }: Secrets): string {
   const parts: string[] = [];
   if (missing.length === 1) parts.push(`environment variable ${missing[0]} is not set`);
@@ -105,16 +104,16 @@ export function describeMissing({ missing, malformed }: Secrets): string {
 }
 
 /**
- * Whether a token is one of the secrets. Digests are compared, so that the time tells nothing of
- * the secrets' content, nor of their length.
+ * Tells whether a token is one of the secrets. It compares digests, so that the time tells nothing of the
+ * secrets' content or length.
  */
 export function isSecret(token: Uint8Array, secrets: Secrets): boolean {
   return isAnyOf(hash("sha256", token, "buffer"), secrets.usable.map(({ digest }) => digest));
 }
 
 /**
- * Whether the bytes are one of the candidates, in a time that depends on their number and lengths
- * alone: all are compared, even when an early one is equal.
+ * Tells whether the bytes are one of the candidates, in a time that depends on their number and lengths
+ * alone: all are compared, also after one that is equal.
  */
 export function isAnyOf(bytes: Uint8Array, candidates: readonly Uint8Array[]): boolean {
   let found = false;

@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import { refuseField } from "../platform/schema.ts";
-import { type Field, HEADER_NAME, NOT_A_HEADER, whyNotField } from "./field.ts";
+import { type Field, fieldError, HEADER_NAME, NOT_A_HEADER } from "./field.ts";
 import { VARIABLE } from "./secret.ts";
 
 const NAME_CHARACTERS_MAX = 256;
@@ -13,7 +13,7 @@ const SECRET_CHARACTERS_MAX = 4096;
 const SECRETS_MAX = 16;
 const PUBLIC_KEY_CHARACTERS_MAX = 16_384;
 
-/** Makes the schema of an object that refuses other fields, and says of `preset` which kinds have it. */
+/** Makes the schema of an object that refuses unknown fields. The error of `preset` says which kinds have it. */
 export function settingsObject<Shape extends z.ZodRawShape>(
   shape: Shape,
 ): z.ZodObject<Shape, z.core.$strict> {
@@ -42,7 +42,7 @@ export const fieldNameSchema = z.string().min(1).max(NAME_CHARACTERS_MAX).descri
 
 /** Refuses, in a schema's `superRefine`, a name that the part of the request cannot have. */
 export function checkField(field: Field, context: z.RefinementCtx): void {
-  const message = whyNotField(field);
+  const message = fieldError(field);
   if (message !== undefined) refuseField(context, ["name"], message);
 }
 

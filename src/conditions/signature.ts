@@ -1,5 +1,5 @@
 /**
- * A condition that a request is signed with a private key, of which the public key is known.
+ * The condition `signature`: a request is signed with a private key, whose public key is known.
  *
  * @module
  */
@@ -41,7 +41,7 @@ const schema = settingsObject({
   preset: presetSchema("signature"),
   algorithm: z.enum(SIGNATURE_ALGORITHMS).optional().describe("The algorithm of the signature"),
   signature_format: z.enum(["der", "raw"]).optional().describe(
-    "How ecdsa_p256 writes a signature: ASN.1 DER, or 32 bytes of r and 32 of s",
+    "The form of a signature by ecdsa_p256: ASN.1 DER, or 32 bytes of r and 32 of s",
   ),
   ...schemeShape,
   public_keys: z.array(publicKeySchema).min(1).max(KEYS_MAX).describe(
@@ -61,7 +61,7 @@ const schema = settingsObject({
 /** The settings of a signature condition. */
 export type SignatureSettings = z.infer<typeof schema>;
 
-/** A signature over the body and what else the scheme names, made with a private key. */
+/** A signature made with a private key. */
 export const signature = {
   type: "signature",
   stage: "authentication",
@@ -106,7 +106,7 @@ function prepare(settings: SignatureSettings, context: ConditionContext): Check 
   if (problem) return () => ({ reason: problem.detail });
   return prepareVerifier(scheme, {
     matcher: signatureMatcher(scheme, keys),
-    siblingTimestamp: context.times[0],
+    timeField: context.times[0],
     hint: "",
     inTurn: context.inTurn,
   });

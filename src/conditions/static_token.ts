@@ -1,5 +1,5 @@
 /**
- * A condition that a request carries a secret token, or a password by HTTP Basic.
+ * The condition `static_token`: a request carries a secret token, or a password by HTTP Basic.
  *
  * @module
  */
@@ -39,7 +39,7 @@ import type { TokenPreset } from "./signing/preset.ts";
 import { tokenPresets } from "./signing/presets/mod.ts";
 import { presetSchema } from "./signing/settings.ts";
 
-/** The username that a signed request has where the settings name none. */
+/** The username of a request that is made here, where the settings name none. */
 const BASIC_USERNAME = "hooklaunch";
 
 const fields = settingsObject({
@@ -70,7 +70,7 @@ const schema = fields.superRefine(checkForm).overwrite((settings) =>
     : settings
 );
 
-/** Where a token is. */
+/** The place of a token. */
 export interface TokenPlace extends CredentialField {
   prefix: string;
 }
@@ -95,7 +95,6 @@ function presetOf({ preset }: StaticTokenSettings): TokenPreset | undefined {
   return preset === undefined ? undefined : tokenPresets[preset];
 }
 
-/** With HTTP Basic the token is in the header. */
 function tokenPlace(settings: StaticTokenSettings): TokenPlace {
   const row = presetOf(settings)?.token;
   const { in: place = row?.in ?? "header", name = row?.name ?? "Authorization" } = settings;
@@ -122,7 +121,7 @@ function checkForm(settings: StaticTokenSettings, context: z.RefinementCtx): voi
   const place = tokenPlace(settings);
   checkField(place, context);
   if (place.each !== undefined && place.in !== "body") {
-    refuse("each", "Must not stand beside another 'in' than body");
+    refuse("each", "Must only stand beside 'in: body'");
   }
 }
 
@@ -190,7 +189,7 @@ function putToken(settings: StaticTokenSettings, { draft, env }: SigningContext)
     throw new CannotSignError(refuseWithoutSecrets(secrets)?.reason ?? "No secret can be used");
   }
   const place = tokenPlace(settings);
-  // A header's characters stand for one byte each.
+  // Each character of a header stands for one byte.
   const text = Buffer.from(secret.bytes).toString(place.in === "header" ? "latin1" : "utf8");
   if (settings.basic !== undefined) {
     const password = new TextDecoder().decode(secret.bytes);

@@ -1,5 +1,5 @@
 /**
- * A condition that a request says when it was made, and that this was not long ago.
+ * The condition `timestamp`: a request carries the time at which it was made, which is not long ago.
  *
  * @module
  */
@@ -21,14 +21,14 @@ const schema = settingsObject({
     "Whole seconds or milliseconds since 1970, or a date and time with its offset (RFC 3339)",
   ),
   tolerance: z.int().min(1).max(86_400).default(300).describe(
-    "How far the timestamp may lie from the time of receipt, in seconds, to either side",
+    "The greatest distance of the timestamp from the time of receipt, in seconds, to either side",
   ),
 }).superRefine(checkField);
 
 /** The settings of a timestamp condition. */
 export type TimestampSettings = z.infer<typeof schema>;
 
-/** A time near the time of receipt, so that a request which was overheard is of no use later. */
+/** A time near the time of receipt, so that a request cannot be replayed later. */
 export const timestamp = {
   type: "timestamp",
   stage: "timestamp",
@@ -45,7 +45,7 @@ function prepare(settings: TimestampSettings, { credentials }: ConditionContext)
   return (request) => {
     const value = readField(request, settings);
     if (typeof value === "object") return { expected, ...value };
-    // A JSON number is looked at as it is usually written.
+    // A JSON number is written as usual.
     const text = String(value);
     const refusal = checkFreshness(text, { ...settings, place }, request.receivedAt_ms);
     const isCredential = refusal &&
@@ -57,7 +57,7 @@ function prepare(settings: TimestampSettings, { credentials }: ConditionContext)
 function warnings(settings: TimestampSettings, { schemes }: TriggerFacts): Problem[] {
   if (isTimeSigned(settings, schemes)) return [];
   const detail =
-    "No signature covers the timestamp: who overheard a request can send it again with a new one";
+    "No signature covers the timestamp: anyone who has seen a request can send it again with a new one";
   return [{ pointer: "", detail }];
 }
 

@@ -114,7 +114,7 @@ const forms: { name: string; settings: Record<string, unknown>; problems: string
   {
     name: "each of a header",
     settings: { in: "header", name: "X", each: "/a" },
-    problems: ["/each: Must not stand beside another 'in' than body"],
+    problems: ["/each: Must only stand beside 'in: body'"],
   },
 ];
 

@@ -450,14 +450,17 @@ const templates: { template: string | string[]; problem?: string }[] = [
   { template: ["{body}", "{url}{body}"] },
   {
     template: "{timestamp}",
-    problem: "/signed_content: Must contain {body}: what is not signed is open",
+    problem: "/signed_content: Must contain {body}: anyone can change what is not signed",
   },
-  { template: "", problem: "/signed_content: Must contain {body}: what is not signed is open" },
+  {
+    template: "",
+    problem: "/signed_content: Must contain {body}: anyone can change what is not signed",
+  },
   {
     template: ["{body}", "{url}"],
-    problem: "/signed_content: Must contain {body}: what is not signed is open",
+    problem: "/signed_content: Must contain {body}: anyone can change what is not signed",
   },
-  { template: "{id}.{body}", problem: "/id: Expected where {id} is" },
+  { template: "{id}.{body}", problem: "/id: Expected the place of {id}" },
   {
     template: "{Body}",
     problem: `/signed_content: Unknown placeholder {Body}: ${PLACEHOLDERS}`,
@@ -488,7 +491,7 @@ const forms: { name: string; settings: Record<string, unknown>; problems: string
   {
     name: "a preset and content without the body",
     settings: { preset: "stripe", signed_content: "{timestamp}" },
-    problems: ["/signed_content: Must contain {body}: what is not signed is open"],
+    problems: ["/signed_content: Must contain {body}: anyone can change what is not signed"],
   },
   {
     name: "neither preset nor scheme",
@@ -501,7 +504,7 @@ const forms: { name: string; settings: Record<string, unknown>; problems: string
   {
     name: "a header and a field of the body",
     settings: { ...base, body_field: "sig" },
-    problems: ["/body_field: Must not stand beside 'header': a signature is in one place"],
+    problems: ["/body_field: Must not stand beside 'header': a signature has one place"],
   },
   {
     name: "a signature in the body that it signs",
@@ -511,7 +514,7 @@ const forms: { name: string; settings: Record<string, unknown>; problems: string
   {
     name: "a field without a separator",
     settings: { ...base, field: "v1" },
-    problems: ["/field_separator: Expected what stands between a field's name and its value"],
+    problems: ["/field_separator: Expected the text between a field's name and its value"],
   },
   {
     name: "a timestamp in a signature without fields",

@@ -313,22 +313,22 @@ const unusual: { name: string; token: string; reason: RegExp }[] = [
     token: `${btoa("{}")}.${tokenPayload}.${tokenSignature}`,
     reason: /^The algorithm of the token is not listed$/,
   },
-  { name: "no token", token: ".", reason: /^The token is no JWT$/ },
-  { name: "one part", token: "abc", reason: /^The token is no JWT$/ },
+  { name: "no token", token: ".", reason: /^The token is not a JWT$/ },
+  { name: "one part", token: "abc", reason: /^The token is not a JWT$/ },
   {
     name: "a header that is no JSON",
     token: `YWJj.${tokenPayload}.x`,
-    reason: /^The token is no JWT$/,
+    reason: /^The token is not a JWT$/,
   },
   {
     name: "two parts",
     token: `${tokenHeader}.${tokenPayload}`,
-    reason: /^The token is no JWT$/,
+    reason: /^The token is not a JWT$/,
   },
   {
     name: "four parts",
     token: `${tokenHeader}.${tokenPayload}.${tokenSignature}.x`,
-    reason: /^The token is no JWT$/,
+    reason: /^The token is not a JWT$/,
   },
   {
     name: "an empty signature",

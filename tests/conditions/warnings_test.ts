@@ -30,13 +30,13 @@ const ownTime = (place: string, name: string) => ({
 });
 
 const OUTSIDE =
-  "The timestamp lies outside what is signed: who overheard a request can send it again with a new one";
+  "No signature covers this timestamp: anyone who has seen a request can send it again with a new one";
 const UNSIGNED_ID =
-  "No signature covers the delivery's id: who overheard a request can send it again with another one";
+  "No signature covers the delivery's id: anyone who has seen a request can send it again with another one";
 const IDLE =
   "This has no effect: the scheme names no timestamp, and a timestamp condition has a tolerance of its own";
 const UNSIGNED =
-  "No signature covers the timestamp: who overheard a request can send it again with a new one";
+  "No signature covers the timestamp: anyone who has seen a request can send it again with a new one";
 
 const cases: { name: string; conditions: Settings[]; warnings: Record<string, string> }[] = [
   { name: "nothing", conditions: [], warnings: {} },
@@ -230,7 +230,7 @@ const cases: { name: string; conditions: Settings[]; warnings: Record<string, st
     conditions: [mac({ preset: "mailgun" })],
     warnings: {
       "/0":
-        "The body lies outside what is signed: who overheard a request can send the signature with another body",
+        "No signature covers the body: anyone who has seen a request can send its signature with another body",
     },
   },
 ];

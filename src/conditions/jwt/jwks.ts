@@ -10,23 +10,23 @@ import type { Clock } from "../../platform/clock.ts";
 import { messageOf, UnavailableError } from "../../platform/errors.ts";
 
 const FRESH_MS = 10 * 60_000;
-/** Between two fetches, so that tokens with made-up key ids do not become a flood at the issuer. */
+/** The time between two fetches, so that tokens with made-up key ids do not flood the issuer. */
 const COOLDOWN_MS = 30_000;
-/** The same while there are no keys at all and every request is refused. */
+/** The same while no keys are known and every request is refused. */
 const COOLDOWN_WITHOUT_KEYS_MS = 5_000;
 const TIMEOUT_MS = 5_000;
-/** How long a request whose key is known waits for an issuer that was down when it was last asked. */
+/** The time that a request with a known key waits for an issuer whose last fetch failed. */
 const DOWN_PATIENCE_MS = 250;
 /**
- * How many requests wait for one issuer. Anybody can ask for a key that is not known: where the issuer
- * hangs, these must not take the places of all that the service has on its hands.
+ * The requests that wait for one issuer. Anybody can ask for an unknown key: where the issuer hangs, such
+ * requests must not take all places of the service.
  */
 const WAITING_MAX = 256;
 const BODY_BYTES_MAX = 256 * 1024;
-/** How many keys of a set are tried on one token that names none of them. */
+/** The keys of a set that are tried on a token without a key id. */
 const CANDIDATES_MAX = 16;
 
-/** Whether a URL may be fetched for keys: over TLS, or from this machine. */
+/** Tells whether keys may be fetched from a URL: over TLS, or from this machine. */
 export function isJwksUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);
@@ -36,20 +36,19 @@ export function isJwksUrl(text: string): boolean {
     (protocol === "https:" || (protocol === "http:" && isLoopback));
 }
 
-/** What a {@linkcode RemoteKeys} needs of its surroundings. */
 export interface RemoteKeysOptions {
   /** Measures ages, by {@linkcode Clock.steady}. */
   clock: Clock;
-  /** Ends a fetch that is under way. */
+  /** Aborts a fetch that is under way. */
   signal: AbortSignal;
-  /** How long a fetch may take, in milliseconds; 5,000 when left out. */
+  /** The time limit of a fetch, in milliseconds; 5,000 by default. */
   timeout_ms?: number;
 }
 
 /**
- * The keys at one URL. They are fetched when first asked for, again after ten minutes, and again for
- * a key that is not among them, but not within 30 seconds of the fetch before. The last good keys
- * stay in use while the issuer is down, and hardly anybody waits to see whether it still is.
+ * The keys at one URL. They are fetched at the first request, again after ten minutes, and again for a key
+ * that is not among them, but not within 30 seconds of the last fetch. While the issuer is down the last
+ * good keys stay in use, and requests with a known key wait for it only briefly.
  */
 export class RemoteKeys {
   readonly #url: string;
@@ -66,15 +65,15 @@ export class RemoteKeys {
     this.#options = options;
   }
 
-  /** Why the last fetch failed; undefined when it did not. */
+  /** The reason why the last fetch failed; undefined when it did not. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
   /**
-   * The keys that pass a filter. Without keys there are none, and a problem.
+   * Finds the keys that pass a filter; none while no fetch has succeeded.
    *
-   * @throws {UnavailableError} when too many wait for the issuer already
+   * @throws {UnavailableError} when too many requests wait for the issuer
    */
   async find(filter: (key: JWK) => boolean): Promise<JWK[]> {
     const age_ms = this.#options.clock.steady() - this.#fetchedAt_ms;
@@ -124,7 +123,7 @@ async function fetchKeys(url: string, options: RemoteKeysOptions): Promise<JWK[]
   const { signal, timeout_ms = TIMEOUT_MS } = options;
   const response = await fetch(url, {
     headers: { accept: "application/jwk-set+json, application/json" },
-    // An answer from another place is another issuer's word.
+    // A redirect would lead to another issuer's keys.
     redirect: "manual",
     signal: AbortSignal.any([signal, AbortSignal.timeout(timeout_ms)]),
   });
@@ -139,11 +138,10 @@ async function fetchKeys(url: string, options: RemoteKeysOptions): Promise<JWK[]
   return set.keys.filter(isPublicJwk);
 }
 
-/** Reads a body to its end, or gives up at the limit. */
 async function readBody(response: Response): Promise<Uint8Array> {
   const body = new Uint8Array(BODY_BYTES_MAX);
   let length = 0;
-  // Leaving the loop by a throw cancels the stream.
+  // Throwing out of the loop cancels the stream.
   for await (const chunk of response.body ?? []) {
     if (length + chunk.length > BODY_BYTES_MAX) {
       throw new Error(`expected at most ${BODY_BYTES_MAX} bytes`);
@@ -154,7 +152,7 @@ async function readBody(response: Response): Promise<Uint8Array> {
   return body.subarray(0, length);
 }
 
-/** A set may hold keys of kinds that are not known here (RFC 7517 section 5): they are left out. */
+/** Leaves out keys of unknown types, which a set may hold (RFC 7517 section 5). */
 function isPublicJwk(key: unknown): key is JWK {
   return typeof key === "object" && key !== null && "kty" in key && key.kty !== "oct" &&
     !("d" in key);

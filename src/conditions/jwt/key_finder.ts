@@ -14,20 +14,20 @@ import { refuseWithoutSecrets, type Secrets } from "../secret.ts";
 const TOKEN_CHARACTERS_MAX = 16 * 1024;
 const SHOWN_CHARACTERS_MAX = 100;
 
-/** A key as it verifies a signature: a secret's bytes, or a public key. */
+/** A key that verifies a signature: a secret's bytes, or a public key. */
 export type VerificationKey = Uint8Array | JWK;
 
-/** What chooses the key. Nothing of it is trusted before the signature is verified. */
+/** The part of a token that chooses the key. It is not trusted before the signature is verified. */
 export interface TokenHeader {
   algorithm: JwtAlgorithm;
-  /** The id of the key (RFC 7515 section 4.1.4), where the token names one. */
+  /** The id of the key (RFC 7515 section 4.1.4). */
   kid: string | undefined;
 }
 
-/** Finds the keys for a token: at least one, or why there is none. */
+/** Finds the keys for a token: at least one, or the reason why there is none. */
 export type KeyFinder = (header: TokenHeader) => Promise<VerificationKey[] | Refusal>;
 
-/** Where keys come from: one of these, or else the secrets. */
+/** The sources of keys: one of these, or else the secrets. */
 export interface KeySettings {
   public_keys?: readonly (string | object)[] | undefined;
   jwks_url?: string | undefined;
@@ -56,7 +56,7 @@ export function readTokenHeader(
       found: cut(String(alg), SHOWN_CHARACTERS_MAX),
     };
   } catch {
-    return { reason: "The token is no JWT" };
+    return { reason: "The token is not a JWT" };
   }
 }
 
@@ -75,7 +75,7 @@ export function keyFinder(
 function givenKeys(settings: readonly (string | object)[]): KeyFinder {
   const keys = settings.map(readJwk).filter((key) => typeof key !== "string");
   return (header) => {
-    // A key that has no id, as PEM never has, is tried whatever id the token names.
+    // A key without an id, such as one in PEM, is tried whatever id the token names.
     const found = keys.filter((key) =>
       fits(key, header.algorithm) && (key.kid === undefined || isNamed(key, header))
     );

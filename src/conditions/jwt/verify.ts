@@ -1,5 +1,5 @@
 /**
- * Verifying a JWT with one key, and saying why it does not hold.
+ * Verifying a JWT with one key, and explaining why it fails.
  *
  * @module
  */
@@ -12,14 +12,14 @@ import type { VerificationKey } from "./key_finder.ts";
 
 const SHOWN_CHARACTERS_MAX = 200;
 
-/** What a token must hold. */
+/** The requirements for a token. */
 export interface Expectations {
   algorithms: readonly string[];
   issuer?: string | string[] | undefined;
   audience?: string | string[] | undefined;
-  /** Claims with the values they must have, or null where any will do. */
+  /** The values of claims; null where any value will do. */
   claims?: Record<string, unknown> | undefined;
-  /** How far the sender's clock may be off, in seconds. */
+  /** The tolerated error of the sender's clock, in seconds. */
   leeway: number;
 }
 
@@ -27,11 +27,11 @@ export interface Expectations {
 export const WRONG_SIGNATURE: Refusal = { reason: "The signature of the token is wrong" };
 
 /**
- * Verifies the signature of a token in compact form, then its claims: `exp` (which must be there)
- * and `nbf`, `iss` and `aud` where they are expected, and the other claims that are.
+ * Verifies the signature of a token in compact form, then its claims: `exp`, which it must have, `nbf`, and
+ * `iss`, `aud` and others where they are expected.
  *
- * @param now_ms what counts as now, in milliseconds since the epoch
- * @returns undefined when all hold
+ * @param now_ms the current time, in milliseconds since the epoch
+ * @returns undefined when the token is valid
  */
 export async function verifyToken(
   token: string,
@@ -69,7 +69,7 @@ function checkClaims(payload: JWTPayload, claims: Record<string, unknown>): Refu
   return undefined;
 }
 
-/** What an error of jose means. It looks at claims only when the signature is right. */
+/** Explains an error of jose, which checks claims only after the signature. */
 function explain(error: unknown, options: JWTVerifyOptions): Refusal {
   if (error instanceof errors.JWSSignatureVerificationFailed) return WRONG_SIGNATURE;
   if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed) {
@@ -103,7 +103,7 @@ function expectedOf(claim: string, options: JWTVerifyOptions): string {
   }
 }
 
-/** A value as a log shows it: JSON, cut off where it is long. */
+/** Writes a value as JSON, truncated where it is long. */
 function shown(value: unknown): string {
   return cut(JSON.stringify(value) ?? "nothing", SHOWN_CHARACTERS_MAX);
 }

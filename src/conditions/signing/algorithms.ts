@@ -1,5 +1,5 @@
 /**
- * Computing and verifying signatures over pieces of bytes.
+ * The algorithms of signatures: making and verifying them over pieces of bytes.
  *
  * @module
  */
@@ -9,11 +9,11 @@ import { isAnyOf } from "../secret.ts";
 import { MAC_BYTES, type MacAlgorithm, type Scheme, type SignatureAlgorithm } from "./scheme.ts";
 import { matchesMac, matchesSignature, rawOfDer } from "./webcrypto.ts";
 
-/** Of Ed25519, and of r and s side by side (IEEE P1363). */
+/** The length of an Ed25519 signature, and of r and s side by side (IEEE P1363). */
 const RAW_SIGNATURE_BYTES = 64;
-/** The tag of an ASN.1 SEQUENCE, as which DER writes r and s. */
+/** The first byte of r and s in DER: the tag of an ASN.1 SEQUENCE. */
 const SEQUENCE = 0x30;
-/** Of RSA keys of 2,048 to 8,192 bits. */
+/** The lengths of signatures by RSA keys of 2,048 to 8,192 bits. */
 const RSA_SIGNATURE_BYTES = { min: 256, max: 1024 };
 
 /** Makes one signature. */
@@ -34,7 +34,7 @@ export function isMac(algorithm: Scheme["algorithm"]): algorithm is MacAlgorithm
   return algorithm in MAC_BYTES;
 }
 
-/** Matches HMACs. Each secret makes one, and all are tried, so that the time does not tell which one it is. */
+/** Matches HMACs. Each secret makes one, and all are tried, so that the time does not tell which one fits. */
 export function macMatcher(algorithm: MacAlgorithm, secrets: readonly Uint8Array[]): Matcher {
   return {
     matches(content, signatures) {
@@ -70,12 +70,11 @@ export function signatureMatcher(
   };
 }
 
-/** Makes HMACs. */
 export function macMaker(algorithm: MacAlgorithm, secret: Uint8Array): Maker {
   return (content) => macOf(algorithm, secret, content);
 }
 
-/** Makes signatures, as they are sent. */
+/** Makes signatures in the form in which they are sent. */
 export function signatureMaker(scheme: Scheme, key: KeyObject): Maker {
   const dsaEncoding = dsaEncodingOf(scheme);
   return (content) => sign(hashOf(scheme), joined(content), { key, dsaEncoding });

@@ -1,5 +1,5 @@
 /**
- * The parts of signed content that a template cannot say, each as its provider documents it.
+ * The parts of signed content that no template can express, each as its provider documents it.
  *
  * @module
  */
@@ -10,14 +10,14 @@ import type { Builder } from "./template.ts";
 
 const SIGNED_HEADERS_MAX = 32;
 
-/** The headers in which Contentful says what it signed, and when. */
+/** The headers of Contentful that name the signed headers and the time. */
 const CONTENTFUL_SIGNED_HEADERS = "x-contentful-signed-headers";
 const CONTENTFUL_TIMESTAMP = "x-contentful-timestamp";
 
-/** Makes a part of what is signed, as text. */
+/** Makes a part of the signed content, as text. */
 export type Build = (request: LaunchRequest, url: string) => string | Refusal;
 
-/** What makes each part. */
+/** The function of each part. */
 export const BUILDERS: Readonly<Record<Builder, Build>> = {
   "contentful:headers": contentfulHeaders,
   "contentful:path": (_request, url) => contentfulPath(url),
@@ -27,13 +27,13 @@ export const BUILDERS: Readonly<Record<Builder, Build>> = {
   "twilio:url_without_port": (_request, url) => withPort(url, () => ""),
 };
 
-/** What a sender must add to a request before it can sign it. */
+/** The parts of a request that a sender adds before it signs. */
 export interface Additions {
   headers?: Record<string, string>;
   query?: Record<string, string>;
 }
 
-/** What signing with a part asks to be added to a request. */
+/** Returns the additions that a part needs. */
 export function additionsFor(builder: Builder, request: LaunchRequest): Additions {
   switch (builder) {
     case "contentful:headers": {
@@ -50,15 +50,15 @@ export function additionsFor(builder: Builder, request: LaunchRequest): Addition
 }
 
 /**
- * Each parameter of a form, its name and its values: names in the order of their code units, values
- * likewise and each once. Any other body is bound by its hash, which is a parameter of the URL: of the one
- * that is signed, since a URL of the settings may have a query of its own in the request's place.
+ * Writes the parameters of a form, sorted by name, each name with its distinct values, sorted too. Any other
+ * body is covered by its hash, which is a parameter of the signed URL. That URL may come from the settings,
+ * with a query in place of the request's.
  */
 function twilioParameters(request: LaunchRequest, url: string): string | Refusal {
   const [given, ...others] = new URL(url).searchParams.getAll("bodySHA256");
   if (others.length > 0) return { reason: "Query parameter bodySHA256 comes more than once" };
   if (given !== undefined) {
-    // Even of no body, and of a form: or anyone could send one with the signature of another.
+    // Also of an empty body and of a form, or the signature of another body would pass.
     if (given.toLowerCase() === hash("sha256", request.body)) return "";
     return { reason: "Query parameter bodySHA256 is not the SHA-256 of the body" };
   }
@@ -77,7 +77,7 @@ function twilioParameters(request: LaunchRequest, url: string): string | Refusal
   }).join("");
 }
 
-/** The URL with another port: Twilio signs it with and without, depending on the product. */
+/** Writes the URL with another port: some products of Twilio sign it with the port, some without. */
 function withPort(url: string, write: (port: string) => string): string {
   const [, scheme, host, port, rest] = /^(https?):\/\/([^/?#]*?)(?::(\d+))?([/?].*)?$/.exec(url) ??
     [];
@@ -85,7 +85,7 @@ function withPort(url: string, write: (port: string) => string): string {
   return `${scheme}://${host}${write(port ?? (scheme === "https" ? "443" : "80"))}${rest ?? ""}`;
 }
 
-/** The codes that HubSpot decodes before it signs, and no others. */
+/** The only codes that HubSpot decodes before it signs. */
 const HUBSPOT_CODES: Readonly<Record<string, string>> = {
   "%3A": ":",
   "%2F": "/",
@@ -109,15 +109,15 @@ function hubspotUrl(url: string): string {
 }
 
 /**
- * The path, and the query escaped once more, as Contentful's own library writes it: both as they were sent,
- * where a `URL` writes `'` as `%27`.
+ * Writes the path, and the query escaped once more, as Contentful's own library does. Both are taken as they
+ * were sent, since a `URL` would write `'` as `%27`.
  */
 function contentfulPath(url: string): string {
   const [, path = "", query = ""] = /^https?:\/\/[^/?]*([^?]*)\??([^?]*)/.exec(url) ?? [];
   return encodeURI((path || "/") + (query === "" ? "" : `?${encodeURIComponent(query)}`));
 }
 
-/** The headers that the request says are signed: the timestamp must be one of them. */
+/** Writes the headers that the request names as signed. The timestamp must be one of them. */
 function contentfulHeaders(request: LaunchRequest): string | Refusal {
   const listed = request.headers.get(CONTENTFUL_SIGNED_HEADERS);
   if (listed === null) return { reason: `Header ${CONTENTFUL_SIGNED_HEADERS} is missing` };

@@ -1,5 +1,5 @@
 /**
- * Reading the signatures that a request carries, and writing them as a sender does.
+ * Reading the signatures of a request, and writing them as a sender does.
  *
  * @module
  */
@@ -9,12 +9,12 @@ import { describeField, type Field } from "../field.ts";
 import { isMac, isWellFormed, signatureLength } from "./algorithms.ts";
 import { type Scheme, signatureFields } from "./scheme.ts";
 
-/** More candidates than these are refused: each costs a comparison, or a verification. */
+/** The most signatures that are tried: each costs a comparison, or a verification. */
 const MAC_CANDIDATES_MAX = 16;
 const SIGNATURE_CANDIDATES_MAX = 4;
-/** More items than these are refused before any is looked at. */
+/** The most items of a list; a longer one is refused before any is decoded. */
 const ITEMS_MAX = 64;
-/** Longer texts are no signatures: an RSA key of 8,192 bits makes 2,048 hex digits. */
+/** The longest signature: an RSA key of 8,192 bits makes 2,048 hex digits. */
 const SIGNATURE_CHARACTERS_MAX = 2048;
 
 /** The signatures that a request carries, of which any one may match. */
@@ -78,7 +78,7 @@ export function describeSignature(scheme: Scheme): string {
   return `${timestamp.name}${field_separator}<timestamp>${scheme.list_separator ?? ""}${item}`;
 }
 
-/** Writes signatures as the scheme has them, with the timestamp where it belongs to them. */
+/** Writes signatures in the form of the scheme, with the timestamp where it is one of their fields. */
 export function writeSignatures(
   signatures: readonly Uint8Array[],
   scheme: Scheme,
@@ -130,7 +130,7 @@ function readTimestampItem(
   if (timestamp?.in !== "signature") return undefined;
   const [value, ...others] = namedItems(items, timestamp.name, scheme);
   if (value === undefined) return { reason: `${place} holds no ${timestamp.name}` };
-  // With two of them it would be open which one was signed and which one is fresh.
+  // Of two, one could be signed and the other fresh.
   return others.length === 0
     ? value
     : { reason: `${place} is ambiguous: it holds ${timestamp.name} more than once` };
@@ -141,7 +141,7 @@ function split(text: string, separator: string | undefined): string[] {
   return text.split(separator).map((item) => item.trim()).filter((item) => item !== "");
 }
 
-/** The values of the items of a name; all items where fields have no names. */
+/** Returns the values of the items with a name; all items where items have no names. */
 function namedItems(
   items: readonly string[],
   name: string | undefined,

@@ -1,5 +1,5 @@
 /**
- * The content that is signed, of one request.
+ * The signed content of a request.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * The parts of a request that its signatures cover: a change of them breaks the signature.
+ * The parts of a request that signatures cover: changing them breaks the signature.
  *
  * @module
  */
@@ -35,7 +35,7 @@ export function signsId(scheme: Scheme, field: Field): boolean {
 export function isOwnTimeSigned(scheme: Scheme, schemes: readonly Scheme[]): boolean {
   const { timestamp } = scheme;
   if (timestamp === undefined) return false;
-  // A time in a signature is that one's alone.
+  // A time that is a field of the signature belongs to this scheme alone.
   const others = timestamp.in === "signature" ? [] : schemes;
   return [scheme, ...others].some((one) => signsTime(one, timestamp));
 }

@@ -1,5 +1,5 @@
 /**
- * A request in the making, to which a sender adds what a trigger's conditions ask for, step by step.
+ * A request in the making, to which steps add what a trigger's conditions ask for.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { type Field, pathOf } from "../field.ts";
 import type { KeySetting } from "../keys.ts";
 import { formFields, type LaunchRequest, launchRequest } from "../request.ts";
 
-/** A request cannot be made that a condition lets pass. */
+/** No request can be made that passes a condition. */
 export class CannotSignError extends HooklaunchError {
   override readonly code = "cannot_sign";
 }
@@ -24,7 +24,7 @@ export interface SigningStep {
   run(): string | undefined | Promise<string>;
 }
 
-/** The request in the making, and what it is made with. */
+/** The request in the making, and the parts that steps use. */
 export interface SigningContext {
   draft: Draft;
   /** Reads an environment variable, for secrets written as `{env:NAME}`. */
@@ -58,7 +58,7 @@ export class Draft {
     this.headers = new Headers(headers);
   }
 
-  /** The request as the receiver would see it now. */
+  /** Returns the request as the receiver would see it now. */
   request(): LaunchRequest {
     return launchRequest({
       method: this.method,
@@ -71,7 +71,7 @@ export class Draft {
     });
   }
 
-  /** Puts a value where a field says, in the place of what is there. */
+  /** Sets the value of a field. */
   put(field: Field, value: string | number): void {
     switch (field.in) {
       case "header":
@@ -88,7 +88,7 @@ export class Draft {
     }
   }
 
-  /** Puts a value into every element of a list in the body. */
+  /** Sets a value in every element of a list in the body. */
   putEach(list: string, name: string, value: string): void {
     const body = this.#json(list);
     const elements = pathOf(list).reduce<unknown>(childOf, body);
@@ -129,13 +129,13 @@ function noPlace(name: string, why: string): string {
   return `Cannot put ${name} into the body: ${why}`;
 }
 
-/** Sets a value at a path, making the objects that are not there. A text stays a text. */
+/** Sets a value at a path and makes missing objects. A text stays a text. */
 function setPath(root: object, path: readonly string[], value: string | number): void {
   let parent = root;
   for (const key of path.slice(0, -1)) {
     const next = childOf(parent, key);
     const inner = typeof next === "object" && next !== null ? next : {};
-    // Not by assignment, which `__proto__` would make something else of.
+    // Assignment to `__proto__` would change the prototype.
     if (inner !== next) define(parent, key, inner);
     parent = inner;
   }
@@ -144,7 +144,7 @@ function setPath(root: object, path: readonly string[], value: string | number):
 }
 
 function define(parent: object, key: string, value: unknown): void {
-  // JSON writes no other properties of a list, and all that would be missing before a far one.
+  // A list takes its elements and the next one alone: JSON drops other keys, and fills gaps with null.
   const isInList = Array.isArray(parent) && key !== String(parent.length);
   if (isInList && childOf(parent, key) === undefined) {
     throw new CannotSignError(noPlace(key, "it would be in a list"));

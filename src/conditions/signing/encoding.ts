@@ -1,12 +1,12 @@
 /**
- * Bytes written as text, as signatures are.
+ * Encodings of bytes as text.
  *
  * @module
  */
-/** How bytes are written as text (RFC 4648 sections 8, 4 and 5). */
+/** An encoding of bytes as text (RFC 4648 sections 8, 4 and 5). */
 export type Encoding = "hex" | "base64" | "base64url";
 
-/** The decoder lets white space pass: these do not. */
+/** The decoder accepts white space; these do not. */
 const ALPHABETS = {
   base64: /^[A-Za-z0-9+/]*(={0,2})$/,
   base64url: /^[A-Za-z0-9_-]*(={0,2})$/,
@@ -19,9 +19,10 @@ export function encode(bytes: Uint8Array, encoding: Encoding): string {
 }
 
 /**
- * Reads bytes from text: hex in either case, base64 padded or not. Answers undefined for anything
- * else, such as white space, padding of the wrong length, or bits behind the last byte that are
- * not 0 (RFC 4648 section 3.5).
+ * Reads bytes from text: hex in either case, base64 padded or not.
+ *
+ * @returns undefined for any other text, such as one with white space, with wrong padding, or with bits behind
+ *   the last byte that are not 0 (RFC 4648 section 3.5)
  */
 export function decode(text: string, encoding: Encoding): Uint8Array | undefined {
   try {
@@ -35,7 +36,7 @@ export function decode(text: string, encoding: Encoding): Uint8Array | undefined
   }
 }
 
-/** How many characters `byteCount` bytes take, padding included where {@linkcode encode} writes it. */
+/** Returns the number of characters that {@linkcode encode} writes for a number of bytes. */
 export function encodedLength(byteCount: number, encoding: Encoding): number {
   if (encoding === "hex") return byteCount * 2;
   return encoding === "base64" ? Math.ceil(byteCount / 3) * 4 : Math.ceil(byteCount * 4 / 3);

@@ -48,7 +48,7 @@ export function readVerificationKey(setting: KeySetting, form: KeyForm): KeyObje
 /**
  * Reads a private key, to sign as a sender does.
  *
- * @throws {TypeError} when it is none of the algorithm
+ * @throws {TypeError} when it is not a key of the algorithm
  */
 export function readSigningKey(setting: KeySetting, form: KeyForm): KeyObject {
   const read = readPrivateKey(setting, ownForm(form, privateKeyOf));
@@ -82,7 +82,7 @@ function publicKeyOf(bytes: Uint8Array, form: KeyForm): KeyObject {
 
 function privateKeyOf(bytes: Uint8Array, form: KeyForm): KeyObject {
   if (isEd25519(form) && bytes.length === 2 * ED25519_BYTES) {
-    // As it is often shown: the seed, then the public key.
+    // The usual form: the seed, then the public key.
     const seed = bytes.subarray(0, ED25519_BYTES);
     const jwk = ed25519Jwk(bytes.subarray(ED25519_BYTES), seed);
     return createPrivateKey({ key: jwk, format: "jwk" });
@@ -99,7 +99,7 @@ function isEd25519({ algorithm }: KeyForm): boolean {
   return algorithm === "ed25519";
 }
 
-/** Says why a key is none of the algorithm; undefined where it is one. */
+/** Says why a key is not one of the algorithm; undefined where it is. */
 function findMismatch(key: KeyObject, { algorithm }: KeyForm): string | undefined {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
   const curve = details?.namedCurve;

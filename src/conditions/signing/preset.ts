@@ -1,5 +1,5 @@
 /**
- * What a preset is: a provider as one row of data.
+ * A preset: a provider as one row of data.
  *
  * @module
  */
@@ -7,15 +7,15 @@ import type { Field } from "../field.ts";
 import type { Handshake } from "../handshake.ts";
 import type { Scheme, SchemeSettings } from "./scheme.ts";
 
-/** What all presets say of their provider. */
+/** The common part of all presets. */
 export interface Preset {
-  /** The provider's name, for people. */
+  /** The provider's name. */
   readonly title: string;
-  /** Where the provider documents it: a page, or a file of its own library. */
+  /** The URL of the provider's documentation: a page, or a file of its own library. */
   readonly source: string;
-  /** What an owner must know beside the settings. */
+  /** A fact that an owner must know beside the settings. */
   readonly note?: string;
-  /** How the provider asks whether the URL is listening, and what it wants to hear. */
+  /** The question by which the provider checks that the URL is listening, and its answer. */
   readonly handshake?: Handshake;
 }
 
@@ -31,7 +31,7 @@ export interface TokenPreset extends Preset {
     readonly name: string;
     /** The text before the token. */
     readonly prefix?: string;
-    /** A list in the body of which every element must carry the token, `name` being relative to it. */
+    /** A list in the body: every element must carry the token, at `name` within it. */
     readonly each?: string;
   };
   readonly delivery_id?: Field;

@@ -1,6 +1,6 @@
 /**
- * What a signing scheme is: everything that verifying a provider's signature needs to know, as one
- * row of data. The verifier and the signer both read it.
+ * A signing scheme: all facts about a provider's signature, as one row of data. The verifier and the signer
+ * both read it.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { TIMESTAMP_FORMATS, type TimestampFormat } from "../freshness.ts";
 import { checkTemplate } from "./template.ts";
 import { checkField, fieldInSchema, fieldNameSchema, headerNameSchema } from "../settings.ts";
 
-/** How many bytes an HMAC (RFC 2104) of each hash has. */
+/** The bytes of an HMAC (RFC 2104) by each hash. */
 export const MAC_BYTES = { sha1: 20, sha256: 32, sha384: 48, sha512: 64 } as const;
 
 /** The hash of an HMAC. */
@@ -23,7 +23,7 @@ export const SIGNATURE_ALGORITHMS = ["ed25519", "ecdsa_p256", "rsa_sha256"] as c
 /** An algorithm that signs with a private key. */
 export type SignatureAlgorithm = typeof SIGNATURE_ALGORITHMS[number];
 
-/** Where the time of signing is, and how it is written. */
+/** The place and the format of the time of signing. */
 export interface TimestampSource {
   /** `signature` is a field of the signature's header, as `t` in `t=…,v1=…`. */
   in: Field["in"] | "signature";
@@ -32,7 +32,7 @@ export interface TimestampSource {
   format: TimestampFormat;
 }
 
-/** How a provider signs. The names are those of the settings, so that each can be overridden. */
+/** The scheme of a provider. Its fields have the names of the settings, which can override each. */
 export interface Scheme {
   algorithm: MacAlgorithm | SignatureAlgorithm;
   encoding: Encoding;
@@ -42,31 +42,31 @@ export interface Scheme {
   header?: string | readonly string[] | undefined;
   /** The field of the body that carries the signature, where no header does. */
   body_field?: string | undefined;
-  /** What stands before each signature, exactly. */
+  /** The text before each signature. */
   prefix: string;
-  /** What stands between several signatures or fields. */
+  /** The text between several signatures or fields. */
   list_separator?: string | undefined;
-  /** What stands between a field's name and its value. */
+  /** The text between a field's name and its value. */
   field_separator?: string | undefined;
-  /** The name of the fields that hold signatures; any other name is left alone. */
+  /** The name of the fields that hold signatures; other fields are ignored. */
   field?: string | undefined;
   /** The bytes that are signed, as a template; of several, any one may match. */
   signed_content: string | readonly string[];
   key_encoding: "utf8" | "base64" | "hex";
-  /** What the key as the provider shows it begins with, and what is no part of it. */
+  /** The text before a key as the provider shows it, which is not part of the key. */
   key_prefix: string;
   timestamp?: TimestampSource | undefined;
-  /** How far the timestamp may lie from the time of receipt, in seconds, to either side. */
+  /** The greatest distance of the timestamp from the time of receipt, in seconds, to either side. */
   tolerance: number;
-  /** Where `{id}` is. */
+  /** The place of `{id}`. */
   id?: Field | undefined;
-  /** What is the same when a delivery is repeated. */
+  /** The field that stays the same when a delivery is repeated. */
   delivery_id?: Field | undefined;
-  /** The public URL as the provider calls it, where the request's own is another. */
+  /** The public URL that the provider calls, where the request's own differs. */
   url?: string | undefined;
 }
 
-/** The fields of a scheme that have a value when nobody names one. */
+/** The defaults of a scheme. */
 const SCHEME_DEFAULTS = {
   encoding: "hex",
   signature_format: "der",
@@ -90,86 +90,86 @@ const timestampSourceSchema = z.strictObject({
     "The part of the request that carries it; 'signature' is a field of the signature's header",
   ),
   name: fieldNameSchema,
-  format: z.enum(TIMESTAMP_FORMATS).describe("How it is written"),
+  format: z.enum(TIMESTAMP_FORMATS).describe("Its format"),
 }).superRefine((source, context) => {
   if (source.in !== "signature") checkField({ in: source.in, name: source.name }, context);
 });
 
-/** The settings that say or override how a sender signs, all but the algorithm and the keys. */
+/** The settings of a scheme, without the algorithm and the keys. */
 export const schemeShape = {
   encoding: z.enum(["hex", "base64", "base64url"]).optional().describe(
-    "How the signature is written; hex in either case and base64 without padding are read too",
+    "The encoding of the signature; hex in either case and base64 without padding are accepted",
   ),
   header: z.union([headerNameSchema, z.array(headerNameSchema).min(1).max(HEADERS_MAX)]).optional()
     .describe("The header that carries the signature; of several, any one may match"),
   body_field: fieldNameSchema.optional().describe(
     "The field of the body that carries the signature, instead of a header",
   ),
-  prefix: z.string().max(256).optional().describe("What stands before the signature, exactly"),
+  prefix: z.string().max(256).optional().describe("The text before the signature, exactly"),
   list_separator: separatorSchema.optional().describe(
-    "What stands between several signatures of which any one may match",
+    "The text between several signatures, of which any one may match",
   ),
   field_separator: separatorSchema.optional().describe(
-    "What stands between a field's name and its value",
+    "The text between a field's name and its value",
   ),
   field: z.string().min(1).max(64).optional().describe(
-    "The name of the fields that hold signatures; other fields are left alone",
+    "The name of the fields that hold signatures; other fields are ignored",
   ),
   signed_content: z.union([
     templateSchema,
     z.array(templateSchema).min(1).max(ALTERNATIVES_MAX),
   ]).optional().describe(
-    "What is signed: text with {body}, {timestamp}, {id}, {method}, {url}, {path}, " +
+    "The signed content: text with {body}, {timestamp}, {id}, {method}, {url}, {path}, " +
       "{header:NAME}, {query:NAME} and {body:NAME}; of several, any one may match",
   ),
-  key_encoding: z.enum(["utf8", "base64", "hex"]).optional().describe("How keys are written"),
+  key_encoding: z.enum(["utf8", "base64", "hex"]).optional().describe("The encoding of keys"),
   key_prefix: z.string().max(64).optional().describe(
-    "What a key begins with, and what is no part of it",
+    "The text before a key, which is not part of it",
   ),
   timestamp: timestampSourceSchema.optional().describe(
-    "Where the time of signing is; without it a timestamp condition says so",
+    "The place of the time of signing; without it, that of a timestamp condition",
   ),
   tolerance: z.int().min(1).max(86_400).optional().describe(
-    "How far 'timestamp' may lie from the time of receipt, in seconds, to either side; " +
+    "The greatest distance of 'timestamp' from the time of receipt, in seconds, to either side; " +
       "the preset's, or else 300, when absent",
   ),
-  id: fieldSchema.optional().describe("Where {id} is"),
+  id: fieldSchema.optional().describe("The place of {id}"),
   delivery_id: fieldSchema.optional().describe(
-    "What is the same when the sender repeats a delivery",
+    "The field that stays the same when the sender repeats a delivery",
   ),
   url: z.url({ protocol: /^https?$/ }).max(URL_CHARACTERS_MAX).optional().describe(
-    "The URL as the sender calls it, for {url} and {path}; the request's query is added when it has none",
+    "The URL that the sender calls, for {url} and {path}; the request's query is added when it has none",
   ),
 } as const;
 
-/** Settings that name a scheme, or say one, or both. */
+/** Settings that define a scheme, or override the fields of a preset's. */
 export type SchemeSettings = { [Name in keyof Scheme]?: Scheme[Name] | undefined };
 
-/** A scheme of the general form, or a preset's with what the settings say in its place. */
+/** Resolves settings to a whole scheme: defaults, then the preset's row, then the settings themselves. */
 export function resolveScheme(row: SchemeSettings | undefined, settings: SchemeSettings): Scheme {
   const own = Object.fromEntries(
     Object.entries(settings).filter(([name, value]) => isSchemeField(name) && value !== undefined),
   );
-  // A place for the signature takes the other one's place.
+  // A place of the signature in the settings replaces the row's.
   if (own.header !== undefined) own.body_field = undefined;
   else if (own.body_field !== undefined) own.header = undefined;
-  // The algorithm comes from the row or, as the schema of a condition sees to, from the settings.
+  // The schema of a condition makes sure that the row or the settings name an algorithm.
   return { ...SCHEME_DEFAULTS, ...row, ...own } as Scheme;
 }
 
-/** The headers that may carry the signature. */
+/** Lists the headers that may carry the signature. */
 export function signatureHeaders({ header }: Scheme): readonly string[] {
   if (header === undefined) return [];
   return typeof header === "string" ? [header] : header;
 }
 
-/** Where a request carries signatures. */
+/** Lists the fields that may carry the signature. */
 export function signatureFields(scheme: Scheme): Field[] {
   if (scheme.body_field !== undefined) return [{ in: "body", name: scheme.body_field }];
   return signatureHeaders(scheme).map((name) => ({ in: "header", name }));
 }
 
-/** The templates of what is signed, of which any one may hold. */
+/** Lists the templates of the signed content, of which any one may match. */
 export function signedContents(
   { signed_content }: Pick<Scheme, "signed_content">,
 ): readonly string[] {

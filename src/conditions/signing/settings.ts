@@ -1,6 +1,6 @@
 /**
- * What the settings of `hmac` and `signature` have in common: a preset, or a scheme of its own, or
- * a preset with some fields in the place of its own.
+ * The settings that `hmac` and `signature` share: a preset, or a scheme of its own, or a preset with some
+ * fields overridden.
  *
  * @module
  */
@@ -14,14 +14,14 @@ import { presetsByType, type PresetType } from "./presets/mod.ts";
 import { resolveScheme, type Scheme, type SchemeSettings, signedContents } from "./scheme.ts";
 import { coversBody, isPlain, isTemplate, parseTemplate } from "./template.ts";
 
-/** The settings of a condition that a request is signed. */
+/** The settings that define a scheme. */
 export interface SigningSettings extends SchemeSettings {
   preset?: string | undefined;
 }
 
 type Presets = Readonly<Record<string, SigningPreset>>;
 
-/** Makes the schema of a preset's name. Its error says of which other type a preset is. */
+/** Makes the schema of a preset's name. Its error names the type that has the preset. */
 export function presetSchema(type: PresetType) {
   return z.enum(Object.keys(presetsByType[type]), {
     error: ({ input }) => {
@@ -31,31 +31,31 @@ export function presetSchema(type: PresetType) {
       return other && `Must be a preset of ${type}: this is one of ${other}`;
     },
   }).optional().describe(
-    "A provider that is known; any other field stands in the place of the provider's own",
+    "A known provider; any other field overrides the provider's own",
   );
 }
 
-/** The whole scheme of a condition's settings. */
+/** Returns the whole scheme of a condition's settings. */
 export function schemeOf(settings: SigningSettings, presets: Presets): Scheme {
   const { preset } = settings;
   const row = preset === undefined ? undefined : presets[preset]?.scheme;
-  // The schema knows all presets, but those of a later version.
+  // A later version may have stored a preset that this one does not know.
   if (preset !== undefined && row === undefined) throw new TypeError(`Unknown preset: ${preset}`);
   return resolveScheme(row, settings);
 }
 
-/** Fills in, in a schema's `overwrite`, what the general form has without being told. */
+/** Fills in the defaults of a scheme without a preset, in a schema's `overwrite`. */
 export function fillGeneralForm<T extends SigningSettings>(
   settings: T,
   encoding: Scheme["encoding"],
 ): T {
   if (settings.preset !== undefined) return settings;
   const given = Object.entries(settings).filter(([, value]) => value !== undefined);
-  // The defaults are of the same fields, and those that are given stand.
+  // The defaults belong to T, and given fields override them.
   return { encoding, prefix: "", signed_content: "{body}", ...Object.fromEntries(given) } as T;
 }
 
-/** Refuses, in a schema's `superRefine`, settings that make no whole scheme. */
+/** Refuses settings that make no whole scheme, in a schema's `superRefine`. */
 export function checkScheme(
   settings: SigningSettings,
   context: z.RefinementCtx,
@@ -64,7 +64,7 @@ export function checkScheme(
 ): void {
   const refuse = (name: string, message: string) => refuseField(context, [name], message);
   if (settings.header !== undefined && settings.body_field !== undefined) {
-    refuse("body_field", "Must not stand beside 'header': a signature is in one place");
+    refuse("body_field", "Must not stand beside 'header': a signature has one place");
   }
   if (settings.preset === undefined) {
     if (settings.algorithm === undefined) {
@@ -78,7 +78,7 @@ export function checkScheme(
   const scheme = schemeOf(settings, presets);
   checkContent(settings, scheme, refuse);
   if (scheme.field !== undefined && scheme.field_separator === undefined) {
-    refuse("field_separator", "Expected what stands between a field's name and its value");
+    refuse("field_separator", "Expected the text between a field's name and its value");
   }
   const inSignature = scheme.timestamp?.in === "signature";
   if (inSignature && (scheme.field === undefined || scheme.list_separator === undefined)) {
@@ -95,18 +95,18 @@ function checkContent(
     const parts = parseTemplate(template);
     const own = settings.preset === undefined || settings.signed_content !== undefined;
     if (own && scheme.body_field === undefined && !parts.some(coversBody)) {
-      refuse("signed_content", "Must contain {body}: what is not signed is open");
+      refuse("signed_content", "Must contain {body}: anyone can change what is not signed");
     }
     if (scheme.body_field !== undefined && parts.some(coversBody)) {
       refuse("signed_content", "Must not contain {body}: the signature is a part of it");
     }
     if (scheme.id === undefined && parts.some((part) => isPlain(part, "id"))) {
-      refuse("id", "Expected where {id} is");
+      refuse("id", "Expected the place of {id}");
     }
   }
 }
 
-/** Refuses a scheme that signs `{timestamp}` where nothing says in which one place that is. */
+/** Refuses a scheme that signs `{timestamp}` where not exactly one place of it is known. */
 export function reviewTimestamp(scheme: Scheme, times: readonly Field[]): Problem[] {
   const signsTimestamp = signedContents(scheme).flatMap(parseTemplate)
     .some((part) => isPlain(part, "timestamp"));
@@ -116,7 +116,7 @@ export function reviewTimestamp(scheme: Scheme, times: readonly Field[]): Proble
   return [{ pointer: "/signed_content", detail }];
 }
 
-/** Warns of what the scheme leaves unsigned, unless another scheme of the trigger signs it: both must pass. */
+/** Warns of a time or a body that neither this scheme nor another of the trigger signs. */
 export function warnOfScheme(
   scheme: Scheme,
   settings: SigningSettings,
@@ -125,12 +125,12 @@ export function warnOfScheme(
   const warnings: Problem[] = [];
   if (scheme.timestamp && !isOwnTimeSigned(scheme, schemes)) {
     const detail =
-      "The timestamp lies outside what is signed: who overheard a request can send it again with a new one";
+      "No signature covers this timestamp: anyone who has seen a request can send it again with a new one";
     warnings.push({ pointer: "/timestamp", detail });
   }
   if (!schemes.some(signsBody)) {
     const detail =
-      "The body lies outside what is signed: who overheard a request can send the signature with another body";
+      "No signature covers the body: anyone who has seen a request can send its signature with another body";
     warnings.push({ pointer: "", detail });
   }
   if (scheme.timestamp === undefined && settings.tolerance !== undefined) {

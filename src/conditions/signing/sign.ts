@@ -1,5 +1,5 @@
 /**
- * The one signer of all signing schemes: the verifier's inverse, made from the same row.
+ * The signer of all schemes: the inverse of the verifier, from the same row.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import { isPlain, parseTemplate } from "./template.ts";
 /**
  * Returns the steps that sign a request by a scheme.
  *
- * @param makers makes what signs, one for each key; it throws when no key can sign
+ * @param makers makes a signer for each key; it throws when no key can sign
  */
 export function signingSteps(
   scheme: Scheme,
@@ -51,7 +51,7 @@ export function signingSteps(
   ];
 }
 
-/** Puts into a request what is signed beside its body: the time, an id, what a builder needs. */
+/** Adds the signed parts beside the body: the time, an id, the additions of a builder. */
 function stamp(scheme: Scheme, draft: Draft): void {
   const { timestamp, id, delivery_id } = scheme;
   const parts = parseTemplate(signedContents(scheme)[0] ?? "");
@@ -64,7 +64,7 @@ function stamp(scheme: Scheme, draft: Draft): void {
   const named = parts.flatMap((part) => "kind" in part && part.kind === "named" ? [part] : []);
   for (const field of [...ids, ...named]) {
     if (field === undefined || typeof readField(draft.request(), field) !== "object") continue;
-    // What is signed must be there; an id that is not signed is for headers alone.
+    // A signed field must be there; an unsigned id is only added to headers.
     const isSigned = field !== delivery_id || field === id ||
       named.some((part) => isSameField(part, field));
     if (isSigned || field.in === "header") draft.put(field, crypto.randomUUID());
@@ -78,16 +78,16 @@ function stamp(scheme: Scheme, draft: Draft): void {
 }
 
 /**
- * Signs a request, once with each maker where the scheme has room for several signatures.
+ * Signs a request, with each maker once where the scheme has room for several signatures.
  *
- * @param siblingTimestamp where `{timestamp}` is when the scheme does not say
- * @throws {CannotSignError} when something that is signed is not in the request
+ * @param timeField the place of `{timestamp}` where the scheme names none
+ * @throws {CannotSignError} when a signed part is not in the request
  */
 function addSignatures(
   scheme: Scheme,
   makers: readonly Maker[],
   draft: Draft,
-  siblingTimestamp: Field | undefined,
+  timeField: Field | undefined,
 ): void {
   const request = draft.request();
   const read = (field: Field | undefined): string => {
@@ -98,7 +98,7 @@ function addSignatures(
   const template = parseTemplate(signedContents(scheme)[0] ?? "");
   const source = scheme.timestamp;
   const field = source === undefined
-    ? siblingTimestamp
+    ? timeField
     : source.in === "signature"
     ? undefined
     : { in: source.in, name: source.name };
@@ -124,7 +124,7 @@ function addSignatures(
     draft.put({ in: "header", name: first }, writeSignatures(signatures, scheme, time));
     return;
   }
-  // Headers of their own for several keys: one signature each.
+  // Each key has a header of its own.
   [first, ...others].slice(0, signatures.length).forEach((name, index) => {
     const own = signatures.slice(index, index + 1);
     draft.put({ in: "header", name }, writeSignatures(own, scheme, time));

@@ -1,14 +1,14 @@
 /**
- * Templates of what is signed: text with placeholders, cut up once and filled with bytes for each
- * request. Nothing is joined as text, so that a body need not be text.
+ * Templates of signed content: text with placeholders, parsed once and filled with bytes for each request.
+ * Nothing is joined as text, since a body need not be text.
  *
  * @module
  */
 import { Buffer } from "node:buffer";
 import type { z } from "zod";
-import { whyNotField } from "../field.ts";
+import { fieldError } from "../field.ts";
 
-/** As in RFC 3339; of a number nothing tells where it begins behind an id. */
+/** A time as in RFC 3339. A number behind an id could not be told from it. */
 const DATE_AND_TIME = /\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d/;
 
 const PLACEHOLDER = /\{([^{}]*)\}/;
@@ -16,10 +16,10 @@ const PLACEHOLDER = /\{([^{}]*)\}/;
 /** Placeholders that stand alone. */
 const PLAIN = ["body", "timestamp", "id", "method", "url", "path"] as const;
 
-/** Placeholders that name what they stand for, as `{header:NAME}` does. */
+/** Placeholders with a name, such as `{header:NAME}`. */
 const NAMED = ["header", "query", "body"] as const;
 
-/** What no template can say, and a function makes. The part before the colon is who signs so. */
+/** Parts that a function makes. The provider's name stands before the colon. */
 const BUILT = [
   "contentful:headers",
   "contentful:path",
@@ -29,7 +29,7 @@ const BUILT = [
   "twilio:url_without_port",
 ] as const;
 
-/** The name of a function that makes a part of what is signed. */
+/** The name of a part that a function makes. */
 export type Builder = typeof BUILT[number];
 
 /** A part of a template. */
@@ -39,10 +39,10 @@ export type TemplatePart =
   | { readonly kind: "named"; readonly in: typeof NAMED[number]; readonly name: string }
   | { readonly kind: "built"; readonly builder: Builder };
 
-/** Cuts a template at its placeholders; the text between them is signed as UTF-8. */
+/** Splits a template at its placeholders. The text between them is signed as UTF-8. */
 export function parseTemplate(template: string): TemplatePart[] {
   return template.split(PLACEHOLDER).flatMap((text, index): TemplatePart[] => {
-    // Splitting at a pattern with one group puts what the group matched at every odd place.
+    // Splitting at a pattern with one group puts the matches of the group at odd places.
     if (index % 2 === 0) return text === "" ? [] : [new TextEncoder().encode(text)];
     const part = parsePlaceholder(text);
     if (part === undefined) throw new TypeError(`Unknown placeholder {${text}}`);
@@ -50,17 +50,17 @@ export function parseTemplate(template: string): TemplatePart[] {
   });
 }
 
-/** Whether every placeholder of a template is one that there is. */
+/** Tells whether every placeholder of a template is known. */
 export function isTemplate(template: string): boolean {
   return unknownPlaceholder(template) === undefined;
 }
 
-/** Refuses, in a schema's `superRefine`, a template with a placeholder that there is not. */
+/** Refuses a template with an unknown placeholder, in a schema's `superRefine`. */
 export function checkTemplate(template: string, context: z.RefinementCtx): void {
   const unknown = unknownPlaceholder(template);
   if (unknown === undefined) {
     for (const part of parseTemplate(template)) {
-      const message = "kind" in part && part.kind === "named" ? whyNotField(part) : undefined;
+      const message = "kind" in part && part.kind === "named" ? fieldError(part) : undefined;
       if (message !== undefined) context.addIssue({ code: "custom", message });
     }
     return;
@@ -71,32 +71,34 @@ export function checkTemplate(template: string, context: z.RefinementCtx): void 
   context.addIssue({ code: "custom", message });
 }
 
-/** Whether a part makes every byte of the body count, or of a form every parameter. */
+/** Tells whether a part covers every byte of the body, or every parameter of a form. */
 export function coversBody(part: TemplatePart): boolean {
   return isPlain(part, "body") || isBuilt(part, "twilio:parameters");
 }
 
-/** Whether a part makes the query count. */
+/** Tells whether a part covers the query. */
 export function coversQuery(part: TemplatePart): boolean {
   return isPlain(part, "url") || ("kind" in part && part.kind === "built" &&
     part.builder !== "contentful:headers" && part.builder !== "twilio:parameters");
 }
 
-/** Whether a part is a placeholder that stands alone, of this name. */
+/** Tells whether a part is the placeholder of this name. */
 export function isPlain(part: TemplatePart, kind: typeof PLAIN[number]): boolean {
   return "kind" in part && part.kind === kind;
 }
 
-/** By what it is seen where an id ends. */
+/** The mark of an id's end. */
 export interface EndOfId {
-  /** What it is, in words. */
+  /** Its name in a refusal. */
   readonly what: string;
   isIn(id: Uint8Array): boolean;
 }
 
 /**
- * What tells where `{id}` ends and the `{timestamp}` behind it begins: the text between them, or the time
- * itself where there is none. Undefined where no time is behind it.
+ * Finds the mark between `{id}` and the `{timestamp}` behind it: the text between them, or the time itself
+ * where there is none.
+ *
+ * @returns undefined where no time follows the id
  */
 export function endOfId(parts: readonly TemplatePart[]): EndOfId | undefined {
   const at = parts.findIndex((part) => isPlain(part, "id"));
@@ -113,7 +115,7 @@ export function endOfId(parts: readonly TemplatePart[]): EndOfId | undefined {
   return { what, isIn: (id) => Buffer.from(id).includes(end) };
 }
 
-/** Whether a part is made by this function. */
+/** Tells whether a part is made by this function. */
 export function isBuilt(part: TemplatePart, builder: Builder): boolean {
   return "kind" in part && part.kind === "built" && part.builder === builder;
 }

@@ -1,5 +1,5 @@
 /**
- * The one verifier of all signing schemes.
+ * The verifier of all signing schemes.
  *
  * @module
  */
@@ -31,22 +31,22 @@ const IMMEDIATE_BYTES_MAX = 256 * 1024;
 export interface VerifierParts {
   matcher: Matcher;
   /** The place of `{timestamp}` where the scheme names none: the field of a timestamp condition. */
-  siblingTimestamp?: Field | undefined;
+  timeField?: Field | undefined;
   /** An addition to the reason of a wrong signature, such as a secret that is missing. */
   hint: string;
   /** Runs costly work of the trigger one at a time. */
   inTurn: InTurn;
 }
 
-/** The signatures of a request, and the contents of which they may be. */
+/** The signatures of a request, and the contents that they may belong to. */
 interface Signed {
   signatures: readonly Uint8Array[];
   contents: readonly Uint8Array[][];
-  /** The refusal where none of them belongs to any. */
+  /** The refusal where no signature belongs to a content. */
   otherwise: Refusal;
 }
 
-/** Makes the check of a scheme. It tells which part was missing or wrong, never what would pass. */
+/** Makes the check of a scheme. A refusal names the missing or wrong part, never a value that would pass. */
 export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
   const { matcher, inTurn } = parts;
   const read = signedReader(scheme, parts);
@@ -67,7 +67,7 @@ export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
   };
 }
 
-/** Makes the check before the body: a signature is in its header, and has its form. */
+/** Makes the check before the body: the signature is in its header and well formed. */
 export function prepareHeadCheck(scheme: Scheme): HeadCheck | undefined {
   const fields = signatureFields(scheme);
   if (!fields.every(isInHead)) return undefined;
@@ -81,11 +81,11 @@ export function prepareHeadCheck(scheme: Scheme): HeadCheck | undefined {
 
 function signedReader(
   scheme: Scheme,
-  { siblingTimestamp, hint }: VerifierParts,
+  { timeField, hint }: VerifierParts,
 ): (request: LaunchRequest) => Signed | Refusal {
   const templates = signedContents(scheme).map(parseTemplate);
   const signs = (kind: "timestamp" | "id") => templates.flat().some((part) => isPlain(part, kind));
-  const timestampField = signs("timestamp") ? siblingTimestamp : undefined;
+  const timestampField = signs("timestamp") ? timeField : undefined;
   const idField = signs("id") ? scheme.id : undefined;
   const endsOfId = templates.map(endOfId).filter((end) => end !== undefined);
   const fields = signatureFields(scheme);
@@ -132,7 +132,7 @@ function readTime(
   return refusal ?? bytesOf(field ?? { in: "header", name }, text);
 }
 
-/** With two places at which the id can end, a signed body could be cut into a new id, time and body. */
+/** Refuses an id that could end at two places: a signed body could be cut into a new id, time and body. */
 function ambiguousId({ id = { in: "header", name: "" } }: Scheme, { what }: EndOfId): Refusal {
   return { reason: `${describeField(id)} is ambiguous: it holds ${what}` };
 }

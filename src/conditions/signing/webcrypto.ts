@@ -80,7 +80,7 @@ function readInteger(from: readonly number[], start: number) {
   const end = start + 2 + length;
   const digits = from.slice(start + 2, end);
   if (tag !== INTEGER || digits.length !== length || length === 0) return undefined;
-  // A zero in front only says that the number is not negative.
+  // A leading zero only marks the number as positive.
   const significant = digits[0] === 0 ? digits.slice(1) : digits;
   if (significant.length > P256_BYTES) return undefined;
   const padding = new Array<number>(P256_BYTES - significant.length).fill(0);

@@ -8,7 +8,7 @@ import { STATUS_CODE } from "@std/http/status";
 import { UnavailableError } from "../../platform/errors.ts";
 import { isId } from "../../platform/ids.ts";
 import type { Refusal } from "../../conditions/check.ts";
-import { describeBody, type LaunchRequest, whyUnreadable } from "../../conditions/request.ts";
+import { describeBody, describeUnreadable, type LaunchRequest } from "../../conditions/request.ts";
 import { childOf } from "../../platform/schema.ts";
 import { getRun, type Run } from "../../store/records/runs.ts";
 import { inspect } from "../../triggers/order.ts";
@@ -140,7 +140,11 @@ function noRun(request: LaunchRequest, answersGet: boolean): Refusal {
   const expected = `run_id in ${places}`;
   const body = request.parsedBody();
   if (body.kind !== "other" || request.body.length === 0) return { reason, expected };
-  return { reason: `${reason}: ${whyUnreadable(body)}`, expected, found: describeBody(request) };
+  return {
+    reason: `${reason}: ${describeUnreadable(body)}`,
+    expected,
+    found: describeBody(request),
+  };
 }
 
 function noWait(found: string): Refusal {

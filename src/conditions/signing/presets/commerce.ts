@@ -11,7 +11,7 @@ export const commerce = {
     title: "Stripe",
     source: "https://github.com/stripe/stripe-node/blob/master/src/Webhooks.ts",
     scheme: {
-      // The key is the whole of `whsec_…` as text. `v0` is a decoy that test events carry.
+      // The key is the whole text `whsec_…`. Test events carry `v0` as a decoy.
       algorithm: "sha256",
       header: "Stripe-Signature",
       list_separator: ",",
@@ -68,7 +68,7 @@ export const commerce = {
       algorithm: "sha256",
       encoding: "base64",
       header: "X-WC-Webhook-Signature",
-      // X-WC-Webhook-Delivery-ID is a hash of the webhook and of the second: two events can have one.
+      // X-WC-Webhook-Delivery-ID is a hash of the webhook and the second: two events can share it.
     },
   },
 } as const satisfies Record<string, SigningPreset>;

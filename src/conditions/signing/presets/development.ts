@@ -20,7 +20,7 @@ export const development = {
   gitea: {
     title: "Gitea, Forgejo",
     source: "https://docs.gitea.com/usage/webhooks",
-    note: "Wants the content type application/json: of a form, the field payload alone is signed",
+    note: "Needs the content type application/json: of a form, only the field payload is signed",
     scheme: {
       algorithm: "sha256",
       header: "X-Gitea-Signature",
@@ -53,7 +53,7 @@ export const development = {
     scheme: {
       algorithm: "sha256",
       header: "Linear-Signature",
-      // The header Linear-Timestamp is not signed: the body's own time is.
+      // The header Linear-Timestamp is not signed; the time in the body is.
       timestamp: { in: "body", name: "webhookTimestamp", format: "unix_ms" },
       tolerance: 60,
       delivery_id: { in: "header", name: "Linear-Delivery" },
@@ -85,7 +85,7 @@ export const development = {
     source:
       "https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/",
     note:
-      "With a timestamp header of the contact point's, `{timestamp}:{body}` is signed: name both here",
+      "Where the contact point names a timestamp header, it signs `{timestamp}:{body}`: name both here",
     scheme: { algorithm: "sha256", header: "X-Grafana-Alerting-Signature" },
   },
   mlflow: {

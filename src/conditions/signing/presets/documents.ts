@@ -5,7 +5,7 @@
  */
 import type { SigningPreset } from "../preset.ts";
 
-/** DocuSign signs once for each key of the account, in a header of its own, up to 100 times. */
+/** DocuSign signs with each key of the account, in a header for each, up to 100 times. */
 const DOCUSIGN_HEADERS = Array.from({ length: 16 }, (_, at) => `X-DocuSign-Signature-${at + 1}`);
 
 /** The rows. */
@@ -20,27 +20,27 @@ export const documents = {
       signed_content: "{body}{timestamp}",
       timestamp: { in: "header", name: "Box-Delivery-Timestamp", format: "rfc3339" },
       tolerance: 600,
-      // The header Box-Delivery-Id is another one each time that a delivery is repeated.
+      // The header Box-Delivery-Id changes when a delivery is repeated.
       delivery_id: { in: "body", name: "id" },
     },
   },
   dropbox: {
     title: "Dropbox",
     source: "https://www.dropbox.com/developers/reference/webhooks",
-    note: "Asks by GET whether the URL is listening, which a launch URL does not answer",
+    note: "Checks the URL by GET, which a launch URL does not answer: a proxy must answer it",
     scheme: { algorithm: "sha256", header: "X-Dropbox-Signature" },
   },
   docusign: {
     title: "DocuSign Connect",
     source: "https://developers.docusign.com/platform/webhooks/connect/validate/",
-    note: "Signs with every key of the account: the first 16 are looked at",
+    note: "Signs with every key of the account: the first 16 are tried",
     scheme: { algorithm: "sha256", encoding: "base64", header: DOCUSIGN_HEADERS },
   },
   notion: {
     title: "Notion",
     source: "https://developers.notion.com/reference/webhooks",
     note:
-      "The secret is the verification token that Notion posts, unsigned, when the URL is set: a trigger without this condition takes it for a launch, whose payload shows it",
+      "The secret is the verification token that Notion posts, unsigned, when the URL is set: create the trigger without this condition, and read the token in the payload of that launch",
     scheme: {
       algorithm: "sha256",
       header: "X-Notion-Signature",

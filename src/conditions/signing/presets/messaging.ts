@@ -28,7 +28,7 @@ export const messaging = {
     title: "Microsoft Teams, outgoing webhook",
     source:
       "https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/add-outgoing-webhook",
-    note: 'Wants a response such as `{"type":"message","text":"…"}`',
+    note: 'Expects a response such as `{"type":"message","text":"…"}`',
     scheme: {
       algorithm: "sha256",
       encoding: "base64",
@@ -49,8 +49,8 @@ export const messaging = {
     },
     handshake: {
       when: { in: "body", name: "event", equals: "endpoint.url_validation" },
-      // The answer is an HMAC with the key that signs requests. A token with ':' or '.' could be
-      // what such a request signs, and then the answer its signature.
+      // The answer is an HMAC with the key that signs requests. For a token with ':' or '.' it could be the
+      // signature of a request.
       echo: {
         in: "body",
         name: "/payload/plainToken",
@@ -114,8 +114,7 @@ export const messaging = {
   intercom: {
     title: "Intercom",
     source: "https://developers.intercom.com/docs/webhooks/setting-up-webhooks",
-    note:
-      "Asks by HEAD whether the URL is listening, which a launch URL answers with 405: a proxy must answer it",
+    note: "Checks the URL by HEAD, which a launch URL answers with 405: a proxy must answer it",
     scheme: {
       algorithm: "sha1",
       header: "X-Hub-Signature",

@@ -1,6 +1,5 @@
 /**
- * Every preset, by the kind of condition that takes it. A new provider is one row in one of the
- * files here.
+ * Every preset, by the type of condition that takes it. A new provider is one row in one of these files.
  *
  * @module
  */
@@ -30,7 +29,7 @@ export const signaturePresets: Readonly<Record<string, SigningPreset>> = {
   ...standardKeys,
 };
 
-/** Presets of `static_token`: the sender shows a secret. */
+/** Presets of `static_token`: the sender sends a secret. */
 export const tokenPresets: Readonly<Record<string, TokenPreset>> = tokens;
 
 /** All presets, by the type of condition that takes them. */

@@ -5,12 +5,12 @@
  */
 import type { SigningPreset } from "../preset.ts";
 
-// Discord tries out a wrong signature when the URL is set and wants 401 for an answer. Every refusal
-// here is a 400, so that Discord does not take the URL: a proxy must change the status.
+// Discord tries a wrong signature when the URL is set, and expects 401. Every refusal here is 400, which
+// Discord does not accept: a proxy must change the status.
 const DISCORD_NOTE =
-  "Wants 401 for a wrong signature when the URL is set: a proxy must make it of the 400";
+  "Expects 401 for a wrong signature when the URL is set: a proxy must change the 400";
 
-/** How Discord signs, whatever it sends. */
+/** The scheme of everything that Discord sends. */
 const discordScheme = {
   algorithm: "ed25519",
   header: "X-Signature-Ed25519",
@@ -29,7 +29,7 @@ export const publicKeys = {
     scheme: { ...discordScheme, delivery_id: { in: "body", name: "id" } },
     handshake: {
       when: { in: "body", name: "type", equals: 1 },
-      // Webhook events have the type 1 as well.
+      // Webhook events have the type 1 too.
       unless: { in: "body", name: "/event/type" },
       answer: { json: { type: 1 } },
     },
@@ -37,7 +37,7 @@ export const publicKeys = {
   discord_events: {
     title: "Discord, webhook events",
     source: "https://discord.com/developers/docs/events/webhook-events",
-    note: `${DISCORD_NOTE}. Wants 204 for an event: give the trigger's response that status`,
+    note: `${DISCORD_NOTE}. Expects 204 for an event: give the trigger's response that status`,
     scheme: discordScheme,
     handshake: {
       when: { in: "body", name: "type", equals: 0 },

@@ -1,6 +1,6 @@
 /**
- * Standard Webhooks (github.com/standard-webhooks/standard-webhooks) and who sends as it says: with
- * a shared secret (`v1`) or with an Ed25519 key (`v1a`).
+ * Standard Webhooks (github.com/standard-webhooks/standard-webhooks) and the providers that follow it, with a
+ * shared secret (`v1`) or an Ed25519 key (`v1a`).
  *
  * @module
  */

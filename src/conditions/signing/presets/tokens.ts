@@ -19,7 +19,7 @@ export const tokens = {
     note: "The secret is the subscription's clientState, which every notification carries",
     token: { in: "body", each: "/value", name: "clientState" },
     handshake: {
-      // Graph asks before there is anything that it could prove itself with.
+      // Graph asks before it has a secret.
       unverified: true,
       echo: { in: "query", name: "validationToken", characters_max: 512 },
       answer: { text: "{echo}" },
