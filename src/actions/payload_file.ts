@@ -4,7 +4,7 @@
  * @module
  */
 import { extension } from "@std/media-types";
-import { mediaType } from "../platform/text/media_type.ts";
+import { mediaType } from "../platform/network/media_type.ts";
 import type { InputFile } from "../store/records/executions.ts";
 import type { Run } from "../store/records/runs.ts";
 

@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { derivedId } from "../platform/ids.ts";
 import type { Problem } from "../platform/errors.ts";
-import { pointer } from "../platform/schema.ts";
+import { pointer } from "../platform/schema/pointer.ts";
 import {
   findStep,
   launchProblems,

@@ -12,7 +12,7 @@ import { HooklaunchError, messageOf } from "../platform/errors.ts";
 import { ignoreMissing } from "../platform/files/missing_file.ts";
 import { DATABASE_FILE } from "../store/store.ts";
 import { KEY_FILE } from "../triggers/secret_key.ts";
-import { writeAll } from "../platform/files/write_all.ts";
+import { writeAll } from "../platform/files/bytes.ts";
 import { BackupError } from "./error.ts";
 import {
   ARCHIVE_FORMAT,

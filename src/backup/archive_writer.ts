@@ -5,7 +5,7 @@
  */
 import { createTarPacker, type TarPackController } from "modern-tar";
 import { createHash, hash } from "node:crypto";
-import { writeAll } from "../platform/files/write_all.ts";
+import { writeAll } from "../platform/files/bytes.ts";
 import { type Entry, MANIFEST_ENTRY, manifestLine } from "./manifest.ts";
 
 const CHUNK_BYTES = 256 * 1024;

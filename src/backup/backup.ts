@@ -20,7 +20,7 @@ import { exists, ignoreMissing } from "../platform/files/missing_file.ts";
 import { syncFolder } from "../platform/files/durable.ts";
 import { DATABASE_FILE, openStore } from "../store/store.ts";
 import { KEY_FILE } from "../triggers/secret_key.ts";
-import { writeAll } from "../platform/files/write_all.ts";
+import { writeAll } from "../platform/files/bytes.ts";
 import { ArchiveWriter } from "./archive_writer.ts";
 import { addExecutions, addProjects } from "./contents.ts";
 import { copyDatabase, settleDatabase } from "./database.ts";

@@ -5,7 +5,7 @@
  */
 import type { Command } from "commander";
 import { backUp, type BackupReport } from "../backup/backup.ts";
-import { shownSize } from "../platform/text/format_bytes.ts";
+import { formatBytes } from "../platform/text/display.ts";
 import { option } from "./input/options.ts";
 import { harmlessJson } from "./console/table.ts";
 import { Progress, untilStopped, warnOfFlaws } from "./console/backup.ts";
@@ -56,5 +56,5 @@ async function run(file: string, { data, withoutKey, force, json }: BackupOption
 
 function summary(file: string, { size, files, sha256 }: BackupReport): string {
   const where = file === "-" ? "" : ` to ${file}`;
-  return `Backed up ${files} files${where}: ${shownSize(size)}, sha256 ${sha256}`;
+  return `Backed up ${files} files${where}: ${formatBytes(size)}, sha256 ${sha256}`;
 }

@@ -7,7 +7,7 @@
 import type { Command } from "commander";
 import { InvalidInputError, NotFoundError, type Problem } from "../platform/errors.ts";
 import type { Project } from "../store/records/projects.ts";
-import type { LocatedProblem } from "../platform/yaml.ts";
+import type { LocatedProblem } from "../platform/yaml/positions.ts";
 import { type ApiClient, ApiError } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { isStandardInput, readInput } from "./input/options.ts";

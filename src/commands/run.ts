@@ -6,7 +6,7 @@
 import type { Command } from "commander";
 import { ConflictError, messageOf } from "../platform/errors.ts";
 import type { ActionOutcome, Run } from "../store/records/runs.ts";
-import { writeAll } from "../platform/files/write_all.ts";
+import { writeAll } from "../platform/files/bytes.ts";
 import { ApiError } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { fullId, listLimit } from "./input/options.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import { childOf, pointerParts } from "../platform/schema.ts";
+import { childOf, pointerParts } from "../platform/schema/pointer.ts";
 import type { Refusal } from "./check.ts";
 import {
   describeBody,

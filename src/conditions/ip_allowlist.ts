@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import { AddressRanges, isAddressRange } from "../platform/ip_ranges.ts";
+import { AddressRanges, isAddressRange } from "../platform/network/ip_ranges.ts";
 import type { HeadCheck } from "./check.ts";
 import type { CheckedKind } from "./condition.ts";
 import { settingsObject } from "./settings.ts";

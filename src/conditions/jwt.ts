@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import { refuseField } from "../platform/schema.ts";
+import { refuseField } from "../platform/schema/schema.ts";
 import { withoutPrefix } from "./authorization.ts";
 import type { Check, HeadCheck, Refusal } from "./check.ts";
 import type { CheckedKind, ConditionContext } from "./condition.ts";

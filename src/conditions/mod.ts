@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import { prefixed, type Problem } from "../platform/errors.ts";
-import { schemasOf } from "../platform/schema.ts";
+import { schemasOf } from "../platform/schema/schema.ts";
 import type { ConditionKind, ConditionSettings } from "./condition.ts";
 import { factsOf, type KnownCondition } from "./facts.ts";
 import { CONDITION_TYPES, KINDS } from "./kinds.ts";

@@ -6,7 +6,7 @@
  */
 import { z } from "zod";
 import { messageOf, type Problem } from "../platform/errors.ts";
-import { refuseField } from "../platform/schema.ts";
+import { refuseField } from "../platform/schema/schema.ts";
 import { compile, type Expression } from "./cel/expression.ts";
 import { sharingTime } from "./cel/meter.ts";
 import { explain } from "./cel/reason.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { isUtf8 } from "node:buffer";
-import { mediaType } from "../platform/text/media_type.ts";
+import { mediaType } from "../platform/network/media_type.ts";
 import { sizeOfBody } from "./body_limits.ts";
 import type { TimeShare } from "./cel/meter.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import { refuseField } from "../platform/schema.ts";
+import { refuseField } from "../platform/schema/schema.ts";
 import { type Field, fieldError, HEADER_NAME, NOT_A_HEADER } from "./field.ts";
 import { VARIABLE } from "./secret.ts";
 

@@ -6,7 +6,7 @@
 import type { KeyObject } from "node:crypto";
 import { z } from "zod";
 import { messageOf, type Problem } from "../platform/errors.ts";
-import { refuseField } from "../platform/schema.ts";
+import { refuseField } from "../platform/schema/schema.ts";
 import type { Check, HeadCheck } from "./check.ts";
 import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts";
 import type { Field } from "./field.ts";

@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { z } from "zod";
-import { refuseField } from "../platform/schema.ts";
+import { refuseField } from "../platform/schema/schema.ts";
 import { basicUsernameSchema, readBasic, withoutPrefix, writeBasic } from "./authorization.ts";
 import type { Check, HeadCheck, Refusal } from "./check.ts";
 import type { CheckedKind, ConditionContext } from "./condition.ts";

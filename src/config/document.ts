@@ -8,11 +8,12 @@ import { z } from "zod";
 import { InvalidInputError, prefixed, type Problem } from "../platform/errors.ts";
 import { parseProject } from "./project.ts";
 import { isRelativePath } from "../projects/code/remote.ts";
-import { parseWith, pointer } from "../platform/schema.ts";
+import { parseWith } from "../platform/schema/schema.ts";
+import { pointer } from "../platform/schema/pointer.ts";
 import type { Project } from "../store/records/projects.ts";
 import { reviewTrigger } from "../triggers/review.ts";
 import { triggerSchema, type TriggerSettings, withoutReadOnly } from "../triggers/trigger.ts";
-import { parseYaml, type YamlSource } from "../platform/yaml.ts";
+import { parseYaml, type YamlSource } from "../platform/yaml/parse.ts";
 
 const documentSchema = z.strictObject({
   projects: z.array(z.unknown()).default([]),

@@ -6,7 +6,9 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { engineSettingsSchema } from "../engines/settings.ts";
-import { describeValue, parseWith, shownAddress } from "../platform/schema.ts";
+import { describeValue } from "../platform/schema/describe.ts";
+import { parseWith } from "../platform/schema/schema.ts";
+import { hideUserInfo } from "../platform/network/urls.ts";
 import type { Project } from "../store/records/projects.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../store/record_size.ts";
 import { nameSchema } from "../projects/name_schema.ts";
@@ -20,7 +22,7 @@ const addressSchema = z.string().check(({ value, issues }) => {
     ? `at most ${ADDRESS_LENGTH_MAX} characters`
     : addressProblem(value);
   if (expected === undefined) return;
-  issues.push({ code: "custom", message: `Expected ${expected}`, input: shownAddress(value) });
+  issues.push({ code: "custom", message: `Expected ${expected}`, input: hideUserInfo(value) });
 }).meta({
   minLength: 1,
   maxLength: ADDRESS_LENGTH_MAX,

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { isAddressRange, isLoopback } from "../platform/ip_ranges.ts";
-import { isBaseUrl, withoutPassword } from "../platform/base_url.ts";
+import { isAddressRange, isLoopback } from "../platform/network/ip_ranges.ts";
+import { hidePassword, isBaseUrl } from "../platform/network/urls.ts";
 import type { Clock } from "../platform/clock.ts";
 import { InvalidInputError } from "../platform/errors.ts";
 
@@ -82,7 +82,7 @@ export function checkSettings(settings: ServiceSettings): void {
     throw new InvalidInputError(
       "--public-url",
       "Expected a URL such as https://hooks.example.com, without a query, a fragment or a " +
-        `password, found "${withoutPassword(publicUrl)}"`,
+        `password, found "${hidePassword(publicUrl)}"`,
     );
   }
   if (kv !== undefined) checkRemote(kv, secretKey);

@@ -4,7 +4,7 @@
  * @module
  */
 import { isIP } from "node:net";
-import { type AddressRanges, isLoopback } from "../platform/ip_ranges.ts";
+import { type AddressRanges, isLoopback } from "../platform/network/ip_ranges.ts";
 
 /** How the service is reached. */
 export interface Exposure {

@@ -5,7 +5,7 @@
  * @module
  */
 import { ActionError, messageOf, type Problem } from "../platform/errors.ts";
-import { pointer } from "../platform/schema.ts";
+import { pointer } from "../platform/schema/pointer.ts";
 import {
   findPipeline,
   findStep,

@@ -1,16 +1,16 @@
 /**
- * Time as an argument: everything that decides by time takes a {@linkcode Clock}, so a test can set it.
+ * Time as an argument: code that decides by time takes a {@linkcode Clock}, which a test can set.
  *
  * @module
  */
 
-/** Where the time comes from. */
+/** A source of time. */
 export interface Clock {
-  /** The wall clock, in milliseconds since the epoch. It can jump; use it for what people and senders see. */
+  /** The wall clock, in milliseconds since the epoch. It can jump; use it for times that people and senders see. */
   now(): number;
   /**
-   * Milliseconds since the epoch by a clock that never jumps while the process lives: it starts at
-   * the wall clock's reading and then only moves forward. Use it to measure spans.
+   * A clock that never jumps while the process lives, in milliseconds: it starts at the wall clock's time and
+   * moves forward. Use it to measure spans.
    */
   steady(): number;
 }

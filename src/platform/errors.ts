@@ -1,13 +1,13 @@
 /**
- * The errors that callers tell apart. Each class is one cause and carries a stable `code` that logs,
- * API answers and tests match on; the message is for people and may change.
+ * The errors that callers tell apart. Each class stands for one cause and has a stable `code`, on which logs, API
+ * answers and tests rely. The message is for people and may change.
  *
  * @module
  */
 
-/** The base of every error that Hooklaunch throws on purpose. */
+/** The base class of every error that Hooklaunch throws on purpose. */
 export abstract class HooklaunchError extends Error {
-  /** A stable, machine-readable name of the cause. */
+  /** The stable, machine-readable name of the cause. */
   abstract readonly code: string;
 
   constructor(message: string, options?: ErrorOptions) {
@@ -18,22 +18,22 @@ export abstract class HooklaunchError extends Error {
 
 /** One thing that is wrong with a document that an operator wrote. */
 export interface Problem {
-  /** JSON Pointer (RFC 6901) to the value that is wrong; empty for the document itself. */
+  /** A JSON Pointer (RFC 6901) to the wrong value; empty for the document itself. */
   pointer: string;
-  /** What was found and what was expected, as one sentence without a full stop. */
+  /** What was expected and what was found, in one sentence without a full stop. */
   detail: string;
 }
 
-/** An operator's input (a trigger, a project, a file) does not hold what it must. */
+/** An operator's input (a trigger, a project, a file) is not what it must be. */
 export class InvalidInputError extends HooklaunchError {
   override readonly code = "invalid_input";
 
-  /** Everything that is wrong, at least one. */
+  /** Everything that is wrong, at least one thing. */
   readonly problems: readonly Problem[];
 
   /**
    * @param what what was being read, for the first words of the message
-   * @param wrong everything that is wrong with it; or one sentence of the whole
+   * @param wrong everything that is wrong with it, or one sentence about the whole
    */
   constructor(what: string, wrong: readonly Problem[] | string) {
     const problems = typeof wrong === "string" ? [{ pointer: "", detail: wrong }] : wrong;
@@ -42,42 +42,42 @@ export class InvalidInputError extends HooklaunchError {
   }
 }
 
-/** A problem as an operator reads it. */
+/** Formats a problem for an operator. */
 export function problemText({ pointer, detail }: Problem): string {
   return pointer === "" ? detail : `${pointer}: ${detail}`;
 }
 
-/** Problems of a part, with pointers relative to what it is a part of. */
+/** Moves the problems of a part to the whole: puts the pointer of the part before theirs. */
 export function prefixed(at: string, problems: readonly Problem[]): Problem[] {
   return problems.map((problem) => ({ ...problem, pointer: at + problem.pointer }));
 }
 
-/** What an operator sent is longer than it may be. */
+/** An operator sent more than is allowed. */
 export class TooLargeError extends HooklaunchError {
   override readonly code = "too_large";
 }
 
-/** What an operator sent did not arrive whole. */
+/** A request of an operator did not arrive completely. */
 export class IncompleteError extends HooklaunchError {
   override readonly code = "incomplete";
 
-  /** @param isLate whether it took too long; else it broke off */
+  /** @param isLate true if it took too long, false if it broke off */
   constructor(message: string, readonly isLate: boolean) {
     super(message);
   }
 }
 
-/** Something that was asked for by name or id does not exist. */
+/** Something that was requested by name or id does not exist. */
 export class NotFoundError extends HooklaunchError {
   override readonly code = "not_found";
 }
 
-/** What was asked for cannot be done in the state that things are in. */
+/** A request cannot be fulfilled in the present state of things. */
 export class ConflictError extends HooklaunchError {
   override readonly code = "conflict";
 }
 
-/** The service cannot take this on now; the same request may succeed later. */
+/** The service cannot do this now; the same request may succeed later. */
 export class UnavailableError extends HooklaunchError {
   override readonly code = "unavailable";
 
@@ -90,18 +90,27 @@ export class UnavailableError extends HooklaunchError {
   }
 }
 
-/** An action of a run could not do its work; the message goes to the trigger log. */
+/** An action of a run failed. The message goes to the trigger log. */
 export class ActionError extends HooklaunchError {
-  override readonly code = "action_failed";
+  override readonly code: string = "action_failed";
 }
 
 /**
- * The message of anything that was thrown. What Deno advises where it lets nobody in who may not do
- * everything, below /dev, /proc and the like, is left out: the tasks and the binary are given no such flag.
+ * Returns the message of anything that was thrown. Below /dev, /proc and similar folders Deno suggests a flag,
+ * which neither the tasks nor the binary have: that part is left out.
  */
 export function messageOf(error: unknown): string {
   if (error instanceof Deno.errors.NotCapable && error.message.startsWith("Requires all access")) {
     return "Deno does not allow it";
   }
   return error instanceof Error ? error.message : String(error);
+}
+
+/** The error codes of resources that are short for a while: open files, processes and memory. */
+const SHORTAGES: readonly unknown[] = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];
+
+/** Returns true for an error, or one with a cause, that goes away when others release resources. */
+export function isShortage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return "code" in error && SHORTAGES.includes(error.code) || isShortage(error.cause);
 }

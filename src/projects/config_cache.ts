@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { InvalidInputError } from "../platform/errors.ts";
-import { keepNewest } from "../platform/lru.ts";
+import { evictOldest } from "../platform/evict_oldest.ts";
 import type { ProjectConfig } from "./format/config_file.ts";
 
 /** How many commits, and how many bytes of files, are remembered. */
@@ -85,7 +85,7 @@ export class ConfigCache {
     const hash = createHash("sha256").update(`${place.path}\0`).update(bytes).digest("hex");
     const { config } = this.#find(hash) ?? this.#keep(hash, bytes, place);
     this.#hashes.set(key, hash);
-    keepNewest(this.#hashes, COMMITS_MAX);
+    evictOldest(this.#hashes, COMMITS_MAX);
     return await config;
   }
 

@@ -6,8 +6,8 @@
  */
 import { basename } from "node:path";
 import { ActionError, type Problem } from "../platform/errors.ts";
-import { pointer } from "../platform/schema.ts";
-import { withoutPercents } from "../platform/text/percent.ts";
+import { pointer } from "../platform/schema/pointer.ts";
+import { percentDecode } from "../platform/network/urls.ts";
 import type { Execution, InputFile } from "../store/records/executions.ts";
 import { buildScript, textOf } from "./format/command.ts";
 import type { Input } from "./format/input.ts";
@@ -195,7 +195,7 @@ function defaultFiles(
 
 /** A file of a URL. Its name is the last part of the URL's path, or all of it. */
 export function fileOfUrl(url: string, keepDirectories: Input["keepDirectories"]): InputFile {
-  const path = withoutPercents(URL.parse(url)?.pathname ?? "");
+  const path = percentDecode(URL.parse(url)?.pathname ?? "");
   const whole = path.replace(/^\/+/, "");
   return { name: (keepDirectories === "full" ? whole : basename(whole)) || "file", url };
 }

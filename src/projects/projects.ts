@@ -9,7 +9,7 @@ import { isAbsolute, join, normalize, resolve } from "node:path";
 import type { Clock } from "../platform/clock.ts";
 import { ActionError, InvalidInputError, type Problem } from "../platform/errors.ts";
 import { ignoreMissing } from "../platform/files/missing_file.ts";
-import { OneAtATime } from "../platform/waiting/serialized.ts";
+import { CoalescedWork } from "../platform/waiting/coalesced_work.ts";
 import { removeTree } from "../platform/files/remove_tree.ts";
 import type { Project } from "../store/records/projects.ts";
 import { diskLimit_mb } from "./disk_limit.ts";
@@ -64,7 +64,7 @@ export interface FetchResult {
 export class Projects {
   readonly #options: Settings;
   readonly #repositories = new Map<string, Repository>();
-  readonly #snapshots = new Map<string, OneAtATime<string>>();
+  readonly #snapshots = new Map<string, CoalescedWork<string>>();
   readonly #trees = new Map<string, TreeCache>();
   readonly #configs: ConfigCache;
   readonly #closing = new AbortController();
@@ -299,10 +299,10 @@ export class Projects {
     return snapshots.run();
   }
 
-  #newSnapshots(name: string, directory: string): OneAtATime<string> {
+  #newSnapshots(name: string, directory: string): CoalescedWork<string> {
     const { dataFolder, treeLimits: limits } = this.#options;
     const snapshots = new Snapshots({ directory, trees: this.#treesOf(name), dataFolder, limits });
-    return new OneAtATime(() => snapshots.take());
+    return new CoalescedWork(() => snapshots.take());
   }
 
   #limitedRepositoryOf({ name, engine }: Project): Repository {

@@ -12,7 +12,7 @@
 import { getLogger } from "@logtape/logtape";
 import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
-import { ignoreTimeout } from "../platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import type { Clock } from "../platform/clock.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";

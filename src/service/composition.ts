@@ -6,7 +6,7 @@
 import { getLogger } from "@logtape/logtape";
 import { join } from "node:path";
 import type { ActionServices } from "../actions/mod.ts";
-import { AddressRanges } from "../platform/ip_ranges.ts";
+import { AddressRanges } from "../platform/network/ip_ranges.ts";
 import type { Clock } from "../platform/clock.ts";
 import { REFUSERS } from "../conditions/kinds.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";

@@ -6,7 +6,7 @@
 import type { Context } from "@hono/hono";
 import { getLogger } from "@logtape/logtape";
 import { deadline } from "@std/async/deadline";
-import { ignoreTimeout } from "../platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import { createApp } from "../http/app.ts";
 import { BODY_BYTES_MAX } from "../http/api/input.ts";
 import { BodyReader } from "../http/body.ts";

@@ -12,7 +12,7 @@
 import { getLogger } from "@logtape/logtape";
 import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
-import { ignoreTimeout } from "../platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import { ConflictError } from "../platform/errors.ts";
 import type { Committer, Fence } from "./committer.ts";
 import { keys } from "./keys.ts";

@@ -6,7 +6,7 @@
 import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
 import { join } from "node:path";
-import { ignoreTimeout } from "../platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import { ConflictError, InvalidInputError, messageOf } from "../platform/errors.ts";
 import { Committer, type CommitterEvents } from "./committer.ts";
 import { DATABASE_FILE, holdOnlyExpiring, makeDatabaseFile } from "./database_file.ts";

@@ -8,8 +8,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { ConditionEnvironment } from "../conditions/condition.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
-import { keepNewest } from "../platform/lru.ts";
-import { childOf, parseWith } from "../platform/schema.ts";
+import { evictOldest } from "../platform/evict_oldest.ts";
+import { childOf } from "../platform/schema/pointer.ts";
+import { parseWith } from "../platform/schema/schema.ts";
 import type { Listed } from "../store/lists.ts";
 import { getProject } from "../store/records/projects.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../store/record_size.ts";
@@ -246,7 +247,7 @@ export class TriggerRegistry {
       // Else it was changed meanwhile, and this may be what it was before.
       if (prepared && this.#preparing.get(id) === preparing) {
         this.#prepared.set(id, prepared);
-        keepNewest(this.#prepared, PREPARED_MAX);
+        evictOldest(this.#prepared, PREPARED_MAX);
       }
       return prepared;
     } finally {

@@ -7,7 +7,7 @@
 import { join } from "node:path";
 import { InvalidInputError, messageOf } from "../platform/errors.ts";
 import { syncFolder } from "../platform/files/durable.ts";
-import { writeAll } from "../platform/files/write_all.ts";
+import { writeAll } from "../platform/files/bytes.ts";
 
 const KEY_BYTES = 32;
 const KEYS_MAX = 4;

@@ -9,7 +9,7 @@ import { Buffer } from "node:buffer";
 import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 import { SECRET_MASK } from "../conditions/secret.ts";
 import { HooklaunchError, InvalidInputError, type Problem } from "../platform/errors.ts";
-import { childOf, pointer, pointerParts } from "../platform/schema.ts";
+import { childOf, pointer, pointerParts } from "../platform/schema/pointer.ts";
 import { readSecretKeys } from "./secret_key.ts";
 
 const CIPHER = "aes-256-gcm";

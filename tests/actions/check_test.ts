@@ -6,7 +6,7 @@ import { actionSchema, checkActions } from "../../src/actions/mod.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import type { Problem } from "../../src/platform/errors.ts";
 import { newId } from "../../src/platform/ids.ts";
-import { parseWith } from "../../src/platform/schema.ts";
+import { parseWith } from "../../src/platform/schema/schema.ts";
 import { Projects } from "../../src/projects/mod.ts";
 import type { Project } from "../../src/store/records/projects.ts";
 import { GitFixture, projectOf, TemporaryFolder } from "../projects/code/git_fixture.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../src/conditions/field.ts";
 import { staticToken } from "../../src/conditions/static_token.ts";
 import fc from "fast-check";
-import { pointer } from "../../src/platform/schema.ts";
+import { pointer } from "../../src/platform/schema/pointer.ts";
 import { anyText, mutated, pieces } from "../arbitraries.ts";
 import { form, json, problemsOf, request, type RequestParts } from "./fixture.ts";
 

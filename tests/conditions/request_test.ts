@@ -3,7 +3,7 @@ import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import fc from "fast-check";
 import { sizeOfBody } from "../../src/conditions/body_limits.ts";
 import { isFormType, parseBody } from "../../src/conditions/request.ts";
-import { mediaType } from "../../src/platform/text/media_type.ts";
+import { mediaType } from "../../src/platform/network/media_type.ts";
 import { anyText, mutated, pieces } from "../arbitraries.ts";
 
 const DEPTH_MAX = 64;

@@ -8,8 +8,8 @@ import { stringify } from "yaml";
 import { parseConfig } from "../../src/config/document.ts";
 import { InvalidInputError } from "../../src/platform/errors.ts";
 import { newId } from "../../src/platform/ids.ts";
-import { pointer } from "../../src/platform/schema.ts";
-import type { LocatedProblem } from "../../src/platform/yaml.ts";
+import { pointer } from "../../src/platform/schema/pointer.ts";
+import type { LocatedProblem } from "../../src/platform/yaml/positions.ts";
 import { anyText, assertInside, mutated } from "../arbitraries.ts";
 import { assertTakesLess } from "../surroundings.ts";
 

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { actionSchema } from "../../src/actions/mod.ts";
 import { conditionSchema } from "../../src/conditions/mod.ts";
 import { parseConfig } from "../../src/config/document.ts";
-import { parseYaml } from "../../src/platform/yaml.ts";
+import { parseYaml } from "../../src/platform/yaml/parse.ts";
 import { readConfigFile } from "../../src/projects/format/config_file.ts";
 import { type Block, blocksOf, documents } from "./blocks.ts";
 

@@ -6,7 +6,7 @@
  */
 import { isId } from "../../src/platform/ids.ts";
 import { mib } from "./figures.ts";
-import { type Findings, type Random } from "./findings.ts";
+import type { Findings, Random } from "./findings.ts";
 import { type FuzzedRequest, operationsOf, someRequest, type Vocabulary } from "./fuzz_requests.ts";
 import { Sender } from "./senders.ts";
 import { serve, type Served, shell } from "./served.ts";

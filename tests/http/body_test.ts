@@ -6,7 +6,7 @@ import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
 import fc from "fast-check";
-import { ignoreTimeout } from "../../src/platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../../src/platform/waiting/promises.ts";
 import { BodyReader, type ReadBody } from "../../src/http/body.ts";
 
 const KIB = 1_024;

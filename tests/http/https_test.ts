@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { ADMIN_TOKEN, startService } from "../data.ts";
-import { AddressRanges } from "../../src/platform/ip_ranges.ts";
+import { AddressRanges } from "../../src/platform/network/ip_ranges.ts";
 import { type Exposure, peerOf } from "../../src/http/peer.ts";
 
 const ca = Deno.readTextFileSync(new URL("localhost_ca.pem", import.meta.url));

@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { isIP } from "node:net";
-import { AddressRanges } from "../../src/platform/ip_ranges.ts";
+import { AddressRanges } from "../../src/platform/network/ip_ranges.ts";
 import { peerOf } from "../../src/http/peer.ts";
 import { pieces } from "../arbitraries.ts";
 

@@ -4,7 +4,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { deadline } from "@std/async/deadline";
-import { ignoreTimeout } from "../../src/platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../../src/platform/waiting/promises.ts";
 import { newId } from "../../src/platform/ids.ts";
 import { parseProject } from "../../src/config/project.ts";
 import { reusableWrite } from "../../src/store/records/reusable_executions.ts";

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
-import { ignoreTimeout } from "../../src/platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../../src/platform/waiting/promises.ts";
 import { ConflictError, UnavailableError } from "../../src/platform/errors.ts";
 import { keys } from "../../src/store/keys.ts";
 import { Ownership } from "../../src/store/ownership.ts";

@@ -4,7 +4,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import { DatabaseSync } from "node:sqlite";
-import { ignoreTimeout } from "../../src/platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../../src/platform/waiting/promises.ts";
 import { UnavailableError } from "../../src/platform/errors.ts";
 import { openStore } from "../../src/store/store.ts";
 import { temporaryFolder } from "../surroundings.ts";

@@ -5,7 +5,7 @@ import { generateKeyPairSync } from "node:crypto";
 import type { LaunchRequest } from "../../src/conditions/request.ts";
 import type { Refuser } from "../../src/conditions/kinds.ts";
 import { InvalidInputError } from "../../src/platform/errors.ts";
-import { parseWith } from "../../src/platform/schema.ts";
+import { parseWith } from "../../src/platform/schema/schema.ts";
 import { type AcceptancePreview, explain } from "../../src/triggers/explain.ts";
 import { inspect, type Order, type Refused } from "../../src/triggers/order.ts";
 import { type PreparedTrigger, prepareTrigger } from "../../src/triggers/prepare.ts";

@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { dirname, join, resolve, sep } from "node:path";
 import { ConflictError, InvalidInputError, messageOf } from "../../platform/errors.ts";
 import type { OutputFile } from "../../store/records/executions.ts";
-import { writeAll } from "../../platform/files/write_all.ts";
+import { writeAll } from "../../platform/files/bytes.ts";
 import { type ApiClient, ApiError } from "./client.ts";
 
 /** Where to put files. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { type Command, InvalidArgumentError } from "commander";
-import { isBaseUrl, withoutPassword } from "../../platform/base_url.ts";
+import { hidePassword, isBaseUrl } from "../../platform/network/urls.ts";
 import { InvalidInputError } from "../../platform/errors.ts";
 import { ApiClient } from "./client.ts";
 import { environment, option } from "../input/options.ts";
@@ -25,7 +25,7 @@ export function apiOptions(command: Command): Command {
 function serviceUrl(text: string): string {
   if (isBaseUrl(text)) return text;
   const expected = "Expected a URL such as https://hooks.example.com";
-  const shown = withoutPassword(text);
+  const shown = hidePassword(text);
   if (shown === text) throw new InvalidArgumentError(`${expected}, found "${text}".`);
   // The other error shows the text as it is.
   throw new InvalidInputError(

@@ -5,7 +5,7 @@
  */
 import { deadline } from "@std/async/deadline";
 import { createParser } from "eventsource-parser";
-import { ignoreTimeout } from "../../platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../../platform/waiting/promises.ts";
 
 const EVENT_LENGTH_MAX = 4 * 1024 * 1024;
 

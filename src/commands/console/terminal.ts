@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { writeAll } from "../../platform/files/write_all.ts";
+import { writeAll } from "../../platform/files/bytes.ts";
 
 /** Where it is written. */
 export type Output = Pick<typeof Deno.stdout, "write" | "isTerminal">;

@@ -8,7 +8,7 @@ import { dirname } from "node:path";
 import process from "node:process";
 import { InvalidInputError, messageOf } from "../../platform/errors.ts";
 import { isId } from "../../platform/ids.ts";
-import { firstBytes } from "../../platform/files/first_bytes.ts";
+import { readFirstBytes } from "../../platform/files/bytes.ts";
 
 const LIST_LIMIT = 50;
 const LIST_LIMIT_MAX = 10_000;
@@ -105,7 +105,7 @@ export async function readInput(path: string, what: string): Promise<Uint8Array>
   const enough = new AbortController();
   const options = { signal: enough.signal, onCut: () => enough.abort() };
   const { bytes, isCut } = await open(path)
-    .then((stream) => firstBytes(stream, INPUT_MIB_MAX * 1024 ** 2, options))
+    .then((stream) => readFirstBytes(stream, INPUT_MIB_MAX * 1024 ** 2, options))
     .catch((error) => {
       throw unreadable(name, what, messageOf(error));
     });

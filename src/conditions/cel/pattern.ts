@@ -8,7 +8,7 @@
  */
 import { RE2JS, RE2JSException } from "re2js";
 import { HooklaunchError } from "../../platform/errors.ts";
-import { keepNewest } from "../../platform/lru.ts";
+import { evictOldest } from "../../platform/evict_oldest.ts";
 import { search } from "./meter.ts";
 
 const CHARACTERS_MAX = 4096;
@@ -86,5 +86,5 @@ function partsAtMost(pattern: string): number {
 function keep(pattern: string, parsed: RE2JS): void {
   kept.delete(pattern);
   kept.set(pattern, parsed);
-  keepNewest(kept, KEPT_MAX);
+  evictOldest(kept, KEPT_MAX);
 }

@@ -12,7 +12,7 @@ import {
   isCelList,
   isCelMap,
 } from "@bufbuild/cel";
-import { cut } from "../../platform/text/truncate.ts";
+import { truncate } from "../../platform/text/display.ts";
 import { type Bindings, type Clause, conversion } from "./expression.ts";
 import type { Meter } from "./meter.ts";
 import type { Refusal } from "../check.ts";
@@ -43,7 +43,7 @@ export interface Evaluation {
 export function explain(clause: Clause, value: CelResult, evaluation: Evaluation): Refusal {
   const { request, meter, credentials } = evaluation;
   const censor = censorOf(request, credentials);
-  const expected = cut(clause.text, SHOWN_CHARACTERS_MAX);
+  const expected = truncate(clause.text, SHOWN_CHARACTERS_MAX);
   if (isCelError(value) && (meter.hasEnded || !clause.whyNot)) {
     return { reason: `Payload filter failed: ${censor(value.message)}`, expected };
   }
@@ -51,10 +51,10 @@ export function explain(clause: Clause, value: CelResult, evaluation: Evaluation
     const found = censor(show(value));
     return { reason: "Payload filter is neither true nor false", expected, found };
   }
-  const found = cut(operandsOf(clause, evaluation, censor).join("; "), SHOWN_CHARACTERS_MAX);
+  const found = truncate(operandsOf(clause, evaluation, censor).join("; "), SHOWN_CHARACTERS_MAX);
   const why = whyNot(clause, evaluation);
   return {
-    reason: cut(
+    reason: truncate(
       why === undefined ? "Payload filter is false" : `Payload filter is false: ${why}`,
       SHOWN_CHARACTERS_MAX,
     ),
@@ -95,7 +95,7 @@ function censorOf(request: LaunchRequest, fields: readonly CredentialField[]): C
       return lookedAt.includes(start) || lookedAt.includes(JSON.stringify(start).slice(1, -1)) ||
         (shown.length >= CREDENTIAL_PART_CHARACTERS_MIN && credential.includes(shown));
     });
-    return isSecret ? "not shown" : cut(text, SHOWN_CHARACTERS_MAX);
+    return isSecret ? "not shown" : truncate(text, SHOWN_CHARACTERS_MAX);
   };
 }
 

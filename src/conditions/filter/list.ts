@@ -10,7 +10,7 @@
  * @module
  */
 import { z } from "zod";
-import { refuseField } from "../../platform/schema.ts";
+import { refuseField } from "../../platform/schema/schema.ts";
 import { show } from "./literal.ts";
 import { type ClauseValue, operators } from "./operators.ts";
 import { readPath } from "./path.ts";

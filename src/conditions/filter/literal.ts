@@ -4,7 +4,7 @@
  * @module
  */
 import { type CelValue, isCelList } from "@bufbuild/cel";
-import { cut } from "../../platform/text/truncate.ts";
+import { truncate } from "../../platform/text/display.ts";
 
 const SHOWN_CHARACTERS_MAX = 80;
 
@@ -64,5 +64,5 @@ export function kindOf(value: Scalar | CelValue): Kind {
 
 /** Writes what was found in a list, for a message. */
 export function show(value: unknown): string {
-  return cut(value === undefined ? "nothing" : JSON.stringify(value), SHOWN_CHARACTERS_MAX);
+  return truncate(value === undefined ? "nothing" : JSON.stringify(value), SHOWN_CHARACTERS_MAX);
 }

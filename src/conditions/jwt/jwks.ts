@@ -5,7 +5,7 @@
  */
 import type { JWK } from "@panva/jose";
 import { deadline } from "@std/async/deadline";
-import { ignoreTimeout } from "../../platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../../platform/waiting/promises.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { messageOf, UnavailableError } from "../../platform/errors.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { decodeProtectedHeader, type JWK } from "@panva/jose";
-import { cut } from "../../platform/text/truncate.ts";
+import { truncate } from "../../platform/text/display.ts";
 import type { Refusal } from "../check.ts";
 import type { ConditionEnvironment } from "../condition.ts";
 import { RemoteKeys } from "./jwks.ts";
@@ -53,7 +53,7 @@ export function readTokenHeader(
     }
     return {
       reason: "The algorithm of the token is not listed",
-      found: cut(String(alg), SHOWN_CHARACTERS_MAX),
+      found: truncate(String(alg), SHOWN_CHARACTERS_MAX),
     };
   } catch {
     return { reason: "The token is not a JWT" };
@@ -104,6 +104,6 @@ function noKey({ algorithm, kid }: TokenHeader, source: string): Refusal {
     reason: `None of the keys of ${source} fits the token`,
     found: kid === undefined
       ? algorithm
-      : `${algorithm} with key id ${cut(kid, SHOWN_CHARACTERS_MAX)}`,
+      : `${algorithm} with key id ${truncate(kid, SHOWN_CHARACTERS_MAX)}`,
   };
 }

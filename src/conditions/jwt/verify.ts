@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "@panva/jose";
-import { cut } from "../../platform/text/truncate.ts";
+import { truncate } from "../../platform/text/display.ts";
 import { messageOf } from "../../platform/errors.ts";
 import type { Refusal } from "../check.ts";
 import type { VerificationKey } from "./key_finder.ts";
@@ -105,5 +105,5 @@ function expectedOf(claim: string, options: JWTVerifyOptions): string {
 
 /** Writes a value as JSON, truncated where it is long. */
 function shown(value: unknown): string {
-  return cut(JSON.stringify(value) ?? "nothing", SHOWN_CHARACTERS_MAX);
+  return truncate(JSON.stringify(value) ?? "nothing", SHOWN_CHARACTERS_MAX);
 }

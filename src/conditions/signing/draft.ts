@@ -4,7 +4,7 @@
  * @module
  */
 import { HooklaunchError } from "../../platform/errors.ts";
-import { childOf } from "../../platform/schema.ts";
+import { childOf } from "../../platform/schema/pointer.ts";
 import { type Field, pathOf } from "../field.ts";
 import type { KeySetting } from "../keys.ts";
 import { formFields, type LaunchRequest, launchRequest } from "../request.ts";

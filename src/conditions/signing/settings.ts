@@ -6,7 +6,7 @@
  */
 import { z } from "zod";
 import type { Problem } from "../../platform/errors.ts";
-import { refuseField } from "../../platform/schema.ts";
+import { refuseField } from "../../platform/schema/schema.ts";
 import type { Field } from "../field.ts";
 import { isOwnTimeSigned, signsBody } from "./coverage.ts";
 import type { SigningPreset } from "./preset.ts";

@@ -5,9 +5,8 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { deadline } from "@std/async/deadline";
-import { ignoreTimeout } from "../../platform/waiting/ignore_timeout.ts";
-import { messageOf } from "../../platform/errors.ts";
-import { isShortage } from "../../platform/processes/resource_shortage.ts";
+import { ignoreTimeout } from "../../platform/waiting/promises.ts";
+import { isShortage, messageOf } from "../../platform/errors.ts";
 import { type Execution, hasEnded } from "../../store/records/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../store/record_size.ts";
 import { Capture } from "./capture.ts";

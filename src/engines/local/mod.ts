@@ -8,10 +8,10 @@ import { getLogger } from "@logtape/logtape";
 import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
 import { join, resolve } from "node:path";
-import { ignoreTimeout } from "../../platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../../platform/waiting/promises.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { ConflictError, messageOf } from "../../platform/errors.ts";
-import { keepNewest } from "../../platform/lru.ts";
+import { evictOldest } from "../../platform/evict_oldest.ts";
 import {
   type Execution,
   getExecution,
@@ -256,7 +256,7 @@ export class LocalEngine implements Engine {
   /** Remembers that an execution must not start again. */
   #take(executionId: string): void {
     this.#taken.add(executionId);
-    keepNewest(this.#taken, TAKEN_MAX);
+    evictOldest(this.#taken, TAKEN_MAX);
   }
 
   /** Reads the oldest waiting executions from the database. */

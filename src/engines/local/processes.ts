@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { shell } from "../../platform/processes/shell.ts";
+import { shell } from "../../platform/shell.ts";
 import { IDENTITY_FUNCTION } from "./wrapper.ts";
 
 /** What the engine has to know of the machine. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { delay } from "@std/async/delay";
-import { isShortage } from "../../platform/processes/resource_shortage.ts";
+import { isShortage } from "../../platform/errors.ts";
 
 /** How soon it is tried again. */
 const RETRY_MS = 1_000;

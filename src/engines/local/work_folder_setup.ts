@@ -6,7 +6,7 @@
 import { dirname, join } from "node:path";
 import { ignoreMissing } from "../../platform/files/missing_file.ts";
 import { removeTree } from "../../platform/files/remove_tree.ts";
-import { allOver } from "../../platform/waiting/settle_all.ts";
+import { settleAll } from "../../platform/waiting/promises.ts";
 import { quote } from "../../projects/format/command.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import { configFiles, inputConfigFiles } from "../shared/config_files.ts";
@@ -74,7 +74,7 @@ async function fill(
     writeFiles(folder, layout.wrapperFolder, controlFiles(execution, layout.seenAs(folder.path)));
     writeFiles(folder, "config", configFiles(execution, layout.runner));
     if (keep) await keep();
-    const [, inputs] = await allOver([
+    const [, inputs] = await settleAll([
       checkout(execution.project, execution.commit, join(temporary, "repository")),
       stageInputs(execution, join(temporary, "inputs"), sources),
     ]);

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { writeAll } from "../../platform/files/write_all.ts";
+import { writeAll } from "../../platform/files/bytes.ts";
 import { encodeChunk, encodeLine, type LogRecord, type StoredLine } from "./log_format.ts";
 import { LogError, readRecords } from "./log_reader.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { cut } from "../../platform/text/truncate.ts";
+import { truncate } from "../../platform/text/display.ts";
 import { evaluate, type Expression, parseExpression } from "../../projects/format/expression.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import type { Metadata } from "./metadata.ts";
@@ -34,7 +34,7 @@ export class StopCondition {
     if (!evaluate(this.#expression, { metadata: this.#metadata.latest, parameter: parameters })) {
       return undefined;
     }
-    return `Stopped: its stop condition "${cut(text, SHOWN_CHARACTERS_MAX)}" holds`;
+    return `Stopped: its stop condition "${truncate(text, SHOWN_CHARACTERS_MAX)}" holds`;
   }
 }
 

@@ -8,7 +8,7 @@ import { accepts } from "@hono/hono/accepts";
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import type { Engine, LogLine } from "../../engines/engine.ts";
-import { parseWith } from "../../platform/schema.ts";
+import { parseWith } from "../../platform/schema/schema.ts";
 import { answer, pageFields, text, time } from "./answer.ts";
 import { tokenOf } from "./auth.ts";
 import { existing } from "./executions.ts";

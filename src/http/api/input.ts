@@ -13,7 +13,7 @@ import {
   TooLargeError,
   UnavailableError,
 } from "../../platform/errors.ts";
-import { whyNotKept } from "../../platform/text/exact_number.ts";
+import { inexactNumberProblem } from "../../platform/text/exact_number.ts";
 import type { BodyReader, ReadBody } from "../body.ts";
 
 const MIB = 1024 * 1024;
@@ -87,7 +87,9 @@ function parseJson(bytes: Uint8Array): unknown {
  * @param written how it was written, which TypeScript does not know to be there
  */
 function keptNumber(_key: string, value: unknown, ...[written]: [{ source: string }?]): unknown {
-  const inexact = typeof value === "number" ? whyNotKept(value, written?.source ?? "") : undefined;
+  const inexact = typeof value === "number"
+    ? inexactNumberProblem(value, written?.source ?? "")
+    : undefined;
   if (inexact !== undefined) throw invalid(inexact);
   return value;
 }

@@ -6,7 +6,7 @@
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError, InvalidInputError } from "../../platform/errors.ts";
-import { parseWith } from "../../platform/schema.ts";
+import { parseWith } from "../../platform/schema/schema.ts";
 import {
   getPipeline,
   getPlan,

@@ -7,7 +7,7 @@ import type { Context } from "@hono/hono";
 import { z } from "zod";
 import { isId } from "../../platform/ids.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
-import { parseWith } from "../../platform/schema.ts";
+import { parseWith } from "../../platform/schema/schema.ts";
 import { EXECUTION_STATUSES } from "../../store/records/executions.ts";
 import { PIPELINE_STATUSES } from "../../store/records/pipelines.ts";
 

@@ -6,7 +6,7 @@
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError, NotFoundError } from "../../platform/errors.ts";
-import { parseWith } from "../../platform/schema.ts";
+import { parseWith } from "../../platform/schema/schema.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
 import {
   type AdminToken,

@@ -5,7 +5,7 @@
  */
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
-import { childOf } from "../../platform/schema.ts";
+import { childOf } from "../../platform/schema/pointer.ts";
 import { removeTriggerLog } from "../../store/records/trigger_log.ts";
 import { settingsOf } from "../../triggers/registry.ts";
 import { triggerWarnings } from "../../triggers/review.ts";

@@ -8,7 +8,7 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { launchRequest } from "../../conditions/request.ts";
 import { type SignedRequest, signRequest } from "../../conditions/sign_request.ts";
-import { parseWith } from "../../platform/schema.ts";
+import { parseWith } from "../../platform/schema/schema.ts";
 import { explain, type Verdict } from "../../triggers/explain.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { answer, input, problem, text } from "./answer.ts";

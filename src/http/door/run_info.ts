@@ -9,7 +9,7 @@ import { UnavailableError } from "../../platform/errors.ts";
 import { isId } from "../../platform/ids.ts";
 import type { Refusal } from "../../conditions/check.ts";
 import { describeBody, describeUnreadable, type LaunchRequest } from "../../conditions/request.ts";
-import { childOf } from "../../platform/schema.ts";
+import { childOf } from "../../platform/schema/pointer.ts";
 import { getRun, type Run } from "../../store/records/runs.ts";
 import { inspect } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";

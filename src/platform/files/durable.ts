@@ -4,12 +4,18 @@
  * @module
  */
 import { dirname, join } from "node:path";
-import { shell } from "../processes/shell.ts";
+import { HooklaunchError } from "../errors.ts";
+import { shell } from "../shell.ts";
 
 /** The errors of file systems that cannot write a folder to disk on demand, as some network disks. */
 const CANNOT = new Set(["EINVAL", "EBADF", "ENOTSUP", "EACCES"]);
-/** The file system of a folder alone, where `sync` can do that; else all there are. */
+/** Syncs the file system of a folder alone where `sync` can do that, and all of them elsewhere. */
 const SYNC = 'sync -f "$1" 2>/dev/null || sync';
+
+/** A folder that cannot be written to disk. */
+export class SyncError extends HooklaunchError {
+  override readonly code = "sync_failed";
+}
 
 /** Writes the contents of a file to disk. */
 export async function syncFile(path: string): Promise<void> {
@@ -39,7 +45,7 @@ export async function syncFolders(path: string): Promise<void> {
 /**
  * Replaces a file: after a loss of power it holds the old text or the new one, and never a part.
  *
- * @param mode of the new file
+ * @param mode the permissions of the new file
  */
 export async function replaceFile(path: string, text: string, mode: number): Promise<void> {
   const temporary = `${path}.tmp-${crypto.randomUUID()}`;
@@ -54,10 +60,14 @@ export async function replaceFile(path: string, text: string, mode: number): Pro
   await syncFolder(dirname(path));
 }
 
-/** Writes to disk all that a folder holds, however deep. File by file it would take minutes for many. */
+/**
+ * Writes all that a folder holds to disk. File by file it would take minutes for many.
+ *
+ * @throws {SyncError} with what the system said
+ */
 export async function syncTree(path: string): Promise<void> {
   const { success, stderr } = await shell(SYNC, [path]);
   if (success) return;
   const said = new TextDecoder().decode(stderr).trim();
-  throw new Error(`Cannot write ${path} to disk: ${said}`);
+  throw new SyncError(`Cannot write ${path} to disk: ${said}`);
 }

@@ -1,5 +1,5 @@
 /**
- * Opening files in folders in which others may put anything.
+ * Opening files in folders in which others may put anything, such as a pipe in the place of a file.
  *
  * @module
  */
@@ -14,22 +14,21 @@ import {
 } from "node:fs";
 import { ignoreMissing } from "./missing_file.ts";
 
-/** A file that is read on while it grows. */
+/** A file that is read while it grows. */
 export interface GrowingFile extends Disposable {
-  /** Reads what there is; null at the end. */
+  /** Reads what is there; returns null at the end. */
   readSync(buffer: Uint8Array): number | null;
-  /** Goes to an offset. */
   seekSync(offset: number, from: Deno.SeekMode.Start): number;
   close(): void;
 }
 
-/** What an error of opening says that there is no regular file, or none that may be read. */
+/** The error codes that say that there is no regular file, or none that may be read. */
 const NO_FILE = ["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "ENODEV", "EACCES", "EPERM"];
 
 /**
- * Opens a regular file in a folder that is changed all the time by who may want to hold the service up;
- * undefined when there is none that may be read. A pipe that takes its place just then is not waited for,
- * which needs a flag that Deno's own `open` has not.
+ * Opens a regular file in a folder whose owner may want to block the service; returns undefined if there is
+ * none that may be read. It opens without blocking, which Deno's own `open` cannot: the owner may put a pipe in
+ * the place of the file just then.
  */
 export function openGrowingFile(path: string): GrowingFile | undefined {
   try {
@@ -65,16 +64,15 @@ function openNamed(path: string, named: Stats): GrowingFile | undefined {
 }
 
 /**
- * Opens a regular file; undefined when there is none, or it was replaced just now. Links are not followed,
- * and pipes are not opened, as that would wait for who writes into them: so it does for one that takes the
- * file's place at the wrong moment.
+ * Opens a regular file; returns undefined if there is none, or it was replaced just now. It follows no links. It
+ * opens no pipe, which would block until somebody writes to it, unless one takes the file's place just then.
  */
 export async function openRegularFile(path: string): Promise<Deno.FsFile | undefined> {
   try {
     const named = await Deno.lstat(path);
     if (!named.isFile) return undefined;
     const file = await Deno.open(path, { read: true });
-    // It may have been replaced by a link between the two.
+    // A link may have replaced it between the two calls.
     const { dev, ino } = await file.stat();
     if (dev === named.dev && ino === named.ino) return file;
     file.close();

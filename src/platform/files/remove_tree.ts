@@ -1,25 +1,25 @@
 /**
- * Removing folders that others have filled.
+ * Removing folders whose contents somebody else has written.
  *
  * @module
  */
 import { join } from "node:path";
-import { shell } from "../processes/shell.ts";
+import { shell } from "../shell.ts";
 
-/** How many levels of folders Deno removes: each takes some of a stack and an open file. */
+/** The depth to which Deno removes folders: each level takes a part of the stack and an open file. */
 const LEVELS_MAX = 64;
 
 /**
- * Removes what may not be there, also when somebody has made parts of it unwritable, or so deep that to
- * remove it here would overflow a stack, and end the service, or take more files than it may open.
+ * Removes a folder if it exists. Parts of it may be unwritable, and it may be so deep that Deno would overflow
+ * its stack, which ends the process.
  */
 export async function removeTree(path: string): Promise<void> {
   try {
-    if (await isDeep(path)) return await removeByForce(path);
+    if (await isDeep(path)) return await removeByShell(path);
     await Deno.remove(path, { recursive: true });
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return;
-    await removeByForce(path);
+    await removeByShell(path);
   }
 }
 
@@ -31,8 +31,8 @@ async function isDeep(path: string, levels = LEVELS_MAX): Promise<boolean> {
   return false;
 }
 
-/** Makes writable first what is not. */
-async function removeByForce(path: string): Promise<void> {
-  // What they say may be a line for each file.
+/** Makes everything writable first. */
+async function removeByShell(path: string): Promise<void> {
+  // The programs may print a line for each file.
   await shell('exec 2>/dev/null; chmod -R u+rwX -- "$1"; rm -rf -- "$1"', [path]);
 }

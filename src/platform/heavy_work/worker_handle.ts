@@ -7,7 +7,7 @@ import { deadline } from "@std/async/deadline";
 import type { Worker, WorkerOptions } from "node:worker_threads";
 import { on } from "node:events";
 import { setImmediate } from "node:timers";
-import { ignoreTimeout } from "../waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../waiting/promises.ts";
 import { messageOf } from "../errors.ts";
 import {
   type JobInput,

@@ -1,22 +1,21 @@
 /**
- * Numbers that people write and JavaScript cannot keep: an id of 20 digits would become another one.
+ * Numbers that JavaScript cannot represent as they are written: an id of 20 digits would become another one.
  *
  * @module
  */
-
-import { cut } from "./truncate.ts";
+import { truncate } from "./display.ts";
 
 const SHOWN_MAX = 100;
 
 /**
- * Why a number cannot be kept as it was written; undefined where it can.
+ * Returns the problem with a number that cannot be represented exactly; undefined if it can.
  *
- * @param source how it was written
+ * @param source the number as it is written
  */
-export function whyNotKept(value: number, source: string): string | undefined {
+export function inexactNumberProblem(value: number, source: string): string | undefined {
   if (Number.isSafeInteger(value)) return undefined;
   const isWhole = /^[-+]?(\d+|0[ox][\da-f]+)$/i.test(source);
   if (Number.isFinite(value) && !isWhole) return undefined;
-  return `Expected a number that can be kept as it is, found ${cut(source, SHOWN_MAX)}: ` +
+  return `Expected a number that can be kept as it is, found ${truncate(source, SHOWN_MAX)}: ` +
     "put it in quotes to make it text";
 }

@@ -1,17 +1,17 @@
 /**
- * Deadlines of many things that may all take the same time.
+ * Deadlines of many things that have the same time to finish.
  *
  * @module
  */
 
 /**
- * Calls back when something has taken too long. One timer serves all: a timer for each request would
- * cost more than reading its body does.
+ * A set of deadlines. One timer serves all of them: a timer for each request would cost more than reading its
+ * body.
  */
 export class Deadlines implements Disposable {
-  /** How long things may take. */
+  /** The time that each thing has. */
   readonly time_ms: number;
-  /** In the order in which they were set, which is the order in which they come. */
+  /** In the order in which they were set, which is the order in which they pass. */
   readonly #set = new Set<
     { readonly at_ms: number; readonly onLate: (isHurried: boolean) => void }
   >();
@@ -21,7 +21,7 @@ export class Deadlines implements Disposable {
     this.time_ms = time_ms;
   }
 
-  /** How many deadlines are set. */
+  /** The number of deadlines that are set. */
   get size(): number {
     return this.#set.size;
   }
@@ -29,8 +29,8 @@ export class Deadlines implements Disposable {
   /**
    * Sets a deadline for something that begins now.
    *
-   * @param onLate is told whether it is hurried, and not late
-   * @returns takes the deadline back
+   * @param onLate called when the deadline passes; its argument is true if {@linkcode hurry} brought it forward
+   * @returns removes the deadline
    */
   begin(onLate: (isHurried: boolean) => void): () => void {
     const deadline = { at_ms: performance.now() + this.time_ms, onLate };
@@ -39,7 +39,7 @@ export class Deadlines implements Disposable {
     return () => void this.#set.delete(deadline);
   }
 
-  /** Calls back now for what has taken longest; false when nothing has taken so long. */
+  /** Lets the oldest deadline pass now; returns false if none was set at least `after_ms` ago. */
   hurry(after_ms: number): boolean {
     const [oldest] = this.#set;
     const began_ms = (oldest?.at_ms ?? Infinity) - this.time_ms;
@@ -49,7 +49,7 @@ export class Deadlines implements Disposable {
     return true;
   }
 
-  /** Forgets every deadline. */
+  /** Removes every deadline. */
   [Symbol.dispose](): void {
     this.#set.clear();
     clearTimeout(this.#timer);

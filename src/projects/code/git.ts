@@ -5,10 +5,10 @@
  * @module
  */
 import { deadline } from "@std/async/deadline";
-import { ignoreTimeout } from "../../platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../../platform/waiting/promises.ts";
 import { HooklaunchError } from "../../platform/errors.ts";
-import { firstBytes } from "../../platform/files/first_bytes.ts";
-import { shell } from "../../platform/processes/shell.ts";
+import { readFirstBytes } from "../../platform/files/bytes.ts";
+import { shell } from "../../platform/shell.ts";
 
 const STDERR_BYTES_MAX = 16 * 1024;
 const KILL_GRACE_MS = 2_000;
@@ -117,8 +117,8 @@ export async function git(args: readonly string[], options: GitOptions): Promise
   };
   const output = Promise.all([
     // What writes without end would also run without end.
-    firstBytes(child.stdout, stdoutBytesMax, { signal: unread.signal, onCut: end }),
-    firstBytes(child.stderr, STDERR_BYTES_MAX, { signal: unread.signal }),
+    readFirstBytes(child.stdout, stdoutBytesMax, { signal: unread.signal, onCut: end }),
+    readFirstBytes(child.stderr, STDERR_BYTES_MAX, { signal: unread.signal }),
   ]);
   signal?.addEventListener("abort", end, { once: true });
   try {

@@ -6,11 +6,10 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { dirname, join } from "node:path";
-import { ActionError, ConflictError, messageOf } from "../../platform/errors.ts";
+import { ActionError, ConflictError, isShortage, messageOf } from "../../platform/errors.ts";
 import { replaceFile } from "../../platform/files/durable.ts";
-import { OneAtATime } from "../../platform/waiting/serialized.ts";
+import { CoalescedWork } from "../../platform/waiting/coalesced_work.ts";
 import { removeTree } from "../../platform/files/remove_tree.ts";
-import { isShortage } from "../../platform/processes/resource_shortage.ts";
 import {
   answers,
   cloneMirror,
@@ -23,7 +22,8 @@ import { git, GitError, type GitOptions } from "./git.ts";
 import { parseRefs, readObject, type Refs, REFS_FORMAT } from "./refs.ts";
 import { TooLargeOnDiskError } from "./size_guard.ts";
 import type { TreeLimits } from "./tree.ts";
-import { hideUserInfo, openRemote, type Origin, type Remote, urlOf } from "./remote.ts";
+import { redactUrls } from "../../platform/network/urls.ts";
+import { openRemote, type Origin, type Remote, urlOf } from "./remote.ts";
 
 const REFS_BYTES_MAX = 64 * 1024 * 1024;
 /** Room for what git prints beside an object. */
@@ -59,7 +59,7 @@ export class Mirror {
   /** MiB that the mirror may take on disk; infinite until its project says so. */
   limit_mb = Infinity;
   readonly #options: MirrorOptions;
-  readonly #updates = new OneAtATime(async () => {
+  readonly #updates = new CoalescedWork(async () => {
     const origin = this.#origin ?? { repository: "" };
     const [refs] = await Promise.allSettled([this.#update(origin)]);
     return { origin, refs };
@@ -285,7 +285,7 @@ export class Mirror {
       this.#refs = this.#isUsable ? Promise.resolve(refs) : undefined;
       return refs;
     } catch (error) {
-      const redact = remote?.redact ?? hideUserInfo;
+      const redact = remote?.redact ?? redactUrls;
       const detail = giveUp.signal.aborted
         ? `given up after ${fetchTimeout_ms / 1_000} s`
         : this.#closing.signal.aborted

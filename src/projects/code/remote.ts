@@ -7,8 +7,7 @@
  */
 import { isAbsolute } from "node:path";
 import { ActionError, type Problem } from "../../platform/errors.ts";
-import { withoutPercents } from "../../platform/text/percent.ts";
-import { shownAddress } from "../../platform/schema.ts";
+import { hideUserInfo, percentDecode, redactUrls } from "../../platform/network/urls.ts";
 import { quote } from "../format/command.ts";
 
 const SECRET_LENGTH_MIN = 4;
@@ -94,9 +93,9 @@ export async function openRemote(
   if (deployKey !== undefined && isSshAddress(repository)) {
     await checkDeployKey(deployKey);
     const command = sshCommand(deployKey, knownHostsFile);
-    return { url, env: { GIT_SSH_COMMAND: command }, redact: hideUserInfo };
+    return { url, env: { GIT_SSH_COMMAND: command }, redact: redactUrls };
   }
-  if (username === "" && password === "") return { url, env: {}, redact: hideUserInfo };
+  if (username === "" && password === "") return { url, env: {}, redact: redactUrls };
   const credentials = [username, password].map((text) => valueOf(text, env));
   const [user = "", secret = ""] = credentials;
   const secrets = [username, password].flatMap((text, index) => {
@@ -118,7 +117,7 @@ export async function openRemote(
       GIT_CONFIG_VALUE_1: HELPER,
     },
     redact: (text) =>
-      secrets.reduce((redacted, secret) => redacted.replaceAll(secret, "***"), hideUserInfo(text)),
+      secrets.reduce((redacted, secret) => redacted.replaceAll(secret, "***"), redactUrls(text)),
   };
 }
 
@@ -139,17 +138,11 @@ export async function originProblems(
   return problems;
 }
 
-/** Takes out of a text what stands before the host in its URLs. */
-export function hideUserInfo(text: string): string {
-  // As long as schemes are: of what a server says, a long word would take the square of its length.
-  return text.replace(/([a-z0-9+.-]{1,16}:\/\/)\S*@/gi, "$1***@");
-}
-
 function checked(address: string): Address {
   const read = readAddress(address);
   if (typeof read !== "string") return read;
   throw new ActionError(
-    `Cannot use the repository address ${JSON.stringify(shownAddress(address))}: expected ${read}`,
+    `Cannot use the repository address ${JSON.stringify(hideUserInfo(address))}: expected ${read}`,
   );
 }
 
@@ -183,7 +176,7 @@ function readAddress(address: string): Address | string {
 
 function valueOf(written: string, env: RemoteAccess["env"]): string {
   const name = VARIABLE.exec(written)?.[1];
-  const value = name === undefined ? withoutPercents(written) : env(name) ?? "";
+  const value = name === undefined ? percentDecode(written) : env(name) ?? "";
   const where = name === undefined ? "its user name" : `the environment variable ${name}`;
   if (name !== undefined && value === "") throw new ActionError(`${where} is not set`);
   if (/[\0\r\n]/.test(value)) throw new ActionError(`${where} holds a line break`);

@@ -6,10 +6,10 @@
  */
 import { createHash } from "node:crypto";
 import { join, sep } from "node:path";
-import { allOver } from "../../platform/waiting/settle_all.ts";
+import { settleAll } from "../../platform/waiting/promises.ts";
 import { ActionError, HooklaunchError, messageOf, type Problem } from "../../platform/errors.ts";
 import { syncFolders } from "../../platform/files/durable.ts";
-import { writeAll } from "../../platform/files/write_all.ts";
+import { writeAll } from "../../platform/files/bytes.ts";
 import {
   checkLinks,
   copyTree,
@@ -138,7 +138,7 @@ async function commitOf(
   const hashes = new Map<string, string>();
   const files = entries.filter((entry) => entry.kind === "file");
   for (let start = 0; start < files.length; start += READ_AT_ONCE) {
-    await allOver(
+    await settleAll(
       files.slice(start, start + READ_AT_ONCE).map(async (file) => {
         hashes.set(file.path, await hashFile(file));
       }),

@@ -4,9 +4,9 @@
  * @module
  */
 import { isAbsolute, join } from "node:path";
-import { allOver } from "../../platform/waiting/settle_all.ts";
+import { settleAll } from "../../platform/waiting/promises.ts";
 import { ActionError } from "../../platform/errors.ts";
-import { shell } from "../../platform/processes/shell.ts";
+import { shell } from "../../platform/shell.ts";
 
 const AT_ONCE = 16;
 /** Of path_resolution(7). */
@@ -66,7 +66,7 @@ export async function listTree(root: string, options: TreeOptions = {}): Promise
     if (entries.length + paths.length > filesMax) {
       throw new ActionError(`Cannot use the folder ${root}: it holds more than ${filesMax} files`);
     }
-    for (const entry of await allOver(paths.map((path) => entryOf(root, path)))) {
+    for (const entry of await settleAll(paths.map((path) => entryOf(root, path)))) {
       if (entry === undefined) continue;
       entries.push(entry);
       if (entry.kind === "folder") folders.push(entry.path);
@@ -97,7 +97,7 @@ export async function copyTree(
     else rest.push(entry);
   }
   for (let start = 0; start < rest.length; start += AT_ONCE) {
-    await allOver(
+    await settleAll(
       rest.slice(start, start + AT_ONCE).map((entry) => {
         const target = join(destination, entry.path);
         return entry.kind === "link" ? Deno.symlink(entry.target, target) : copyFile(entry, target);

@@ -8,7 +8,7 @@
 import { getLogger } from "@logtape/logtape";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../platform/clock.ts";
-import { keepNewest } from "../../platform/lru.ts";
+import { evictOldest } from "../../platform/evict_oldest.ts";
 import { syncFolder } from "../../platform/files/durable.ts";
 import { exists } from "../../platform/files/missing_file.ts";
 import { removeTree } from "../../platform/files/remove_tree.ts";
@@ -69,7 +69,7 @@ export class TreeCache {
     if (entries === undefined) return await copyByShell(this.pathOf(commit), destination);
     this.#listings.delete(commit);
     this.#listings.set(commit, entries);
-    keepNewest(this.#listings, LISTINGS_MAX);
+    evictOldest(this.#listings, LISTINGS_MAX);
     try {
       Deno.mkdirSync(destination, { mode: 0o700 });
       await copyTree(this.pathOf(commit), entries, destination);

@@ -6,8 +6,11 @@
  */
 import type { z } from "zod";
 import { ActionError, InvalidInputError, prefixed, type Problem } from "../../platform/errors.ts";
-import { checked, describeValue, pointer } from "../../platform/schema.ts";
-import { type LocatedProblem, parseYaml, type YamlSource } from "../../platform/yaml.ts";
+import { validate } from "../../platform/schema/schema.ts";
+import { describeValue } from "../../platform/schema/describe.ts";
+import { pointer } from "../../platform/schema/pointer.ts";
+import type { LocatedProblem } from "../../platform/yaml/positions.ts";
+import { parseYaml, type YamlSource } from "../../platform/yaml/parse.ts";
 import { type Endpoint, endpointSchema } from "./endpoint.ts";
 import type { Pipeline } from "./pipeline/pipeline.ts";
 import { pipelineProblems } from "./pipeline/check.ts";
@@ -225,7 +228,7 @@ function check<T>(
   at: string,
   { problems }: Reading,
 ): T | undefined {
-  const result = checked(schema, value);
+  const result = validate(schema, value);
   if ("data" in result) return result.data;
   add(problems, at, result.problems);
   return undefined;

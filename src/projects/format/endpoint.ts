@@ -5,7 +5,7 @@
  * @module
  */
 import { z } from "zod";
-import { refuseField } from "../../platform/schema.ts";
+import { refuseField } from "../../platform/schema/schema.ts";
 import { booleanSchema } from "./boolean.ts";
 import { rangeSchema, resourcesSchema } from "./requirements.ts";
 import { textListSchema } from "./text_list.ts";

@@ -5,7 +5,8 @@
  */
 import { z } from "zod";
 import { ActionError, prefixed, type Problem } from "../../platform/errors.ts";
-import { checked, pointer } from "../../platform/schema.ts";
+import { validate } from "../../platform/schema/schema.ts";
+import { pointer } from "../../platform/schema/pointer.ts";
 import { booleanSchema } from "./boolean.ts";
 import { environmentVariableSchema, inputSchema } from "./input.ts";
 import {
@@ -53,7 +54,7 @@ export const overrideSchema = z.strictObject({
  */
 export function overrideStep(step: Step, override: Override): Record<string, unknown> {
   const merged = mergeInto(step, override);
-  const result = checked(stepSchema, merged);
+  const result = validate(stepSchema, merged);
   if ("data" in result) return merged;
   const details = result.problems.map((problem) => `${problem.pointer}: ${problem.detail}`);
   throw new ActionError(`Cannot override step "${step.name}": ${details.join("; ")}`);
@@ -125,7 +126,7 @@ function mergedParameters(step: Step, override: Override) {
     const under = seen.get(name) ?? declared.findLast((each) => each.name === name);
     const merged = { ...under, ...item };
     seen.set(name, merged);
-    return { name, item, result: checked(parameterSchema, merged) };
+    return { name, item, result: validate(parameterSchema, merged) };
   });
 }
 

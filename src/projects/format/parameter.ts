@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import type { Problem } from "../../platform/errors.ts";
-import { refuseField } from "../../platform/schema.ts";
+import { refuseField } from "../../platform/schema/schema.ts";
 import { booleanSchema, ofWord } from "./boolean.ts";
 import { textOf } from "./command.ts";
 

@@ -5,7 +5,7 @@
  * @module
  */
 import type { Problem } from "../../platform/errors.ts";
-import { pointer } from "../../platform/schema.ts";
+import { pointer } from "../../platform/schema/pointer.ts";
 import type { Parameter } from "./parameter.ts";
 
 /** Not `${parameter:-x}`, which is the shell's own. */

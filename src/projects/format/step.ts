@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import { prefixed, type Problem } from "../../platform/errors.ts";
-import { parseWith, refuseField } from "../../platform/schema.ts";
+import { parseWith, refuseField } from "../../platform/schema/schema.ts";
 import type { Resources } from "../../store/records/executions.ts";
 import { booleanSchema } from "./boolean.ts";
 import { quoteWarnings } from "./command_quotes.ts";

@@ -6,7 +6,7 @@
  */
 import { z } from "zod";
 import type { Problem } from "../../platform/errors.ts";
-import { refuseField } from "../../platform/schema.ts";
+import { refuseField } from "../../platform/schema/schema.ts";
 import { booleanSchema } from "./boolean.ts";
 import { expressionSchema } from "./expression_schema.ts";
 import { quoted } from "./quoted.ts";

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { keepNewest } from "../../platform/lru.ts";
+import { evictOldest } from "../../platform/evict_oldest.ts";
 import type { Run } from "./runs.ts";
 
 /** Limit of the cached runs. Nearly all take a kilobyte or two, none more than 60. */
@@ -47,6 +47,6 @@ export class EndedRuns {
 
   #keep(id: string, run: Run): void {
     this.#runs.set(id, run);
-    keepNewest(this.#runs, RUNS_MAX);
+    evictOldest(this.#runs, RUNS_MAX);
   }
 }

@@ -5,7 +5,7 @@
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { deadline } from "@std/async/deadline";
-import { ignoreTimeout } from "../../../src/platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../../../src/platform/waiting/promises.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { readLog } from "../../../src/engines/shared/log_reader.ts";
 import { LogWriter } from "../../../src/engines/shared/log_writer.ts";

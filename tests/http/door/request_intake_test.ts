@@ -4,7 +4,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { deadline } from "@std/async/deadline";
-import { ignoreTimeout } from "../../../src/platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../../../src/platform/waiting/promises.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { BodyReader } from "../../../src/http/body.ts";
 import { startService } from "../../data.ts";

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
-import { ignoreTimeout } from "../../../src/platform/waiting/ignore_timeout.ts";
+import { ignoreTimeout } from "../../../src/platform/waiting/promises.ts";
 import { BodyReader } from "../../../src/http/body.ts";
 import {
   endOfRun,

@@ -7,7 +7,8 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { ActionError } from "../../../src/platform/errors.ts";
 import { Projects } from "../../../src/projects/mod.ts";
-import { hideUserInfo, openRemote } from "../../../src/projects/code/remote.ts";
+import { redactUrls } from "../../../src/platform/network/urls.ts";
+import { openRemote } from "../../../src/projects/code/remote.ts";
 import { assertTakesLess } from "../../surroundings.ts";
 import { projectOf, setUp, TemporaryFolder } from "./git_fixture.ts";
 
@@ -100,7 +101,7 @@ Deno.test("remote: what stands before a host is hidden, of long words in a momen
       [`${"x".repeat(40)}://u:p@host`, `${"x".repeat(40)}://***@host`],
       ["https://host/x", "https://host/x"],
     ] as const
-  ) assertEquals(hideUserInfo(said), shown);
+  ) assertEquals(redactUrls(said), shown);
   // Some milliseconds. Were it the square of the length, it would take a minute.
-  await assertTakesLess(5_000, () => void hideUserInfo("a".repeat(300_000)));
+  await assertTakesLess(5_000, () => void redactUrls("a".repeat(300_000)));
 });

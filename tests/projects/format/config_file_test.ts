@@ -7,7 +7,7 @@ import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { readConfigFile } from "../../../src/projects/format/config_file.ts";
 import { InvalidInputError } from "../../../src/platform/errors.ts";
-import type { LocatedProblem } from "../../../src/platform/yaml.ts";
+import type { LocatedProblem } from "../../../src/platform/yaml/positions.ts";
 import { anyText, assertInside, mutated } from "../../arbitraries.ts";
 
 const everything = `---

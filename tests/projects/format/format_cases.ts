@@ -12,7 +12,7 @@ import {
 } from "@std/assert";
 import { InvalidInputError } from "../../../src/platform/errors.ts";
 import { readConfigFile } from "../../../src/projects/format/config_file.ts";
-import type { LocatedProblem } from "../../../src/platform/yaml.ts";
+import type { LocatedProblem } from "../../../src/platform/yaml/positions.ts";
 
 /** Where something is said, and a piece of what is said. */
 export type Said = [pointer: string, piece: string];

@@ -5,7 +5,7 @@
  * @module
  */
 import { isIP } from "node:net";
-import { AddressRanges } from "../../../platform/ip_ranges.ts";
+import { AddressRanges } from "../../../platform/network/ip_ranges.ts";
 
 /** The ranges of the IPv4 special-purpose registry (RFC 6890) that are not public. */
 const SPECIAL_V4 = [

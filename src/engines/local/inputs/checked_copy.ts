@@ -4,7 +4,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { writeAll } from "../../../platform/files/write_all.ts";
+import { writeAll } from "../../../platform/files/bytes.ts";
 
 const BUFFER_BYTES = 256 * 1024;
 

@@ -6,7 +6,7 @@
 import { hash } from "node:crypto";
 import { STATUS_CODES } from "node:http";
 import { messageOf } from "../../../platform/errors.ts";
-import { withoutPercents } from "../../../platform/text/percent.ts";
+import { percentDecode } from "../../../platform/network/urls.ts";
 import type { ConnectOptions } from "./connection.ts";
 import { type Answer, request, type RequestHeaders } from "./request.ts";
 import { StagingError, TransientError } from "./errors.ts";
@@ -104,7 +104,7 @@ function failureOf({ status, headers, url }: Answer, now_ms: number): Error {
 /** Returns the Authorization header for the credentials in a URL (RFC 7617). */
 function credentialsOf({ username, password }: URL): string | undefined {
   if (username === "" && password === "") return undefined;
-  const credentials = [username, password].map(withoutPercents).join(":");
+  const credentials = [username, password].map(percentDecode).join(":");
   return `Basic ${new TextEncoder().encode(credentials).toBase64()}`;
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { shownSize } from "../../../platform/text/format_bytes.ts";
+import { formatBytes } from "../../../platform/text/display.ts";
 import type { StagedFile } from "../../shared/config_files.ts";
 import { NO_NAME } from "./names.ts";
 import { redactedUrl, withoutUserInfo } from "./redirects.ts";
@@ -47,7 +47,7 @@ export async function stageRemote(
     await logEvent(
       found.wasKept
         ? `${name} was in the cache`
-        : `Fetched ${name}: ${shownSize(found.size)} in ${took_s} s`,
+        : `Fetched ${name}: ${formatBytes(found.size)} in ${took_s} s`,
     );
     const { size, sha256 } = found;
     return { name, size, sha256, uri: withoutUserInfo(url).href };

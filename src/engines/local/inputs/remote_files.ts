@@ -9,7 +9,7 @@ import { hash } from "node:crypto";
 import { join } from "node:path";
 import type { Clock } from "../../../platform/clock.ts";
 import { messageOf } from "../../../platform/errors.ts";
-import { OneAtATime } from "../../../platform/waiting/serialized.ts";
+import { CoalescedWork } from "../../../platform/waiting/coalesced_work.ts";
 import { CacheFiles, type Held } from "./cache_files.ts";
 import { type Network, systemNetwork } from "./connection.ts";
 import { suggestedName } from "./names.ts";
@@ -55,7 +55,7 @@ export class RemoteFiles {
   readonly #urls: UrlIndex;
   readonly #fetches = new SharedWork<RemoteFile>();
   #opening: Promise<void> | undefined;
-  readonly #pruning = new OneAtATime(() => this.#prune());
+  readonly #pruning = new CoalescedWork(() => this.#prune());
 
   constructor({ folder, clock, bytesMax, network }: RemoteFilesOptions) {
     this.#clock = clock;

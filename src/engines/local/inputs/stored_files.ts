@@ -4,7 +4,7 @@
  * @module
  */
 import { basename, join } from "node:path";
-import { writeAllSync } from "../../../platform/files/write_all.ts";
+import { writeAllSync } from "../../../platform/files/bytes.ts";
 import { isId } from "../../../platform/ids.ts";
 import { datumId, findDatum } from "../../../store/records/executions.ts";
 import { readPayload } from "../../../store/records/payloads.ts";

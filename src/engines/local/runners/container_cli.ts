@@ -5,7 +5,7 @@
  * @module
  */
 import { HooklaunchError } from "../../../platform/errors.ts";
-import { firstBytes } from "../../../platform/files/first_bytes.ts";
+import { readFirstBytes } from "../../../platform/files/bytes.ts";
 import { passedOn } from "../../shared/environment.ts";
 
 const CALL_MS = 60_000;
@@ -115,8 +115,8 @@ export async function callContainers(
   if (signal?.aborted) end();
   const [status, stdout, stderr] = await Promise.all([
     child.status,
-    firstBytes(child.stdout, OUTPUT_BYTES_MAX, { onCut: end }),
-    firstBytes(child.stderr, OUTPUT_BYTES_MAX, { onCut: end }),
+    readFirstBytes(child.stdout, OUTPUT_BYTES_MAX, { onCut: end }),
+    readFirstBytes(child.stderr, OUTPUT_BYTES_MAX, { onCut: end }),
   ]).finally(() => {
     for (const timer of timers) clearTimeout(timer);
     signal?.removeEventListener("abort", end);

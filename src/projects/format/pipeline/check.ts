@@ -5,7 +5,7 @@
  * @module
  */
 import { prefixed, type Problem } from "../../../platform/errors.ts";
-import { pointer } from "../../../platform/schema.ts";
+import { pointer } from "../../../platform/schema/pointer.ts";
 import { overrideProblems } from "../override.ts";
 import { firstQuoted } from "../quoted.ts";
 import type { ReadNode } from "./node.ts";

@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import { prefixed, type Problem } from "../../../platform/errors.ts";
-import { refuseField } from "../../../platform/schema.ts";
+import { refuseField } from "../../../platform/schema/schema.ts";
 import { overrideSchema } from "../override.ts";
 import type { PipelineNode } from "./pipeline.ts";
 import { nodeActionSchema } from "./action.ts";

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { isBaseUrl } from "../../src/platform/base_url.ts";
+import { isBaseUrl } from "../../../src/platform/network/urls.ts";
 
 const CASES: [text: string, isBase: boolean][] = [
   ["https://hooks.example.com", true],

@@ -11,11 +11,12 @@ import {
   assertThrows,
 } from "@std/assert";
 import fc from "fast-check";
-import { InvalidInputError } from "../../src/platform/errors.ts";
-import { pointer } from "../../src/platform/schema.ts";
-import { type LocatedProblem, parseYaml, YAML_BYTES_MAX } from "../../src/platform/yaml.ts";
-import { anyText, assertInside, mutated, pieces } from "../arbitraries.ts";
-import { assertTakesLess } from "../surroundings.ts";
+import { InvalidInputError } from "../../../src/platform/errors.ts";
+import { pointer } from "../../../src/platform/schema/pointer.ts";
+import type { LocatedProblem } from "../../../src/platform/yaml/positions.ts";
+import { parseYaml, YAML_BYTES_MAX } from "../../../src/platform/yaml/parse.ts";
+import { anyText, assertInside, mutated, pieces } from "../../arbitraries.ts";
+import { assertTakesLess } from "../../surroundings.ts";
 
 /** The problems of a text that is refused, as lines. */
 function problemsOf(text: string): string[] {

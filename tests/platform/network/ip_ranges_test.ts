@@ -1,8 +1,8 @@
 /** Ranges of addresses hold what their bits say, however an address is written. */
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { AddressRanges, isAddressRange } from "../../src/platform/ip_ranges.ts";
-import { anyText, pieces } from "../arbitraries.ts";
+import { AddressRanges, isAddressRange } from "../../../src/platform/network/ip_ranges.ts";
+import { anyText, pieces } from "../../arbitraries.ts";
 
 const byte = fc.integer({ min: 0, max: 255 });
 const v4 = fc.tuple(byte, byte, byte, byte);

@@ -1,12 +1,12 @@
 /**
- * Work that must not overlap with itself and whose result must be fresh for each who asks: who asks
- * while it runs gets the result of the next time, which begins after they asked.
+ * Work that must not overlap with itself, and whose result must be no older than the request for it. Requests
+ * that come while it runs share one more run, which begins after them.
  *
  * @module
  */
 
-/** Does one piece of work at a time, and keeps at most one more waiting, shared by all who wait. */
-export class OneAtATime<T> {
+/** A piece of work that runs once at a time. */
+export class CoalescedWork<T> {
   readonly #work: () => Promise<T>;
   #running: Promise<T> | undefined;
   #next: Promise<T> | undefined;
@@ -15,7 +15,7 @@ export class OneAtATime<T> {
     this.#work = work;
   }
 
-  /** Does the work, beginning no earlier than now. */
+  /** Returns the result of a run that begins now or later. */
   run(): Promise<T> {
     if (this.#next) return this.#next;
     if (!this.#running) return this.#begin();
@@ -27,7 +27,7 @@ export class OneAtATime<T> {
     return this.#next;
   }
 
-  /** Resolves when nothing is done and nobody waits. */
+  /** Resolves when it does not run and no run is requested. */
   async idle(): Promise<void> {
     while (this.#running) await this.#running.catch(() => {});
   }

@@ -1,11 +1,11 @@
 /**
- * What takes programs of the system, such as `rm`: the service may start `sh`, and `sh` those.
+ * Programs of the system, such as `rm`: the service may start `sh`, which may start them.
  *
  * @module
  */
 
 /**
- * Runs a script with its arguments, `$1` and on; of the environment it gets the path alone. All that it
+ * Runs a script with arguments, `$1` and on. The script gets no environment but the path. Everything that it
  * prints is held in memory.
  */
 export function shell(

@@ -5,9 +5,10 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { z } from "zod";
-import { InvalidInputError, type Problem } from "../../src/platform/errors.ts";
-import { parseWith, pointer } from "../../src/platform/schema.ts";
-import { triggerSchema } from "../../src/triggers/trigger.ts";
+import { InvalidInputError, type Problem } from "../../../src/platform/errors.ts";
+import { parseWith } from "../../../src/platform/schema/schema.ts";
+import { pointer } from "../../../src/platform/schema/pointer.ts";
+import { triggerSchema } from "../../../src/triggers/trigger.ts";
 
 const conditionSchema = z.discriminatedUnion("type", [
   z.strictObject({

@@ -5,11 +5,11 @@
  */
 import { BlockList, isIP } from "node:net";
 
-/** Whether a text is an address such as `192.0.2.7`, or a range such as `10.0.0.0/8` or `fd00::/8`. */
+/** Returns true for an address such as `192.0.2.7`, and for a range such as `10.0.0.0/8` or `fd00::/8`. */
 export function isAddressRange(text: string): boolean {
   const [address = "", prefix, ...rest] = text.split("/");
   const family = isIP(address);
-  // A zone, as in fe80::1%eth0, is of one machine's own.
+  // A zone, as in fe80::1%eth0, has a meaning on one machine only.
   if (family === 0 || rest.length > 0 || address.includes("%")) return false;
   if (prefix === undefined) return true;
   return /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 6 ? 128 : 32);
@@ -20,7 +20,7 @@ export class AddressRanges {
   readonly #list = new BlockList();
   readonly #isEmpty: boolean;
 
-  /** @param ranges addresses and ranges that {@linkcode isAddressRange} takes */
+  /** @param ranges addresses and ranges for which {@linkcode isAddressRange} is true */
   constructor(ranges: readonly string[]) {
     this.#isEmpty = ranges.length === 0;
     for (const range of ranges) {
@@ -31,7 +31,7 @@ export class AddressRanges {
     }
   }
 
-  /** Whether an address is in one of the ranges; what is no address is not. */
+  /** Returns true if a text is an address in one of the ranges. */
   has(address: string): boolean {
     if (this.#isEmpty) return false;
     const family = isIP(address);
@@ -39,7 +39,7 @@ export class AddressRanges {
   }
 }
 
-/** Whether an address is of this machine alone (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3). */
+/** Returns true for an address of the machine itself (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3). */
 export function isLoopback(address: string): boolean {
   return address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
 }

@@ -1,0 +1,58 @@
+/**
+ * Writing all bytes to a file, and reading the first bytes of a program's output.
+ *
+ * @module
+ */
+
+/** Writes all bytes: one write may take only some of them. */
+export async function writeAll(
+  target: { write(bytes: Uint8Array): Promise<number> },
+  bytes: Uint8Array,
+): Promise<void> {
+  for (let written = 0; written < bytes.length;) {
+    written += await target.write(bytes.subarray(written));
+  }
+}
+
+/** Writes all bytes, and blocks until it is done. */
+export function writeAllSync(
+  target: { writeSync(bytes: Uint8Array): number },
+  bytes: Uint8Array,
+): void {
+  for (let written = 0; written < bytes.length;) {
+    written += target.writeSync(bytes.subarray(written));
+  }
+}
+
+/** Options of {@linkcode readFirstBytes}. */
+export interface FirstBytesOptions {
+  /** Ends the reading when it aborts: another program may hold the stream open. */
+  signal?: AbortSignal | undefined;
+  /** Called for each chunk beyond those that are kept. */
+  onCut?(): void;
+}
+
+/** Reads a stream to its end, and keeps its first bytes; `isCut` is true if there were more. */
+export async function readFirstBytes(
+  stream: ReadableStream<Uint8Array>,
+  bytesMax: number,
+  { signal, onCut = () => {} }: FirstBytesOptions = {},
+): Promise<{ bytes: Uint8Array; isCut: boolean }> {
+  const bytes = new Uint8Array(bytesMax);
+  let length = 0;
+  const reader = stream.getReader();
+  const cancel = () => void reader.cancel().catch(() => {});
+  signal?.addEventListener("abort", cancel, { once: true });
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      bytes.set(value.subarray(0, Math.max(0, bytesMax - length)), Math.min(length, bytesMax));
+      length += value.length;
+      if (length > bytesMax) onCut();
+    }
+  } finally {
+    signal?.removeEventListener("abort", cancel);
+  }
+  return { bytes: bytes.subarray(0, Math.min(length, bytesMax)), isCut: length > bytesMax };
+}
