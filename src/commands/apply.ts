@@ -1,5 +1,5 @@
 /**
- * `hooklaunch apply`: brings a running service's projects and triggers up to date with a file.
+ * `hooklaunch apply`: creates and updates the projects and triggers of a running service from a file.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { isStandardInput, readConfiguration } from "./input/options.ts";
 
 /** Defines the command. */
 export function defineApply(command: Command): void {
-  command.argument("<file>", "projects and triggers, as YAML; - reads standard input");
+  command.argument("<file>", "the configuration file; - reads standard input");
   apiOptions(command).action(apply);
 }
 

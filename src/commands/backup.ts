@@ -20,10 +20,10 @@ interface BackupOptions {
 /** Defines the command. */
 export function defineBackup(command: Command): void {
   command
-    .argument("<file>", "where the backup goes to; - for standard output")
-    .addOption(option("--data <folder>", "folder that holds everything").default("./data"))
+    .argument("<file>", "the file to write; - writes to standard output")
+    .addOption(option("--data <folder>", "the data folder").default("./data"))
     .option("--without-key", "leave out the key that stored secrets are encrypted with")
-    .option("--force", "replace a file that is there already")
+    .option("--force", "replace an existing file")
     .option("--json", "print the summary as JSON")
     .action(run);
 }
@@ -45,8 +45,8 @@ async function run(file: string, { data, withoutKey, force, json }: BackupOption
   warnOfFlaws(report.flaws);
   if (!report.has_key) {
     console.error(
-      "The key of stored secrets is not in this backup: without secret.key, or " +
-        "HOOKLAUNCH_SECRET_KEY where that is set, the secrets in it cannot be read",
+      "This backup does not hold the key of stored secrets. Keep secret.key, or the value of " +
+        "HOOKLAUNCH_SECRET_KEY: without it nobody can read the secrets in the backup",
     );
   }
   // Standard output is the backup itself.

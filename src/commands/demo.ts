@@ -1,6 +1,6 @@
 /**
- * `hooklaunch demo`: the main job, shown on a bundled project and trigger: a signed webhook comes in,
- * an execution or a pipeline runs, and the sender asks how it went.
+ * `hooklaunch demo`: shows the main job with a bundled project and trigger: a signed webhook comes in,
+ * an execution or a pipeline runs, and the sender reads its result.
  *
  * @module
  */
@@ -27,19 +27,18 @@ const WAIT_MS_MAX = 30_000;
 const POLL_MS = 20;
 const FOLLOW_MS = 300;
 
-/** The demo did not show what it should have shown. */
+/** The demo did not reach its end. */
 class DemoError extends HooklaunchError {
   override readonly code = "demo_failed";
 }
 
-/** What the command line says. */
 interface DemoOptions {
   port: number;
   once?: boolean;
   example: keyof typeof EXAMPLES;
 }
 
-/** A service with an example's project and trigger. */
+/** A service with the project and the trigger of an example. */
 interface Stage {
   service: Service;
   trigger: Trigger;
@@ -50,24 +49,24 @@ interface Stage {
 export function defineDemo(command: Command): void {
   command
     .addOption(
-      option("--port <number>", "port to listen on, 0 for any free one")
+      option("--port <number>", "port to listen on; 0 takes any free port")
         .argParser(wholeNumber(0, 65_535)).default(8000),
     )
     .addOption(
       new Option("--example <name>", "an execution, or a pipeline that trains and tests a model")
         .choices(Object.keys(EXAMPLES)).default("webhook"),
     )
-    .option("--once", "show it once and end, instead of serving on")
+    .option("--once", "end after one launch")
     .action(demo);
 }
 
 async function demo({ port, once = false, example: name }: DemoOptions): Promise<void> {
   await setUpLogging({ format: "text", level: "warning" });
   const stop = new AbortController();
-  // What it has made is to be removed then, too.
+  // Then, too, its temporary folder is removed.
   using _listening = onStopSignal((name) => stop.abort(new DemoError(`Stopped by ${name}`)));
   const folder = await Deno.makeTempDir({ prefix: "hooklaunch-demo-" }).catch((error) => {
-    throw new DemoError(`Cannot make a temporary folder, look at TMPDIR: ${messageOf(error)}`);
+    throw new DemoError(`Cannot create a temporary folder, check TMPDIR: ${messageOf(error)}`);
   });
   const example = EXAMPLES[name];
   try {
@@ -77,7 +76,7 @@ async function demo({ port, once = false, example: name }: DemoOptions): Promise
       await abortable(show(stage, example), stop.signal);
       if (once) return;
       console.log(
-        `\nServing on ${service.url} until Ctrl-C. Try it yourself, in another terminal:\n`,
+        `\nServing on ${service.url} until Ctrl-C. Try it in another terminal:\n`,
       );
       console.log(curlLine(stage, example));
       await Promise.all([runUntilStopped(service), showFurther(stage)]);
@@ -113,7 +112,7 @@ async function setUp(folder: string, port: number, example: Example): Promise<St
     await Array.fromAsync(applyText(example.config, join(folder, "hooklaunch.yaml"), parts));
   });
   const { records: [trigger] } = await service.parts.triggers.list({ limit: 1 });
-  if (trigger === undefined) throw new DemoError("The demo's trigger is not there");
+  if (trigger === undefined) throw new DemoError("Cannot find the demo's trigger");
   return { service, trigger, secret };
 }
 
@@ -127,7 +126,7 @@ async function show(stage: Stage, example: Example): Promise<void> {
   console.log(`Answer: ${answer.status} ${answer.text}`);
   const runId = expectText(JSON.parse(answer.text).run, "a run id in the answer");
 
-  // A run is over in milliseconds, so the poll may come too late to see it pending: its record tells.
+  // A run ends in milliseconds, and may not be pending any more here: its record has the times.
   const form = "application/x-www-form-urlencoded";
   const polled = await send(stage, `${launchUrl}run/`, `run_id=${runId}&wait=30`, form);
   const info = JSON.parse(polled.text);
@@ -136,10 +135,12 @@ async function show(stage: Stage, example: Example): Promise<void> {
   console.log(`Run ${runId}: ${info.status} at ${run?.ended_at} ${JSON.stringify(info.result)}`);
   if (info.status !== "completed") throw new DemoError(`The run ended as ${info.status}`);
   const printed = await showCreated(parts, info.result[0] ?? {});
-  if (!printed.includes(prints)) throw new DemoError(`No step has printed "${prints}"`);
+  if (!printed.includes(prints)) {
+    throw new DemoError(`Expected a step to print "${prints}", found:\n${printed}`);
+  }
 }
 
-/** Shows what comes of each further launch, until the service stops. */
+/** Shows the result of each further launch, until the service stops. */
 async function showFurther({ service: { parts }, trigger }: Stage): Promise<void> {
   const { store, closing: { signal } } = parts;
   const newest = async () => (await listTriggerRuns(store, trigger.id, { limit: 20 })).records;
@@ -155,12 +156,12 @@ async function showFurther({ service: { parts }, trigger }: Stage): Promise<void
       }
     }
   } catch (error) {
-    // A service that is stopping has closed its database meanwhile.
-    if (!signal.aborted) console.error(`Shows nothing more: ${messageOf(error)}`);
+    // A stopping service closes its database.
+    if (!signal.aborted) console.error(`Cannot show further launches: ${messageOf(error)}`);
   }
 }
 
-/** Shows what an action has made, and answers what the steps printed. */
+/** Shows the object that an action created, and returns what its steps printed. */
 function showCreated(
   parts: Parts,
   { execution_id, pipeline_id }: { execution_id?: string; pipeline_id?: string },
@@ -170,7 +171,7 @@ function showCreated(
     : showPipeline(parts, pipeline_id);
 }
 
-/** Waits for a pipeline, tells how its nodes go on, and prints what their steps printed. */
+/** Waits for a pipeline, and prints the states of its nodes and what their steps printed. */
 async function showPipeline(parts: Parts, id: string): Promise<string> {
   const told = new Map<string, string>();
   let printed = "";
@@ -192,7 +193,7 @@ async function showPipeline(parts: Parts, id: string): Promise<string> {
   return printed;
 }
 
-/** Waits for an execution, prints what its step printed, and answers it. */
+/** Waits for an execution, and prints and returns what its step printed. */
 async function showExecution(parts: Parts, id: string): Promise<string> {
   const execution = await eventually(parts, `Execution ${id}`, async () => {
     const found = await getExecution(parts.store, id);
@@ -217,7 +218,9 @@ async function eventually<T>(
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    if (clock.steady() > until_ms) throw new DemoError(`${what} does not end`);
+    if (clock.steady() > until_ms) {
+      throw new DemoError(`${what} did not end within ${WAIT_MS_MAX / 1_000} s`);
+    }
     await delay(POLL_MS);
   }
 }
@@ -236,7 +239,7 @@ async function send({ trigger, secret }: Stage, url: string, body: string, type:
   return { status: response.status, text };
 }
 
-/** A shell line that does what the demo did. */
+/** Returns a shell command that sends what the demo sent. */
 function curlLine({ service: { url }, trigger: { id }, secret }: Stage, { tryBody }: Example) {
   return [
     `body='${tryBody}'; ts=$(date +%s)`,

@@ -1,5 +1,5 @@
 /**
- * `hooklaunch execution`: a running service's executions, what they printed and what they left behind.
+ * `hooklaunch execution`: the executions of a running service, their logs and outputs.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { harmlessJson, printFields, printJson, printList } from "./console/table
 import { writeLines } from "./console/terminal.ts";
 
 const LOG_LIMIT = 10_000;
-/** What Hooklaunch itself says, where it stands between the lines of a step. */
+/** The start of a line of Hooklaunch itself, between the lines of a step. */
 const EVENT_PREFIX = "hooklaunch: ";
 
 interface ListOptions extends ApiOptions {
@@ -29,39 +29,42 @@ interface ListOptions extends ApiOptions {
 /** Defines the command. */
 export function defineExecution(command: Command): void {
   apiOptions(command.command("list").description("List the executions, newest first"))
-    .option("--project <name>", "only those of a project")
+    .option("--project <name>", "only those of this project")
     .addOption(
-      new Option("--status <status>", "only those of a status").choices(EXECUTION_STATUSES),
+      new Option("--status <status>", "only those with this status").choices(EXECUTION_STATUSES),
     )
-    .option("--pipeline <id>", "only those of a pipeline", fullId)
+    .option("--pipeline <id>", "only those of this pipeline", fullId)
     .addOption(listLimit())
     .option("--json", "print JSON")
     .action(list);
   apiOptions(command.command("show").description("Show an execution"))
-    .argument("<id>", "its full id", fullId)
+    .argument("<id>", "the full id", fullId)
     .option("--json", "print JSON")
     .action(show);
   apiOptions(
-    command.command("log").summary("Print what an execution printed").description(
-      "Print what an execution printed: its standard output to standard output, its standard " +
-        `error and, after "${EVENT_PREFIX}", what Hooklaunch says of it to standard error. ` +
-        "A terminal gets no control characters but tabs and colours; a file or another program " +
-        "gets all as it is.",
+    command.command("log").summary("Print the log of an execution").description(
+      "Print the log of an execution: its standard output to standard output, its standard error " +
+        `to standard error, and there, after "${EVENT_PREFIX}", the events of Hooklaunch. ` +
+        "A terminal gets no control characters except tabs and colours; a file or another program " +
+        "gets everything unchanged.",
     ),
   )
-    .argument("<id>", "its full id", fullId)
-    .option("-f, --follow", "wait for more until it has ended; a lost connection is taken up again")
-    .option("--json", "print all lines to standard output, each as a JSON object")
+    .argument("<id>", "the full id", fullId)
+    .option(
+      "-f, --follow",
+      "follow the log until the execution has ended, also after a lost connection",
+    )
+    .option("--json", "print each line as a JSON object to standard output")
     .addHelpText("after", exitCodesHelp("--follow", "execution"))
     .action(showLog);
-  apiOptions(command.command("outputs").description("List the files that an execution left behind"))
-    .argument("<id>", "its full id", fullId)
-    .option("--download <folder>", "download them into a folder, and check their checksums")
-    .option("--force", "replace files that are there already")
+  apiOptions(command.command("outputs").description("List the files that an execution saved"))
+    .argument("<id>", "the full id", fullId)
+    .option("--download <folder>", "download the files into a folder, and check their checksums")
+    .option("--force", "replace existing files")
     .option("--json", "print JSON")
     .action(showOutputs);
   apiOptions(command.command("stop").description("Stop an execution"))
-    .argument("<id>", "its full id", fullId)
+    .argument("<id>", "the full id", fullId)
     .option("--json", "print JSON")
     .action(stop);
 }
@@ -72,7 +75,7 @@ async function list({ url, json = false, limit, ...query }: ListOptions): Promis
     ...(pipeline === undefined ? { limit } : {}),
     query: { project, status, pipeline },
   });
-  // The service goes by ids, and those of a pipeline's executions all carry the pipeline's own time.
+  // The service sorts by ids, and the ids of a pipeline's executions all carry the time of the pipeline.
   if (pipeline !== undefined) {
     listed.sort((one, other) => Date.parse(other.created_at) - Date.parse(one.created_at));
   }
@@ -111,7 +114,7 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
   });
 }
 
-/** A field for each of some values, such as `parameter epochs`. */
+/** Makes a field of each value, such as `parameter epochs`. */
 function fieldsOf<T>(
   kind: string,
   values: Readonly<Record<string, T>>,
@@ -132,7 +135,7 @@ async function showLog(
     if (follow) Deno.exitCode = await printFollowed(api, id, print);
     else await printAll(api, id, print);
   } catch (error) {
-    // Who reads what is printed has read enough, such as `head`.
+    // The reader has read enough, such as `head`.
     if (!(error instanceof Deno.errors.BrokenPipe)) throw error;
   }
 }
@@ -160,7 +163,7 @@ async function printFollowed(api: ApiClient, id: string, print: Print): Promise<
       await print(value);
     }
   } finally {
-    // Ends the connection when nobody reads what is printed.
+    // Ends the connection when the reader is gone.
     await log.return({ status: "stopped" });
   }
 }

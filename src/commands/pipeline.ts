@@ -1,5 +1,5 @@
 /**
- * `hooklaunch pipeline`: a running service's pipelines and how far their nodes are.
+ * `hooklaunch pipeline`: the pipelines of a running service and the states of their nodes.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import { fullId, listLimit } from "./input/options.ts";
 import { harmless, printFields, printJson, printList } from "./console/table.ts";
 
 const POLL_MS = 1_000;
-/** How long a service that is waited for may not answer, such as while it starts again. */
+/** The time that a service may not answer during `--wait`, such as while it restarts. */
 const PATIENCE_MS = 60_000;
 
 interface ListOptions extends ApiOptions {
@@ -30,26 +30,30 @@ interface ListOptions extends ApiOptions {
 /** Defines the command. */
 export function definePipeline(command: Command): void {
   apiOptions(command.command("list").description("List the pipelines, newest first"))
-    .option("--project <name>", "only those of a project")
-    .addOption(new Option("--status <status>", "only those of a status").choices(PIPELINE_STATUSES))
+    .option("--project <name>", "only those of this project")
+    .addOption(
+      new Option("--status <status>", "only those with this status").choices(PIPELINE_STATUSES),
+    )
     .addOption(listLimit())
     .option("--json", "print JSON")
     .action(list);
-  apiOptions(command.command("show").description("Show a pipeline and how far its nodes are"))
-    .argument("<id>", "its full id", fullId)
-    .option("--wait", "wait until it has ended, and print the changes of its nodes meanwhile")
+  apiOptions(command.command("show").description("Show a pipeline and the states of its nodes"))
+    .argument("<id>", "the full id", fullId)
+    .option("--wait", "wait until the pipeline has ended, and print the changes of its nodes")
     .option("--json", "print JSON; with --wait, when it has ended")
     .addHelpText("after", exitCodesHelp("--wait", "pipeline"))
     .action(show);
   apiOptions(
-    command.command("stop").description("Stop a pipeline: its running nodes, and those to come"),
+    command.command("stop").description(
+      "Stop a pipeline: its running nodes, and those that have not started",
+    ),
   )
-    .argument("<id>", "its full id", fullId)
+    .argument("<id>", "the full id", fullId)
     .option("--json", "print JSON")
     .action(stop);
-  apiOptions(command.command("approve").description("Let nodes go on that wait for approval"))
-    .argument("<id>", "its full id", fullId)
-    .option("--node <name>", "the only one to be approved; all that wait when left out")
+  apiOptions(command.command("approve").description("Let nodes continue that wait for approval"))
+    .argument("<id>", "the full id", fullId)
+    .option("--node <name>", "the node to approve; every node that waits, when left out")
     .option("--json", "print JSON")
     .action(approve);
 }
@@ -95,7 +99,7 @@ async function approve(
   print(await clientOf(url).request("POST", `pipelines/${id}/approve/`, body), json);
 }
 
-/** Looks again and again; the changes go to standard error, as they are no part of the result. */
+/** Polls a pipeline until it has ended. Changes go to standard error: they are not part of the result. */
 async function untilEnded(api: ApiClient, first: Pipeline): Promise<Pipeline> {
   let pipeline = first;
   let heard_ms = performance.now();
@@ -114,7 +118,7 @@ async function untilEnded(api: ApiClient, first: Pipeline): Promise<Pipeline> {
   return pipeline;
 }
 
-/** What is new of each node, and of the pipeline; before there was anything, how far all are. */
+/** Describes the changes of the nodes and of the pipeline; all states, at first. */
 function changes(before: Pipeline | undefined, now: Pipeline): string[] {
   const lines = now.nodes.flatMap((node) => {
     const old = before?.nodes.find(({ name }) => name === node.name);
@@ -143,7 +147,7 @@ function print(pipeline: Pipeline, json: boolean): void {
   ]);
 }
 
-/** Such as `2 complete, 1 started`. */
+/** Counts nodes by status, such as `2 complete, 1 started`. */
 function summary(nodes: readonly NodeState[]): string {
   const counts = new Map<string, number>();
   for (const { status } of nodes) counts.set(status, (counts.get(status) ?? 0) + 1);

@@ -14,57 +14,57 @@ import config from "../../deno.json" with { type: "json" };
 type Define = (command: Command) => void;
 
 /** The commands, each loaded when it is asked for. */
-const COMMANDS: Readonly<Record<string, { says: string; load: () => Promise<Define> }>> = {
+const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<Define> }>> = {
   serve: {
-    says: "Run the service",
+    summary: "Run the service",
     load: async () => (await import("./serve.ts")).defineServe,
   },
   demo: {
-    says: "Show the main job: a signed webhook launches an execution",
+    summary: "Show the main job: a signed webhook launches an execution",
     load: async () => (await import("./demo.ts")).defineDemo,
   },
   trigger: {
-    says: "List and show a running service's triggers, and say why requests were refused",
+    summary: "Show triggers, and why requests were refused",
     load: async () => (await import("./trigger.ts")).defineTrigger,
   },
   execution: {
-    says: "List a running service's executions, read and follow what they print",
+    summary: "Show and stop executions, and read or follow their logs",
     load: async () => (await import("./execution.ts")).defineExecution,
   },
   pipeline: {
-    says: "List a running service's pipelines, show, approve and stop them",
+    summary: "Show, approve and stop pipelines",
     load: async () => (await import("./pipeline.ts")).definePipeline,
   },
   run: {
-    says: "List a trigger's runs, read their payloads, and launch these again",
+    summary: "Show runs and their payloads, and replay them",
     load: async () => (await import("./run.ts")).defineRun,
   },
   token: {
-    says: "List, make and revoke the tokens of a running service's operators",
+    summary: "List, create and revoke operators' tokens",
     load: async () => (await import("./token.ts")).defineToken,
   },
   project: {
-    says: "List a running service's projects, fetch them, and check a project configuration file",
+    summary: "Show and fetch projects, and check a project configuration file",
     load: async () => (await import("./project.ts")).defineProject,
   },
   send: {
-    says: "Send a file to a trigger, signed as its conditions ask for",
+    summary: "Send a file to a trigger, signed as its conditions require",
     load: async () => (await import("./send.ts")).defineSend,
   },
   "secret-key": {
-    says: "Change the key that stored secrets are encrypted with",
+    summary: "Change the key that encrypts stored secrets",
     load: async () => (await import("./secret_key.ts")).defineSecretKey,
   },
   backup: {
-    says: "Back up all data into one file, while the service runs or not",
+    summary: "Back up all data into one file; the service may run",
     load: async () => (await import("./backup.ts")).defineBackup,
   },
   restore: {
-    says: "Restore a backup to a data folder that no service has",
+    summary: "Restore a backup to a data folder that no service uses",
     load: async () => (await import("./restore.ts")).defineRestore,
   },
   apply: {
-    says: "Bring a running service's projects and triggers up to date with a file",
+    summary: "Create and update projects and triggers from a file",
     load: async () => (await import("./apply.ts")).defineApply,
   },
 };
@@ -102,18 +102,18 @@ export async function defineProgram(isWanted: (name: string) => boolean): Promis
     .configureOutput({
       outputError: (text, write) => write(text.replace(/^error:/, "hooklaunch:")),
     })
-    .showHelpAfterError("--help says what there is");
-  for (const [name, { says, load }] of Object.entries(COMMANDS)) {
-    const command = program.command(name).description(says);
+    .showHelpAfterError("For help, add --help");
+  for (const [name, { summary, load }] of Object.entries(COMMANDS)) {
+    const command = program.command(name).description(summary);
     if (isWanted(name)) (await load())(command);
   }
   return program;
 }
 
 /**
- * `help run show` as `run help show`, since commander looks no further than the first command; and of what
- * is not there, for which commander shows other help without a word on it, the arguments without `help`:
- * these are an error that names it.
+ * Rewrites `help run show` as `run help show`: commander looks at the first command only. For an unknown
+ * command it returns the arguments without `help`, which are an error that names the command: commander would
+ * show other help.
  */
 function helped(args: readonly string[], program: Command): string[] {
   const path = args.filter((word, index) => index > 1 || word !== "help");
@@ -125,12 +125,12 @@ function helped(args: readonly string[], program: Command): string[] {
   return command.commands.some((known) => known.name() === inner) ? [name, "help", inner] : path;
 }
 
-/** Whether the system refused something, as to print to a full disk: where in the code says nothing. */
+/** Returns true for an error of the system, such as a full disk: its stack trace says nothing to a user. */
 function isOfSystem(error: unknown): error is Error {
   return error instanceof Error && / \(os error \d+\)/.test(error.message);
 }
 
-/** An error as an operator reads it, one problem a line. */
+/** Writes an error for an operator, one problem a line. */
 function explain(error: Error): string {
   if (!(error instanceof InvalidInputError) || error.problems.length < 2) return error.message;
   const [what] = error.message.split(": ", 1);

@@ -1,6 +1,6 @@
 /**
- * `hooklaunch project`: a running service's projects, and checking a project configuration file
- * without one.
+ * `hooklaunch project`: the projects of a running service, and the check of a project configuration file,
+ * which needs no service.
  *
  * @module
  */
@@ -14,15 +14,15 @@ import { isStandardInput, readInput } from "./input/options.ts";
 import { harmless, printFields, printJson, printList } from "./console/table.ts";
 
 const CONFIG_FILE = "valohai.yaml";
-/** Longer than the service gives a fetch. */
+/** Longer than the service lets a fetch take. */
 const FETCH_PATIENCE_MS = 15 * 60_000;
-/** A request that failed sooner was not one that the client stopped waiting for. */
+/** A request that failed sooner failed for another reason than the client's timeout. */
 const REQUEST_MIN_MS = 20_000;
 
-/** What was found in a project configuration file. */
+/** The content and the flaws of a project configuration file. */
 interface Check {
   file: string;
-  /** The names of what it declares; none when it has errors. */
+  /** The declared names; none when the file has errors. */
   steps: readonly string[];
   pipelines: readonly string[];
   endpoints: readonly string[];
@@ -55,10 +55,10 @@ export function defineProject(command: Command): void {
     .option("--json", "print JSON")
     .action(fetchRepository);
   command.command("check")
-    .description("Say what is wrong with a project configuration file; needs no service")
+    .description("Check a project configuration file; needs no service")
     .argument("[file]", "the file; - reads standard input", CONFIG_FILE)
     .option("--json", "print JSON")
-    .addHelpText("after", "\nIt exits with code 1 when there are errors; warnings are none.")
+    .addHelpText("after", "\nExit code: 1 when there are errors; 0 without, also with warnings.")
     .action(check);
 }
 
@@ -90,7 +90,7 @@ async function fetchRepository(name: string, { url, json = false }: ApiOptions):
   printList(branches, [["branch", ([branch]) => branch], ["commit", ([, commit]) => commit]]);
 }
 
-/** A first fetch may take longer than a request may; asked again, the service fetches what is new. */
+/** Repeats a request that timed out: a first fetch may take longer than a request, and continues meanwhile. */
 async function waitForFetch(
   api: ApiClient,
   path: string,
@@ -119,7 +119,7 @@ async function check(path: string, { json = false }: { json?: boolean }): Promis
 }
 
 async function checkFile(file: string, bytes: Uint8Array): Promise<Check> {
-  // What asks a service does not need it.
+  // The commands that use a service do not need this.
   const { readConfigFile } = await import("../projects/mod.ts");
   try {
     const { steps, pipelines, endpoints, tasks, warnings } = readConfigFile(bytes, file);
@@ -145,15 +145,15 @@ function findingOf(problem: Problem | LocatedProblem): Finding {
   return { line, column, path, message: detail.replace(`line ${line}, column ${column}: `, "") };
 }
 
-/** A line as compilers write them, so that editors find the place. */
+/** Writes a finding as compilers do, so that editors find the place. */
 function lineOf(file: string, { line, column, path, message }: Finding, mark: string): string {
   const at = path === "" ? "" : `${path}: `;
   return harmless(`${file}:${line}:${column}: ${mark}${at}${message}`);
 }
 
-/** Such as `3 steps, 1 pipeline: no errors, 2 warnings`. */
+/** Counts the findings, such as `3 steps, 1 pipeline: no errors, 2 warnings`. */
 function summary({ file, steps, pipelines, endpoints, tasks, errors, warnings }: Check): string {
-  // A file with errors is not read on to where warnings are found.
+  // Reading ends at errors, before warnings are found.
   if (errors.length > 0) return `${harmless(file)}: ${counted(errors.length, "error")}`;
   const others = Object.entries({ pipeline: pipelines, endpoint: endpoints, task: tasks })
     .filter(([, names]) => names.length > 0)
@@ -167,7 +167,7 @@ function counted(count: number, noun: string): string {
 }
 
 function pathOf(name: string): string {
-  // In the path of a URL these lead elsewhere, however they are written.
+  // In the path of a URL these mean another path, even when they are encoded.
   if (["", ".", ".."].includes(name)) throw new NotFoundError(`There is no project "${name}"`);
   return `projects/${encodeURIComponent(name)}/`;
 }

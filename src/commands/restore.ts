@@ -1,5 +1,5 @@
 /**
- * `hooklaunch restore`: puts a backup into a data folder, while no service has it.
+ * `hooklaunch restore`: restores a backup to a data folder that no service uses.
  *
  * @module
  */
@@ -13,9 +13,9 @@ import { Progress, untilStopped, warnOfFlaws } from "./console/backup.ts";
 /** Defines the command. */
 export function defineRestore(command: Command): void {
   command
-    .argument("<file>", "the backup; - for standard input")
-    .addOption(option("--data <folder>", "folder that it is restored to").default("./data"))
-    .option("--force", "move aside what is in the folder already")
+    .argument("<file>", "the backup; - reads standard input")
+    .addOption(option("--data <folder>", "the data folder to restore to").default("./data"))
+    .option("--force", "move the present content of the folder aside")
     .option("--json", "print the summary as JSON")
     .action(run);
 }
@@ -42,8 +42,8 @@ async function run(file: string, { data, force, json }: RestoreOptions): Promise
   warnOfFlaws(report.flaws);
   if (!report.header.has_key) {
     console.error(
-      "The key of stored secrets was not in this backup: before the service starts, put secret.key " +
-        `into ${data} or set HOOKLAUNCH_SECRET_KEY`,
+      "This backup does not hold the key of stored secrets. Before the service starts, put secret.key " +
+        `into ${data}, or set HOOKLAUNCH_SECRET_KEY`,
     );
   }
   if (json) printJson({ data, ...report });
@@ -54,9 +54,9 @@ function* summary(
   data: string,
   { header, files, interrupted, aside }: RestoreReport,
 ): Generator<string> {
-  if (aside !== undefined) yield `What was in ${data} is in ${aside} now`;
+  if (aside !== undefined) yield `Moved the content of ${data} to ${aside}`;
   if (interrupted.length > 0) {
-    yield `Executions that were under way, and end when the service starts: ${interrupted.length}`;
+    yield `Executions that were running in the backup: ${interrupted.length}. They end when the service starts`;
   }
   yield `Restored ${files} files to ${data}, as they were at ${header.created_at}`;
 }

@@ -1,5 +1,5 @@
 /**
- * `hooklaunch run`: a running service's runs, their payloads, and launching these again.
+ * `hooklaunch run`: the runs of a running service, their payloads, and replays.
  *
  * @module
  */
@@ -21,21 +21,21 @@ export function defineRun(command: Command): void {
     .addOption(listLimit())
     .option("--json", "print JSON")
     .action(list);
-  apiOptions(command.command("show").description("Show a run and what came of its actions"))
-    .argument("<id>", "its full id", fullId)
+  apiOptions(command.command("show").description("Show a run and the outcomes of its actions"))
+    .argument("<id>", "the full id", fullId)
     .option("--json", "print JSON")
     .action(show);
   apiOptions(
     command.command("payload").summary("Print a run's payload").description(
-      "Print a run's payload. A terminal gets no control characters but tabs and colours; a file " +
-        "or another program gets it as it is.",
+      "Print a run's payload. A terminal gets no control characters except tabs and colours; a file " +
+        "or another program gets it unchanged.",
     ),
   )
-    .argument("<id>", "its full id", fullId)
-    .option("--output <file>", "write it to a new file instead")
+    .argument("<id>", "the full id", fullId)
+    .option("--output <file>", "write the payload to a new file")
     .action(payload);
   apiOptions(command.command("replay").description("Launch a run's payload again, as a new run"))
-    .argument("<id>", "its full id", fullId)
+    .argument("<id>", "the full id", fullId)
     .option("--json", "print JSON")
     .action(replay);
 }
@@ -75,12 +75,12 @@ async function payload(
   try {
     for await (const chunk of bytes) await writeAll(Deno.stdout, chunk);
   } catch (error) {
-    // Who reads it has read enough, such as `head`.
+    // The reader has read enough, such as `head`.
     if (!(error instanceof Deno.errors.BrokenPipe)) throw error;
   }
 }
 
-/** Reads a payload: what fails while it comes is told from what fails where it goes. */
+/** Reads a payload. Its errors differ from those of writing it. */
 async function* bytesOf(
   id: string,
   body: ReadableStream<Uint8Array> | null,
@@ -123,7 +123,7 @@ function print(run: Run, json: boolean): void {
   });
 }
 
-/** An outcome, such as `run_execution: execution_id 0190…`. */
+/** Describes an outcome, such as `run_execution: execution_id 0190…`. */
 function describe({ action, created, error }: ActionOutcome): string {
   const said = error === undefined
     ? Object.entries(created ?? {}).map(([name, value]) => `${name} ${value}`).join(" ")

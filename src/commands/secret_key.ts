@@ -1,5 +1,5 @@
 /**
- * `hooklaunch secret-key`: changing the key that stored secrets are encrypted with.
+ * `hooklaunch secret-key`: changes the key that encrypts stored secrets.
  *
  * @module
  */
@@ -23,19 +23,19 @@ import { environment, option } from "./input/options.ts";
 export function defineSecretKey(command: Command): void {
   command.command("rotate")
     .description("Encrypt all stored secrets with a new key, while the service is stopped")
-    .addOption(option("--data <folder>", "folder that holds everything").default("./data"))
-    .addOption(option("--kv <url>", "the remote Deno KV that is the database, if one is"))
+    .addOption(option("--data <folder>", "the data folder").default("./data"))
+    .addOption(option("--kv <url>", "the remote Deno KV of the database, if there is one"))
     .addHelpText(
       "after",
-      "\nWhere HOOKLAUNCH_SECRET_KEY is set, it holds the new key and the one before,\n" +
-        "separated by a comma; else the new key is made, and kept in secret.key.",
+      "\nIf HOOKLAUNCH_SECRET_KEY is set, it must hold the new key and the old key,\n" +
+        "separated by a comma. Otherwise a new key is created in secret.key.",
     )
     .action(rotate);
 }
 
 /**
- * Encrypts all stored secrets anew. It can be cut off at any moment and called again: until all is
- * done, the key before is kept and read.
+ * Encrypts all stored secrets with a new key. It can be interrupted at any time and called again: the old key
+ * is kept and read until all is done.
  */
 async function rotate({ data, kv }: { data: string; kv?: string }): Promise<void> {
   const variable = environment("HOOKLAUNCH_SECRET_KEY");
@@ -47,7 +47,7 @@ async function rotate({ data, kv }: { data: string; kv?: string }): Promise<void
   else if ((await readSecretKeys(data, variable)).length < 2) {
     throw new InvalidInputError(
       "HOOKLAUNCH_SECRET_KEY",
-      "Expected the new key and the one before, separated by a comma, found one key",
+      "Expected the new key and the old key, separated by a comma, found one key",
     );
   }
   const registry = new TriggerRegistry({
@@ -59,15 +59,15 @@ async function rotate({ data, kv }: { data: string; kv?: string }): Promise<void
   if (variable === undefined) await keepCurrentSecretKey(data);
   console.log(`Encrypted the secrets of ${count} triggers with the new key`);
   if (variable !== undefined) {
-    // Left there, it would be taken for the key that it was, such as by who makes a backup.
+    // An old key file would be taken for the current key, such as by a backup.
     if (await removeSecretKeyFile(data, variable)) {
-      console.log("Removed secret.key, which nothing is encrypted with any more");
+      console.log("Removed secret.key: it encrypts nothing any more");
     }
     console.log("Set HOOKLAUNCH_SECRET_KEY to the new key alone before the next start");
   }
 }
 
-/** Opening a folder makes a database where there is none: a wrong name would seem to be done with. */
+/** Refuses a folder without a database: opening it would create one, and a wrong name would seem to work. */
 async function expectDatabase(data: string): Promise<void> {
   try {
     await Deno.stat(join(data, DATABASE_FILE));

@@ -1,6 +1,6 @@
 /**
- * `hooklaunch send`: sends a file to a trigger, signed as the trigger's own conditions ask for, to try
- * the trigger out. The service signs, since it alone knows the secrets.
+ * `hooklaunch send`: sends a file to a trigger, signed as the trigger's conditions require, to try the trigger
+ * out. The service signs: it alone knows the secrets.
  *
  * @module
  */
@@ -28,14 +28,14 @@ interface SendOptions {
 export function defineSend(command: Command): void {
   apiOptions(command)
     .argument("<trigger>", "name or id")
-    .argument("[file]", "what to send; - reads standard input; nothing when left out")
-    .option("--content-type <type>", "the content type; by the file's name when left out")
+    .argument("[file]", "the body to send; - reads standard input; an empty body when left out")
+    .option("--content-type <type>", "the content type; from the file's name when left out")
     .option(
       "--header <line>",
-      "a further header, such as 'X-GitHub-Event: push' (repeatable)",
+      "another header, such as 'X-GitHub-Event: push' (repeatable)",
       (line: string, before: string[] | undefined) => [...before ?? [], line],
     )
-    .option("--explain", "say what each condition computed and thinks of it")
+    .option("--explain", "print the verdict of each condition, and why")
     .action(send);
 }
 
@@ -58,7 +58,7 @@ async function send(
   for (const { pointer, detail } of signed.problems) {
     console.error(`conditions${pointer}: ${detail}`);
   }
-  // The service may know itself by another address than the one we reach it by.
+  // The service may know itself by another address than the one in use here.
   const url = `${options.url.replace(/\/+$/, "")}/api/v0/launch/${id}/${search}`;
   const answer = await fetch(url, {
     method: "POST",
@@ -73,7 +73,7 @@ async function send(
   await writeLines(Deno.stdout, `${answer.status} ${text}`.split("\n"));
   if (answer.ok) return;
   if (!options.explain) {
-    console.error(`Add --explain, or see: hooklaunch trigger log ${nameOrId}`);
+    console.error(`To see why: add --explain, or run: hooklaunch trigger log ${nameOrId}`);
   }
   Deno.exitCode = 1;
 }
@@ -95,7 +95,7 @@ async function explain(
     const said = [passed ? "passes" : "refuses", why.filter(Boolean).join("; ")]
       .filter((text) => text !== "").join(": ");
     const line = index < 0 ? `${condition} ${said}` : `conditions/${index} ${condition} ${said}`;
-    // What was found is the file's, which a sender may have written.
+    // Found values come from the file, which a sender may have written.
     console.log(harmless(line));
   }
 }

@@ -27,20 +27,20 @@ const CLEANUP_SCHEDULE = "17 * * * *";
 const SWEEP_SCHEDULE = "* * * * *";
 
 /**
- * A signal this soon after one before it is the same: the Ctrl-C of a terminal, or the signal of who
- * stops a whole process group, comes to the process and once more from `deno task`, which passes it on.
+ * A signal this soon after the first is the same one: the Ctrl-C of a terminal reaches the whole process
+ * group, and `deno task` forwards it once more.
  */
 const REPEAT_MS = 500;
 const VARIABLES = `
 Variables without a flag:
-  HOOKLAUNCH_ADMIN_TOKEN  the operators' token, at least 16 characters; made at
-                          the first start when not set
-  HOOKLAUNCH_SECRET_KEY   the key of stored secrets, 32 bytes in base64 or hex;
-                          secret.key in the data folder when not set`;
+  HOOKLAUNCH_ADMIN_TOKEN  the operators' token, at least 16 characters; created
+                          and printed at the first start when not set
+  HOOKLAUNCH_SECRET_KEY   the key that encrypts stored secrets, 32 bytes in base64
+                          or hex; secret.key in the data folder when not set`;
 
-/** How long the process may take to end by itself once everything is closed. */
+/** The time that the process gets to end by itself once everything is closed. */
 const EXIT_MS = 500;
-/** How long after its deadline a stop may take: a remote database may not answer, and holds it up. */
+/** The time after its deadline that a stop may take: a remote database may not answer. */
 const HANG_MS = 10_000;
 
 const log = getLogger(["hooklaunch"]);
@@ -70,34 +70,34 @@ export function defineServe(command: Command): void {
   command
     .addOption(option("--host <address>", "address to listen on").default("127.0.0.1"))
     .addOption(
-      option("--port <number>", "port to listen on, 0 for any free one")
+      option("--port <number>", "port to listen on; 0 takes any free port")
         .argParser(wholeNumber(0, 65_535)).default(8000),
     )
-    .addOption(option("--data <folder>", "folder that holds everything").default("./data"))
+    .addOption(option("--data <folder>", "folder for all data").default("./data"))
     .addOption(option("--config <file>", "projects and triggers to apply at start"))
     .addOption(option("--tls-cert <file>", "certificate chain, PEM"))
     .addOption(option("--tls-key <file>", "private key of the certificate, PEM"))
     .addOption(
       option(
         "--trusted-proxy <cidr>",
-        "a proxy that is believed (repeatable; its variable takes several with commas)",
+        "a proxy to trust: address or range (repeatable; separate several in the variable with commas)",
       ).argParser(list),
     )
-    .addOption(option("--public-url <url>", "how the service is reached from outside"))
+    .addOption(option("--public-url <url>", "the address of the service as senders see it"))
     .addOption(
       option("--max-payload <size>", "the longest body of a launch")
         .argParser(byteSize(PAYLOAD_BYTES_MAX)).default(16 * MIB, "16MiB"),
     )
     .addOption(
-      option("--retention-days <number>", "days that ended runs are kept")
+      option("--retention-days <number>", "days to keep ended runs")
         .argParser(wholeNumber(1, 3_650)).default(30),
     )
     .addOption(
-      option("--max-executions <number>", "how many executions run at once")
+      option("--max-executions <number>", "executions that run at once")
         .argParser(wholeNumber(1, 1_000)).default(navigator.hardwareConcurrency, "one a core"),
     )
     .addOption(
-      option("--stop-timeout <seconds>", "how long work under way may take at a stop")
+      option("--stop-timeout <seconds>", "time for work under way when the service stops")
         .argParser(wholeNumber(0, 3_600)).default(8),
     )
     .addOption(
@@ -105,11 +105,11 @@ export function defineServe(command: Command): void {
     )
     .option("--dev", "accept plain HTTP from this machine (env: HOOKLAUNCH_DEV=true)")
     .addOption(
-      option("--log-format <format>", "how log lines are written").choices(["text", "json"])
+      option("--log-format <format>", "format of log lines").choices(["text", "json"])
         .default(isTerminal ? "text" : "json", "text in a terminal, else json"),
     )
     .addOption(
-      option("--log-level <level>", "the least that is logged")
+      option("--log-level <level>", "the least level to log")
         .choices(["debug", "info", "warning", "error"]).default("info"),
     )
     .addHelpText("after", VARIABLES)
@@ -139,11 +139,11 @@ async function serve(options: ServeOptions): Promise<void> {
     await service.close(0);
     throw error;
   });
-  // Who reads that it listens may send a signal at once.
+  // Before the line that says so: its reader may send a signal at once.
   const stopped = runUntilStopped(service, tlsFiles);
   announce(service, options);
   await Promise.all([stopped, warnOfUnusableSecrets(service.parts)]);
-  // A client that does not read what it asked for would keep the process alive.
+  // A client that does not read its answer would keep the process alive.
   Deno.unrefTimer(setTimeout(() => Deno.exit(), EXIT_MS));
 }
 
@@ -152,28 +152,28 @@ async function warnOfUnusableSecrets({ triggers, closing }: Parts): Promise<void
     const counted = await triggers.countLocked();
     if (counted !== "none" && counted.locked > 0) {
       log.warn(
-        "{locked} of {total} triggers refuse every request: their secrets cannot be decrypted with " +
-          "this key. Start with the key that they were stored with, or give them anew",
+        "{locked} of {total} triggers refuse every request: this key cannot decrypt their secrets. " +
+          "Start with the key that encrypted them, or save the secrets again",
         { ...counted },
       );
     }
     const { places, ...found } = await triggers.countMissing();
     if (found.missing === 0) return;
     log.warn(
-      "{missing} of {total} triggers that were looked at refuse what is signed with secrets that are " +
-        "missing: their environment variables are not set, or empty: {places}",
+      "{missing} of {total} checked triggers have secrets in environment variables that are not set, or " +
+        "empty. They refuse requests signed with these: {places}",
       { ...found, places: places.join(", ") },
     );
   } catch (error) {
-    // A service that is stopping has closed its database meanwhile.
+    // A stopping service closes its database.
     if (closing.signal.aborted) return;
-    log.error("Cannot look through the triggers' secrets: {error}", { error });
+    log.error("Cannot check the triggers' secrets: {error}", { error });
   }
 }
 
 /**
- * Runs a service with its periodic work until SIGTERM or SIGINT, or until another process has its
- * database. A later second signal ends it at once.
+ * Runs a service with its periodic work until SIGTERM or SIGINT, or until it loses its database. A later
+ * second signal ends the process at once.
  */
 export async function runUntilStopped(service: Service, tlsFiles?: TlsFiles): Promise<void> {
   const periodic = new AbortController();
@@ -194,27 +194,27 @@ export async function runUntilStopped(service: Service, tlsFiles?: TlsFiles): Pr
   const { store: { lost }, settings: { stopTimeout_ms } } = service.parts;
   const onLost = () => stop("the loss of its database");
   lost.addEventListener("abort", onLost, { once: true });
-  // It may have been lost while the service started.
+  // The database may have been lost during the start.
   if (lost.aborted) onLost();
   log.info("Stopping after {reason}", { reason: await stopped });
   periodic.abort();
   Deno.unrefTimer(setTimeout(() => giveUp(stopTimeout_ms + HANG_MS), stopTimeout_ms + HANG_MS));
   await service.close(lost.aborted ? 0 : stopTimeout_ms);
   log.info("Stopped");
-  // Whoever supervises the process is to start it again: it stands by then.
+  // A supervisor restarts the process, which then stands by.
   if (lost.aborted) Deno.exitCode = 1;
   Deno.removeSignalListener("SIGTERM", onTerm);
   Deno.removeSignalListener("SIGINT", onInt);
 }
 
-/** Ends the process as it is. What it leaves is taken over at the next start, as after a kill. */
+/** Ends the process at once. The next start takes over its work, as after a kill. */
 function giveUp(waited_ms: number): void {
-  log.error("Not stopped after {waited_ms} ms: the process ends as it is", { waited_ms });
+  log.error("The service did not stop within {waited_ms} ms: ending the process", { waited_ms });
   Deno.exit(1);
 }
 
 function startPeriodicWork(service: Service, signal: AbortSignal): void {
-  // No retries: each of them comes again by itself.
+  // No retries: the schedule repeats each.
   const options = { signal, backoffSchedule: [] };
   Deno.cron("sweep", SWEEP_SCHEDULE, options, () => service.sweep());
   Deno.cron("cleanup", CLEANUP_SCHEDULE, options, async () => void await service.cleanUp());
@@ -252,7 +252,7 @@ function settingsOf(options: ServeOptions): ServiceSettings {
   };
 }
 
-/** A variable that opens the door must say so in words: any value at all would not do. */
+/** Reads `--dev`. Its variable accepts plain HTTP, so that only the words true and false are taken. */
 function isDev({ dev }: ServeOptions): boolean {
   const variable = environment("HOOKLAUNCH_DEV");
   if (dev !== undefined || variable === undefined || variable === "false") return dev ?? false;
@@ -280,26 +280,25 @@ function announce(service: Service, { data }: ServeOptions): void {
     data,
   });
   if (settings.dev) {
-    log.warn("Plain HTTP is accepted from this machine: --dev is for trying things out");
+    log.warn("Accepting plain HTTP from this machine: use --dev only to try things out");
   } else if (!exposure.tls && settings.trustedProxies.length === 0) {
     log.warn(
-      "Every request will be refused: give --tls-cert and --tls-key, or name the proxy that serves " +
+      "The service refuses every request: give --tls-cert and --tls-key, or name the proxy that serves " +
         "HTTPS with --trusted-proxy, or use --dev to try things out on this machine",
     );
   } else if (settings.publicUrl === undefined) {
     log.warn(
-      "Launch URLs begin with {url}, by which senders may not reach the service: --public-url names " +
-        "what they use, and what those that sign their URL have signed",
+      "Launch URLs begin with {url}, which senders may not reach. Set --public-url to the address that " +
+        "senders use; schemes that sign the URL need it too",
       { url: service.url },
     );
   }
 }
 
-/** Shows the operators' token of a first start; where nobody can be shown it, there is none. */
+/** Prints the operators' token of a first start, or removes the token where it cannot be printed. */
 async function showToken({ parts: { newToken, store } }: Service): Promise<void> {
   if (newToken === undefined) return;
-  // The one time that it is shown: to the person at the terminal, not to the log. What goes to the
-  // console may be sent to a collector, too.
+  // Shown once, to the person at the terminal and not to the log: the console may be sent to a collector.
   const shown = `\nYour operator's token, shown this once:\n\n  ${newToken}\n\n`;
   try {
     Deno.stderr.writeSync(new TextEncoder().encode(shown));

@@ -1,5 +1,5 @@
 /**
- * `hooklaunch token`: the tokens that operators of a running service come with.
+ * `hooklaunch token`: the operators' tokens of a running service.
  *
  * @module
  */
@@ -12,24 +12,24 @@ import { printJson, printList } from "./console/table.ts";
 export function defineToken(command: Command): void {
   apiOptions(
     command.command("list").summary("List the tokens").description(
-      "List the tokens that were made. That of the service's HOOKLAUNCH_ADMIN_TOKEN is not one.",
+      "List the created tokens. The token in the service's HOOKLAUNCH_ADMIN_TOKEN is not listed.",
     ),
   )
     .option("--json", "print JSON")
     .action(list);
   apiOptions(
-    command.command("create").description("Make a token and print it, this once"),
+    command.command("create").description("Create a token and print it. It is not shown again"),
   )
-    .argument("<name>", "who or what it is for")
+    .argument("<name>", "the person or program that uses it")
     .option("--json", "print JSON")
     .action(create);
   apiOptions(
     command.command("revoke").summary("Revoke a token").description(
-      "Revoke a token. The one that you use cannot revoke itself, unless the service runs with " +
+      "Revoke a token. The token in use cannot revoke itself, unless the service has a " +
         "HOOKLAUNCH_ADMIN_TOKEN.",
     ),
   )
-    .argument("<id>", "its id, as list shows it")
+    .argument("<id>", "the id, as list shows it")
     .action(revoke);
 }
 
@@ -46,8 +46,8 @@ async function create(name: string, { url, json = false }: ApiOptions): Promise<
     name,
   });
   if (json) return printJson(made);
-  // The token alone is what a script reads.
-  console.error(`Token ${made.id} for "${made.name}", shown this once:`);
+  // Scripts read the token alone from standard output.
+  console.error(`Token ${made.id} for "${made.name}", shown only once:`);
   console.log(made.token);
 }
 

@@ -1,5 +1,5 @@
 /**
- * `hooklaunch trigger`: looking at a running service's triggers and at why requests were refused.
+ * `hooklaunch trigger`: the triggers of a running service, and their logs.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { harmless, printFields, printJson, printList } from "./console/table.ts"
 
 const LOG_LIMIT = 50;
 const LOG_LIMIT_MAX = 200;
-/** How many names of triggers are told to who has named none of them. */
+/** The names of triggers in an error about an unknown name. */
 const NAMES_SHOWN = 20;
 
 /** Defines the command. */
@@ -22,15 +22,17 @@ export function defineTrigger(command: Command): void {
   apiOptions(command.command("list").description("List the triggers"))
     .option("--json", "print JSON")
     .action(list);
-  apiOptions(command.command("show").description("Show a trigger, its secrets masked"))
+  apiOptions(command.command("show").description("Show a trigger with its secrets masked"))
     .argument("<trigger>", "name or id")
     .option("--json", "print JSON")
     .action(show);
-  apiOptions(command.command("log").description("Say why requests were refused and actions failed"))
+  apiOptions(
+    command.command("log").description("Show why requests were refused and actions failed"),
+  )
     .argument("<trigger>", "name or id")
     .option(
       "--limit <number>",
-      `how many entries, the newest first, at most ${LOG_LIMIT_MAX}`,
+      `the number of entries, newest first, at most ${LOG_LIMIT_MAX}`,
       wholeNumber(1, LOG_LIMIT_MAX),
       LOG_LIMIT,
     )
@@ -41,7 +43,7 @@ export function defineTrigger(command: Command): void {
 /**
  * Finds a trigger of a running service.
  *
- * @throws {NotFoundError} when there is none of this name or id
+ * @throws {NotFoundError} when no trigger has this name or id
  */
 export async function findTrigger(api: ApiClient, nameOrId: string): Promise<ShownTrigger> {
   const triggers = await api.list<ShownTrigger>("triggers/");
@@ -49,7 +51,7 @@ export async function findTrigger(api: ApiClient, nameOrId: string): Promise<Sho
   if (found) return found;
   const names = triggers.slice(0, NAMES_SHOWN).map(({ name }) => name).join(", ") || "none";
   const more = triggers.length - NAMES_SHOWN;
-  const rest = more > 0 ? ` and ${more} more, trigger list shows them` : "";
+  const rest = more > 0 ? ` and ${more} more; hooklaunch trigger list shows all` : "";
   throw new NotFoundError(`There is no trigger "${nameOrId}"; there are: ${names}${rest}`);
 }
 
@@ -78,7 +80,7 @@ async function show(nameOrId: string, { url, json = false }: ApiOptions): Promis
   });
 }
 
-/** Elements as fields of their own, with their places as pointers have them. */
+/** Makes a field of each element, with its place as in pointers. */
 function numbered(name: string, elements: readonly unknown[]): Record<string, string> {
   const shown = elements.map((element) =>
     typeof element === "string" ? element : JSON.stringify(element)
@@ -99,13 +101,13 @@ async function showLog(
   if (json) return printJson(page.results);
   if (page.results.length === 0) {
     console.error(
-      `The log of trigger "${name}" is empty: its conditions refused no request, and no action failed`,
+      `The log of trigger "${name}" is empty: no request was refused, and no action failed`,
     );
   }
   for (const entry of page.results) console.log(describe(entry));
 }
 
-/** An entry as a person reads it: a line, and what was expected and found below it. */
+/** Writes an entry: a line, and below it the expected and the found value. */
 function describe(entry: TriggerLogEntry): string {
   switch (entry.kind) {
     case "refused": {
@@ -126,12 +128,12 @@ function describe(entry: TriggerLogEntry): string {
         `run ${entry.run_id}`,
       );
     case "omitted":
-      return `${entry.time}  ${entry.count} more were left out`;
+      return `${entry.time}  ${entry.count} more entries were left out`;
   }
 }
 
 function lines(first: string, ...more: readonly (string | undefined)[]): string {
   const below = more.filter((line) => line !== undefined).map((line) => `    ${line}`);
-  // What a sender wrote must not look like lines of the log, nor move the cursor.
+  // Text of a sender must not look like lines of the log, nor move the cursor.
   return [first, ...below].map(harmless).join("\n");
 }

@@ -1,6 +1,6 @@
 /**
- * Applying a configuration file: projects and triggers are created or brought up to date by name;
- * what the file does not mention stays as it is.
+ * Applying a configuration file: projects and triggers are created or updated by name. What the file
+ * does not mention stays as it is.
  *
  * @module
  */
@@ -9,12 +9,12 @@ import type { Project } from "../store/records/projects.ts";
 import type { Trigger, TriggerSettings } from "../triggers/trigger.ts";
 import type { ConfigDocument } from "./document.ts";
 
-/** Where a file is applied to: the database itself, or the API of a running service. */
+/** The target of a file: the database itself, or the API of a running service. */
 export interface ApplyTarget {
-  /** All projects there are. */
+  /** Lists all projects. */
   projects(): Promise<Project[]>;
   putProject(project: Project): Promise<void>;
-  /** All triggers there are. */
+  /** Lists all triggers. */
   triggers(): Promise<Trigger[]>;
   /** @throws {ConflictError} when its name is taken */
   createTrigger(settings: TriggerSettings): Promise<SavedTrigger>;
@@ -22,24 +22,24 @@ export interface ApplyTarget {
   updateTrigger(id: string, settings: TriggerSettings): Promise<SavedTrigger>;
 }
 
-/** A trigger as it was saved. Its warnings are the service's, which alone knows its environment. */
+/** A trigger as it was saved. The warnings come from the service, which alone knows its environment. */
 export type SavedTrigger = Trigger & { url?: string; warnings: Problem[] };
 
-/** What was done with one project or trigger. */
+/** The outcome for one project or trigger. */
 export interface Applied {
   kind: "project" | "trigger";
   name: string;
   outcome: "created" | "updated" | "unchanged";
-  /** Where a trigger's senders launch it, when the service has said so. */
+  /** The launch URL of a trigger; absent where the database is the target. */
   launchUrl?: string;
-  /** What its owner should know, though it can work. */
+  /** Remarks for the owner: it can work, and not as expected. */
   warnings: Problem[];
 }
 
 /**
- * Applies a configuration file, one project and trigger after the other, and tells of each when it is done.
+ * Applies a configuration file, one project and trigger after the other, and yields each outcome.
  *
- * @throws {InvalidInputError} with line and column, when the service refuses one of its triggers
+ * @throws {InvalidInputError} with line and column, when the service refuses a trigger
  */
 export async function* applyConfig(
   document: ConfigDocument,
@@ -57,7 +57,7 @@ export async function* applyConfig(
   for (const [index, settings] of document.triggers.entries()) {
     const before = findTrigger(triggers, settings);
     yield await applyTrigger(settings, before, target).catch(async (error) => {
-      // Somebody may have made it meanwhile, as by applying the same file.
+      // Another client may have created it meanwhile, such as by applying the same file.
       const made = before === undefined
         ? findTrigger(await target.triggers(), settings)
         : undefined;
@@ -71,11 +71,11 @@ export async function* applyConfig(
 }
 
 function nameTaken({ name }: TriggerSettings): InvalidInputError {
-  const detail = `Expected a name of its own, found "${name}", which another trigger has`;
+  const detail = `Expected a unique name, found "${name}", which another trigger has`;
   return new InvalidInputError("the trigger", [{ pointer: "/name", detail }]);
 }
 
-/** The trigger that settings in a file mean: that of their id, or of their name. */
+/** Returns the trigger that settings in a file mean, by their id or their name. */
 function findTrigger(
   triggers: readonly Trigger[],
   settings: TriggerSettings,

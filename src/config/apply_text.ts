@@ -11,7 +11,7 @@ import type { Trigger } from "../triggers/trigger.ts";
 import { type Applied, applyConfig, type ApplyTarget, type SavedTrigger } from "./apply.ts";
 import { parseConfig } from "./document.ts";
 
-/** The parts of a service that a file is applied to. */
+/** The parts of a service that applying a file needs. */
 export interface LocalService {
   store: Store;
   triggers: TriggerRegistry;
@@ -22,8 +22,8 @@ export interface LocalService {
 /**
  * Applies the text of a configuration file.
  *
- * @param path where the text is from
- * @param folder where relative folders in it are taken from; where the path leads when left out
+ * @param path the file that the text comes from
+ * @param folder the folder that relative paths start at; the folder of `path` when absent
  * @throws {InvalidInputError} with everything that is wrong with it
  */
 export function applyText(

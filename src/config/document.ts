@@ -20,19 +20,19 @@ const documentSchema = z.strictObject({
   triggers: z.array(z.unknown()).default([]),
 });
 
-/** A configuration file that was read and checked. */
+/** The content of a configuration file, checked. */
 export interface ConfigDocument {
   projects: Project[];
   triggers: TriggerSettings[];
-  /** An error of the service about a trigger, with the place in the file that it is about. */
+  /** Adds the line and column in the file to an error of the service about a trigger. */
   locate(index: number, error: InvalidInputError): InvalidInputError;
 }
 
 /**
  * Reads a configuration file.
  *
- * @param path where it lies
- * @param folder where relative folders in it are taken from
+ * @param path the file, for errors
+ * @param folder the folder that relative paths in it start at
  * @throws {InvalidInputError} with every problem, each with its line and column
  */
 export function parseConfig(
@@ -67,7 +67,7 @@ export function parseConfig(
   for (const [list, field, values] of unique) {
     for (const [index, value] of repeated(values)) {
       const at = pointer(list, index, field);
-      const expected = `Expected ${field === "id" ? "an id" : "a name"} of its own`;
+      const expected = `Expected a unique ${field}`;
       const detail = `${expected}, found "${value}" a second time`;
       problems.push(...yaml.located([{ pointer: at, detail }]));
     }
@@ -91,7 +91,7 @@ function readProject(value: unknown, folder: string): Project {
   return parseProject(project);
 }
 
-/** In a file, paths may be relative to the file. */
+/** Paths in a file may be relative to the file. */
 const projectInFile = z.looseObject({
   directory: z.string().exactOptional(),
   repository: z.string().exactOptional(),
@@ -114,7 +114,7 @@ function* repeated(
   }
 }
 
-/** Problems of what is at a place in the file, each with its line and column. */
+/** Adds the line and column to problems of the value at a place in the file. */
 function placed(yaml: YamlSource, at: string, problems: readonly Problem[]): Problem[] {
   return yaml.located(prefixed(at, problems));
 }

@@ -1,5 +1,5 @@
 /**
- * What a project is, as its owner writes it.
+ * The schema of a project.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { addressProblem, isRelativePath, isSshAddress } from "../projects/code/r
 
 const ADDRESS_LENGTH_MAX = 2_048;
 
-/** What is said of an address that is refused must not show a password that may be in it. */
+/** An error about an address must not show the password in it. */
 const addressSchema = z.string().check(({ value, issues }) => {
   const expected = value.length > ADDRESS_LENGTH_MAX
     ? `at most ${ADDRESS_LENGTH_MAX} characters`
@@ -28,7 +28,7 @@ const addressSchema = z.string().check(({ value, issues }) => {
   maxLength: ADDRESS_LENGTH_MAX,
   description:
     "Anything that git can fetch: https://…, ssh://…, git@host:path, file:///… or an absolute path. " +
-    "Credentials are named, as in https://user:{env:GIT_TOKEN}@…: an environment variable of the service",
+    "A credential is an environment variable of the service, as in https://user:{env:GIT_TOKEN}@…",
 });
 
 /** A project as its owner writes it: a repository or a folder, and the engine its work runs on. */
@@ -38,7 +38,7 @@ export const projectSchema = z.strictObject({
   deploy_key: z.string().min(1).max(2_048).refine(
     (path) => isAbsolute(path) && !/\p{Cc}/u.test(path),
     { error: "Expected the absolute path of a private key file" },
-  ).describe("The absolute path of the private key file that ssh opens the repository with")
+  ).describe("The absolute path of the private key file for a repository that ssh opens")
     .exactOptional(),
   /** The absolute path of a plain folder. */
   directory: z.string().min(1).max(2_048).refine(isAbsolute, {

@@ -1,5 +1,5 @@
 /**
- * What a service is told, and what of it cannot be.
+ * The settings of a service, and their check.
  *
  * @module
  */
@@ -16,45 +16,45 @@ export interface Tls {
   key: string;
 }
 
-/** What a service is told. */
+/** The settings of a service. */
 export interface ServiceSettings {
   host: string;
   /** 0 takes any free port. */
   port: number;
   /** The data folder. */
   data: string;
-  /** As it is at the start; see `Service.renewTls`. */
+  /** The certificate at the start; see `Service.renewTls`. */
   tls?: Tls;
-  /** Addresses and CIDR ranges of proxies that are believed. */
+  /** Addresses and CIDR ranges of proxies whose `X-Forwarded-*` headers are trusted. */
   trustedProxies: readonly string[];
   /** Accept plain HTTP from loopback addresses. */
   dev: boolean;
-  /** How the service is reached from outside, such as `https://hooks.example.com`. */
+  /** The address of the service as senders see it, such as `https://hooks.example.com`. */
   publicUrl?: string;
   payloadBytesMax: number;
   retention_days: number;
-  /** How many executions run at once. */
+  /** The number of executions that run at once. */
   executionsMax: number;
-  /** How long requests, runs and executions under way may take when the service stops. */
+  /** The time that requests, runs and executions under way get when the service stops. */
   stopTimeout_ms: number;
   /** `HOOKLAUNCH_ADMIN_TOKEN`. */
   adminToken?: string;
   /** `HOOKLAUNCH_SECRET_KEY`. */
   secretKey?: string;
-  /** The URL of the remote Deno KV that is the database; without it, it is a file in the data folder. */
+  /** The URL of a remote Deno KV for the database; a file in the data folder when absent. */
   kv?: string;
 }
 
-/** What a service takes from its surroundings. */
+/** The clock and the environment of a service. */
 export interface Surroundings {
   clock: Clock;
   env(name: string): string | undefined;
 }
 
 /**
- * Checks what a service is told.
+ * Checks the settings of a service.
  *
- * @throws {InvalidInputError} when a setting is not what it must be
+ * @throws {InvalidInputError} when a setting is wrong
  */
 export function checkSettings(settings: ServiceSettings): void {
   const { adminToken, host, dev, publicUrl, trustedProxies, kv, secretKey } = settings;
@@ -89,24 +89,24 @@ export function checkSettings(settings: ServiceSettings): void {
 }
 
 /**
- * Checks what a remote Deno KV needs.
+ * Checks the settings that a remote Deno KV needs.
  *
- * @throws {InvalidInputError} when its URL is none, or there is no key that all its machines have
+ * @throws {InvalidInputError} when its URL is not one, or the key that its machines share is missing
  */
 export function checkRemote(kv: string, secretKey: string | undefined): void {
-  // Deno would take any other text for the name of a file.
+  // Deno takes any other text as the name of a file.
   if (!isBaseUrl(kv)) {
     throw new InvalidInputError(
       "--kv",
       "Expected the URL of a Deno KV such as https://kv.example.com, without a query, a fragment or a " +
-        "password (its token is DENO_KV_ACCESS_TOKEN), found another text",
+        "password (its token is in DENO_KV_ACCESS_TOKEN), found something else",
     );
   }
   if (secretKey === undefined) {
     throw new InvalidInputError(
       "HOOKLAUNCH_SECRET_KEY",
-      "Expected a key, as --kv is given: each machine that is to use the database needs the same one, " +
-        "found none; make one with: openssl rand -base64 32",
+      "Expected a key, found none: with --kv each machine needs the same key. " +
+        "Create one with: openssl rand -base64 32",
     );
   }
 }

@@ -196,7 +196,7 @@ Deno.test("apply says what is wrong: in the file, with the service, with the tok
       }),
       service.url,
       token,
-      /\/triggers\/1\/id: line 1, column \d+: .*an id of its own, found "0190fe82-.*" a second time/,
+      /\/triggers\/1\/id: line 1, column \d+: .*a unique id, found "0190fe82-.*" a second time/,
     ],
     [
       "the name of another trigger for one that has an id",
@@ -232,7 +232,7 @@ Deno.test("apply says what is wrong: in the file, with the service, with the tok
       good,
       service.url,
       { HOOKLAUNCH_ADMIN_TOKEN: "wrong-token-but-long" },
-      /answered 401: Send an operator's token.* HOOKLAUNCH_ADMIN_TOKEN is none/,
+      /answered 401: Send an operator's token.* does not know the token in HOOKLAUNCH_ADMIN_TOKEN/,
     ],
     ["no token", good, service.url, { HOOKLAUNCH_ADMIN_TOKEN: "" }, /HOOKLAUNCH_ADMIN_TOKEN/],
   ];

@@ -301,10 +301,10 @@ Deno.test("backup of a stopped service", async (t) => {
     await Deno.writeTextFile(`${data}/${path}`, "other bytes");
     const changed = await backup(`${folder.path}/flawed.tar.gz`, "--force");
     await Deno.rename(`${folder.path}/kept`, `${data}/${path}`);
-    assertMatch(missing.printed, /Not as it should be: .*outputs are not there any more/);
+    assertMatch(missing.printed, /Flaw in the backup: .*outputs are not there any more/);
     assertMatch(
       changed.printed,
-      /Not as it should be: .*payload.txt": It is not what its record says/,
+      /Flaw in the backup: .*payload.txt": It is not what its record says/,
     );
   });
   await t.step("leaves nothing when it fails", async () => {

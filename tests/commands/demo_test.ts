@@ -41,7 +41,7 @@ Deno.test("demo sends its webhook to itself, not to a proxy", async () => {
 Deno.test("demo says that it cannot make its folder", async () => {
   const { code, printed } = await run(["demo", "--once"], { TMPDIR: "/nowhere" });
   assertEquals(code, 1);
-  assertMatch(printed, /^hooklaunch: Cannot make a temporary folder, look at TMPDIR: .*\n$/);
+  assertMatch(printed, /^hooklaunch: Cannot create a temporary folder, check TMPDIR: .*\n$/);
 });
 
 Deno.test("demo --example pipeline trains and tests a model on the labels of a webhook", async () => {

@@ -201,7 +201,7 @@ Deno.test("what cannot be printed or put into a folder is told without a stack t
   const args = ["execution", "outputs", id, "--url", service.url, "--download", file];
   const { code, printed } = await run(args, TOKEN);
   assertEquals(code, 1);
-  assertMatch(printed, /^hooklaunch: Cannot make the folder ".*valohai.yaml": File exists .*\n$/);
+  assertMatch(printed, /^hooklaunch: Cannot create the folder ".*valohai.yaml": File exists .*\n$/);
 });
 
 Deno.test("outputs are listed, and downloaded into a folder where nothing is replaced", async () => {
@@ -229,7 +229,7 @@ Deno.test("outputs are listed, and downloaded into a folder where nothing is rep
   await Deno.remove(`${target}/a b`, { recursive: true });
   const refused = await run(download, TOKEN);
   assertEquals(refused.code, 1);
-  assertStringIncludes(refused.printed, "two: it is there already, --force replaces it");
+  assertStringIncludes(refused.printed, "two: it exists; --force replaces it");
   assertEquals(await Deno.readTextFile(`${target}/two`), "mine");
   assertEquals([...Deno.readDirSync(target)].length, 1, "nothing else was downloaded");
   assertEquals((await run([...download, "--force"], TOKEN)).code, 0);
@@ -254,7 +254,7 @@ Deno.test("a download stays in its folder, and is what its checksum says", async
       } catch (error) {
         said = String(error);
       }
-      assertStringIncludes(said, "Expected a path inside of the folder");
+      assertStringIncludes(said, "Expected a path inside the folder");
     });
   }
   assertEquals(targetOf("/", "a/b"), "/a/b");
@@ -282,15 +282,15 @@ Deno.test("a download stays in its folder, and is what its checksum says", async
     assertEquals(await download(good), "");
     assertEquals(await Deno.readTextFile(`${root}/sub/file`), "hello");
   });
-  const incomplete = 'Cannot download the output "sub/file": it is not what its checksum says';
+  const incomplete = 'Cannot download the output "sub/file": its size or checksum is wrong';
   const wrong: [name: string, output: typeof good, says: string][] = [
     ["another checksum", { ...good, sha256: "0".repeat(64) }, incomplete],
     ["too long", { ...good, size: 4 }, incomplete],
     ["too short", { ...good, size: 6 }, incomplete],
     ["a folder in its place", { ...good, path: "sub" }, "it is a folder"],
-    ["a file on its way", { ...good, path: "sub/file/x" }, "no folder"],
-    ["a file far up on its way", { ...good, path: "sub/file/x/y" }, "no folder"],
-    ["what does not end", { ...good, path: "sub/endless" }, "it is not what its checksum says"],
+    ["a file on its way", { ...good, path: "sub/file/x" }, "not a folder"],
+    ["a file far up on its way", { ...good, path: "sub/file/x/y" }, "not a folder"],
+    ["what does not end", { ...good, path: "sub/endless" }, "its size or checksum is wrong"],
   ];
   for (const [name, output, says] of wrong) {
     await t.step(name, async () => {
@@ -302,7 +302,7 @@ Deno.test("a download stays in its folder, and is what its checksum says", async
   await t.step("a link that leads out of the folder", async () => {
     await Deno.mkdir(`${folder.path}/outside`);
     await Deno.symlink(`${folder.path}/outside`, `${root}/link`);
-    assertStringIncludes(await download({ ...good, path: "link/file" }), "no folder");
+    assertStringIncludes(await download({ ...good, path: "link/file" }), "not a folder");
     await Deno.writeTextFile(`${folder.path}/victim`, "mine");
     await Deno.symlink(`${folder.path}/victim`, `${root}/file`);
     assertStringIncludes(await download({ ...good, path: "file" }, false), "--force");

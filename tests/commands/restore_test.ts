@@ -30,7 +30,7 @@ Deno.test("restore as a command", async (t) => {
   await t.step("moves it aside when it is told to", async () => {
     const { code, printed } = await command(other, "--force");
     assertEquals(code, 0, printed);
-    const [, aside = ""] = /is in (.*before-restore-[\dTZ-]+) now/.exec(printed) ?? [];
+    const [, aside = ""] = /to (.*before-restore-[\dTZ-]+)$/m.exec(printed) ?? [];
     assertEquals(await pathsIn(aside), ["mine"]);
     assertEquals((await contentsOf(aside))[""], "700 folder");
     const restored = Object.values(await contentsOf(other));
@@ -97,8 +97,8 @@ Deno.test("restore as a command", async (t) => {
     const archive = await pack(entries.with(-1, file("flaws.json", JSON.stringify(flaws))));
     await Deno.writeFile(`${path}/flawed`, archive);
     const { printed } = await run(["restore", `${path}/flawed`, "--data", `${path}/fourth`]);
-    assertEquals(printed.match(/^Not as it should be: "f\d+": It is$/gm)?.length, 20);
-    assertStringIncludes(printed, "\nand 3 more, --json lists all of them\n");
+    assertEquals(printed.match(/^Flaw in the backup: "f\d+": It is$/gm)?.length, 20);
+    assertStringIncludes(printed, "\nand 3 more; --json lists all of them\n");
   });
   await t.step(
     "takes standard input, prints JSON, and tells that the key is not there",

@@ -76,7 +76,7 @@ Deno.test("a key in the variable is changed by giving both", async () => {
     });
   const alone = await rotate(keys[1]);
   assertEquals(alone.code, 1);
-  assertStringIncludes(alone.printed, "the new key and the one before");
+  assertStringIncludes(alone.printed, "the new key and the old key");
   const both = await rotate(`${keys[1]},${keys[0]}`);
   assertEquals(both.code, 0, both.printed);
   assert(!both.printed.includes("aaaa") && !both.printed.includes("bbbb"));

@@ -101,7 +101,7 @@ Deno.test("send follows nobody who sends on, and says what could not be signed",
   const url = `http://127.0.0.1:${server.addr.port}/`;
   const { code, printed } = await run(["send", "t", "--url", url], TOKEN);
   assertEquals(code, 1);
-  assertMatch(printed, /^conditions\/0\/secrets: There is none\n.*It sends on to another address/);
+  assertMatch(printed, /^conditions\/0\/secrets: There is none\n.*It redirects to another address/);
   assertEquals(asked.at(-1), `/api/v0/launch/${id}/?a=b`);
   const header = await run(["send", "t", "--header", "no colon", "--url", url], TOKEN);
   assertMatch(header.printed, /--header: Expected a name, a colon and a value, found "no colon"/);

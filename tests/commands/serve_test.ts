@@ -236,9 +236,9 @@ Deno.test("the door is opened by --dev, or by a variable that says true", async 
   await using folder = await temporaryFolder();
   const args = ["serve", "--port", "0", "--data", folder.path];
   const cases: [flags: string[], variable: string, says: RegExp][] = [
-    [[], "true", /Plain HTTP is accepted/],
-    [["--dev"], "false", /Plain HTTP is accepted/],
-    [[], "false", /Every request will be refused/],
+    [[], "true", /Accepting plain HTTP/],
+    [["--dev"], "false", /Accepting plain HTTP/],
+    [[], "false", /The service refuses every request/],
   ];
   for (const [flags, HOOKLAUNCH_DEV, says] of cases) {
     await t.step([...flags, HOOKLAUNCH_DEV].join(" "), async () => {
@@ -263,9 +263,9 @@ Deno.test("serve takes a renewed certificate up by itself", async () => {
   const env = { DENO_CRON_TEST_SCHEDULE_OFFSET: "200", HOOKLAUNCH_ADMIN_TOKEN: TOKEN };
   await using service = hooklaunch([...flags, "--tls-key", at("key")], env);
   const [, port] = await service.expect(/reached as https:\/\/127\.0\.0\.1:(\d+)/);
-  await service.expect(/--public-url names/);
+  await service.expect(/Set --public-url/);
   await copy("renewed");
-  await service.expect(/Took the renewed certificate/);
+  await service.expect(/Serving the renewed certificate/);
   const ca = await Deno.readTextFile(new URL("../http/renewed_ca.pem", import.meta.url));
   using client = Deno.createHttpClient({ caCerts: [ca] });
   const url = `https://localhost:${port}/api/v0/launch/${ID}/`;
@@ -487,7 +487,9 @@ Deno.test("with another key than before, it says how many triggers cannot be lau
   }
   const withoutConfig = args.filter((_, index) => index !== 5 && index !== 6);
   await using second = start("22".repeat(32), withoutConfig);
-  await second.expect(/1 of 2 triggers refuse every request: .* cannot be decrypted with this key/);
+  await second.expect(
+    /1 of 2 triggers refuse every request: this key cannot decrypt their secrets/,
+  );
   second.child.kill("SIGTERM");
   assertEquals((await second.end()).code, 0);
 });
@@ -504,7 +506,7 @@ Deno.test("secrets in variables that are not set are told at the start, by trigg
   for (
     const [start, says] of [
       [args, `trigger t: ${place}: Matches nothing: `],
-      [args.toSpliced(5, 2), `1 of 1 triggers that were looked at refuse what is signed with`],
+      [args.toSpliced(5, 2), `1 of 1 checked triggers have secrets in environment variables`],
     ] as const
   ) {
     await using service = hooklaunch([...start], { HOOKLAUNCH_ADMIN_TOKEN: TOKEN });

@@ -40,7 +40,7 @@ Deno.test("trigger log says that there is nothing in it", async () => {
   const { code, printed } = await run(log, TOKEN);
   assertEquals([code, printed], [
     0,
-    'The log of trigger "labels" is empty: its conditions refused no request, and no action failed\n',
+    'The log of trigger "labels" is empty: no request was refused, and no action failed\n',
   ]);
   assertEquals((await run([...log, "--json"], TOKEN)).printed, "[]\n");
 });
@@ -111,7 +111,7 @@ Deno.test("trigger log tells which action failed, of which run, and how much was
   for (let i = 0; i < 63; i++) await (await fetch(url, { method: "POST" })).body?.cancel();
   clock.time_ms += 60_000;
   service.service.sweep();
-  assertMatch(await log("--limit", "1"), /^2026\S+ {2}3 more were left out\n$/);
+  assertMatch(await log("--limit", "1"), /^2026\S+ {2}3 more entries were left out\n$/);
   const list = await run(["trigger", "list", "--url", service.url], TOKEN);
   assertMatch(list.printed, /\nlabels +files +no /);
   const shown = await run(["trigger", "show", "labels", "--url", service.url], TOKEN);
@@ -155,5 +155,5 @@ Deno.test("of many triggers, the error that there is not one lists the first few
   for (let index = 10; index < 33; index++) await service.trigger({ name: `many${index}` });
   const { printed } = await run(["trigger", "log", "labels", "--url", service.url], TOKEN);
   assertStringIncludes(printed, 'There is no trigger "labels"; there are: many10, ');
-  assertStringIncludes(printed, "many29 and 3 more, trigger list shows them\n");
+  assertStringIncludes(printed, "many29 and 3 more; hooklaunch trigger list shows all\n");
 });

@@ -175,7 +175,7 @@ Deno.test("a repository that is a path is relative to the file too, and one else
 
 Deno.test("a name that two projects have is refused, where it stands again", () => {
   const text = "projects:\n  - { name: a, directory: /d }\n  - { name: a, directory: /e }\n";
-  const message = 'line 3, column 7: Expected a name of its own, found "a" a second time';
+  const message = 'line 3, column 7: Expected a unique name, found "a" a second time';
   assertThrows(() => parseConfig(text, PATH), InvalidInputError, message);
 });
 

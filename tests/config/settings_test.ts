@@ -42,7 +42,7 @@ const refused: [told: Partial<ServiceSettings>, name: string, found: string][] =
   [{ dev: true, host: "::" }, "--dev", '"::"'],
   [{ trustedProxies: ["::1", "proxy"] }, "--trusted-proxy", '"proxy"'],
   [{ publicUrl: "https://a:secret@h" }, "--public-url", '"https://********@h"'],
-  [{ kv: "data/kv", ...SECRET }, "--kv", "another text"],
+  [{ kv: "data/kv", ...SECRET }, "--kv", "something else"],
   [{ kv: "https://kv.example.com" }, "HOOKLAUNCH_SECRET_KEY", "found none"],
 ];
 for (const [told, name, found] of refused) {

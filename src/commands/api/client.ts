@@ -1,5 +1,5 @@
 /**
- * Talking to a running service, as an operator.
+ * A client of a running service's API.
  *
  * @module
  */
@@ -13,32 +13,32 @@ import {
 const TIMEOUT_MS = 30_000;
 const PAGE_MAX = 200;
 
-/** What to do about an answer that cannot be had, by why. */
+/** Advice for requests that fail, by a part of the reason. */
 const ADVICE = [
   [
     "UnknownIssuer",
-    ". Its certificate is not trusted: DENO_CERT=ca.pem names a file with an authority to trust",
+    ". Its certificate is not trusted: name a file with its authority in DENO_CERT, as in DENO_CERT=ca.pem",
   ],
   [
     "CaUsedAsEndEntity",
-    ". Its certificate is an authority's, as openssl req -x509 makes them: make one with -addext " +
-    "basicConstraints=critical,CA:FALSE",
+    ". Its certificate is that of an authority, as openssl req -x509 makes it: create it with " +
+    "-addext basicConstraints=critical,CA:FALSE",
   ],
   [
     "InvalidContentType",
-    ". It does not speak TLS: look at the URL, which may have to begin with http:",
+    ". It does not speak TLS: check the URL, which may have to begin with http:",
   ],
   [
     "invalid HTTP version",
-    ". It may speak TLS: look at the URL, which may have to begin with https:",
+    ". It may speak TLS: check the URL, which may have to begin with https:",
   ],
   [
     "Encountered redirect",
-    ". It sends on to another address: give that one as --url or HOOKLAUNCH_URL, such as with https:",
+    ". It redirects to another address: give that one as --url or HOOKLAUNCH_URL, such as with https:",
   ],
 ] as const;
 
-/** The service answered that it cannot do what was asked, or did not answer. */
+/** The service refused a request, or did not answer. */
 export class ApiError extends HooklaunchError {
   override readonly code = "api_error";
 
@@ -48,15 +48,15 @@ export class ApiError extends HooklaunchError {
   }
 }
 
-/** Whether the same request may succeed a little later. */
+/** Returns true when the same request may succeed later. */
 export function isPassing(error: unknown): boolean {
   return error instanceof ApiError && (error.status === undefined || error.status >= 500);
 }
 
-/** What it means that `fetch` has failed: why is said by the cause of what it throws. */
+/** Makes the error of a request that failed, from the cause of what `fetch` throws. */
 export function unreachable(url: string, error: unknown): ApiError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  // The URL and the step at which it failed begin it.
+  // Its first words are the URL and the step that failed.
   const why = reasonOf(cause).replace(/^error sending request .*?: client error \(\w+\): /, "");
   const [, advice = ""] = ADVICE.find(([reason]) => why.includes(reason)) ?? [];
   return new ApiError(`Cannot reach the service at ${new URL(url).origin}: ${why}${advice}`);
@@ -64,21 +64,21 @@ export function unreachable(url: string, error: unknown): ApiError {
 
 function reasonOf(error: unknown): string {
   const isLate = error instanceof DOMException && error.name === "TimeoutError";
-  return isLate ? "It does not answer" : messageOf(error);
+  return isLate ? "it does not answer" : messageOf(error);
 }
 
-/** What is needed to talk to a service. */
+/** The address of a service and the token for it. */
 export interface ApiAccess {
-  /** How the service is reached, such as `https://hooks.example.com`. */
+  /** The address of the service, such as `https://hooks.example.com`. */
   url: string;
   token: string;
 }
 
-/** Which part of a list to read. */
+/** The part of a list to read. */
 export interface ListOptions {
-  /** Filters, as the API knows them. */
+  /** The filters of the query. */
   query?: Record<string, string | undefined>;
-  /** How many elements at most; all when absent. */
+  /** The number of elements at most; all when absent. */
   limit?: number;
 }
 
@@ -96,7 +96,7 @@ export class ApiClient {
    * Sends a request.
    *
    * @param path relative to `/api/v0/`
-   * @returns the JSON of the answer; the caller names its type by the API's contract
+   * @returns the JSON of the answer, whose type the caller names
    * @throws {InvalidInputError} when the service refuses what was sent
    * @throws {ApiError} for every other failure
    */
@@ -113,24 +113,27 @@ export class ApiClient {
     } catch {
       // It is no JSON.
     }
-    throw this.#strange();
+    throw this.#foreign();
   }
 
   /**
-   * Sends a GET request whose answer may take as long as it wants. The caller reads it or cancels it.
+   * Sends a GET request whose answer may take any time. The caller reads it or cancels it.
    *
-   * @param headers with `accept`, an answer of another media type is none of the service's
-   * @throws {ApiError} when there is no such answer
+   * @param headers with `accept`, an answer of another media type is an error
+   * @throws {ApiError} when the request fails
    */
   async open(path: string, headers: Record<string, string> = {}): Promise<Response> {
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new Error("It does not answer")), TIMEOUT_MS);
+    const timer = setTimeout(
+      () => late.abort(new DOMException("It does not answer", "TimeoutError")),
+      TIMEOUT_MS,
+    );
     try {
       const answer = await this.#send(path, { method: "GET", headers, signal: late.signal });
       const type = answer.headers.get("content-type") ?? "";
       if (type.startsWith(headers.accept ?? "")) return answer;
       await answer.body?.cancel();
-      throw this.#strange();
+      throw this.#foreign();
     } finally {
       clearTimeout(timer);
     }
@@ -147,17 +150,17 @@ export class ApiClient {
     let next: string | null = asked.size > 0 ? `${path}?${asked}` : path;
     while (next !== null && all.length < limit) {
       const page: { results: T[]; next: string | null } = await this.request("GET", next);
-      if (!Array.isArray(page?.results)) throw this.#strange();
+      if (!Array.isArray(page?.results)) throw this.#foreign();
       all.push(...page.results);
-      // The service may know itself by another address than the one we reach it by.
+      // The service may know itself by another address than the one in use here.
       next = page.next && path + new URL(page.next).search;
     }
     return all.slice(0, limit);
   }
 
-  /** Something else listens there, or stands before the service. */
-  #strange(): ApiError {
-    return new ApiError(`What answers at ${this.#base} is not Hooklaunch: look at the URL`, 200);
+  /** Makes the error of an answer that is not Hooklaunch's. */
+  #foreign(): ApiError {
+    return new ApiError(`The answer at ${this.#base} is not from Hooklaunch: check the URL`, 200);
   }
 
   async #send(
@@ -193,7 +196,7 @@ function failure(status: number, text: string): HooklaunchError {
   if (errors !== undefined) return new InvalidInputError("what was sent", errors);
   const said = detail ?? textOf(text);
   const advice = detail === undefined
-    ? ". Look at the URL, and at what stands before the service"
+    ? ". Check the URL, and the proxy in front of the service"
     : adviceOn(status, said);
   return new ApiError(
     `The service answered ${[status, said].filter(Boolean).join(": ")}${advice}`,
@@ -201,12 +204,12 @@ function failure(status: number, text: string): HooklaunchError {
   );
 }
 
-/** The beginning of a text that may be a page of HTML, on one line. */
+/** Returns the first words of a text that may be a page of HTML. */
 function textOf(page: string): string {
   return page.slice(0, 4_096).replace(/<[^>]*>/g, " ").replace(/\s+/g, " ").trim().slice(0, 200);
 }
 
-/** What an answer says as Hooklaunch's do; of another's, which may be anything, the status has to do. */
+/** Reads the details of an error; nothing where another program answered. */
 function detailsOf(text: string): { detail?: string; errors?: Problem[] } {
   try {
     const { detail, errors } = JSON.parse(text);
@@ -226,8 +229,8 @@ function isProblem(value: unknown): value is Problem {
 }
 
 function adviceOn(status: number, said: string): string {
-  if (status === 401) return ". The one in HOOKLAUNCH_ADMIN_TOKEN is none of this service's";
+  if (status === 401) return ". The service does not know the token in HOOKLAUNCH_ADMIN_TOKEN";
   return said.startsWith("HTTPS is required")
-    ? ". Where it has a public https address, --url or HOOKLAUNCH_URL can name that"
+    ? ". If it has a public https address, give that as --url or HOOKLAUNCH_URL"
     : "";
 }

@@ -1,6 +1,6 @@
 /**
- * Downloading what an execution left behind into a folder. What the service says of paths and contents
- * is checked: nothing is written outside of the folder, and nothing stays that is not what was announced.
+ * Downloading the outputs of an execution into a folder. Paths, sizes and checksums are checked: nothing is
+ * written outside the folder, and no file stays that is not what was announced.
  *
  * @module
  */
@@ -11,17 +11,17 @@ import type { OutputFile } from "../../store/records/executions.ts";
 import { writeAll } from "../../platform/files/bytes.ts";
 import { type ApiClient, ApiError } from "./client.ts";
 
-/** Where to put files. */
+/** The place for files. */
 export interface DownloadOptions {
   folder: string;
-  /** Whether files that are there already are replaced. */
+  /** Replaces existing files. */
   force: boolean;
 }
 
 /**
- * Downloads outputs, each under its own path. Nothing is downloaded when one of them cannot be written.
+ * Downloads outputs, each under its own path. Downloads nothing when one of them cannot be written.
  *
- * @param onFile told of each file that is complete
+ * @param onFile called for each file that is complete
  */
 export async function downloadOutputs(
   api: ApiClient,
@@ -45,9 +45,9 @@ export async function downloadOutputs(
 }
 
 /**
- * Where a path of an output is in a folder.
+ * Returns the place of an output in a folder.
  *
- * @throws {InvalidInputError} when that is not inside of the folder
+ * @throws {InvalidInputError} when that is outside the folder
  */
 export function targetOf(root: string, path: string): string {
   const parts = path.split("/");
@@ -58,7 +58,7 @@ export function targetOf(root: string, path: string): string {
   }
   throw new InvalidInputError(
     "the outputs",
-    `Expected a path inside of the folder, found ${JSON.stringify(path)}`,
+    `Expected a path inside the folder, found ${JSON.stringify(path)}`,
   );
 }
 
@@ -66,27 +66,29 @@ async function makeFolder(path: string): Promise<void> {
   try {
     await Deno.mkdir(path, { recursive: true });
   } catch (error) {
-    throw new ConflictError(`Cannot make the folder ${JSON.stringify(path)}: ${messageOf(error)}`);
+    throw new ConflictError(
+      `Cannot create the folder ${JSON.stringify(path)}: ${messageOf(error)}`,
+    );
   }
 }
 
-/** A link in the folder may lead out of it. */
+/** Refuses links in the folder, which may lead out of it. */
 async function expectNoLinks(root: string, target: string): Promise<void> {
   for (let folder = dirname(target); folder.length > root.length; folder = dirname(folder)) {
     const info = await look(folder);
     if (info === undefined || info.isDirectory) continue;
-    throw new ConflictError(`Cannot write to ${folder}: it is there already and is no folder`);
+    throw new ConflictError(`Cannot write to ${folder}: it exists and is not a folder`);
   }
 }
 
 async function expectFree(target: string, force: boolean): Promise<void> {
   const info = await look(target);
   if (info === undefined || (force && !info.isDirectory)) return;
-  const advice = info.isDirectory ? "it is a folder" : "it is there already, --force replaces it";
-  throw new ConflictError(`Cannot write to ${target}: ${advice}`);
+  const why = info.isDirectory ? "it is a folder" : "it exists; --force replaces it";
+  throw new ConflictError(`Cannot write to ${target}: ${why}`);
 }
 
-/** Writes an answer beside its place, checks it, and puts it there. */
+/** Writes an answer to a temporary file, checks it, and moves it to its place. */
 async function receive(
   open: () => Promise<Response>,
   { path, size, sha256 }: OutputFile,
@@ -105,12 +107,12 @@ async function receive(
       await writeAll(file, chunk);
     }
     if (received !== size || hash.digest("hex") !== sha256) {
-      throw new ApiError("it is not what its checksum says");
+      throw new ApiError("its size or checksum is wrong");
     }
     await Deno.rename(partial, target);
   } catch (error) {
     await Deno.remove(partial).catch(() => {
-      // It was not made.
+      // It was not created.
     });
     throw new ApiError(`Cannot download the output "${path}": ${messageOf(error)}`);
   }

@@ -1,5 +1,5 @@
 /**
- * Following an execution's log over connections that may be lost.
+ * Following an execution's log, with a new connection where one is lost.
  *
  * @module
  */
@@ -10,17 +10,17 @@ import type { Execution } from "../../store/records/executions.ts";
 import { type ApiClient, ApiError, isPassing } from "./client.ts";
 import { readEvents } from "./server_sent_events.ts";
 
-/** The service sends something each 15 s. */
+/** The service sends at least a comment every 15 s. */
 const SILENCE_MS = 60_000;
 const PATIENCE_MS = 60_000;
 const RETRY_MS = 1_000;
 
-/** How an execution has ended, as the last event says it. */
+/** The end of an execution, as the last event says it. */
 export type FollowedEnd = Pick<Execution, "status" | "exit_code" | "reason" | "duration">;
 
 /**
- * Follows a log to its end, and gives the lines together that come together. When the connection is
- * lost it goes on behind the last line that came.
+ * Follows a log to its end, and yields the lines that come together. After a lost connection it continues
+ * behind the last line that came.
  *
  * @throws {ApiError} when the service does not answer for a minute, or there is no such execution
  */
@@ -49,7 +49,7 @@ export async function* followLog(
       }
     } catch (error) {
       if (!(error instanceof ApiError) || !isPassing(error)) throw error;
-      // A service that cannot be reached from the beginning was not lost; a busy one can be waited for.
+      // A first connection that fails is an error; a busy service is waited for.
       if (!wasConnected && error.status === undefined) throw error;
       failure = error;
     }
@@ -59,12 +59,12 @@ export async function* followLog(
   }
 }
 
-/** The events of an answer; a lost connection is an {@linkcode ApiError}. */
+/** Reads the events of an answer; a lost connection is an {@linkcode ApiError}. */
 async function* eventsOf({ body }: Response) {
   if (body === null) return;
   try {
     yield* readEvents(body, { silence_ms: SILENCE_MS });
   } catch (error) {
-    throw new ApiError(`Cannot follow the log any longer: ${messageOf(error)}`);
+    throw new ApiError(`Cannot follow the log: ${messageOf(error)}`);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * How commands reach a running service.
+ * The options of commands that use a running service.
  *
  * @module
  */
@@ -9,17 +9,19 @@ import { InvalidInputError } from "../../platform/errors.ts";
 import { ApiClient } from "./client.ts";
 import { environment, option } from "../input/options.ts";
 
-/** What most commands that talk to a service are told. */
+/** The options of most commands that use a service. */
 export interface ApiOptions {
   url: string;
   json?: boolean;
 }
 
-/** Adds the option that says how to reach a running service. */
+/** Adds the option with the address of a running service. */
 export function apiOptions(command: Command): Command {
   return command.addOption(
-    option("--url <url>", "the service").argParser(serviceUrl).default("http://127.0.0.1:8000"),
-  ).addHelpText("after", "\nThe operator's token comes from the variable HOOKLAUNCH_ADMIN_TOKEN.");
+    option("--url <url>", "the address of the service").argParser(serviceUrl).default(
+      "http://127.0.0.1:8000",
+    ),
+  ).addHelpText("after", "\nThe variable HOOKLAUNCH_ADMIN_TOKEN holds the operator's token.");
 }
 
 function serviceUrl(text: string): string {
@@ -27,7 +29,7 @@ function serviceUrl(text: string): string {
   const expected = "Expected a URL such as https://hooks.example.com";
   const shown = hidePassword(text);
   if (shown === text) throw new InvalidArgumentError(`${expected}, found "${text}".`);
-  // The other error shows the text as it is.
+  // An InvalidArgumentError would show the password.
   throw new InvalidInputError(
     "the service's URL, --url or HOOKLAUNCH_URL",
     `${expected}, without a password, found "${shown}"`,
@@ -35,25 +37,25 @@ function serviceUrl(text: string): string {
 }
 
 /**
- * A client of the service, with the operator's token. The token comes by variable alone: a
- * command line can be read by everybody on the machine.
+ * Makes a client of the service, with the operator's token. The token comes from a variable alone:
+ * everybody on the machine can read a command line.
  *
- * @throws {InvalidInputError} when the token is not set, or cannot be one
+ * @throws {InvalidInputError} when the token is not set, or has characters that no token has
  */
 export function clientOf(url: string): ApiClient {
   const token = environment("HOOKLAUNCH_ADMIN_TOKEN");
   if (token === undefined) {
     throw new InvalidInputError(
       "the operator's token",
-      "Expected it in the variable HOOKLAUNCH_ADMIN_TOKEN, found nothing",
+      "Expected it in the variable HOOKLAUNCH_ADMIN_TOKEN, found nothing: set it, or name a file with --env-file",
     );
   }
-  // No header can hold it, and what says so shows it.
+  // No header can hold it, and the error of `fetch` would show it.
   if (!/^[!-~]+$/.test(token)) {
     throw new InvalidInputError(
       "HOOKLAUNCH_ADMIN_TOKEN",
-      "Expected letters, digits or punctuation marks without blanks, found another character, " +
-        "which may be the end of a line",
+      "Expected letters, digits and punctuation marks, found another character, such as a blank or a " +
+        "line break",
     );
   }
   return new ApiClient({ url, token });

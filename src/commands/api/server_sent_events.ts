@@ -5,6 +5,7 @@
  */
 import { deadline } from "@std/async/deadline";
 import { createParser } from "eventsource-parser";
+import { ApiError } from "./client.ts";
 import { ignoreTimeout } from "../../platform/waiting/promises.ts";
 
 const EVENT_LENGTH_MAX = 4 * 1024 * 1024;
@@ -14,16 +15,16 @@ export interface ServerSentEvent {
   /** Its type; `message` when it names none. */
   event: string;
   data: string;
-  /** Its id, or that of the latest event that had one. */
+  /** Its id, or that of the latest event with one. */
   id: string;
 }
 
 /**
- * Reads the events of an answer, those together that come together. An event that is cut off at the
- * end is left out, as it will come again.
+ * Reads the events of an answer, and yields those that come together. An event that is cut off at the end
+ * is left out: it comes again.
  *
- * @param silence_ms how long nothing may come, not even a comment
- * @throws {Error} when nothing comes, when the connection is lost, or when an event is far too long
+ * @param silence_ms the longest time without anything, not even a comment
+ * @throws {ApiError} when nothing comes, or an event is too long; other errors when the connection is lost
  */
 export async function* readEvents(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
@@ -39,14 +40,14 @@ export async function* readEvents(
     },
     onError: (error) => {
       if (error.type !== "max-buffer-size-exceeded") return;
-      throw new RangeError("Cannot read the events: one of them is too long");
+      throw new ApiError(`An event is longer than ${EVENT_LENGTH_MAX} characters`);
     },
   });
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     for (;;) {
       const read = await deadline(reader.read(), silence_ms).catch(ignoreTimeout);
-      if (read === undefined) throw new Error(`Nothing came for ${silence_ms / 1_000} s`);
+      if (read === undefined) throw new ApiError(`Nothing came for ${silence_ms / 1_000} s`);
       if (read.done) return;
       events = [];
       parser.feed(read.value);

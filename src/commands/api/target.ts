@@ -1,5 +1,5 @@
 /**
- * Applying a configuration file to a running service, through its API.
+ * The API of a running service as the target of a configuration file.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Project } from "../../store/records/projects.ts";
 import type { Trigger } from "../../triggers/trigger.ts";
 import type { ApplyTarget, SavedTrigger } from "../../config/apply.ts";
 
-/** A running service as a target of {@linkcode applyConfig}. */
+/** Makes a running service the target of {@linkcode applyConfig}. */
 export function apiTarget(api: ApiClient): ApplyTarget {
   return {
     projects: () => api.list<Project>("projects/"),
@@ -25,7 +25,7 @@ export function apiTarget(api: ApiClient): ApplyTarget {
   };
 }
 
-/** Throws an error again, that of a name that is taken as what it was in the service. */
+/** Throws an error again; a conflict as the error that it was in the service. */
 function throwConflict(error: unknown): never {
   const isConflict = error instanceof ApiError && error.status === STATUS_CODE.Conflict;
   throw isConflict ? new ConflictError(error.message) : error;

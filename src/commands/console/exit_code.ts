@@ -1,5 +1,5 @@
 /**
- * What a command that waits for work to end exits with.
+ * The exit codes of commands that wait for the end of an execution or a pipeline.
  *
  * @module
  */
@@ -12,17 +12,17 @@ const EXIT_CODES: Partial<Record<ExecutionStatus | PipelineStatus, number>> = {
   stopped: 3,
 };
 
-/** The exit code for how work has ended; 1 is left for the failures of the command itself. */
+/** Returns the exit code for an end. 1 is reserved for failures of the command itself. */
 export function exitCodeOf(status: ExecutionStatus | PipelineStatus): number {
   return EXIT_CODES[status] ?? 1;
 }
 
-/** What the help of a command says of it. */
+/** Returns the part of a command's help about its exit codes. */
 export function exitCodesHelp(option: string, what: string): string {
   return `
 Exit codes with ${option}:
   0  the ${what} is complete
-  1  the command itself failed, such as for want of a service
-  2  the ${what} ended as an error
+  1  the command itself failed, such as without a service
+  2  the ${what} ended with an error
   3  the ${what} was stopped`;
 }

@@ -1,5 +1,5 @@
 /**
- * Where log lines go: to standard error, as text for people or as JSON for machines.
+ * Logging to standard error, as text for people or as JSON for machines.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { messageOf } from "../../platform/errors.ts";
 import { activeTraceId } from "../../telemetry/spans.ts";
 import { harmless } from "./table.ts";
 
-/** How log lines are written. */
+/** The format of log lines, and the least level. */
 export interface LogSettings {
   format: "text" | "json";
   level: "debug" | "info" | "warning" | "error";
@@ -17,8 +17,8 @@ export interface LogSettings {
 /** Sets up logging for the process. */
 export async function setUpLogging({ format, level }: LogSettings): Promise<void> {
   const formatter = format === "json" ? jsonLine : textLine;
-  // These two write to standard error, the others to standard output. A collector that Deno sends logs
-  // to takes the console's method for their severity, so that errors are told from the rest there.
+  // These two methods write to standard error, the others to standard output. Deno sends the method to a
+  // log collector as the severity: so errors are told from the rest there.
   const levelMap = {
     trace: "warn",
     debug: "warn",
@@ -54,7 +54,7 @@ function jsonLine(record: LogRecord): string {
   }, (_key, value) => value instanceof Error ? plain(value) : value);
 }
 
-/** The message with its values, on one line: what a value says must not look like a line of its own. */
+/** Returns the message with its values, on one line: no value may look like another line. */
 function messageLine({ message }: LogRecord): string {
   return message.map(plain).join("").replace(/[\r\n]+/g, " ");
 }

@@ -6,7 +6,7 @@
 
 const CELL_LENGTH_MAX = 120;
 
-/** A column: its heading and what it shows of an element. */
+/** A column: its heading, and its text for an element. */
 export type Column<T> = readonly [heading: string, show: (element: T) => unknown];
 
 /** Prints elements, one a line under headings; as a JSON array when `json` is set. */
@@ -22,7 +22,7 @@ export function printList<T>(
   ]);
 }
 
-/** Prints a record, one field a line; what is not there is left out. */
+/** Prints a record, one field a line. Absent fields are left out. */
 export function printFields(fields: Readonly<Record<string, unknown>>): void {
   const there = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
   printRows(there.map(([name, value]) => [harmless(name), harmless(String(value))]));
@@ -34,8 +34,8 @@ export function printJson(value: unknown): void {
 }
 
 /**
- * JSON that says the same, moves no cursor and turns no text: JSON itself escapes the lower control
- * characters alone.
+ * Escapes the characters in JSON that move the cursor or change the direction of text: JSON itself escapes
+ * only the lower control characters.
  */
 export function harmlessJson(json: string): string {
   return json.replace(
@@ -44,9 +44,9 @@ export function harmlessJson(json: string): string {
   );
 }
 
-/** Text on one line: what came from a sender or a step must not move the cursor or end the line. */
+/** Makes text one harmless line: text of a sender or a step must not move the cursor or end the line. */
 export function harmless(text: string): string {
-  // Beside the control characters those that turn the direction of text (Unicode UAX 9, section 2).
+  // Control characters, and those that change the direction of text (Unicode UAX 9, section 2).
   // deno-lint-ignore no-control-regex
   return text.replace(/[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g, " ");
 }

@@ -1,17 +1,17 @@
 /**
- * Writing what steps printed and senders sent. A file or another program gets it as it is; a terminal
- * gets it without the control characters that would make it do something.
+ * Writing text of steps and senders. A file or another program gets it unchanged. A terminal gets it without
+ * control characters, which could make the terminal do something.
  *
  * @module
  */
 import { writeAll } from "../../platform/files/bytes.ts";
 
-/** Where it is written. */
+/** A stream to write to. */
 export type Output = Pick<typeof Deno.stdout, "write" | "isTerminal">;
 
 /**
- * The sequences that set colours, the other sequences, and single characters: control characters but
- * tabs, and those that turn the direction of text (Unicode UAX 9, section 2).
+ * The sequences that set colours, the other sequences, and single characters: control characters except
+ * tabs, and those that change the direction of text (Unicode UAX 9, section 2).
  */
 const CONTROLS =
   // deno-lint-ignore no-control-regex
@@ -20,7 +20,7 @@ const CONTROLS =
 const COLOUR = /^\x1b\[[\d;:]*m$/;
 const COLOURS_OFF = "\x1b[0m";
 
-/** A line as a terminal may have it: tabs and colours stay, and colours end with the line. */
+/** Makes a line harmless for a terminal: tabs and colours stay, and colours end with the line. */
 export function terminalLine(line: string): string {
   let isColoured = false;
   const text = line.replace(CONTROLS, (control) => {

@@ -10,10 +10,10 @@ import { InvalidInputError, messageOf } from "../../platform/errors.ts";
 
 const FLAG = "--env-file";
 
-/** What the help says of the flag. */
+/** The flag and its description in the help. */
 export const ENV_FILE_OPTION = [
   `${FLAG} <file>`,
-  "read variables from a file, one NAME=value a line; a variable that is set already stays",
+  "read variables from a file, one NAME=value a line; variables that are already set stay",
 ] as const;
 
 /**

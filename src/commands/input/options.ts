@@ -12,13 +12,13 @@ import { readFirstBytes } from "../../platform/files/bytes.ts";
 
 const LIST_LIMIT = 50;
 const LIST_LIMIT_MAX = 10_000;
-/** What is read of a file that a command is given: more than any of them takes. */
+/** The longest file that a command reads, above the limit of each command. */
 const INPUT_MIB_MAX = 64;
 
 /**
- * An option that can also be set by a variable, `HOOKLAUNCH_` and its name. An empty variable counts
- * as not set; an empty value on the command line, as of `--data "$UNSET"`, is refused: as a path it
- * would be the current folder.
+ * Makes an option that a variable can set too: `HOOKLAUNCH_` and its name. An empty variable counts as not
+ * set. An empty value on the command line, as of `--data "$UNSET"`, is refused: as a path it would be the
+ * current folder.
  */
 export function option(flags: string, description: string): Option {
   const made = new Option(flags, description);
@@ -41,13 +41,13 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** How many elements of a list that may be long are printed. */
+/** Makes the option that limits the elements of a long list. */
 export function listLimit(): Option {
-  return new Option("--limit <number>", "how many at most")
+  return new Option("--limit <number>", "the number of elements at most")
     .argParser(wholeNumber(1, LIST_LIMIT_MAX)).default(LIST_LIMIT);
 }
 
-/** Reads an id. It is not enough to give its beginning: many ids of one second begin alike. */
+/** Reads an id. Its first characters do not suffice: ids of one second begin alike. */
 export function fullId(text: string): string {
   if (isId(text)) return text;
   throw new InvalidArgumentError(
@@ -66,7 +66,7 @@ export function byteSize(max: number): (text: string) => number {
   };
 }
 
-/** Adds one more value to a list; the variable separates several with commas. */
+/** Adds a value to a list. A variable holds several values, separated by commas. */
 export function list(text: string, before: readonly string[] | undefined): string[] {
   return [...before ?? [], ...text.split(",").map((part) => part.trim()).filter(Boolean)];
 }
@@ -77,8 +77,8 @@ export function environment(name: string): string | undefined {
 }
 
 /**
- * Reads a configuration file, and says where relative folders in it are taken from: from its own
- * folder. What comes through a pipe, such as `<(…)` or, as `-`, standard input, has none.
+ * Reads a configuration file, and returns the folder that relative paths in it start at: its own. Text from
+ * a pipe, such as `<(…)` or standard input, has none: there it is the current folder.
  *
  * @throws {InvalidInputError} when it cannot be read
  */
@@ -90,13 +90,13 @@ export async function readConfiguration(
   return { written, folder: hasFolder ? dirname(path) : Deno.cwd() };
 }
 
-/** Whether a path stands for standard input. Deno opens it by no path. */
+/** Returns true for a path that means standard input, which Deno opens by no path. */
 export function isStandardInput(path: string): boolean {
   return path === "-" || path === "/dev/stdin";
 }
 
 /**
- * Reads a file that a command is given, or standard input.
+ * Reads a file that a command names, or standard input.
  *
  * @throws {InvalidInputError} when it cannot be read, or is too long for any command
  */

@@ -1,5 +1,5 @@
 /**
- * The files of a certificate, which are written anew when it is renewed.
+ * The files of a certificate, and its renewal.
  *
  * @module
  */
@@ -14,30 +14,28 @@ const log = getLogger(["hooklaunch"]);
 export class TlsFiles {
   readonly #cert: string;
   readonly #key: string;
-  /** What is served. */
+  /** The certificate that is served. */
   #served: Tls | undefined;
-  /** Why what is in the files cannot be served, as the log says it. */
+  /** The error in the log about the files as they are. */
   #problem: string | undefined;
 
-  /** @param paths where they are */
   constructor(paths: { cert: string; key: string }) {
     this.#cert = paths.cert;
     this.#key = paths.key;
   }
 
   /**
-   * Reads what is to be served from now on.
+   * Reads the certificate to serve from now on.
    *
-   * @throws {InvalidInputError} when one cannot be read
+   * @throws {InvalidInputError} when a file cannot be read
    */
   async read(): Promise<Tls> {
     return this.#served = await this.#read();
   }
 
   /**
-   * Has the service serve what is in the files, if that is something else. Where it cannot be served the log
-   * says so once, as of two files one may have been written only, and it is tried again the next time.
-   * Never rejects.
+   * Makes the service serve the certificate in the files, if it has changed. An error is logged once and
+   * tried again the next time: only one of the two files may have been written yet. Never rejects.
    */
   async renew(service: Pick<Service, "renewTls">): Promise<void> {
     try {
@@ -45,14 +43,14 @@ export class TlsFiles {
       if (tls.cert !== this.#served?.cert || tls.key !== this.#served.key) {
         await service.renewTls(tls);
         this.#served = tls;
-        log.info("Took the renewed certificate in {cert} up", { cert: this.#cert });
+        log.info("Serving the renewed certificate in {cert}", { cert: this.#cert });
       }
       this.#problem = undefined;
     } catch (error) {
       const problem = messageOf(error);
       if (problem === this.#problem) return;
       this.#problem = problem;
-      log.error("Cannot take the certificate in {cert} up, the one before stays: {error}", {
+      log.error("Cannot serve the renewed certificate in {cert}, the old one stays: {error}", {
         cert: this.#cert,
         error: problem,
       });

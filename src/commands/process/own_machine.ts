@@ -1,7 +1,6 @@
 /**
- * Requests to this machine itself. A proxy cannot send them on, and would read an operator's token in
- * them; but the variables that name one, such as `HTTP_PROXY`, hold for all that is not named in
- * `NO_PROXY`.
+ * Requests to this machine itself, past any proxy. A proxy cannot forward them, and would read an operator's
+ * token in them. Variables such as `HTTP_PROXY` apply to every host that `NO_PROXY` does not name.
  *
  * @module
  */
@@ -9,10 +8,10 @@ import process from "node:process";
 
 const OWN = ["localhost", "127.0.0.0/8", "::1"];
 
-/** Keeps requests to this machine from proxies. Must come before the first request: Deno looks once. */
+/** Keeps requests to this machine from proxies. Call it before the first request: Deno reads the variable once. */
 export function reachOwnMachineDirectly(): void {
   const { NO_PROXY = process.env.no_proxy ?? "" } = process.env;
-  // It means every host when it stands alone, and nothing beside others to git.
+  // Alone it means every host. Beside other names it means nothing to git.
   if (NO_PROXY.trim() === "*") return;
   process.env.NO_PROXY = [...NO_PROXY.split(",").filter((part) => part.trim()), ...OWN].join(",");
 }

@@ -6,7 +6,7 @@
 
 const SIGNALS: readonly Deno.Signal[] = ["SIGINT", "SIGTERM"];
 
-/** Tells of each signal, which does not end the process until what this answers is disposed of. */
+/** Calls a function for each signal. Until the result is disposed of, the signals do not end the process. */
 export function onStopSignal(tell: (signal: Deno.Signal) => void): Disposable {
   const listeners = SIGNALS.map((signal) => {
     const listener = () => tell(signal);

@@ -1,5 +1,5 @@
 /**
- * Who may use the operators' API: `Authorization: Bearer <token>`, or `Token <token>`.
+ * Authentication of the operators' API: `Authorization: Bearer <token>`, or `Token <token>`.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { problem } from "../problem.ts";
 
 const TOKEN_LENGTH_MAX = 512;
 
-/** Whether a token is known, now: one that is stored may be revoked. */
+/** Checks that a token is known now: a stored token may be revoked. */
 export type TokenCheck = (token: string | undefined) => Promise<boolean>;
 
 /**
@@ -31,7 +31,7 @@ export function tokenCheck(store: Store, environmentToken: string | undefined): 
       await getToken(store, token) !== undefined);
 }
 
-/** Lets requests with a known token through and answers 401 to all others. */
+/** Passes on requests with a known token, and answers 401 to all others. */
 export function requireToken(isKnown: TokenCheck): MiddlewareHandler {
   return async function requireToken(context, next) {
     if (await isKnown(tokenOf(context))) return await next();
@@ -42,7 +42,7 @@ export function requireToken(isKnown: TokenCheck): MiddlewareHandler {
   };
 }
 
-/** The token that a request comes with; undefined when there is none. */
+/** Returns the token of a request; undefined when there is none. */
 export function tokenOf(context: Context): string | undefined {
   const header = context.req.header("authorization") ?? "";
   const token = /^(?:bearer|token) +(\S+)$/i.exec(header)?.[1];

@@ -1,12 +1,12 @@
 /**
- * A page that lists the operators' API, made from its description. It loads nothing from elsewhere.
+ * A page that lists the operators' API, made from its declarations. It loads nothing from elsewhere.
  *
  * @module
  */
 import { html } from "@hono/hono/html";
 import { operations } from "./mod.ts";
 
-/** The page's headers: it runs no script and shows in nobody's frame. */
+/** The page's headers: it runs no script, and no other page may frame it. */
 export const DOCS_HEADERS = {
   "content-security-policy":
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
@@ -24,7 +24,7 @@ export function docsPage(baseUrl: string) {
       </tr>
     `
   );
-  // Not relative to the page, whose own address may end with a slash or not.
+  // Absolute: the page's own address may end with a slash or not.
   const description = `${new URL(baseUrl).pathname.replace(/\/$/, "")}/api/v0/openapi.json`;
   return html`<!doctype html>
 <html lang="en">
@@ -41,7 +41,7 @@ export function docsPage(baseUrl: string) {
     <h1>Hooklaunch API</h1>
     <p>
       All paths are below <code>${baseUrl}/api/v0</code> and take
-      <code>Authorization: Bearer &lt;token&gt;</code>. The fields of what is sent are in
+      <code>Authorization: Bearer &lt;token&gt;</code>. All fields are in
       <a href="${description}">openapi.json</a>.
     </p>
     <table>

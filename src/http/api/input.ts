@@ -17,16 +17,16 @@ import { inexactNumberProblem } from "../../platform/text/exact_number.ts";
 import type { BodyReader, ReadBody } from "../body.ts";
 
 const MIB = 1024 * 1024;
-/** The longest body that an operator may send. */
+/** The longest body of an operator's request. */
 export const BODY_BYTES_MAX = MIB;
-/** The longest with a payload in it, of 16 MiB as base64. */
+/** The longest body that holds a payload: 16 MiB in base64. */
 export const PAYLOAD_BODY_BYTES_MAX = 24 * MIB;
 
 /**
  * Reads a JSON body.
  *
- * @throws {InvalidInputError} when it is none
- * @throws {IncompleteError} when it does not arrive whole
+ * @throws {InvalidInputError} when it is not JSON
+ * @throws {IncompleteError} when it breaks off, or takes too long
  * @throws {TooLargeError} when it is longer than the limit
  */
 export async function readJson(
@@ -41,8 +41,8 @@ export async function readJson(
 /**
  * Reads a JSON body; undefined when there is none.
  *
- * @throws {InvalidInputError} when it is something else
- * @throws {IncompleteError} when it does not arrive whole
+ * @throws {InvalidInputError} when it is not JSON
+ * @throws {IncompleteError} when it breaks off, or takes too long
  * @throws {TooLargeError} when it is longer than 1 MiB
  */
 export async function readOptionalJson(
@@ -59,7 +59,8 @@ function bytesOf(read: ReadBody, limit_bytes: number): Uint8Array {
   if (read.failure === "no_memory") throw new UnavailableError("Too many requests", 1);
   if (read.failure !== "too_large") {
     const isLate = read.failure === "too_slow";
-    throw new IncompleteError("Expected a body, and it did not arrive whole", isLate);
+    const why = isLate ? "it took too long to arrive" : "the connection broke off";
+    throw new IncompleteError(`Cannot read the body: ${why}`, isLate);
   }
   throw new TooLargeError(
     `Expected a body of at most ${limit_bytes / MIB} MiB, found a longer one`,
@@ -67,8 +68,8 @@ function bytesOf(read: ReadBody, limit_bytes: number): Uint8Array {
 }
 
 function parseJson(bytes: Uint8Array): unknown {
-  // A secret of other characters than it was sent with would match nothing, behind its mask.
-  if (!isUtf8(bytes)) throw invalid("Expected JSON in UTF-8");
+  // A wrongly decoded secret would match nothing, and its mask would hide why.
+  if (!isUtf8(bytes)) throw invalid("Expected JSON in UTF-8, found bytes that are not UTF-8");
   const text = new TextDecoder().decode(bytes);
   const size = sizeOfBody(text, false);
   if ("refused" in size) throw invalid(`Cannot read the body: ${size.refused}`);
@@ -82,9 +83,9 @@ function parseJson(bytes: Uint8Array): unknown {
 }
 
 /**
- * Refuses, as a reviver of `JSON.parse`, a number that would become another one.
+ * A reviver for `JSON.parse` that refuses a number that JavaScript would change.
  *
- * @param written how it was written, which TypeScript does not know to be there
+ * @param written the source text, which TypeScript's types leave out
  */
 function keptNumber(_key: string, value: unknown, ...[written]: [{ source: string }?]): unknown {
   const inexact = typeof value === "number"
@@ -95,8 +96,8 @@ function keptNumber(_key: string, value: unknown, ...[written]: [{ source: strin
 }
 
 /**
- * Applies a JSON Merge Patch (RFC 7396): null removes a field, objects are merged, everything else
- * replaces what was there.
+ * Applies a JSON Merge Patch (RFC 7396): null removes a field, objects are merged, any other value
+ * replaces the one before.
  */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;

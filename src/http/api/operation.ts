@@ -35,7 +35,7 @@ export interface RequestBody {
   examples?: Readonly<Record<string, unknown>>;
 }
 
-/** What an OpenAPI document says of an operation. */
+/** The description of an operation in the OpenAPI document. */
 export interface Declaration {
   /** The `operationId`. */
   id: string;

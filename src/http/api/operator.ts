@@ -34,7 +34,7 @@ export interface Operator {
   baseUrl(): string;
 }
 
-/** What an operation works with. */
+/** The parts of the service, and of the API, that an operation uses. */
 export interface Api extends Operator {
   streams: LogStreams;
   /** `HOOKLAUNCH_ADMIN_TOKEN` is set. */

@@ -71,7 +71,7 @@ export function readQuery<T>(context: Context, schema: z.ZodType<T>): T {
   return parseWith(schema, context.req.query(), "the query");
 }
 
-/** Where a page starts. An empty cursor means the first page. */
+/** The start of a page. An empty cursor means the first page. */
 function cursor(schema: z.ZodType<string, string>) {
   return schema.optional().transform((text) => text || undefined)
     .describe("The `cursor` of the address of the next page; the first page when absent");

@@ -16,7 +16,7 @@ import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { listQuery } from "./queries.ts";
 
-/** What an action made. */
+/** The object that an action created. */
 export const created = z.union([
   z.object({ execution_step: text, execution_id: text }),
   z.object({ pipeline_name: text, pipeline_id: text }),
@@ -39,7 +39,9 @@ const run = answer<Run>()(
     }),
     actions: z.array(z.object({
       action: text,
-      created: created.exactOptional().describe("Absent when it makes nothing, or failed"),
+      created: created.exactOptional().describe(
+        "Absent when the action creates nothing, or failed",
+      ),
       error: text.exactOptional().describe("Absent when it did not fail"),
     })).describe("The outcome of each action, in order; empty while the run is pending"),
     replay_of: text.exactOptional().describe("The run whose payload was launched again"),

@@ -5,13 +5,13 @@
  */
 import type { Listed, Page } from "../../store/lists.ts";
 
-/** How many records one request reads. */
+/** The records that one request reads at most. */
 const SCANNED_MAX = 2_000;
 const BATCH_MAX = 200;
 
 /** Which records are wanted. */
 export interface SearchOptions<T> {
-  /** How many of them at most. */
+  /** Their number at most. */
   limit: number;
   /** Only those older than the record of this id. */
   cursor: string | undefined;

@@ -54,7 +54,7 @@ const signedRequest = answer<SignedResult>()(
 const headerSchema = z.string().refine((name) => headerNameSchema.safeParse(name).success, {
   error: "Expected letters, digits and !#$%&'*+-.^_`|~",
 });
-/** What a header may hold (RFC 9110 section 5.5). */
+/** The characters of a header's value (RFC 9110 section 5.5). */
 const headerValueSchema = z.string().regex(/^[^\0\r\n\u0100-\uffff]*$/, {
   error: "Must be the value of a header: one line of characters of Latin-1",
 });
@@ -124,7 +124,7 @@ export interface TestVerdict extends Omit<Verdict, "verdict"> {
 
 /** The verdicts on a request. */
 export interface TestResult {
-  /** Whether nothing refuses the request. */
+  /** Nothing refuses the request. */
   passed: boolean;
   conditions: TestVerdict[];
 }

@@ -45,7 +45,7 @@ Deno.test("a service that cannot be reached: why", async (t) => {
     await using server = Deno.serve({ ...options, ...tls }, () => new Response());
     await expectFailure(
       `https://localhost:${server.addr.port}`,
-      "UnknownIssuer. Its certificate is not trusted: DENO_CERT=ca.pem names",
+      "UnknownIssuer. Its certificate is not trusted: name a file with its authority in DENO_CERT",
     );
   });
 });
@@ -63,7 +63,7 @@ Deno.test("something else than the service answers what is read as it comes: tol
     });
     assertEquals([code, printed], [
       1,
-      `hooklaunch: What answers at ${url}/api/v0/ is not Hooklaunch: look at the URL\n`,
+      `hooklaunch: The answer at ${url}/api/v0/ is not from Hooklaunch: check the URL\n`,
     ]);
   }
 });
@@ -82,7 +82,7 @@ Deno.test("failures that are not told as the service tells them: the status and 
 
 Deno.test("what stands before the service fails, or does not know it: told in one line", async (t) => {
   const page = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<hr>nginx</html>\r\n";
-  const look = ". Look at the URL, and at what stands before the service";
+  const look = ". Check the URL, and the proxy in front of the service";
   for (const [text, says] of [[page, ": 502 Bad Gateway nginx"], ["", ""]] as const) {
     for (const status of [401, 502]) {
       await t.step(`${status}${says}`, async () => {
@@ -106,7 +106,7 @@ Deno.test("a URL that is nearly right: told what to look at", async (t) => {
     () =>
       expectFailure(
         service.url.replace("http:", "https:"),
-        "It does not speak TLS: look at the URL",
+        "It does not speak TLS: check the URL",
       ),
   );
   await t.step("http where there is TLS", async () => {
@@ -115,7 +115,7 @@ Deno.test("a URL that is nearly right: told what to look at", async (t) => {
     await using server = Deno.serve({ ...options, ...tls }, () => new Response());
     await expectFailure(
       `http://localhost:${server.addr.port}`,
-      "It may speak TLS: look at the URL",
+      "It may speak TLS: check the URL",
     );
   });
   await t.step(
@@ -124,7 +124,7 @@ Deno.test("a URL that is nearly right: told what to look at", async (t) => {
   );
   await t.step(
     "with the path of the API: what to do",
-    () => expectFailure(`${service.url}/api/v0`, ". Look at the URL"),
+    () => expectFailure(`${service.url}/api/v0`, ". Check the URL"),
   );
   await t.step("what sends on to https", async () => {
     const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
@@ -135,7 +135,7 @@ Deno.test("a URL that is nearly right: told what to look at", async (t) => {
     );
     await expectFailure(
       `http://127.0.0.1:${server.addr.port}`,
-      "It sends on to another address: give that one as --url or HOOKLAUNCH_URL",
+      "It redirects to another address: give that one as --url or HOOKLAUNCH_URL",
     );
   });
 });
@@ -166,7 +166,7 @@ Deno.test("something else than the service answers: told as that", async (t) => 
       await using server = Deno.serve(options, () => new Response(text));
       const url = `http://127.0.0.1:${server.addr.port}`;
       const api = new ApiClient({ url, token: ADMIN_TOKEN });
-      const says = `What answers at ${url}/api/v0/ is not Hooklaunch`;
+      const says = `The answer at ${url}/api/v0/ is not from Hooklaunch`;
       await assertRejects(() => api.list("triggers/"), ApiError, says);
     });
   }
@@ -176,7 +176,7 @@ Deno.test("JSON that is no record: something else than the service answers", asy
   const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
   await using server = Deno.serve(options, () => new Response("null"));
   const api = new ApiClient({ url: `http://127.0.0.1:${server.addr.port}`, token: ADMIN_TOKEN });
-  await assertRejects(() => api.request("GET", "triggers/x/"), ApiError, "is not Hooklaunch");
+  await assertRejects(() => api.request("GET", "triggers/x/"), ApiError, "is not from Hooklaunch");
 });
 
 Deno.test("a service that wants HTTPS can be reached by its public address", async () => {
@@ -186,7 +186,7 @@ Deno.test("a service that wants HTTPS can be reached by its public address", asy
   await service.service.close(0);
   const strict = await Service.start({ ...settings, dev: false }, { clock, env });
   try {
-    await expectFailure(strict.url, "address, --url or HOOKLAUNCH_URL can name that");
+    await expectFailure(strict.url, "address, give that as --url or HOOKLAUNCH_URL");
   } finally {
     await strict.close(0);
   }

@@ -81,7 +81,7 @@ Deno.test("a renewed certificate that could not be served for a moment is served
   for (let minute = 0; minute < 3; minute++) await files.renew(failing);
   const said = log.lines();
   assertEquals(said.length, 1);
-  assertStringIncludes(said[0] ?? "", "the one before stays: Too many open files");
+  assertStringIncludes(said[0] ?? "", "the old one stays: Too many open files");
   await files.renew(service);
   assertEquals(await launch(RENEWED_CA), "launched");
 });

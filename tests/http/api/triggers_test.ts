@@ -476,6 +476,9 @@ Deno.test("a body that is not UTF-8 is refused, so that no secret is stored as o
     return [answer.status, (await answer.json()).errors];
   };
   const latin1 = Uint8Array.from(trigger, (character) => character.charCodeAt(0));
-  assertEquals(await send(latin1), [422, [{ pointer: "", detail: "Expected JSON in UTF-8" }]]);
+  assertEquals(await send(latin1), [422, [{
+    pointer: "",
+    detail: "Expected JSON in UTF-8, found bytes that are not UTF-8",
+  }]]);
   assertEquals(await send(new TextEncoder().encode(trigger)), [201, undefined]);
 });
