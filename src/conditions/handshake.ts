@@ -32,6 +32,8 @@ export interface Answer {
 
 /** The handshakes of a trigger. Both functions return undefined for any other request. */
 export interface Handshakes {
+  /** Whether a request may be answered before authentication. */
+  readonly hasUnverified: boolean;
   /** Answers before authentication: Microsoft Graph signs nothing when it validates a URL. */
   unverified(request: LaunchRequest): Answer | undefined;
   /** Answers a request that has passed authentication and timestamp. */
@@ -53,6 +55,7 @@ export function combineHandshakes(all: readonly PreparedHandshake[]): Handshakes
   const unverified = all.filter(({ handshake }) => handshake.unverified);
   const verified = all.filter(({ handshake }) => !handshake.unverified);
   return {
+    hasUnverified: unverified.length > 0,
     unverified(request) {
       // A request with a body is a notification, which must prove itself.
       if (request.body.length > 0) return undefined;

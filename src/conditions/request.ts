@@ -33,6 +33,12 @@ export interface LaunchRequest extends RequestHead, TimeShare {
   parsedBody(): ParsedBody;
 }
 
+/** Returns the length of the body that a request declares; undefined when it declares none. */
+export function declaredLength(headers: Headers): number | undefined {
+  const length = headers.get("content-length");
+  return length !== null && /^\d+$/.test(length) ? Number(length) : undefined;
+}
+
 /** A body as JSON, as a form, or as neither. */
 export type ParsedBody =
   | { kind: "json"; value: unknown }

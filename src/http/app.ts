@@ -11,6 +11,7 @@ import type { ApiOptions } from "./api/mod.ts";
 import type { Operator } from "./api/operator.ts";
 import type { Door } from "./door/door.ts";
 import { launchHandler } from "./door/launch.ts";
+import { isHttp2 } from "./http2.ts";
 import { methodNotAllowed, problem, problemOfError, unavailable } from "./problem.ts";
 import { runInfoHandler } from "./door/run_info.ts";
 
@@ -28,12 +29,17 @@ export interface AppParts {
 /** Makes the application. Every path answers with or without a slash at its end, never by redirect. */
 export function createApp(parts: AppParts): Hono {
   const app = new Hono({ strict: false });
-  const { door } = parts;
+  const { door, operator } = parts;
   app.all("/api/v0/launch/:trigger_id", launchHandler(door));
   app.all("/api/v0/launch/:trigger_id/run", runInfoHandler(door));
   // Not as further routes: what comes to one handler alone, Hono answers without a chain of promises.
   const rest = restRoutes(parts);
-  app.notFound((context) => rest.fetch(context.req.raw, context.env));
+  app.notFound(async (context) => {
+    const request = context.req.raw;
+    const answer = await rest.fetch(request, context.env);
+    if (!request.bodyUsed && isHttp2(request.headers)) await operator.bodies.discard(request);
+    return answer;
+  });
   app.onError(problemOfError);
   return app;
 }

@@ -1,6 +1,6 @@
 /**
- * The `Host` header. Deno makes a request's URL of it and the target as they stand, so that a host with
- * a `/`, `?` or `#` in it would be the beginning of the path, in place of the one that was asked for.
+ * The `Host` header. Deno makes a request's URL of it and the target as they stand: a host with a `/`, `?`
+ * or `#` in it would become the beginning of the path.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { problem } from "./problem.ts";
 /** `uri-host [ ":" port ]` (RFC 9110, section 7.2), its host as in RFC 3986, section 3.2.2. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i;
 
-/** Refuses a request whose host is none. One of HTTP/1.0 or HTTP/2 may have no such header. */
+/** Refuses a request whose host is none. A request over HTTP/1.0 or HTTP/2 may have no such header. */
 export function refuseHost(headers: Headers): Response | undefined {
   const host = headers.get("host");
   if (host === null || HOST.test(host)) return undefined;

@@ -1,30 +1,33 @@
 /**
- * Who sends a request, and whether it came over HTTPS.
+ * The sender of a request: its address, and whether it came over HTTPS.
  *
  * @module
  */
 import { isIP } from "node:net";
 import { type AddressRanges, isLoopback } from "../platform/network/ip_ranges.ts";
 
-/** How the service is reached. */
+/** The ways in which the service is reached. */
 export interface Exposure {
   /** The service itself serves TLS. */
   tls: boolean;
-  /** Accept plain HTTP from loopback addresses; for trying things out. */
+  /** Accepts plain HTTP from loopback addresses; for trying things out. */
   dev: boolean;
   /** The proxies that are believed. */
   trustedProxies: AddressRanges;
 }
 
-/** What is known of a request's sender. */
+/** The sender of a request. */
 export interface Peer {
-  /** The client's address. */
+  /** The client's address; {@linkcode UNKNOWN_ADDRESS} where a proxy could not name it. */
   ip: string;
   /** Whether the request came over HTTPS all the way that can be seen. */
   secure: boolean;
 }
 
-/** Tells who sent a request. Headers are believed from trusted proxies alone. */
+/** The address of a client that a trusted proxy could not name. It is in no range of addresses. */
+export const UNKNOWN_ADDRESS = "unknown";
+
+/** Returns the sender of a request. Headers are believed from trusted proxies alone. */
 export function peerOf(headers: Headers, remoteAddress: string, exposure: Exposure): Peer {
   const address = plainAddress(remoteAddress);
   if (!exposure.trustedProxies.has(address)) {
@@ -36,17 +39,18 @@ export function peerOf(headers: Headers, remoteAddress: string, exposure: Exposu
 }
 
 /**
- * The client's address by `X-Forwarded-For`: counted from the right, the first that is no trusted
- * proxy. What stands further left was written by the client and proves nothing.
+ * Reads the client's address from `X-Forwarded-For`: counted from the right, the first that is no trusted
+ * proxy. The client wrote what stands further left, which proves nothing; so a hop that cannot be read
+ * leaves the client unknown.
  */
 function clientAddress(headers: Headers, proxy: string, exposure: Exposure): string {
+  const list = headers.get("x-forwarded-for")?.trim() ?? "";
+  if (list === "") return proxy;
   let client = proxy;
-  const hops = headers.get("x-forwarded-for")?.split(",") ?? [];
-  for (const hop of hops.toReversed()) {
-    const address = plainAddress(hop.trim());
-    if (isIP(address) === 0) break;
-    client = address;
-    if (!exposure.trustedProxies.has(address)) break;
+  for (const hop of list.split(",").toReversed()) {
+    client = plainAddress(hop.trim());
+    if (isIP(client) === 0) return UNKNOWN_ADDRESS;
+    if (!exposure.trustedProxies.has(client)) break;
   }
   return client;
 }

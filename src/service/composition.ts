@@ -96,7 +96,12 @@ function partsOn(
   const closing = new AbortController();
   const heavyWork = newHeavyWork();
   const context = { clock, env, signal: closing.signal };
-  const triggers = new TriggerRegistry({ store, secrets, context });
+  const triggers = new TriggerRegistry({
+    store,
+    secrets,
+    context,
+    payloadBytesMax: settings.payloadBytesMax,
+  });
   const triggerLog = new TriggerLog(store, clock);
   const projects = new Projects({
     dataFolder: settings.data,

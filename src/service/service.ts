@@ -204,7 +204,6 @@ function listen(
       ...parts,
       bodies: bodies.senders,
       values: new ParsedValues(),
-      payloadBytesMax: settings.payloadBytesMax,
       peerOf: (context: Context<{ Bindings: Arrival }>) =>
         peerOf(context.req.raw.headers, context.env.remoteAddr.hostname, exposure),
       baseUrl: () => parts.baseUrl,

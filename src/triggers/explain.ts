@@ -7,7 +7,14 @@ import type { Refusal } from "../conditions/check.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import { describeExhausted, type Quota } from "../runs/rate_window.ts";
-import { NO_CONDITION, type Order, placeOf } from "./order.ts";
+import {
+  type BodyCheck,
+  type CheckName,
+  type HeadCheck,
+  NO_CONDITION,
+  type Order,
+  placeOf,
+} from "./order.ts";
 
 /** The result of one check as an owner reads it. */
 export interface Verdict extends Partial<Refusal> {
@@ -32,6 +39,12 @@ const HANDSHAKE: Verdict = {
   reason: "The provider asks whether the URL is listening: it is answered, and nothing is started",
 };
 
+/** The facts that an explanation needs beside the request. */
+export interface ExplanationContext {
+  triggerId: string;
+  acceptance: AcceptancePreview;
+}
+
 /**
  * Checks a request against everything, also after a check has failed, so that an owner sees all that is
  * wrong. The first verdict that failed is the one that a launch is refused by. Checks that are no
@@ -40,43 +53,65 @@ const HANDSHAKE: Verdict = {
  * @throws {UnavailableError} when a check cannot decide now and may a little later
  */
 export async function explain(
-  { checks, limits }: Order,
+  order: Order,
   request: LaunchRequest,
-  { triggerId, acceptance }: { triggerId: string; acceptance: AcceptancePreview },
+  context: ExplanationContext,
 ): Promise<Verdict[]> {
   const verdicts: Verdict[] = [];
   let isOver = false;
-  for (const check of checks) {
-    if (isOver) {
-      if (!("answer" in check)) verdicts.push({ ...placeOf(check), verdict: "not reached" });
-      continue;
-    }
+  const checks = [...order.beforeBody, ...order.withBody];
+  for (const [place, check] of checks.entries()) {
     if ("answer" in check) {
-      isOver = verdicts.every(({ verdict }) => verdict === "passed") &&
-        await check.answer(request) !== undefined;
+      if (isOver || verdicts.some(({ verdict }) => verdict === "failed")) continue;
+      isOver = await check.answer(request) !== undefined;
       if (isOver) verdicts.push(HANDSHAKE);
       continue;
     }
-    const finding = await check.look(request);
-    if (finding && !("delivery" in finding)) {
-      verdicts.push({ ...placeOf(check), verdict: "failed", ...finding });
+    // A condition that is checked before the body and with it has one verdict: where it fails, or at last.
+    const isSame = isOf(check);
+    if (verdicts.some(isSame)) continue;
+    const isLast = !checks.slice(place + 1).some(isSame);
+    if (isOver) {
+      if (isLast) verdicts.push({ ...placeOf(check), verdict: "not reached" });
       continue;
     }
-    const run = finding && await acceptance.madeBy(triggerId, finding.delivery);
-    isOver = run !== undefined;
-    verdicts.push({ ...placeOf(check), verdict: "passed", ...(run && { reason: repeatOf(run) }) });
+    const { repeatOf, ...verdict } = await verdictOf(check, request, context);
+    isOver = repeatOf !== undefined;
+    const isToBeListed = isLast && check.index !== NO_CONDITION;
+    if (verdict.verdict === "failed" || isToBeListed) verdicts.push(verdict);
   }
-  for (const { condition, index, quota } of limits) {
-    const place = { condition, index };
+  for (const { quota, ...limit } of order.limits) {
     // Each by itself: a launch is refused by the first that is used up, and others may be as well.
-    const exhausted = isOver ? undefined : await acceptance.exhausted(triggerId, [quota]);
-    if (isOver) verdicts.push({ ...place, verdict: "not reached" });
-    else if (exhausted === undefined) verdicts.push({ ...place, verdict: "passed" });
-    else verdicts.push({ ...place, verdict: "failed", reason: describeExhausted(exhausted) });
+    const exhausted = isOver
+      ? undefined
+      : await context.acceptance.exhausted(context.triggerId, [quota]);
+    if (isOver) verdicts.push({ ...limit, verdict: "not reached" });
+    else if (exhausted === undefined) verdicts.push({ ...limit, verdict: "passed" });
+    else verdicts.push({ ...limit, verdict: "failed", reason: describeExhausted(exhausted) });
   }
   return verdicts;
 }
 
-function repeatOf(runId: string): string {
-  return `A repeat of what made run ${runId}: it is answered like that one and starts nothing`;
+/** The verdict of one check, and the run that the request is a repeat of. */
+async function verdictOf(
+  check: HeadCheck | BodyCheck,
+  request: LaunchRequest,
+  { triggerId, acceptance }: ExplanationContext,
+): Promise<Verdict & { repeatOf?: string }> {
+  const finding = "head" in check ? check.head(request) : await check.look(request);
+  const place = placeOf(check);
+  if (finding === undefined) return { ...place, verdict: "passed" };
+  if (!("delivery" in finding)) return { ...place, verdict: "failed", ...finding };
+  const run = await acceptance.madeBy(triggerId, finding.delivery);
+  if (run === undefined) return { ...place, verdict: "passed" };
+  const reason =
+    `A repeat of what made run ${run}: it is answered like that one and starts nothing`;
+  return { ...place, verdict: "passed", reason, repeatOf: run };
+}
+
+/** Makes a test of whether something belongs to the same condition as a check. */
+function isOf({ condition, index }: CheckName): (other: object) => boolean {
+  return (other) =>
+    "condition" in other && "index" in other && other.condition === condition &&
+    other.index === index;
 }

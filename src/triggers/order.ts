@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Check, Refusal } from "../conditions/check.ts";
+import type { Check, HeadCheck as ConditionHeadCheck, Refusal } from "../conditions/check.ts";
 import type { Stage } from "../conditions/condition.ts";
 import type { Answer } from "../conditions/handshake.ts";
 import type { Refuser } from "../conditions/kinds.ts";
@@ -13,13 +13,15 @@ import type {
   PreparedConditions,
   PreparedQuota,
 } from "../conditions/prepare.ts";
-import type { LaunchRequest } from "../conditions/request.ts";
+import { declaredLength, type LaunchRequest, type RequestHead } from "../conditions/request.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import { describeExhausted, type Quota } from "../runs/rate_window.ts";
 
 /** The index of a check that is no condition of the trigger. */
 export const NO_CONDITION = -1;
+/** The longest body of a question about a run. */
+const RUN_INFO_BYTES_MAX = 64 * 1024;
 
 /** A refusal, and the check that it comes from. */
 export interface Refused extends Refusal {
@@ -28,18 +30,27 @@ export interface Refused extends Refusal {
   index: number;
 }
 
-/** A check that may refuse; the one of deduplication also reads the delivery's id. */
-export interface DoorCheck {
+/** The name of a check, and the place of its condition in the trigger. */
+export interface CheckName {
   condition: Refuser;
   index: number;
+}
+
+/** A check before the body is read. */
+export interface HeadCheck extends CheckName {
+  head(request: RequestHead): Refusal | undefined;
+}
+
+/** A check of the whole request; the one of deduplication also reads the delivery's id. */
+export interface BodyCheck extends CheckName {
   look(request: LaunchRequest): Finding | Promise<Finding>;
 }
 
 /** The result of a check: a refusal, the delivery's id, or undefined to go on. */
-type Finding = Refusal | { delivery: Delivery } | undefined;
+export type Finding = Refusal | { delivery: Delivery } | undefined;
 
 /** A place in the order where a provider's question is answered. */
-interface Handshake {
+export interface Handshake {
   answer(request: LaunchRequest): Answer | undefined | Promise<Answer | undefined>;
 }
 
@@ -52,7 +63,11 @@ interface Limit {
 
 /** Every check of a request, in order. */
 export interface Order {
-  checks: readonly (DoorCheck | Handshake)[];
+  /** The longest body, in bytes. */
+  bodyBytesMax: number;
+  /** Before the body is read. */
+  beforeBody: readonly HeadCheck[];
+  withBody: readonly (BodyCheck | Handshake)[];
   /** Rate limits are checked last: the commit that stores the run counts it. */
   limits: readonly Limit[];
 }
@@ -63,6 +78,8 @@ export interface OrderParts {
   /** Why the trigger refuses every request: a secret of its own cannot be decrypted. */
   locked: Refusal | undefined;
   conditions: PreparedConditions;
+  /** The longest body of a launch, in bytes. */
+  bodyBytesMax: number;
 }
 
 /** The result of all checks: a refusal, an answer to a handshake, or a pass. */
@@ -72,13 +89,15 @@ export type Inspection =
   | { passed: true; delivery?: Delivery };
 
 /** Makes the order of a launch. */
-export function launchOrder({ enabled, locked, conditions }: OrderParts): Order {
+export function launchOrder({ enabled, locked, conditions, bodyBytesMax }: OrderParts): Order {
   const { checks, handshakes, quotas } = conditions;
   const disabled = enabled ? undefined : { reason: "The trigger is disabled" };
+  const head = [...fixed("secrets", locked), ...fixed("enabled", disabled)];
   return {
-    checks: [
-      ...fixed("secrets", locked),
-      ...fixed("enabled", disabled),
+    bodyBytesMax,
+    beforeBody: headChecks(head, conditions, bodyBytesMax),
+    withBody: [
+      bodySizeCheck(bodyBytesMax),
       ...ofStage(checks, "address"),
       { answer: (request) => handshakes.unverified(request) },
       ...ofStage(checks, "authentication"),
@@ -102,25 +121,42 @@ function limitsOf(quotas: readonly PreparedQuota[]): Limit[] {
 }
 
 /** Makes the order of run info: it proves the sender, and neither filters nor counts. */
-export function runInfoOrder({ conditions: { checks, signedBy }, locked }: OrderParts): Order {
-  const inOrder = [
-    ...fixed("secrets", locked),
-    ...signedBy ? [unsignedGet(signedBy)] : [],
-    ...ofStage(checks, "address"),
-    ...ofStage(checks, "authentication"),
-    ...ofStage(checks, "timestamp"),
-  ];
-  return { checks: inOrder, limits: [] };
+export function runInfoOrder({ conditions, locked }: OrderParts): Order {
+  const { checks, signedBy } = conditions;
+  return {
+    bodyBytesMax: RUN_INFO_BYTES_MAX,
+    beforeBody: headChecks(fixed("secrets", locked), conditions, RUN_INFO_BYTES_MAX),
+    withBody: [
+      ...signedBy ? [unsignedGet(signedBy)] : [],
+      ...ofStage(checks, "address"),
+      ...ofStage(checks, "authentication"),
+      ...ofStage(checks, "timestamp"),
+    ],
+    limits: [],
+  };
+}
+
+/** Checks a request before its body is read. The first check that refuses ends it. */
+export function inspectHead({ beforeBody }: Order, head: RequestHead): Refused | undefined {
+  for (const check of beforeBody) {
+    const refusal = check.head(head);
+    if (refusal) return refusedBy(check, refusal);
+  }
+  return undefined;
 }
 
 /**
- * Checks a request in order. The first check that refuses or answers ends it; nothing later is evaluated.
+ * Checks a request of which {@linkcode inspectHead} refused nothing. The first check that refuses or
+ * answers ends it; nothing later is evaluated.
  *
  * @throws {UnavailableError} when a check cannot decide now and may a little later
  */
-export async function inspect({ checks }: Order, request: LaunchRequest): Promise<Inspection> {
+export async function inspectBody(
+  { withBody }: Order,
+  request: LaunchRequest,
+): Promise<Inspection> {
   let delivery: Delivery | undefined;
-  for (const check of checks) {
+  for (const check of withBody) {
     if ("answer" in check) {
       const answer = await check.answer(request);
       if (answer) return { answer };
@@ -136,6 +172,22 @@ export async function inspect({ checks }: Order, request: LaunchRequest): Promis
   return { passed: true, ...(delivery && { delivery }) };
 }
 
+/** Checks a request whose body is read. */
+export async function inspect(order: Order, request: LaunchRequest): Promise<Inspection> {
+  const refused = inspectHead(order, request);
+  return refused ? { refused } : await inspectBody(order, request);
+}
+
+/** Returns the refusal of a body that is too long. */
+export function tooLarge({ bodyBytesMax }: Pick<Order, "bodyBytesMax">): Refused {
+  return {
+    condition: "body_size",
+    index: NO_CONDITION,
+    reason: "The body is too large",
+    expected: `at most ${bodyBytesMax} bytes`,
+  };
+}
+
 /** Returns the refusal by a quota that the commit of a launch found used up. */
 export function refusedByQuota({ limits }: Order, { period, quota }: Quota): Refused {
   const limit = limits.find((limit) =>
@@ -147,18 +199,46 @@ export function refusedByQuota({ limits }: Order, { period, quota }: Quota): Ref
 }
 
 /** Refuses run info by GET where requests are signed. */
-function unsignedGet({ type, index }: Pick<PreparedCondition, "type" | "index">): DoorCheck {
+function unsignedGet({ type, index }: Pick<PreparedCondition, "type" | "index">): BodyCheck {
   const reason = "Run info was asked for by GET, and a request without a body cannot be signed";
   const look = ({ method }: LaunchRequest) => method === "GET" ? { reason } : undefined;
   return { condition: type, index, look };
 }
 
-/** A check whose result does not depend on the request. */
-function fixed(condition: Refuser, refusal: Refusal | undefined): DoorCheck[] {
-  return refusal === undefined ? [] : [{ condition, index: NO_CONDITION, look: () => refusal }];
+/** Checks of the head, in their order: size, the trigger's own state, addresses, credentials. */
+function headChecks(
+  state: readonly HeadCheck[],
+  { checks, handshakes }: PreparedConditions,
+  bodyBytesMax: number,
+): HeadCheck[] {
+  const size = tooLarge({ bodyBytesMax });
+  const conditions = checks.flatMap(({ type, index, stage, beforeBody }) => {
+    if (beforeBody === undefined) return [];
+    // A handshake that proves nothing comes before authentication, and only a whole request shows it.
+    if (handshakes.hasUnverified && stage !== "address") return [];
+    const head = (request: RequestHead) => checkHead(beforeBody, request);
+    return [{ condition: type, index, head }];
+  });
+  const isTooLong = ({ headers }: RequestHead) => (declaredLength(headers) ?? 0) > bodyBytesMax;
+  return [
+    { ...placeOf(size), head: (request) => isTooLong(request) ? size : undefined },
+    ...state,
+    ...conditions,
+  ];
 }
 
-function ofStage(checks: readonly PreparedCondition[], stage: Stage): DoorCheck[] {
+/** A check whose result does not depend on the request. */
+function fixed(condition: Refuser, refusal: Refusal | undefined): HeadCheck[] {
+  return refusal === undefined ? [] : [{ condition, index: NO_CONDITION, head: () => refusal }];
+}
+
+function bodySizeCheck(bodyBytesMax: number): BodyCheck {
+  const refusal = tooLarge({ bodyBytesMax });
+  const look = ({ body }: LaunchRequest) => body.length > bodyBytesMax ? refusal : undefined;
+  return { ...placeOf(refusal), look };
+}
+
+function ofStage(checks: readonly PreparedCondition[], stage: Stage): BodyCheck[] {
   return checks.filter((condition) => condition.stage === stage)
     .map(({ type, index, check }) => ({
       condition: type,
@@ -167,7 +247,7 @@ function ofStage(checks: readonly PreparedCondition[], stage: Stage): DoorCheck[
     }));
 }
 
-function deliveryChecks(quotas: readonly PreparedQuota[]): DoorCheck[] {
+function deliveryChecks(quotas: readonly PreparedQuota[]): BodyCheck[] {
   return quotas.flatMap(({ type, index, readDelivery }) => {
     if (readDelivery === undefined) return [];
     const look = (request: LaunchRequest): Finding => {
@@ -176,6 +256,14 @@ function deliveryChecks(quotas: readonly PreparedQuota[]): DoorCheck[] {
     };
     return [{ condition: type, index, look }];
   });
+}
+
+function checkHead(check: ConditionHeadCheck, request: RequestHead): Refusal | undefined {
+  try {
+    return check(request);
+  } catch (error) {
+    return uncheckable(error);
+  }
 }
 
 function checkOne(check: Check, request: LaunchRequest): ReturnType<Check> {
@@ -194,10 +282,10 @@ function uncheckable(error: unknown): Refusal {
 }
 
 /** Returns the name and the place that a check goes by. */
-export function placeOf({ condition, index }: DoorCheck): { condition: Refuser; index: number } {
+export function placeOf({ condition, index }: CheckName): CheckName {
   return { condition, index };
 }
 
-function refusedBy(check: DoorCheck, refusal: Refusal): Refused {
+function refusedBy(check: CheckName, refusal: Refusal): Refused {
   return { ...placeOf(check), ...refusal };
 }

@@ -9,6 +9,7 @@ import type { Condition } from "../conditions/mod.ts";
 import { prepareConditions } from "../conditions/prepare.ts";
 import { secretEnd_ms, type SecretSetting } from "../conditions/secret.ts";
 import { type Quota, smallestByPeriod } from "../runs/rate_window.ts";
+import { sizeOf } from "./max_payload.ts";
 import { launchOrder, type Order, type OrderParts, runInfoOrder } from "./order.ts";
 import { prepareResponse, type Responder } from "./response.ts";
 import type { Trigger } from "./trigger.ts";
@@ -36,17 +37,23 @@ export interface PreparedTrigger {
  * Makes a trigger ready for launches.
  *
  * @param lockedSecrets pointers to those of its secrets that cannot be decrypted
+ * @param payloadBytesMax the longest body that the service takes
  */
 export async function prepareTrigger(
   trigger: Trigger,
   environment: ConditionEnvironment,
-  lockedSecrets: readonly string[],
+  { lockedSecrets, payloadBytesMax }: { lockedSecrets: readonly string[]; payloadBytesMax: number },
 ): Promise<PreparedTrigger> {
   const now_ms = environment.clock.now();
   const live = trigger.conditions.map((condition) => withoutEnded(condition, now_ms));
   const conditions = await prepareConditions(live, environment);
   const limits = conditions.quotas.map(({ limit }) => limit).filter((limit) => limit !== undefined);
-  const parts: OrderParts = { enabled: trigger.enabled, locked: lockOf(lockedSecrets), conditions };
+  const parts: OrderParts = {
+    enabled: trigger.enabled,
+    locked: lockOf(lockedSecrets),
+    conditions,
+    bodyBytesMax: Math.min(payloadBytesMax, sizeOf(trigger.max_payload)),
+  };
   return {
     trigger,
     conditions: live,

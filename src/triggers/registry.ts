@@ -54,6 +54,8 @@ export interface RegistryParts {
   store: Store;
   secrets: SecretBox;
   context: ConditionEnvironment;
+  /** The longest payload that the service takes, in bytes; without it, no payload is too long. */
+  payloadBytesMax?: number;
 }
 
 /** The triggers with secrets in environment variables that are not set, or empty. */
@@ -256,12 +258,12 @@ export class TriggerRegistry {
   }
 
   async #readPrepared(id: string): Promise<PreparedTrigger | undefined> {
-    const { store, secrets, context } = this.#parts;
+    const { store, secrets, context, payloadBytesMax = Infinity } = this.#parts;
     const stored = await getStoredTrigger(store, id);
     if (stored === undefined) return undefined;
     const { value: trigger, locked } = openWhatOpens(triggerOf(stored), secrets, id);
     const { prepareTrigger } = await import("./prepare.ts");
-    return await prepareTrigger(trigger, context, locked);
+    return await prepareTrigger(trigger, context, { lockedSecrets: locked, payloadBytesMax });
   }
 
   /** What was read of a trigger up to now is not what it is. */
@@ -287,7 +289,14 @@ export class TriggerRegistry {
     }
     const settings = unmaskSecrets(parsed, current, "the trigger");
     const { reviewTrigger } = await import("./review.ts");
+    const { sizeOf } = await import("./max_payload.ts");
     if (!kept.includes("conditions")) reviewTrigger(settings, "the trigger");
+    const { payloadBytesMax = Infinity } = this.#parts;
+    if (settings.max_payload !== undefined && sizeOf(settings.max_payload) > payloadBytesMax) {
+      const detail = `Expected at most ${payloadBytesMax} bytes, which the service takes ` +
+        `(--max-payload), found ${settings.max_payload}`;
+      throw new InvalidInputError("the trigger", [{ pointer: "/max_payload", detail }]);
+    }
     if (!await getProject(this.#parts.store, settings.project)) {
       throw new InvalidInputError("the trigger", [{
         pointer: "/project",

@@ -8,6 +8,7 @@ import { actionSchema } from "../actions/mod.ts";
 import { conditionSchema } from "../conditions/mod.ts";
 import { isId } from "../platform/ids.ts";
 import { nameSchema } from "../projects/name_schema.ts";
+import { maxPayloadSchema } from "./max_payload.ts";
 import { responseSchema } from "./response.ts";
 
 const CONDITIONS_MAX = 32;
@@ -23,6 +24,8 @@ export const triggerSchema = z.strictObject({
   /** The project whose steps its actions run. */
   project: nameSchema,
   enabled: z.boolean().default(true),
+  /** The longest payload; that of the service where none is given. */
+  max_payload: maxPayloadSchema.optional(),
   /** All of them must pass. */
   conditions: z.array(conditionSchema).max(CONDITIONS_MAX).default([]),
   /** Run in this order; a later one runs even if an earlier one failed. */

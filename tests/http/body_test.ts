@@ -42,7 +42,9 @@ function send(
       sent.isCancelled = true;
     },
   }, { highWaterMark: 0 });
-  const headers = new Headers(length === undefined ? {} : { "content-length": String(length) });
+  // As over HTTP/1.1: over HTTP/2 there is no such header.
+  const headers = new Headers({ host: "localhost" });
+  if (length !== undefined) headers.set("content-length", String(length));
   sent.request = new Request("http://localhost/", { method: "POST", body, headers });
   return sent;
 }

@@ -144,7 +144,7 @@ Deno.test("a trusted proxy's word is believed, and nobody else's", async (t) => 
       from: "10.1.2.3",
       proto: "https",
       forwardedFor: "203.0.113.5, unknown",
-      ip: "10.1.2.3",
+      ip: "unknown",
       secure: true,
     },
     {

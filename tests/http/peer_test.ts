@@ -41,10 +41,11 @@ Deno.test("what a client writes before the proxies' own addresses changes nothin
   ));
 });
 
-Deno.test("whatever a proxy lists, the client has an address", () => {
+Deno.test("whatever a proxy lists, the client has an address of it, or is unknown", () => {
   fc.assert(
     fc.property(header, header, proxy, (list, proto, nearest) => {
       const { ip } = peerOf(headers(list, proto), nearest, exposure);
+      if (ip === "unknown") return;
       assert(isIP(ip) !== 0, ip);
       // It is one of those that stand there, not one that was made of something else.
       const listed = list.split(",").map((hop) =>
@@ -59,14 +60,20 @@ Deno.test("whatever a proxy lists, the client has an address", () => {
   );
 });
 
-Deno.test("addresses are counted from the right, up to one that is no proxy's or is none", () => {
+Deno.test("addresses are counted from the right, up to one that is no proxy's; one that cannot be read is unknown", () => {
   const cases: [list: string, ip: string][] = [
     ["192.0.2.7", "192.0.2.7"],
     ["192.0.2.7, 10.0.0.2", "192.0.2.7"],
     ["192.0.2.7, 198.51.100.1, 10.0.0.2", "198.51.100.1"],
-    // What a proxy could not name stands between it and what the client has written.
-    ["192.0.2.7, unknown", "10.0.0.1"],
-    ["192.0.2.7, unknown, 10.0.0.2", "10.0.0.2"],
+    // A hop that a proxy could not name stands between it and the list that the client has written.
+    ["192.0.2.7, unknown", "unknown"],
+    ["192.0.2.7, unknown, 10.0.0.2", "unknown"],
+    ["192.0.2.7, , 10.0.0.2", "unknown"],
+    ["unix:", "unknown"],
+    ["nonsense, 192.0.2.7, 10.0.0.2", "192.0.2.7"],
+    ["10.0.0.3, 10.0.0.2", "10.0.0.3"],
+    ["", "10.0.0.1"],
+    [" ", "10.0.0.1"],
     ["[fe80::1%eth0]:80", "fe80::1"],
     ["::ffff:192.0.2.7", "192.0.2.7"],
   ];

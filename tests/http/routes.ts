@@ -27,7 +27,6 @@ export function routesOf({ service }: TestService, door: Partial<Door> & Pick<Do
     door: {
       ...parts,
       values: new ParsedValues(),
-      payloadBytesMax: 1024 * 1024,
       peerOf: () => ({ ip: "127.0.0.1", secure: true }),
       baseUrl,
       closing: parts.closing.signal,

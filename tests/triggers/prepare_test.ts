@@ -41,7 +41,7 @@ function prepared(parts: Record<string, unknown>): Promise<PreparedTrigger> {
   return prepareTrigger(
     trigger,
     { clock: new TestClock(NOW_MS), env: () => undefined, signal },
-    [],
+    { lockedSecrets: [], payloadBytesMax: 1_024 * 1_024 },
   );
 }
 

@@ -26,8 +26,6 @@ export interface Door {
   bodies: BodyReader;
   values: ParsedValues;
   metrics: Pick<Metrics, "launch" | "refused">;
-  /** The longest body of a launch, in bytes. */
-  payloadBytesMax: number;
   peerOf(context: Context): Peer;
   /** How the service is reached from outside, without a slash at the end. */
   baseUrl(): string;

@@ -11,9 +11,10 @@ import type { LaunchRequest } from "../../conditions/request.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import type { Acceptance, Launch } from "../../runs/accept.ts";
 import type { Delivery } from "../../runs/delivery_ids.ts";
-import { inspect, refusedByQuota } from "../../triggers/order.ts";
+import { inspectBody, inspectHead, refusedByQuota } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
-import { arrivalHandler, refuse, type SendersContext } from "./request_intake.ts";
+import { refuse } from "./refusal.ts";
+import { arrivalHandler, type SendersContext } from "./request_intake.ts";
 import type { Door } from "./door.ts";
 import { problem } from "../problem.ts";
 
@@ -33,8 +34,8 @@ export function launchHandler(door: Door): (context: SendersContext) => Promise<
     arrivalHandler(door, {
       route: "/api/v0/launch/{trigger_id}/",
       methods: ["POST"],
-      bodyBytesMax: door.payloadBytesMax,
       answersWhileClosing: false,
+      order: ({ launch }) => launch,
       answer: (prepared, request) => answerLaunch(door, prepared, request),
     }),
   );
@@ -45,7 +46,7 @@ async function answerLaunch(
   prepared: PreparedTrigger,
   request: LaunchRequest,
 ): Promise<Response> {
-  const inspection = await inspect(prepared.launch, request);
+  const inspection = await inspectBody(prepared.launch, request);
   if ("refused" in inspection) return refuse(door, prepared, request, inspection.refused);
   if ("answer" in inspection) return responseOf(inspection.answer);
   // A check may have waited for an issuer's keys, and the trigger changed meanwhile.
@@ -64,13 +65,17 @@ async function answerAnew(
   request: LaunchRequest,
 ): Promise<Response> {
   const current = await door.triggers.prepared(id);
-  return current ? await answerLaunch(door, current, request) : problem(STATUS_CODE.NotFound);
+  if (current === undefined) return problem(STATUS_CODE.NotFound);
+  const refused = inspectHead(current.launch, request);
+  return refused
+    ? refuse(door, current, request, refused)
+    : await answerLaunch(door, current, request);
 }
 
 /** Counts how requests are answered, and measures how long that takes. */
 function counted(
   { metrics, clock }: Door,
-  handle: (context: SendersContext) => Response | Promise<Response>,
+  handle: (context: SendersContext) => Promise<Response>,
 ): (context: SendersContext) => Promise<Response> {
   return async (context) => {
     const start_ms = clock.steady() - (context.env.waited_ms ?? 0);

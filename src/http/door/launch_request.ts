@@ -32,41 +32,49 @@ const HEADER_NAME_LENGTH_MAX = 100;
 const HEADER_VALUE_LENGTH_MAX = 200;
 const HEADERS_SHOWN_MAX = 64;
 
-/** What is known of a request beside what it says itself. */
+/** The facts of a request that its head does not hold. */
 export interface ArrivalFacts {
   baseUrl: string;
   remoteIp: string;
   receivedAt_ms: number;
-  /** Where there has to be room for the values of its body. */
+  /** The budget that the values of its body count against. */
   values: ParsedValues;
 }
 
+const NO_BYTES = new Uint8Array();
+
 /**
- * A request that has arrived, its body with it. Its URL is read when it is asked for, and its body when it
- * first is: most conditions look at neither.
+ * A request that arrives: its head first, then its body. Its URL and its body are parsed when they are
+ * first asked for: most conditions use neither.
  */
 export class ArrivedRequest implements LaunchRequest, Disposable {
   readonly method: string;
   readonly headers: Headers;
-  readonly body: Uint8Array;
   readonly remoteIp: string;
   readonly receivedAt_ms: number;
+  /** Empty until it has been read. */
+  body: Uint8Array = NO_BYTES;
   evaluationLeft_ms?: number;
   readonly #request: Request;
   readonly #baseUrl: string;
-  readonly #room: ParsedValues;
+  readonly #budget: ParsedValues;
   #values = 0;
   #parsedBody: ParsedBody | undefined;
 
-  constructor(request: Request, body: Uint8Array, facts: ArrivalFacts) {
+  constructor(request: Request, facts: ArrivalFacts) {
     this.method = request.method;
     this.headers = request.headers;
-    this.body = body;
     this.remoteIp = facts.remoteIp;
     this.receivedAt_ms = facts.receivedAt_ms;
     this.#request = request;
     this.#baseUrl = facts.baseUrl;
-    this.#room = facts.values;
+    this.#budget = facts.values;
+  }
+
+  /** The part that is known before the body is read. */
+  get head(): SeenRequest {
+    const { method, headers, remoteIp } = this;
+    return { method, headers, remoteIp };
   }
 
   get query(): URLSearchParams {
@@ -91,14 +99,14 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
 
   /** Lets go of what its body was read as. */
   [Symbol.dispose](): void {
-    this.#room.giveBack(this.#values);
+    this.#budget.giveBack(this.#values);
     this.#values = 0;
     this.#parsedBody = undefined;
   }
 
   #parse(): ParsedBody {
     return parseBody(this.body, this.headers.get("content-type") ?? "", (values) => {
-      if (!this.#room.take(values)) {
+      if (!this.#budget.take(values)) {
         throw new UnavailableError("Cannot read a body: those under way hold too many values", 1);
       }
       this.#values = values;
@@ -115,7 +123,7 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
   }
 }
 
-/** What is known of a request when it is refused: its body only where that was read. */
+/** A request as a refusal sees it: without its body where that was not read. */
 export type SeenRequest =
   & Pick<LaunchRequest, "method" | "headers" | "remoteIp">
   & Partial<Pick<LaunchRequest, "body">>;

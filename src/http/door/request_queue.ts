@@ -51,14 +51,26 @@ export function inTurn(
   const launches = new RequestQueue(clock, isBusy);
   const polls = new RequestQueue(clock, () => false);
   return (request, arrival) => {
-    const at = request.url.indexOf(SENDERS_PATH);
+    const path = decodedPath(request.url);
+    const at = path.indexOf(SENDERS_PATH);
     if (at === -1) return handler(request, arrival);
-    const isPoll = request.url.startsWith(RUN_INFO_PATH, at + SENDERS_PATH.length + ID_LENGTH);
+    const isPoll = path.startsWith(RUN_INFO_PATH, at + SENDERS_PATH.length + ID_LENGTH);
     const queue = isPoll ? polls : launches;
     if (queue.begins()) return handler(request, arrival);
     const { remoteAddr, completed } = arrival;
     return queue.wait().then((wait) => handler(request, { remoteAddr, completed, ...wait }));
   };
+}
+
+/** Returns a URL without its query, its ASCII characters decoded, as the routes decode them. */
+function decodedPath(url: string): string {
+  const query = url.indexOf("?");
+  const path = query === -1 ? url : url.slice(0, query);
+  if (!path.includes("%")) return path;
+  return path.replace(
+    /%[2-7][\da-f]/gi,
+    (code) => String.fromCharCode(parseInt(code.slice(1), 16)),
+  );
 }
 
 interface Waiting {

@@ -11,16 +11,18 @@ import type { Refusal } from "../../conditions/check.ts";
 import { describeBody, describeUnreadable, type LaunchRequest } from "../../conditions/request.ts";
 import { childOf } from "../../platform/schema/pointer.ts";
 import { getRun, type Run } from "../../store/records/runs.ts";
-import { inspect } from "../../triggers/order.ts";
+import { inspect, inspectBody, type Inspection, NO_CONDITION } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
-import { arrivalHandler, refuse, type SendersContext } from "./request_intake.ts";
+import { refuse } from "./refusal.ts";
+import { arrivalHandler, type SendersContext } from "./request_intake.ts";
 import type { Door } from "./door.ts";
 import type { ArrivedRequest } from "./launch_request.ts";
+import { FairBudget } from "../fair_budget.ts";
 import { problem } from "../problem.ts";
-import { Waits } from "./long_poll_slots.ts";
 
-const BODY_BYTES_MAX = 64 * 1024;
 const WAIT_S_MAX = 30;
+/** The senders that may wait for runs to end. */
+const WAITS_MAX = 4_096;
 const FOUND_CHARACTERS_MAX = 64;
 const HEADERS = { "content-type": "application/json; charset=utf-8" };
 /** Nobody keeps the answer to a POST unless told to (RFC 9110 section 9.3.3). */
@@ -29,43 +31,45 @@ const GET_HEADERS = { ...HEADERS, "cache-control": "no-store" };
 /** Makes the handler of the run-info URL. */
 export function runInfoHandler(
   door: Door,
-): (context: SendersContext) => Response | Promise<Response> {
-  const waits = new Waits();
+): (context: SendersContext) => Promise<Response> {
+  const waits = new FairBudget(WAITS_MAX);
   return arrivalHandler(door, {
     route: "/api/v0/launch/{trigger_id}/run/",
     methods: ["GET", "POST"],
-    bodyBytesMax: BODY_BYTES_MAX,
     readsOnly: true,
     answersWhileClosing: true,
+    order: ({ runInfo }) => runInfo,
     async answer(prepared, request) {
-      return await refusal(door, prepared, request) ??
+      const inspection = await inspectBody(prepared.runInfo, request);
+      return refusalOf(door, prepared, request, inspection) ??
         await answer({ door, waits }, prepared, request);
     },
   });
 }
 
-/** The answer to who may not launch the trigger; undefined for who may. */
-async function refusal(
+/** The answer to a refused question; undefined for one that passes. */
+function refusalOf(
   door: Door,
   prepared: PreparedTrigger,
   request: ArrivedRequest,
-): Promise<Response | undefined> {
-  const inspection = await inspect(prepared.runInfo, request);
+  inspection: Inspection,
+): Response | undefined {
   return "refused" in inspection ? refuse(door, prepared, request, inspection.refused) : undefined;
 }
 
-/** The same by what has become of the trigger. */
+/** Checks a question again, by what has become of its trigger. */
 async function refusalAnew(
   door: Door,
   { trigger: { id } }: PreparedTrigger,
   request: ArrivedRequest,
 ): Promise<Response | undefined> {
   const current = await door.triggers.prepared(id);
-  return current ? await refusal(door, current, request) : problem(STATUS_CODE.NotFound);
+  if (current === undefined) return problem(STATUS_CODE.NotFound);
+  return refusalOf(door, current, request, await inspect(current.runInfo, request));
 }
 
 async function answer(
-  { door, waits }: { door: Door; waits: Waits },
+  { door, waits }: { door: Door; waits: FairBudget },
   prepared: PreparedTrigger,
   request: ArrivedRequest,
 ): Promise<Response> {
@@ -77,6 +81,7 @@ async function answer(
   if (runId === undefined || wait_s === undefined) {
     return refuse(door, prepared, request, {
       condition: "run_info",
+      index: NO_CONDITION,
       ...(runId === undefined ? noRun(request, answersGet) : noWait(String(wait))),
     });
   }
@@ -86,7 +91,7 @@ async function answer(
   if (run?.trigger_id !== trigger.id) return problem(STATUS_CODE.NotFound);
   if (run.status === "pending" && wait_s > 0 && !door.closing.aborted) {
     request[Symbol.dispose]();
-    using place = waits.begin(trigger.id);
+    using place = waits.take(1, [trigger.id]);
     if (place === undefined) {
       throw new UnavailableError(
         `Cannot wait for a run's end: too many senders of trigger ${trigger.name} do`,

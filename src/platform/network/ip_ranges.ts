@@ -43,3 +43,19 @@ export class AddressRanges {
 export function isLoopback(address: string): boolean {
   return address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
 }
+
+/**
+ * Returns the network that an address belongs to, as far as one sender can have many addresses: of IPv6
+ * the first 64 bits (RFC 4291 section 2.5.1), of IPv4 the address itself.
+ */
+export function networkOf(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const [front = "", back] = address.split("::");
+  const groups = front === "" ? [] : front.split(":");
+  const end = back === undefined || back === "" ? [] : back.split(":");
+  // An IPv4 address at the end stands for two groups.
+  const written = groups.length + end.length + (address.includes(".") ? 1 : 0);
+  const zeros = back === undefined ? 0 : 8 - written;
+  const all = [...groups, ...new Array<string>(zeros).fill("0"), ...end];
+  return `${all.slice(0, 4).map((group) => parseInt(group, 16).toString(16)).join(":")}::/64`;
+}

@@ -107,6 +107,7 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const body = {
       name: "full",
       project: "files",
+      max_payload: "1MiB",
       conditions: [
         { type: "ip_allowlist", ranges: ["127.0.0.0/8"] },
         { type: "static_token", in: "header", name: "X-Token", secrets: ["{env:UNSET}", "a"] },

@@ -46,6 +46,23 @@ Deno.test("an IP allow-list looks at the client, through trusted proxies alone",
   });
 });
 
+Deno.test("a client that a proxy could not name is in no range, also not in the proxy's own", async () => {
+  await using service = await startService({ settings: { trustedProxies: ["127.0.0.1"] } });
+  const { url } = await service.trigger({
+    conditions: [{ type: "ip_allowlist", ranges: ["127.0.0.0/8", "203.0.113.0/24"] }],
+  });
+  const path = new URL(url).pathname;
+  for (
+    const [client, expectedStatus] of [["", 200], ["unix:", 400], [
+      "203.0.113.9, _hidden",
+      400,
+    ]] as const
+  ) {
+    const headers = { "x-forwarded-proto": "https", "x-forwarded-for": client };
+    await play(service.url, { name: client, path, headers, expectedStatus });
+  }
+});
+
 Deno.test("a range that is none is refused when it is saved", async () => {
   await using service = await startService();
   for (const ranges of [[], ["10.0.0.0/33"], ["example.com"], ["::1/129"], ["10.0.0.0/8/8"]]) {

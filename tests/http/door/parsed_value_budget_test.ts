@@ -59,7 +59,8 @@ Deno.test("what a request lets go of before its answer is given back once", () =
   const facts = { baseUrl: "http://localhost", remoteIp: "127.0.0.1", receivedAt_ms: 0, values };
   const request = new Request("http://localhost/", { method: "POST" });
   {
-    using sent = new ArrivedRequest(request, new TextEncoder().encode("[1,2,3]"), facts);
+    using sent = new ArrivedRequest(request, facts);
+    sent.body = new TextEncoder().encode("[1,2,3]");
     assertEquals(sent.parsedBody(), { kind: "json", value: [1, 2, 3] });
     // As run info does before it waits.
     sent[Symbol.dispose]();

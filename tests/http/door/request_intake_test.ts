@@ -33,7 +33,10 @@ Deno.test("a request takes a place among those under way until it is answered, a
 
 Deno.test("a body takes memory until its request is answered, and no longer", async () => {
   await using service = await startService();
-  const { url } = await service.trigger({ enabled: false });
+  // It is refused by what only its body shows.
+  const { url } = await service.trigger({
+    conditions: [{ type: "static_token", in: "body", name: "token", secrets: ["let-me-in"] }],
+  });
   const body = new Uint8Array(16 * MIB);
   // More than the 256 MiB that bodies may take together, one at a time.
   for (let turn = 0; turn < 17; turn++) {

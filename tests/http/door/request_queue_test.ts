@@ -81,6 +81,17 @@ Deno.test("while launches cannot be stored, others wait, and run info is answere
   assertEquals(told, ["launch after 3 ms", "with a query after 3 ms", "behind after 3 ms"]);
 });
 
+Deno.test("a launch whose path is percent-encoded waits like any other", async () => {
+  const now = { ms: 0, isBusy: true };
+  const { come, told, next } = queueAt(now);
+  come("encoded", LAUNCH.replace("launch", "%6Caunc%68"));
+  come("run info", `${LAUNCH}%72un/?id=7`);
+  come("operator", "http://localhost/api/v0/triggers/?q=%2Fapi%2Fv0%2Flaunch%2F");
+  assertEquals(told, ["run info", "operator"]);
+  await next();
+  assertEquals(told, []);
+});
+
 Deno.test("what waits for its turn waits on while launches cannot be stored", async () => {
   const now = { ms: 0, isBusy: false };
   const { come, told, next } = queueAt(now);

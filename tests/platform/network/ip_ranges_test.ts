@@ -1,7 +1,7 @@
 /** Ranges of addresses hold what their bits say, however an address is written. */
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { AddressRanges, isAddressRange } from "../../../src/platform/network/ip_ranges.ts";
+import { AddressRanges, isAddressRange, networkOf } from "../../../src/platform/network/ip_ranges.ts";
 import { anyText, pieces } from "../../arbitraries.ts";
 
 const byte = fc.integer({ min: 0, max: 255 });
@@ -81,4 +81,19 @@ Deno.test("any text that is taken for a range makes one, and any other is refuse
     }),
     { numRuns: 500 },
   );
+});
+
+Deno.test("an IPv6 address belongs to the network of its first 64 bits, however it is written", () => {
+  fc.assert(fc.property(v6, v6, (words, other) => {
+    const network = networkOf(v6Text(words));
+    assertEquals(networkOf(shortened(words)), network);
+    assertEquals(networkOf(v6Text([...words.slice(0, 4), ...other.slice(4)])), network);
+    const isSame = other.slice(0, 4).join() === words.slice(0, 4).join();
+    assertEquals(networkOf(shortened(other)) === network, isSame);
+  }));
+  assertEquals(networkOf("64:ff9b:0:1::192.0.2.7"), networkOf("64:ff9b:0:1::1"));
+});
+
+Deno.test("an IPv4 address is a network of its own, as is text that is no address", () => {
+  for (const text of ["192.0.2.7", "unknown", ""]) assertEquals(networkOf(text), text);
 });
