@@ -128,9 +128,19 @@ Deno.test("what costs more to check is not checked before what costs less, whate
   const scheme = { signed_content: "{body}", header: "X-Signature" };
   const hmac = { type: "hmac", algorithm: "sha256", ...scheme, secrets: ["s".repeat(32)] };
   const keys = generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "pem" });
-  const signature = { type: "signature", algorithm: "ed25519", ...scheme, public_keys: [keys] };
+  const signature = {
+    ...{ type: "signature", algorithm: "ed25519", ...scheme, header: "X-Public" },
+    public_keys: [keys],
+  };
   const all = { conditions: [signature, JWT, FILTER, hmac, TIMESTAMP, TOKEN] };
-  const verdicts = await explained(await prepared(all), request(sent()));
+  // All is there and well formed: none is refused by the head of the request alone.
+  const headers = {
+    ...sent().headers,
+    ...await bearer("w".repeat(32)),
+    "x-signature": "0".repeat(64),
+    "x-public": new Uint8Array(64).toBase64(),
+  };
+  const verdicts = await explained(await prepared(all), request({ ...sent(), headers }));
   assertEquals(verdicts.map(({ condition }) => condition), [
     "static_token",
     "hmac",
