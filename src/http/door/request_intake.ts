@@ -8,7 +8,7 @@ import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { UnavailableError } from "../../platform/errors.ts";
 import { isId } from "../../platform/ids.ts";
-import { networkOf } from "../../platform/ip_ranges.ts";
+import { networkOf } from "../../platform/network/ip_ranges.ts";
 import type { Span } from "../../telemetry/spans.ts";
 import { inspectHead, type Order, tooLarge } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";

@@ -1,7 +1,11 @@
 /** Ranges of addresses hold what their bits say, however an address is written. */
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { AddressRanges, isAddressRange, networkOf } from "../../../src/platform/network/ip_ranges.ts";
+import {
+  AddressRanges,
+  isAddressRange,
+  networkOf,
+} from "../../../src/platform/network/ip_ranges.ts";
 import { anyText, pieces } from "../../arbitraries.ts";
 
 const byte = fc.integer({ min: 0, max: 255 });
