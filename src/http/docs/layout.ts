@@ -39,7 +39,7 @@ export function layOut(shown: Shown, root: string): Html {
     </header>
     <details class="menu">
       <summary>Contents</summary>
-      ${contents(shown, root)}
+      <nav aria-label="Pages">${contents(shown, root)}</nav>
     </details>
     <div class="columns">
       <nav class="side" aria-label="Pages">${contents(shown, root)}</nav>
