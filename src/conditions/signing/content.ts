@@ -9,7 +9,7 @@ import { readBytes } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
 import { BUILDERS } from "./builders.ts";
 import type { Scheme } from "./scheme.ts";
-import type { TemplatePart } from "./template.ts";
+import type { Builder, TemplatePart } from "./template.ts";
 
 /** Values of placeholders that all templates of a scheme share. */
 export interface ContentFacts {
@@ -19,6 +19,8 @@ export interface ContentFacts {
   id: Uint8Array;
   /** Makes the public URL, which few schemes sign. */
   url(): string;
+  /** The parts that a function has made. One may hash the body: each is made once for all templates. */
+  built: Map<Builder, string | Refusal>;
 }
 
 /** Fills a template in: the pieces that are signed, in order, as bytes and never as text. */
@@ -66,7 +68,9 @@ function pieceOf(
     case "named":
       return readBytes(request, part);
     case "built": {
-      const text = BUILDERS[part.builder](request, facts.url());
+      const { builder } = part;
+      const text = facts.built.get(builder) ?? BUILDERS[builder](request, facts.url());
+      facts.built.set(builder, text);
       return typeof text === "string" ? Buffer.from(text) : text;
     }
   }

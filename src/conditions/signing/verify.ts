@@ -18,7 +18,7 @@ import type { LaunchRequest } from "../request.ts";
 import { checkFreshness } from "../freshness.ts";
 import type { Matcher } from "./algorithms.ts";
 import { candidatesReader, describePlace, describeSignature } from "./candidates.ts";
-import { contentOf, publicUrl } from "./content.ts";
+import { type ContentFacts, contentOf, publicUrl } from "./content.ts";
 import { type Scheme, signatureFields, signedContents } from "./scheme.ts";
 import { type EndOfId, endOfId, isPlain, parseTemplate } from "./template.ts";
 
@@ -103,7 +103,8 @@ function signedReader(
     if (!(id instanceof Uint8Array)) return id;
     const end = endsOfId.find((end) => end.isIn(id));
     if (end) return ambiguousId(scheme, end);
-    const facts = { timestamp, id, url: () => publicUrl(scheme, request) };
+    const url = () => publicUrl(scheme, request);
+    const facts: ContentFacts = { timestamp, id, url, built: new Map() };
     const filled = templates.map((template) => contentOf(template, request, facts));
     const refusals = filled.filter((content) => "reason" in content);
     return {

@@ -53,7 +53,12 @@ Deno.test("a template that is taken when it is saved can be filled with any requ
     pieces("{body}", "{", "}", "{header:", "{body:/~", "{query:", "a", " ", "\ud800"),
   );
   const bytes = new Uint8Array([1]);
-  const facts = { timestamp: bytes, id: bytes, url: () => "https://hooks.example/x?y" };
+  const facts = {
+    timestamp: bytes,
+    id: bytes,
+    url: () => "https://hooks.example/x?y",
+    built: new Map(),
+  };
   fc.assert(
     fc.property(text, (template) => {
       if (!isTemplate(template)) {
