@@ -29,6 +29,7 @@ export function sign(settings: HmacSettings, secret: string, parts: SignedParts)
     timestamp: new TextEncoder().encode(timestamp),
     id: new Uint8Array(),
     url: () => "",
+    built: new Map(),
   };
   const content = contentOf(parseTemplate(template), request({ body }), facts);
   if (!Array.isArray(content) || key === undefined) {
