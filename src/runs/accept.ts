@@ -34,7 +34,7 @@ const WAITING_MAX = 1_024;
 /** The reasons to accept no launch. Each is made once, since many launches get it. */
 const TOO_MANY_RUNS = new UnavailableError("Cannot accept a launch: too many runs are pending", 10);
 const NO_SPACE = new UnavailableError(
-  "Cannot accept a launch: the disk is nearly full, or gone",
+  "Cannot accept a launch: the disk is nearly full",
   10,
 );
 const TOO_MANY_WAIT = new UnavailableError("Cannot accept a launch: too many wait to be stored", 1);

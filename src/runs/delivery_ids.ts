@@ -82,6 +82,8 @@ export class Deliveries {
 
   async #known(triggerId: string, idHash: string): Promise<string | undefined> {
     const known = await getDelivery(this.#store, triggerId, idHash);
+    // Whoever repeats a delivery is answered by what is stored, without a commit.
+    if (known !== undefined) this.#store.guard?.expectIntact();
     return known !== undefined && known.until_ms > this.#clock.steady() ? known.run_id : undefined;
   }
 }

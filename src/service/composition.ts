@@ -4,7 +4,6 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { join } from "node:path";
 import type { ActionServices } from "../actions/mod.ts";
 import { AddressRanges } from "../platform/network/ip_ranges.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -24,7 +23,7 @@ import type { ServiceSettings, Surroundings } from "../config/settings.ts";
 import { type Execution, hasEnded } from "../store/records/executions.ts";
 import type { Run } from "../store/records/runs.ts";
 import { Space } from "../store/space.ts";
-import { DATABASE_FILE, databaseBytes, openStore, type Store } from "../store/store.ts";
+import { databaseBytes, openStore, type Store } from "../store/store.ts";
 import { TriggerLog } from "../store/records/trigger_log.ts";
 import { inTrace } from "../telemetry/spans.ts";
 import { TriggerRegistry } from "../triggers/registry.ts";
@@ -113,8 +112,7 @@ function partsOn(
   const deadlines = new Deadlines(ACTION_TIMEOUT_MS);
   const services = { deadlines, projects, engines, pipelines, store, clock };
   const worker = newWorker(services, { triggers, triggerLog, metrics });
-  const file = settings.kv === undefined ? join(settings.data, DATABASE_FILE) : undefined;
-  const space = new Space(settings.data, file === undefined ? {} : { file });
+  const space = new Space(settings.data);
   const quotas = new Quotas(store, clock);
   metrics.watch({
     backlog: () => worker.backlog,

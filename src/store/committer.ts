@@ -11,6 +11,7 @@ import { getLogger } from "@logtape/logtape";
 import { nextTick } from "node:process";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { BatchSize } from "./batch_size.ts";
+import type { DatabaseGuard } from "./database_guard.ts";
 import { WrittenKeys } from "./written_keys.ts";
 
 /** Writes of one commit where they may be split. */
@@ -98,6 +99,7 @@ export interface MessageSender {
 export interface CommitterOptions {
   events?: CommitterEvents;
   fence?: Fence | undefined;
+  guard?: DatabaseGuard | undefined;
   queue?: MessageSender | undefined;
 }
 
@@ -106,6 +108,7 @@ export class Committer {
   readonly #kv: Deno.Kv;
   readonly #events: CommitterEvents;
   readonly #fence: Fence | undefined;
+  readonly #guard: DatabaseGuard | undefined;
   readonly #queue: MessageSender | undefined;
   readonly #watches = new Set<WrittenKeys>();
   /** Timers of withdrawals that could not be stored. */
@@ -118,10 +121,11 @@ export class Committer {
   #underWay: Promise<void> = Promise.resolve();
   #idle: Promise<void> = Promise.resolve();
 
-  constructor(kv: Deno.Kv, { events = {}, fence, queue }: CommitterOptions = {}) {
+  constructor(kv: Deno.Kv, { events = {}, fence, guard, queue }: CommitterOptions = {}) {
     this.#kv = kv;
     this.#events = events;
     this.#fence = fence;
+    this.#guard = guard;
     this.#queue = queue;
   }
 
@@ -294,6 +298,7 @@ export class Committer {
   }
 
   #fail(batch: readonly Waiting[], error: unknown): void {
+    this.#guard?.note(error);
     const reason = asUnavailable(error);
     if (reason instanceof UnavailableError) {
       this.#failures += batch.length;
@@ -353,6 +358,7 @@ export class Committer {
     }
     for (const write of shared.values()) this.#apply(operation, write);
     if (count + shared.size === 0) return;
+    this.#guard?.expectUsable();
     this.#fence?.guard(operation);
     const leavesWork = batch.some(({ change, list }) => change.wakes === true && list.length > 0);
     const isWaking = leavesWork && this.#queue?.send(operation) === true;
@@ -364,6 +370,7 @@ export class Committer {
       if (isWaking) this.#queue?.settle(isStored);
     }
     if (!isStored) throw new Error("another process has the database");
+    this.#guard?.expectIntact();
   }
 
   #apply(operation: Deno.AtomicOperation, { key, value }: Write): void {

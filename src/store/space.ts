@@ -27,8 +27,6 @@ const LOOK_MS = 1_000;
 const log = getLogger(["hooklaunch", "store"]);
 
 export interface SpaceOptions {
-  /** The database's file: once it is gone, what is written is gone with it. */
-  file?: string;
   reserve_bytes?: number;
   reserve_files?: number;
   /** Returns the free space of an existing folder. */
@@ -45,7 +43,6 @@ export interface Room {
 /** Watches the room that is left for a folder. */
 export class Space {
   readonly #folder: string;
-  readonly #file: string | undefined;
   readonly #reserve: Required<Room>;
   readonly #measure: (folder: string) => Promise<Room>;
   #isShort = false;
@@ -58,19 +55,17 @@ export class Space {
   constructor(
     folder: string,
     {
-      file,
       reserve_bytes = RESERVE_BYTES,
       reserve_files = RESERVE_FILES,
       look = roomOf,
-    }: SpaceOptions,
+    }: SpaceOptions = {},
   ) {
     this.#folder = folder;
-    this.#file = file;
     this.#reserve = { bytes: reserve_bytes, files: reserve_files };
     this.#measure = look;
   }
 
-  /** True when the last check found too little space, or no database file. */
+  /** True when the last check found too little space. */
   get isShort(): boolean {
     return this.#isShort;
   }
@@ -109,19 +104,12 @@ export class Space {
   }
 
   async #look(): Promise<void> {
-    const isGone = this.#file !== undefined && await isMissing(this.#file);
-    const short = isGone ? undefined : await this.#findShort();
-    const isShort = isGone || short !== undefined;
+    const short = await this.#findShort();
+    const isShort = short !== undefined;
     if (isShort === this.#isShort) return;
     this.#isShort = isShort;
     const folder = this.#folder;
-    if (isGone) {
-      log.error(
-        "The database in {folder} is gone, and what is accepted would be gone with it: " +
-          "launches are turned away",
-        { folder },
-      );
-    } else if (short) {
+    if (short) {
       log.error(
         "The disk of {folder} is nearly full, {free_bytes} bytes are free and room for {free_files} " +
           "files: launches are turned away until there are {reserve_bytes}, and {reserve_files}",

@@ -15,6 +15,7 @@ import { FORMAT_VERSION, keys } from "./keys.ts";
 import { migrate } from "./migrations.ts";
 import { Ownership, type OwnershipOptions } from "./ownership.ts";
 import { makePrivate } from "./private_files.ts";
+import { DatabaseGuard } from "./database_guard.ts";
 import { Reads } from "./batched_get.ts";
 import { roomOf } from "./space.ts";
 import { WakeUpQueue } from "./wake_up_queue.ts";
@@ -42,8 +43,10 @@ export interface Store extends AsyncDisposable {
   /** Reads single values, those together that are asked for at the same time. */
   readonly reads: Reads;
   readonly endedRuns: EndedRuns;
-  /** Aborted once another process has taken the database, which only a remote one can be. */
+  /** Aborted once the database is lost: to another process, or since its files are gone or the disk fails. */
   readonly lost: AbortSignal;
+  /** Checks that the database's files are those that were opened. A remote database has none. */
+  readonly guard: DatabaseGuard | undefined;
   /** Resolves to true when the database answers and stores. */
   probe(): Promise<boolean>;
   /** Waits for what is being written, then closes the database and frees the data folder. */
@@ -85,9 +88,11 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
   await using opened = new AsyncDisposableStack();
   let kv: Deno.Kv;
   let ownership: Ownership | undefined;
+  let guard: DatabaseGuard | undefined;
   if (remote === undefined) {
     opened.use(await lockDataFolder(folder));
     kv = opened.use(await openFile(folder));
+    guard = new DatabaseGuard([folder, ...databaseFiles(folder).slice(0, 2)]);
   } else {
     kv = opened.use(await openRemote(remote.url));
     ownership = await Ownership.take(kv, remote.ownership);
@@ -96,7 +101,7 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
   }
   const where = remote?.url ?? folder;
   const file = remote === undefined ? join(folder, DATABASE_FILE) : undefined;
-  const store = new OpenStore(kv, { events, ownership, opened: opened.move() });
+  const store = new OpenStore(kv, { events, ownership, guard, opened: opened.move() });
   try {
     await prepareFormat(store, { where, file, keepFormat });
     return store;
@@ -145,6 +150,7 @@ async function openRemote(url: string): Promise<Deno.Kv> {
 interface OpenStoreParts {
   events: CommitterEvents | undefined;
   ownership: Ownership | undefined;
+  guard: DatabaseGuard | undefined;
   /** Resources that are closed with the store. */
   opened: AsyncDisposableStack;
 }
@@ -155,26 +161,30 @@ class OpenStore implements Store {
   readonly committer: Committer;
   readonly queue: WakeUpQueue | undefined;
   readonly lost: AbortSignal;
+  readonly guard: DatabaseGuard | undefined;
   readonly #isRemote: boolean;
   readonly #opened: AsyncDisposableStack;
   #trial: Promise<boolean> | undefined;
 
-  constructor(readonly kv: Deno.Kv, { events, ownership, opened }: OpenStoreParts) {
+  constructor(readonly kv: Deno.Kv, { events, ownership, guard, opened }: OpenStoreParts) {
     this.reads = new Reads(kv);
     const onWrite = (key: Deno.KvKey) => this.endedRuns.written(key);
     this.queue = ownership === undefined ? new WakeUpQueue(kv) : undefined;
     this.committer = new Committer(kv, {
       events: { ...events, onWrite },
       fence: ownership,
+      guard,
       queue: this.queue,
     });
+    this.guard = guard;
     this.#isRemote = ownership !== undefined;
-    this.lost = ownership?.lost ?? new AbortController().signal;
+    this.lost = ownership?.lost ?? guard?.lost ?? new AbortController().signal;
     this.#opened = opened;
     ownership?.showAlive(this.committer);
   }
 
   async probe(): Promise<boolean> {
+    if (this.guard?.isIntact() === false) return false;
     if ((await this.kv.get(keys.format())).value !== FORMAT_VERSION) return false;
     return await this.committer.isStoring() || await this.#tryStoring();
   }
@@ -191,6 +201,7 @@ class OpenStore implements Store {
     // A remote database may not answer, and is asked again for ever.
     await (this.#isRemote ? deadline(drained, DRAIN_MS).catch(ignoreTimeout) : drained);
     this.queue?.close();
+    this.guard?.close();
     await this.#opened.disposeAsync();
     await this.queue?.ended();
   }

@@ -80,6 +80,7 @@ export function storeOn(kv: Deno.Kv, events: CommitterEvents = {}): Store {
     lost: new AbortController().signal,
     committer,
     queue,
+    guard: undefined,
     reads: new Reads(kv),
     endedRuns,
     probe: () => Promise.resolve(true),

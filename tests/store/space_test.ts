@@ -63,20 +63,6 @@ Deno.test("it looks each second until it is closed", async () => {
   await space.close();
 });
 
-Deno.test("there is no room without the database's file, however much the disk has", async () => {
-  await using folder = await temporaryFolder();
-  const file = `${folder.path}/db`;
-  const space = new Space(folder.path, { file, look: () => Promise.resolve({ bytes: 1e9 }) });
-  const seen: boolean[] = [];
-  for (const there of [true, false, true]) {
-    if (there) await Deno.writeTextFile(file, "");
-    else await Deno.remove(file);
-    await space.look();
-    seen.push(space.isShort);
-  }
-  assertEquals(seen, [false, true, false]);
-});
-
 Deno.test("the machine's own answer is asked for where that is allowed", async () => {
   await using folder = await temporaryFolder();
   const space = new Space(folder.path, { reserve_bytes: Number.MAX_SAFE_INTEGER });
