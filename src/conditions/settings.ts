@@ -13,14 +13,14 @@ const SECRET_CHARACTERS_MAX = 4096;
 const SECRETS_MAX = 16;
 const PUBLIC_KEY_CHARACTERS_MAX = 16_384;
 
-/** Makes the schema of an object that refuses unknown fields. The error of `preset` says which kinds have it. */
+/** Makes the schema of an object that refuses unknown fields. The error of `preset` says that the kind has none. */
 export function settingsObject<Shape extends z.ZodRawShape>(
   shape: Shape,
 ): z.ZodObject<Shape, z.core.$strict> {
   return z.strictObject(shape, {
     error: (issue) =>
       issue.code === "unrecognized_keys" && issue.keys.includes("preset")
-        ? "Presets are of hmac, signature and static_token"
+        ? "This type of condition has no presets"
         : undefined,
   });
 }

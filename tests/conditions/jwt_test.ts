@@ -583,7 +583,7 @@ const settings: { name: string; settings: Record<string, unknown>; problems: str
   {
     name: "a preset",
     settings: { algorithms: ["HS256"], secrets: ["s"], preset: "google" },
-    problems: ["/: Presets are of hmac, signature and static_token"],
+    problems: ["/: This type of condition has no presets"],
   },
 ];
 
