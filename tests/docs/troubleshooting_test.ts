@@ -32,7 +32,7 @@ Deno.test("every reason of a refusal is explained", () => {
 
 Deno.test("every error code is explained, and none that there is not", () => {
   const codes = textsIn("src/").flatMap(({ text }) =>
-    [...text.matchAll(/readonly code = "(\w+)"/g)].map(([, code = ""]) => code)
+    [...text.matchAll(/readonly code(?:: string)? = "(\w+)"/g)].map(([, code = ""]) => code)
   );
   const [, section = ""] = PAGE.split("## Error codes");
   const explained = [...section.matchAll(/^\| `(\w+)`/gm)].map(([, code = ""]) => code);
