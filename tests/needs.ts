@@ -17,7 +17,7 @@ export const OPTIONAL_COMMANDS = {
   podman: "running steps in containers of podman",
   sshd: "fetching over ssh with a deploy key",
   "systemd-analyze": "reading the documented unit as systemd does",
-  strace: "looking at which files are written to disk before they are renamed",
+  strace: "writes that fail under the running service, and which files are on disk before a rename",
 } as const;
 
 /** How it is seen that a command can be used, where it is not enough that it is there. */
@@ -26,6 +26,7 @@ const CHECKS: Readonly<Record<string, string>> = {
   mount: `(d=$(mktemp -d) && { mount -t tmpfs -o size=1m tmpfs "$d" && umount "$d"; code=$?
     rmdir "$d"; exit $code; })`,
   podman: "podman info",
+  strace: "strace -qq -o /dev/null -e trace=none true",
 };
 
 /** Whether the shell finds a command that can be used. */

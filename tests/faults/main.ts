@@ -11,6 +11,7 @@ import { has } from "../needs.ts";
 import { clock } from "./clock.ts";
 import { crowd } from "./crowd.ts";
 import { damage } from "./damage.ts";
+import { failingWrites, FAILURES } from "./failing_writes.ts";
 import { Findings, Random } from "./findings.ts";
 import { fullDisk } from "./full_disk.ts";
 import { fuzz } from "./fuzz.ts";
@@ -46,6 +47,15 @@ const parts: Readonly<Record<string, Part>> = {
       await fullDisk(findings, random, { rounds: 5, full_ms: 3_000 });
       // Longer than the database waits between two looks at what it could do by itself.
       await fullDisk(findings, random, { rounds: 1, full_ms: 75_000 });
+    },
+  },
+  writes: {
+    what: "fsync, writes and renames that fail at random moments under load",
+    needs: "strace",
+    async run(findings, random) {
+      for (let round = 0; round < 5; round++) {
+        for (const failure of FAILURES) await failingWrites(findings, random, failure);
+      }
     },
   },
   clock: {

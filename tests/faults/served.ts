@@ -19,6 +19,7 @@ const START_WITHIN_MS = 60_000;
 export interface Served extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
+  readonly pid: number;
   /** Whether its process has ended. */
   readonly hasEnded: boolean;
   /** The last of what it printed. */
@@ -91,6 +92,7 @@ export async function serve(
   return {
     url,
     port: Number(new URL(url).port),
+    pid: child.pid,
     get hasEnded() {
       return hasEnded;
     },
