@@ -36,7 +36,6 @@ import {
   watchTriggers,
 } from "../store/records/triggers.ts";
 import type { WrittenKeys } from "../store/written_keys.ts";
-import type { TriggerRegistry } from "../triggers/registry.ts";
 
 /** Records that are read at a time. Removing so many runs mostly takes two commits. */
 const PAGE_SIZE = 64;
@@ -55,7 +54,10 @@ export interface CleanupParts {
   store: Store;
   clock: Clock;
   projects: Pick<Projects, "forget" | "kept" | "pruneTrees">;
-  triggers: Pick<TriggerRegistry, "between">;
+  triggers: {
+    /** Runs an act between two changes of triggers. */
+    between<T>(act: () => Promise<T>): Promise<T>;
+  };
   engines: Pick<Engines, "forget">;
   retention_days: number;
   /** Aborted when the service stops. */
