@@ -60,9 +60,14 @@ export class Bench {
   /** Starts a process that does not outlive the benchmark. */
   spawn(command: string, options: Deno.CommandOptions): Deno.ChildProcess {
     const child = new Deno.Command(command, options).spawn();
+    this.own(child);
+    return child;
+  }
+
+  /** Makes a process end with the benchmark. */
+  own(child: Deno.ChildProcess): void {
     this.#children.add(child);
     child.status.finally(() => this.#children.delete(child));
-    return child;
   }
 
   /** Makes a data folder of what a stock holds. */

@@ -9,6 +9,7 @@ import { Bench } from "./bench.ts";
 import { measureBoot } from "./boot.ts";
 import { measureCleanup } from "./cleanup.ts";
 import { measureGrowth } from "./growth.ts";
+import { measureIsolation } from "./isolation.ts";
 import { measureLaunches } from "./launch.ts";
 import { measureMemory } from "./memory.ts";
 import { measurePayloads } from "./payloads.ts";
@@ -27,6 +28,7 @@ const PARTS: Readonly<Record<string, { what: string; measure: (bench: Bench) => 
     polls: { what: "Run info", measure: measurePolls },
     start: { what: "From acceptance to the command's start", measure: measureStarts },
     runs: { what: "Runs completed under sustained launches", measure: measureRuns },
+    isolation: { what: "Launches beside others at their limits", measure: measureIsolation },
     boot: { what: "From the start of the process to the first launch", measure: measureBoot },
     growth: { what: "All of it again with much stored", measure: measureGrowth },
     memory: { what: "Memory", measure: measureMemory },

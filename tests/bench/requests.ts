@@ -81,6 +81,7 @@ function post(target: string, headers: Record<string, string>, body: string): Se
   };
 }
 
-function sign(body: string): string {
-  return `sha256=${createHmac("sha256", SECRET).update(body).digest("hex")}`;
+/** The signature of a body. */
+export function sign(body: string, secret = SECRET): string {
+  return `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
 }
