@@ -43,7 +43,7 @@ export const ATTACKERS: readonly Attacker[] = [
     name: "steps that print empty lines and objects, and write files",
     project: step(
       "yes '' | head -c 64000000; yes '{}' | head -c 64000000; " +
-        "head -c 500000000 /dev/zero >$VH_OUTPUTS_DIR/large",
+        "head -c 64000000 /dev/zero >$VH_OUTPUTS_DIR/large",
     ),
     trigger: { actions: [STEP, STEP] },
     begin: (target) => send(target, { connections: 1, pause_ms: 4_000, body: "empty" }),

@@ -6,9 +6,9 @@
  *
  * @module
  */
-import { delay } from "@std/async/delay";
 import { existsSync } from "node:fs";
 import type { Clock } from "../../platform/clock.ts";
+import { TimeShare } from "../../platform/waiting/time_share.ts";
 import { CHUNK_BYTES_MAX, type LogRecord } from "../shared/log_format.ts";
 import { LogWriter } from "../shared/log_writer.ts";
 import { Metadata, objectLines } from "../shared/metadata.ts";
@@ -18,19 +18,21 @@ import type { WorkFolder } from "./work_folder.ts";
 import { keptBytesMax } from "./wrapper.ts";
 
 const STREAMS = ["stdout", "stderr"] as const;
-/** The most bytes of a stream that one call of `pump` takes in. */
+/** The most bytes of a stream that one call of `pump` takes in, and the time after which it takes no more. */
 const PUMP_BYTES_MAX = 1024 * 1024;
-/** The longest time of looking for metadata without a pause, and the number of lines between two looks at the clock. */
-const SLICE_MS = 4;
-const SLICE_LINES = 64;
+const PUMP_MS = 100;
+/** The time that all executions together take to look for metadata. */
+const METADATA_TIME = new TimeShare({ slice_ms: 2, share: 0.15 });
+/** The number of lines between two looks at the clock. */
+const LINES_A_LOOK = 32;
 
 type Stream = (typeof STREAMS)[number];
+/** Gets events of metadata, as JSON lines. */
+type OnEvents = (events: string) => Promise<void>;
 
 /** What is known from the log of an earlier service. */
 interface Earlier {
   metadata: Metadata;
-  /** The events of metadata, as JSON lines. */
-  events: string;
   /** The offsets up to which the log has each stream. */
   ends: Record<Stream, number>;
 }
@@ -67,13 +69,21 @@ export class Capture implements AsyncDisposable {
   /** Begins, or continues where the log of an earlier service ends. */
   static async open(folder: WorkFolder, clock: Clock, logBytesMax: number): Promise<Capture> {
     let earlier = nothing();
+    // The log comes first, so events that a crash prevented are written now, together with all others.
+    let append = false;
+    const onEvents = async (events: string) => {
+      await writeEvents(folder, events, { append });
+      append = true;
+    };
     const log = await LogWriter.open(folder.record("log"), logBytesMax, async (record) => {
-      if ("line" in record && record.line.isRestart) earlier = nothing();
-      else await takeRecord(record, earlier);
+      if (!("line" in record && record.line.isRestart)) {
+        return await takeRecord(record, earlier, onEvents);
+      }
+      earlier = nothing();
+      append = false;
+      await onEvents("");
     });
     const capture = new Capture(folder, { clock, logBytesMax, log }, earlier);
-    // The log comes first, so events that a crash prevented are written now.
-    if (earlier.events !== "") await capture.#writeEvents(earlier.events, { append: false });
     await capture.#logLeftOut();
     return capture;
   }
@@ -89,13 +99,14 @@ export class Capture implements AsyncDisposable {
    * @returns true when there was something
    */
   async pump(): Promise<boolean> {
+    const end_ms = performance.now() + PUMP_MS;
     let found = false;
     for (const stream of STREAMS) {
       for (let bytes = 0; bytes < PUMP_BYTES_MAX; bytes += this.#buffer.length) {
         const { content, end, hasRead, isAtEnd } = this.#readers[stream].read(this.#buffer);
         found ||= hasRead;
         if (content !== undefined) await this.#take(stream, content, end);
-        if (isAtEnd) break;
+        if (isAtEnd || performance.now() > end_ms) break;
       }
       await this.#logIfCut(stream);
     }
@@ -126,15 +137,9 @@ export class Capture implements AsyncDisposable {
     const time = this.#now();
     await this.#log.addChunk({ time, stream, end, content });
     if (stream !== "stdout") return;
-    const events = await takeMetadata(this.metadata, content, time);
-    if (events !== "") await this.#writeEvents(events, { append: true });
+    const onEvents = (events: string) => writeEvents(this.#folder, events, { append: true });
+    await takeMetadata(this.metadata, { content, time }, onEvents);
     await this.#logLeftOut();
-  }
-
-  async #writeEvents(events: string, { append }: { append: boolean }): Promise<void> {
-    const path = this.#folder.record("metadata.jsonl");
-    // A full disk must not end the execution.
-    await Deno.writeTextFile(path, events, { append, mode: 0o600 }).catch(() => {});
   }
 
   async #logLeftOut(): Promise<void> {
@@ -157,39 +162,56 @@ export class Capture implements AsyncDisposable {
   }
 }
 
+async function writeEvents(
+  folder: WorkFolder,
+  events: string,
+  { append }: { append: boolean },
+): Promise<void> {
+  // A full disk must not end the execution.
+  await Deno.writeTextFile(folder.record("metadata.jsonl"), events, { append, mode: 0o600 })
+    .catch(() => {});
+}
+
 function nothing(): Earlier {
-  return { metadata: new Metadata(), events: "", ends: { stdout: 0, stderr: 0 } };
+  return { metadata: new Metadata(), ends: { stdout: 0, stderr: 0 } };
 }
 
 /** Takes in a record of the log of an earlier service. */
-async function takeRecord(record: LogRecord, earlier: Earlier): Promise<void> {
-  const { metadata, ends } = earlier;
+async function takeRecord(
+  record: LogRecord,
+  { metadata, ends }: Earlier,
+  onEvents: OnEvents,
+): Promise<void> {
   if ("head" in record) {
     const { stream, end, time } = record.head;
     ends[stream] = end;
-    if (stream === "stdout") earlier.events += await takeMetadata(metadata, record.content, time);
+    if (stream === "stdout") await takeMetadata(metadata, { ...record, time }, onEvents);
   } else if ("line" in record && record.line.stream !== "event") {
     const { stream, end, time, message } = record.line;
     ends[stream] = end ?? ends[stream];
-    if (stream === "stdout") earlier.events += metadata.take(message, time) ?? "";
+    const event = stream === "stdout" ? metadata.take(message, time) : undefined;
+    if (event !== undefined) await onEvents(event);
   }
 }
 
-/** Takes in the metadata in a chunk of stdout. Returns its events, as JSON lines. */
+/** Takes in the metadata in a chunk of stdout, a slice of time after the other. */
 async function takeMetadata(
   metadata: Metadata,
-  content: Uint8Array,
-  time: string,
-): Promise<string> {
+  { content, time }: { content: Uint8Array; time: string },
+  onEvents: OnEvents,
+): Promise<void> {
+  if (metadata.isFull) return;
   let events = "";
   let began_ms = performance.now();
   let lines = 0;
-  if (metadata.isFull) return events;
   for (const text of objectLines(content)) {
     if (text !== undefined) events += metadata.take(text, time) ?? "";
-    if (++lines % SLICE_LINES !== 0 || performance.now() - began_ms < SLICE_MS) continue;
-    await delay(0);
+    const isLook = ++lines % LINES_A_LOOK === 0;
+    if (!isLook || performance.now() - began_ms < METADATA_TIME.slice_ms) continue;
+    if (events !== "") await onEvents(events);
+    events = "";
+    await METADATA_TIME.turn();
     began_ms = performance.now();
   }
-  return events;
+  if (events !== "") await onEvents(events);
 }

@@ -246,7 +246,7 @@ export class LocalEngine implements Engine {
       dataFolder,
       root: this.#root,
       // Nothing runs before `start` has looked at the machine.
-      machine: this.#machine ?? { bootId: "", shell: "/bin/sh", beginSession: [] },
+      machine: this.#machine ?? { bootId: "", shell: "/bin/sh", beginSession: [], lowPriority: [] },
       onSessionOver: (session) => this.#orphans.add(session),
       settings: { ...SETTINGS, ...settings },
       save: this.#save,

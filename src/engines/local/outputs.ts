@@ -9,7 +9,7 @@ import { isShortage } from "../../platform/errors.ts";
 import type { Execution, OutputFile } from "../../store/records/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../store/record_size.ts";
 import { failInstead } from "../shared/ending.ts";
-import { hashFile } from "./inputs/checked_copy.ts";
+import { hashFile } from "./file_hash.ts";
 
 const ENTRIES_MAX = 100_000;
 /** Room that is kept in a record for why the execution failed. */

@@ -1,47 +1,46 @@
 /**
- * The leader of an execution's session: the wrapper, started by this service or found again by it.
+ * The process group of an execution. Its leader is the wrapper, which this service or an earlier one started.
  *
  * @module
  */
 import { delay } from "@std/async/delay";
 import { type Mark, readMark } from "./control_files.ts";
 import { FOR_COMMANDS, passedOn } from "../shared/environment.ts";
-import { isAlive, signalSession } from "./processes.ts";
+import { isAlive, type Machine, signalSession } from "./processes.ts";
 import type { CommandHandle } from "./runners/runner.ts";
 import type { WorkFolder } from "./work_folder.ts";
 import { MARK_IS_TAKEN, wrapperArguments, type WrapperOptions } from "./wrapper.ts";
 
-/** How often the system is asked whether a process that was found again still lives. */
+/** The interval of looking for a process that an earlier service started. */
 const LIFE_CHECK_MS = 1_000;
-/** How long a wrapper may take until it comes to its command. */
+/** The longest time that a wrapper takes to reach its command. */
 const BEGIN_WAIT_MS = 2_000;
 const BEGIN_POLL_MS = 10;
 
-/** Why there is no exit code when nothing else is known. */
+/** The reason for a missing exit code when nothing else is known. */
 const KILLED =
   "The command's process ended without leaving an exit code: something else has killed it";
 
-/** Told of a session whose leader has ended. */
+/** Gets the session of a leader that has ended. */
 export type OnSessionOver = (session: number) => void;
 
 /**
- * Starts the wrapper in a prepared work folder, in a session of its own: what is sent to the service's
- * process group does not reach it.
- *
- * @param beginSession as the machine has it
+ * Starts the wrapper in a prepared work folder, with a low priority and in its own session: a signal to the
+ * service's process group does not reach it.
  */
 export function startProcessGroup(
   folder: WorkFolder,
   options: WrapperOptions,
-  { beginSession, onSessionOver }: {
-    beginSession: readonly string[];
-    onSessionOver: OnSessionOver;
-  },
+  { machine, onSessionOver }: { machine: Machine; onSessionOver: OnSessionOver },
 ): CommandHandle {
-  const [program = "sh", ...args] = [...beginSession, "sh", ...wrapperArguments(options)];
+  const { beginSession, lowPriority } = machine;
+  // The service may start `sh`, which becomes any program.
+  const before = beginSession.length > 0 ? beginSession : ["sh", "-c", 'exec "$@"', "sh"];
+  const command = ["sh", ...wrapperArguments(options)];
+  const [program = "sh", ...args] = [...before, ...lowPriority, ...command];
   const child = new Deno.Command(program, {
     args,
-    // It makes Deno fork, which stops the service the longer the more memory it has.
+    // Makes Deno fork, which stops the service for longer the more memory it has.
     detached: beginSession.length === 0,
     cwd: folder.path,
     clearEnv: true,
@@ -67,7 +66,7 @@ export function startProcessGroup(
   };
 }
 
-/** Waits until a wrapper comes to its command: before that it is deaf to SIGTERM, or has no session. */
+/** Waits until a wrapper reaches its command: before that it ignores SIGTERM, or has no session. */
 async function untilBegun(folder: WorkFolder, isOver: () => boolean): Promise<void> {
   for (let waited_ms = 0; waited_ms < BEGIN_WAIT_MS && !isOver(); waited_ms += BEGIN_POLL_MS) {
     if (readMark(folder)?.hasBegun) return;
@@ -75,7 +74,7 @@ async function untilBegun(folder: WorkFolder, isOver: () => boolean): Promise<vo
   }
 }
 
-/** Follows a wrapper that another service has started. */
+/** Follows a wrapper that an earlier service has started. */
 export function followProcessGroup(
   { pid, identity }: Mark,
   onSessionOver: OnSessionOver,
@@ -94,9 +93,10 @@ export function followProcessGroup(
 }
 
 /**
- * A wrapper that ended with an earlier start of the machine: its id is another process's now, or nobody's.
+ * Returns the handle of a wrapper that ended with an earlier start of the machine. Its process id may belong
+ * to another process now.
  *
- * @param lost why it may have left no exit code
+ * @param lost the reason for a missing exit code
  */
 export function endedProcessGroup(lost: string): CommandHandle {
   return {
@@ -109,7 +109,7 @@ export function endedProcessGroup(lost: string): CommandHandle {
   };
 }
 
-/** What leaders have in common. The wrapper's id is also that of its session. */
+/** The common part of the handles. The id of the wrapper is also that of its session. */
 function sessionOf(pid: number, onSessionOver: OnSessionOver) {
   return {
     cameSecond: false,

@@ -1,20 +1,22 @@
 /**
- * Processes of other sessions: the service may start `sh`, but may neither signal processes that it did
- * not start nor read what the system tells of them, so `sh` does.
+ * The machine and its processes. The service may start `sh`, but may neither signal processes that it did not
+ * start nor read their state, so `sh` does.
  *
  * @module
  */
 import { shell } from "../../platform/shell.ts";
 import { IDENTITY_FUNCTION } from "./wrapper.ts";
 
-/** What the engine has to know of the machine. */
+/** The facts about the machine that the engine needs. */
 export interface Machine {
-  /** Another one after each start of the machine; empty when the machine does not tell. */
+  /** Changes with each start of the machine; empty when unknown. */
   bootId: string;
-  /** The shell that runs commands: bash where there is one. */
+  /** The shell that runs commands: bash if it is installed. */
   shell: string;
-  /** The words before a command line that have it begin a session; none where no program does that. */
+  /** The words before a command line that make it begin a session; none when no program does that. */
   beginSession: readonly string[];
+  /** The words before a command line that give it a low priority; none when no program does that. */
+  lowPriority: readonly string[];
 }
 
 const decoder = new TextDecoder();
@@ -22,6 +24,7 @@ const decoder = new TextDecoder();
 const MACHINE = `
 command -v bash || command -v sh
 command -v setsid || echo
+command -v nice || echo
 if [ -r /proc/sys/kernel/random/boot_id ]; then cat /proc/sys/kernel/random/boot_id
 else sysctl -n kern.bootsessionuuid || sysctl -n kern.boottime; fi
 `;
@@ -30,9 +33,9 @@ else sysctl -n kern.bootsessionuuid || sysctl -n kern.boottime; fi
 const IDENTITY = `${IDENTITY_FUNCTION}identity_of "$1"; echo "$identity"`;
 
 /**
- * Sends the signal $1 to all processes of the sessions $2…: to the session's own process group, and to
- * those that have left it for another. When $1 begins with "+" a session whose leader lives is passed
- * over: it is not the one that ended.
+ * Sends the signal $1 to all processes of the sessions $2…: to the session's own process group, and to those
+ * that have moved to another group. If $1 begins with "+", skips a session whose leader lives: its id was
+ * used again.
  */
 const SIGNAL = `
 signal=\${1#+} mode=$1
@@ -49,26 +52,27 @@ found=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v sessions=" $* " -v mode="$mod
 [ -z "$found" ] || kill "-$signal" $found
 `;
 
-/** Looks at the machine. */
+/** Reads the facts about the machine. */
 export async function lookAtMachine(): Promise<Machine> {
-  const [shell, setsid, ...boot] = (await sh(MACHINE)).split("\n");
+  const [shell, setsid, nice, ...boot] = (await sh(MACHINE)).split("\n");
   return {
     shell: shell || "/bin/sh",
     beginSession: setsid ? sessionWords(setsid) : [],
+    lowPriority: nice ? [nice] : [],
     bootId: boot.join(" ").trim(),
   };
 }
 
-/** Where the service may start `sh` and not the program itself, a shell becomes it, which takes longer. */
+/** If the service may start only `sh`, a shell becomes the program, which takes longer. */
 function sessionWords(setsid: string): string[] {
   const { state } = Deno.permissions.querySync({ name: "run", command: setsid });
   return state === "granted" ? [setsid] : ["sh", "-c", 'exec "$@"', "sh", setsid];
 }
 
 /**
- * Whether a process lives.
+ * Tells if a process lives.
  *
- * @param identity what the process told of itself, so that a later one of its id is not taken for it
+ * @param identity tells the process from a later one of the same id
  */
 export async function isAlive(pid: number, identity: string): Promise<boolean> {
   if (identity === "") return false;
@@ -77,24 +81,24 @@ export async function isAlive(pid: number, identity: string): Promise<boolean> {
 
 /** Sends a signal to everything in a session. */
 export async function signalSession(session: number, signal: "TERM" | "KILL"): Promise<void> {
-  // 0 would be the service's own group, and 1 everything.
+  // Session 0 would be the service's own group, and 1 every process.
   if (session > 1) await sh(SIGNAL, signal, String(session));
 }
 
-/** Kills what is left of sessions whose leaders have ended. */
+/** Kills the rest of sessions whose leaders have ended. */
 export async function killSessions(sessions: readonly number[]): Promise<void> {
   const ended = sessions.filter((session) => session > 1);
   if (ended.length > 0) await sh(SIGNAL, "+KILL", ...ended.map(String));
 }
 
-/** What a folder takes on disk. */
+/** The disk use of a folder. */
 export interface FolderUse {
   mb: number;
-  /** Whether all of it was there to be looked into. */
+  /** False when a part of the folder could not be read. */
   isComplete: boolean;
 }
 
-/** Measures what a folder takes on disk. */
+/** Measures the disk use of a folder. */
 export async function folderUse(path: string, signal: AbortSignal): Promise<FolderUse> {
   const script = 'exec du -skx -- "$1" 2>/dev/null';
   const { stdout, success } = await shell(script, [path], { signal });

@@ -9,8 +9,8 @@ import { LINE_BYTES_MAX, shownPart, shownText } from "./log_format.ts";
 const KEYS_MAX = 500;
 const BYTES_MAX = 16 * 1024;
 const EVENTS_BYTES_MAX = 16 * 1024 * 1024;
-/** The most events of one execution, also of those that are not kept: parsing them takes time. */
-const EVENTS_MAX = 1_000_000;
+/** The most lines that are parsed. */
+const LINES_MAX = 1_000_000;
 /** Storing a value takes stack for each level. */
 const DEPTH_MAX = 64;
 
@@ -21,7 +21,7 @@ const CLOSING_BRACE = 0x7d;
 /** A string, which stays as it is, or a number of Python that JSON does not have. */
 const TEXT_OR_NO_NUMBER = /"(?:[^"\\]|\\.)*"?|-?\bInfinity\b|\bNaN\b/g;
 
-const TOO_MANY = `There is too much metadata: all after ${EVENTS_MAX} lines of it is left out`;
+const TOO_MANY = `There is too much metadata: all after ${LINES_MAX} lines of it is left out`;
 const TOO_MUCH = "There is too much metadata: some of it is left out";
 const TOO_DEEP = `Metadata is left out that is nested deeper than ${DEPTH_MAX} levels`;
 const NO_KEY = 'Metadata with the key "__proto__" is left out: expected another key';
@@ -35,7 +35,7 @@ export class Metadata {
   readonly leftOut = new Set<string>();
   /** The number of values that were taken in. */
   changes = 0;
-  #events = 0;
+  #lines = 0;
 
   /**
    * Takes in a line.
@@ -44,27 +44,30 @@ export class Metadata {
    * @returns the event as a JSON line to store; undefined when the line is no event, or there are too many
    */
   take(text: string, time: string): string | undefined {
-    const event = this.isFull ? undefined : parseObject(text);
+    if (this.isFull || !isObjectText(text)) return undefined;
+    if (++this.#lines >= LINES_MAX) this.leftOut.add(TOO_MANY);
+    const event = parseObject(text);
     if (event === undefined) return undefined;
-    if (++this.#events >= EVENTS_MAX) this.leftOut.add(TOO_MANY);
     if (!isWithin(event, DEPTH_MAX)) {
       this.leftOut.add(TOO_DEEP);
       return undefined;
     }
     for (const [key, value] of Object.entries(event)) this.#set(key, value);
+    if (this.#eventBytes >= EVENTS_BYTES_MAX) return undefined;
     const line = `${JSON.stringify({ _time: time, ...event })}\n`;
     const bytes = Buffer.byteLength(line);
     if (this.#eventBytes + bytes > EVENTS_BYTES_MAX) {
       this.leftOut.add(TOO_MUCH);
+      this.#eventBytes = EVENTS_BYTES_MAX;
       return undefined;
     }
     this.#eventBytes += bytes;
     return line;
   }
 
-  /** True when further events are ignored. */
+  /** True when further lines are ignored. */
   get isFull(): boolean {
-    return this.#events >= EVENTS_MAX;
+    return this.#lines >= LINES_MAX;
   }
 
   /** The latest value of each key. */
@@ -120,8 +123,11 @@ function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte !== undefined && byte >= 0x09 && byte <= 0x0d;
 }
 
+function isObjectText(text: string): boolean {
+  return /^\s*\{.*\}\s*$/s.test(text);
+}
+
 function parseObject(text: string): Record<string, unknown> | undefined {
-  if (!/^\s*\{.*\}\s*$/s.test(text)) return undefined;
   return parse(text) ??
     parse(text.replace(TEXT_OR_NO_NUMBER, (found) => found.startsWith('"') ? found : "null"));
 }

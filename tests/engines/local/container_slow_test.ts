@@ -1,5 +1,5 @@
 /**
- * Engines of containers that are slow to answer.
+ * Engines of containers that are slow to answer, or cannot do all that others can.
  *
  * @module
  */
@@ -9,15 +9,24 @@ import type { Execution } from "../../../src/store/records/executions.ts";
 import { type Containers, hasContainers, makeImage, runHosted } from "./containers.ts";
 
 /** Runs a command in a container, by a program that takes some seconds for each call of a subcommand. */
-async function runSlowly(
+function runSlowly(
   program: Containers | undefined,
   { subcommand, seconds, stop = "" }: { subcommand: string; seconds: number; stop?: string },
+): Promise<Execution & { stop_ms: number; stopped_as: string }> {
+  return runWith(program, `[ "$1" != ${subcommand} ] || sleep ${seconds}`, stop);
+}
+
+/** Runs a command in a container, by a program that does something before each call. */
+async function runWith(
+  program: Containers | undefined,
+  before: string,
+  stop = "",
 ): Promise<Execution & { stop_ms: number; stopped_as: string }> {
   assert(program);
   const bin = await Deno.makeTempDir();
   const path = Deno.env.get("PATH") ?? "";
   const script = `#!/bin/sh
-[ "$1" != ${subcommand} ] || sleep ${seconds}
+${before}
 PATH='${path}' exec ${program} "$@"
 `;
   await Deno.writeTextFile(join(bin, program), script, { mode: 0o700 });
@@ -57,5 +66,20 @@ Deno.test({
     });
     assertEquals([status, stopped_as], ["stopped", "stopping"]);
     assert(stop_ms < 8_000, `${stop_ms}`);
+  },
+});
+
+Deno.test({
+  name: "containers: an engine that cannot give them a low priority runs them without",
+  ignore: program === undefined,
+  async fn() {
+    // As crun says it where the controller is not delegated to the user.
+    const { status, reason } = await runWith(
+      program,
+      `case "$*" in *--cpu-shares*)
+        echo 'Error: the requested cgroup controller \`cpu\` is not available' >&2; exit 126 ;;
+      esac`,
+    );
+    assertEquals([status, reason], ["complete", undefined]);
   },
 });

@@ -70,7 +70,7 @@ Deno.test("recovery: no mark, other start of the machine: it may have run, so it
   assertEquals(textOf(`${fixture.folder}/ran`), "");
   // A machine that does not tell is known to be the same one by nothing.
   const untold = fixture.execution("", { engine_state: { boot_id: "" } });
-  assert(!isSameBoot(untold, { bootId: "", shell: "sh", beginSession: [] }));
+  assert(!isSameBoot(untold, { bootId: "", shell: "sh", beginSession: [], lowPriority: [] }));
 });
 
 Deno.test("recovery: an exit code is there: that is how it ended", async () => {

@@ -396,6 +396,18 @@ Deno.test("run: pipes in place of what the wrapper writes are not waited for", a
   assertEquals(await fixture.printed(id, "stdout"), []);
 });
 
+Deno.test("run: a command gives way to the service", async () => {
+  await using fixture = await EngineFixture.make();
+  const { id } = await fixture.run("nice");
+  const [own = "", given = ""] = [
+    new TextDecoder().decode(
+      (await new Deno.Command("sh", { args: ["-c", "nice"] }).output()).stdout,
+    ),
+    ...await fixture.printed(id, "stdout"),
+  ];
+  assert(Number(given) >= Number(own) + 10, given);
+});
+
 Deno.test("run: what a command leaves running is ended", async () => {
   await using fixture = await EngineFixture.make();
   const { id, status } = await fixture.run(`

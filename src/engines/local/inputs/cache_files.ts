@@ -9,13 +9,14 @@
  */
 import { join } from "node:path";
 import { ignoreMissing } from "../../../platform/files/missing_file.ts";
-import { type Copied, type CopyOptions, hashFile, writeNew } from "./checked_copy.ts";
+import { type HashedFile, hashFile } from "../file_hash.ts";
+import { type CopyOptions, writeNew } from "./checked_copy.ts";
 
 /** The prefix of the names of incomplete files. */
 const TEMPORARY = "tmp-";
 
 /** A cached file. It is not removed until this is disposed of. */
-export interface Held extends Copied, Disposable {
+export interface Held extends HashedFile, Disposable {
   readonly path: string;
 }
 
@@ -46,7 +47,7 @@ export class CacheFiles {
    *
    * @param signal aborted when the file is not needed any more
    */
-  async find(wanted: Copied, signal: AbortSignal): Promise<Held | undefined> {
+  async find(wanted: HashedFile, signal: AbortSignal): Promise<Held | undefined> {
     using unlessReturned = new DisposableStack();
     const held = unlessReturned.use(this.#hold(wanted));
     if (!await this.#isWhole(held, signal)) {
@@ -108,7 +109,7 @@ export class CacheFiles {
     return join(this.#folder, sha256);
   }
 
-  #hold({ size, sha256 }: Copied): Held {
+  #hold({ size, sha256 }: HashedFile): Held {
     this.#holds.set(sha256, (this.#holds.get(sha256) ?? 0) + 1);
     const release = () => {
       const others = (this.#holds.get(sha256) ?? 1) - 1;

@@ -51,6 +51,8 @@ const NAME_POLL_MS = 200;
 /** How much longer is waited for an engine when a container may run on it than when none does. */
 const FOLLOW_PATIENCE = 15;
 
+/** The error of a container engine that has no control of processors, such as one without root. */
+const NO_PRIORITY = /cpu.?(shares|weight)|controller.*\bcpu\b|\bcpu\b.*controller/i;
 const GONE =
   "The command's container ended without leaving an exit code: something else has ended it";
 
@@ -136,9 +138,10 @@ export class ContainerRunner implements Runner {
   async #startOrFind(job: Job): Promise<void> {
     const { execution, streamBytesMax } = job;
     const { program } = this.#parts;
+    let hasLowPriority = true;
     const run = () =>
       this.#call([
-        ...runArguments(program, this.#options(job)),
+        ...runArguments(program, { ...this.#options(job), hasLowPriority }),
         ...containerWrapperArguments({
           hasShebang: hasShebang(execution.command),
           streamBytesMax,
@@ -151,6 +154,9 @@ export class ContainerRunner implements Runner {
       if (isNameTaken(answer) && performance.now() < end_ms) {
         if (await this.#startMade(job)) return;
         await delay(NAME_POLL_MS);
+      } else if (hasLowPriority && NO_PRIORITY.test(answer.message)) {
+        hasLowPriority = false;
+        await this.#remove(execution);
       } else if (mayPull && !await this.#hasImage(execution)) {
         mayPull = false;
         await this.#pull(job);

@@ -1,13 +1,14 @@
 /**
- * How a container is started: what it sees, and what it may do.
+ * The arguments that start a container.
  *
- * - It sees the parts of the work folder that are the command's, at `/valohai`, and nothing else of the
- *   machine. Each part is mounted by itself, so that none can be replaced by a link.
- * - Its user is root, whatever the image says, as steps expect that install what they need. That root has no
- *   more rights than an engine gives by default, less those to make devices and to gain others. Where the
+ * - A container sees the command's parts of the work folder, at `/valohai`, and nothing else of the machine.
+ *   Each part is a mount of its own, so that a link cannot replace it.
+ * - Its user is root, whatever the image says: steps expect that, to install what they need. This root has the
+ *   default rights of the container engine, without making devices and gaining rights. If the container
  *   engine runs without root, it is the service's own user.
  * - It has no network, unless the project's settings say so.
- * - It has no init program, as those are not everywhere: the wrapper is its first process, and ends it.
+ * - It has a low priority, so that the service answers however busy it is.
+ * - It has no init program, since not every machine has one: the wrapper is its first process, and ends it.
  *
  * @module
  */
@@ -18,11 +19,13 @@ import type { LocalSettings } from "../settings.ts";
 import type { ContainerProgram } from "./container_program.ts";
 
 const PIDS_MAX = 4_096;
+/** The container's share of busy processors, where 1024 is usual. Nice values have no effect across containers. */
+const CPU_SHARES = 102;
 
-/** By this label the containers of one service are known. Its value is the folder of all executions. */
+/** The label of a service's containers. Its value is the folder of all executions. */
 export const OWNER_LABEL = "hooklaunch.executions";
 
-/** What a container is started for. */
+/** The options of a container. */
 export interface ContainerOptions {
   execution: Execution;
   settings: Pick<LocalSettings, "network">;
@@ -30,13 +33,15 @@ export interface ContainerOptions {
   path: string;
   /** The folder of all executions. */
   root: string;
-  /** How many processors the machine has. */
+  /** The number of the machine's processors. */
   processors: number;
+  /** False when the container engine cannot set a priority. Default true. */
+  hasLowPriority?: boolean;
 }
 
 /**
- * The name of an execution's container. What a copy of the data starts, as one that was restored beside
- * its origin, has another one: the copy must not take the origin's container for its own, and end it.
+ * Returns the name of an execution's container. A copy of the data, such as a backup restored beside its
+ * origin, uses other names, so it does not end the origin's containers.
  */
 export function containerName(
   { id, engine_state }: Pick<Execution, "id" | "engine_state">,
@@ -45,22 +50,19 @@ export function containerName(
   return typeof start === "string" ? `hooklaunch-${id}-${start}` : `hooklaunch-${id}`;
 }
 
-/** Before a colon, podman takes these for images in files of the machine, or in another storage. */
+/** Prefixes with which podman takes images from files of the machine, or from another storage. */
 const ELSEWHERE =
   /^(atomic|containers-storage|dir|docker-(archive|daemon)|oci(-archive)?|ostree|sif|tarball):/;
 
-/**
- * Whether an image's name can be given to a program, which must not take it for an option, nor for an image
- * that is no registry's.
- */
+/** Tells if a text is the name of an image in a registry, and cannot be read as an option. */
 export function isImageName(image: string): boolean {
   return /^[\w][\w.:/@-]*$/.test(image) && image.length <= 512 && !ELSEWHERE.test(image);
 }
 
-/** The arguments that run a shell in an execution's container, up to those of the shell. */
+/** Returns the arguments that run a shell in an execution's container, up to those of the shell. */
 export function runArguments(
   program: ContainerProgram,
-  { execution, settings, path, root, processors }: ContainerOptions,
+  { execution, settings, path, root, processors, hasLowPriority = true }: ContainerOptions,
 ): string[] {
   const { cpu, memory } = execution.resources ?? {};
   return [
@@ -73,7 +75,8 @@ export function runArguments(
     "--no-healthcheck",
     `--pids-limit=${PIDS_MAX}`,
     ...(settings.network ? [] : ["--network=none"]),
-    // More than there are is refused.
+    ...(hasLowPriority ? [`--cpu-shares=${CPU_SHARES}`] : []),
+    // More processors than the machine has are refused.
     ...(cpu === undefined ? [] : [`--cpus=${Math.min(cpu, processors)}`]),
     ...(memory === undefined ? [] : [`--memory=${memory}m`, `--memory-swap=${memory}m`]),
     ...program.runArguments,
@@ -82,8 +85,8 @@ export function runArguments(
 }
 
 /**
- * The arguments that run a shell which makes the work folder's parts the service's own again, up to those of
- * the shell.
+ * Returns the arguments that run a shell which gives the parts of the work folder back to the service's user,
+ * up to those of the shell.
  */
 export function handOverArguments(
   program: ContainerProgram,
@@ -106,12 +109,12 @@ function shellIn(program: ContainerProgram, path: string, image: string): string
     "--cap-drop=MKNOD",
     "--security-opt=no-new-privileges",
     ...Object.entries(CONTAINER_MOUNTS).map(([name, part]) => {
-      // A line of CSV.
+      // The syntax is a line of CSV.
       const options = [
         "type=bind",
         `"source=${join(path, part).replaceAll('"', '""')}"`,
         `target=${CONTAINER_FOLDER}/${name}`,
-        // From its owner, which nobody can change then, the wrapper knows the service's user.
+        // The owner of this folder, which the container cannot change, tells the wrapper the service's user.
         ...(name === "config" ? ["readonly"] : []),
         ...program.mountOptions,
       ];

@@ -22,9 +22,9 @@ export class ProcessRunner implements Runner {
   }
 
   start({ execution, folder, streamBytesMax }: Job): Promise<CommandHandle> {
-    const { machine: { shell, beginSession }, onSessionOver } = this.#parts;
+    const { shell } = this.#parts.machine;
     const options = { shell: hasShebang(execution.command) ? "" : shell, streamBytesMax };
-    return Promise.resolve(startProcessGroup(folder, options, { beginSession, onSessionOver }));
+    return Promise.resolve(startProcessGroup(folder, options, this.#parts));
   }
 
   find({ execution, folder }: Job): Promise<Found> {
