@@ -38,8 +38,11 @@ const DISCARDED_BYTES_MAX = 64 * 1024 * 1024;
 /** A body up to this length is short: it is read in one piece where its length is declared. */
 export const SHORT_BYTES_MAX = FIRST_BYTES_MAX;
 
+/** The reason why a body was not read. */
+export type BodyFailure = StreamFailure | "too_slow";
+
 /** A body, or the reason why it was not read. */
-export type ReadBody = StreamedBody | { failure: StreamFailure | "too_slow" };
+export type ReadBody = StreamedBody | { failure: BodyFailure };
 
 /** A body, or the reason why it was not read. Its memory counts until this is disposed of. */
 export interface HeldBody extends Disposable {

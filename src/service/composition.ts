@@ -10,6 +10,7 @@ import type { Clock } from "../platform/clock.ts";
 import { REFUSERS } from "../conditions/kinds.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
 import { Engines } from "../engines/mod.ts";
+import { DatabaseDeadline } from "../http/door/database_deadline.ts";
 import type { Exposure } from "../http/peer.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { Pipelines } from "../pipelines/pipelines.ts";
@@ -47,6 +48,7 @@ export interface Parts {
   /** Time limits of actions. */
   deadlines: Deadlines;
   acceptor: Acceptor;
+  databaseDeadline: DatabaseDeadline;
   space: Space;
   metrics: Metrics;
   exposure: Exposure;
@@ -132,6 +134,7 @@ function partsOn(
     worker,
     deadlines,
     acceptor: new Acceptor({ store, clock, worker, space, quotas }),
+    databaseDeadline: new DatabaseDeadline(),
     space,
     metrics,
     exposure: {
@@ -207,6 +210,7 @@ export async function closeParts(parts: Parts, deadline_ms: number): Promise<voi
   const { heavyWork, triggerLog, space, store, clock } = parts;
   closing.abort();
   const until_ms = clock.steady() + deadline_ms;
+  parts.databaseDeadline[Symbol.dispose]();
   await worker.close(deadline_ms);
   deadlines[Symbol.dispose]();
   await engines.close(Math.max(0, until_ms - clock.steady()));

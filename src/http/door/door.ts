@@ -12,6 +12,7 @@ import type { Store } from "../../store/store.ts";
 import type { TriggerLog } from "../../store/records/trigger_log.ts";
 import type { TriggerRegistry } from "../../triggers/registry.ts";
 import type { BodyReader } from "../body.ts";
+import type { DatabaseDeadline } from "./database_deadline.ts";
 import type { ParsedValues } from "./parsed_value_budget.ts";
 import type { Peer } from "../peer.ts";
 
@@ -22,6 +23,7 @@ export interface Door {
   triggers: TriggerRegistry;
   triggerLog: TriggerLog;
   acceptor: Acceptor;
+  databaseDeadline: DatabaseDeadline;
   worker: Worker;
   bodies: BodyReader;
   values: ParsedValues;

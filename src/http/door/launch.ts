@@ -7,7 +7,6 @@
 import { STATUS_CODE } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
 import type { Answer } from "../../conditions/handshake.ts";
-import type { LaunchRequest } from "../../conditions/request.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import type { Acceptance, Launch } from "../../runs/accept.ts";
 import type { Delivery } from "../../runs/delivery_ids.ts";
@@ -16,6 +15,7 @@ import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { refuse } from "./refusal.ts";
 import { arrivalHandler, type SendersContext } from "./request_intake.ts";
 import type { Door } from "./door.ts";
+import type { ArrivedRequest } from "./launch_request.ts";
 import { problem } from "../problem.ts";
 
 const CONTENT_TYPE_LENGTH_MAX = 255;
@@ -44,7 +44,7 @@ export function launchHandler(door: Door): (context: SendersContext) => Promise<
 async function answerLaunch(
   door: Door,
   prepared: PreparedTrigger,
-  request: LaunchRequest,
+  request: ArrivedRequest,
 ): Promise<Response> {
   const inspection = await inspectBody(prepared.launch, request);
   if ("refused" in inspection) return refuse(door, prepared, request, inspection.refused);
@@ -52,7 +52,11 @@ async function answerLaunch(
   // A check may have waited for an issuer's keys, and the trigger changed meanwhile.
   if (!door.triggers.isCurrent(prepared)) return await answerAnew(door, prepared, request);
   const { delivery } = inspection;
-  const acceptance = await door.acceptor.accept(launchOf(door, prepared, request, delivery));
+  const launch = launchOf(door, prepared, request, delivery);
+  const acceptance = await door.databaseDeadline.accept(
+    request,
+    (isAbandoned) => door.acceptor.accept({ ...launch, isAbandoned }),
+  );
   // Or while its payload was stored, or a copy of it was.
   if ("outdated" in acceptance) return await answerAnew(door, prepared, request);
   return answerTo(door, prepared, request, acceptance);
@@ -62,7 +66,7 @@ async function answerLaunch(
 async function answerAnew(
   door: Door,
   { trigger: { id } }: PreparedTrigger,
-  request: LaunchRequest,
+  request: ArrivedRequest,
 ): Promise<Response> {
   const current = await door.triggers.prepared(id);
   if (current === undefined) return problem(STATUS_CODE.NotFound);
@@ -96,7 +100,7 @@ function counted(
 function launchOf(
   { triggers }: Door,
   prepared: PreparedTrigger,
-  { headers, body, remoteIp }: LaunchRequest,
+  { headers, body, remoteIp }: ArrivedRequest,
   delivery: Delivery | undefined,
 ): Launch {
   const { trigger, quotas } = prepared;
@@ -116,7 +120,7 @@ function launchOf(
 function answerTo(
   door: Door,
   prepared: PreparedTrigger,
-  request: LaunchRequest,
+  request: ArrivedRequest,
   acceptance: Exclude<Acceptance, { outdated: true }>,
 ): Response {
   if ("exhausted" in acceptance) {

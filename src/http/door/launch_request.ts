@@ -54,6 +54,8 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
   readonly receivedAt_ms: number;
   /** Empty until it has been read. */
   body: Uint8Array = NO_BYTES;
+  /** Set when the request is answered although its body is still in use: settles when it no longer is. */
+  inUse?: Promise<unknown>;
   evaluationLeft_ms?: number;
   readonly #request: Request;
   readonly #baseUrl: string;

@@ -12,7 +12,7 @@ import { networkOf } from "../../platform/network/ip_ranges.ts";
 import type { Span } from "../../telemetry/spans.ts";
 import { inspectHead, type Order, tooLarge } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
-import type { ReadBody } from "../body.ts";
+import type { BodyFailure, HeldBody } from "../body.ts";
 import { endingWith } from "../http2.ts";
 import {
   methodNotAllowed,
@@ -111,7 +111,7 @@ class Intake {
     const peer = door.peerOf(context);
     if (!peer.secure) return await this.leave(request, problem(STATUS_CODE.Forbidden));
     const id = context.req.param("trigger_id") ?? "";
-    const found = isId(id) ? await door.triggers.prepared(id) : undefined;
+    const found = isId(id) ? await this.#prepared(id) : undefined;
     if (found === undefined) return await this.leave(request, problem(STATUS_CODE.NotFound));
     span?.setAttribute("hooklaunch.trigger", found.trigger.name);
     using arrived = new ArrivedRequest(request, {
@@ -123,27 +123,45 @@ class Intake {
     const order = this.#endpoint.order(found);
     const refused = inspectHead(order, arrived);
     if (refused) return await this.leave(request, refuse(door, found, arrived.head, refused));
-    using held = await door.bodies.read(request, order.bodyBytesMax, [
+    const held = await door.bodies.read(request, order.bodyBytesMax, [
       `trigger ${id}`,
       `network ${networkOf(peer.ip)}`,
     ]);
-    const { body } = held;
-    if ("failure" in body) {
-      if (body.failure === "too_large") return refuse(door, found, arrived.head, tooLarge(order));
-      if (body.failure === "too_many_parts") {
-        noteRefusal(door, found, arrived.head, TOO_MANY_PARTS);
-      }
-      return await endingWith(held.rest, bodyFailure(body.failure, door));
+    try {
+      const { body } = held;
+      if ("failure" in body) return await this.#refuseBody(held, body.failure, { found, arrived });
+      arrived.body = body.bytes;
+      return await this.#answer(found, arrived);
+    } finally {
+      const release = () => held[Symbol.dispose]();
+      if (arrived.inUse) void arrived.inUse.then(release, release);
+      else release();
     }
-    arrived.body = body.bytes;
-    // Awaited here: the memory of the body counts until it is answered.
-    return await this.#answer(found, arrived);
+  }
+
+  #prepared(id: string): PreparedTrigger | undefined | Promise<PreparedTrigger | undefined> {
+    const { triggers, databaseDeadline } = this.#door;
+    const prepared = triggers.prepared(id);
+    return prepared instanceof Promise ? databaseDeadline.read(prepared) : prepared;
+  }
+
+  async #refuseBody(
+    { rest }: HeldBody,
+    failure: BodyFailure,
+    { found, arrived: { head } }: { found: PreparedTrigger; arrived: ArrivedRequest },
+  ): Promise<Response> {
+    const door = this.#door;
+    if (failure === "too_large") {
+      return refuse(door, found, head, tooLarge(this.#endpoint.order(found)));
+    }
+    if (failure === "too_many_parts") noteRefusal(door, found, head, TOO_MANY_PARTS);
+    return await endingWith(rest, bodyFailure(failure, door));
   }
 
   async #answer(found: PreparedTrigger, arrived: ArrivedRequest): Promise<Response> {
     const door = this.#door;
     // Looked up once more: it may have been changed, or deleted, while the body arrived.
-    const prepared = await door.triggers.prepared(found.trigger.id);
+    const prepared = await this.#prepared(found.trigger.id);
     if (prepared === undefined) return problem(STATUS_CODE.NotFound);
     const refused = prepared === found
       ? undefined
@@ -162,7 +180,7 @@ class Intake {
 }
 
 function bodyFailure(
-  failure: Exclude<Extract<ReadBody, { failure: string }>["failure"], "too_large">,
+  failure: Exclude<BodyFailure, "too_large">,
   { breaksOff }: Door,
 ): Response {
   const headers = NOT_READ_ON;

@@ -86,7 +86,8 @@ async function answer(
     });
   }
   let run = isId(runId)
-    ? door.worker.pendingRun(runId) ?? await getRun(door.store, runId)
+    ? door.worker.pendingRun(runId) ??
+      await door.databaseDeadline.read(getRun(door.store, runId))
     : undefined;
   if (run?.trigger_id !== trigger.id) return problem(STATUS_CODE.NotFound);
   if (run.status === "pending" && wait_s > 0 && !door.closing.aborted) {
