@@ -7,6 +7,7 @@ import type { Command } from "commander";
 import { join } from "node:path";
 import { systemClock } from "../platform/clock.ts";
 import { checkRemote } from "../config/settings.ts";
+import { newHeavyWork } from "../service/heavy_work.ts";
 import { DATABASE_FILE, openStore } from "../store/store.ts";
 import { TriggerRegistry } from "../triggers/registry.ts";
 import {
@@ -53,7 +54,12 @@ async function rotate({ data, kv }: { data: string; kv?: string }): Promise<void
   const registry = new TriggerRegistry({
     store,
     secrets: await openSecretBox(data, variable),
-    context: { clock: systemClock, env: environment, signal: AbortSignal.abort() },
+    context: {
+      clock: systemClock,
+      env: environment,
+      signal: AbortSignal.abort(),
+      heavyWork: newHeavyWork(),
+    },
   });
   const count = await registry.sealAgain();
   if (variable === undefined) await keepCurrentSecretKey(data);

@@ -22,26 +22,39 @@ const CLOSE_BRACE = 0x7d;
 const BYTE_ORDER_MARK = "\ufeff";
 const SPACE = " \t\n\r";
 
-/** The number of values that a body holds at least, or the reason why it is not parsed. */
-export type BodySize = { values: number } | { refused: string };
+/** The size of a body. */
+export interface BodySize {
+  /** Values, at least one; those of a form are its fields. */
+  values: number;
+  /** Names of objects, or of a form's fields. */
+  names: number;
+  /** The characters of the longest text in it, at most. */
+  text: number;
+}
 
-/** Counts a body's values in one pass, before it is parsed. */
-export function sizeOfBody(body: string, isForm: boolean): BodySize {
+/** Measures a body before any value is made of it; `refused` says why it must not be parsed. */
+export function sizeOfBody(body: string, isForm: boolean): BodySize | { refused: string } {
   const fields = isForm ? fieldsOf(body) : 0;
   if (fields > NAMES_MAX) return tooMany(NAMES_MAX, "names");
   const json = sizeOfJson(body);
-  return "refused" in json ? json : { values: Math.max(fields, json.values) };
+  if ("refused" in json || fields === 0) return json;
+  const { values, names } = json;
+  return { values: Math.max(fields, values), names: Math.max(fields, names), text: body.length };
 }
 
-/** Counts up to the end of the first JSON value: anything behind it means that the body is not JSON. */
-function sizeOfJson(body: string): BodySize {
+/** Measures a body as JSON as far as it may be JSON. What follows the end of a value makes it none. */
+function sizeOfJson(body: string): BodySize | { refused: string } {
   let depth = 0;
   let values = 1;
   let names = 0;
+  let text = 0;
   for (let i = startOf(body); i < body.length; i++) {
     const code = body.charCodeAt(i);
-    if (code === QUOTE) i = endOfString(body, i);
-    else if (code === COMMA) values += 1;
+    if (code === QUOTE) {
+      const end = endOfString(body, i);
+      text = Math.max(text, end - i);
+      i = end;
+    } else if (code === COMMA) values += 1;
     else if (code === COLON) names += 1;
     else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth -= 1;
     else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
@@ -53,7 +66,7 @@ function sizeOfJson(body: string): BodySize {
     if (names > NAMES_MAX) return tooMany(NAMES_MAX, "names");
     if (depth <= 0) break;
   }
-  return { values };
+  return { values, names, text };
 }
 
 function startOf(body: string): number {
@@ -82,6 +95,6 @@ function fieldsOf(form: string): number {
   return count;
 }
 
-function tooMany(most: number, what: string): BodySize {
+function tooMany(most: number, what: string): { refused: string } {
   return { refused: `it holds more than ${most} ${what}` };
 }

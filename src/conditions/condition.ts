@@ -9,6 +9,7 @@ import type { Problem } from "../platform/errors.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import type { Check, HeadCheck, InTurn, Refusal } from "./check.ts";
 import type { CredentialField, Field } from "./field.ts";
+import type { FilterWork } from "./filter/job.ts";
 import type { PreparedHandshake } from "./handshake.ts";
 import type { Quota } from "../runs/rate_window.ts";
 import type { LaunchRequest } from "./request.ts";
@@ -28,6 +29,8 @@ export interface ConditionEnvironment {
   env(name: string): string | undefined;
   /** Aborted when the service stops: ends what a condition does in the background. */
   signal: AbortSignal;
+  /** Evaluates payload filters in the Worker. */
+  heavyWork: FilterWork;
 }
 
 /** The facts that the conditions of one trigger tell each other. */
@@ -50,6 +53,8 @@ export interface ConditionContext extends ConditionEnvironment, TriggerFacts {
    * @throws {UnavailableError} when too many requests wait for their turn
    */
   inTurn: InTurn;
+  /** The trigger, to which the Worker's time is counted. */
+  triggerId: string;
 }
 
 /** The settings of any condition. */

@@ -1,24 +1,28 @@
 /**
- * A condition on what a request says, as an expression of CEL (github.com/google/cel-spec) or as a
- * plain list of clauses that is compiled to one.
+ * A condition on the content of a request: an expression of CEL (github.com/google/cel-spec), or a plain
+ * list of clauses that is compiled to one. An evaluation that is sure to be short runs at once, any other in
+ * the Worker for heavy work.
  *
  * @module
  */
 import { z } from "zod";
 import { messageOf, type Problem } from "../platform/errors.ts";
+import { JobFailedError, JobTimeoutError, WorkerLostError } from "../platform/heavy_work/job.ts";
 import { refuseField } from "../platform/schema/schema.ts";
-import { compile, type Expression } from "./cel/expression.ts";
-import { sharingTime } from "./cel/meter.ts";
-import { explain } from "./cel/reason.ts";
-import { binder, filterVariables } from "./cel/values.ts";
-import type { Check } from "./check.ts";
+import { truncate } from "../platform/text/display.ts";
+import type { Expression } from "./cel/expression.ts";
+import { filterVariables } from "./cel/variables.ts";
+import type { Check, Refusal } from "./check.ts";
 import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts";
+import { compileFilter, evaluateFilter, type FilterSettings, isShort } from "./filter/filter.ts";
 import { checkList, groupNames, listShape } from "./filter/list.ts";
-import { compileList } from "./filter/compile.ts";
-import { describeBody, type LaunchRequest } from "./request.ts";
+import type { LaunchRequest } from "./request.ts";
 import { settingsObject } from "./settings.ts";
 import { signsQuery } from "./signing/coverage.ts";
 
+/** The time of one evaluation in the Worker, in which it parses the body too. */
+const FILTER_MS_MAX = 2_000;
+const EXPECTED_MAX = 200;
 const FORMS = ["expression", ...groupNames] as const;
 
 const schema = settingsObject({
@@ -65,31 +69,46 @@ function prepare(settings: PayloadFilterSettings, context: ConditionContext): Ch
     const refusal = { reason: `Payload filter cannot be used: ${messageOf(error)}` };
     return () => refusal;
   }
-  const { clauses, variables } = expression;
-  const bind = binder(variables);
-  const evaluate = (request: LaunchRequest) =>
-    sharingTime(request, context.clock, (meter) => {
-      const bindings = bind(request);
-      for (const clause of clauses) {
-        const value = clause.evaluate(bindings, meter);
-        if (value === true) continue;
-        const { credentials } = context;
-        return explain(clause, value, { request, bindings, meter, credentials });
-      }
-      return undefined;
-    });
+  const { type: _, ...filter } = settings;
+  const expected = truncate(expression.clauses.map(({ text }) => text).join(" && "), EXPECTED_MAX);
   return (request) => {
-    if (!variables.has("body")) return evaluate(request);
-    // Reading it is bounded by what it refuses, and is not the expression's time.
-    const body = request.parsedBody();
-    if (body.kind !== "other") return evaluate(request);
-    if (body.refused !== undefined) {
-      return { reason: `Payload filter cannot read the body: ${body.refused}` };
+    if (isShort(expression, request)) {
+      return evaluateFilter(expression, request, context.credentials);
     }
-    const refusal = evaluate(request);
-    const isNone = `the body is neither JSON nor a form: ${describeBody(request)}`;
-    return refusal && { ...refusal, reason: `${refusal.reason}; ${isNone}` };
+    return evaluateInWorker(filter, request, context)
+      .catch((error) => ({ reason: `Payload filter failed: ${failureOf(error)}`, expected }));
   };
+}
+
+function evaluateInWorker(
+  filter: FilterSettings,
+  request: LaunchRequest,
+  { heavyWork, triggerId, credentials }: ConditionContext,
+): Promise<Refusal | undefined> {
+  const { body: bytes, headers, query, remoteIp, receivedAt_ms, signal } = request;
+  return heavyWork.run(
+    "filter",
+    {
+      filter,
+      credentials,
+      bytes,
+      headers: [...headers],
+      query: query.toString(),
+      remoteIp,
+      receivedAt_ms,
+    },
+    { key: triggerId, timeout_ms: FILTER_MS_MAX, ...(signal && { signal }) },
+  );
+}
+
+/** Returns why the filter has failed; throws what is not its fault. */
+function failureOf(error: unknown): string {
+  if (error instanceof JobTimeoutError) return `it took longer than ${error.timeout_ms} ms`;
+  if (error instanceof WorkerLostError) {
+    return "it ended the Worker, as an evaluation that needs too much memory does";
+  }
+  if (error instanceof JobFailedError) return error.message;
+  throw error;
 }
 
 /** A filter over what is not signed trusts what anyone who sends a request again chooses. */
@@ -111,13 +130,4 @@ function warnings(settings: PayloadFilterSettings, { schemes }: TriggerFacts): P
   if (open.length === 0) return [];
   const detail = `The filter looks at ${open.join(" and ")}, which no signature covers`;
   return [{ pointer, detail }];
-}
-
-/**
- * Compiles the expression or the list of a payload filter.
- *
- * @throws {ExpressionError} when it makes no expression that can be evaluated
- */
-export function compileFilter({ expression, ...list }: PayloadFilterSettings): Expression {
-  return expression === undefined ? compileList(list) : compile(expression, filterVariables);
 }

@@ -58,6 +58,7 @@ export interface PreparedConditions {
 export async function prepareConditions(
   conditions: readonly ConditionSettings[],
   environment: ConditionEnvironment,
+  triggerId: string,
 ): Promise<PreparedConditions> {
   const known = await loadKinds(conditions);
   const facts = factsOf(known);
@@ -66,6 +67,8 @@ export async function prepareConditions(
     env: (name) => environment.env(name),
     signal: environment.signal,
     inTurn: inTurns(),
+    heavyWork: environment.heavyWork,
+    triggerId,
     ...facts,
   };
   const handshakes = known.map(({ kind, settings }) => kind.handshake?.(settings, context))

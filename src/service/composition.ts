@@ -96,7 +96,7 @@ function partsOn(
 ): Parts {
   const closing = new AbortController();
   const heavyWork = newHeavyWork();
-  const context = { clock, env, signal: closing.signal };
+  const context = { clock, env, signal: closing.signal, heavyWork };
   const triggers = new TriggerRegistry({
     store,
     secrets,
@@ -216,7 +216,7 @@ export async function closeParts(parts: Parts, deadline_ms: number): Promise<voi
   await engines.close(Math.max(0, until_ms - clock.steady()));
   await pipelines.close();
   await projects.close();
-  heavyWork.close();
+  heavyWork[Symbol.dispose]();
   await triggerLog.close()
     .catch((error) => log.error("Cannot write the last of the trigger log: {error}", { error }));
   await space.close();

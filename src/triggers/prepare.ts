@@ -46,7 +46,7 @@ export async function prepareTrigger(
 ): Promise<PreparedTrigger> {
   const now_ms = environment.clock.now();
   const live = trigger.conditions.map((condition) => withoutEnded(condition, now_ms));
-  const conditions = await prepareConditions(live, environment);
+  const conditions = await prepareConditions(live, environment, trigger.id);
   const limits = conditions.quotas.map(({ limit }) => limit).filter((limit) => limit !== undefined);
   const parts: OrderParts = {
     enabled: trigger.enabled,

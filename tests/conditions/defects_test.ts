@@ -58,7 +58,7 @@ Deno.test("defect 4: Zoom's validation is no oracle that signs what a stranger a
   const question = JSON.stringify({ event: "endpoint.url_validation", payload: { plainToken } });
   const value = `v0=${mac("s3cret", `v0:${now_s}:${question}`)}`;
   const headers = { "x-zm-signature": value, "x-zm-request-timestamp": now_s };
-  const { handshakes } = await prepareConditions(conditions, context());
+  const { handshakes } = await prepareConditions(conditions, context(), "t");
   // Even Zoom itself gets none for such a token, and a stranger none for any.
   assertEquals(await handshakes.verified(request({ headers, body: question })), undefined);
   const harmless = json({ event: "endpoint.url_validation", payload: { plainToken: "abc" } });
@@ -68,7 +68,7 @@ Deno.test("defect 4: Zoom's validation is no oracle that signs what a stranger a
 Deno.test("defect 5: a handshake is no answer to what was not verified", async () => {
   const conditions = parse([{ type: "hmac", ...slack }]);
   const question = request(json({ type: "url_verification", challenge: "<script>" }));
-  const { handshakes } = await prepareConditions(conditions, context());
+  const { handshakes } = await prepareConditions(conditions, context(), "t");
   assertEquals(handshakes.unverified(question), undefined);
 });
 
@@ -210,7 +210,7 @@ Deno.test("defect 20: a secret in the query is a credential that logs must not s
     { type: "hmac", preset: "box", secrets: ["s"] },
     { type: "static_token", preset: "microsoft_graph", secrets: ["s"] },
   ]);
-  const { credentials } = await prepareConditions(conditions, context());
+  const { credentials } = await prepareConditions(conditions, context(), "t");
   const fields = credentials.map(({ in: place, each, name }) =>
     each === undefined ? `${place} ${name}` : `${place} ${name} of each in ${each}`
   );
@@ -239,7 +239,7 @@ Deno.test("defect 21: the names of a prototype are no keys", async () => {
 
 Deno.test("a preset's check comes in the stage of authentication, its time included", async () => {
   const conditions = parse([{ type: "hmac", ...slack }]);
-  const prepared = await prepareConditions(conditions, context());
+  const prepared = await prepareConditions(conditions, context(), "t");
   assertEquals(prepared.checks.map(({ stage }) => stage), [
     "authentication",
   ]);

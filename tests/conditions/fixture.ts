@@ -13,6 +13,7 @@ import type {
 } from "../../src/conditions/condition.ts";
 import { factsOf } from "../../src/conditions/facts.ts";
 import { conditionKinds } from "../../src/conditions/mod.ts";
+import { filterJob, type FilterWork } from "../../src/conditions/filter/job.ts";
 import { type LaunchRequest, launchRequest } from "../../src/conditions/request.ts";
 import { TestClock } from "../surroundings.ts";
 
@@ -63,6 +64,7 @@ export function context(parts: {
   credentials?: ConditionContext["credentials"];
   clock?: Clock;
   signal?: AbortSignal;
+  heavyWork?: FilterWork;
 } = {}): ConditionContext {
   return {
     clock: parts.clock ?? new TestClock(NOW_MS),
@@ -71,8 +73,16 @@ export function context(parts: {
     ...factsOfAll(parts.siblings ?? []),
     credentials: parts.credentials ?? [],
     signal: parts.signal ?? new AbortController().signal,
+    triggerId: "0190fe82-c984-7f66-8302-69874914e1c9",
+    heavyWork: parts.heavyWork ?? atOnce,
   };
 }
+
+/** Does heavy work in this thread, with a copy of the input as a Worker has it. */
+const atOnce: FilterWork = {
+  // There is one kind of work, whose output this is.
+  run: (_kind, input) => Promise.resolve(filterJob(structuredClone(input)) as never),
+};
 
 /** The facts of a trigger's conditions. */
 export function factsOfAll(conditions: readonly ConditionSettings[]): TriggerFacts {

@@ -16,7 +16,7 @@ async function knock(
   parts: RequestParts,
 ): Promise<Answer | string | undefined> {
   const surroundings = context({ env: { ZOOM: "zoom secret" } });
-  const { checks, handshakes } = await prepareConditions(conditions, surroundings);
+  const { checks, handshakes } = await prepareConditions(conditions, surroundings, "t");
   const asked = request(parts);
   const unverified = handshakes.unverified(asked);
   if (unverified) return unverified;
@@ -210,7 +210,9 @@ Deno.test("a trigger without the preset echoes nothing", async () => {
   for (const condition of [github, own, slack, zoom, twitch, grid]) {
     const query = "validationToken=a&code=t0ken";
     assertEquals(
-      (await prepareConditions([condition], context())).handshakes.unverified(request({ query })),
+      (await prepareConditions([condition], context(), "t")).handshakes.unverified(
+        request({ query }),
+      ),
       undefined,
     );
   }

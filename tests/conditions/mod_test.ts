@@ -109,7 +109,7 @@ Deno.test("conditionSchema can be written as JSON Schema", () => {
 });
 
 Deno.test("prepareConditions orders checks by stage, then as they are written, without quotas", async () => {
-  const prepared = await prepareConditions(parse(example), context());
+  const prepared = await prepareConditions(parse(example), context(), "t");
   assertEquals(prepared.checks.map(({ index, type, stage }) => [index, type, stage]), [
     [3, "static_token", "authentication"],
     [4, "hmac", "authentication"],
@@ -123,13 +123,14 @@ Deno.test("prepareConditions hands each check its siblings and the environment",
   class Environment {
     clock = context().clock;
     signal = context().signal;
+    heavyWork = context().heavyWork;
     #variables = { LABEL_TOKEN: "t0ken" };
     env(name: string) {
       return name === "LABEL_TOKEN" ? this.#variables[name] : undefined;
     }
   }
   const conditions = parse(example.filter(({ type }) => type !== "jwt"));
-  const { checks } = await prepareConditions(conditions, new Environment());
+  const { checks } = await prepareConditions(conditions, new Environment(), "t");
   const hmac = conditions.find((condition) => condition.type === "hmac");
   const body = new TextEncoder().encode('{"action":"closed"}');
   const accepted = request({
@@ -151,7 +152,7 @@ Deno.test("prepareConditions hides the credentials of siblings from a filter's r
     { type: "payload_filter", expression: "body.token == 'x'" },
   ]);
   const refusals = [];
-  for (const { check } of (await prepareConditions(conditions, context())).checks) {
+  for (const { check } of (await prepareConditions(conditions, context(), "t")).checks) {
     refusals.push(await check(request({ body: '{"token":"s3cret"}' })));
   }
   assertEquals(refusals.map((refusal) => refusal?.found), [undefined, "body.token is not shown"]);
@@ -185,7 +186,7 @@ for (
         },
       ]);
       const found = [];
-      for (const { check } of (await prepareConditions(conditions, context())).checks) {
+      for (const { check } of (await prepareConditions(conditions, context(), "t")).checks) {
         found.push((await check(request({ body: JSON.stringify({ value }) })))?.found);
       }
       const filter = `body.value[${index}]${path} is not shown`;
@@ -201,18 +202,18 @@ Deno.test("reviewConditions points into the list", () => {
 });
 
 Deno.test("prepareConditions names where credentials are, whatever the conditions", async () => {
-  const none = await prepareConditions([], context());
+  const none = await prepareConditions([], context(), "t");
   assertEquals(none.credentials.map(({ name }) => name), [
     "authorization",
     "cookie",
     "proxy-authorization",
   ]);
-  const { credentials } = await prepareConditions(parse(example), context());
+  const { credentials } = await prepareConditions(parse(example), context(), "t");
   const fields = credentials.map((field) => `${field.in} ${field.name}`);
   assertEquals(fields.slice(3), ["header X-Token", "header X-Signature", "header Authorization"]);
 });
 
 Deno.test("a condition of no kind cannot be prepared", async () => {
   const unknown = { type: "ip_range" } as unknown as Condition;
-  await assertRejects(() => prepareConditions([unknown], context()), TypeError, "ip_range");
+  await assertRejects(() => prepareConditions([unknown], context(), "t"), TypeError, "ip_range");
 });

@@ -107,11 +107,24 @@ Deno.test("a body of too many values or names is not read", () => {
   const values = { refused: "it holds more than 1000000 values" };
   const tooManyNames = { refused: "it holds more than 100000 names" };
   // The list itself is one of its values.
-  assertEquals(sizeOfBody(`[${zeros(999_999)}]`, false), { values: 1_000_000 });
+  assertEquals(sizeOfBody(`[${zeros(999_999)}]`, false), {
+    values: 1_000_000,
+    names: 0,
+    text: 0,
+  });
   assertEquals(sizeOfBody(`[${zeros(1_000_000)}]`, false), values);
   assertEquals("refused" in sizeOfBody(names(100_000), false), false);
   assertEquals(sizeOfBody(names(100_001), false), tooManyNames);
-  assertEquals(sizeOfBody(fields(100_000), true), { values: 100_000 });
+  assertEquals(sizeOfBody(fields(100_000), true), {
+    values: 100_000,
+    names: 100_000,
+    text: 199_999,
+  });
+  assertEquals(sizeOfBody('{"a\\"b":["x",{"long text":1}]}', false), {
+    values: 5,
+    names: 2,
+    text: 10,
+  });
   assertEquals(sizeOfBody(fields(100_001), true), tooManyNames);
 });
 

@@ -157,7 +157,9 @@ for (const { name, conditions, ...parts } of passing) {
       remoteIp: "192.0.2.7",
       receivedAt_ms: NOW_MS,
     });
-    for (const { check, index } of (await prepareConditions(settings, context({ env }))).checks) {
+    for (
+      const { check, index } of (await prepareConditions(settings, context({ env }), "t")).checks
+    ) {
       assertEquals(await check(request), undefined, `condition ${index}`);
     }
     const told = JSON.stringify(sent.notes);

@@ -21,7 +21,7 @@ import { type RegistryParts, settingsOf, TriggerRegistry } from "../../src/trigg
 import { SECRET_MASK, secretText } from "../../src/conditions/secret.ts";
 import { LockedSecretError, openSecretBox, type SecretBox } from "../../src/triggers/secrets.ts";
 import type { Trigger } from "../../src/triggers/trigger.ts";
-import { request } from "../conditions/fixture.ts";
+import { context, request } from "../conditions/fixture.ts";
 import { contents, openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { TestClock } from "../surroundings.ts";
 
@@ -64,7 +64,7 @@ async function openRegistry(
   return new TriggerRegistry({
     store,
     secrets: await openSecretBox("/nowhere", KEY),
-    context: { clock, env: () => undefined, signal: new AbortController().signal },
+    context: context({ clock }),
     ...parts,
   });
 }

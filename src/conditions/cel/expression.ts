@@ -1,6 +1,5 @@
 /**
- * Expressions of the Common Expression Language (github.com/google/cel-spec): reading one within
- * limits, and finding at once what could never be true or false.
+ * Expressions of the Common Expression Language (github.com/google/cel-spec).
  *
  * @module
  */
@@ -15,9 +14,8 @@ import {
 } from "@bufbuild/cel";
 import { HooklaunchError, messageOf } from "../../platform/errors.ts";
 import { checkExpression } from "./check.ts";
+import { type Cost, costOf } from "./cost.ts";
 import { environment } from "./functions.ts";
-import { type Meter, metered } from "./meter.ts";
-import { countRounds } from "./rounds.ts";
 
 const EXPRESSION_BYTES_MAX = 4096;
 const DETAIL_CHARACTERS_MAX = 80;
@@ -32,19 +30,19 @@ export type Bindings = Record<string, CelInput>;
 
 /** A part of an expression that has a value. */
 export interface Term {
-  /** The part in CEL. */
+  /** The part as CEL writes it. */
   readonly text: string;
-  /** Its value; or an error as CEL knows it, never a throw, when it has none or costs too much. */
-  evaluate(bindings: Bindings, meter: Meter): CelResult;
+  /** Returns its value; an error of CEL, never a throw, when it has none. */
+  evaluate(bindings: Bindings): CelResult;
 }
 
 /** One of the parts that `&&` joins. */
 export interface Clause extends Term {
-  /** What its value follows from: its operands, without constants. */
+  /** Its operands without constants: its value follows from theirs. */
   readonly operands: readonly Term[];
   /**
-   * Says more of why the clause does not hold, given the first operand's value; a clause that has
-   * this holds of no operand that is an error, and that is then called missing.
+   * Explains why the clause does not hold, given the first operand's value. A clause that has this is
+   * false where an operand is an error, and the operand is then called missing.
    */
   whyNot?(value: CelResult): string | undefined;
 }
@@ -54,6 +52,7 @@ export interface Expression {
   readonly clauses: readonly Clause[];
   /** The variables that it reads. */
   readonly variables: ReadonlySet<string>;
+  readonly cost: Cost;
 }
 
 /** The types that variables can have; `dyn` can be anything. */
@@ -66,11 +65,11 @@ export type ParsedExpression = ReturnType<typeof parse>;
 export type Expr = ParsedExpression["expr"];
 
 /**
- * Reads an expression that decides.
+ * Compiles an expression whose value is a bool.
  *
  * @param variables the variables that it can read
- * @throws {ExpressionError} when it is too large, cannot be read, names a variable or function that
- * there is not, or cannot be a bool
+ * @throws {ExpressionError} when it is too large, cannot be parsed, names an unknown variable or function,
+ * or can never be a bool
  */
 export function compile(
   source: string,
@@ -83,13 +82,13 @@ export function compile(
     ...term(parsed, expr),
     operands: operandsOf(expr).map((operand) => term(parsed, operand)),
   }));
-  return { clauses, variables: used };
+  return { clauses, variables: used, cost: costOf(parsed.expr) };
 }
 
 /**
- * Reads an expression of any value.
+ * Compiles an expression of any value.
  *
- * @throws {ExpressionError} when it is too large or cannot be read
+ * @throws {ExpressionError} when it is too large or cannot be parsed
  */
 export function compileTerm(source: string): Term {
   const parsed = parseExpression(source);
@@ -97,9 +96,8 @@ export function compileTerm(source: string): Term {
 }
 
 /**
- * Makes a value of CEL with one of the language's own conversions, such as `timestamp("…")`.
- *
- * @throws {Error} when the conversion cannot read what it is given
+ * Returns one of the language's own conversions, such as `timestamp("…")`, as a function. The function
+ * throws where the conversion is an error.
  */
 export function conversion(functionName: string): (given: CelInput) => CelValue {
   const convert = plan(environment, parse(`${functionName}(given)`));
@@ -115,14 +113,14 @@ function parseExpression(source: string): ParsedExpression {
     throw new ExpressionError(`Must have at most ${EXPRESSION_BYTES_MAX} bytes`);
   }
   try {
-    // The package wants to see the end of a comment's line.
+    // The package's parser needs the end of a comment's line.
     return parse(/\/\/.*$/.test(source) ? `${source}\n` : source);
   } catch (error) {
     if (error instanceof RangeError) throw new ExpressionError("Is nested too deep");
     const message = messageOf(error);
     const [, line, column, detail = ""] = /^<input>:(\d+):(\d+): (.*)$/s.exec(message) ?? [];
     if (line === undefined) throw new ExpressionError(message);
-    // What could stand there instead is a list of most of the language, more often than not.
+    // A list of what could stand there instead is often most of the language.
     const short = detail.length > DETAIL_CHARACTERS_MAX
       ? detail.split(" but expecting ")[0]
       : detail;
@@ -131,14 +129,10 @@ function parseExpression(source: string): ParsedExpression {
 }
 
 function term(parsed: ParsedExpression, expr: Expr): Term {
-  const evaluate = plan(environment, countRounds(expr));
-  return {
-    text: unparse({ ...parsed, expr }),
-    evaluate: (bindings, meter) => metered(meter, () => evaluate(bindings)),
-  };
+  return { text: unparse({ ...parsed, expr }), evaluate: plan(environment, expr) };
 }
 
-/** The operands of nested calls of the functions, in order. */
+/** Lists the operands of nested calls of some functions, in order. */
 function flatten(expr: Expr, functions: readonly string[]): Expr[] {
   const { exprKind } = expr;
   return exprKind.case === "callExpr" && functions.includes(exprKind.value.function)
@@ -150,7 +144,7 @@ function operandsOf(clause: Expr): Expr[] {
   return flatten(clause, ["_&&_", "_||_", "!_"]).flatMap((expr) => {
     const { exprKind: { case: kind, value } } = expr;
     if (kind === "callExpr") return value.target ? [value.target, ...value.args] : value.args;
-    // A macro such as `exists`: what it goes through.
+    // A macro such as `exists`: the list that it goes through.
     if (kind === "comprehensionExpr") return value.iterRange ?? [];
     return expr === clause ? [] : [expr];
   }).filter((expr) => expr.exprKind.case !== "constExpr");

@@ -1,18 +1,16 @@
 /**
  * JSON and fields as values of CEL. Nothing is converted before an expression reads it, so that a
- * large body costs no more than what is looked at; whatever is read looks at the clock.
+ * large body costs no more than what an expression looks at.
  *
  * @module
  */
 import { type CelInput, celList, type CelMap, celMap } from "@bufbuild/cel";
-import { tick } from "./meter.ts";
 
 /**
- * A JSON value as CEL sees it. A whole number is an int as far as JSON's numbers are exact, since
- * CEL adds no int to a double.
+ * Converts a JSON value. A whole number is an int as far as JSON's numbers are exact, since CEL adds no
+ * int to a double.
  */
 export function fromJson(value: unknown): CelInput {
-  tick();
   switch (typeof value) {
     case "number":
       return Number.isSafeInteger(value) ? BigInt(value) : value;
@@ -25,7 +23,7 @@ export function fromJson(value: unknown): CelInput {
   }
 }
 
-/** A map whose keys are texts. */
+/** Makes a map whose keys are strings. */
 export function textMap(entries: ReadonlyMap<string, CelInput>): CelMap {
   const map = celMap(entries);
   // The package looks through all keys for a number that is none of them.
@@ -36,11 +34,10 @@ export function textMap(entries: ReadonlyMap<string, CelInput>): CelMap {
   return map;
 }
 
-/** Fields of a form or a query: one that comes once is a text, else it is the list of its texts. */
+/** Converts the fields of a form or a query: one that comes once is a string, else it is a list of strings. */
 export function fieldMap(fields: ReadonlyMap<string, readonly string[]>): CelMap {
   const values = new Map<string, CelInput>();
   for (const [name, [first = "", ...others]] of fields) {
-    tick();
     values.set(name, others.length === 0 ? first : celList([first, ...others]));
   }
   return textMap(values);

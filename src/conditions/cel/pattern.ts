@@ -1,44 +1,50 @@
 /**
  * Patterns of `matches`, in the syntax that CEL has from RE2 (github.com/google/re2/wiki/Syntax). The
- * matcher that comes with the CEL package takes minutes for a pattern of 40 characters and a text of
- * 70,000. The one used here takes a time that grows with the size of the two, which has limits, since
- * it cannot be stopped.
+ * CEL package's own matcher takes minutes for a pattern of 40 characters and a text of 70,000. RE2 takes a
+ * time that grows with the product of the two, which is limited.
  *
  * @module
  */
 import { RE2JS, RE2JSException } from "re2js";
 import { HooklaunchError } from "../../platform/errors.ts";
 import { evictOldest } from "../../platform/evict_oldest.ts";
-import { search } from "./meter.ts";
 
 const CHARACTERS_MAX = 4096;
 const PARTS_MAX = 10_000;
-/** What is estimated is far too much where groups are repeated that do not hold one another. */
+/** The estimate is far too high where repeated groups do not hold one another. */
 const ESTIMATED_PARTS_MAX = 5 * PARTS_MAX;
-/** RE2 takes no more than so many repeats of the same part, within one another. */
+/** RE2 refuses more repeats of one part, nested repeats multiplied. */
 const REPEATS_MAX = 1000;
-/** A matcher can come to hold 8 MiB of what it has learnt about texts. */
+/** Parts times characters of one search: about a second, each takes some ten nanoseconds. */
+const SEARCH_STEPS_MAX = 100_000_000;
+/** A matcher can keep 8 MiB of states. */
 const KEPT_MAX = 32;
-const KEPT_PARTS_MAX = 1000;
+/** A larger pattern is parsed for each search. */
+export const KEPT_PARTS_MAX = 1000;
 
-/** A counted repeat, and whether what it repeats can be longer than a character. */
+/** A counted repeat, and the end of the group before it, if it repeats one. */
 const REPEAT = /(\)|\\E)?\{(\d+)(?:,(\d*))?\}/g;
 
 /** A pattern that cannot be used, and why. */
 export class PatternError extends HooklaunchError {
   override readonly code = "invalid_pattern";
 
-  /** @param detail what is wrong, in lower case */
+  /** @param detail the fault, in lower case */
   constructor(detail: string) {
     super(`Invalid pattern: ${detail}`);
   }
 }
 
-/** Those that were asked for last, since a macro asks for the same one each time. */
+/** A search would take too long. */
+class SearchLimitError extends HooklaunchError {
+  override readonly code = "filter_search_limit";
+}
+
+/** The patterns that were used last. */
 const kept = new Map<string, RE2JS>();
 
 /**
- * Reads a pattern.
+ * Parses a pattern.
  *
  * @throws {PatternError} when it is none, or too large
  */
@@ -59,19 +65,24 @@ export function parsePattern(pattern: string): RE2JS {
 }
 
 /**
- * Whether a text holds something that a pattern matches. Throws when that costs more than the
- * evaluation may.
+ * Reports whether a text contains a match of a pattern.
  *
  * @throws {PatternError} when the pattern is none
+ * @throws {SearchLimitError} when the search would take too long
  */
 export function matches(text: string, pattern: string): boolean {
   const parsed = kept.get(pattern) ?? parsePattern(pattern);
-  search(parsed.programSize(), text.length);
-  if (parsed.programSize() <= KEPT_PARTS_MAX) keep(pattern, parsed);
+  const parts = parsed.programSize();
+  if (parts * text.length > SEARCH_STEPS_MAX) {
+    throw new SearchLimitError(
+      `a pattern of ${parts} parts would be looked for in ${text.length} characters`,
+    );
+  }
+  if (parts <= KEPT_PARTS_MAX) keep(pattern, parsed);
   return parsed.test(text);
 }
 
-/** About how many parts a pattern can have at most: as if each repeated group held all others. */
+/** Estimates how many parts a pattern has at most: as if each repeated group held all others. */
 function partsAtMost(pattern: string): number {
   let parts = pattern.length;
   let repeats = 1;

@@ -6,7 +6,7 @@
  */
 import { type CelResult, isCelError } from "@bufbuild/cel";
 import { type Clause, compile, compileTerm, type Expression } from "../cel/expression.ts";
-import { filterVariables } from "../cel/values.ts";
+import { filterVariables } from "../cel/variables.ts";
 import type { FilterClause } from "./list.ts";
 import { type Kind, kindOf } from "./literal.ts";
 import { operators, type Test } from "./operators.ts";
@@ -29,8 +29,8 @@ interface Part {
  * @throws {ExpressionError} when it makes too large an expression
  */
 export function compileList(list: FilterClause): Expression {
-  const { variables } = compile(partOf(list, false).source, filterVariables);
-  return { variables, clauses: conjuncts(list).map((part) => clauseOf(partOf(part, false))) };
+  const whole = compile(partOf(list, false).source, filterVariables);
+  return { ...whole, clauses: conjuncts(list).map((part) => clauseOf(partOf(part, false))) };
 }
 
 /** What must all hold. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { filterVariables } from "../cel/values.ts";
+import { filterVariables } from "../cel/variables.ts";
 import { literal } from "./literal.ts";
 
 const PATH_CHARACTERS_MAX = 256;

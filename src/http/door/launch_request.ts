@@ -5,7 +5,8 @@
  */
 import { hash } from "node:crypto";
 import type { Field } from "../../conditions/field.ts";
-import { type LaunchRequest, parseBody, type ParsedBody } from "../../conditions/request.ts";
+import type { BodySize } from "../../conditions/body_limits.ts";
+import { type LaunchRequest, type ParsedBody, RequestBody } from "../../conditions/request.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import type { RequestFacts } from "../../store/records/trigger_log.ts";
 import type { ParsedValues } from "./parsed_value_budget.ts";
@@ -56,12 +57,11 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
   body: Uint8Array = NO_BYTES;
   /** Set when the request is answered although its body is still in use: settles when it no longer is. */
   inUse?: Promise<unknown>;
-  evaluationLeft_ms?: number;
   readonly #request: Request;
   readonly #baseUrl: string;
   readonly #budget: ParsedValues;
   #values = 0;
-  #parsedBody: ParsedBody | undefined;
+  #body: RequestBody | undefined;
 
   constructor(request: Request, facts: ArrivalFacts) {
     this.method = request.method;
@@ -89,25 +89,29 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
     return this.#baseUrl + this.#target;
   }
 
-  /** Aborted when its sender has gone away. */
   get signal(): AbortSignal {
     return this.#request.signal;
   }
 
-  /** @throws {UnavailableError} when what other bodies hold leaves no room */
+  bodySize(): BodySize | undefined {
+    return this.#readableBody().size;
+  }
+
+  /** @throws {UnavailableError} when other bodies hold too many values */
   parsedBody(): ParsedBody {
-    return this.#parsedBody ??= this.#parse();
+    return this.#readableBody().parsed();
   }
 
   /** Lets go of what its body was read as. */
   [Symbol.dispose](): void {
     this.#budget.giveBack(this.#values);
     this.#values = 0;
-    this.#parsedBody = undefined;
+    this.#body = undefined;
   }
 
-  #parse(): ParsedBody {
-    return parseBody(this.body, this.headers.get("content-type") ?? "", (values) => {
+  #readableBody(): RequestBody {
+    const contentType = this.headers.get("content-type") ?? "";
+    return this.#body ??= new RequestBody(this.body, contentType, (values) => {
       if (!this.#budget.take(values)) {
         throw new UnavailableError("Cannot read a body: those under way hold too many values", 1);
       }

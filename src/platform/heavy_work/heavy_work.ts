@@ -21,8 +21,8 @@ import { type CreateWorker, WorkerHandle } from "./worker_handle.ts";
 
 /** How many jobs may wait. The jobs of one key are at most as many as are left to all other keys. */
 const WAITING_MAX = 256;
-/** How long a job may wait to begin. Slack, the first of the senders to give up, does so after 3 s. */
-const WAIT_MS_MAX = 2_000;
+/** How long a job may wait to begin. GitHub gives up on a request after 10 s. */
+const WAIT_MS_MAX = 5_000;
 /** An idle Worker holds some 25 MiB, and the garbage of its last job. */
 const IDLE_MS_MAX = 60_000;
 const RETRY_AFTER_S = 2;
@@ -48,7 +48,7 @@ interface Pending {
  * const { value } = await heavyWork.run("yaml", { bytes }, { key: project, timeout_ms: 2_000 });
  * ```
  */
-export class HeavyWork<Kinds extends JobKinds> {
+export class HeavyWork<Kinds extends JobKinds> implements Disposable {
   readonly #createWorker: CreateWorker;
   readonly #queue = new FairQueue<Pending>(WAITING_MAX);
   #worker: WorkerHandle | undefined;
@@ -63,7 +63,7 @@ export class HeavyWork<Kinds extends JobKinds> {
   /**
    * Runs a job and returns its output.
    *
-   * @throws {UnavailableError} when the key has too many jobs waiting, the job waited for more than 2 s, the
+   * @throws {UnavailableError} when the key has too many jobs waiting, the job waited for more than 5 s, the
    * Worker cannot start, or the service stops
    * @throws {JobTimeoutError} when the job ran for longer than `timeout_ms`
    * @throws {WorkerLostError} when the job needed more memory than the Worker may have
@@ -83,7 +83,7 @@ export class HeavyWork<Kinds extends JobKinds> {
   }
 
   /** Ends the Worker; the jobs that wait or run are given up. */
-  close(): void {
+  [Symbol.dispose](): void {
     this.#isClosed = true;
     clearTimeout(this.#idle);
     this.#stopWorker();

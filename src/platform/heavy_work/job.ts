@@ -37,7 +37,7 @@ export class JobTimeoutError extends HooklaunchError {
   override readonly code = "job_timeout";
 
   constructor(readonly timeout_ms: number) {
-    super(`Cannot finish the work: it took longer than ${timeout_ms} ms`);
+    super(`Cannot finish a job: it took longer than ${timeout_ms} ms`);
   }
 }
 

@@ -1,12 +1,11 @@
 /**
- * A request as the variables of a payload filter.
+ * The variables of a payload filter.
  *
  * @module
  */
 import type { CelInput } from "@bufbuild/cel";
 import { type Bindings, conversion, type VariableType } from "./expression.ts";
 import { fieldMap, fromJson, textMap } from "./json.ts";
-import { tick } from "./meter.ts";
 import { type LaunchRequest, valuesByName } from "../request.ts";
 
 const toTimestamp = conversion("timestamp");
@@ -34,36 +33,14 @@ const readers: Record<keyof typeof filterVariables, Reader> = {
   now: ({ receivedAt_ms }) => toTimestamp(new Date(receivedAt_ms).toISOString()),
 };
 
-const REQUEST = Symbol("request");
-const VALUES = Symbol("values");
-
-/** Where the values of variables come from, and those that were asked for. */
-interface Bound {
-  [REQUEST]: LaunchRequest;
-  [VALUES]: Record<string, CelInput | undefined>;
-}
-
-/**
- * Makes what gives an expression the values of the variables that it reads. Each is made when it is
- * first asked for, by a getter that all requests share: V8 keeps one of an object's own, and all that
- * it refers to, until a full collection of garbage.
- */
-export function binder(variables: ReadonlySet<string>): (request: LaunchRequest) => Bindings {
+/** Returns the values of the variables that an expression reads. */
+export function bind(variables: ReadonlySet<string>, request: LaunchRequest): Bindings {
   // Without JavaScript's own names, since the evaluator looks names up as they are written.
-  const getters: Bindings = Object.create(null);
+  const bindings: Bindings = Object.create(null);
   for (const [name, reader] of Object.entries(readers)) {
-    if (!variables.has(name)) continue;
-    Object.defineProperty(getters, name, {
-      get(this: Bound) {
-        tick();
-        return this[VALUES][name] ??= reader(this[REQUEST]);
-      },
-    });
+    if (variables.has(name)) bindings[name] = reader(request);
   }
-  return (request) => {
-    const bound: Bound = { [REQUEST]: request, [VALUES]: {} };
-    return Object.assign(Object.create(getters), bound);
-  };
+  return bindings;
 }
 
 function readBody(request: LaunchRequest): CelInput {
