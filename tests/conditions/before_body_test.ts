@@ -15,7 +15,7 @@ type Settings = Record<string, unknown>;
 /** The reasons of all conditions before the body. */
 async function reasons(conditions: Settings[], parts: RequestParts): Promise<string[]> {
   const settings = z.array(conditionSchema).parse(conditions);
-  const { checks } = await prepareConditions(settings, context());
+  const { checks } = await prepareConditions(settings, context(), "t");
   const { headers, query, remoteIp } = request(parts);
   const refusals = checks.map(({ beforeBody }) => beforeBody?.({ headers, query, remoteIp }));
   return refusals.flatMap((refusal) => refusal ? [refusal.reason] : []);
@@ -144,7 +144,7 @@ for (const { name, conditions, parts, expected } of cases) {
 for (const sender of senders) {
   Deno.test(`before the body: what ${sender.name} sends passes`, async () => {
     const settings = sender.settings(0);
-    const { checks: [condition] } = await prepareConditions([settings], context());
+    const { checks: [condition] } = await prepareConditions([settings], context(), "t");
     const { url, headers } = await sender.send("x");
     const head = {
       headers: new Headers(headers),

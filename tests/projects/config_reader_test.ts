@@ -57,7 +57,7 @@ async function read(text: string) {
       runJob: (input, options) => heavyWork.run("config_file", input, options),
     });
   } finally {
-    heavyWork.close();
+    heavyWork[Symbol.dispose]();
   }
 }
 
@@ -116,6 +116,6 @@ Deno.test("project: a file waits until the Worker has room for it", async () => 
   const { signal } = new AbortController();
   const bytes = new TextEncoder().encode(stepsOf(100));
   const config = await readConfig(bytes, "valohai.yaml", { project: "digits", signal, runJob });
-  heavyWork.close();
+  heavyWork[Symbol.dispose]();
   assertEquals([config.steps.size, refused], [100, 3]);
 });

@@ -11,8 +11,7 @@ import { inspect, type Order, type Refused } from "../../src/triggers/order.ts";
 import { type PreparedTrigger, prepareTrigger } from "../../src/triggers/prepare.ts";
 import { reviewTrigger } from "../../src/triggers/review.ts";
 import { triggerSchema, type TriggerSettings } from "../../src/triggers/trigger.ts";
-import { json, NOW_MS, request, type RequestParts } from "../conditions/fixture.ts";
-import { TestClock } from "../surroundings.ts";
+import { context, json, NOW_MS, request, type RequestParts } from "../conditions/fixture.ts";
 
 const TOKEN = { type: "static_token", in: "header", name: "X-Token", secrets: ["let-me-in"] };
 const TIMESTAMP = {
@@ -37,12 +36,8 @@ function settingsOf(parts: Record<string, unknown>): TriggerSettings {
 function prepared(parts: Record<string, unknown>): Promise<PreparedTrigger> {
   const times = { created_at: "", updated_at: "" };
   const trigger = { ...settingsOf(parts), id: "0190fe82-c984-7f66-8302-69874914e1c9", ...times };
-  const { signal } = new AbortController();
-  return prepareTrigger(
-    trigger,
-    { clock: new TestClock(NOW_MS), env: () => undefined, signal },
-    { lockedSecrets: [], payloadBytesMax: 1_024 * 1_024 },
-  );
+  const options = { lockedSecrets: [], payloadBytesMax: 1_024 * 1_024 };
+  return prepareTrigger(trigger, context(), options);
 }
 
 /** The refusal that a request meets. */

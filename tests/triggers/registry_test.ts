@@ -544,12 +544,7 @@ Deno.test("the secrets of more triggers than one page holds are looked at, and e
 Deno.test("secrets in variables that are not set are found at each look, with trigger, place and name", async () => {
   await using store = await storeInMemory();
   const environment: Record<string, string> = { HERE: "x", EMPTY: "" };
-  const context = {
-    clock: new TestClock(),
-    env: (name: string) => environment[name],
-    signal: new AbortController().signal,
-  };
-  const triggers = await openRegistry(store, { context });
+  const triggers = await openRegistry(store, { context: context({ env: environment }) });
   const until = "2040-01-01T00:00:00Z";
   const secrets = ["{env:HERE}", { secret: "{env:GONE}", until }];
   await triggers.create(written({ conditions: [TOKEN, { ...HMAC, secrets }] }));

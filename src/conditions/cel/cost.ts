@@ -151,9 +151,9 @@ class Tally {
     if (name === "matches") this.#addPattern(operands.at(-1), place);
     const comparesValues = EQUALITY.has(name) && !operands.some(isScalar);
     const adds = name === "_+_" && !operands.some(isNumber);
-    const looksIntoList = name === "@in" && second?.exprKind.case !== "listExpr";
+    const looksIntoList = name === "@in" && !isListOfScalars(second);
     if (adds) this.#additions++;
-    if (comparesValues || (name === "@in" && !isScalar(first))) this.#comparesValues = true;
+    if (comparesValues || (looksIntoList && !isScalar(first))) this.#comparesValues = true;
     if (comparesValues || adds) this.#count("texts", place);
     if (comparesValues || adds || looksIntoList || name === "size") {
       // These go through all values.
@@ -226,6 +226,10 @@ function appendedTo(
 function isScalar(expr: Expr | undefined): boolean {
   return constantOf(expr) !== undefined ||
     (expr?.exprKind.case === "callExpr" && MAKES_SCALAR.has(expr.exprKind.value.function));
+}
+
+function isListOfScalars(expr: Expr | undefined): boolean {
+  return expr?.exprKind.case === "listExpr" && expr.exprKind.value.elements.every(isScalar);
 }
 
 function isNumber(expr: Expr): boolean {

@@ -10,9 +10,9 @@ import type { Answer } from "../../conditions/handshake.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import type { Acceptance, Launch } from "../../runs/accept.ts";
 import type { Delivery } from "../../runs/delivery_ids.ts";
-import { inspectBody, inspectHead, refusedByQuota } from "../../triggers/order.ts";
+import { inspectHead, refusedByQuota } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
-import { refuse } from "./refusal.ts";
+import { inspectLogged, refuse } from "./refusal.ts";
 import { arrivalHandler, type SendersContext } from "./request_intake.ts";
 import type { Door } from "./door.ts";
 import type { ArrivedRequest } from "./launch_request.ts";
@@ -46,7 +46,7 @@ async function answerLaunch(
   prepared: PreparedTrigger,
   request: ArrivedRequest,
 ): Promise<Response> {
-  const inspection = await inspectBody(prepared.launch, request);
+  const inspection = await inspectLogged(door, prepared, prepared.launch, request);
   if ("refused" in inspection) return refuse(door, prepared, request, inspection.refused);
   if ("answer" in inspection) return responseOf(inspection.answer);
   // A check may have waited for an issuer's keys, and the trigger changed meanwhile.

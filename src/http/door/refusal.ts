@@ -6,8 +6,16 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { STATUS_CODE } from "@std/http/status";
+import type { LaunchRequest } from "../../conditions/request.ts";
+import { UnavailableError } from "../../platform/errors.ts";
+import {
+  inspectBody,
+  type Inspection,
+  NO_CONDITION,
+  type Order,
+  type Refused,
+} from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
-import { NO_CONDITION, type Refused } from "../../triggers/order.ts";
 import { PART_BYTES_MIN } from "../body_stream.ts";
 import { NOT_READ_ON, problem, rejected } from "../problem.ts";
 import type { Door } from "./door.ts";
@@ -22,6 +30,28 @@ export const TOO_MANY_PARTS: Refused = {
 };
 
 const log = getLogger(["hooklaunch", "http"]);
+
+/**
+ * Checks a request with its body. One that cannot be checked now is written into the trigger log too.
+ *
+ * @throws {UnavailableError} when a check cannot decide now and may a little later
+ */
+export async function inspectLogged(
+  door: Door,
+  prepared: PreparedTrigger,
+  order: Order,
+  request: LaunchRequest,
+): Promise<Inspection> {
+  try {
+    return await inspectBody(order, request);
+  } catch (error) {
+    if (error instanceof UnavailableError) {
+      const reason = `Answered 503: ${error.message}`;
+      noteRefusal(door, prepared, request, { condition: "overload", index: NO_CONDITION, reason });
+    }
+    throw error;
+  }
+}
 
 /** Logs a refusal and makes its answer. */
 export function refuse(

@@ -11,9 +11,9 @@ import type { Refusal } from "../../conditions/check.ts";
 import { describeBody, describeUnreadable, type LaunchRequest } from "../../conditions/request.ts";
 import { childOf } from "../../platform/schema/pointer.ts";
 import { getRun, type Run } from "../../store/records/runs.ts";
-import { inspect, inspectBody, type Inspection, NO_CONDITION } from "../../triggers/order.ts";
+import { inspect, type Inspection, NO_CONDITION } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
-import { refuse } from "./refusal.ts";
+import { inspectLogged, refuse } from "./refusal.ts";
 import { arrivalHandler, type SendersContext } from "./request_intake.ts";
 import type { Door } from "./door.ts";
 import type { ArrivedRequest } from "./launch_request.ts";
@@ -40,7 +40,7 @@ export function runInfoHandler(
     answersWhileClosing: true,
     order: ({ runInfo }) => runInfo,
     async answer(prepared, request) {
-      const inspection = await inspectBody(prepared.runInfo, request);
+      const inspection = await inspectLogged(door, prepared, prepared.runInfo, request);
       return refusalOf(door, prepared, request, inspection) ??
         await answer({ door, waits }, prepared, request);
     },

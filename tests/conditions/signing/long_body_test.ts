@@ -52,7 +52,7 @@ function prepared(): Promise<PreparedConditions> {
     list_separator: " ",
     public_keys: keys.map(({ publicKey }) => publicKey.export({ format: "pem", type: "spki" })),
   });
-  return prepareConditions([settings], context());
+  return prepareConditions([settings], context(), "t");
 }
 
 Deno.test("the event loop goes on while a body of 16 MiB is tried with 8 keys and 4 signatures", async () => {
