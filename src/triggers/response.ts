@@ -1,12 +1,15 @@
 /**
- * What the sender of an accepted request is told.
+ * The answer to an accepted request.
  *
  * @module
  */
 import { z } from "zod";
 import type { Answer } from "../conditions/handshake.ts";
+import { refuseField } from "../platform/schema/schema.ts";
 
 const PLACEHOLDER = "{run_id}";
+/** A text that looks like a placeholder. */
+const PLACEHOLDERS = /\{[a-z][\w.:-]*\}/gi;
 const RESPONSE_BYTES_MAX = 16 * 1024;
 
 const status = z.int().min(200).max(299).optional();
@@ -17,20 +20,38 @@ export const responseSchema = z.discriminatedUnion("type", [
     type: z.literal("text"),
     text: z.string().max(RESPONSE_BYTES_MAX),
     status,
-  }),
+  }).superRefine(({ text }, context) => checkPlaceholders(text, ["text"], context)),
   z.strictObject({
     type: z.literal("json"),
     json: z.json().refine((value) => JSON.stringify(value).length <= RESPONSE_BYTES_MAX, {
       error: `Expected at most ${RESPONSE_BYTES_MAX} bytes of JSON`,
     }),
     status,
-  }),
+  }).superRefine(({ json }, context) => checkPlaceholders(json, ["json"], context)),
 ]);
+
+/** Refuses placeholders other than `{run_id}` in texts at any depth: they would be sent as they are. */
+function checkPlaceholders(value: unknown, path: PropertyKey[], context: z.RefinementCtx): void {
+  if (Array.isArray(value)) {
+    for (const [index, inner] of value.entries()) {
+      checkPlaceholders(inner, [...path, index], context);
+    }
+  } else if (typeof value === "object" && value !== null) {
+    for (const [key, inner] of Object.entries(value)) {
+      checkPlaceholders(inner, [...path, key], context);
+    }
+  } else if (typeof value === "string") {
+    const other = value.match(PLACEHOLDERS)?.find((text) => text !== PLACEHOLDER);
+    if (other !== undefined) {
+      refuseField(context, path, `Expected no placeholder but ${PLACEHOLDER}, found ${other}`);
+    }
+  }
+}
 
 /** The settings of a trigger's response. */
 export type ResponseSettings = z.infer<typeof responseSchema>;
 
-/** Makes the answer for one run. */
+/** Makes the answer for a run. */
 export type Responder = (runId: string) => Answer;
 
 /** The answer of a trigger that does not set one. */
@@ -51,10 +72,10 @@ export function prepareResponse(settings: ResponseSettings = DEFAULT_RESPONSE): 
   return (runId) => ({ status, contentType, body: parts.join(runId) });
 }
 
-/** The text of a JSON value, cut at the placeholders in its string values. */
+/** Returns the text of a JSON value, cut at the placeholders in its string values. */
 function splitJson(value: unknown): string[] {
-  // A marker that no configured text contains tells placeholders in values from those in keys. A run
-  // id needs no escaping in JSON, so the pieces can be joined as text.
+  // The marker tells placeholders in values from those in keys. A run's id needs no escaping in JSON, so
+  // the pieces can be joined as text.
   const marker = crypto.randomUUID();
   const marked = JSON.stringify(
     value,

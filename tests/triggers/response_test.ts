@@ -2,8 +2,10 @@
  * What the sender of an accepted request is told: the run's id stands wherever a text says `{run_id}`,
  * and everything else is as it was written.
  */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
+import { InvalidInputError } from "../../src/platform/errors.ts";
+import { parseWith } from "../../src/platform/schema/schema.ts";
 import { prepareResponse, responseSchema } from "../../src/triggers/response.ts";
 
 const RUN_ID = "0190fe82-c984-7f66-8302-69874914e1c9";
@@ -14,12 +16,14 @@ const TEXT_TYPE = "text/plain; charset=utf-8";
 const texts = fc.array(
   fc.oneof(
     fc.constant("{run_id}"),
-    fc.constantFrom("{run_id", "run_id}", "{", "}", "{RUN_ID}", "{{run_id}}", "$&"),
+    fc.constantFrom("{run_id", "run_id}", "{", "}", "{ RUN_ID }", "{{run_id}}", "{}", "$&"),
     fc.constantFrom('"', "\\", "\n", "\u2028", "\ud800", "é", "{run_id}".replace("i", "\\u0069")),
     fc.string({ maxLength: 5 }),
   ),
   { maxLength: 5 },
-).map((parts) => parts.join(""));
+).map((parts) => parts.join(""))
+  // Other placeholders are refused.
+  .filter((text) => !/\{[a-z][\w.:-]*\}/i.test(text.replaceAll("{run_id}", "")));
 
 /** Any JSON value, placeholders in its texts and in its keys. */
 const { json } = fc.letrec((tie) => ({
@@ -121,6 +125,13 @@ const refused: { name: string; settings: unknown }[] = [
   { name: "text and JSON", settings: { type: "text", text: "x", json: {} } },
   { name: "another type", settings: { type: "xml", text: "x" } },
   { name: "a text over 16 KiB", settings: { type: "text", text: "x".repeat(16_385) } },
+  { name: "another placeholder", settings: { type: "text", text: "run {id}" } },
+  { name: "a placeholder in capitals", settings: { type: "text", text: "{run_id} {RUN_ID}" } },
+  { name: "a reference to a variable", settings: { type: "text", text: "{env:TOKEN}" } },
+  {
+    name: "another placeholder deep in JSON",
+    settings: { type: "json", json: [{ a: "{run-id}" }] },
+  },
   { name: "JSON over 16 KiB", settings: { type: "json", json: ["x".repeat(16_381)] } },
 ];
 
@@ -134,4 +145,16 @@ Deno.test("a response of 16 KiB is taken", () => {
   assertEquals(responseSchema.safeParse({ type: "text", text: "x".repeat(16_384) }).success, true);
   const json = ["x".repeat(16_380)];
   assertEquals(responseSchema.safeParse({ type: "json", json }).success, true);
+});
+
+Deno.test("the error of a placeholder that there is not names it, and where it is", () => {
+  const settings = { type: "json", json: { run: ["{run_id}", "{trigger}"] } };
+  const error = assertThrows(
+    () => parseWith(responseSchema, settings, "the response"),
+    InvalidInputError,
+  );
+  assertEquals(error.problems, [{
+    pointer: "/json/run/1",
+    detail: "Expected no placeholder but {run_id}, found {trigger}",
+  }]);
 });
