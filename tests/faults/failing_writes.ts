@@ -73,8 +73,8 @@ function inject(
   { calls, error, duration_s }: { calls: string; error: string; duration_s: number },
 ): string {
   const options = `-f -qq -o /dev/null -e trace=${calls} -e inject=${calls}:error=${error}`;
-  // It lets the process go on when it is told to end.
-  return `timeout -s INT ${duration_s.toFixed(2)} strace ${options} -p ${pid}; true`;
+  // Told to end it lets the process go on, but for a fork under way, where it waits until it is killed.
+  return `timeout -k 1 -s INT ${duration_s.toFixed(2)} strace ${options} -p ${pid}; true`;
 }
 
 /** Launches until told to stop, and keeps what was answered 200. */
