@@ -5,7 +5,7 @@
 import { assertEquals } from "@std/assert";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { DATABASE_FILE } from "../src/store/store.ts";
+import { DATABASE_FILE } from "../src/store/file/database_file.ts";
 import { endOfExecution, endOfRun, startService, type TestService } from "./data.ts";
 
 const ID = "01900000-0000-7000-8000-00000000000f";

@@ -8,7 +8,7 @@ import { z } from "zod";
 import { ActionError, type Problem } from "../platform/errors.ts";
 import { derivedId, isId } from "../platform/ids.ts";
 import { setPayload } from "../pipelines/mod.ts";
-import type { Write } from "../store/committer.ts";
+import type { Write } from "../store/change.ts";
 import {
   createPipelineWrites,
   getPipeline,

@@ -10,7 +10,7 @@ import { dirname, join, relative } from "node:path";
 import type { z } from "zod";
 import { HooklaunchError, messageOf } from "../platform/errors.ts";
 import { ignoreMissing } from "../platform/files/missing_file.ts";
-import { DATABASE_FILE } from "../store/store.ts";
+import { DATABASE_FILE } from "../store/file/database_file.ts";
 import { KEY_FILE } from "../triggers/secret_key.ts";
 import { writeAll } from "../platform/files/bytes.ts";
 import { BackupError } from "./error.ts";

@@ -11,13 +11,9 @@ import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../platform/errors.ts";
 import { syncFolder, syncTree } from "../platform/files/durable.ts";
 import { getExecution, openExecutions, saveExecution } from "../store/records/executions.ts";
-import {
-  DATABASE_FILE,
-  LOCK_FILE,
-  lockDataFolder,
-  openStore,
-  UNFINISHED_RESTORE,
-} from "../store/store.ts";
+import { DATABASE_FILE, UNFINISHED_RESTORE } from "../store/file/database_file.ts";
+import { LOCK_FILE, lockDataFolder } from "../store/file/folder_lock.ts";
+import { openStore } from "../store/open_store.ts";
 import { extractArchive, type ExtractedArchive } from "./archive_reader.ts";
 import { problemOf, settleDatabase } from "./database.ts";
 import { BackupError } from "./error.ts";

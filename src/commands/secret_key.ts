@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { systemClock } from "../platform/clock.ts";
 import { checkRemote } from "../config/settings.ts";
 import { newHeavyWork } from "../service/heavy_work.ts";
-import { DATABASE_FILE, openStore } from "../store/store.ts";
+import { DATABASE_FILE } from "../store/file/database_file.ts";
+import { openStore } from "../store/open_store.ts";
 import { TriggerRegistry } from "../triggers/registry.ts";
 import {
   addSecretKey,

@@ -12,7 +12,7 @@ import { UnavailableError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
 import { needsUpload, removeUpload, uploadPayload } from "../store/records/payloads.ts";
 import { newPending, type Run } from "../store/records/runs.ts";
-import type { Space } from "../store/space.ts";
+import type { Space } from "../store/file/space.ts";
 import type { Store } from "../store/store.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 import { AcceptanceChange, type Launch, type Refusal } from "./acceptance.ts";

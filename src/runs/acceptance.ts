@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Change, Write } from "../store/committer.ts";
+import type { Change, Write } from "../store/change.ts";
 import {
   acceptWrites,
   type ActionSettings,

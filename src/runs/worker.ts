@@ -16,7 +16,7 @@ import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import type { Clock } from "../platform/clock.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
-import type { Write } from "../store/committer.ts";
+import type { Write } from "../store/change.ts";
 import {
   type ActionOutcome,
   damagedRun,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Write } from "./committer.ts";
+import type { Write } from "./change.ts";
 
 /**
  * The limits, with some room left below each. One mutation is the fence's or the wake-up's: a remote

@@ -5,7 +5,7 @@
  * @module
  */
 import { delay } from "@std/async/delay";
-import type { Write } from "./committer.ts";
+import type { Write } from "./change.ts";
 import type { Store } from "./store.ts";
 
 /** Writes of one commit. Launches wait while it is under way, a millisecond or two. */

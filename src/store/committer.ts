@@ -11,7 +11,8 @@ import { getLogger } from "@logtape/logtape";
 import { nextTick } from "node:process";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { BatchSize } from "./batch_size.ts";
-import type { DatabaseGuard } from "./database_guard.ts";
+import type { Change, Write } from "./change.ts";
+import type { DatabaseGuard } from "./file/database_guard.ts";
 import { WrittenKeys } from "./written_keys.ts";
 
 /** Writes of one commit where they may be split. */
@@ -27,37 +28,6 @@ const ABANDONED = new UnavailableError("Cannot store: the sender does not wait a
 
 const log = getLogger(["hooklaunch", "store"]);
 
-/** One key to write, or to delete when `value` is undefined. */
-export interface Write {
-  key: Deno.KvKey;
-  value?: unknown;
-  /** An upper bound of the value's stored size, where it may exceed 1 KiB. */
-  bytes?: number;
-  /** Writes of one batch with the same name become one: the last stands. */
-  sharedAs?: string;
-}
-
-/** Writes that are stored together or not at all. */
-export interface Change {
-  /**
-   * Makes the writes, at the moment at which the batch is put together; an empty list writes
-   * nothing. Changes are asked in the order in which they came, and no other batch is under way: what
-   * is decided here on the ground of what is stored stays true until it is stored itself.
-   */
-  writes(): readonly Write[];
-  /** Takes back what `writes` changed in memory, when the batch could not be stored. */
-  undo?(): void;
-  /** Set when the change leaves work for the worker, unless it writes nothing. */
-  wakes?: boolean;
-  /**
-   * Returns true when nobody waits for the change any more. It is not sent then. If it was sent before and
-   * turns out stored, it is withdrawn.
-   */
-  isAbandoned?(): boolean;
-  /** The change that takes this one back. */
-  withdrawal?: Pick<Change, "writes" | "undo">;
-}
-
 interface Waiting {
   change: Change;
   resolve(): void;
@@ -72,11 +42,6 @@ interface Prepared extends Waiting {
 export interface CommitterEvents {
   /** A batch was stored: how many changes it held and how long it took. */
   onCommit?(changes: number, duration_ms: number): void;
-  /**
-   * A key is about to be written, and once more when it was: what was read in between may be what was there
-   * before, as a remote database need not answer in order.
-   */
-  onWrite?(key: Deno.KvKey): void;
 }
 
 /** Keeps all but one of several processes from storing anything. */
@@ -110,7 +75,7 @@ export class Committer {
   readonly #fence: Fence | undefined;
   readonly #guard: DatabaseGuard | undefined;
   readonly #queue: MessageSender | undefined;
-  readonly #watches = new Set<WrittenKeys>();
+  readonly #writeListeners = new Set<(key: Deno.KvKey) => void>();
   /** Timers of withdrawals that could not be stored. */
   readonly #retries = new Set<ReturnType<typeof setTimeout>>();
   #waiting: Waiting[] = [];
@@ -192,9 +157,18 @@ export class Committer {
    * @param kind the first part of the keys
    */
   watch(kind: string): WrittenKeys {
-    const written = new WrittenKeys(kind, (ended) => void this.#watches.delete(ended));
-    this.#watches.add(written);
+    const listener = (key: Deno.KvKey) => written.add(key);
+    const written = new WrittenKeys(kind, () => void this.#writeListeners.delete(listener));
+    this.onWrite(listener);
     return written;
+  }
+
+  /**
+   * Calls a listener with each key that is about to be written, and once more when it was: what was read in
+   * between may be what was there before, as a remote database need not answer in order.
+   */
+  onWrite(listener: (key: Deno.KvKey) => void): void {
+    this.#writeListeners.add(listener);
   }
 
   /** Resolves when nothing waits any more. Call it before the database is closed. */
@@ -246,7 +220,7 @@ export class Committer {
       }
       taken++;
       batch.push({ ...waiting, list });
-      this.#takeDown(list);
+      this.#notify(list);
     }
     this.#waiting = this.#waiting.slice(taken);
     return batch;
@@ -262,18 +236,12 @@ export class Committer {
       if (batch.length > 1 && isRefusedValue(error)) return await this.#storeEach(batch);
       this.#fail(batch, error);
       return;
-    } finally {
-      // Who began to watch while it was under way may have read what was there before.
-      for (const { list } of batch) {
-        this.#takeDown(list);
-        for (const { key } of list) this.#events.onWrite?.(key);
-      }
     }
     this.#stored(batch, started);
   }
 
-  #takeDown(list: readonly Write[]): void {
-    for (const watch of this.#watches) for (const { key } of list) watch.add(key);
+  #notify(list: readonly Write[]): void {
+    for (const listener of this.#writeListeners) for (const { key } of list) listener(key);
   }
 
   async #storeEach(batch: readonly Prepared[]): Promise<void> {
@@ -282,6 +250,7 @@ export class Committer {
       let list: readonly Write[];
       try {
         list = waiting.change.writes();
+        this.#notify(list);
       } catch (error) {
         waiting.reject(error);
         continue;
@@ -351,12 +320,12 @@ export class Committer {
     for (const { list } of batch) {
       for (const write of list) {
         if (write.sharedAs === undefined) {
-          this.#apply(operation, write);
+          apply(operation, write);
           count++;
         } else shared.set(write.sharedAs, write);
       }
     }
-    for (const write of shared.values()) this.#apply(operation, write);
+    for (const write of shared.values()) apply(operation, write);
     if (count + shared.size === 0) return;
     this.#guard?.expectUsable();
     this.#fence?.guard(operation);
@@ -368,16 +337,17 @@ export class Committer {
       isStored = await this.#fence?.isStored(result) ?? result.ok;
     } finally {
       if (isWaking) this.#queue?.settle(isStored);
+      // A listener that came while it was under way may have read what was there before.
+      for (const { list } of batch) this.#notify(list);
     }
     if (!isStored) throw new Error("another process has the database");
     this.#guard?.expectIntact();
   }
+}
 
-  #apply(operation: Deno.AtomicOperation, { key, value }: Write): void {
-    this.#events.onWrite?.(key);
-    if (value === undefined) operation.delete(key);
-    else operation.set(key, value);
-  }
+function apply(operation: Deno.AtomicOperation, { key, value }: Write): void {
+  if (value === undefined) operation.delete(key);
+  else operation.set(key, value);
 }
 
 /** Deno KV throws a TypeError for a value or a key over its limits, and tells them apart by text alone. */

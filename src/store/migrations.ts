@@ -7,9 +7,10 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import type { Committer, Write } from "./committer.ts";
+import type { Committer } from "./committer.ts";
+import type { Write } from "./change.ts";
 import type { Execution } from "./records/executions.ts";
-import { holdOnlyExpiring } from "./database_file.ts";
+import { holdOnlyExpiring } from "./file/database_file.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import type { EngineSettings, Project } from "./records/projects.ts";
 import { readValue, scan } from "./scan.ts";

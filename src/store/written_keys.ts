@@ -9,9 +9,9 @@
 export class WrittenKeys implements Disposable {
   readonly #kind: string;
   readonly #keys = new Set<string>();
-  readonly #end: (keys: WrittenKeys) => void;
+  readonly #end: () => void;
 
-  constructor(kind: string, onEnd: (keys: WrittenKeys) => void) {
+  constructor(kind: string, onEnd: () => void) {
     this.#kind = kind;
     this.#end = onEnd;
   }
@@ -27,6 +27,6 @@ export class WrittenKeys implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#end(this);
+    this.#end();
   }
 }

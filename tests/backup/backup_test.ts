@@ -7,7 +7,7 @@ import { BackupError } from "../../src/backup/error.ts";
 import type { Flaw } from "../../src/backup/manifest.ts";
 import { newId } from "../../src/platform/ids.ts";
 import { keys } from "../../src/store/keys.ts";
-import { openStore } from "../../src/store/store.ts";
+import { openStore } from "../../src/store/open_store.ts";
 import { temporaryFolder } from "../surroundings.ts";
 import {
   contentsOf,

@@ -2,7 +2,8 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { copyDatabase } from "../../src/backup/database.ts";
 import { BackupError } from "../../src/backup/error.ts";
-import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
+import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
+import { openStore } from "../../src/store/open_store.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
 Deno.test("a database that was closed is copied where no files can be made beside it", async () => {

@@ -12,7 +12,7 @@ import { type Entry, manifestLine } from "../../src/backup/manifest.ts";
 import { restore } from "../../src/backup/restore.ts";
 import { newId } from "../../src/platform/ids.ts";
 import { executionWrites } from "../../src/store/records/executions.ts";
-import { openStore } from "../../src/store/store.ts";
+import { openStore } from "../../src/store/open_store.ts";
 import { executionOf } from "../store/execution.ts";
 import { temporaryFolder } from "../surroundings.ts";
 

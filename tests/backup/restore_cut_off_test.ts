@@ -7,7 +7,8 @@ import { BackupError } from "../../src/backup/error.ts";
 import { restore } from "../../src/backup/restore.ts";
 import { ConflictError } from "../../src/platform/errors.ts";
 import { executionWrites, getExecution } from "../../src/store/records/executions.ts";
-import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
+import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
+import { openStore } from "../../src/store/open_store.ts";
 import { executionOf } from "../store/execution.ts";
 import { contentsOf, ENDED, OPTIONS, pathsIn, prepare } from "./fixture.ts";
 

@@ -9,7 +9,8 @@ import { BackupError } from "../../src/backup/error.ts";
 import { restore } from "../../src/backup/restore.ts";
 import { getExecution } from "../../src/store/records/executions.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
-import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
+import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
+import { openStore } from "../../src/store/open_store.ts";
 import {
   CLOSED,
   contentsOf,

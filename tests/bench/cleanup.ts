@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { DATABASE_FILE } from "../../src/store/store.ts";
+import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
 import type { Bench, Stock } from "./bench.ts";
 import { pause } from "./measuring.ts";
 import { type Paced, paced } from "./paced.ts";

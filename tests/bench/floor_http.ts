@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { rejected } from "../../src/http/problem.ts";
 import { keys } from "../../src/store/keys.ts";
 import type { Run } from "../../src/store/records/runs.ts";
-import { DATABASE_FILE } from "../../src/store/store.ts";
+import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
 import { endedRunOf } from "./requests.ts";
 
 const [mode = "refusing", data = "."] = Deno.args;

@@ -7,12 +7,13 @@
 import { hash } from "node:crypto";
 import { derivedId, newId } from "../../src/platform/ids.ts";
 import { parseProject } from "../../src/config/project.ts";
-import type { Write } from "../../src/store/committer.ts";
+import type { Write } from "../../src/store/change.ts";
 import { type Execution, executionWrites } from "../../src/store/records/executions.ts";
 import { keys } from "../../src/store/keys.ts";
 import { putProject } from "../../src/store/records/projects.ts";
 import { acceptWrites, endWrites, newPending, type Run } from "../../src/store/records/runs.ts";
-import { openStore, type Store } from "../../src/store/store.ts";
+import { openStore } from "../../src/store/open_store.ts";
+import type { Store } from "../../src/store/store.ts";
 import { openSecretBox, sealSecrets, type SecretBox } from "../../src/triggers/secrets.ts";
 import { triggerSchema } from "../../src/triggers/trigger.ts";
 import { COMMAND, STEP } from "./project.ts";

@@ -8,7 +8,7 @@ import {
 import { newId } from "../../src/platform/ids.ts";
 import { executionWrites } from "../../src/store/records/executions.ts";
 import { keys } from "../../src/store/keys.ts";
-import { openStore } from "../../src/store/store.ts";
+import { openStore } from "../../src/store/open_store.ts";
 import { eventually, HMAC_CONDITION, SECRET, signature, temporaryFolder } from "../data.ts";
 import { executionOf } from "../store/execution.ts";
 import { hooklaunch, run } from "./process.ts";

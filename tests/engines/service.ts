@@ -13,7 +13,8 @@ import {
   hasEnded,
   saveExecution,
 } from "../../src/store/records/executions.ts";
-import { openStore, type Store } from "../../src/store/store.ts";
+import { openStore } from "../../src/store/open_store.ts";
+import type { Store } from "../../src/store/store.ts";
 import { executionOf } from "../store/execution.ts";
 import { eventually } from "../surroundings.ts";
 

@@ -6,7 +6,7 @@
  */
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { DATABASE_FILE } from "../../src/store/store.ts";
+import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
 import { endOfExecution, endOfRun, startService, type TestService } from "../data.ts";
 import type { Findings, Random } from "./findings.ts";
 

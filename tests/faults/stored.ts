@@ -6,7 +6,8 @@
 import { join } from "node:path";
 import { abandonedUploads, chunkCount, removeUpload } from "../../src/store/records/payloads.ts";
 import type { EndedRun, PendingRun, Run } from "../../src/store/records/runs.ts";
-import { openStore, type Store } from "../../src/store/store.ts";
+import { openStore } from "../../src/store/open_store.ts";
+import type { Store } from "../../src/store/store.ts";
 import type { Findings } from "./findings.ts";
 
 const HOUR_MS = 60 * 60_000;

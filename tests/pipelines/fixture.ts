@@ -25,7 +25,8 @@ import {
   type PlannedNode,
 } from "../../src/store/records/pipelines.ts";
 import { putProject } from "../../src/store/records/projects.ts";
-import { openStore, type Store } from "../../src/store/store.ts";
+import { openStore } from "../../src/store/open_store.ts";
+import type { Store } from "../../src/store/store.ts";
 import { eventually } from "../surroundings.ts";
 
 /** How a played execution ends; it completes when nothing else is said. */

@@ -12,8 +12,9 @@ import {
 import fc from "fast-check";
 import { join } from "node:path";
 import { UnavailableError } from "../../src/platform/errors.ts";
-import type { Change, Write } from "../../src/store/committer.ts";
-import { DATABASE_FILE, type Store } from "../../src/store/store.ts";
+import type { Change, Write } from "../../src/store/change.ts";
+import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
+import type { Store } from "../../src/store/store.ts";
 import {
   type Between,
   contents,

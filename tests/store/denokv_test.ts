@@ -1,7 +1,7 @@
 /** A remote database on the real denokv server: its limits are kept to, and who stands by takes over. */
 import { assertEquals } from "@std/assert";
 import { readPayload, uploadPayload } from "../../src/store/records/payloads.ts";
-import { openStore } from "../../src/store/store.ts";
+import { openStore } from "../../src/store/open_store.ts";
 import { has } from "../needs.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 import { KV_TOKEN } from "./kv_connect.ts";

@@ -5,10 +5,10 @@
  * @module
  */
 import { Committer, type CommitterEvents } from "../../src/store/committer.ts";
-import { EndedRuns } from "../../src/store/records/ended_runs.ts";
 import { Reads } from "../../src/store/batched_get.ts";
 import { pendingEntries, type PendingRun } from "../../src/store/records/runs.ts";
-import { openStore, type OpenStoreOptions, type Store } from "../../src/store/store.ts";
+import { openStore, type OpenStoreOptions } from "../../src/store/open_store.ts";
+import type { Store } from "../../src/store/store.ts";
 import { WakeUpQueue } from "../../src/store/wake_up_queue.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
@@ -65,10 +65,8 @@ export async function storeInMemory(
 
 /** A store on a database that a test has opened. */
 export function storeOn(kv: Deno.Kv, events: CommitterEvents = {}): Store {
-  const endedRuns = new EndedRuns();
-  const onWrite = (key: Deno.KvKey) => endedRuns.written(key);
   const queue = new WakeUpQueue(kv);
-  const committer = new Committer(kv, { events: { ...events, onWrite }, queue });
+  const committer = new Committer(kv, { events, queue });
   const close = async () => {
     await committer.drain();
     queue.close();
@@ -82,7 +80,6 @@ export function storeOn(kv: Deno.Kv, events: CommitterEvents = {}): Store {
     queue,
     guard: undefined,
     reads: new Reads(kv),
-    endedRuns,
     probe: () => Promise.resolve(true),
     close,
     [Symbol.asyncDispose]: close,

@@ -5,7 +5,7 @@
  * @module
  */
 import { messageOf } from "../../src/platform/errors.ts";
-import { openStore } from "../../src/store/store.ts";
+import { openStore } from "../../src/store/open_store.ts";
 
 const [folder = ""] = Deno.args;
 try {

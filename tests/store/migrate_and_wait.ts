@@ -7,7 +7,7 @@
 import { join } from "node:path";
 import { Committer } from "../../src/store/committer.ts";
 import { migrate } from "../../src/store/migrations.ts";
-import { DATABASE_FILE } from "../../src/store/store.ts";
+import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
 import { watchedKv } from "./fixture.ts";
 
 const [folder = "", commits = "0"] = Deno.args;

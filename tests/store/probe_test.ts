@@ -6,7 +6,7 @@ import { deadline } from "@std/async/deadline";
 import { DatabaseSync } from "node:sqlite";
 import { ignoreTimeout } from "../../src/platform/waiting/promises.ts";
 import { UnavailableError } from "../../src/platform/errors.ts";
-import { openStore } from "../../src/store/store.ts";
+import { openStore } from "../../src/store/open_store.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
 Deno.test("a database that can be read but not written to is not ready until it can be again", async () => {

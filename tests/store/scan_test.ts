@@ -27,7 +27,7 @@ import {
   listTriggerRuns,
   pendingEntries,
 } from "../../src/store/records/runs.ts";
-import { DATABASE_FILE } from "../../src/store/store.ts";
+import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
 import {
   createToken,
   getToken,

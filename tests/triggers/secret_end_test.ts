@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { HMAC_CONDITION, signature, startService, TestClock } from "../data.ts";
-import { DATABASE_FILE } from "../../src/store/store.ts";
+import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
 
 Deno.test("a secret with an end date matches until then and not a moment longer", async () => {
   const clock = new TestClock();

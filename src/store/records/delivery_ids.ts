@@ -4,7 +4,7 @@
  * @module
  */
 import type { Clock } from "../../platform/clock.ts";
-import type { Write } from "../committer.ts";
+import type { Write } from "../change.ts";
 import { removeInParts } from "../chunked.ts";
 import { keys } from "../keys.ts";
 import { behind, readWhole } from "../scan.ts";

@@ -13,7 +13,7 @@ import {
   type Page,
   recordOf,
 } from "../lists.ts";
-import type { Change, Write } from "../committer.ts";
+import type { Change, Write } from "../change.ts";
 import type { EngineSettings } from "./projects.ts";
 import { scan } from "../scan.ts";
 import { RECORD_BYTES_MAX, recordBytes, recordWrite } from "../record_size.ts";

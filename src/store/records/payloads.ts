@@ -8,7 +8,7 @@
  */
 import { createHash } from "node:crypto";
 import { idTime } from "../../platform/ids.ts";
-import type { Write } from "../committer.ts";
+import type { Write } from "../change.ts";
 import { keys } from "../keys.ts";
 import { readFirst, readValue } from "../scan.ts";
 import type { Store } from "../store.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Change, Write } from "../committer.ts";
+import type { Change, Write } from "../change.ts";
 import type { InputFile } from "./executions.ts";
 import { keys } from "../keys.ts";
 import { isUndecodable, logDamage, scan } from "../scan.ts";

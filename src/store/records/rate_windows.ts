@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Write } from "../committer.ts";
+import type { Write } from "../change.ts";
 import { keys } from "../keys.ts";
 import { readWhole } from "../scan.ts";
 import type { Store } from "../store.ts";

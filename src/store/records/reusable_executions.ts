@@ -5,7 +5,7 @@
  * @module
  */
 import { hash } from "node:crypto";
-import type { Write } from "../committer.ts";
+import type { Write } from "../change.ts";
 import { type Execution, getExecution, type InputFile } from "./executions.ts";
 import { keys } from "../keys.ts";
 import type { Store } from "../store.ts";

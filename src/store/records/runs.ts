@@ -4,7 +4,7 @@
  * @module
  */
 import { idTime } from "../../platform/ids.ts";
-import type { Write } from "../committer.ts";
+import type { Write } from "../change.ts";
 import { keys } from "../keys.ts";
 import type { Listed, Page } from "../lists.ts";
 import {
@@ -16,6 +16,7 @@ import {
   storedSize,
 } from "./payloads.ts";
 import { behind, type FoundEntry, readFirst, scan, upTo, whole } from "../scan.ts";
+import { RecordCaches } from "../record_cache.ts";
 import { recordBytes } from "../record_size.ts";
 import type { Store } from "../store.ts";
 
@@ -80,6 +81,9 @@ export interface EndedRun extends Run {
   /** The payload, where it lies in the record of the run. */
   body?: Uint8Array;
 }
+
+/** The ended runs that were read last. Nearly all take a kilobyte or two, none more than 60. */
+const endedRuns = new RecordCaches<Run>("run", 500);
 
 /** The value of a key that only has to be there; bytes are stored as they are. */
 const LISTED = new Uint8Array();
@@ -168,7 +172,7 @@ export async function getRun(store: Store, id: string): Promise<Run | undefined>
 
 /** Reads an ended run; null when there is none, undefined when it is damaged. */
 function getEnded(store: Store, id: string): Promise<Run | null | undefined> {
-  return store.endedRuns.get(id, async () => {
+  return endedRuns.of(store).get(id, async () => {
     const value = await store.reads.read(keys.run(id));
     if (value === null) return null;
     const run = whole({ key: keys.run(id), value }, isRun);

@@ -7,7 +7,7 @@
  */
 import type { Clock } from "../../platform/clock.ts";
 import { lowestId, newId } from "../../platform/ids.ts";
-import type { Write } from "../committer.ts";
+import type { Write } from "../change.ts";
 import { keys } from "../keys.ts";
 import { type Listed, listNewest, type Page } from "../lists.ts";
 import { upTo } from "../scan.ts";

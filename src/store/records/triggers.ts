@@ -4,7 +4,7 @@
  * @module
  */
 import { ConflictError } from "../../platform/errors.ts";
-import type { Write } from "../committer.ts";
+import type { Write } from "../change.ts";
 import { keys } from "../keys.ts";
 import { thenRest } from "../chunked.ts";
 import { type Listed, recordOf } from "../lists.ts";

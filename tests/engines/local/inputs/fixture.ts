@@ -17,7 +17,8 @@ import {
   type InputFile,
   saveExecution,
 } from "../../../../src/store/records/executions.ts";
-import { openStore, type Store } from "../../../../src/store/store.ts";
+import { openStore } from "../../../../src/store/open_store.ts";
+import type { Store } from "../../../../src/store/store.ts";
 import { executionOf } from "../../../store/execution.ts";
 
 /** Inputs settings of a project that may fetch from this machine. */

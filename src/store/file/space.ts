@@ -9,7 +9,7 @@ import { getLogger } from "@logtape/logtape";
 import { statfsSync, type StatsFs } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../../platform/errors.ts";
 
 /** With less room than this, launches are turned away. */
 const RESERVE_BYTES = 32 * 1024 * 1024;

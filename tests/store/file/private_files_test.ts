@@ -1,7 +1,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
-import { makePrivate } from "../../src/store/private_files.ts";
-import { collectLog } from "../log_records.ts";
-import { temporaryFolder } from "../surroundings.ts";
+import { makePrivate } from "../../../src/store/file/private_files.ts";
+import { collectLog } from "../../log_records.ts";
+import { temporaryFolder } from "../../surroundings.ts";
 
 const modes: [before: number, after: number][] = [
   [0o755, 0o700],

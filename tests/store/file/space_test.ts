@@ -1,10 +1,10 @@
 /** The room on the disk: it is short while there is less than the reserve, and not when nobody can tell. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { type Room, Space } from "../../src/store/space.ts";
-import { collectLog } from "../log_records.ts";
-import { shell, unmount } from "../faults/served.ts";
-import { has } from "../needs.ts";
-import { eventually, temporaryFolder } from "../surroundings.ts";
+import { type Room, Space } from "../../../src/store/file/space.ts";
+import { collectLog } from "../../log_records.ts";
+import { shell, unmount } from "../../faults/served.ts";
+import { has } from "../../needs.ts";
+import { eventually, temporaryFolder } from "../../surroundings.ts";
 
 const looks: { name: string; room: Room; isShort: boolean }[] = [
   { name: "more than the reserve", room: { bytes: 1_001, files: 11 }, isShort: false },

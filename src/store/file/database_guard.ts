@@ -9,7 +9,7 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { messageOf, UnavailableError } from "../platform/errors.ts";
+import { messageOf, UnavailableError } from "../../platform/errors.ts";
 
 const LOOK_MS = 1_000;
 /** The texts by which SQLite says that a disk failed, or that a file is damaged. */

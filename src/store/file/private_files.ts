@@ -4,7 +4,7 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../../platform/errors.ts";
 
 /** The bits of a file's mode for users other than the owner. */
 const OTHERS = 0o077;

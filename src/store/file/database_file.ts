@@ -4,8 +4,8 @@
  * @module
  */
 import { join } from "node:path";
-import { ConflictError } from "../platform/errors.ts";
-import { ignoreMissing } from "../platform/files/missing_file.ts";
+import { ConflictError } from "../../platform/errors.ts";
+import { ignoreMissing } from "../../platform/files/missing_file.ts";
 
 /** The name of the database file in the data folder. */
 export const DATABASE_FILE = "hooklaunch.kv";
@@ -86,4 +86,18 @@ async function expectNoRestore(folder: string): Promise<void> {
         `there yet. Restore the backup again, or remove ${name} to begin without any data`,
     );
   }
+}
+
+/** The size of a data folder's database on disk, in bytes. */
+export async function databaseBytes(folder: string): Promise<number> {
+  const sizes = databaseFiles(folder).map(async (path) => {
+    const info = await Deno.stat(path).catch(() => undefined);
+    return info?.size ?? 0;
+  });
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size);
+}
+
+/** The database's own file, and those that SQLite keeps beside it while it is open. */
+export function databaseFiles(folder: string): string[] {
+  return ["", "-wal", "-shm"].map((ending) => join(folder, DATABASE_FILE + ending));
 }

@@ -1,10 +1,11 @@
 /** What the guard of a database's files sees, and that nothing is stored after it. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { join } from "node:path";
-import { UnavailableError } from "../../src/platform/errors.ts";
-import { DATABASE_FILE, openStore } from "../../src/store/store.ts";
-import { collectLog } from "../log_records.ts";
-import { eventually, temporaryFolder } from "../surroundings.ts";
+import { UnavailableError } from "../../../src/platform/errors.ts";
+import { DATABASE_FILE } from "../../../src/store/file/database_file.ts";
+import { openStore } from "../../../src/store/open_store.ts";
+import { collectLog } from "../../log_records.ts";
+import { eventually, temporaryFolder } from "../../surroundings.ts";
 
 const changes: Record<string, (folder: string) => Promise<void>> = {
   "the folder is moved": (folder) => Deno.rename(folder, `${folder}.moved`),

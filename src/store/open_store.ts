@@ -1,0 +1,209 @@
+/**
+ * Opens the database: a Deno KV file in the data folder, or a remote Deno KV. One process at a time owns it.
+ *
+ * @module
+ */
+import { deadline } from "@std/async/deadline";
+import { join } from "node:path";
+import { ignoreTimeout } from "../platform/waiting/promises.ts";
+import { ConflictError, InvalidInputError, messageOf } from "../platform/errors.ts";
+import { Reads } from "./batched_get.ts";
+import { Committer, type CommitterEvents } from "./committer.ts";
+import {
+  DATABASE_FILE,
+  databaseFiles,
+  holdOnlyExpiring,
+  makeDatabaseFile,
+} from "./file/database_file.ts";
+import { DatabaseGuard } from "./file/database_guard.ts";
+import { lockDataFolder } from "./file/folder_lock.ts";
+import { makePrivate } from "./file/private_files.ts";
+import { roomOf } from "./file/space.ts";
+import { unusable } from "./file/unusable.ts";
+import { FORMAT_VERSION, keys } from "./keys.ts";
+import { migrate } from "./migrations.ts";
+import { Ownership, type OwnershipOptions } from "./ownership.ts";
+import type { Store } from "./store.ts";
+import { WakeUpQueue } from "./wake_up_queue.ts";
+
+/** Time limit for writes to a remote database when the store is closed. */
+const DRAIN_MS = 5_000;
+/** The least room on the disk with which a database is opened. */
+const OPENING_BYTES = 1024 * 1024;
+/** The variable from which Deno reads the access token of a remote Deno KV. */
+const TOKEN_VARIABLE = "DENO_KV_ACCESS_TOKEN";
+
+/** Options of {@linkcode openStore}. */
+export interface OpenStoreOptions {
+  events?: CommitterEvents;
+  /** Leaves data of an earlier version in its format, for reading only. */
+  keepFormat?: boolean;
+  /** The remote Deno KV that the database is; without it, it is a file in the data folder. */
+  remote?: RemoteDatabase;
+}
+
+/** A remote Deno KV, over KV Connect. */
+export interface RemoteDatabase {
+  url: string;
+  ownership?: OwnershipOptions;
+}
+
+/**
+ * Opens the database of a data folder, making the folder when it is missing, and brings it up to this
+ * version's format. The database becomes its owner's alone, whatever it was.
+ *
+ * A second process on the same file would make commits fail with "database is locked" and would
+ * count quotas on its own, so the folder is held by an exclusive lock, which the operating system
+ * frees when the process ends in whatever way. A remote database is waited for until no other process
+ * has it.
+ *
+ * @throws {ConflictError} when another process has it and is not waited for, or this version cannot
+ * read its format
+ * @throws {InvalidInputError} when it can be no data folder
+ * @throws {UnavailableError} when its format cannot be stored, as when another process took it meanwhile
+ */
+export async function openStore(folder: string, options: OpenStoreOptions = {}): Promise<Store> {
+  await Deno.mkdir(folder, { recursive: true, mode: 0o700 }).catch(unusable(folder));
+  const { remote, events, keepFormat = false } = options;
+  await using opened = new AsyncDisposableStack();
+  let kv: Deno.Kv;
+  let ownership: Ownership | undefined;
+  let guard: DatabaseGuard | undefined;
+  if (remote === undefined) {
+    opened.use(await lockDataFolder(folder));
+    kv = opened.use(await openFile(folder));
+    guard = new DatabaseGuard([folder, ...databaseFiles(folder).slice(0, 2)]);
+  } else {
+    kv = opened.use(await openRemote(remote.url));
+    ownership = await Ownership.take(kv, remote.ownership);
+    opened.defer(() => ownership?.release());
+    opened.use(await lockDataFolder(folder));
+  }
+  const where = remote?.url ?? folder;
+  const file = remote === undefined ? join(folder, DATABASE_FILE) : undefined;
+  const store = new OpenStore(kv, { events, ownership, guard, opened: opened.move() });
+  try {
+    await prepareFormat(store, { where, file, keepFormat });
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function openFile(folder: string): Promise<Deno.Kv> {
+  const path = join(folder, DATABASE_FILE);
+  await expectRoom(folder);
+  // The folder may be one that others have something in. What else is in it is made for its owner alone.
+  for (const each of databaseFiles(folder)) await makePrivate(each);
+  await makeDatabaseFile(folder).catch(unusable(folder));
+  return await Deno.openKv(path).catch(unusable(folder));
+}
+
+/**
+ * Expects some room on the disk. Deno KV ends the process when it opens a database on a full disk and the
+ * queue holds a message that was under way at a crash ("KV queue cleanup failed").
+ */
+async function expectRoom(folder: string): Promise<void> {
+  const { bytes = Infinity } = await roomOf(folder);
+  if (bytes >= OPENING_BYTES) return;
+  throw new InvalidInputError(
+    "--data",
+    `Expected room for ${OPENING_BYTES} bytes on the disk of "${folder}", found ${bytes}. ` +
+      "Its disk is full: make room, then start again",
+  );
+}
+
+async function openRemote(url: string): Promise<Deno.Kv> {
+  if (!Deno.env.get(TOKEN_VARIABLE)) {
+    const detail = "Expected the access token of the Deno KV that --kv names, found none";
+    throw new InvalidInputError(TOKEN_VARIABLE, detail);
+  }
+  return await Deno.openKv(url).catch((error) => {
+    throw new InvalidInputError(
+      "--kv",
+      `Expected the URL of a Deno KV that answers, found ${url}: ${messageOf(error)}`,
+    );
+  });
+}
+
+interface OpenStoreParts {
+  events: CommitterEvents | undefined;
+  ownership: Ownership | undefined;
+  guard: DatabaseGuard | undefined;
+  /** Resources that are closed with the store. */
+  opened: AsyncDisposableStack;
+}
+
+class OpenStore implements Store {
+  readonly reads: Reads;
+  readonly committer: Committer;
+  readonly queue: WakeUpQueue | undefined;
+  readonly lost: AbortSignal;
+  readonly guard: DatabaseGuard | undefined;
+  readonly #isRemote: boolean;
+  readonly #opened: AsyncDisposableStack;
+  #trial: Promise<boolean> | undefined;
+
+  constructor(readonly kv: Deno.Kv, { events, ownership, guard, opened }: OpenStoreParts) {
+    this.reads = new Reads(kv);
+    this.queue = ownership === undefined ? new WakeUpQueue(kv) : undefined;
+    this.committer = new Committer(kv, {
+      events: events ?? {},
+      fence: ownership,
+      guard,
+      queue: this.queue,
+    });
+    this.guard = guard;
+    this.#isRemote = ownership !== undefined;
+    this.lost = ownership?.lost ?? guard?.lost ?? new AbortController().signal;
+    this.#opened = opened;
+    ownership?.showAlive(this.committer);
+  }
+
+  async probe(): Promise<boolean> {
+    if (this.guard?.isIntact() === false) return false;
+    if ((await this.kv.get(keys.format())).value !== FORMAT_VERSION) return false;
+    return await this.committer.isStoring() || await this.#tryStoring();
+  }
+
+  /** Tries a write: a database that cannot store may still be read, and idle services write nothing else. */
+  #tryStoring(): Promise<boolean> {
+    return this.#trial ??= this.committer.write([{ key: keys.format(), value: FORMAT_VERSION }])
+      .then(() => true, () => false)
+      .finally(() => this.#trial = undefined);
+  }
+
+  async close(): Promise<void> {
+    const drained = this.committer.drain();
+    // A remote database may not answer, and is asked again for ever.
+    await (this.#isRemote ? deadline(drained, DRAIN_MS).catch(ignoreTimeout) : drained);
+    this.queue?.close();
+    this.guard?.close();
+    await this.#opened.disposeAsync();
+    await this.queue?.ended();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+async function prepareFormat(
+  { kv, committer }: Store,
+  { where, file, keepFormat }: { where: string; file: string | undefined; keepFormat: boolean },
+): Promise<void> {
+  const { value } = await kv.get<number>(keys.format());
+  if (value === null) {
+    if (file !== undefined) await holdOnlyExpiring(file);
+    await committer.write([{ key: keys.format(), value: FORMAT_VERSION }]);
+  } else if (!Number.isInteger(value) || value < 1 || value > FORMAT_VERSION) {
+    const hint = value > FORMAT_VERSION ? "; a newer version of Hooklaunch has written it" : "";
+    throw new ConflictError(
+      `Cannot open the data in ${where}: its format is ${value}, ` +
+        `and this version reads format ${FORMAT_VERSION}${hint}`,
+    );
+  } else if (!keepFormat) {
+    await migrate({ kv, committer }, { where, file, from: value });
+  }
+}
