@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { nodesInCircles, quoted } from "../projects/mod.ts";
+import { quotedList } from "../platform/text/display.ts";
+import { nodesInCycles } from "../projects/mod.ts";
 import type { PipelinePlan } from "../store/records/pipelines.ts";
 
 /** The names of the nodes that a node waits for, each once. */
@@ -16,7 +17,7 @@ export function nodesBefore({ edges }: PipelinePlan, name: string): string[] {
 
 /** What is wrong with the order: nodes that wait for one another. */
 export function checkOrder({ edges }: PipelinePlan): string[] {
-  const circle = nodesInCircles(edges);
+  const circle = nodesInCycles(edges);
   if (circle.size === 0) return [];
-  return [`its nodes wait for one another in a circle: ${quoted(circle)}`];
+  return [`its nodes wait for one another in a cycle: ${quotedList(circle)}`];
 }

@@ -11,10 +11,10 @@ import {
   findStep,
   overrideStep,
   type PipelineNode,
-  quoted,
   type ResolvedCommit,
   stepOf,
 } from "../projects/mod.ts";
+import { quotedList } from "../platform/text/display.ts";
 import type { InputFile } from "../store/records/executions.ts";
 import type { PipelinePlan, PlannedNode } from "../store/records/pipelines.ts";
 import { checkEdges } from "./edges.ts";
@@ -127,15 +127,17 @@ export function setPayload(
   const [node, another] = found;
   if (node === undefined) {
     return `its payload input "${target}" names no node; ` +
-      `its nodes are ${quoted(namesOf(plan.nodes))}`;
+      `its nodes are ${quotedList(namesOf(plan.nodes))}`;
   }
   if (another !== undefined) {
     return `its payload input "${target}" names a step that several nodes run: ` +
-      `name one of ${quoted(namesOf(found))}`;
+      `name one of ${quotedList(namesOf(found))}`;
   }
   const { inputs } = stepOf(node.step);
   if (!inputs.has(input)) {
-    return `node "${node.name}" has no input "${input}"; its inputs are ${quoted(inputs.keys())}`;
+    return `node "${node.name}" has no input "${input}"; its inputs are ${
+      quotedList(inputs.keys())
+    }`;
   }
   node.inputs[input] = [file];
 }
@@ -171,7 +173,9 @@ function setParameters(
 ): void {
   for (const name of Object.keys(given)) {
     if (declared.has(name)) continue;
-    const detail = `it has no parameter "${name}"; its parameters are ${quoted(declared.keys())}`;
+    const detail = `it has no parameter "${name}"; its parameters are ${
+      quotedList(declared.keys())
+    }`;
     problems.push({ pointer: pointer("parameters", name), detail });
   }
   const values: [string, unknown][] = [];

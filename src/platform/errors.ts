@@ -20,7 +20,7 @@ export abstract class HooklaunchError extends Error {
 export interface Problem {
   /** A JSON Pointer (RFC 6901) to the wrong value; empty for the document itself. */
   pointer: string;
-  /** What was expected and what was found, in one sentence without a full stop. */
+  /** One sentence without a full stop that says what was expected and what was found. */
   detail: string;
 }
 
@@ -92,7 +92,7 @@ export class UnavailableError extends HooklaunchError {
 
 /** An action of a run failed. The message goes to the trigger log. */
 export class ActionError extends HooklaunchError {
-  override readonly code: string = "action_failed";
+  override readonly code = "action_failed";
 }
 
 /**

@@ -4,6 +4,15 @@
  * @module
  */
 
+/** Characters that need no quotes. */
+const SAFE = /^[\w@%+=:,./-]+$/;
+
+/** Quotes an argument for a POSIX shell. */
+export function shellQuote(argument: string): string {
+  if (SAFE.test(argument)) return argument;
+  return `'${argument.replaceAll("'", `'"'"'`)}'`;
+}
+
 /**
  * Runs a script with arguments, `$1` and on. The script gets no environment but the path. Everything that it
  * prints is held in memory.

@@ -1,6 +1,6 @@
 /**
- * A launch of a step: from what the project configuration file declares and what an action or a pipeline
- * brings to what an execution is made of.
+ * Launches of steps: a step of the project configuration file, and the values and files that an action or a pipeline
+ * brings, make the fields of an execution.
  *
  * @module
  */
@@ -9,28 +9,33 @@ import { ActionError, type Problem } from "../platform/errors.ts";
 import { pointer } from "../platform/schema/pointer.ts";
 import { percentDecode } from "../platform/network/urls.ts";
 import type { Execution, InputFile } from "../store/records/executions.ts";
-import { buildScript, textOf } from "./format/command.ts";
-import type { Input } from "./format/input.ts";
-import { checkValue, type Parameter, type ParameterValue } from "./format/parameter.ts";
-import { quoted } from "./format/quoted.ts";
-import { Room } from "./format/placeholder_budget.ts";
-import type { Step } from "./format/step.ts";
+import { buildScript } from "./format/command/command.ts";
+import {
+  checkValue,
+  formatAtom,
+  type Parameter,
+  type ParameterValue,
+} from "./format/step/parameter.ts";
+import type { Input } from "./format/step/input.ts";
+import { quotedList } from "../platform/text/display.ts";
+import { PlaceholderBudget } from "./format/command/placeholder_budget.ts";
+import type { Step } from "./format/step/step.ts";
 
 const PARAMETER = /\{parameter:([^{}\n]+)\}/g;
 
-/** What is brought to a launch. */
+/** Values and files that a launch brings. */
 export interface LaunchOptions {
-  /** Values in place of the parameters' defaults; null takes an optional parameter out. */
+  /** Values that replace the defaults of parameters; null removes an optional parameter. */
   parameters?: Readonly<Record<string, unknown>>;
-  /** Values beside, or in place of, those that the step declares. */
+  /** Values that replace the defaults of the step's variables, or are added to them. */
   environment_variables?: Readonly<Record<string, string>>;
-  /** Files of inputs, by the input's name, in place of its default files. */
+  /** Files that replace the default files of inputs, by the input's name. */
   inputs?: Readonly<Record<string, readonly InputFile[]>>;
-  /** The names of inputs that keep their default files, with those that are brought behind them. */
+  /** The names of inputs that keep their default files in front of the ones that a launch brings. */
   appended?: ReadonlySet<string>;
 }
 
-/** What an execution is made of: the part of its record that the launch decides. */
+/** The fields of an execution that its launch decides. */
 export type Launch = Pick<
   Execution,
   | "image"
@@ -48,8 +53,7 @@ export type Launch = Pick<
 /**
  * Resolves a launch of a step.
  *
- * @throws {ActionError} with everything that keeps it from running, such as an input that the step does
- * not declare
+ * @throws {ActionError} with every reason for which it cannot run, such as an input that the step does not declare
  */
 export function launchStep(step: Step, options: LaunchOptions = {}): Launch {
   const problems: Problem[] = [];
@@ -59,7 +63,7 @@ export function launchStep(step: Step, options: LaunchOptions = {}): Launch {
   throw new ActionError(`Cannot run step "${step.name}": ${details}`);
 }
 
-/** Returns everything that keeps a launch from running, with pointers into its options. */
+/** Returns every reason for which a launch cannot run, with pointers into its options. */
 export function launchProblems(step: Step, options: LaunchOptions): Problem[] {
   const problems: Problem[] = [];
   try {
@@ -80,15 +84,15 @@ function resolveLaunch(
   problems: Problem[],
 ): Launch | undefined {
   const values = parameterValues(step, options.parameters ?? {}, problems);
-  const room = new Room();
-  const inputs = inputFiles(step, options, values, room, problems);
+  const budget = new PlaceholderBudget();
+  const inputs = inputFiles(step, options, values, budget, problems);
   const environment_variables = environmentOf(step, options, problems);
   if (step.needsMounts) {
     problems.push({ pointer: "", detail: "it has mounts, which no runner of Hooklaunch makes" });
   }
   if (problems.length > 0) return undefined;
   const { parameters, sourcePath, timeLimit_s, noOutputTimeout_s, stopCondition, resources } = step;
-  const command = buildScript(step.commands, { parameters, values, sourcePath }, room);
+  const command = buildScript(step.commands, { parameters, values, sourcePath }, budget);
   return {
     image: step.image,
     command,
@@ -111,7 +115,7 @@ function parameterValues(
   for (const name of Object.keys(given)) {
     if (!step.parameters.has(name)) {
       const detail = `it has no parameter "${name}"; its parameters are ${
-        quoted(step.parameters.keys())
+        quotedList(step.parameters.keys())
       }`;
       problems.push({ pointer: pointer("parameters", name), detail });
     }
@@ -142,7 +146,7 @@ function givenValue(
   return undefined;
 }
 
-/** A flag is passed only when a launch sets it, whatever its default. */
+/** Returns the default of a parameter. A flag has none: it is passed only if a launch sets it. */
 function defaultOf(parameter: Parameter): ParameterValue | undefined {
   return parameter.type === "flag" ? undefined : parameter.default;
 }
@@ -151,12 +155,12 @@ function inputFiles(
   step: Step,
   { inputs: given = {}, appended }: LaunchOptions,
   values: ReadonlyMap<string, ParameterValue>,
-  room: Room,
+  budget: PlaceholderBudget,
   problems: Problem[],
 ): Record<string, InputFile[]> {
   for (const name of Object.keys(given)) {
     if (!step.inputs.has(name)) {
-      const detail = `it has no input "${name}"; its inputs are ${quoted(step.inputs.keys())}`;
+      const detail = `it has no input "${name}"; its inputs are ${quotedList(step.inputs.keys())}`;
       problems.push({ pointer: pointer("inputs", name), detail });
     }
   }
@@ -164,7 +168,7 @@ function inputFiles(
   for (const input of step.inputs.values()) {
     const brought = Object.hasOwn(given, input.name) ? given[input.name] : undefined;
     const keepsDefaults = brought === undefined || appended?.has(input.name) === true;
-    const defaults = keepsDefaults ? defaultFiles(input, step.parameters, values, room) : [];
+    const defaults = keepsDefaults ? defaultFiles(input, step.parameters, values, budget) : [];
     const all = [...defaults, ...brought ?? []];
     if (all.length > 0) files.push([input.name, named(input, all)]);
     else if (!input.optional) {
@@ -175,32 +179,32 @@ function inputFiles(
   return Object.fromEntries(files);
 }
 
-/** The files that an input has by itself. An empty URL is none, nor one of a parameter without a value. */
+/** Returns the default files of an input. A URL that is empty, or has a parameter without a value, is left out. */
 function defaultFiles(
   { defaults, keepDirectories }: Input,
   parameters: ReadonlyMap<string, Parameter>,
   values: ReadonlyMap<string, ParameterValue>,
-  room: Room,
+  budget: PlaceholderBudget,
 ): InputFile[] {
   const isUnset = (name: string) => parameters.has(name) && !values.has(name);
   return defaults.filter((url) => !url.matchAll(PARAMETER).some(([, name = ""]) => isUnset(name)))
     .map((url) =>
       url.replace(
         PARAMETER,
-        (all, name) => room.take([values.get(name) ?? all].flat().map(textOf).join()),
+        (all, name) => budget.spend([values.get(name) ?? all].flat().map(formatAtom).join()),
       )
     )
     .filter((url) => url !== "").map((url) => fileOfUrl(url, keepDirectories));
 }
 
-/** A file of a URL. Its name is the last part of the URL's path, or all of it. */
+/** Makes the file of a URL. Its name is the last part of the URL's path, or all of it. */
 export function fileOfUrl(url: string, keepDirectories: Input["keepDirectories"]): InputFile {
   const path = percentDecode(URL.parse(url)?.pathname ?? "");
   const whole = path.replace(/^\/+/, "");
   return { name: (keepDirectories === "full" ? whole : basename(whole)) || "file", url };
 }
 
-/** A name that the step declares is for an input of one file. */
+/** Gives a file the name that the step declares, if it is the only one. */
 function named({ filename }: Input, files: readonly InputFile[]): InputFile[] {
   const [only, second] = files;
   if (filename === undefined || only === undefined || second !== undefined) return [...files];
@@ -222,7 +226,7 @@ function environmentOf(
     }
   }
   for (const [name, value] of Object.entries(given)) {
-    // No process can be given it, and a shell would leave the NUL out.
+    // A variable of a process cannot have a NUL, and a shell would leave it out.
     if (value.includes("\0")) {
       const detail = `its environment variable "${name}" cannot take a value with NUL`;
       problems.push({ pointer: pointer("environment_variables", name), detail });

@@ -11,10 +11,9 @@ export {
 } from "./format/config_file.ts";
 export { evaluate, parseExpression, valueAt } from "./format/expression.ts";
 export { fileOfUrl, type Launch, launchProblems, launchStep } from "./launch.ts";
-export { overrideStep } from "./format/override.ts";
+export { overrideStep } from "./format/step/override.ts";
 export type { NodeAction, PipelineNode } from "./format/pipeline/pipeline.ts";
-export { nodesInCircles } from "./format/pipeline/cycle.ts";
-export { edgeProblem, inputsNamed } from "./format/pipeline/edge_check.ts";
-export { quoted } from "./format/quoted.ts";
-export { type Step, stepOf } from "./format/step.ts";
+export { nodesInCycles } from "./format/pipeline/cycle.ts";
+export { edgeProblem, inputsNamed } from "./format/pipeline/edge_rules.ts";
+export { type Step, stepOf } from "./format/step/step.ts";
 export { Projects, type ProjectsOptions, type ResolvedCommit } from "./projects.ts";

@@ -112,17 +112,17 @@ const refusals: Refusal[] = [
     'node "d": it is a task node',
   ],
   [
-    "a circle",
+    "a cycle",
     `nodes: [${NODE}, { name: b, type: execution, step: ingest }]
 edges: [[a.output.x, b.input.labels], [b.output.x, a.input.labels]]`,
     {},
-    'its nodes wait for one another in a circle: "a", "b"',
+    'its nodes wait for one another in a cycle: "a", "b"',
   ],
   [
-    "a circle of one",
+    "a cycle of one",
     `nodes: [${NODE}]\nedges: [[a.output.x, a.input.labels]]`,
     {},
-    'in a circle: "a"',
+    'in a cycle: "a"',
   ],
   [
     "an undeclared input",

@@ -5,7 +5,7 @@
  * @module
  */
 import type { Clock } from "../../platform/clock.ts";
-import { diskLimit_mb } from "../../projects/disk_limit.ts";
+import { diskLimit_mb } from "../../projects/code/size_guard.ts";
 import type { Execution } from "../../store/records/executions.ts";
 
 /** How often is measured at least, as so many times the shortest interval. */

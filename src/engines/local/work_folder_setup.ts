@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { ignoreMissing } from "../../platform/files/missing_file.ts";
 import { removeTree } from "../../platform/files/remove_tree.ts";
 import { settleAll } from "../../platform/waiting/promises.ts";
-import { quote } from "../../projects/format/command.ts";
+import { shellQuote } from "../../platform/shell.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import { configFiles, inputConfigFiles } from "../shared/config_files.ts";
 import { commandEnvironment } from "../shared/environment.ts";
@@ -119,7 +119,7 @@ function controlFiles(execution: Execution, path: string): Map<string, string> {
     [
       "environment",
       // With `command` a shell goes on after an error, such as bash for its read-only variable UID.
-      environment.map(([name, value]) => `command export ${name}=${quote(value)}\n`).join(""),
+      environment.map(([name, value]) => `command export ${name}=${shellQuote(value)}\n`).join(""),
     ],
   ]);
 }

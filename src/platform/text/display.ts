@@ -18,3 +18,17 @@ export function formatBytes(bytes: number): string {
   for (; size >= 1_024 && unit < UNITS.length - 1; unit++) size /= 1_024;
   return `${unit === 0 ? size : size.toFixed(1)} ${UNITS[unit]}`;
 }
+
+/** Lists names in quotes; "none" for none. */
+export function quotedList(names: Iterable<string>): string {
+  return Array.from(names, (name) => `"${name}"`).join(", ") || "none";
+}
+
+/** Lists the first names in quotes, and how many more there are; "none" for none. */
+export function firstQuoted(
+  names: ReadonlySet<string> | ReadonlyMap<string, unknown>,
+  shownMax = 10,
+): string {
+  const shown = quotedList(names.keys().take(shownMax));
+  return names.size > shownMax ? `${shown} and ${names.size - shownMax} more` : shown;
+}

@@ -35,7 +35,7 @@ import {
 
 /** The longest text that is read, in bytes. */
 export const YAML_BYTES_MAX = 1024 * 1024;
-/** How often all aliases together may repeat what they stand for, against texts that explode. */
+/** The number of copies that all aliases make together, against texts that explode. */
 const REPEATS_MAX = 100;
 /** The number of aliases: each is looked up among all anchors. */
 const ALIASES_MAX = 1_000;

@@ -8,7 +8,7 @@
 import { isAbsolute } from "node:path";
 import { ActionError, type Problem } from "../../platform/errors.ts";
 import { hideUserInfo, percentDecode, redactUrls } from "../../platform/network/urls.ts";
-import { quote } from "../format/command.ts";
+import { shellQuote } from "../../platform/shell.ts";
 
 const SECRET_LENGTH_MIN = 4;
 const SCHEMES = ["https", "http", "ssh", "git+ssh", "ssh+git", "git", "file"];
@@ -207,7 +207,7 @@ function sshCommand(keyFile: string, knownHostsFile: string): string {
     // A connection that is open already may have been opened by another key.
     "ControlPath=none",
   ];
-  return ["ssh", ...options.map((option) => `-o ${quote(option)}`)].join(" ");
+  return ["ssh", ...options.map((option) => `-o ${shellQuote(option)}`)].join(" ");
 }
 
 /** A path as ssh_config(5) reads it. */

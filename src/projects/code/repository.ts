@@ -6,7 +6,7 @@
 import { ActionError } from "../../platform/errors.ts";
 import { GitError } from "./git.ts";
 import { Mirror, type MirrorOptions } from "./mirror.ts";
-import { firstQuoted } from "../format/quoted.ts";
+import { firstQuoted } from "../../platform/text/display.ts";
 import { isReference, type Refs } from "./refs.ts";
 import type { Origin } from "./remote.ts";
 

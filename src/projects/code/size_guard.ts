@@ -6,9 +6,21 @@
 import { join } from "node:path";
 import { HooklaunchError } from "../../platform/errors.ts";
 import { ignoreMissing } from "../../platform/files/missing_file.ts";
+import type { EngineSettings } from "../../store/records/projects.ts";
 
 const INTERVAL_MS = 500;
 const MIB = 1024 * 1024;
+
+/** The limit of a project that does not set one, in MiB. */
+const LIMIT_MB = 20 * 1_024;
+
+/**
+ * Returns how many MiB an execution of a project, and the mirror of its repository, may take on disk: `disk_mb` of
+ * its engine's settings.
+ */
+export function diskLimit_mb({ disk_mb }: EngineSettings): number {
+  return typeof disk_mb === "number" ? disk_mb : LIMIT_MB;
+}
 
 /** A folder that takes more on disk than it may. */
 export class TooLargeOnDiskError extends HooklaunchError {

@@ -16,6 +16,7 @@ import {
   type FileEntry,
   fileEntry,
   listTree,
+  NotUtf8Error,
   type TreeEntry,
   type TreeLimits,
 } from "./tree.ts";
@@ -90,6 +91,7 @@ export class Snapshots {
         const isGone = error instanceof NotFound || error instanceof NotADirectory;
         if (isGone || error instanceof ChangedError) continue;
         if (error instanceof ActionError) throw error;
+        if (error instanceof NotUtf8Error) throw new ActionError(error.message, { cause: error });
         const why = messageOf(error);
         throw new ActionError(`Cannot take a snapshot of ${directory}: ${why}`, { cause: error });
       }

@@ -5,7 +5,7 @@
  */
 import { isAbsolute, join } from "node:path";
 import { settleAll } from "../../platform/waiting/promises.ts";
-import { ActionError } from "../../platform/errors.ts";
+import { ActionError, HooklaunchError } from "../../platform/errors.ts";
 import { shell } from "../../platform/shell.ts";
 
 const AT_ONCE = 16;
@@ -30,8 +30,10 @@ export type TreeEntry =
   | FileEntry
   | { kind: "link"; path: string; target: string };
 
-/** A folder holds a name that no path of Deno can be: one that is not UTF-8. */
-export class NotUtf8Error extends ActionError {}
+/** A folder with a name that is not UTF-8, which no path of Deno can be. */
+export class NotUtf8Error extends HooklaunchError {
+  override readonly code = "name_not_utf8";
+}
 
 /** How much the tree of a project may hold: 100,000 files and folders, and 2 GiB, by default. */
 export interface TreeLimits {

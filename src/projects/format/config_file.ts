@@ -1,6 +1,6 @@
 /**
- * The project configuration file, in the `valohai.yaml` format: a list of items, each an object whose
- * only field names what it declares. A kind of item is one schema and one line in the list here.
+ * The project configuration file, in the `valohai.yaml` format: a list of items, each an object whose only field is
+ * its kind. A kind of item is one schema and one line in the list here.
  *
  * @module
  */
@@ -13,11 +13,13 @@ import type { LocatedProblem } from "../../platform/yaml/positions.ts";
 import { parseYaml, type YamlSource } from "../../platform/yaml/parse.ts";
 import { type Endpoint, endpointSchema } from "./endpoint.ts";
 import type { Pipeline } from "./pipeline/pipeline.ts";
-import { pipelineProblems } from "./pipeline/check.ts";
+import { pipelineProblems } from "./pipeline/problems.ts";
 import { pipelineOf, type PipelineParts, pipelineSchema, readParts } from "./pipeline/schema.ts";
 import { pipelineWarnings } from "./pipeline/warnings.ts";
-import { quoted } from "./quoted.ts";
-import { type Step, stepSchema, stepWarnings } from "./step.ts";
+import type { ConfigJobInput, ConfigJobOutput } from "./config_reader.ts";
+import { encodeConfig } from "./config_json.ts";
+import { quotedList } from "../../platform/text/display.ts";
+import { type Step, stepSchema, stepWarnings } from "./step/step.ts";
 import { type Task, taskSchema, taskWarnings } from "./task.ts";
 
 /** A project configuration file that was read. */
@@ -26,30 +28,30 @@ export interface ProjectConfig {
   pipelines: Map<string, Pipeline>;
   endpoints: Map<string, Endpoint>;
   tasks: Map<string, Task>;
-  /** What is odd but keeps nothing from running, in the order of the text. */
+  /** Oddities that prevent no launch, in the order of the text. */
   warnings: LocatedProblem[];
 }
 
-/** How many problems, and how many warnings, are told of one file. */
+/** The number of problems, and of warnings, that are told about one file. */
 const PROBLEMS_MAX = 100;
-/** A file with more problems is not read on. */
+/** The number of problems after which the reading ends. */
 const PROBLEMS_READ_MAX = 10_000;
-/** What the YAML parser says of lines that are not indented as they should be. */
+/** The messages of the YAML parser about wrong indentation. */
 const INDENTATION = /indent|Nested mappings|Implicit (map )?keys|must start at the same column/i;
 
-/** What is known of a file while it is read. An item that cannot be read is undefined. */
+/** The state of the reading of a file. An item that is not valid is undefined. */
 interface Reading {
   steps: Map<string, Step | undefined>;
   pipelines: Map<string, PipelineParts | undefined>;
   endpoints: Map<string, Endpoint | undefined>;
   tasks: Map<string, Task | undefined>;
-  /** All pipelines, those among them whose name another takes later. */
+  /** All pipelines, also those that a later one of the same name replaces. */
   allPipelines: { at: string; parts: PipelineParts }[];
   problems: Problem[];
   warnings: Problem[];
 }
 
-/** Reads one item; what is wrong with it is kept with pointers from the file's root. */
+/** Reads one item, and adds its problems with pointers from the root of the file. */
 type ReadItem = (value: unknown, at: string, reading: Reading) => void;
 
 const readers: ReadonlyMap<string, ReadItem> = new Map([
@@ -58,7 +60,7 @@ const readers: ReadonlyMap<string, ReadItem> = new Map([
   ["blueprint", readPipeline],
   ["endpoint", readEndpoint],
   ["task", readTask],
-  // A platform's own defaults for deployments, which say nothing of what runs here.
+  // Defaults for deployments, which Hooklaunch does not run.
   ["deployment", () => {}],
 ]);
 
@@ -90,7 +92,7 @@ export function readConfigFile(written: string | Uint8Array, name: string): Proj
       (source.value === null ? "nothing" : describeValue(source.value));
     reading.problems.push({ pointer: "", detail });
   }
-  // Pipelines may stand above what they name.
+  // A pipeline may be above the items that it names.
   for (const { at, parts } of reading.allPipelines) {
     if (reading.problems.length > PROBLEMS_READ_MAX) break;
     add(reading.problems, at, pipelineProblems(parts, reading));
@@ -112,19 +114,29 @@ export function readConfigFile(written: string | Uint8Array, name: string): Proj
   };
 }
 
+/** Reads a project configuration file in a Worker. */
+export function readConfigJob({ bytes, path }: ConfigJobInput): ConfigJobOutput {
+  try {
+    return { json: encodeConfig(readConfigFile(bytes, path)) };
+  } catch (error) {
+    if (error instanceof InvalidInputError) return { problems: error.problems };
+    throw error;
+  }
+}
+
 /**
- * The step of a name.
+ * Finds a step by its name.
  *
- * @throws {ActionError} that lists the steps there are, when there is none of this name
+ * @throws {ActionError} that lists the steps, if there is none of this name
  */
 export function findStep(config: ProjectConfig, name: string): Step {
   return find("step", config.steps, name);
 }
 
 /**
- * The pipeline of a name.
+ * Finds a pipeline by its name.
  *
- * @throws {ActionError} that lists the pipelines there are, when there is none of this name
+ * @throws {ActionError} that lists the pipelines, if there is none of this name
  */
 export function findPipeline(config: ProjectConfig, name: string): Pipeline {
   return find("pipeline", config.pipelines, name);
@@ -133,21 +145,21 @@ export function findPipeline(config: ProjectConfig, name: string): Pipeline {
 function find<T>(kind: string, items: ReadonlyMap<string, T>, name: string): T {
   const item = items.get(name);
   if (item) return item;
-  const names = quoted(items.keys());
+  const names = quotedList(items.keys());
   throw new ActionError(`Cannot run ${kind} "${name}": there is none of this name; found ${names}`);
 }
 
-/** YAML, with a word on indentation where that is what it lacks. */
+/** Parses YAML, and adds a hint on indentation to problems with that. */
 function parseSource(written: string | Uint8Array, name: string): YamlSource {
   try {
     return parseYaml(written, name);
   } catch (error) {
     if (!(error instanceof InvalidInputError)) throw error;
-    // What is wrong with YAML has a place.
+    // Problems of the YAML parser have a place.
     const problems = error.problems as readonly LocatedProblem[];
     const first = problems.find(({ detail }) => INDENTATION.test(detail));
     if (first === undefined) throw error;
-    // One line that is out of place makes several complaints.
+    // One wrong line causes several problems.
     const others = problems.filter(({ detail, line }) =>
       line !== first.line && !INDENTATION.test(detail)
     );
@@ -166,7 +178,7 @@ function readItem(item: unknown, at: string, reading: Reading): void {
     const place = at + pointer(kind);
     const read = readers.get(kind);
     if (read === undefined) {
-      const detail = `Unknown item "${kind}": it is passed over`;
+      const detail = `Unknown item "${kind}": it is ignored`;
       reading.warnings.push({ pointer: place, detail });
     } else if (value === null) {
       const detail =
@@ -178,7 +190,7 @@ function readItem(item: unknown, at: string, reading: Reading): void {
 
 function readStep(value: unknown, at: string, reading: Reading): void {
   const read = check(stepSchema, value, at, reading);
-  // The schema takes nothing but objects.
+  // The schema accepts only objects.
   const step = read && { ...read, written: value as Record<string, unknown> };
   remember("step", reading.steps, step, value, at, reading);
   if (step) add(reading.warnings, at, stepWarnings(step));
@@ -199,12 +211,12 @@ function readEndpoint(value: unknown, at: string, reading: Reading): void {
 function readTask(value: unknown, at: string, reading: Reading): void {
   const task = check(taskSchema, value, at, reading);
   remember("task", reading.tasks, task, value, at, reading);
-  // The schema takes nothing but objects.
+  // The schema accepts only objects.
   const written = value as Record<string, unknown>;
   if (task) add(reading.warnings, at, taskWarnings(written));
 }
 
-/** Keeps an item by its name, be it readable or not: what refers to it is wrong only without it. */
+/** Adds an item by its name, also one that is not valid: references to it are right. */
 function remember<T>(
   kind: string,
   items: Map<string, T | undefined>,
@@ -216,7 +228,7 @@ function remember<T>(
   const { name } = Object(value);
   if (typeof name !== "string") return;
   if (items.has(name)) {
-    const detail = `Another ${kind} of the name "${name}" stands above: this one takes its place`;
+    const detail = `Another ${kind} above has the name "${name}": this one replaces it`;
     warnings.push({ pointer: `${at}/name`, detail });
   }
   items.set(name, item);
@@ -234,7 +246,7 @@ function check<T>(
   return undefined;
 }
 
-/** One by one: a file may have more problems than a call may have arguments. */
+/** Adds problems one by one: a file may have more of them than a call may have arguments. */
 function add(all: Problem[], at: string, problems: readonly Problem[]): void {
   for (const problem of prefixed(at, problems)) all.push(problem);
 }
@@ -245,7 +257,7 @@ function present<T>(items: ReadonlyMap<string, T | undefined>): Map<string, T> {
   return found;
 }
 
-/** In the order of the text, as a person goes through it. */
+/** Sorts problems in the order of the text. */
 function inOrder(source: YamlSource, problems: readonly Problem[]): LocatedProblem[] {
   return source.located(problems).toSorted((one, other) =>
     one.line - other.line || one.column - other.column

@@ -6,7 +6,7 @@
  */
 import type { ProjectConfig } from "./config_file.ts";
 import type { Pipeline } from "./pipeline/pipeline.ts";
-import type { Step } from "./step.ts";
+import type { Step } from "./step/step.ts";
 
 /** Writes a project configuration file that was read as JSON. */
 export function encodeConfig({ steps, pipelines, ...config }: ProjectConfig): string {

@@ -1,16 +1,15 @@
 /**
- * An endpoint of a deployment, as the project configuration file declares it. It is checked, so that a
- * file means the same here as elsewhere; nothing here runs endpoints.
+ * Endpoints of deployments. They are validated, so that a file is valid here if it is valid elsewhere; Hooklaunch
+ * does not run them.
  *
  * @module
  */
 import { z } from "zod";
 import { refuseField } from "../../platform/schema/schema.ts";
-import { booleanSchema } from "./boolean.ts";
-import { rangeSchema, resourcesSchema } from "./requirements.ts";
-import { textListSchema } from "./text_list.ts";
+import { booleanSchema, textListSchema } from "./fields.ts";
+import { rangeSchema, resourcesSchema } from "./step/requirements.ts";
 
-/** A declared endpoint. */
+/** An endpoint. */
 export interface Endpoint {
   name: string;
 }
@@ -62,7 +61,7 @@ const fields = z.strictObject({
   "shared-volumes": z.array(sharedVolumeSchema).optional(),
 });
 
-/** An endpoint of the project configuration file. */
+/** The schema of an endpoint. */
 export const endpointSchema = fields.superRefine((written, context) => {
   for (const index of twiceMounted(written)) {
     const path = ["shared-volumes", index, "mount-path"];
@@ -77,7 +76,7 @@ export const endpointSchema = fields.superRefine((written, context) => {
   });
 }).transform(({ name }): Endpoint => ({ name }));
 
-/** The places of the shared volumes that are mounted where another one is. */
+/** Returns the indexes of shared volumes with the mount path of another volume. */
 function twiceMounted(written: z.infer<typeof fields>): number[] {
   const workspace = written["workspace-volume"]?.["mount-path"];
   const taken = new Set(workspace === undefined ? [] : [workspace]);

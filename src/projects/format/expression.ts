@@ -1,7 +1,7 @@
 /**
  * Conditions as the project configuration file writes them: `metadata.accuracy < .8`,
- * `parameter.mode == "full" and not metadata.skip`. Names, literals, comparisons, `and`, `or`, `not` and
- * parentheses, with the precedence of Python; nothing that computes or calls.
+ * `parameter.mode == "full" and not metadata.skip`. They have names, literals, comparisons, `and`, `or`, `not` and
+ * parentheses, with the precedence of Python. They compute and call nothing.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { HooklaunchError } from "../../platform/errors.ts";
 
 /** The longest expression, in characters. */
 export const EXPRESSION_LENGTH_MAX = 1024;
-/** How deep parentheses and `not` may be nested. */
+/** The depth to which parentheses and `not` are nested. */
 export const EXPRESSION_DEPTH_MAX = 32;
 
 const COMPARISONS = ["<=", ">=", "==", "!=", "<", ">"] as const;
@@ -24,7 +24,7 @@ const RESERVED: readonly string[] = ["and", "or", "not"];
 const TOKEN = new RegExp(
   [
     String.raw`(?<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)`,
-    // A dash with no space around it is a part of a name, as in `metadata.val-loss`.
+    // A dash without spaces belongs to a name, as in `metadata.val-loss`.
     String.raw`(?<name>[\p{L}_][\p{L}\p{N}_]*(?:[-.][\p{L}\p{N}_]+)*)`,
     String.raw`(?<text>"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*')`,
     String.raw`(?<sign>[<>=!]=|[<>()+-])`,
@@ -34,10 +34,10 @@ const TOKEN = new RegExp(
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
 const NUMERIC = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i;
 
-/** A value that an expression writes out. */
+/** A value that is written in an expression. */
 export type Literal = string | number | boolean | null;
 
-/** How two values are compared. */
+/** An operator that compares two values. */
 export type Comparison = typeof COMPARISONS[number];
 
 /** An expression that was read. */
@@ -48,20 +48,20 @@ export type Expression =
   | { kind: "not"; operand: Expression }
   | { kind: "and" | "or"; operands: Expression[] };
 
-/** What the names of an expression stand for. A name that begins with neither is metadata. */
+/** The values of the names in an expression. A name that begins with neither field is one of metadata. */
 export interface Scope {
   metadata: Readonly<Record<string, unknown>>;
   parameter: Readonly<Record<string, unknown>>;
 }
 
-/** A text is no expression. */
+/** A text that is no expression. */
 export class ExpressionError extends HooklaunchError {
   override readonly code = "invalid_expression";
 
   /**
-   * @param position the character at which it stops being one, counted from 1
-   * @param expected what could stand there, as in "a value"
-   * @param found what stands there
+   * @param position the first character that does not fit, counted from 1
+   * @param expected what would fit there, such as "a value"
+   * @param found what is there
    */
   constructor(readonly position: number, readonly expected: string, readonly found: string) {
     super(
@@ -83,7 +83,7 @@ export function parseExpression(text: string): Expression {
   return new Parser(tokensOf(text)).expression();
 }
 
-/** Whether an expression holds. A comparison with a name that there is not never does. */
+/** Returns true if an expression holds. A comparison with an unknown name never does. */
 export function evaluate(expression: Expression, scope: Scope): boolean {
   switch (expression.kind) {
     case "and":
@@ -114,7 +114,7 @@ function lookUp(path: readonly string[], scope: Scope): unknown {
   return isSpace ? valueAt(scope[space], rest.join(".")) : valueAt(scope.metadata, path.join("."));
 }
 
-/** The value of a key. It may have dots itself, so the whole of it goes before steps into objects. */
+/** Returns the value of a key: of a field with this name, or of a path into objects, parted by dots. */
 export function valueAt(values: Readonly<Record<string, unknown>>, key: string): unknown {
   const whole = own(values, key);
   return whole === undefined ? key.split(".").reduce<unknown>(own, values) : whole;
@@ -122,7 +122,7 @@ export function valueAt(values: Readonly<Record<string, unknown>>, key: string):
 
 function own(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
-  // It has been seen to have a field of this name.
+  // The line above has found the field.
   return (value as Record<string, unknown>)[name];
 }
 
@@ -136,7 +136,7 @@ function compare(operator: Comparison, left: unknown, right: unknown): boolean {
   return false;
 }
 
-/** A text that is a number is compared as one with a number. */
+/** Converts a text that holds a number to one if it is compared with a number. */
 function alike(value: unknown, other: unknown): unknown {
   const isNumber = typeof other === "number" && typeof value === "string" && NUMERIC.test(value);
   return isNumber ? Number(value) : value;
@@ -178,7 +178,7 @@ function tokensOf(text: string): Token[] {
   }
 }
 
-/** Reads tokens, a method for each level of precedence. */
+/** A parser with a method for each level of precedence. */
 class Parser {
   readonly #tokens: readonly Token[];
   #index = 0;
@@ -269,7 +269,7 @@ class Parser {
   }
 }
 
-/** A backslash before anything that it does not escape stands for itself. */
+/** Removes quotes and escapes. A backslash before any other character stands for itself. */
 function unquote(quoted: string): string {
   return quoted.slice(1, -1).replace(/\\([^])/g, (whole, escaped: string) => {
     return ESCAPES[escaped] ?? (/["'\\]/.test(escaped) ? escaped : whole);

@@ -1,17 +1,17 @@
 /**
- * A task, which runs a step many times with different parameters, as the project configuration file
- * declares it. It is checked, so that a file means the same here as elsewhere; nothing here runs tasks.
+ * Tasks, which run a step many times with different parameters. They are validated, so that a file is valid here if
+ * it is valid elsewhere; Hooklaunch does not run them.
  *
  * @module
  */
 import { z } from "zod";
 import type { Problem } from "../../platform/errors.ts";
 import { refuseField } from "../../platform/schema/schema.ts";
-import { booleanSchema } from "./boolean.ts";
-import { expressionSchema } from "./expression_schema.ts";
-import { quoted } from "./quoted.ts";
+import { booleanSchema, expressionSchema } from "./fields.ts";
 
-/** A declared task. */
+import { quotedList } from "../../platform/text/display.ts";
+
+/** A task. */
 export interface Task {
   name: string;
   /** The step that it runs. */
@@ -20,7 +20,7 @@ export interface Task {
 
 const TYPES = ["grid_search", "random_search", "manual_search", "bayesian_tpe", "distributed"];
 const CHILD_ERRORS = ["continue-and-complete", "continue-and-error", "stop-all-and-error"];
-/** Fields that say something to one type only. */
+/** Fields of one type only. */
 const BAYESIAN_FIELDS = ["engine", "optimization-target-metric", "optimization-target-value"];
 
 const variantSchema = z.strictObject({
@@ -48,7 +48,7 @@ const fields = z.strictObject({
   step: z.string(),
   description: z.string().optional(),
   type: z.string().refine((type) => type === "" || TYPES.includes(normalType(type)), {
-    error: `Expected one of ${quoted(TYPES)}`,
+    error: `Expected one of ${quotedList(TYPES)}`,
   }).optional(),
   parameters: z.array(variantSchema).optional(),
   "parameter-sets": z.array(z.record(z.string(), z.unknown())).optional(),
@@ -60,22 +60,22 @@ const fields = z.strictObject({
   engine: z.string().optional(),
   "on-child-error": z.string().refine(
     (text) => text === "" || CHILD_ERRORS.includes(text.toLowerCase().replaceAll("_", "-")),
-    { error: `Expected one of ${quoted(CHILD_ERRORS)}` },
+    { error: `Expected one of ${quotedList(CHILD_ERRORS)}` },
   ).optional(),
   "stop-condition": expressionSchema.optional(),
   "reuse-children": booleanSchema.optional(),
 });
 
-/** A task of the project configuration file. */
+/** The schema of a task. */
 export const taskSchema = fields.superRefine((written, context) => {
   if (written.parameters !== undefined || written["parameter-sets"] !== undefined) return;
   refuseField(context, ["parameters"], "Expected parameters or parameter-sets");
 }).transform(({ name, step }): Task => ({ name, step }));
 
 /**
- * What is odd about a task but keeps nothing from running, with pointers relative to it.
+ * Returns what is odd about a task, with pointers into it.
  *
- * @param written its fields as the file has them
+ * @param written its fields, as in the file
  */
 export function taskWarnings(written: Readonly<Record<string, unknown>>): Problem[] {
   const type = normalType(String(written.type || "grid_search"));
@@ -93,7 +93,7 @@ export function taskWarnings(written: Readonly<Record<string, unknown>>): Proble
   return warnings;
 }
 
-/** Types may be written in any case, with hyphens for underscores. */
+/** Normalizes a type: it is written in any case, with hyphens or underscores. */
 function normalType(type: string): string {
   return type.toLowerCase().replaceAll("-", "_");
 }

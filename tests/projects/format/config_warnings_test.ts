@@ -16,16 +16,16 @@ const warned: { name: string; text: string; warnings: string[] }[] = [
   {
     name: "an unknown item",
     text: `${stepWith("")}- steps: {}\n`,
-    warnings: ['/1/steps line 5, column 3: Unknown item "steps": it is passed over'],
+    warnings: ['/1/steps line 5, column 3: Unknown item "steps": it is ignored'],
   },
   {
     name: "steps, inputs and parameters of one name",
     text: stepWith("    inputs: [{ name: i }, { name: i }]\n") + stepWith(""),
     warnings: [
       "/0/step/inputs/1/name line 5, column 29: " +
-      'Another of the name "i" stands above: this one takes its place',
-      '/1/step/name line 7, column 5: Another step of the name "a" stands above: ' +
-      "this one takes its place",
+      'Another item above has the name "i": this one replaces it',
+      '/1/step/name line 7, column 5: Another step above has the name "a": ' +
+      "this one replaces it",
     ],
   },
   {
@@ -114,8 +114,8 @@ const warned: { name: string; text: string; warnings: string[] }[] = [
     edges: []
 `,
     warnings: [
-      "/1/pipeline/nodes/0/override/command/0 line 14, column 15: The values of {parameter:lr} have " +
-      "quotes of their own: within those around it, the shell would run what a value holds, " +
+      "/1/pipeline/nodes/0/override/command/0 line 14, column 15: A value of {parameter:lr} has " +
+      "its own quotes: within the quotes around it, the shell would run what the value holds, " +
       "such as $(…)",
       "/1/pipeline/nodes/0/override/command/0 line 14, column 15: " +
       'There is no parameter "rl", so it stays as it is: {parameter:rl}',

@@ -162,9 +162,9 @@ const warned: FormatCase[] = [
       "parameters: [{ name: n, target: d.parameter.n }]",
     ),
     warnings: [
-      ["/1/pipeline/nodes/0", 'Cannot be launched so: nothing gives its parameter "n" a value'],
-      ["/1/pipeline/nodes/0", 'nothing gives its environment variable "E" a value'],
-      ["/1/pipeline/nodes/2", 'nothing gives its environment variable "E" a value'],
+      ["/1/pipeline/nodes/0", 'Cannot be launched: nothing sets its parameter "n"'],
+      ["/1/pipeline/nodes/0", 'nothing sets its environment variable "E"'],
+      ["/1/pipeline/nodes/2", 'nothing sets its environment variable "E"'],
     ],
   },
   {
@@ -201,8 +201,8 @@ const warned: FormatCase[] = [
           "{ name: p, target: a.parameter.b }]",
       ) + pipelineOf([]),
     warnings: [
-      ["/1/pipeline/parameters/1/name", 'Another of the name "p" stands above'],
-      ["/2/pipeline/name", 'Another pipeline of the name "p" stands above'],
+      ["/1/pipeline/parameters/1/name", 'Another item above has the name "p"'],
+      ["/2/pipeline/name", 'Another pipeline above has the name "p"'],
     ],
   },
   {
@@ -211,8 +211,8 @@ const warned: FormatCase[] = [
       nodeOf("a", "s", "actions: [{ when: node-asleep, then: [noop, sing] }]"),
     ]),
     warnings: [
-      ["/1/pipeline/nodes/0/actions/0/when", 'Unknown value "node-asleep": it is passed over'],
-      ["/1/pipeline/nodes/0/actions/0/then", 'Unknown value "sing": it is passed over'],
+      ["/1/pipeline/nodes/0/actions/0/when", 'Unknown value "node-asleep": it is ignored'],
+      ["/1/pipeline/nodes/0/actions/0/then", 'Unknown value "sing": it is ignored'],
     ],
   },
   {
@@ -266,7 +266,7 @@ const refused: FormatCase[] = [
     problems: [
       ["/1/pipeline/nodes/0/override/inputs/1/name", 'which are "i", "j"; found "x"'],
       ["/1/pipeline/nodes/0/override/parameters/1/name", 'which are "a", "b"; found "y"'],
-      ["/1/pipeline/nodes/1/step", 'Expected the name of a step, found "t"; there is "s"'],
+      ["/1/pipeline/nodes/1/step", 'Expected the name of a step, found "t"; known are "s"'],
     ],
   },
   {
@@ -279,8 +279,8 @@ const refused: FormatCase[] = [
     text: "- task: { name: t, step: gone, parameters: [] }\n" +
       pipelineOf(["{ name: a, type: task, task: u }", "{ name: b, type: task, task: t }"]),
     problems: [
-      ["/1/pipeline/nodes/0/task", 'Expected the name of a task, found "u"; there is "t"'],
-      ["/1/pipeline/nodes/1/task", 'The task "t" runs step "gone", which there is not'],
+      ["/1/pipeline/nodes/0/task", 'Expected the name of a task, found "u"; known are "t"'],
+      ["/1/pipeline/nodes/1/task", 'The task "t" runs step "gone", which does not exist'],
     ],
   },
   {
@@ -347,7 +347,7 @@ const refused: FormatCase[] = [
       ["/0/step/command", "found nothing"],
       ["/1/pipeline/nodes/0/step", "Expected a string, found nothing"],
       ["/1/pipeline/nodes/2/step", 'found "none"'],
-      ["/1/pipeline/edges/1/1", 'Expected the name of a node, found "d"; there is "a", "b", "c"'],
+      ["/1/pipeline/edges/1/1", 'Expected the name of a node, found "d"; known are "a", "b", "c"'],
       ["/1/pipeline/edges/2/target", "Expected a string, found nothing"],
       ["/1/pipeline/edges/2/source", "with one of the types dependency, deployment"],
       ["/1/pipeline/edges/2/goal", 'Unknown field "goal"'],

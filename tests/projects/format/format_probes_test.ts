@@ -52,13 +52,13 @@ const probes: FormatCase[] = [
   {
     name: "P6 two nodes of one name",
     text: withParts + pipelineOf([nodeOf("a"), nodeOf("a")]),
-    problems: [["/1/pipeline/nodes/1/name", "Expected a name of its own"]],
+    problems: [["/1/pipeline/nodes/1/name", "Expected a unique name"]],
   },
   {
     name: "P7 edges of nodes that there are not",
     text: withParts + pipelineOf(nodes, ["[x.output.y, b.input.i]", "[a.output.y, z.input.i]"]),
     problems: [
-      ["/1/pipeline/edges/0/0", 'Expected the name of a node, found "x"; there is "a", "b"'],
+      ["/1/pipeline/edges/0/0", 'Expected the name of a node, found "x"; known are "a", "b"'],
       ["/1/pipeline/edges/1/1", 'found "z"'],
     ],
   },
@@ -67,7 +67,7 @@ const probes: FormatCase[] = [
     text: withParts + pipelineOf(nodes, ["{ source: a.output.x, target: b.input.y }"]),
     warnings: [[
       "/1/pipeline/edges/0/target",
-      'Cannot be launched so: the edge names the input "y" of node "b", which its step does not ' +
+      'Cannot be launched: the edge names the input "y" of node "b", which its step does not ' +
       'declare; its inputs are "i"',
     ]],
   },
@@ -119,7 +119,7 @@ const probes: FormatCase[] = [
     problems: [["/0/pipeline/edges", "Expected an array, found nothing"]],
   },
   {
-    name: "P11 a circle, and what leads into it and out of it",
+    name: "P11 a cycle, and what leads into it and out of it",
     text: withParts + pipelineOf(["a", "b", "c", "d"].map((name) => nodeOf(name)), [
       "[a.output.x, b.input.i]",
       "[b.output.x, c.input.i]",
@@ -128,14 +128,14 @@ const probes: FormatCase[] = [
     ]),
     warnings: [[
       "/1/pipeline/edges",
-      "They lead in a circle, so it cannot be launched: see the " +
+      "The edges form a cycle, so the pipeline cannot be launched: see the " +
       'nodes "b", "c"',
     ]],
   },
   {
     name: "P12 an unknown item",
     text: "- steps: {}\n",
-    warnings: [["/0/steps", 'Unknown item "steps": it is passed over']],
+    warnings: [["/0/steps", 'Unknown item "steps": it is ignored']],
   },
   {
     name: "P13 a pipeline by its other name",
@@ -160,7 +160,7 @@ const probes: FormatCase[] = [
   {
     name: "P18 two inputs of one name",
     text: stepOf("s", "inputs: [{ name: i }, { name: i }]"),
-    warnings: [["/0/step/inputs/1/name", 'Another of the name "i" stands above']],
+    warnings: [["/0/step/inputs/1/name", 'Another item above has the name "i"']],
   },
   {
     name: "P19 an environment variable's default that is a number",

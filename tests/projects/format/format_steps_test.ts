@@ -179,7 +179,7 @@ const warned: FormatCase[] = [
   {
     name: "37 two steps of one name",
     text: stepOf("s") + stepOf("s"),
-    warnings: [["/1/step/name", 'Another step of the name "s" stands above']],
+    warnings: [["/1/step/name", 'Another step above has the name "s"']],
   },
   {
     name: "38 a flag that says it is optional",
@@ -230,8 +230,8 @@ const warned: FormatCase[] = [
     text: "- endpoint: { name: ab, image: i, wsgi: w }\n".repeat(2) +
       "- task: { name: t, step: s, parameters: [] }\n".repeat(2),
     warnings: [
-      ["/1/endpoint/name", 'Another endpoint of the name "ab"'],
-      ["/3/task/name", 'Another task of the name "t"'],
+      ["/1/endpoint/name", 'Another endpoint above has the name "ab"'],
+      ["/3/task/name", 'Another task above has the name "t"'],
     ],
   },
 ];

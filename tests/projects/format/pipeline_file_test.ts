@@ -5,9 +5,9 @@
  */
 import { assertEquals } from "@std/assert";
 import { readConfigFile } from "../../../src/projects/format/config_file.ts";
-import { overrideStep } from "../../../src/projects/format/override.ts";
+import { overrideStep } from "../../../src/projects/format/step/override.ts";
 import type { Pipeline } from "../../../src/projects/format/pipeline/pipeline.ts";
-import { stepOf } from "../../../src/projects/format/step.ts";
+import { stepOf } from "../../../src/projects/format/step/step.ts";
 
 const quickstart = `---
 # A webhook brings a form; its first step reads the form, its second step works on what was read.

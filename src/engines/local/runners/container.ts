@@ -15,7 +15,7 @@
 import { delay } from "@std/async/delay";
 import { dirname, join } from "node:path";
 import { exists } from "../../../platform/files/missing_file.ts";
-import { hasShebang } from "../../../projects/format/command.ts";
+import { hasShebang } from "../../../projects/format/command/command.ts";
 import type { Execution } from "../../../store/records/executions.ts";
 import { readExitCode } from "../control_files.ts";
 import { CONTAINER_FOLDER, CONTAINER_MOUNTS, containerLayout, type Layout } from "../layout.ts";

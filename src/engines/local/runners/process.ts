@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { hasShebang } from "../../../projects/format/command.ts";
+import { hasShebang } from "../../../projects/format/command/command.ts";
 import { readMark } from "../control_files.ts";
 import { PROCESS_LAYOUT } from "../layout.ts";
 import { type OnSessionOver, startProcessGroup } from "../process_group.ts";

@@ -5,10 +5,9 @@
  */
 import { z } from "zod";
 import type { Problem } from "../../../platform/errors.ts";
-import { expressionListSchema } from "../expression_schema.ts";
 import type { NodeAction, NodeEffect } from "./pipeline.ts";
-import { quoted } from "../quoted.ts";
-import { textListSchema } from "../text_list.ts";
+import { quotedList } from "../../../platform/text/display.ts";
+import { expressionListSchema, textListSchema } from "../fields.ts";
 
 const MOMENTS: readonly NodeAction["when"][] = ["node-starting", "node-complete", "node-error"];
 const EFFECTS: readonly NodeEffect[] = [
@@ -18,15 +17,15 @@ const EFFECTS: readonly NodeEffect[] = [
   "require-approval",
 ];
 
-/** What was read of one action. */
+/** An action that was read. */
 export interface ReadAction {
-  /** One for each moment and effect that it names. */
+  /** One for each of its moments and effects. */
   actions: NodeAction[];
-  /** Moments and effects that there are not, with pointers relative to the action. */
+  /** Unknown moments and effects, with pointers into the action. */
   warnings: Problem[];
 }
 
-/** An action as the project configuration file writes it. */
+/** The schema of an action of a node. */
 export const nodeActionSchema = z.strictObject({
   when: textListSchema,
   if: expressionListSchema.optional(),
@@ -48,12 +47,12 @@ function known<T extends string>(
   values: readonly T[],
 ): { found: T[]; warnings: Problem[] } {
   const found = values.filter((value) => written.includes(value));
-  const names = quoted(values);
+  const names = quotedList(values);
   const warnings = written.filter((text) => !values.some((value) => value === text)).map((
     text,
   ) => ({
     pointer: `/${field}`,
-    detail: `Unknown value "${text}": it is passed over; known are ${names}`,
+    detail: `Unknown value "${text}": it is ignored; known are ${names}`,
   }));
   return { found, warnings };
 }

@@ -1,20 +1,20 @@
 /**
- * Circles in a pipeline, which no order of its nodes resolves.
+ * Cycles of a pipeline: no order of its nodes fits their edges.
  *
  * @module
  */
 
-/** An edge, as far as the order of nodes goes. */
-interface Order {
+/** The nodes of an edge. */
+interface Ends {
   source: { node: string };
   target: { node: string };
 }
 
 /**
- * The names of the nodes that stand in a circle, or between two of them, in the order in which the
- * edges name them; empty when the edges have an order.
+ * Returns the names of the nodes that are in a cycle, or between two cycles, in the order of the edges; empty if
+ * the pipeline has no cycle.
  */
-export function nodesInCircles(edges: readonly Order[]): Set<string> {
+export function nodesInCycles(edges: readonly Ends[]): Set<string> {
   const hops = edges.map(({ source, target }): Hop => [source.node, target.node]);
   const backwards = withoutBeginnings(hops).map(([from, to]): Hop => [to, from]);
   return new Set(withoutBeginnings(backwards).flatMap(([to, from]) => [from, to]));
@@ -22,7 +22,7 @@ export function nodesInCircles(edges: readonly Order[]): Set<string> {
 
 type Hop = [from: string, to: string];
 
-/** The hops that are left when all are taken away, one after the other, that nothing leads to. */
+/** Removes hops that nothing leads to, until none is left of them. */
 function withoutBeginnings(hops: readonly Hop[]): Hop[] {
   const following = Map.groupBy(hops, ([from]) => from);
   const leadingTo = new Map<string, number>();

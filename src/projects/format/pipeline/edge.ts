@@ -8,16 +8,16 @@ import { z } from "zod";
 import type { Problem } from "../../../platform/errors.ts";
 import type { EdgeEnd, EdgeType, PipelineEdge } from "./pipeline.ts";
 
-/** What was read of an edge. */
+/** An edge that was read. */
 export interface ReadEdge {
   edge: PipelineEdge;
-  /** Pointers to its ends, relative to it. */
+  /** Pointers to its ends, within the edge. */
   places: { source: string; target: string };
-  /** What is odd about it by itself, with pointers relative to it. */
+  /** Oddities of the edge itself, with pointers into it. */
   warnings: Problem[];
 }
 
-/** The types, each with how it is written where there are several. */
+/** The types, each with its plural. */
 const TYPES: ReadonlyMap<EdgeType, string> = new Map([
   ["dependency", "dependencies"],
   ["deployment", "deployments"],
@@ -29,7 +29,7 @@ const TYPES: ReadonlyMap<EdgeType, string> = new Map([
   ["parameter", "parameters"],
 ]);
 
-/** Parts `node.type.key` at the first two dots, as a key may have dots. */
+/** Splits `node.type.key` at the first two dots: a key may have dots. */
 export function partsOfEnd(text: string): { node: string; type: string; key: string } | undefined {
   const [, node, type, key] = text.match(/^([^.]+)\.([^.]+)\.(.+)$/s) ?? [];
   return node === undefined || type === undefined || key === undefined
@@ -61,12 +61,12 @@ const fullSchema = z.strictObject({
   configuration: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** An edge as the project configuration file writes it. */
+/** The schema of an edge. */
 export const edgeSchema = z.unknown().transform((value, context): ReadEdge => {
   const isShort = Array.isArray(value);
   const result = (isShort ? shortSchema : fullSchema).safeParse(value, { reportInput: true });
   if (!result.success) {
-    // What was reported has all that is to be reported of it, its input among it.
+    // Reported issues have all fields of raw ones, among them the input.
     for (const issue of result.error.issues as z.core.$ZodRawIssue[]) context.issues.push(issue);
     return z.NEVER;
   }

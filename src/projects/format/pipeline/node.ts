@@ -6,16 +6,16 @@
 import { z } from "zod";
 import { prefixed, type Problem } from "../../../platform/errors.ts";
 import { refuseField } from "../../../platform/schema/schema.ts";
-import { overrideSchema } from "../override.ts";
+import { overrideSchema } from "../step/override.ts";
 import type { PipelineNode } from "./pipeline.ts";
 import { nodeActionSchema } from "./action.ts";
 
-/** What was read of a node. */
+/** A node that was read. */
 export interface ReadNode {
   node: PipelineNode;
   /** The task that it runs in place of a step. */
   task: string | undefined;
-  /** What is odd about it by itself, with pointers relative to it. */
+  /** Oddities of the node itself, with pointers into it. */
   warnings: Problem[];
 }
 
@@ -58,14 +58,14 @@ const deploymentSchema = z.strictObject({
   "on-error": z.enum(["stop-all", "stop-next", "continue"]).default("stop-all"),
 });
 
-/** A node as the project configuration file writes it. */
+/** The schema of a node. */
 export const nodeSchema = z.discriminatedUnion("type", [
   executionSchema,
   taskSchema,
   deploymentSchema,
 ]);
 
-/** Reads a node; undefined when its schema does not take it. */
+/** Reads a node; returns undefined if it is not valid. */
 export function readNode(value: unknown): ReadNode | undefined {
   const result = nodeSchema.safeParse(value);
   if (!result.success) return undefined;

@@ -7,16 +7,16 @@ import { z } from "zod";
 import type { PipelineParameter } from "./pipeline.ts";
 import { partsOfEnd } from "./edge.ts";
 
-/** What was read of a parameter. */
+/** A parameter that was read. */
 export interface ReadParameter {
   parameter: PipelineParameter;
-  /** Pointers to its targets, relative to it. */
+  /** Pointers to its targets, within the parameter. */
   places: string[];
 }
 
 const TARGETS_MAX = 1_000;
 
-/** Any type that begins with "parameter" is taken, as elsewhere. */
+/** Other readers of the format take any type that begins with "parameter". */
 const targetSchema = z.string().transform((text, context) => {
   const parts = partsOfEnd(text);
   if (parts?.type.startsWith("parameter")) return { node: parts.node, parameter: parts.key };
@@ -25,7 +25,7 @@ const targetSchema = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** A parameter as the project configuration file writes it. */
+/** The schema of a parameter of a pipeline. */
 export const pipelineParameterSchema = z.strictObject({
   name: z.string().min(1),
   default: z.unknown().optional(),
@@ -34,7 +34,7 @@ export const pipelineParameterSchema = z.strictObject({
   target: targetSchema.optional(),
   targets: z.union([
     targetSchema,
-    // Counted first, so that a long list is one problem.
+    // The length is checked first, so that a long list is one problem.
     z.array(z.unknown()).max(TARGETS_MAX).pipe(z.array(targetSchema)),
   ]).optional(),
 }).superRefine(({ target, targets }, context) => {

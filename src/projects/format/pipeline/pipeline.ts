@@ -4,17 +4,17 @@
  * @module
  */
 
-/** A declared pipeline. Parts are in the order of the file. */
+/** A pipeline. Parts are in the order of the file. */
 export interface Pipeline {
   name: string;
   nodes: Map<string, PipelineNode>;
   edges: PipelineEdge[];
   parameters: Map<string, PipelineParameter>;
-  /** Whether a node may take an execution that has done the same before. */
+  /** A node may reuse an earlier execution with the same inputs. */
   reuseExecutions: boolean;
 }
 
-/** A declared node. */
+/** A node. */
 export interface PipelineNode {
   name: string;
   type: "execution" | "task" | "deployment";
@@ -22,28 +22,28 @@ export interface PipelineNode {
   step: string | undefined;
   /** A branch, tag or hash in place of the pipeline's commit. */
   commit: string | undefined;
-  /** What it changes of its step, as it is written. */
+  /** Its changes to the step, as they are written. */
   override: Readonly<Record<string, unknown>>;
   actions: NodeAction[];
   onError: OnError;
   edgeMergeMode: "replace" | "append";
 }
 
-/** What becomes of a pipeline when a node of it fails. */
+/** The effect of a failed node on its pipeline. */
 export type OnError = "stop-all" | "stop-next" | "continue" | "retry";
 
-/** Something that is done at a moment of a node's life when its conditions hold. */
+/** An effect at a moment of a node's life, if its conditions hold. */
 export interface NodeAction {
   when: "node-starting" | "node-complete" | "node-error";
-  /** Such as `metadata.accuracy < 0.8`; all must hold. */
+  /** Conditions such as `metadata.accuracy < 0.8`; all must hold. */
   if: string[];
   then: NodeEffect;
 }
 
-/** What an action of a node does. */
+/** The effect of a node's action. */
 export type NodeEffect = "noop" | "stop-pipeline" | "error-pipeline" | "require-approval";
 
-/** What an edge carries. */
+/** The type of an end of an edge. */
 export type EdgeType =
   | "dependency"
   | "deployment"
@@ -61,16 +61,16 @@ export interface EdgeEnd {
   key: string;
 }
 
-/** A declared edge. */
+/** An edge. */
 export interface PipelineEdge {
   source: EdgeEnd;
   target: EdgeEnd;
 }
 
-/** A declared parameter of a pipeline. */
+/** A parameter of a pipeline. */
 export interface PipelineParameter {
   name: string;
-  /** What its targets get unless a launch says otherwise; they keep their own default when undefined. */
+  /** The value that its targets get unless a launch sets another. If undefined, they keep their own defaults. */
   default: unknown;
   targets: { node: string; parameter: string }[];
 }

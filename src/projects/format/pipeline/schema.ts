@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import { booleanSchema, ofWord } from "../boolean.ts";
+import { booleanOfWord, booleanSchema } from "../fields.ts";
 import type { Pipeline } from "./pipeline.ts";
 import { edgeSchema, type ReadEdge } from "./edge.ts";
 import { nodeSchema, type ReadNode, readNode } from "./node.ts";
@@ -14,10 +14,10 @@ const NODES_MAX = 1_000;
 const EDGES_MAX = 10_000;
 const PARAMETERS_MAX = 1_000;
 
-/** A pipeline as the project configuration file writes it. */
+/** The schema of a pipeline. */
 export const pipelineSchema = z.strictObject({
   name: z.string().min(1),
-  // Counted first, so that a long list is one problem.
+  // Lengths are checked first, so that a long list is one problem.
   nodes: z.array(z.unknown()).max(NODES_MAX).pipe(z.array(nodeSchema)),
   edges: z.array(z.unknown()).max(EDGES_MAX).pipe(z.array(edgeSchema)),
   parameters: z.array(z.unknown()).max(PARAMETERS_MAX).pipe(z.array(pipelineParameterSchema))
@@ -25,24 +25,21 @@ export const pipelineSchema = z.strictObject({
   "reuse-executions": booleanSchema.optional(),
 });
 
-/**
- * What can be read of a pipeline part by part, so that what is wrong with one hides nothing of the
- * others. Lists are in the order in which they are written.
- */
+/** The parts of a pipeline. One that is not valid hides no problem of the others. */
 export interface PipelineParts {
   name: string;
-  /** Each with the name that it seems to have, even where it cannot be read. */
+  /** Each has the name that is written, even if it is not valid. */
   nodes: { name: unknown; read: ReadNode | undefined }[];
   edges: (ReadEdge | undefined)[];
   parameters: (ReadParameter | undefined)[];
   reuseExecutions: boolean;
 }
 
-/** Reads the parts of a pipeline, whether its schema takes all of it or not. */
+/** Reads the parts of a pipeline, also of one that is not valid. */
 export function readParts(value: unknown): PipelineParts {
   const { name, nodes, edges, parameters, "reuse-executions": reuse } = Object(value);
   return {
-    // Of another kind, its schema has refused it.
+    // The schema refuses every other type.
     name: typeof name === "string" ? name : "",
     nodes: listOf(nodes).map((node, index) => ({
       name: Object(node).name,
@@ -51,11 +48,11 @@ export function readParts(value: unknown): PipelineParts {
     edges: listOf(edges).slice(0, EDGES_MAX).map((edge) => edgeSchema.safeParse(edge).data),
     parameters: listOf(parameters).slice(0, PARAMETERS_MAX)
       .map((each) => pipelineParameterSchema.safeParse(each).data),
-    reuseExecutions: ofWord(reuse) === true,
+    reuseExecutions: booleanOfWord(reuse) === true,
   };
 }
 
-/** The pipeline that parts make. */
+/** Makes a pipeline of its parts. */
 export function pipelineOf({ name, nodes, edges, parameters, reuseExecutions }: PipelineParts) {
   const pipeline: Pipeline = {
     name,

@@ -1,24 +1,23 @@
 /**
- * What is odd about a pipeline but does not make the file invalid: some of it is refused when the
- * pipeline is launched.
+ * Warnings about a pipeline in a valid file. A launch refuses some of what they tell.
  *
  * @module
  */
 import { prefixed, type Problem } from "../../../platform/errors.ts";
-import { overriddenParameters, overrideWarnings } from "../override.ts";
-import { checkValue } from "../parameter.ts";
-import { type Declared, stepOfNode } from "./check.ts";
-import { nodesInCircles } from "./cycle.ts";
-import { edgeProblem, mayBePattern } from "./edge_check.ts";
-import { valueWarnings } from "./value_check.ts";
-import { firstQuoted } from "../quoted.ts";
+import { overriddenParameters, overrideWarnings } from "../step/override.ts";
+import { checkValue } from "../step/parameter.ts";
+import { type Declared, stepOfNode } from "./problems.ts";
+import { nodesInCycles } from "./cycle.ts";
+import { edgeProblem, mayBePattern } from "./edge_rules.ts";
+import { missingValueWarnings } from "./missing_values.ts";
+import { firstQuoted } from "../../../platform/text/display.ts";
 import type { PipelineParts } from "./schema.ts";
 
-/** What is odd about a pipeline without problems, with pointers relative to it. */
+/** Returns what is odd about a pipeline without problems, with pointers into it. */
 export function pipelineWarnings(parts: PipelineParts, declared: Declared): Problem[] {
   return [
     ...nodeWarnings(parts, declared),
-    ...valueWarnings(parts, declared),
+    ...missingValueWarnings(parts, declared),
     ...edgeWarnings(parts, declared),
     ...parameterWarnings(parts, declared),
   ];
@@ -43,22 +42,23 @@ function edgeWarnings({ nodes, edges }: PipelineParts, declared: Declared): Prob
     const { edge, places } = read;
     const own = prefixed(`/edges/${index}`, read.warnings);
     const [source, target] = [byName.get(edge.source.node), byName.get(edge.target.node)];
-    // What deployments take is not known.
+    // The rules of deployments are unknown.
     if ([source, target].some((end) => end?.node.type === "deployment")) return own;
-    // Which inputs a pattern fits is seen at a launch: of many edges it would take too long.
+    // A launch finds the inputs that match a pattern: for many edges it would take too long here.
     const isPattern = edge.source.type === "input" && mayBePattern(edge.source.key);
     const problem = edgeProblem(edge, {
       source: source && !isPattern ? stepOfNode(source, declared) : undefined,
       target: target && stepOfNode(target, declared),
     });
     if (problem === undefined) return own;
-    const detail = `Cannot be launched so: the edge ${problem.detail}`;
+    const detail = `Cannot be launched: the edge ${problem.detail}`;
     return [...own, { pointer: `/edges/${index}${places[problem.end]}`, detail }];
   });
-  const circle = nodesInCircles(edges.flatMap((read) => read ? [read.edge] : []));
-  if (circle.size > 0) {
-    const names = firstQuoted(circle);
-    const detail = `They lead in a circle, so it cannot be launched: see the nodes ${names}`;
+  const cycle = nodesInCycles(edges.flatMap((read) => read ? [read.edge] : []));
+  if (cycle.size > 0) {
+    const names = firstQuoted(cycle);
+    const detail =
+      `The edges form a cycle, so the pipeline cannot be launched: see the nodes ${names}`;
     warnings.push({ pointer: "/edges", detail });
   }
   return warnings;
@@ -68,7 +68,7 @@ function parameterWarnings({ nodes, parameters }: PipelineParts, declared: Decla
   const warnings: Problem[] = [];
   const names = new Set<string>();
   const launched = new Map(nodes.map(({ name, read }) => {
-    // A task takes each value of a list by itself.
+    // A task takes the values of a list one by one.
     const step = read?.node.type === "execution" ? stepOfNode(read, declared) : undefined;
     return [
       name,
@@ -91,7 +91,7 @@ function parameterWarnings({ nodes, parameters }: PipelineParts, declared: Decla
     }
     if (targets.length === 0) warnings.push({ pointer: at, detail: "Has no effect: no targets" });
     if (names.has(name)) {
-      const detail = `Another of the name "${name}" stands above: this one takes its place`;
+      const detail = `Another item above has the name "${name}": this one replaces it`;
       warnings.push({ pointer: `${at}/name`, detail });
     }
     names.add(name);

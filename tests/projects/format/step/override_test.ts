@@ -5,9 +5,9 @@
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { ActionError } from "../../../src/platform/errors.ts";
-import { overrideStep } from "../../../src/projects/format/override.ts";
-import { stepOf } from "../../../src/projects/format/step.ts";
+import { ActionError } from "../../../../src/platform/errors.ts";
+import { overrideStep } from "../../../../src/projects/format/step/override.ts";
+import { stepOf } from "../../../../src/projects/format/step/step.ts";
 
 const step = stepOf({
   name: "s",

@@ -5,8 +5,8 @@
  * @module
  */
 import { assertEquals } from "@std/assert";
-import { readConfigFile } from "../../../src/projects/format/config_file.ts";
-import { launchStep } from "../../../src/projects/launch.ts";
+import { readConfigFile } from "../../../../src/projects/format/config_file.ts";
+import { launchStep } from "../../../../src/projects/launch.ts";
 
 const cases: [command: string, placeholder?: string][] = [
   ["echo {parameter-value:x}"],
@@ -41,7 +41,7 @@ for (const [command, placeholder] of cases) {
     ];
     const step = { name: "s", image: "i", command: [command], parameters };
     const { steps, warnings } = readConfigFile(JSON.stringify([{ step }]), "valohai.yaml");
-    const found = warnings.filter(({ detail }) => detail.includes("quotes of their own"))
+    const found = warnings.filter(({ detail }) => detail.includes("has its own quotes"))
       .map(({ pointer, detail }) => [pointer, / of (\{.*?\}) /.exec(detail)?.[1]]);
     assertEquals(found, placeholder ? [["/0/step/command/0", placeholder]] : []);
     const [declared] = steps.values();

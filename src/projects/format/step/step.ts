@@ -4,13 +4,11 @@
  * @module
  */
 import { z } from "zod";
-import { prefixed, type Problem } from "../../platform/errors.ts";
-import { parseWith, refuseField } from "../../platform/schema/schema.ts";
-import type { Resources } from "../../store/records/executions.ts";
-import { booleanSchema } from "./boolean.ts";
-import { quoteWarnings } from "./command_quotes.ts";
-import { durationSchema } from "./duration.ts";
-import { expressionSchema } from "./expression_schema.ts";
+import { prefixed, type Problem } from "../../../platform/errors.ts";
+import { parseWith, refuseField } from "../../../platform/schema/schema.ts";
+import type { Resources } from "../../../store/records/executions.ts";
+import { booleanSchema, durationSchema, expressionSchema, textListSchema } from "../fields.ts";
+import { quoteWarnings } from "../command/quotes.ts";
 import {
   type EnvironmentVariable,
   environmentVariableSchema,
@@ -18,11 +16,10 @@ import {
   inputSchema,
 } from "./input.ts";
 import { type Parameter, parameterSchema, parameterWarnings } from "./parameter.ts";
-import { placeholderWarnings } from "./placeholder_check.ts";
+import { placeholderWarnings } from "../command/placeholders.ts";
 import { mountSchema, resourcesSchema } from "./requirements.ts";
-import { textListSchema } from "./text_list.ts";
 
-/** A declared step: what of it decides how an execution runs. Parts are in the order of the file. */
+/** A step: the fields that decide how an execution runs. Parts are in the order of the file. */
 export interface Step {
   name: string;
   image: string;
@@ -37,13 +34,12 @@ export interface Step {
   noOutputTimeout_s: number | undefined;
   /** An execution is stopped as soon as this condition holds for its metadata. */
   stopCondition: string | undefined;
-  /** What `{source-path}` in a command stands for. */
+  /** The value of `{source-path}` in a command. */
   sourcePath: string | undefined;
-  /** What an execution may use at most. */
+  /** The most that an execution may use. */
   resources: Resources | undefined;
-  /** Whether an execution is started again when it was lost. */
+  /** A lost execution is started again. */
   autorestart: boolean;
-  /** Whether it declares mounts. */
   needsMounts: boolean;
   /** The step as it is written. */
   written: Readonly<Record<string, unknown>>;
@@ -77,7 +73,7 @@ const fields = z.strictObject({
   "upload-store": z.string().max(64).optional(),
 });
 
-/** A step of the project configuration file. */
+/** The schema of a step. */
 export const stepSchema = fields.superRefine((written, context) => {
   if (written["runtime-config-preset"] !== undefined && written.environment === undefined) {
     refuseField(context, ["runtime-config-preset"], "Expected an environment beside the preset");
@@ -98,16 +94,12 @@ export const stepSchema = fields.superRefine((written, context) => {
   needsMounts: (written.mounts ?? []).length > 0,
 }));
 
-/**
- * Reads a step that was read before, such as one that a pipeline keeps.
- *
- * @param written as {@linkcode Step.written}
- */
+/** Reads {@linkcode Step.written} of a step again, such as one that a pipeline keeps. */
 export function stepOf(written: Readonly<Record<string, unknown>>): Step {
   return { ...parseWith(stepSchema, written, "the step"), written };
 }
 
-/** A step asks for a least and a most; what it gets at most is the latter, or else the former. */
+/** Returns the limits of a step: the most that it asks for, or else the least. */
 function limitsOf(written: z.infer<typeof resourcesSchema> | undefined): Resources | undefined {
   const cpu = written?.cpu?.max ?? written?.cpu?.min;
   const memory = written?.memory?.max ?? written?.memory?.min;
@@ -115,7 +107,7 @@ function limitsOf(written: z.infer<typeof resourcesSchema> | undefined): Resourc
   return { ...(cpu === undefined ? {} : { cpu }), ...(memory === undefined ? {} : { memory }) };
 }
 
-/** What is odd about a step but keeps nothing from running, with pointers relative to it. */
+/** Returns what is odd about a step and does not prevent its launch, with pointers into the step. */
 export function stepWarnings({ parameters, written }: Step): Problem[] {
   const warnings: Problem[] = [];
   for (const list of ["parameters", "inputs", "environment-variables"]) {
@@ -123,7 +115,7 @@ export function stepWarnings({ parameters, written }: Step): Problem[] {
     for (const [index, item] of itemsOf(written[list]).entries()) {
       const at = `/${list}/${index}`;
       if (seen.has(item.name)) {
-        const detail = `Another of the name "${item.name}" stands above: this one takes its place`;
+        const detail = `Another item above has the name "${item.name}": this one replaces it`;
         warnings.push({ pointer: `${at}/name`, detail });
       }
       seen.add(item.name);
@@ -138,10 +130,9 @@ export function stepWarnings({ parameters, written }: Step): Problem[] {
 }
 
 /**
- * What is odd about the commands and the inputs' URLs of a step, or of what overrides one, with pointers
- * relative to it.
+ * Returns what is odd about the commands and the URLs of inputs of a step or an override, with pointers into it.
  *
- * @param written as the file has it, and as a schema takes it
+ * @param written its valid fields, as in the file
  */
 export function textWarnings(
   written: Readonly<Record<string, unknown>>,
@@ -160,13 +151,13 @@ export function textWarnings(
   ];
 }
 
-/** The last of a name stands, at the place of the first. */
+/** The last item of a name stays, at the place of the first. */
 function byName<T extends { name: string }>(items: readonly T[]): Map<string, T> {
   return new Map(items.map((item) => [item.name, item]));
 }
 
-/** The items of a field as it is written, of a step or of what overrides one; none when it is not there. */
+/** Returns the items of a list of a step or an override as they are written; none if the list is absent. */
 export function itemsOf(list: unknown): Record<string, unknown>[] {
-  // The schemas of steps and of overrides have checked that it is a list of objects.
+  // The schemas of steps and overrides accept nothing but lists of objects.
   return Array.isArray(list) ? list as Record<string, unknown>[] : [];
 }

@@ -1,7 +1,7 @@
 /** Durations are read as what they say, and whatever is none is refused. */
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { durationSchema } from "../../../src/projects/format/duration.ts";
+import { durationSchema } from "../../../src/projects/format/fields.ts";
 import { anyText, pieces } from "../../arbitraries.ts";
 
 const seconds: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };

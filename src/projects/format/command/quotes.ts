@@ -1,14 +1,14 @@
 /**
- * Placeholders within quotes of a command. A value comes quoted for the shell: within quotes of the
- * author's, its own end them, or mean nothing, and the shell would run what it holds.
+ * Placeholders within quotes of a command. A value has its own quotes. Within the author's quotes these end them,
+ * or mean nothing, and the shell would run what the value holds.
  *
  * @module
  */
-import type { Problem } from "../../platform/errors.ts";
+import type { Problem } from "../../../platform/errors.ts";
 import { hasShebang } from "./command.ts";
-import type { Parameter } from "./parameter.ts";
+import type { Parameter } from "../step/parameter.ts";
 
-/** What text stands in: quotes, or none, as within `$(…)`, also where that is in quotes. */
+/** The kind of quotes around a text; `(` for none, as within `$(…)`. */
 type Place = '"' | "'" | "(";
 
 const VALUE = /\{(?:params|parameters|parameter(?:-value)?:([^{}\n]+))\}/.source;
@@ -17,16 +17,16 @@ const TOKENS: Record<Place, RegExp> = {
   "'": new RegExp(`'|${VALUE}`, "g"),
   "(": new RegExp(`\\\\[^]|(?<!\\S)#.*|["'()]|${VALUE}`, "g"),
 };
-/** A first line that names a shell to which quotes mean what they mean to `sh`. */
+/** A first line that names a shell with the quotes of `sh`. */
 const SHELL = /^#!\s*\S*\/(?:env\s+(?:-S\s*)?(?:\S*\/)?)?(?:a|ba|da|k|z)?sh(?:\s|$)/;
 const ENDS: Record<Place, string> = { '"': '"', "'": "'", "(": ")" };
 
-/** Warns of placeholders in quotes that may stand for any text, with pointers relative to the commands. */
+/** Returns warnings of placeholders in quotes that may stand for any text, with pointers into the commands. */
 export function quoteWarnings(
   commands: readonly string[],
   parameters: ReadonlyMap<string, Parameter>,
 ): Problem[] {
-  // Of what quotes mean to other interpreters nothing is known.
+  // Other interpreters have other quotes.
   const script = commands.join("\n").trim();
   if (hasShebang(script) && !SHELL.test(script)) return [];
   const isText = (parameter?: Parameter) => parameter?.type === "string" && !parameter.choices;
@@ -40,8 +40,8 @@ export function quoteWarnings(
       .filter(({ name }) => mayBeText(name))
       .map(({ placeholder }) => ({
         pointer: `/${index}`,
-        detail: `The values of ${placeholder} have quotes of their own: within those around it, ` +
-          "the shell would run what a value holds, such as $(…)",
+        detail: `A value of ${placeholder} has its own quotes: within the quotes around it, ` +
+          "the shell would run what the value holds, such as $(…)",
       }))
   );
 }

@@ -1,15 +1,14 @@
 /**
- * What a step asks of the machine that runs it: mounts and resources. They are checked here and used
- * by runners that have something to do with them.
+ * Mounts and resources that a step asks for. A runner uses those that it can provide.
  *
  * @module
  */
 import { z } from "zod";
-import { booleanSchema } from "./boolean.ts";
+import { booleanSchema } from "../fields.ts";
 
 const absolute = z.string().regex(/^\/.+$/, { error: "Expected an absolute path" });
 
-/** A mount: `/source:/destination`, or an object. */
+/** The schema of a mount: `/source:/destination`, or an object. */
 export const mountSchema = z.unknown().transform((value, context): unknown => {
   if (typeof value !== "string") return value;
   const [, source, destination] = value.match(/^(\/.+):(\/.+)$/) ?? [];
@@ -28,13 +27,13 @@ export const mountSchema = z.unknown().transform((value, context): unknown => {
   options: z.record(z.string(), z.unknown()).optional(),
 }));
 
-/** A least and a most. */
+/** The schema of a least and a most. */
 export const rangeSchema = z.strictObject({
   min: z.number().optional(),
   max: z.number().optional(),
 });
 
-/** Resources: CPUs, memory in MB, and devices by name. */
+/** The schema of resources: CPUs, memory in MB, and devices by name. */
 export const resourcesSchema = z.strictObject({
   cpu: rangeSchema.optional(),
   memory: rangeSchema.optional(),

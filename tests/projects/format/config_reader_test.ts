@@ -1,10 +1,9 @@
 /** Large project configuration files, which a Worker reads while the service goes on. */
 import { assertEquals, assertLess, assertRejects } from "@std/assert";
-import { UnavailableError } from "../../src/platform/errors.ts";
-import { InvalidInputError } from "../../src/platform/errors.ts";
-import { readConfig, type RunConfigJob } from "../../src/projects/config_reader.ts";
-import { readConfigFile } from "../../src/projects/mod.ts";
-import { newHeavyWork } from "../../src/service/heavy_work.ts";
+import { InvalidInputError, UnavailableError } from "../../../src/platform/errors.ts";
+import { readConfig, type RunConfigJob } from "../../../src/projects/format/config_reader.ts";
+import { readConfigFile } from "../../../src/projects/mod.ts";
+import { newHeavyWork } from "../../../src/service/heavy_work.ts";
 
 const PARTS = `
 - step:

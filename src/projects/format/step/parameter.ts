@@ -4,34 +4,38 @@
  * @module
  */
 import { z } from "zod";
-import type { Problem } from "../../platform/errors.ts";
-import { refuseField } from "../../platform/schema/schema.ts";
-import { booleanSchema, ofWord } from "./boolean.ts";
-import { textOf } from "./command.ts";
+import type { Problem } from "../../../platform/errors.ts";
+import { refuseField } from "../../../platform/schema/schema.ts";
+import { booleanOfWord, booleanSchema } from "../fields.ts";
 
 /** One value of a parameter. */
 export type ParameterAtom = string | number | boolean;
-/** A parameter's value: several where it is declared `multiple`. */
+/** A parameter's value: several if it is `multiple`. */
 export type ParameterValue = ParameterAtom | ParameterAtom[];
 
-/** A declared parameter. */
+/** A parameter of a step. */
 export interface Parameter {
   name: string;
   type: "flag" | "float" | "integer" | "string";
-  /** For a flag it says nothing of the command: a flag is passed only when a launch sets it. */
+  /** A command does not get the default of a flag: a flag is passed only if a launch sets it. */
   default: ParameterValue | undefined;
-  /** Whether a launch may go without a value; flags always are. */
+  /** It may have no value. Flags are always optional. */
   optional: boolean;
   min: number | undefined;
   max: number | undefined;
   choices: ParameterAtom[] | undefined;
-  /** How it is passed, with `{name}` and `{value}` or `{v}`. */
+  /** The template of its arguments, with `{name}` and `{value}` or `{v}`. */
   passAs: string | undefined;
   passTrueAs: string | undefined;
   passFalseAs: string | undefined;
-  /** How several values are passed; a single value only when absent. */
+  /** The way in which several values are passed; undefined if it has a single value. */
   multiple: "repeat" | "separate" | undefined;
   multipleSeparator: string;
+}
+
+/** Formats a value for a command: true and false as in Python, where the format comes from. */
+export function formatAtom(atom: ParameterAtom): string {
+  return typeof atom === "boolean" ? (atom ? "True" : "False") : String(atom);
 }
 
 function isAtom(value: unknown): value is ParameterAtom {
@@ -52,7 +56,7 @@ const widgetSchema = z.custom(
   { error: "Expected a string or an object with a type" },
 );
 
-/** The fields that a parameter may have, each by itself: how they hold together is not checked. */
+/** The schema of the fields of a parameter, each by itself. */
 export const parameterFieldsSchema = z.strictObject({
   name: z.string().min(1),
   type: z.enum(["flag", "float", "integer", "string"]).default("string"),
@@ -71,7 +75,7 @@ export const parameterFieldsSchema = z.strictObject({
   widget: widgetSchema.optional(),
 });
 
-/** A parameter as the project configuration file declares it. */
+/** The schema of a parameter. */
 export const parameterSchema = parameterFieldsSchema.superRefine((declared, context) => {
   if (declared.type === "flag" && declared.multiple !== "none") {
     refuseField(context, ["multiple"], "Expected a flag to have no multiple values");
@@ -100,9 +104,9 @@ export const parameterSchema = parameterFieldsSchema.superRefine((declared, cont
 });
 
 /**
- * What is odd about a parameter but keeps nothing from running, with pointers relative to it.
+ * Returns what is odd about a parameter and does not prevent a launch, with pointers into the parameter.
  *
- * @param written its fields as the file has them
+ * @param written its fields, as in the file
  */
 export function parameterWarnings(
   parameter: Parameter,
@@ -138,16 +142,16 @@ export function parameterWarnings(
   return warnings;
 }
 
-/** The first text in braces that stands for nothing. A brace that is written twice stands for itself. */
+/** Returns the first unknown placeholder. A doubled brace stands for itself. */
 function unknownPlaceholder(template: string): string | undefined {
   const found = template.matchAll(/\{\{|\{(?:name|value|v)\}|\{[^{}]*\}/g);
   return found.map(([text]) => text).find((text) => !/^\{(\{|(name|value|v)\}$)/.test(text));
 }
 
 /**
- * Checks a value against what is declared and gives it the declared type.
+ * Checks a value of a parameter and converts it to the parameter's type.
  *
- * @returns the value, or what is wrong with it as the rest of a sentence: `1.5 is not an integer`
+ * @returns the value, or a problem such as `1.5 is not an integer`
  */
 export function checkValue(
   parameter: Parameter,
@@ -190,7 +194,7 @@ function checkAtom(
     return { problem: `${shown} is greater than the maximum ${max}` };
   }
   const isChoice = (choice: ParameterAtom) =>
-    textOf(choice) === textOf(value) || String(choice) === String(value);
+    formatAtom(choice) === formatAtom(value) || String(choice) === String(value);
   if (choices && !choices.some(isChoice)) {
     return { problem: `${shown} is not among the choices ${JSON.stringify(choices)}` };
   }
@@ -199,12 +203,12 @@ function checkAtom(
 
 function cast(type: Parameter["type"], given: unknown): ParameterAtom | undefined {
   if (type === "flag") {
-    const flag = ofWord(given);
+    const flag = booleanOfWord(given);
     return typeof flag === "boolean" ? flag : undefined;
   }
   if (type === "string") {
-    // A process cannot be given an argument with a NUL in it.
-    const text = isAtom(given) ? textOf(given) : undefined;
+    // An argument of a process cannot have a NUL.
+    const text = isAtom(given) ? formatAtom(given) : undefined;
     return text?.includes("\0") ? undefined : text;
   }
   const text = typeof given === "number" ? String(given) : given;

@@ -5,17 +5,17 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { InvalidInputError } from "../platform/errors.ts";
-import { evictOldest } from "../platform/evict_oldest.ts";
-import type { ProjectConfig } from "./format/config_file.ts";
+import { InvalidInputError } from "../../platform/errors.ts";
+import { evictOldest } from "../../platform/evict_oldest.ts";
+import type { ProjectConfig } from "./config_file.ts";
 
-/** How many commits, and how many bytes of files, are remembered. */
+/** The number of commits, and of bytes of files, that are kept. */
 const COMMITS_MAX = 4_096;
 const BYTES_MAX = 8 * 1024 * 1024;
-/** How long it is remembered that a file could not be read, for another reason than what it holds. */
+/** The time for which a file is not read again that could not be read, for another reason than its contents. */
 const FAILURE_MS = 60_000;
 
-/** A file that was read, or is wrong. */
+/** A file that was read, or is not valid. */
 interface Kept {
   bytes: number;
   config: Promise<ProjectConfig>;
@@ -28,10 +28,10 @@ export interface ConfigPlace {
   path: string;
 }
 
-/** Reads the bytes of a file; rejects with an {@linkcode InvalidInputError} when they are not what they must be. */
+/** Reads the bytes of a file; rejects with an {@linkcode InvalidInputError} if they are not valid. */
 export type ReadFile = (bytes: Uint8Array, place: ConfigPlace) => Promise<ProjectConfig>;
 
-/** Project configuration files, by where they are and by what they hold. */
+/** A cache of project configuration files by their places and contents. */
 export class ConfigCache {
   readonly #read: ReadFile;
   /** Files by the hashes of their bytes and paths, the one used last at the end. */
@@ -50,7 +50,7 @@ export class ConfigCache {
    *
    * @param load reads the bytes of the file
    * @throws what `load` throws, which is not remembered
-   * @throws {InvalidInputError} when the file is not what it must be
+   * @throws {InvalidInputError} when the file is not valid
    */
   async get(place: ConfigPlace, load: () => Promise<Uint8Array>): Promise<ProjectConfig> {
     const key = keyOf(place);

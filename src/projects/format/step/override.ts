@@ -1,13 +1,13 @@
 /**
- * What a node of a pipeline changes of its step.
+ * Overrides: the changes that a node of a pipeline makes to its step.
  *
  * @module
  */
 import { z } from "zod";
-import { ActionError, prefixed, type Problem } from "../../platform/errors.ts";
-import { validate } from "../../platform/schema/schema.ts";
-import { pointer } from "../../platform/schema/pointer.ts";
-import { booleanSchema } from "./boolean.ts";
+import { ActionError, prefixed, type Problem } from "../../../platform/errors.ts";
+import { validate } from "../../../platform/schema/schema.ts";
+import { pointer } from "../../../platform/schema/pointer.ts";
+import { booleanSchema, textListSchema } from "../fields.ts";
 import { environmentVariableSchema, inputSchema } from "./input.ts";
 import {
   type Parameter,
@@ -15,18 +15,17 @@ import {
   parameterSchema,
   parameterWarnings,
 } from "./parameter.ts";
-import { firstQuoted } from "./quoted.ts";
+import { firstQuoted } from "../../../platform/text/display.ts";
 import { mountSchema } from "./requirements.ts";
 import { itemsOf, type Step, stepSchema, textWarnings } from "./step.ts";
-import { textListSchema } from "./text_list.ts";
 
 /** An override, as it is written. */
 export type Override = Readonly<Record<string, unknown>>;
 
-/** Lists whose items are merged by their names; what else is overridden is replaced as a whole. */
+/** Lists whose items are merged by name. Every other field is replaced as a whole. */
 const NAMED_LISTS = ["inputs", "parameters", "environment-variables"];
 
-/** An override as the project configuration file writes it. An item needs no more than its name. */
+/** The schema of an override. An item needs only its name. */
 export const overrideSchema = z.strictObject({
   command: textListSchema.optional(),
   image: z.string().optional(),
@@ -45,12 +44,12 @@ export const overrideSchema = z.strictObject({
 });
 
 /**
- * Merges an override over a step. Inputs, parameters and environment variables are merged by name, the
- * override's fields over the step's, but for the default files of an input, which are the override's or
- * none; new ones come last. Everything else is replaced, unless the override leaves it empty.
+ * Merges an override into a step. Inputs, parameters and environment variables are merged by name, and new ones
+ * come last. The default files of an input are those of the override, or none. Every other field is replaced,
+ * unless the override leaves it empty.
  *
- * @returns the step as it could have been written, which `stepOf` reads
- * @throws {ActionError} when what comes out is no step
+ * @returns the fields of the merged step, which `stepOf` reads
+ * @throws {ActionError} when they are not valid
  */
 export function overrideStep(step: Step, override: Override): Record<string, unknown> {
   const merged = mergeInto(step, override);
@@ -60,11 +59,7 @@ export function overrideStep(step: Step, override: Override): Record<string, unk
   throw new ActionError(`Cannot override step "${step.name}": ${details.join("; ")}`);
 }
 
-/**
- * What is wrong with an override of a step, with pointers relative to the override.
- *
- * @param override one that its schema takes
- */
+/** Returns what is wrong with a valid override for a step, with pointers into the override. */
 export function overrideProblems(step: Step, override: Override): Problem[] {
   const problems: Problem[] = [];
   for (const [index, { name }] of itemsOf(override.inputs).entries()) {
@@ -92,11 +87,11 @@ export function overrideProblems(step: Step, override: Override): Problem[] {
   return problems;
 }
 
-/** What is odd about an override of a step, with pointers relative to the override. */
+/** Returns what is odd about an override of a step, with pointers into the override. */
 export function overrideWarnings(step: Step, override: Override): Problem[] {
   const ofParameters = mergedParameters(step, override).flatMap(({ item, result }, index) => {
     if (result === undefined || "problems" in result) return [];
-    // What the step itself has written is warned of there.
+    // The step has warnings of its own fields.
     const warnings = parameterWarnings(result.data, item)
       .filter((warning) => Object.hasOwn(item, warning.pointer.slice(1)));
     return prefixed(pointer("parameters", index), warnings);
@@ -104,7 +99,7 @@ export function overrideWarnings(step: Step, override: Override): Problem[] {
   return [...ofParameters, ...textWarnings(override, step.parameters)];
 }
 
-/** The parameters that an override without problems changes, by their names, as it leaves them. */
+/** Returns the parameters that a valid override changes, by name. */
 export function overriddenParameters(step: Step, override: Override): Map<string, Parameter> {
   const parameters = new Map<string, Parameter>();
   for (const { name, result } of mergedParameters(step, override)) {
@@ -114,8 +109,8 @@ export function overriddenParameters(step: Step, override: Override): Map<string
 }
 
 /**
- * The parameters of an override, read over those of the step that have their names. Only of parameters
- * the fields must fit one another; whatever else is merged is right when both of its sides are.
+ * Merges the parameters of an override with those of the step. The fields of a parameter depend on one another.
+ * Other items are valid when both sides are.
  */
 function mergedParameters(step: Step, override: Override) {
   const declared = itemsOf(step.written.parameters);
@@ -155,7 +150,7 @@ function mergeByName(field: string, declared: unknown, overriding: unknown) {
   const named = new Set<unknown>();
   for (const item of itemsOf(overriding)) {
     const under = { ...merged.get(item.name) };
-    // To name an input and no files of it says that the node has none but what edges bring.
+    // An override that names an input without files leaves it those that edges bring.
     if (field === "inputs" && !named.has(item.name)) delete under.default;
     merged.set(item.name, { ...under, ...item });
     named.add(item.name);

@@ -1,21 +1,21 @@
 /**
- * Values that a pipeline's nodes need: a launch of a pipeline sets the pipeline's own parameters, and no
- * others.
+ * Values that the nodes of a pipeline need and nothing sets. A launch of a pipeline sets only the parameters of the
+ * pipeline.
  *
  * @module
  */
 import type { Problem } from "../../../platform/errors.ts";
-import { overriddenParameters } from "../override.ts";
-import { type Declared, stepOfNode } from "./check.ts";
+import { overriddenParameters } from "../step/override.ts";
+import { type Declared, stepOfNode } from "./problems.ts";
 import type { ReadNode } from "./node.ts";
 import type { PipelineParts } from "./schema.ts";
-import { itemsOf, type Step } from "../step.ts";
+import { itemsOf, type Step } from "../step/step.ts";
 
-/** Of how many values of one node it is told that nothing gives them. */
+/** The number of warnings about one node. */
 const VALUES_MAX = 10;
 
-/** Warns of what nothing in a pipeline gives a value, with pointers relative to the pipeline. */
-export function valueWarnings(parts: PipelineParts, declared: Declared): Problem[] {
+/** Returns warnings of values that nothing sets, with pointers into the pipeline. */
+export function missingValueWarnings(parts: PipelineParts, declared: Declared): Problem[] {
   const given = givenValues(parts);
   return parts.nodes.flatMap(({ read }, index) => {
     const step = read?.node.type === "execution" ? stepOfNode(read, declared) : undefined;
@@ -24,14 +24,12 @@ export function valueWarnings(parts: PipelineParts, declared: Declared): Problem
       .filter(({ type, name }) => given.get(read.node.name)?.has(`${type} ${name}`) !== true);
     return Array.from(missing.take(VALUES_MAX), ({ type, name }) => ({
       pointer: `/nodes/${index}`,
-      detail: `Cannot be launched so: nothing gives its ${
-        type.replace("-", " ")
-      } "${name}" a value`,
+      detail: `Cannot be launched: nothing sets its ${type.replace("-", " ")} "${name}"`,
     }));
   });
 }
 
-/** What edges and the pipeline's parameters give each node, by its name. */
+/** Returns the values that edges and the pipeline's parameters set, by node. */
 function givenValues({ edges, parameters }: PipelineParts): Map<string, Set<string>> {
   const given = new Map<string, Set<string>>();
   const add = (node: string, value: string) =>
@@ -47,7 +45,7 @@ function givenValues({ edges, parameters }: PipelineParts): Map<string, Set<stri
   return given;
 }
 
-/** The parameters and environment variables that have no value and must have one. */
+/** Yields the parameters and environment variables that must have a value and have no default. */
 function* needed({ node }: ReadNode, step: Step): Generator<{ type: string; name: string }> {
   const changed = overriddenParameters(step, node.override);
   for (const [name, declared] of step.parameters) {

@@ -2,11 +2,11 @@
 import { assertEquals, assertLess, assertRejects } from "@std/assert";
 import { join } from "node:path";
 import process from "node:process";
-import { systemClock } from "../../src/platform/clock.ts";
-import { InvalidInputError } from "../../src/platform/errors.ts";
-import { Projects } from "../../src/projects/mod.ts";
-import type { Project } from "../../src/store/records/projects.ts";
-import { configFile, TemporaryFolder } from "./code/git_fixture.ts";
+import { systemClock } from "../../../src/platform/clock.ts";
+import { InvalidInputError } from "../../../src/platform/errors.ts";
+import { Projects } from "../../../src/projects/mod.ts";
+import type { Project } from "../../../src/store/records/projects.ts";
+import { configFile, TemporaryFolder } from "../code/git_fixture.ts";
 
 /** As many items as a file may have, of which none is what it must be. */
 const WRONG = "- 1\n".repeat(60_000);

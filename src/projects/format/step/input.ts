@@ -4,31 +4,30 @@
  * @module
  */
 import { z } from "zod";
-import { booleanSchema, ofWord } from "./boolean.ts";
-import { textListSchema } from "./text_list.ts";
+import { booleanOfWord, booleanSchema, textListSchema } from "../fields.ts";
 
-/** A declared input. */
+/** An input of a step. */
 export interface Input {
   name: string;
-  /** URLs of the files that it holds unless a launch brings others. */
+  /** URLs of its files, unless a launch brings others. */
   defaults: string[];
-  /** Whether a launch may go without files. */
+  /** It may have no files. */
   optional: boolean;
-  /** The name of its file, when it is only one. */
+  /** The name of its file, if it has only one. */
   filename: string | undefined;
-  /** How much of the folders that files come from their names keep. */
+  /** The part of their folders that the names of its files keep. */
   keepDirectories: "none" | "full" | "suffix";
 }
 
-/** A declared environment variable. */
+/** An environment variable of a step. */
 export interface EnvironmentVariable {
   name: string;
   default: string | undefined;
-  /** Whether a launch may go without a value. */
+  /** It may have no value. */
   optional: boolean;
 }
 
-/** An input as the project configuration file declares it. */
+/** The schema of an input. */
 export const inputSchema = z.strictObject({
   name: z.string().min(1).max(64),
   default: textListSchema.optional(),
@@ -36,7 +35,7 @@ export const inputSchema = z.strictObject({
   optional: booleanSchema.default(false),
   filename: z.string().min(1).optional(),
   "keep-directories": z.preprocess(
-    ofWord,
+    booleanOfWord,
     z.custom(
       (value) => [true, false, "none", "full", "suffix"].some((known) => known === value),
       { error: 'Expected true, false, "none", "full" or "suffix"' },
@@ -51,10 +50,10 @@ export const inputSchema = z.strictObject({
   keepDirectories: keptDirectories(written["keep-directories"]),
 }));
 
-/** The names that a shell gives to variables. */
+/** The names of variables in a shell. */
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** An environment variable as the project configuration file declares it. */
+/** The schema of an environment variable. */
 export const environmentVariableSchema = z.strictObject({
   name: z.string().regex(VARIABLE_NAME, {
     error: "Expected a name of letters, digits and underscores that begins with no digit",

@@ -1,26 +1,25 @@
 /**
- * What looks like a placeholder and is none: it stays as it is written, and a command gets it with its
- * braces.
+ * Text that looks like a placeholder and is none: a command gets it as it is written, with its braces.
  *
  * @module
  */
-import type { Problem } from "../../platform/errors.ts";
-import { pointer } from "../../platform/schema/pointer.ts";
-import type { Parameter } from "./parameter.ts";
+import type { Problem } from "../../../platform/errors.ts";
+import { pointer } from "../../../platform/schema/pointer.ts";
+import type { Parameter } from "../step/parameter.ts";
 
-/** Not `${parameter:-x}`, which is the shell's own. */
+/** Text that looks like a placeholder. `${parameter:-x}` is the shell's own. */
 const LOOKS = /(?<!\$)\{(parameters?|parameter-values?)([^{}\n\w-][^{}\n]{1,100})\}/g;
-/** Of how many in one text it is told. */
+/** The number of warnings about one text. */
 const TOLD_MAX = 100;
-/** What follows the kind, whatever it is parted from the name with. */
+/** The name, behind any separator. */
 const NAME = /^[\s:.[(]+(.*?)[\s\])]*$/;
 
 /**
- * Warns of what looks like a placeholder and is none.
+ * Returns warnings of text that looks like a placeholder and is none.
  *
- * @param written one text or a list of them, as the file has it
- * @param at where it stands
- * @param kinds the placeholders of a parameter that are known there
+ * @param written one text or a list of them, as in the file
+ * @param at its pointer
+ * @param kinds the kinds of placeholders that are replaced there
  */
 export function placeholderWarnings(
   written: unknown,
@@ -32,7 +31,7 @@ export function placeholderWarnings(
     if (typeof text !== "string") return [];
     const place = Array.isArray(written) ? at + pointer(index) : at;
     const details = text.matchAll(LOOKS).map(([found, kind = "", rest = ""]) =>
-      whatIsWrong(found, { kind, rest }, parameters, kinds)
+      problemWith(found, { kind, rest }, parameters, kinds)
     );
     return Array.from(
       details.filter((detail) => detail !== undefined).take(TOLD_MAX),
@@ -44,7 +43,7 @@ export function placeholderWarnings(
   });
 }
 
-function whatIsWrong(
+function problemWith(
   found: string,
   { kind, rest }: { kind: string; rest: string },
   parameters: ReadonlyMap<string, Parameter>,
@@ -57,7 +56,7 @@ function whatIsWrong(
     const expected = kinds.map((known) => `{${known}:${name}}`).join(" or ");
     return `Not a placeholder, so it stays as it is: ${found}; expected ${expected}`;
   }
-  // What begins with another character may be how Python formats a value.
+  // Another character may begin a format of Python.
   if (!isPlaceholder || !/^\w/.test(rest.slice(1))) return undefined;
   return `There is no parameter "${name}", so it stays as it is: ${found}`;
 }

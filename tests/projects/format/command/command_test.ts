@@ -6,14 +6,18 @@
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { ActionError } from "../../../src/platform/errors.ts";
-import { buildScript, parameterArguments, quote } from "../../../src/projects/format/command.ts";
+import { ActionError } from "../../../../src/platform/errors.ts";
+import {
+  buildScript,
+  parameterArguments,
+} from "../../../../src/projects/format/command/command.ts";
+import { shellQuote } from "../../../../src/platform/shell.ts";
 import {
   type Parameter,
   parameterSchema,
   type ParameterValue,
-} from "../../../src/projects/format/parameter.ts";
-import { unicode } from "../../arbitraries.ts";
+} from "../../../../src/projects/format/step/parameter.ts";
+import { unicode } from "../../../arbitraries.ts";
 
 /** Parameters as a project configuration file would declare them. */
 function declare(...declared: unknown[]): Map<string, Parameter> {
@@ -81,7 +85,7 @@ const quoteCases: [argument: string, expected: string][] = [
 ];
 
 Deno.test("command: how an argument is quoted", () => {
-  for (const [argument, expected] of quoteCases) assertEquals(quote(argument), expected);
+  for (const [argument, expected] of quoteCases) assertEquals(shellQuote(argument), expected);
 });
 
 const parameters = declare(
@@ -143,7 +147,7 @@ const argument = unicode().filter((text) => !text.includes("\0"));
 Deno.test("command: a shell gives quoted arguments back", async () => {
   const samples = fc.sample(fc.array(argument, { maxLength: 8 }), { numRuns: 60, seed: 1 });
   await Promise.all(samples.map(async (given) => {
-    const script = `printf '%s\\0' ${given.map(quote).join(" ")}`;
+    const script = `printf '%s\\0' ${given.map(shellQuote).join(" ")}`;
     const { stdout } = await new Deno.Command("sh", { args: ["-c", script] }).output();
     const got = new TextDecoder("utf-8", { ignoreBOM: true }).decode(stdout).split("\0");
     assertEquals(got.slice(0, -1), given.length === 0 ? [""] : given);

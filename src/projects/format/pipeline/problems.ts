@@ -1,32 +1,31 @@
 /**
- * What is wrong with a pipeline beyond its form: names that stand for nothing, and overrides that do
- * not fit their step.
+ * Problems of a pipeline beyond its form: unknown names, and overrides that do not fit their step.
  *
  * @module
  */
 import { prefixed, type Problem } from "../../../platform/errors.ts";
 import { pointer } from "../../../platform/schema/pointer.ts";
-import { overrideProblems } from "../override.ts";
-import { firstQuoted } from "../quoted.ts";
+import { overrideProblems } from "../step/override.ts";
+import { firstQuoted } from "../../../platform/text/display.ts";
 import type { ReadNode } from "./node.ts";
 import type { PipelineParts } from "./schema.ts";
-import type { Step } from "../step.ts";
+import type { Step } from "../step/step.ts";
 import type { Task } from "../task.ts";
 
-/** What else a project configuration file declares, by name; undefined for what cannot be read. */
+/** The other items of a project configuration file by name; undefined if one is not valid. */
 export interface Declared {
   steps: ReadonlyMap<string, Step | undefined>;
   tasks: ReadonlyMap<string, Task | undefined>;
 }
 
-/** What is wrong with a pipeline, with pointers relative to it. */
+/** Returns the problems of a pipeline, with pointers into it. */
 export function pipelineProblems(parts: PipelineParts, declared: Declared): Problem[] {
   const problems: Problem[] = [];
   const names = new Set<string>();
   for (const [index, { name, read }] of parts.nodes.entries()) {
     const at = pointer("nodes", index);
     if (typeof name === "string" && names.has(name)) {
-      const detail = `Expected a name of its own, found that of another node, "${name}"`;
+      const detail = `Expected a unique name, found that of another node, "${name}"`;
       problems.push({ pointer: `${at}/name`, detail });
     }
     if (typeof name === "string") names.add(name);
@@ -35,10 +34,7 @@ export function pipelineProblems(parts: PipelineParts, declared: Declared): Prob
   return [...problems, ...edgeProblems(parts, names), ...parameterProblems(parts, names, declared)];
 }
 
-/**
- * The step that a node runs, if it is known: not when the node takes it from another commit, and not
- * when it does not exist.
- */
+/** Returns the step of a node; undefined if the node takes it from another commit, or it does not exist. */
 export function stepOfNode({ node, task }: ReadNode, declared: Declared): Step | undefined {
   if (node.commit !== undefined) return undefined;
   const name = node.step ?? declared.tasks.get(task ?? "")?.step;
@@ -55,7 +51,7 @@ function nodeProblems(read: ReadNode, declared: Declared): Problem[] {
     if (!declared.tasks.has(task)) return [missing("/task", "task", task, declared.tasks)];
     const step = declared.tasks.get(task)?.step;
     if (step !== undefined && !declared.steps.has(step)) {
-      const detail = `The task "${task}" runs step "${step}", which there is not`;
+      const detail = `The task "${task}" runs step "${step}", which does not exist`;
       return [{ pointer: "/task", detail }];
     }
   }
@@ -97,6 +93,6 @@ function missing(
   name: string,
   known: ReadonlyMap<string, unknown> | ReadonlySet<string>,
 ): Problem {
-  const detail = `Expected the name of a ${what}, found "${name}"; there is ${firstQuoted(known)}`;
+  const detail = `Expected the name of a ${what}, found "${name}"; known are ${firstQuoted(known)}`;
   return { pointer: at, detail };
 }

@@ -1,39 +1,39 @@
 /**
- * What edges between executions can carry, and what keeps one from being launched.
+ * Rules of edges between executions: which values and files they carry, and to where.
  *
  * @module
  */
 import { matchesGlob } from "node:path";
-import { VARIABLE_NAME } from "../input.ts";
-import { firstQuoted } from "../quoted.ts";
-import type { Step } from "../step.ts";
+import { VARIABLE_NAME } from "../step/input.ts";
+import { firstQuoted } from "../../../platform/text/display.ts";
+import type { Step } from "../step/step.ts";
 
-/** One end of an edge, as a file has it or a plan. */
+/** One end of an edge of a file or a plan. */
 interface End {
   node: string;
   type: string;
   key: string;
 }
 
-/** What keeps an edge from being launched. */
+/** The reason for which an edge cannot be launched. */
 export interface EdgeProblem {
-  /** The end that it lies at. */
+  /** The end with the problem. */
   end: "source" | "target";
-  /** The rest of a sentence that begins with the edge. */
+  /** The rest of a sentence whose subject is the edge. */
   detail: string;
 }
 
-/** What is named by patterns. */
+/** The types whose keys may be patterns. */
 const PATTERNS = ["input", "output"];
 /**
- * What a pattern may have, so that it is matched within a second: all ways in which stars can share the name
- * of a file or folder are tried, and all that braces stand for are made. Stars count between two slashes.
+ * Limits of a pattern, so that it is matched within a second. All ways in which stars can share the name of a file
+ * or folder are tried, and all alternatives of braces are made. Stars count between two slashes.
  */
 const PATTERN_MAX = { stars: 4, braces: 4, commas: 32 };
-/** `{1..9}` and `+(a|b)`, which can stand for any number of texts. */
+/** `{1..9}` and `+(a|b)`, which can match any number of texts. */
 const RANGE_OR_GROUP = /\{[^{}]*\.\.|[+@!?*]\(/;
 
-/** Which targets take what which sources give. */
+/** The types of targets that each type of source can feed. */
 const PAIRS: Readonly<Record<string, readonly string[]>> = {
   output: ["input", "dependency"],
   input: ["input", "dependency"],
@@ -44,9 +44,9 @@ const PAIRS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * What keeps an edge between two executions from being launched.
+ * Returns the reason for which an edge between two executions cannot be launched; undefined if it can.
  *
- * @param steps those of its nodes; what is not known of one is not looked at
+ * @param steps the steps of its nodes; rules about an unknown step are left out
  */
 export function edgeProblem(
   { source, target }: { source: End; target: End },
@@ -80,19 +80,19 @@ export function edgeProblem(
   return ofTarget === undefined ? undefined : { end: "target", detail: ofTarget };
 }
 
-/** The inputs that a key stands for: the one of this name, or else those whose names it is a pattern of. */
+/** Returns the inputs that a key names: the one of this name, or else those that match it as a pattern. */
 export function inputsNamed(key: string, names: Iterable<string>): string[] {
   const all = [...names];
   if (all.includes(key)) return [key];
   return mayBePattern(key) ? all.filter((name) => matchesGlob(name, key)) : [];
 }
 
-/** Whether a key may stand for anything but itself. */
+/** Returns true if a key may be a pattern. */
 export function mayBePattern(key: string): boolean {
   return !/^[\w. -]*$/.test(key);
 }
 
-/** Whether a pattern is matched soon, whatever the names are. */
+/** Returns true if a pattern is matched within a second, whatever the names are. */
 function isQuickPattern(key: string): boolean {
   const count = (what: RegExp, text = key) => text.match(what)?.length ?? 0;
   return key.split("/").every((part) => count(/\*+/g, part) <= PATTERN_MAX.stars) &&

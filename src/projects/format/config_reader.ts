@@ -11,13 +11,13 @@ import {
   messageOf,
   type Problem,
   UnavailableError,
-} from "../platform/errors.ts";
-import type { JobInput, JobOptions } from "../platform/heavy_work/job.ts";
-import type { ProjectConfig } from "./format/config_file.ts";
+} from "../../platform/errors.ts";
+import type { JobInput, JobOptions } from "../../platform/heavy_work/job.ts";
+import type { ProjectConfig } from "./config_file.ts";
 
 /** The size of a file that is read at once: it takes some 20 ms. */
 const SMALL_BYTES = 16 * 1024;
-/** How long a file may take to read. The largest takes a second, on a machine that has nothing else to do. */
+/** The time limit of reading a file. The largest one takes a second on an idle machine. */
 const READ_MS_MAX = 5_000;
 
 /** Input of the job that reads a project configuration file. */
@@ -31,11 +31,11 @@ export type ConfigJobOutput = { json: string } | { problems: readonly Problem[] 
 /** Runs the job in a Worker. */
 export type RunConfigJob = (input: ConfigJobInput, options: JobOptions) => Promise<ConfigJobOutput>;
 
-/** How a file is read. */
+/** Options of {@linkcode readConfig}. */
 export interface ReadOptions {
   project: string;
   signal: AbortSignal;
-  /** Reads large files; without it they are read at once too. */
+  /** Reads large files; without it, they are read at once, too. */
   runJob: RunConfigJob | undefined;
 }
 
@@ -52,7 +52,7 @@ export async function readConfig(
   { project, signal, runJob }: ReadOptions,
 ): Promise<ProjectConfig> {
   if (runJob === undefined || bytes.length <= SMALL_BYTES) {
-    const { readConfigFile } = await import("./format/config_file.ts");
+    const { readConfigFile } = await import("./config_file.ts");
     return readConfigFile(bytes, path);
   }
   const options = { key: `project ${project}`, timeout_ms: READ_MS_MAX, signal };
@@ -64,11 +64,11 @@ export async function readConfig(
       });
     });
   if ("problems" in output) throw new InvalidInputError(path, output.problems);
-  const { decodeConfig } = await import("./format/config_json.ts");
+  const { decodeConfig } = await import("./config_json.ts");
   return decodeConfig(output.json);
 }
 
-/** Does work again until there is room for it. */
+/** Repeats work until there is room for it. */
 async function untilAvailable<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
