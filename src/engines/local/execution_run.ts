@@ -8,24 +8,16 @@ import { deadline } from "@std/async/deadline";
 import { ignoreTimeout } from "../../platform/waiting/promises.ts";
 import { isShortage, messageOf } from "../../platform/errors.ts";
 import { type Execution, hasEnded } from "../../store/records/executions.ts";
-import { RECORD_BYTES_MAX, recordBytes } from "../../store/record_size.ts";
 import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import { diskMbMax, DiskUse } from "./disk_use.ts";
-import {
-  type End,
-  type Ending,
-  endingOf,
-  failInstead,
-  failure,
-  writeEnd,
-} from "../shared/ending.ts";
+import { type End, type Ending, endingOf, failure } from "../shared/ending.ts";
 import { Limits, startedBefore_ms, withTimeLimit } from "../shared/limits.ts";
 import type { StoredLine } from "../shared/log_format.ts";
 import { appendToLog } from "../shared/log_writer.ts";
-import { listOutputs, shown, takeOutputs } from "./outputs.ts";
 import { retryOnShortage } from "./retry_on_shortage.ts";
 import { Preparation } from "./preparation.ts";
+import { writeMetadata, writeResults } from "./results.ts";
 import type { RunContext } from "./run_context.ts";
 import type { CommandHandle, Job, Runner } from "./runners/runner.ts";
 import { StopCondition } from "../shared/stop_condition.ts";
@@ -40,12 +32,10 @@ const TOLD_TO_END = 128 + 15;
 const SHUT_DOWN = "The command was told to end, and the machine may have been restarted since";
 /** Why what was about to be run again is, when the service ended before. */
 const NOT_RENEWED = "The service was stopped before the command ran again";
-/** What is left of a record's room while its command runs: how it is to end is stored before it does. */
-const ENDING_BYTES = 4 * 1024;
 /** How long who asks it to stop waits for what runs its command to take that up. */
 const TELL_MS = 5_000;
 
-const log = getLogger(["hooklaunch", "engine"]);
+const logger = getLogger(["hooklaunch", "engine"]);
 
 /** The life of one execution. */
 export class ExecutionRun {
@@ -152,12 +142,12 @@ export class ExecutionRun {
     } catch (error) {
       // One that was stopped or let go while it was being started fails for that.
       if (this.#ending === undefined && !this.#isDetached) {
-        log.warn("Cannot run execution {execution_id}: {error}", this.#logged(error));
+        logger.warn("Cannot run execution {execution_id}: {error}", this.#logged(error));
       }
       const ending = this.#ending ?? failure(`Cannot run: ${messageOf(error)}`);
       await this.#end({ ending, at_ms: this.#context.clock.now() })
         .catch((error) => {
-          log.error("Cannot end execution {execution_id}: {error}", this.#logged(error));
+          logger.error("Cannot end execution {execution_id}: {error}", this.#logged(error));
         });
     }
   }
@@ -174,7 +164,7 @@ export class ExecutionRun {
       again: () => this.hasEnded ? this.#folder.tidy() : this.#find(),
       onShortage: (error) => {
         const details = this.#logged(error);
-        if (!this.#isToldToWait) log.warn("Execution {execution_id} waits: {error}", details);
+        if (!this.#isToldToWait) logger.warn("Execution {execution_id} waits: {error}", details);
         this.#isToldToWait = true;
         this.#watch = undefined;
       },
@@ -218,7 +208,7 @@ export class ExecutionRun {
     const parts = { clock: this.#context.clock, started_ms: this.#started_ms };
     return withTimeLimit(this.#execution, parts, work, (reason) => {
       this.stop(failure(reason)).catch((error) => {
-        log.error(
+        logger.error(
           "Cannot store that execution {execution_id} is out of time: {error}",
           this.#logged(error),
         );
@@ -361,44 +351,29 @@ export class ExecutionRun {
       stopCondition: new StopCondition(this.#execution, parts.capture.metadata),
       onReached: async (ending) => void await this.stop(ending),
       onMetadata: async () => {
-        this.#takeMetadata(parts.capture, RECORD_BYTES_MAX - ENDING_BYTES);
+        writeMetadata(this.#execution, parts.capture.metadata);
         await save(this.#execution);
       },
     });
   }
 
+  /** Stores its end, after its results are on disk. */
   async #end(end: End, capture?: Capture): Promise<void> {
     this.#isOver = true;
     if (this.#isDetached) return;
-    const { settings, save } = this.#context;
-    const execution = this.#execution;
-    const mb_max = diskMbMax(execution);
-    const outputs = await listOutputs(
-      this.#folder.outputs,
-      { filesMax: settings.outputsMax, bytesMax: mb_max * 1024 ** 2 },
-    );
-    writeEnd(execution, end);
-    // What comes behind this execution is to have all that it left, or nothing.
-    if (capture && !this.#takeMetadata(capture)) {
-      failInstead(execution, "Too much metadata for its record beside its inputs");
-    }
-    takeOutputs(execution, outputs, mb_max);
-    const { passedOver } = outputs;
-    if (passedOver.length > 0) {
-      await capture?.logEvent(`Not listed as outputs: ${shown(passedOver)}`);
-    }
-    const prepared = this.#folder.exists() ? this.#job(this.#detaching.signal) : undefined;
-    const told = capture ?? this.#preparation.log ?? prepared;
-    // That it cannot be written must not keep the execution from its end.
-    if (execution.reason !== undefined) await told?.logEvent(execution.reason)?.catch(() => {});
-    if (await save(execution)) await this.#folder.tidy();
-  }
-
-  /** @returns false where the record has no room for it */
-  #takeMetadata({ metadata }: Capture, bytesMax = RECORD_BYTES_MAX): boolean {
-    this.#execution.metadata = metadata.latest;
-    if (recordBytes(this.#execution) <= bytesMax) return true;
-    this.#execution.metadata = {};
-    return false;
+    const { settings: { outputsMax }, save } = this.#context;
+    const { signal } = this.#detaching;
+    const folder = this.#folder;
+    const job = folder.exists() ? this.#job(signal) : undefined;
+    const target = capture ?? this.#preparation.log ?? job;
+    await writeResults(this.#execution, end, {
+      folder,
+      outputsMax,
+      metadata: capture?.metadata,
+      // An incomplete log must not keep the execution from its end.
+      logEvent: async (message) => await target?.logEvent(message).catch(() => {}),
+      signal,
+    });
+    if (await save(this.#execution)) await folder.tidy();
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The outputs of an execution: what it left in its outputs folder.
+ * The outputs of an execution: the files in its outputs folder.
  *
  * @module
  */
@@ -9,38 +9,39 @@ import { isShortage } from "../../platform/errors.ts";
 import type { Execution, OutputFile } from "../../store/records/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../store/record_size.ts";
 import { failInstead } from "../shared/ending.ts";
-import { hashFile } from "./file_hash.ts";
+import { hashFile, type HashOptions } from "./file_hash.ts";
 
 const ENTRIES_MAX = 100_000;
-/** Room that is kept in a record for why the execution failed. */
+/** Room in a record for the reason of a failure. */
 const REASON_BYTES = 256;
 const PATHS_SHOWN_MAX = 10;
 
-/** What an execution has left. */
+/** The content of an outputs folder. */
 export interface Outputs {
   /** By path. */
   files: OutputFile[];
-  /** How many files there are besides, at least: there were too many to look at. */
+  /** At least so many files are there besides. */
   more: number;
-  /** Whether that is since they are too long together. */
+  /** True when some are left out because of their length. */
   isTooLarge: boolean;
-  /**
-   * The paths of what is no output: links, pipes, and files and folders that cannot be read or have no
-   * name in UTF-8.
-   */
+  /** The paths of links, pipes, and of files and folders that cannot be read or have no name in UTF-8. */
   passedOver: string[];
 }
 
-/**
- * Lists regular files; links are not followed.
- *
- * @param filesMax how many are listed at most
- * @param bytesMax how long they may be together: a file with holes may be longer than any disk, and to
- * read all of it would never end
- */
+/** Limits of listing outputs. */
+interface ListOptions {
+  /** The most files. */
+  filesMax: number;
+  /** The most bytes together. A file with holes may be longer than any disk, so reading it takes for ever. */
+  bytesMax: number;
+  /** Aborted when the list is not needed any more. */
+  signal?: AbortSignal;
+}
+
+/** Lists the regular files of a folder, without following links. */
 export async function listOutputs(
   folder: string,
-  { filesMax, bytesMax }: { filesMax: number; bytesMax: number },
+  { filesMax, bytesMax, signal }: ListOptions,
 ): Promise<Outputs> {
   const { paths, passedOver, isCut } = await findFiles(folder);
   const files: OutputFile[] = [];
@@ -50,8 +51,10 @@ export async function listOutputs(
     if (files.length >= filesMax) break;
     const left = bytesMax - bytes;
     const size = await sizeOf(folder, path);
-    // What the command has left running may write to it still.
-    const file = size > left ? undefined : await describe(folder, path, left);
+    // A process that the command left running may still write to it.
+    const file = size > left
+      ? undefined
+      : await describe(join(folder, path), path, { bytesMax: left, signal });
     bytes += file?.size ?? size;
     if (bytes > bytesMax) break;
     more--;
@@ -62,9 +65,9 @@ export async function listOutputs(
 }
 
 /**
- * Takes outputs into the record of an execution that has ended. It fails where not all are there.
+ * Writes outputs into the record of an execution that has ended. If some are left out, the execution fails.
  *
- * @param mb_max how long all of them together may be
+ * @param mb_max the limit of their length together
  */
 export function takeOutputs(
   execution: Execution,
@@ -81,7 +84,7 @@ export function takeOutputs(
   }
 }
 
-/** As many of the files as an execution's record has room for. */
+/** Returns as many of the files as the record has room for. */
 function fitting(execution: Execution, files: OutputFile[]): OutputFile[] {
   const isTooLarge = (count: number) =>
     recordBytes({ ...execution, outputs: files.slice(0, count) }) >
@@ -96,22 +99,22 @@ function fitting(execution: Execution, files: OutputFile[]): OutputFile[] {
   return files.slice(0, fit);
 }
 
-/** Some of so many paths, for a message. */
+/** Returns some of the paths, for a message. */
 export function shown(paths: readonly string[]): string {
   const more = paths.length - PATHS_SHOWN_MAX;
   const some = paths.slice(0, PATHS_SHOWN_MAX).map((path) => JSON.stringify(path)).join(", ");
   return more > 0 ? `${some} and ${more} more` : some;
 }
 
-/** Opens one of them; undefined when there is no regular file of this path inside the folder. */
+/** Opens an output; undefined when there is no regular file of this path in the folder. */
 export async function openOutput(folder: string, path: string): Promise<Deno.FsFile | undefined> {
   try {
     const root = join(await Deno.realPath(dirname(folder)), basename(folder));
     const real = await Deno.realPath(join(folder, path));
-    // Equal only when no part of the path is a link or leads up.
+    // They are equal only if no part of the path is a link or leads up.
     if (real !== `${root}/${path}`) return undefined;
     const file = await openRegularFile(real);
-    // A link in the place of a folder has led elsewhere. It is seen unless it is gone again by now.
+    // A folder in the path may have been replaced by a link. A second look detects it.
     if (await Deno.realPath(real).catch(() => undefined) === real) return file;
     file?.close();
     return undefined;
@@ -127,7 +130,7 @@ async function findFiles(
   folder: string,
 ): Promise<{ paths: string[]; passedOver: string[]; isCut: boolean }> {
   const paths: string[] = [];
-  // The command may have put a link or a file in the folder's place.
+  // The command may have replaced the folder by a link or a file.
   const isFolder = folderAt(folder);
   const passedOver: string[] = isFolder === false ? ["."] : [];
   const folders = isFolder ? [""] : [];
@@ -143,14 +146,14 @@ async function findFiles(
       }
     } catch (error) {
       if (isShortage(error)) throw error;
-      // A folder that is unreadable, has no name in UTF-8 or was just removed: what is in it is not listed.
+      // The folder is unreadable, has no name in UTF-8, or was just removed.
       passedOver.push(at === "" ? "." : at);
     }
   }
   return { paths, passedOver, isCut: false };
 }
 
-/** Whether what lies there is a folder; undefined where nothing does. */
+/** Tells if a folder is at the path; undefined when nothing is. */
 function folderAt(path: string): boolean | undefined {
   try {
     return Deno.lstatSync(path).isDirectory;
@@ -163,15 +166,16 @@ async function sizeOf(folder: string, path: string): Promise<number> {
   return await Deno.lstat(join(folder, path)).then(({ size }) => size, () => 0);
 }
 
+/** Describes an output; undefined when it cannot be read. */
 async function describe(
-  folder: string,
+  file: string,
   path: string,
-  bytesMax: number,
+  options: HashOptions,
 ): Promise<OutputFile | undefined> {
   try {
-    return { path, ...await hashFile(join(folder, path), { bytesMax }) };
+    return { path, ...await hashFile(file, options) };
   } catch (error) {
-    if (isShortage(error)) throw error;
+    if (isShortage(error) || options.signal?.aborted) throw error;
     return undefined;
   }
 }

@@ -1,0 +1,84 @@
+/**
+ * Writes what an execution leaves into its record: its end, its metadata and its outputs.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { SyncError } from "../../platform/files/durable.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../../store/record_size.ts";
+import type { Execution } from "../../store/records/executions.ts";
+import { type End, failInstead, writeEnd } from "../shared/ending.ts";
+import type { Metadata } from "../shared/metadata.ts";
+import { diskMbMax } from "./disk_use.ts";
+import { syncResults } from "./durability.ts";
+import { listOutputs, shown, takeOutputs } from "./outputs.ts";
+import type { WorkFolder } from "./work_folder.ts";
+
+/** Room in the record of a running execution for how it is to end, which is stored before it ends. */
+const ENDING_BYTES = 4 * 1024;
+
+const log = getLogger(["hooklaunch", "engine"]);
+
+/** Where results come from and go to. */
+export interface ResultsContext {
+  folder: WorkFolder;
+  /** The most outputs that the record lists. */
+  outputsMax: number;
+  /** Undefined when the command did not start. */
+  metadata: Metadata | undefined;
+  /** Adds a line to the execution's log. Never rejects. */
+  logEvent(message: string): Promise<void>;
+  /** Aborted when the service leaves the execution to the next one. */
+  signal: AbortSignal;
+}
+
+/** Writes the end of an execution and its results into its record, after they are on disk. */
+export async function writeResults(
+  execution: Execution,
+  end: End,
+  { folder, outputsMax, metadata, logEvent, signal }: ResultsContext,
+): Promise<void> {
+  const mb_max = diskMbMax(execution);
+  const limits = { filesMax: outputsMax, bytesMax: mb_max * 1024 ** 2, signal };
+  const outputs = await listOutputs(folder.outputs, limits);
+  writeEnd(execution, end);
+  // An execution behind this one in a pipeline gets all results of this one, or none.
+  if (metadata && !writeMetadata(execution, metadata, RECORD_BYTES_MAX)) {
+    failInstead(execution, "Too much metadata for its record beside its inputs");
+  }
+  takeOutputs(execution, outputs, mb_max);
+  const { passedOver } = outputs;
+  if (passedOver.length > 0) await logEvent(`Not listed as outputs: ${shown(passedOver)}`);
+  if (execution.reason !== undefined) await logEvent(execution.reason);
+  try {
+    await syncResults(folder, execution.outputs);
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error;
+    const { id: execution_id, run_id, project } = execution;
+    log.error("Execution {execution_id}: {error}", {
+      execution_id,
+      run_id,
+      project,
+      error: error.message,
+    });
+    failInstead(execution, error.message);
+    await logEvent(error.message);
+  }
+}
+
+/**
+ * Writes metadata into the record of an execution.
+ *
+ * @param bytesMax the size limit of the record. Default: room is left for its end
+ * @returns false when the record has no room for it. The record has no metadata then
+ */
+export function writeMetadata(
+  execution: Execution,
+  metadata: Metadata,
+  bytesMax = RECORD_BYTES_MAX - ENDING_BYTES,
+): boolean {
+  execution.metadata = metadata.latest;
+  if (recordBytes(execution) <= bytesMax) return true;
+  execution.metadata = {};
+  return false;
+}
