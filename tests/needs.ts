@@ -13,6 +13,8 @@ export const OPTIONAL_COMMANDS = {
   docker: "running steps in containers of docker",
   h2load: "launching faster than can be accepted (Debian's package nghttp2-client)",
   mount: "filling a small disk to its last byte",
+  nginx:
+    "the printed configuration of nginx in front of the service (Debian's package nginx-light)",
   openssl: "running the pages of the documentation, and the demo's curl line",
   podman: "running steps in containers of podman",
   sshd: "fetching over ssh with a deploy key",
