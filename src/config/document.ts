@@ -8,7 +8,7 @@ import { z } from "zod";
 import { InvalidInputError, prefixed, type Problem } from "../platform/errors.ts";
 import { parseProject } from "./project.ts";
 import { isRelativePath } from "../projects/code/remote.ts";
-import { parseWith } from "../platform/schema/schema.ts";
+import { parseInput } from "../platform/schema/nulls.ts";
 import { pointer } from "../platform/schema/pointer.ts";
 import type { Project } from "../store/records/projects.ts";
 import { reviewTrigger } from "../triggers/review.ts";
@@ -52,7 +52,7 @@ export function parseConfig(
       return undefined;
     }
   };
-  const lists = collect("", () => parseWith(documentSchema, yaml.value ?? {}, path));
+  const lists = collect("", () => parseInput(documentSchema, yaml.value ?? {}, path));
   const projects = (lists?.projects ?? []).map((value, index) =>
     collect(pointer("projects", index), () => readProject(value, folder))
   );
@@ -98,7 +98,7 @@ const projectInFile = z.looseObject({
 });
 
 function readTrigger(value: unknown): TriggerSettings {
-  const settings = parseWith(triggerSchema, withoutReadOnly(value), "the trigger");
+  const settings = parseInput(triggerSchema, withoutReadOnly(value), "the trigger");
   reviewTrigger(settings, "the trigger");
   return settings;
 }

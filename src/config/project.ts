@@ -7,7 +7,7 @@ import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { engineSettingsSchema } from "../engines/settings.ts";
 import { describeValue } from "../platform/schema/describe.ts";
-import { parseWith } from "../platform/schema/schema.ts";
+import { parseInput } from "../platform/schema/nulls.ts";
 import { hideUserInfo } from "../platform/network/urls.ts";
 import type { Project } from "../store/records/projects.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../store/record_size.ts";
@@ -79,5 +79,5 @@ export const projectSchema = z.strictObject({
  * @throws {InvalidInputError} with everything that is wrong with it
  */
 export function parseProject(value: unknown): Project {
-  return parseWith(projectSchema, value, "the project");
+  return parseInput(projectSchema, value, "the project");
 }

@@ -10,7 +10,7 @@ import { ConflictError, InvalidInputError, NotFoundError } from "../platform/err
 import { newId } from "../platform/ids.ts";
 import { evictOldest } from "../platform/evict_oldest.ts";
 import { childOf } from "../platform/schema/pointer.ts";
-import { parseWith } from "../platform/schema/schema.ts";
+import { parseInput } from "../platform/schema/nulls.ts";
 import type { Listed } from "../store/lists.ts";
 import { getProject } from "../store/records/projects.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../store/record_size.ts";
@@ -279,7 +279,7 @@ export class TriggerRegistry {
     kept: readonly string[] = [],
   ): Promise<TriggerSettings> {
     const { triggerSchema } = await import("./trigger.ts");
-    const parsed = parseWith(triggerSchema, value, "the trigger");
+    const parsed = parseInput(triggerSchema, value, "the trigger");
     if (current && parsed.id !== undefined && parsed.id !== current.value.id) {
       throw new InvalidInputError("the trigger", [{
         pointer: "/id",

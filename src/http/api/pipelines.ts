@@ -6,7 +6,7 @@
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError, InvalidInputError } from "../../platform/errors.ts";
-import { parseWith } from "../../platform/schema/schema.ts";
+import { parseInput } from "../../platform/schema/nulls.ts";
 import {
   getPipeline,
   getPlan,
@@ -129,7 +129,7 @@ export const pipelineOperations = [
     answers: { 202: { schema: pipeline } },
     async perform({ api: { store, pipelines }, context, params: { id }, body }) {
       const pipeline = await existing(store, id);
-      const { node } = parseWith(approval, body ?? {}, "the approval");
+      const { node } = parseInput(approval, body ?? {}, "the approval");
       if (node !== undefined) expectNode(pipeline, node);
       if ((await pipelines.approve(id, node)).length === 0) {
         throw new ConflictError(whyNothingWaits(await existing(store, id), node));

@@ -6,7 +6,7 @@
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError, NotFoundError } from "../../platform/errors.ts";
-import { parseWith } from "../../platform/schema/schema.ts";
+import { parseInput } from "../../platform/schema/nulls.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
 import {
   type AdminToken,
@@ -65,7 +65,7 @@ export const tokenOperations = [
       201: { schema: madeToken, headers: { Location: "The address of the new token" } },
     },
     async perform({ api: { store, clock, triggers, baseUrl }, context, body }) {
-      const { name } = parseWith(tokenInput, body, "the token");
+      const { name } = parseInput(tokenInput, body, "the token");
       const created_at = new Date(clock.now()).toISOString();
       // One at a time, as changes of triggers: two must not take the same name.
       const token = await triggers.between(() => makeToken(store, { name, created_at }));

@@ -8,7 +8,7 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { launchRequest } from "../../conditions/request.ts";
 import { type SignedRequest, signRequest } from "../../conditions/sign_request.ts";
-import { parseWith } from "../../platform/schema/schema.ts";
+import { parseInput } from "../../platform/schema/nulls.ts";
 import { explain, type Verdict } from "../../triggers/explain.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { answer, input, problem, text } from "./answer.ts";
@@ -179,7 +179,7 @@ async function signForTrigger(
 }
 
 function read(input: unknown): RequestInput {
-  return parseWith(request, input, "the request to try out");
+  return parseInput(request, input, "the request to try out");
 }
 
 function bytesOf({ body, body_base64 }: Pick<RequestInput, "body" | "body_base64">) {
