@@ -6,7 +6,7 @@
  */
 import { z } from "zod";
 import { ActionError, type Problem } from "../platform/errors.ts";
-import { derivedId, isId } from "../platform/ids.ts";
+import { derivedId, ID_PATTERN } from "../platform/ids.ts";
 import { setPayload } from "../pipelines/mod.ts";
 import type { Write } from "../store/change.ts";
 import {
@@ -26,7 +26,7 @@ import { newPipeline, payloadTargetSchema } from "./pipeline.ts";
 const schema = z.strictObject({
   type: z.literal("copy_pipeline"),
   /** The id of a pipeline of the same project. It is kept as long as the trigger names it. */
-  source_pipeline: z.string().refine(isId, { error: "Expected the id of a pipeline" }),
+  source_pipeline: z.string().regex(ID_PATTERN, { error: "Expected the id of a pipeline" }),
   payload_input_name: payloadTargetSchema.optional(),
   /** The new pipeline's title; that of its source when absent. */
   title: z.string().min(1).max(256).optional(),

@@ -38,14 +38,14 @@ export const projectSchema = z.strictObject({
   deploy_key: z.string().min(1).max(2_048).refine(
     (path) => isAbsolute(path) && !/\p{Cc}/u.test(path),
     { error: "Expected the absolute path of a private key file" },
-  ).describe("The absolute path of the private key file for a repository that ssh opens")
+  ).meta({ pattern: "^/[^\\x00-\\x1f\\x7f-\\x9f]*$" })
+    .describe("The absolute path of the private key file for a repository that ssh opens")
     .exactOptional(),
-  /** The absolute path of a plain folder. */
   directory: z.string().min(1).max(2_048).refine(isAbsolute, {
     error: "Expected an absolute path",
-  }).exactOptional(),
-  /** The project configuration file, relative to the repository. */
-  config_file: z.string().min(1).max(512).default("valohai.yaml"),
+  }).meta({ pattern: "^/" }).describe("The absolute path of a plain folder").exactOptional(),
+  config_file: z.string().min(1).max(512).default("valohai.yaml")
+    .describe("The project configuration file, relative to the repository or the folder"),
   engine: engineSettingsSchema.default({ type: "local", runner: "process" }),
 }).refine(
   ({ repository, directory }) => (repository === undefined) !== (directory === undefined),

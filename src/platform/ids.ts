@@ -6,13 +6,14 @@
  */
 import { hash } from "node:crypto";
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+/** A UUID in lower case. */
+export const ID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** The number of hexadecimal digits behind the time. */
 const RANDOM_DIGITS = 20;
 
 /** Returns true for a UUID in lower case, of any version. */
 export function isId(text: string): boolean {
-  return UUID.test(text);
+  return ID_PATTERN.test(text);
 }
 
 /** The counter of the ids of the latest millisecond, by which they sort in the order in which they are made. */

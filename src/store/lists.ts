@@ -28,16 +28,29 @@ export async function listNewest<T extends { id: string }>(
   page: Page,
 ): Promise<Listed<T>> {
   // One more than is shown tells whether another page comes.
-  const wanted = { ...page, limit: page.limit + 1 };
-  const found = await newest(store.kv, prefix, wanted).catch(async (error) => {
-    if (!isUndecodable(error)) throw error;
-    return await newestReadable(store.kv, prefix, wanted);
-  });
+  const found = await newestEntries(store, prefix, { ...page, limit: page.limit + 1 });
   const entries = found.slice(0, page.limit);
   return {
     records: entries.flatMap((entry) => recordOf<T>(entry) ?? []),
     next: found.length > page.limit ? String(entries.at(-1)?.key.at(-1)) : undefined,
   };
+}
+
+/**
+ * Reads the newest entries under a prefix whose next part is an id.
+ *
+ * @param ids the number of key parts after the prefix. All are ids
+ */
+export async function newestEntries(
+  { kv }: Store,
+  prefix: Deno.KvKey,
+  page: Page,
+  ids = 1,
+): Promise<FoundEntry[]> {
+  return await newest(kv, prefix, page).catch(async (error) => {
+    if (!isUndecodable(error)) throw error;
+    return await newestReadable(kv, prefix, page, ids);
+  });
 }
 
 /** The record of an entry; undefined, and logged, when it is none. */
@@ -69,10 +82,11 @@ async function newestReadable(
   kv: Deno.Kv,
   prefix: Deno.KvKey,
   { before, limit }: Page,
+  ids: number,
 ): Promise<FoundEntry[]> {
   const entries: FoundEntry[] = [];
-  for await (const entry of scan(kv, prefix)) {
-    if (before !== undefined && String(entry.key.at(-1)) >= before) break;
+  for await (const entry of scan(kv, prefix, { ids })) {
+    if (before !== undefined && String(entry.key[prefix.length]) >= before) break;
     entries.push(entry);
     if (entries.length > limit) entries.shift();
   }

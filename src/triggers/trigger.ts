@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { actionSchema } from "../actions/mod.ts";
 import { conditionSchema } from "../conditions/mod.ts";
-import { isId } from "../platform/ids.ts";
+import { ID_PATTERN } from "../platform/ids.ts";
 import { nameSchema } from "../projects/name_schema.ts";
 import { maxPayloadSchema } from "./max_payload.ts";
 import { responseSchema } from "./response.ts";
@@ -20,7 +20,7 @@ export const triggerSchema = z.strictObject({
   /** Unique; what `apply` goes by. */
   name: nameSchema,
   /** Part of the launch URL. Given once, kept for ever. */
-  id: z.string().refine(isId, { error: "Expected a UUID in lower case" }).optional(),
+  id: z.string().regex(ID_PATTERN, { error: "Expected a UUID in lower case" }).optional(),
   /** The project whose steps its actions run. */
   project: nameSchema,
   enabled: z.boolean().default(true),

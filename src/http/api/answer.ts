@@ -14,6 +14,9 @@ export const answerSchemas = z.registry<{ id: string }>();
 /** The named schemas of what is sent. */
 export const inputSchemas = z.registry<{ id: string }>();
 
+/** The names of those in which null does not stand for an absent field. */
+export const nullIsOwn = new Set<string>();
+
 /** JSON of any depth. Both sides have its type from the schema that checks the input. */
 type Deep = TriggerSettings["actions"] | TriggerSettings["response"];
 
@@ -42,9 +45,18 @@ export function answer<T>() {
   };
 }
 
-/** Names the schema of what is sent. */
-export function input<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
+/**
+ * Names the schema of what is sent.
+ *
+ * @param options `hasOwnNull`: null for an optional field does not mean that the field is absent
+ */
+export function input<Schema extends z.ZodType>(
+  id: string,
+  schema: Schema,
+  { hasOwnNull = false } = {},
+): Schema {
   inputSchemas.add(schema, { id });
+  if (hasOwnNull) nullIsOwn.add(id);
   return schema;
 }
 

@@ -23,6 +23,23 @@ const logLine = answer<LogLine>()(
   z.object({ time, stream: z.enum(["stdout", "stderr", "event"]), message: text }),
 );
 
+/** A server-sent event, as clients get it. */
+interface LogEvent {
+  event: "message" | "end";
+  id: string;
+  data: string;
+}
+
+const logEvent = answer<LogEvent>()(
+  "LogEvent",
+  z.object({
+    event: z.enum(["message", "end"]),
+    id: text.describe("The cursor behind the line; `end` in the last event"),
+    data: text.meta({ contentMediaType: "application/json" })
+      .describe("A LogLine; in the last event the status, exit_code, reason and duration"),
+  }),
+);
+
 /** A page of a log, as JSON. */
 export interface LogAnswer extends AnswerPage<LogLine> {
   cursor: string;
@@ -47,11 +64,11 @@ export const executionLogOperations = [
       "Each event has a line as its `data`, in JSON, and a cursor as its `id`. The last event " +
       "is `end`, with the execution's `status`, `exit_code`, `reason` and `duration`.",
     query: logQuery,
-    headers: { "Last-Event-ID": "The id of the last event that was received" },
+    headers: { "Last-Event-ID": "The id of the last event that was received, `end` included" },
     answers: {
       200: {
         schema: logPage,
-        media: { "text/plain": text, "text/event-stream": text },
+        media: { "text/plain": text, "text/event-stream": logEvent },
         headers: { Link: "Where text that is printed later begins" },
       },
       204: { description: "The end was sent before" },

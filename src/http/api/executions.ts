@@ -20,7 +20,7 @@ import { answer, count, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
 import { pageAnswer } from "./page_answer.ts";
-import { executionQuery } from "./queries.ts";
+import { executionQuery, triggerIdOf } from "./queries.ts";
 import { search } from "./search.ts";
 
 const inputFile = answer<InputFile>()(
@@ -86,7 +86,8 @@ export const executionOperations = [
     description: "With a filter, a page may hold fewer than `limit`: follow `next` to the end.",
     query: executionQuery,
     answers: { 200: { schema: page(execution) } },
-    async perform({ api, context, query: { limit, cursor, project, status, pipeline } }) {
+    async perform({ api, context, query: { limit, cursor, pipeline, trigger, ...filters } }) {
+      const trigger_id = await triggerIdOf(api.store, trigger);
       const [oldest, newest] = idsOfPipeline(pipeline);
       const before = newest !== undefined && (cursor === undefined || cursor > newest)
         ? newest
@@ -94,7 +95,7 @@ export const executionOperations = [
       const { records, next } = await search((part: Page) => listExecutions(api.store, part), {
         limit,
         cursor: before,
-        filters: { project, status, pipeline_id: pipeline },
+        filters: { ...filters, pipeline_id: pipeline, trigger_id },
         isPast: ({ id }) => id < oldest,
       });
       return pageAnswer(context, api.baseUrl(), records.map(show), next);

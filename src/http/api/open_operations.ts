@@ -7,7 +7,7 @@
 import { z } from "zod";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
 import type { RunInfo } from "../door/run_info.ts";
-import { answer, input, text } from "./answer.ts";
+import { answer, input, problemDetails, text } from "./answer.ts";
 import type { Declaration } from "./operation.ts";
 import { created } from "./runs.ts";
 
@@ -18,6 +18,7 @@ const runQuestion = input(
     run_id: z.string(),
     wait: z.union([z.string(), z.number()]).optional(),
   }).describe("A run, and how many seconds to wait for its end, at most 30"),
+  { hasOwnNull: true },
 );
 
 const runInfo = answer<RunInfo>()(
@@ -28,6 +29,10 @@ const runInfo = answer<RunInfo>()(
   }),
 );
 
+const rejected = {
+  description: "A condition refuses the request; the answer does not say which",
+  media: { "application/problem+json": problemDetails },
+};
 const plainText = { media: { "text/plain": text } };
 
 /** The operations that `app.ts` mounts. */
@@ -40,7 +45,10 @@ export const openOperations: readonly Declaration[] = [
     description:
       'The trigger\'s `response` says what an accepted request is answered; else {"status":"accepted"}.',
     body: { media: ["*/*"] },
-    answers: { "2XX": { media: { "application/json": undefined, "text/plain": text } } },
+    answers: {
+      "2XX": { media: { "application/json": undefined, "text/plain": text } },
+      400: rejected,
+    },
     isOpen: true,
   },
   {
@@ -49,7 +57,7 @@ export const openOperations: readonly Declaration[] = [
     path: "/launch/{trigger_id}/run/",
     summary: "Read the state of a run, where the trigger wants no signature",
     query: runQuestion,
-    answers: { 200: { schema: runInfo } },
+    answers: { 200: { schema: runInfo }, 400: rejected },
     isOpen: true,
   },
   {
@@ -64,7 +72,7 @@ export const openOperations: readonly Declaration[] = [
         "Wait for its end": { run_id: "01900000-0000-7000-8000-000000000000", wait: 30 },
       },
     },
-    answers: { 200: { schema: runInfo } },
+    answers: { 200: { schema: runInfo }, 400: rejected },
     isOpen: true,
   },
   {

@@ -4,9 +4,10 @@
  * @module
  */
 import { z } from "zod";
-import { answerSchemas, inputSchemas, problemDetails } from "./answer.ts";
+import { answerSchemas, inputSchemas, nullIsOwn, problemDetails } from "./answer.ts";
 import { operations } from "./mod.ts";
 import { openOperations } from "./open_operations.ts";
+import { withNulls } from "./openapi_nulls.ts";
 import type { Answer, Declaration, RequestBody } from "./operation.ts";
 
 const COMPONENTS = "#/components/schemas/";
@@ -143,7 +144,18 @@ function componentsOf(registry: z.core.$ZodRegistry<{ id: string }>, io: "input"
     },
   });
   const { __shared: _shared, ...named } = made.schemas;
-  return JSON.parse(JSON.stringify(named, simplified));
+  const plain: Json = JSON.parse(JSON.stringify(named, simplified));
+  if (io === "output") return plain;
+  return Object.fromEntries(
+    Object.entries(plain).map((
+      [id, schema],
+    ) => [
+      id,
+      nullIsOwn.has(id)
+        ? { ...Object(schema), properties: withNulls(Object(schema).properties) }
+        : withNulls(schema),
+    ]),
+  );
 }
 
 /**

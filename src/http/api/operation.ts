@@ -5,7 +5,7 @@
  * @module
  */
 import { type Context, Hono } from "@hono/hono";
-import type { z } from "zod";
+import { z } from "zod";
 import { readJson, readOptionalJson } from "./input.ts";
 import type { Api } from "./operator.ts";
 import { readQuery } from "./queries.ts";
@@ -88,12 +88,15 @@ export function operation<const Path extends string, Query extends z.ZodObject>(
   return declared;
 }
 
+/** The query of operations that have none: an unknown parameter is refused, not ignored. */
+const noQuery = z.strictObject({});
+
 /** Makes the routes of operations. */
 export function routesOf(operations: readonly Operation[], api: Api): Hono {
   const app = new Hono({ strict: false });
   for (const each of operations) {
     app.on(each.method.toUpperCase(), honoPath(each.path), async (context: Context) => {
-      const query = each.query === undefined ? {} : readQuery(context, each.query);
+      const query = readQuery(context, each.query ?? noQuery);
       const body = await bodyOf(each, context, api);
       return await each.perform({ api, context, params: context.req.param(), query, body });
     });

@@ -23,7 +23,7 @@ import { answer, count, input, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
 import { pageAnswer } from "./page_answer.ts";
-import { pipelineQuery } from "./queries.ts";
+import { pipelineQuery, triggerIdOf } from "./queries.ts";
 import { search } from "./search.ts";
 
 const node = answer<NodeState>()(
@@ -88,11 +88,12 @@ export const pipelineOperations = [
     description: "With a filter, a page may hold fewer than `limit`: follow `next` to the end.",
     query: pipelineQuery,
     answers: { 200: { schema: page(pipeline) } },
-    async perform({ api, context, query: { limit, cursor, project, status } }) {
+    async perform({ api, context, query: { limit, cursor, trigger, ...filters } }) {
+      const trigger_id = await triggerIdOf(api.store, trigger);
       const { records, next } = await search((part: Page) => listPipelines(api.store, part), {
         limit,
         cursor,
-        filters: { project, status },
+        filters: { ...filters, trigger_id },
       });
       return pageAnswer(context, api.baseUrl(), records.map(show), next);
     },
@@ -129,7 +130,7 @@ export const pipelineOperations = [
     answers: { 202: { schema: pipeline } },
     async perform({ api: { store, pipelines }, context, params: { id }, body }) {
       const pipeline = await existing(store, id);
-      const { node } = parseInput(approval, body ?? {}, "the approval");
+      const { node } = parseInput(approval, body === undefined ? {} : body, "the approval");
       if (node !== undefined) expectNode(pipeline, node);
       if ((await pipelines.approve(id, node)).length === 0) {
         throw new ConflictError(whyNothingWaits(await existing(store, id), node));

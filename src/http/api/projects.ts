@@ -7,6 +7,7 @@ import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { parseProject, projectSchema } from "../../config/project.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../../platform/errors.ts";
+import { nameSchema } from "../../projects/name_schema.ts";
 import type { FetchResult } from "../../projects/projects.ts";
 import {
   deleteProject,
@@ -20,7 +21,7 @@ import { answer, input, page, text } from "./answer.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { wholeListAnswer } from "./page_answer.ts";
-import { listQuery } from "./queries.ts";
+import { projectQuery } from "./queries.ts";
 
 // A stored project is what its schema let through.
 const project = answer<z.output<typeof projectSchema>>()("Project", projectSchema.clone());
@@ -32,12 +33,26 @@ const fetchResult = answer<FetchResult>()(
   }),
 );
 
+/** JSON Schema of a rule that the schema checks in code. */
+const ONE_SOURCE = { oneOf: [{ required: ["repository"] }, { required: ["directory"] }] };
+
 const projectInput = {
-  schema: input("ProjectInput", projectSchema),
+  schema: input("ProjectInput", projectSchema.meta(ONE_SOURCE)),
   examples: {
     "A git repository": { name: "digits", repository: "https://git.example.com/digits.git" },
     "A folder": { name: "local", directory: "/srv/project" },
   },
+};
+
+const namedProjectInput = {
+  schema: input(
+    "NamedProjectInput",
+    z.strictObject({
+      ...projectSchema.shape,
+      name: nameSchema.optional().describe("The name in the path; it can be left out"),
+    }).meta(ONE_SOURCE),
+  ),
+  examples: { "A folder": { directory: "/srv/project" } },
 };
 
 /** The operations below `/projects/`. */
@@ -47,7 +62,7 @@ export const projectOperations = [
     method: "get",
     path: "/projects/",
     summary: "List the projects",
-    query: listQuery,
+    query: projectQuery,
     answers: { 200: { schema: page(project) } },
     async perform({ api, context, query }) {
       const keyOf = ({ name }: Project) => name;
@@ -92,10 +107,12 @@ export const projectOperations = [
     method: "put",
     path: "/projects/{name}/",
     summary: "Create or replace a project",
-    body: projectInput,
+    body: namedProjectInput,
     answers: { 200: { schema: project }, 201: { description: "Created", schema: project } },
     async perform({ api: { store, triggers }, context, params: { name }, body }) {
-      const made = parseProject(body);
+      const made = parseProject(
+        isObject(body) ? { ...body, name: body.name ?? name } : body,
+      );
       if (made.name !== name) {
         throw new InvalidInputError("the project", [{
           pointer: "/name",
@@ -143,6 +160,10 @@ export const projectOperations = [
     },
   }),
 ];
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
 async function existing(store: Store, name: string): Promise<Project> {
   const project = await getProject(store, name);

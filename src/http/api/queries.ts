@@ -5,44 +5,67 @@
  */
 import type { Context } from "@hono/hono";
 import { z } from "zod";
-import { isId } from "../../platform/ids.ts";
-import { nameSchema } from "../../projects/name_schema.ts";
+import { InvalidInputError } from "../../platform/errors.ts";
+import { ID_PATTERN, isId } from "../../platform/ids.ts";
 import { parseWith } from "../../platform/schema/schema.ts";
+import { nameSchema } from "../../projects/name_schema.ts";
 import { EXECUTION_STATUSES } from "../../store/records/executions.ts";
 import { PIPELINE_STATUSES } from "../../store/records/pipelines.ts";
+import { RUN_STATUSES } from "../../store/records/runs.ts";
+import { triggerIdByName } from "../../store/records/triggers.ts";
+import type { Store } from "../../store/store.ts";
 
 const LIMIT_MAX = 200;
 const LOG_LINES_MAX = 10_000;
-/** A cursor becomes part of a key, and the database refuses long ones. */
-const CURSOR_LENGTH_MAX = 256;
 
-const idSchema = z.string().refine(isId, { error: "Expected a full id, a UUID in lower case" });
+const idSchema = z.string().regex(ID_PATTERN, {
+  error: "Expected a full id, a UUID in lower case",
+});
+const tokenIdSchema = z.string().regex(/^[0-9a-f]{16}$/, {
+  error: "Expected the id of a token, 16 hexadecimal digits",
+});
+const nameOrIdSchema = nameSchema.optional().describe(
+  "Only those of this trigger, by its name or id",
+);
 
-/** Lists of records with ids: the cursor is the id of the last record that was read, or empty. */
-const page = {
-  limit: wholeNumberTo(LIMIT_MAX).default(50).describe("How many results at most; 50 when absent"),
-  cursor: cursor(z.union([idSchema, z.literal("")])),
-};
+const limit = wholeNumberTo(LIMIT_MAX).default(50)
+  .describe("How many results at most; 50 when absent");
+/** The page of a list of records with ids. */
+const page = { limit, cursor: cursor(idSchema) };
+const project = nameSchema.optional().describe("Only those of this project");
 
-/** The query of every other list. The cursor came with the page before, or is empty. */
-export const listQuery = z.strictObject({
-  limit: page.limit,
-  cursor: cursor(z.string().max(CURSOR_LENGTH_MAX)),
+/** The query of lists of records with ids. */
+export const listQuery = z.strictObject(page);
+
+/** The query of `GET /projects/`. */
+export const projectQuery = z.strictObject({ limit, cursor: cursor(nameSchema) });
+
+/** The query of `GET /tokens/`. */
+export const tokenQuery = z.strictObject({ limit, cursor: cursor(tokenIdSchema) });
+
+/** The query of `GET /runs/`. */
+export const runQuery = z.strictObject({
+  ...page,
+  trigger: nameOrIdSchema,
+  project,
+  status: z.enum(RUN_STATUSES).optional().describe("Only those with this status"),
 });
 
 /** The query of `GET /executions/`. */
 export const executionQuery = z.strictObject({
   ...page,
-  project: nameSchema.optional().describe("Only those of this project"),
+  project,
   status: z.enum(EXECUTION_STATUSES).optional().describe("Only those with this status"),
   pipeline: idSchema.optional().describe("Only those of this pipeline, by its id"),
+  trigger: nameOrIdSchema,
 });
 
 /** The query of `GET /pipelines/`. */
 export const pipelineQuery = z.strictObject({
   ...page,
-  project: nameSchema.optional().describe("Only those of this project"),
+  project,
   status: z.enum(PIPELINE_STATUSES).optional().describe("Only those with this status"),
+  trigger: nameOrIdSchema,
 });
 
 /** A byte offset that any file system knows, and how many lines after it. */
@@ -71,9 +94,27 @@ export function readQuery<T>(context: Context, schema: z.ZodType<T>): T {
   return parseWith(schema, context.req.query(), "the query");
 }
 
+/**
+ * Returns the id of the trigger that a filter names; undefined without a filter.
+ *
+ * @throws {InvalidInputError} when no trigger has the name
+ */
+export async function triggerIdOf(
+  store: Store,
+  nameOrId: string | undefined,
+): Promise<string | undefined> {
+  // The records of a deleted trigger are still found by its id.
+  if (nameOrId === undefined || isId(nameOrId)) return nameOrId;
+  const id = await triggerIdByName(store, nameOrId);
+  if (id !== undefined) return id;
+  const detail =
+    `Expected the name or the id of a trigger, found "${nameOrId}", which no trigger has`;
+  throw new InvalidInputError("the query", [{ pointer: "/trigger", detail }]);
+}
+
 /** The start of a page. An empty cursor means the first page. */
-function cursor(schema: z.ZodType<string, string>) {
-  return schema.optional().transform((text) => text || undefined)
+function cursor(schema: z.ZodString) {
+  return z.union([schema, z.literal("")]).optional().transform((text) => text || undefined)
     .describe("The `cursor` of the address of the next page; the first page when absent");
 }
 

@@ -7,14 +7,22 @@ import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError } from "../../platform/errors.ts";
 import { readPayload } from "../../store/records/payloads.ts";
-import { getRun, listTriggerRuns, type Run, RUN_STATUSES } from "../../store/records/runs.ts";
+import {
+  getRun,
+  listRuns,
+  listTriggerRuns,
+  type Run,
+  RUN_STATUSES,
+} from "../../store/records/runs.ts";
+import type { Listed, Page } from "../../store/lists.ts";
 import { requestTracer } from "../request_spans.ts";
 import { answer, count, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
-import { listQuery } from "./queries.ts";
+import { search } from "./search.ts";
+import { listQuery, runQuery, triggerIdOf } from "./queries.ts";
 
 /** The object that an action created. */
 export const created = z.union([
@@ -48,6 +56,8 @@ const run = answer<Run>()(
   }),
 );
 
+const runPage = page(run);
+
 /** The path of a replay, as OpenAPI documents and traces name it. */
 const REPLAY_PATH = "/runs/{id}/replay/";
 const trace = requestTracer();
@@ -60,15 +70,26 @@ export const runOperations = [
     path: "/triggers/{id}/runs/",
     summary: "List a trigger's runs, newest first",
     query: listQuery,
-    answers: { 200: { schema: page(run) } },
+    answers: { 200: { schema: runPage } },
     async perform({ api, context, params: { id }, query: { limit, cursor } }) {
       await found("trigger", id, api.triggers.get(id));
-      const pending = api.worker.pendingOf(id);
-      const { records, next } = await listTriggerRuns(api.store, id, {
-        pending,
-        before: cursor,
-        limit,
-      });
+      const { records, next } = await runsOf(api, id, { before: cursor, limit });
+      return pageAnswer(context, api.baseUrl(), records, next);
+    },
+  }),
+  operation({
+    id: "listRuns",
+    method: "get",
+    path: "/runs/",
+    summary: "List the runs of all triggers, newest first",
+    description: "With a filter, a page may hold fewer than `limit`: follow `next` to the end.",
+    query: runQuery,
+    answers: { 200: { schema: runPage } },
+    async perform({ api, context, query: { limit, cursor, trigger, ...filters } }) {
+      const id = await triggerIdOf(api.store, trigger);
+      const read = (part: Page) =>
+        id === undefined ? listRuns(api.store, part) : runsOf(api, id, part);
+      const { records, next } = await search(read, { limit, cursor, filters });
       return pageAnswer(context, api.baseUrl(), records, next);
     },
   }),
@@ -126,6 +147,10 @@ export const runOperations = [
     },
   }),
 ];
+
+function runsOf({ store, worker }: Operator, triggerId: string, part: Page): Promise<Listed<Run>> {
+  return listTriggerRuns(store, triggerId, { ...part, pending: worker.pendingOf(triggerId) });
+}
 
 async function* concatenated<T>(
   first: IteratorResult<T>,

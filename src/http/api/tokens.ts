@@ -21,7 +21,7 @@ import { answer, input, page, text, time } from "./answer.ts";
 import { tokenOf } from "./auth.ts";
 import { operation } from "./operation.ts";
 import { wholeListAnswer } from "./page_answer.ts";
-import { listQuery } from "./queries.ts";
+import { tokenQuery } from "./queries.ts";
 
 const TOKENS_MAX = 1_000;
 
@@ -46,7 +46,7 @@ export const tokenOperations = [
     method: "get",
     path: "/tokens/",
     summary: "List the operators' tokens",
-    query: listQuery,
+    query: tokenQuery,
     answers: { 200: { schema: page(listedToken) } },
     async perform({ api, context, query }) {
       const keyOf = ({ id }: ListedToken) => id;

@@ -46,9 +46,12 @@ const triggerInput = {
 const triggerPatch = {
   schema: input(
     "TriggerPatch",
-    z.looseObject({}).describe(
-      "Fields of a trigger. null removes one; a response with its type replaces the one before",
-    ),
+    patchOf(triggerSchema.shape).extend({
+      response: z.looseObject({}).nullish().describe(
+        "With its type it replaces the response; without, it changes some of its fields",
+      ),
+    }).describe("Fields of a trigger. null removes an optional one"),
+    { hasOwnNull: true },
   ),
   examples: { "Disable a trigger": { enabled: false } },
 };
@@ -141,6 +144,16 @@ function patchSettings(settings: unknown, patch: unknown): unknown {
   const patched = mergePatch(settings, patch);
   const response = childOf(patch, "response");
   return childOf(response, "type") === undefined ? patched : { ...Object(patched), response };
+}
+
+/** The schema of a merge patch: every field may be left out, and optional ones may be null. */
+function patchOf(shape: Readonly<Record<string, z.ZodType>>) {
+  const fields = Object.entries(shape).map(([name, schema]) => {
+    const written = schema instanceof z.ZodDefault ? schema.unwrap() : schema;
+    const isRequired = !schema.safeParse(undefined).success;
+    return [name, isRequired ? z.optional(written) : z.nullish(written)];
+  });
+  return z.strictObject(Object.fromEntries(fields));
 }
 
 /** A trigger as the API shows it. */

@@ -6,7 +6,7 @@
 import { idTime } from "../../platform/ids.ts";
 import type { Write } from "../change.ts";
 import { keys } from "../keys.ts";
-import type { Listed, Page } from "../lists.ts";
+import { type Listed, newestEntries, type Page } from "../lists.ts";
 import {
   bodyForRecord,
   needsUpload,
@@ -293,6 +293,25 @@ export async function listTriggerRuns(
   return {
     records: runs.filter((run) => run !== undefined),
     next: found.size > limit ? ids.at(-1) : undefined,
+  };
+}
+
+/** Reads one page of the runs of all triggers, newest first. */
+export async function listRuns(store: Store, page: Page): Promise<Listed<Run>> {
+  const wanted = { ...page, limit: page.limit + 1 };
+  // Pending runs first: a run that ends between the two reads is found by the second.
+  const pending = await newestEntries(store, ["pending"], wanted, 2);
+  const ended = await newestEntries(store, ["run"], wanted);
+  const found = new Map<string, Run | undefined>();
+  for (const entry of pending) found.set(String(entry.key[1]), wholePending(entry)?.run);
+  for (const entry of ended) {
+    const run = whole(entry, isRun);
+    found.set(String(entry.key[1]), run && withoutBody(run));
+  }
+  const ids = [...found.keys()].sort().reverse().slice(0, page.limit);
+  return {
+    records: ids.flatMap((id) => found.get(id) ?? []),
+    next: found.size > page.limit ? ids.at(-1) : undefined,
   };
 }
 

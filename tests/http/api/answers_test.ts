@@ -174,6 +174,7 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       const headers = { "content-type": "application/json", ...signature(asked) };
       await ask(info, { method: "POST", at: { trigger_id }, headers, body: asked });
       await ask(info, { at: { trigger_id }, query: `?run_id=${run_id}`, status: 400 });
+      await ask(info, { method: "POST", at: { trigger_id }, body: asked, status: 400 });
       // More than 60 of them in one minute, should another one begin meanwhile.
       for (let count = 0; count < 122; count++) {
         await ask("/launch/{trigger_id}/", { method: "POST", at: { trigger_id }, status: 400 });
@@ -262,6 +263,7 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const { next } = await ask("/pipelines/", { query: "?limit=1" });
     assert(next);
     await ask("/executions/", { query: "?status=error" });
+    await ask("/runs/", { query: "?limit=2" });
   });
 
   await t.step("tokens", async () => {

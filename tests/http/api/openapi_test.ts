@@ -100,7 +100,14 @@ Deno.test("the description says what can be asked for and what is answered", asy
   const { get: list } = paths["/executions/"];
   assertEquals(
     list.parameters.map(({ name, in: place }: Record<string, string>) => `${place} ${name}`),
-    ["query limit", "query cursor", "query project", "query status", "query pipeline"],
+    [
+      "query limit",
+      "query cursor",
+      "query project",
+      "query status",
+      "query pipeline",
+      "query trigger",
+    ],
   );
   assertEquals(list.parameters[0].schema, { type: "integer", minimum: 1, maximum: 200 });
   assertEquals(list.parameters[3].schema.enum[0], "created");

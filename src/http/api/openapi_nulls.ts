@@ -1,0 +1,45 @@
+/**
+ * JSON schemas in which null stands for an absent field.
+ *
+ * @module
+ */
+
+type Json = Record<string, unknown>;
+
+/** Adds null to the optional fields of a schema, at every depth. */
+export function withNulls(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withNulls);
+  if (!isObject(schema)) return schema;
+  const inner = mapFields(schema, (_name, value) => withNulls(value));
+  const { properties, required } = inner;
+  if (!isObject(properties)) return inner;
+  const names = Array.isArray(required) ? required : [];
+  return {
+    ...inner,
+    properties: mapFields(
+      properties,
+      (name, property) => names.includes(name) || !isObject(property) ? property : orNull(property),
+    ),
+  };
+}
+
+function orNull(schema: Json): Json {
+  const { type, oneOf, anyOf, enum: values, const: only, ...others } = schema;
+  if (Array.isArray(oneOf)) return { ...schema, oneOf: [...oneOf, { type: "null" }] };
+  if (Array.isArray(anyOf)) return { ...schema, anyOf: [...anyOf, { type: "null" }] };
+  // Any JSON: null is one.
+  if (type === undefined) return schema;
+  if (only !== undefined) return { ...others, type: [type, "null"], enum: [only, null] };
+  if (Array.isArray(values)) return { ...others, type: [type, "null"], enum: [...values, null] };
+  return { ...schema, type: [type, "null"] };
+}
+
+function mapFields(fields: Json, change: (name: string, value: unknown) => unknown): Json {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, change(name, value)]),
+  );
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
