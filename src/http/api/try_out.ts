@@ -55,6 +55,7 @@ const headerSchema = z.string().regex(HEADER_NAME, {
   error: "Expected letters, digits and !#$%&'*+-.^_`|~",
 });
 /** The characters of a header's value (RFC 9110 section 5.5). */
+// deno-lint-ignore no-control-regex
 const headerValueSchema = z.string().regex(/^[\x01-\x09\x0b\x0c\x0e-\xff]*$/, {
   error: "Must be the value of a header: one line of characters of Latin-1",
 });
