@@ -281,6 +281,11 @@ function announce(service: Service, { data }: ServeOptions): void {
   });
   if (settings.dev) {
     log.warn("Accepting plain HTTP from this machine: use --dev only to try things out");
+    // Deno's server refuses a request with a body that asks for an upgrade before anyone sees it.
+    log.info(
+      "A POST over plain HTTP that asks for an upgrade to HTTP/2 gets an empty 400. Java's HttpClient asks " +
+        "for it: set its version to HTTP_1_1, or use HTTPS",
+    );
   } else if (!exposure.tls && settings.trustedProxies.length === 0) {
     log.warn(
       "The service refuses every request: give --tls-cert and --tls-key, or name the proxy that serves " +
