@@ -19,7 +19,9 @@ import type { Store } from "../store/store.ts";
 /** What an action works with. */
 export interface ActionContext {
   run: Run;
-  /** The action's place in its trigger, from 0. Ids of what it makes derive from the run and this. */
+  /**
+   * The action's place in its trigger, from 0. Ids of what it makes derive from the run and this.
+   */
   place: number;
   /** Whether the action may have been begun before. */
   repeated: boolean;
@@ -45,8 +47,8 @@ export interface ActionKind<Settings extends ActionSettings = ActionSettings> {
   /** Checks and completes the settings; unknown fields are errors. */
   schema: z.ZodType<Settings>;
   /**
-   * Returns what the project does not have of what the settings name, as far as it is known without fetching
-   * anything, with pointers into the settings.
+   * Returns what the project does not have of what the settings name, as far as it is known without
+   * fetching anything, with pointers into the settings.
    */
   check?(settings: Settings, context: CheckContext): Promise<Problem[]>;
   /**

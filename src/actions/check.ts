@@ -1,6 +1,6 @@
 /**
- * Checks of actions when a trigger is saved: what a project does not have of what the settings name is said
- * then, and not by the first run that fails.
+ * Checks of actions when a trigger is saved: what a project does not have of what the settings name
+ * is said then, and not by the first run that fails.
  *
  * @module
  */
@@ -18,7 +18,9 @@ export interface CheckContext {
   signal: AbortSignal;
 }
 
-/** Checks settings against the project's code at a commit; finds nothing if that was never fetched. */
+/**
+ * Checks settings against the project's code at a commit; finds nothing if that was never fetched.
+ */
 export async function checkAtCommit(
   commit: string,
   { project, projects, signal }: CheckContext,

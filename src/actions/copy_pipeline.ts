@@ -1,6 +1,6 @@
 /**
- * The action `copy_pipeline`: launches a pipeline once more, with the commit, nodes, parameters and inputs
- * that it had, and the payload in place of one input's files.
+ * The action `copy_pipeline`: launches a pipeline once more, with the commit, nodes, parameters and
+ * inputs that it had, and the payload in place of one input's files.
  *
  * @module
  */

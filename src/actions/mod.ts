@@ -74,11 +74,11 @@ export async function performActions(
 }
 
 /**
- * Checks actions against the project that they are for, without fetching anything. What cannot be known
- * soon is not said.
+ * Checks actions against the project that they are for, without fetching anything. What cannot be
+ * known soon is not said.
  *
- * @returns what the project does not have, or what keeps an action from being done, with pointers into the list
- * of actions
+ * @returns what the project does not have, or what keeps an action from being done, with pointers
+ *   into the list of actions
  */
 export async function checkActions(
   actions: readonly ActionSettings[],
@@ -150,7 +150,8 @@ async function performOne(
     });
   });
   if (made && !isLast) {
-    // Not in the action's time: what is being stored may be there though nobody waits for it any more.
+    // Not in the action's time: what is being stored may be there though nobody waits for it any
+    // more.
     await services.store.committer.write(made.writes);
     made.begin();
   }

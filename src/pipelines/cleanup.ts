@@ -76,7 +76,10 @@ export async function findNeeded(store: Store, signal: AbortSignal): Promise<Nee
   return needed;
 }
 
-/** Adds the runs that have not ended, and what they copy. There may be very many: it rests in between. */
+/**
+ * Adds the runs that have not ended, and what they copy. There may be very many: it rests in
+ * between.
+ */
 async function addPendingRuns(
   store: Store,
   { needed, signal }: { needed: Needed; signal: AbortSignal },
@@ -90,7 +93,10 @@ async function addPendingRuns(
   }
 }
 
-/** Adds what executions need that have not ended. There may be very many: they are read some at a time. */
+/**
+ * Adds what executions need that have not ended. There may be very many: they are read some at a
+ * time.
+ */
 async function addOpenExecutions(
   store: Store,
   { needed, datums, signal }: { needed: Needed; datums: Set<string>; signal: AbortSignal },

@@ -1,6 +1,6 @@
 /**
- * Rehearsing a plan: each node's launch is tried with stand-ins for what edges will bring, so that what
- * cannot work in any case is told before anything starts.
+ * Rehearsing a plan: each node's launch is tried with stand-ins for what edges will bring, so that
+ * what cannot work in any case is told before anything starts.
  *
  * @module
  */
@@ -33,8 +33,8 @@ export function checkLaunches(plan: PipelinePlan): string[] {
 }
 
 /**
- * The node's step, with those parameters optional and without a default that edges will bring, and inputs
- * optional that wait for these.
+ * The node's step, with those parameters optional and without a default that edges will bring, and
+ * inputs optional that wait for these.
  */
 function withoutEdges(plan: PipelinePlan, node: PlannedNode): Step {
   const step = stepOf(node.step);

@@ -1,6 +1,6 @@
 /**
- * What edges carry from one node to the next. A kind of source, and a kind of target, is one line in a
- * list here.
+ * What edges carry from one node to the next. A kind of source, and a kind of target, is one line
+ * in a list here.
  *
  * @module
  */
@@ -134,8 +134,8 @@ function shown({ source, target }: PlannedEdge): string {
 }
 
 /**
- * Whether a path is the one that an edge names, whatever characters it has, or fits its pattern. A pattern
- * without a folder is one of file names, wherever they lie.
+ * Whether a path is the one that an edge names, whatever characters it has, or fits its pattern. A
+ * pattern without a folder is one of file names, wherever they lie.
  */
 function matches(path: string, pattern: string): boolean {
   const texts = pattern.includes("/") ? [path] : [path, basename(path)];
@@ -144,7 +144,9 @@ function matches(path: string, pattern: string): boolean {
   );
 }
 
-/** Whether an output tells of others: `model.pkl.metadata.json` of `model.pkl`, and one file of all. */
+/**
+ * Whether an output tells of others: `model.pkl.metadata.json` of `model.pkl`, and one file of all.
+ */
 function isAbout(path: string, all: ReadonlySet<string>): boolean {
   return path === "valohai.metadata.jsonl" ||
     path.endsWith(ABOUT_ONE) && all.has(path.slice(0, -ABOUT_ONE.length));
@@ -155,7 +157,10 @@ function unhidden(path: string): string {
   return path.replace(/(?<=^|\/)\./g, `${IN_FRONT}.`);
 }
 
-/** The name of an output as an input's file: `suffix` keeps the folders that the pattern does not name. */
+/**
+ * The name of an output as an input's file: `suffix` keeps the folders that the pattern does not
+ * name.
+ */
 function nameOf(path: string, pattern: string, keep: Kept): string {
   if (keep === "none") return basename(path);
   if (keep === "full") return path;
@@ -164,7 +169,10 @@ function nameOf(path: string, pattern: string, keep: Kept): string {
   return path.startsWith(folder) ? path.slice(folder.length) : path;
 }
 
-/** Whether a file is an output that another edge, whose pattern fits it as well, has brought already. */
+/**
+ * Whether a file is an output that another edge, whose pattern fits it as well, has brought
+ * already.
+ */
 function isAmong(files: readonly InputFile[], file: InputFile): boolean {
   return "output_of" in file &&
     files.some((other) =>

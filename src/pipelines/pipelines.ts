@@ -42,7 +42,9 @@ export class Pipelines {
   readonly #parts: PipelinesParts;
   /** The last piece of work of each pipeline that has some: they come one after another. */
   readonly #work = new Map<string, Promise<unknown>>();
-  /** Pipelines that have a turn before them, which will see whatever has changed until it begins. */
+  /**
+   * Pipelines that have a turn before them, which will see whatever has changed until it begins.
+   */
   readonly #due = new Set<string>();
   readonly #retries = new Set<ReturnType<typeof setTimeout>>();
   #isClosing = false;
@@ -67,8 +69,8 @@ export class Pipelines {
   }
 
   /**
-   * Stops a pipeline: its running nodes are stopped, the others are not started. Resolves when that is
-   * on disk; the pipeline is `stopping` until its executions have ended.
+   * Stops a pipeline: its running nodes are stopped, the others are not started. Resolves when that
+   * is on disk; the pipeline is `stopping` until its executions have ended.
    *
    * @returns false when it had ended already, or is not known
    */

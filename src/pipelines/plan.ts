@@ -1,6 +1,6 @@
 /**
- * Planning a pipeline: from what the project configuration file declares to what is to be done. Whatever
- * can be seen to go wrong is refused here, before anything starts.
+ * Planning a pipeline: from what the project configuration file declares to what is to be done.
+ * Whatever can be seen to go wrong is refused here, before anything starts.
  *
  * @module
  */
@@ -52,8 +52,8 @@ export async function planPipeline(request: PlanRequest): Promise<PipelinePlan> 
 }
 
 /**
- * Returns everything that keeps a pipeline from running, with pointers into the settings of an action that
- * runs it.
+ * Returns everything that keeps a pipeline from running, with pointers into the settings of an
+ * action that runs it.
  *
  * @throws {ActionError} if there is no pipeline of this name
  */
@@ -110,8 +110,8 @@ export function nodeOf(plan: PipelinePlan, name: string): PlannedNode {
 /**
  * Puts the payload's file into the input that takes it, in place of what was there.
  *
- * @param target `<node>.<input>`, or `<step>.<input>` when only one node runs a step of that name; both
- *   names may have dots, so it is parted at the last one
+ * @param target `<node>.<input>`, or `<step>.<input>` when only one node runs a step of that name;
+ *   both names may have dots, so it is parted at the last one
  * @returns what keeps it from being put there, as the rest of a sentence
  */
 export function setPayload(

@@ -50,8 +50,8 @@ export interface TurnTools {
   /** The engine of the pipeline's project. */
   engine: EngineSettings;
   /**
-   * Takes each execution that was made, once that is on disk: should the turn fail after that, no other one
-   * makes it again.
+   * Takes each execution that was made, once that is on disk: should the turn fail after that, no
+   * other one makes it again.
    */
   onLaunch(execution: Execution): void;
   /** Whether all that an ended execution has left can be read. */
@@ -161,7 +161,9 @@ export class Turn {
     endPipeline(this.#pipeline, "error", `Node "${name}" ${how}: ${reason}`);
   }
 
-  /** Does what is to be done with a node that has not started; whether that has changed anything. */
+  /**
+   * Does what is to be done with a node that has not started; whether that has changed anything.
+   */
   async #consider(node: NodeState): Promise<boolean> {
     if (this.#isEnding) {
       // One that was to be launched again has failed already.
@@ -208,8 +210,8 @@ export class Turn {
   }
 
   /**
-   * What edges take from: the execution of a node. One that was taken over had the same files as the node,
-   * but from where they may be gone by now, such as the payload of an earlier run.
+   * What edges take from: the execution of a node. One that was taken over had the same files as
+   * the node, but from where they may be gone by now, such as the payload of an earlier run.
    */
   #sourceOf(name: string): Execution | undefined {
     const known = this.#takenOver.get(name);

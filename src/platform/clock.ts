@@ -6,11 +6,14 @@
 
 /** A source of time. */
 export interface Clock {
-  /** The wall clock, in milliseconds since the epoch. It can jump; use it for times that people and senders see. */
+  /**
+   * The wall clock, in milliseconds since the epoch. It can jump; use it for times that people and
+   * senders see.
+   */
   now(): number;
   /**
-   * A clock that never jumps while the process lives, in milliseconds: it starts at the wall clock's time and
-   * moves forward. Use it to measure spans.
+   * A clock that never jumps while the process lives, in milliseconds: it starts at the wall
+   * clock's time and moves forward. Use it to measure spans.
    */
   steady(): number;
 }

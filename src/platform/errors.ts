@@ -1,6 +1,6 @@
 /**
- * The errors that callers tell apart. Each class stands for one cause and has a stable `code`, on which logs, API
- * answers and tests rely. The message is for people and may change.
+ * The errors that callers tell apart. Each class stands for one cause and has a stable `code`, on
+ * which logs, API answers and tests rely. The message is for people and may change.
  *
  * @module
  */
@@ -96,8 +96,8 @@ export class ActionError extends HooklaunchError {
 }
 
 /**
- * Returns the message of anything that was thrown. Below /dev, /proc and similar folders Deno suggests a flag,
- * which neither the tasks nor the binary have: that part is left out.
+ * Returns the message of anything that was thrown. Below /dev, /proc and similar folders Deno
+ * suggests a flag, which neither the tasks nor the binary have: that part is left out.
  */
 export function messageOf(error: unknown): string {
   if (error instanceof Deno.errors.NotCapable && error.message.startsWith("Requires all access")) {

@@ -1,6 +1,6 @@
 /**
- * Identifiers: UUID version 7 (RFC 9562 section 5.7) in lower case. The ids of one kind sort by the time at which
- * they were made.
+ * Identifiers: UUID version 7 (RFC 9562 section 5.7) in lower case. The ids of one kind sort by the
+ * time at which they were made.
  *
  * @module
  */
@@ -16,11 +16,15 @@ export function isId(text: string): boolean {
   return ID_PATTERN.test(text);
 }
 
-/** The counter of the ids of the latest millisecond, by which they sort in the order in which they are made. */
+/**
+ * The counter of the ids of the latest millisecond, by which they sort in the order in which they
+ * are made.
+ */
 const latest = { time_ms: -1, count: 0 };
 
 /**
- * Makes a new id. The 12 bits behind the time count the ids of one millisecond (RFC 9562 section 6.2, method 1).
+ * Makes a new id. The 12 bits behind the time count the ids of one millisecond (RFC 9562 section
+ * 6.2, method 1).
  *
  * @param time_ms the time of the id, in milliseconds since the epoch
  */
@@ -39,9 +43,9 @@ export function newId(time_ms: number): string {
 }
 
 /**
- * Derives the id of something that `parent` causes, such as the execution that a run's first action creates. The
- * same arguments always give the same id, so work that is done again finds what it made. The id has the parent's
- * time and, for its random bits, a hash of all arguments.
+ * Derives the id of something that `parent` causes, such as the execution that a run's first action
+ * creates. The same arguments always give the same id, so work that is done again finds what it
+ * made. The id has the parent's time and, for its random bits, a hash of all arguments.
  *
  * @param parts distinguish it from the parent's other children
  */
@@ -54,12 +58,18 @@ export function idTime(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
-/** Returns the smallest id of a time: every id that is made at or after `time_ms` sorts at or behind it. */
+/**
+ * Returns the smallest id of a time: every id that is made at or after `time_ms` sorts at or behind
+ * it.
+ */
 export function lowestId(time_ms: number): string {
   return assemble(time_ms, "0".repeat(RANDOM_DIGITS));
 }
 
-/** @param random hexadecimal digits; the version replaces the first, and the variant changes the fifth */
+/**
+ * @param random hexadecimal digits; the version replaces the first, and the variant changes the
+ *   fifth
+ */
 function assemble(time_ms: number, random: string): string {
   const time = Math.floor(time_ms).toString(16).padStart(12, "0");
   const variant = (Number.parseInt(random.charAt(4), 16) & 0b11 | 0b1000).toString(16);

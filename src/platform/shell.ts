@@ -14,8 +14,8 @@ export function shellQuote(argument: string): string {
 }
 
 /**
- * Runs a script with arguments, `$1` and on. The script gets no environment but the path. Everything that it
- * prints is held in memory.
+ * Runs a script with arguments, `$1` and on. The script gets no environment but the path.
+ * Everything that it prints is held in memory.
  */
 export function shell(
   script: string,

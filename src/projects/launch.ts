@@ -1,6 +1,6 @@
 /**
- * Launches of steps: a step of the project configuration file, and the values and files that an action or a pipeline
- * brings, make the fields of an execution.
+ * Launches of steps: a step of the project configuration file, and the values and files that an
+ * action or a pipeline brings, make the fields of an execution.
  *
  * @module
  */
@@ -31,7 +31,9 @@ export interface LaunchOptions {
   environment_variables?: Readonly<Record<string, string>>;
   /** Files that replace the default files of inputs, by the input's name. */
   inputs?: Readonly<Record<string, readonly InputFile[]>>;
-  /** The names of inputs that keep their default files in front of the ones that a launch brings. */
+  /**
+   * The names of inputs that keep their default files in front of the ones that a launch brings.
+   */
   appended?: ReadonlySet<string>;
 }
 
@@ -53,7 +55,8 @@ export type Launch = Pick<
 /**
  * Resolves a launch of a step.
  *
- * @throws {ActionError} with every reason for which it cannot run, such as an input that the step does not declare
+ * @throws {ActionError} with every reason for which it cannot run, such as an input that the step
+ *   does not declare
  */
 export function launchStep(step: Step, options: LaunchOptions = {}): Launch {
   const problems: Problem[] = [];
@@ -179,7 +182,10 @@ function inputFiles(
   return Object.fromEntries(files);
 }
 
-/** Returns the default files of an input. A URL that is empty, or has a parameter without a value, is left out. */
+/**
+ * Returns the default files of an input. A URL that is empty, or has a parameter without a value,
+ * is left out.
+ */
 function defaultFiles(
   { defaults, keepDirectories }: Input,
   parameters: ReadonlyMap<string, Parameter>,

@@ -1,5 +1,6 @@
 /**
- * Projects: their code, from a git repository or a plain folder, and their project configuration files.
+ * Projects: their code, from git repositories and plain folders, and their project configuration
+ * files.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * The code of projects, from a git repository or a plain folder.
+ * The code of projects, from git repositories and plain folders.
  *
  * @module
  */
@@ -24,21 +24,24 @@ import { TREE_LIMITS, type TreeLimits } from "./code/tree.ts";
 import { TreeCache, type TreeSource } from "./code/tree_cache.ts";
 
 const FETCH_TIMEOUT_MS = 10 * 60_000;
-/** How long a project configuration file may be. */
+/** The longest project configuration file. */
 const CONFIG_BYTES_MAX = 1024 * 1024;
 const REMOVE_ATTEMPTS = 10;
 const REMOVE_PAUSE_MS = 100;
-/** What was left behind half-done is not touched earlier than this. */
+/** The age at which unfinished folders are removed. */
 const TEMPORARY_AGE_MIN_MS = 60 * 60_000;
 
-/** What {@linkcode Projects} is told. */
+/** Options of {@linkcode Projects}. */
 export interface ProjectsOptions {
   /** The service's data folder; projects are in `projects/<name>/` below it. */
   dataFolder: string;
   clock: Clock;
-  /** Reads an environment variable, for credentials of repositories. By default of this process. */
+  /**
+   * Reads an environment variable, for credentials of repositories; by default, one of this
+   * process.
+   */
   env?(name: string): string | undefined;
-  /** How long fetching a repository may take. Default 10 minutes. */
+  /** The time limit of a fetch. Default 10 minutes. */
   fetchTimeout_ms?: number;
   treeLimits?: Partial<TreeLimits>;
   /** Reads large project configuration files in a Worker; without it they are read at once. */
@@ -54,9 +57,9 @@ export interface ResolvedCommit {
   config: ProjectConfig;
 }
 
-/** What was fetched. */
+/** The result of a fetch. */
 export interface FetchResult {
-  /** The full hash that each branch is at; empty for a plain folder. */
+  /** The full hash of each branch; empty for a plain folder. */
   branches: Record<string, string>;
 }
 
@@ -74,7 +77,7 @@ export class Projects {
       env: (name) => Deno.env.get(name),
       fetchTimeout_ms: FETCH_TIMEOUT_MS,
       ...options,
-      // git runs in other folders than the service.
+      // git runs in other folders.
       dataFolder: resolve(options.dataFolder),
       treeLimits: { ...TREE_LIMITS, ...options.treeLimits },
     };
@@ -85,13 +88,14 @@ export class Projects {
   }
 
   /**
-   * The commit that a reference stands for now, and its project configuration file. For a repository
-   * "now" is when it was last fetched, and nothing is run when this was asked since; for a plain
-   * folder it is this moment, and the commit keeps what the folder holds.
+   * Resolves a reference to a commit, and reads its project configuration file. For a repository
+   * the reference has the commit of the last fetch. For a plain folder the commit is a snapshot
+   * that is taken now.
    *
-   * @param reference a branch, a tag, a full or abbreviated hash, or `HEAD`; of a folder `HEAD` alone
-   * @throws {ActionError} when the code cannot be had, with a message free of credentials
-   * @throws {InvalidInputError} when the project configuration file is not what it must be
+   * @param reference a branch, a tag, a full or abbreviated hash, or `HEAD`; for a folder only
+   *   `HEAD`
+   * @throws {ActionError} when the code cannot be read; the message has no credentials
+   * @throws {InvalidInputError} when the project configuration file is not valid
    */
   resolve(project: Project, reference: string, signal?: AbortSignal): Promise<ResolvedCommit> {
     const resolved = this.#resolve(project, reference);
@@ -99,9 +103,8 @@ export class Projects {
   }
 
   /**
-   * Returns the state of a project's code that is at hand, as {@linkcode resolve} does.
-   *
-   * @returns undefined for a repository that was never fetched
+   * Resolves a reference as {@linkcode resolve} does, but returns undefined for a repository that
+   * was never fetched.
    */
   async resolveKept(
     project: Project,
@@ -115,8 +118,8 @@ export class Projects {
   }
 
   /**
-   * Returns what the settings of a project name and what is not there: its folder, the variables and the key
-   * that open its repository, and what its project configuration file must have.
+   * Checks that the folder, the variables and the key of a project exist, and that its project
+   * configuration file is valid. It fetches nothing.
    *
    * @returns problems with pointers into the project
    */
@@ -138,10 +141,10 @@ export class Projects {
   }
 
   /**
-   * Fetches a project's repository: what arrived there before this call is found by `resolve` after
-   * it. Aborting the signal gives up waiting; a fetch that others wait for goes on.
+   * Fetches everything that arrived at a project's repository before this call. When the signal
+   * aborts, it stops waiting; the fetch goes on for others.
    *
-   * @throws {ActionError} when it cannot be fetched, with a message free of credentials
+   * @throws {ActionError} when it cannot be fetched; the message has no credentials
    */
   fetch(project: Project, signal?: AbortSignal): Promise<FetchResult> {
     const fetched = this.#fetch(project);
@@ -151,8 +154,8 @@ export class Projects {
   /**
    * Writes the files of a commit into a new folder, a private copy.
    *
-   * @param commit as {@linkcode resolve} has answered it
-   * @throws {ActionError} when they cannot be had
+   * @param commit a commit from {@linkcode resolve}
+   * @throws {ActionError} when they cannot be read
    */
   async checkout(projectName: string, commit: string, destination: string): Promise<void> {
     const trees = this.#treesOf(projectName);
@@ -161,11 +164,10 @@ export class Projects {
   }
 
   /**
-   * Removes kept trees that were not used for some time. A repository's can be made again, a folder's
-   * snapshot cannot.
+   * Removes trees that were not used for some time, and returns how many. The tree of a repository
+   * can be made again, a snapshot of a folder cannot.
    *
-   * @param inUse `<project>/<commit>` of those that must stay
-   * @returns how many were removed
+   * @param inUse `<project>/<commit>` of trees that must stay
    */
   async pruneTrees(inUse: ReadonlySet<string>, olderThan_ms: number): Promise<number> {
     let removed = 0;
@@ -177,13 +179,13 @@ export class Projects {
     return removed;
   }
 
-  /** Ends the fetches that are under way. What they were for is not done. */
+  /** Ends running fetches, which fail. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#repositories.values().map((repository) => repository.close()));
   }
 
-  /** The names of the projects of whose code something is kept, deleted ones among them. */
+  /** Returns the names of projects with files in the data folder, also of deleted ones. */
   async kept(): Promise<string[]> {
     const folder = join(this.#options.dataFolder, "projects");
     const entries = await Array.fromAsync(Deno.readDir(folder)).catch(() => []);
@@ -191,16 +193,15 @@ export class Projects {
   }
 
   /**
-   * Lets go of all that is kept of a project's code: nothing of it is found by one of its name that is made
-   * from now on.
+   * Forgets the code of a project: a new project of its name does not find it.
    *
-   * @returns what removes it, which may take long. What a crash leaves is {@linkcode kept}, by a name of
-   *   its own
+   * @returns removes the files, which may take long. After a crash they are {@linkcode kept} under
+   *   another name
    */
   async forget(projectName: string): Promise<() => Promise<void>> {
     await this.#repositories.get(projectName)?.close();
     const aside = this.#folderOf(`forgotten-${crypto.randomUUID()}`);
-    // From here on nobody comes in between.
+    // From here on nothing is awaited, so that no other call comes between.
     this.#repositories.delete(projectName);
     this.#trees.delete(projectName);
     this.#configs.forget(projectName);
@@ -223,7 +224,7 @@ export class Projects {
     try {
       return { commit, config: await this.#configOf(project, commit) };
     } catch (error) {
-      // A mirror that had to be made anew may have the reference at another commit.
+      // In a mirror that was made anew, the reference may have another commit.
       const now = originOf(project) ? await this.#commitOf(project, reference) : commit;
       if (now === commit) throw error;
       return { commit: now, config: await this.#configOf(project, now) };
@@ -328,7 +329,7 @@ export class Projects {
   }
 
   #folderOf(name: string): string {
-    // Names are checked where they come in; a path must not depend on that.
+    // Names are checked when a project is saved. A path must not rely on that.
     if (!NAME.test(name)) throw new TypeError(EXPECTED_NAME);
     return join(this.#options.dataFolder, "projects", name);
   }
@@ -344,13 +345,13 @@ export class Projects {
   }
 }
 
-/** Where a project's repository is; undefined for a plain folder. */
+/** Returns the origin of a project's repository; undefined for a plain folder. */
 function originOf({ repository, deploy_key: deployKey }: Project): Origin | undefined {
   if (repository === undefined) return undefined;
   return { repository, ...(deployKey === undefined ? {} : { deploy_key: deployKey }) };
 }
 
-/** Removes a folder; a fetch that is under way may still add to it for a moment. */
+/** Removes a folder. A fetch may write to it for another moment. */
 async function removeFolder(path: string): Promise<void> {
   for (let attempt = 1;; attempt++) {
     try {

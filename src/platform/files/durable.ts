@@ -7,7 +7,9 @@ import { dirname, join } from "node:path";
 import { HooklaunchError } from "../errors.ts";
 import { shell } from "../shell.ts";
 
-/** The errors of file systems that cannot write a folder to disk on demand, as some network disks. */
+/**
+ * The errors of file systems that cannot write a folder to disk on demand, as some network disks.
+ */
 const CANNOT = new Set(["EINVAL", "EBADF", "ENOTSUP", "EACCES"]);
 /** Syncs the file system of a folder alone where `sync` can do that, and all of them elsewhere. */
 const SYNC = 'sync -f "$1" 2>/dev/null || sync';

@@ -26,9 +26,9 @@ export interface GrowingFile extends Disposable {
 const NO_FILE = ["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "ENODEV", "EACCES", "EPERM"];
 
 /**
- * Opens a regular file in a folder whose owner may want to block the service; returns undefined if there is
- * none that may be read. It opens without blocking, which Deno's own `open` cannot: the owner may put a pipe in
- * the place of the file just then.
+ * Opens a regular file in a folder whose owner may want to block the service; returns undefined if
+ * there is none that may be read. It opens without blocking, which Deno's own `open` cannot: the
+ * owner may put a pipe in the place of the file just then.
  */
 export function openGrowingFile(path: string): GrowingFile | undefined {
   try {
@@ -64,8 +64,9 @@ function openNamed(path: string, named: Stats): GrowingFile | undefined {
 }
 
 /**
- * Opens a regular file; returns undefined if there is none, or it was replaced just now. It follows no links. It
- * opens no pipe, which would block until somebody writes to it, unless one takes the file's place just then.
+ * Opens a regular file; returns undefined if there is none, or it was replaced just now. It follows
+ * no links. It opens no pipe, which would block until somebody writes to it, unless one takes the
+ * file's place just then.
  */
 export async function openRegularFile(path: string): Promise<Deno.FsFile | undefined> {
   try {

@@ -6,12 +6,14 @@
 import { join } from "node:path";
 import { shell } from "../shell.ts";
 
-/** The depth to which Deno removes folders: each level takes a part of the stack and an open file. */
+/**
+ * The depth to which Deno removes folders: each level takes a part of the stack and an open file.
+ */
 const LEVELS_MAX = 64;
 
 /**
- * Removes a folder if it exists. Parts of it may be unwritable, and it may be so deep that Deno would overflow
- * its stack, which ends the process.
+ * Removes a folder if it exists. Parts of it may be unwritable, and it may be so deep that Deno
+ * would overflow its stack, which ends the process.
  */
 export async function removeTree(path: string): Promise<void> {
   try {

@@ -19,9 +19,9 @@ import {
 } from "./job.ts";
 import { type CreateWorker, WorkerHandle } from "./worker_handle.ts";
 
-/** How many jobs may wait. The jobs of one key are at most as many as are left to all other keys. */
+/** The number of jobs that wait. One key has at most as many as are left to all other keys. */
 const WAITING_MAX = 256;
-/** How long a job may wait to begin. GitHub gives up on a request after 10 s. */
+/** The time that a job waits to begin. GitHub gives up on a request after 10 s. */
 const WAIT_MS_MAX = 5_000;
 /** An idle Worker holds some 25 MiB, and the garbage of its last job. */
 const IDLE_MS_MAX = 60_000;

@@ -24,9 +24,9 @@ export type JobOf<Kinds extends JobKinds, Kind extends keyof Kinds> = Awaited<
 
 /** Options of one job. */
 export interface JobOptions {
-  /** Whose job it is, such as a trigger's id: the keys take turns, and each has its share of the queue. */
+  /** The owner of the job, such as a trigger's id: owners take turns, and each has its share of the queue. */
   key: string;
-  /** How long the job may run, in milliseconds, once it has begun. */
+  /** The time limit of the job, in milliseconds, once it has begun. */
   timeout_ms: number;
   /** Takes the job out of the queue when it aborts. A job that runs is run to its end. */
   signal?: AbortSignal;

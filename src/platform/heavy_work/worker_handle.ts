@@ -23,9 +23,9 @@ import {
  */
 const HEAP_MIB_MAX = 256;
 const YOUNG_HEAP_MIB_MAX = 16;
-/** How long the Worker may take to start, and to load a kind of job. */
+/** The time in which the Worker starts, and loads a kind of job. */
 const LOADING_MS_MAX = 10_000;
-/** How much later than the job's own time limit the Worker may answer. */
+/** The time after a job's own limit in which the Worker answers. */
 const GRACE_MS = 1_000;
 /** To copy 16 MiB at once takes up to 30 ms; between these parts others are served. */
 const COPIED_BYTES = 1024 * 1024;

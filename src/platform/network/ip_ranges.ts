@@ -5,7 +5,10 @@
  */
 import { BlockList, isIP } from "node:net";
 
-/** Returns true for an address such as `192.0.2.7`, and for a range such as `10.0.0.0/8` or `fd00::/8`. */
+/**
+ * Returns true for an address such as `192.0.2.7`, and for a range such as `10.0.0.0/8` or
+ * `fd00::/8`.
+ */
 export function isAddressRange(text: string): boolean {
   const [address = "", prefix, ...rest] = text.split("/");
   const family = isIP(address);
@@ -39,14 +42,17 @@ export class AddressRanges {
   }
 }
 
-/** Returns true for an address of the machine itself (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3). */
+/**
+ * Returns true for an address of the machine itself (RFC 1122 section 3.2.1.3, RFC 4291 section
+ * 2.5.3).
+ */
 export function isLoopback(address: string): boolean {
   return address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
 }
 
 /**
- * Returns the network that an address belongs to, as far as one sender can have many addresses: of IPv6
- * the first 64 bits (RFC 4291 section 2.5.1), of IPv4 the address itself.
+ * Returns the network that an address belongs to, as far as one sender can have many addresses: of
+ * IPv6 the first 64 bits (RFC 4291 section 2.5.1), of IPv4 the address itself.
  */
 export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address;

@@ -5,8 +5,9 @@
  */
 
 /**
- * Returns true if paths can be appended to a URL to reach a service: its scheme is HTTP, and nothing follows
- * its path. It has no user name and no password, as these would be shown with every address made of it.
+ * Returns true if paths can be appended to a URL to reach a service: its scheme is HTTP, and
+ * nothing follows its path. It has no user name and no password, as these would be shown with every
+ * address made of it.
  */
 export function isBaseUrl(text: string): boolean {
   const url = URL.parse(text);
@@ -20,7 +21,10 @@ export function hidePassword(text: string): string {
   return text.replace(/\/\/[^/?#]*@/, "//********@");
 }
 
-/** Returns a text that is a URL, or was meant as one, with asterisks for everything up to its last "@". */
+/**
+ * Returns a text that is a URL, or was meant as one, with asterisks for everything up to its last
+ * "@".
+ */
 export function hideUserInfo(text: string): string {
   const [start, end] = [text.indexOf("://"), text.lastIndexOf("@")];
   return start === -1 || end < start ? text : `${text.slice(0, start)}://***${text.slice(end)}`;

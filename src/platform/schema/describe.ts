@@ -27,7 +27,9 @@ export function describeValue(value: unknown): string {
   return truncate(hideUserInfo(JSON.stringify(value)), FOUND_LENGTH_MAX);
 }
 
-/** Leaves out issues about the length of a value that has the wrong type: a text has a length too. */
+/**
+ * Leaves out issues about the length of a value that has the wrong type: a text has a length too.
+ */
 function causes(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] {
   const mistyped = new Set<string>();
   return issues.filter(({ code, path }) => {

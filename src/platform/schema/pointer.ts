@@ -20,7 +20,9 @@ export function pointerParts(pointer: string): string[] {
   );
 }
 
-/** Returns a field or an element of a JSON value: only its own, so that `constructor` is no field. */
+/**
+ * Returns a field or an element of a JSON value: only its own, so that `constructor` is no field.
+ */
 export function childOf(parent: unknown, key: string): unknown {
   if (typeof parent !== "object" || parent === null) return undefined;
   if (Array.isArray(parent) && !ARRAY_INDEX.test(key)) return undefined;

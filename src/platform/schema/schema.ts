@@ -1,6 +1,6 @@
 /**
- * Validation of values that people write: a schema and a value give the value with its defaults, or everything
- * that is wrong with it, in words for the person who wrote it.
+ * Validation of values that people write: a schema and a value give the value with its defaults, or
+ * everything that is wrong with it, in words for the person who wrote it.
  *
  * @module
  */
@@ -25,8 +25,8 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what: string)
 }
 
 /**
- * Validates a value against a schema. Returns it with its defaults, or its problems, each with a pointer into
- * the value.
+ * Validates a value against a schema. Returns it with its defaults, or its problems, each with a
+ * pointer into the value.
  *
  * @param issuesMax the number of zod's issues that are described
  */

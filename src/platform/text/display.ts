@@ -11,7 +11,9 @@ export function truncate(text: string, charactersMax: number): string {
   return text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text;
 }
 
-/** Formats a number of bytes in the largest unit of which there is at least one, such as `12.3 MiB`. */
+/**
+ * Formats a number of bytes in the largest unit of which there is at least one, such as `12.3 MiB`.
+ */
 export function formatBytes(bytes: number): string {
   let unit = 0;
   let size = bytes;

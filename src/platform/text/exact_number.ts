@@ -1,5 +1,6 @@
 /**
- * Numbers that JavaScript cannot represent as they are written: an id of 20 digits would become another one.
+ * Numbers that JavaScript cannot represent as they are written: an id of 20 digits would become
+ * another one.
  *
  * @module
  */

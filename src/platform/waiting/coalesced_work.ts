@@ -1,6 +1,6 @@
 /**
- * Work that must not overlap with itself, and whose result must be no older than the request for it. Requests
- * that come while it runs share one more run, which begins after them.
+ * Work that must not overlap with itself, and whose result must be no older than the request for
+ * it. Requests that come while it runs share one more run, which begins after them.
  *
  * @module
  */

@@ -5,8 +5,8 @@
  */
 
 /**
- * A set of deadlines. One timer serves all of them: a timer for each request would cost more than reading its
- * body.
+ * A set of deadlines. One timer serves all of them: a timer for each request would cost more than
+ * reading its body.
  */
 export class Deadlines implements Disposable {
   /** The time that each thing has. */
@@ -29,7 +29,8 @@ export class Deadlines implements Disposable {
   /**
    * Sets a deadline for something that begins now.
    *
-   * @param onLate called when the deadline passes; its argument is true if {@linkcode hurry} brought it forward
+   * @param onLate called when the deadline passes; its argument is true if {@linkcode hurry}
+   *   brought it forward
    * @returns removes the deadline
    */
   begin(onLate: (isHurried: boolean) => void): () => void {

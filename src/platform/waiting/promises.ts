@@ -5,8 +5,8 @@
  */
 
 /**
- * Waits until all promises have settled, also where one rejects: the work of the others still writes to
- * folders that an error handler removes, and has files open.
+ * Waits until all promises have settled, also where one rejects: the work of the others still
+ * writes to folders that an error handler removes, and has files open.
  *
  * @throws the reason of the first one in the list that was rejected
  */

@@ -1,17 +1,22 @@
 /**
- * Limits of a YAML text before it is parsed. The parser takes seconds for a text of many small parts, and
- * recurses. The lexer does neither.
+ * Limits of a YAML text before it is parsed. The parser takes seconds for a text of many small
+ * parts, and recurses. The lexer does neither.
  *
  * @module
  */
 import { Lexer } from "yaml";
 
-/** The number of parts of a text: keys, values, marks such as `-`, `:` and `[`, comments and line breaks. */
+/**
+ * The number of parts of a text: keys, values, marks such as `-`, `:` and `[`, comments and line
+ * breaks.
+ */
 const PARTS_MAX = 200_000;
 /** The depth to which lists and maps are nested. */
 const DEPTH_MAX = 100;
 
-/** Marks that the lexer adds: in front of a scalar, at the start of a document and behind an error. */
+/**
+ * Marks that the lexer adds: in front of a scalar, at the start of a document and behind an error.
+ */
 const CONTROLS = ["\u0002", "\u0018", "\u001f"];
 const SPACE = /^[ \t]*$/;
 

@@ -1,5 +1,6 @@
 /**
- * Merge keys of YAML 1.1 (https://yaml.org/type/merge.html), as project configuration files have them.
+ * Merge keys of YAML 1.1 (https://yaml.org/type/merge.html), as project configuration files have
+ * them.
  *
  * @module
  */
@@ -9,8 +10,8 @@ import { MERGE_KEY } from "./positions.ts";
 const FIELDS_MAX = 100_000;
 
 /**
- * Replaces merge keys by the fields that they bring. A map's own fields go first, and then the first of a name.
- * A merge key that brings anything but maps stays: the schema refuses it.
+ * Replaces merge keys by the fields that they bring. A map's own fields go first, and then the
+ * first of a name. A merge key that brings anything but maps stays: the schema refuses it.
  *
  * @throws {RangeError} when they bring too many fields
  */

@@ -1,8 +1,9 @@
 /**
- * YAML that people write: a text gives a plain value, and the line and column of every JSON Pointer into it.
+ * YAML that people write: a text gives a plain value, and the line and column of every JSON Pointer
+ * into it.
  *
- * YAML 1.2, core schema: `yes` and `on` are text, and tags that the schema does not have are errors. Of YAML 1.1
- * there are merge keys.
+ * YAML 1.2, core schema: `yes` and `on` are text, and tags that the schema does not have are
+ * errors. Of YAML 1.1 there are merge keys.
  *
  * @module
  */
@@ -45,7 +46,10 @@ const SYNTAX_PROBLEMS_MAX = 20;
 export interface YamlSource {
   /** The plain value: null, text, number, boolean, list or object. */
   value: unknown;
-  /** Returns the place of a value: that of its key if it is a field, and that of its parent if it is missing. */
+  /**
+   * Returns the place of a value: that of its key if it is a field, and that of its parent if it is
+   * missing.
+   */
   locate(pointer: string): Position;
   /** Adds their places to problems. */
   located(problems: readonly Problem[]): LocatedProblem[];
@@ -135,7 +139,10 @@ function syntaxDetail({ code, message }: YAMLError): string {
   return message.replace(/\.$/, "");
 }
 
-/** Visits a document once: finds what is wrong beyond its syntax, and the nodes that aliases stand for. */
+/**
+ * Visits a document once: finds what is wrong beyond its syntax, and the nodes that aliases stand
+ * for.
+ */
 function survey(
   document: Document,
   positionAt: (offset: number) => Position,

@@ -23,7 +23,10 @@ export interface LocatedProblem extends Problem, Position {}
 /** The nodes that aliases stand for. */
 export type Targets = ReadonlyMap<Alias, Node>;
 
-/** Returns the function from offsets to places. The parser's own misses line breaks behind some errors. */
+/**
+ * Returns the function from offsets to places. The parser's own misses line breaks behind some
+ * errors.
+ */
 export function positionsIn(text: string): (offset: number) => Position {
   const starts = [0];
   for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) {
@@ -62,7 +65,10 @@ export class Places {
     this.#targets = targets;
   }
 
-  /** Returns the offset of a value, or of the deepest value on its path that exists. A field is at its key. */
+  /**
+   * Returns the offset of a value, or of the deepest value on its path that exists. A field is at
+   * its key.
+   */
   offsetOf(pointer: string): number {
     let node = this.#resolve(this.#document.contents);
     let offset = node?.range?.[0] ?? 0;

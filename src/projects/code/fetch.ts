@@ -1,8 +1,6 @@
 /**
- * Fetching: brings a bare repository's branches and tags up to those of a remote.
- *
- * A fetch drops no object, so that a commit which an execution waits with can be had however the
- * branches have changed meanwhile.
+ * Fetching the branches and tags of a remote into a bare repository. A fetch drops no object: a
+ * queued execution finds its commit, however the branches have changed.
  *
  * @module
  */
@@ -14,14 +12,14 @@ import { git, GitError } from "./git.ts";
 import { guardSize } from "./size_guard.ts";
 import type { Remote } from "./remote.ts";
 
-/** Where the remote's `HEAD` is kept. */
+/** The ref with the remote's `HEAD`. */
 export const REMOTE_HEAD = "refs/hooklaunch/HEAD";
 const REFSPECS = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
 const ADDRESS_FILE = "hooklaunch-address";
-/** How many packs a repository may have before they are combined. */
+/** The number of packs after which they are combined. */
 const PACKS_MAX = 50;
 
-/** How long a fetch goes on, and how much it may take. */
+/** Limits of a fetch. */
 export interface FetchLimits {
   signal: AbortSignal;
   /** MiB that the repository may take on disk. */
@@ -29,9 +27,9 @@ export interface FetchLimits {
 }
 
 /**
- * Makes a repository of a remote, in place of the one that may be there.
+ * Clones a remote, in place of the repository that may be there.
  *
- * @throws {TooLargeOnDiskError} when it takes more than it may, and leaves nothing of it
+ * @throws {TooLargeOnDiskError} when the clone is too large; nothing of it stays
  */
 export async function cloneMirror(
   folder: string,
@@ -45,7 +43,7 @@ export async function cloneMirror(
     await git(["init", "--quiet", "--bare", "--template=", ...formatOption, fresh], { signal });
     await replaceFile(join(fresh, ADDRESS_FILE), remote.url, 0o600);
     await fetchRefs(fresh, remote, signal);
-    // git leaves these to the operating system.
+    // git does not sync these.
     for (const name of ["HEAD", "config"]) await syncFile(join(fresh, name));
     await syncFolders(fresh);
   };
@@ -68,9 +66,10 @@ export async function cloneMirror(
 }
 
 /**
- * Fetches branches, tags and `HEAD` into a repository; what is gone at the remote goes here too.
+ * Fetches branches, tags and `HEAD` into a repository, and removes those that the remote does not
+ * have any more.
  *
- * @throws {TooLargeOnDiskError} when the repository takes more than it may
+ * @throws {TooLargeOnDiskError} when the repository is too large
  */
 export async function fetchMirror(
   folder: string,
@@ -82,7 +81,7 @@ export async function fetchMirror(
     await guardSize(folder, limits, (signal) => fetchRefs(folder, remote, signal));
     await syncFolders(folder);
   } catch (error) {
-    // On a full disk git leaves there what it has taken of it.
+    // On a full disk git leaves an unfinished pack.
     await removeUnfinished(folder).catch(() => {});
     throw error;
   }
@@ -95,14 +94,14 @@ async function fetchRefs(
 ): Promise<void> {
   const repository = `--git-dir=${folder}`;
   const settings = [
-    // Always as a pack, never as a file an object: so there is one thing to count and combine.
+    // Objects always arrive as a pack, which can be counted and combined.
     ...["-c", "fetch.unpackLimit=1"],
-    // A run that is accepted next may need the commit after a power cut, when the remote has lost it.
+    // After a power cut, a run may need a commit that the remote does not have any more.
     ...["-c", "core.fsync=all"],
   ];
   const flags = [
     ...["--quiet", "--prune", "--no-write-fetch-head", "--no-recurse-submodules"],
-    // Without it git leaves out, and says nothing of it, what a remote has not all of the history of.
+    // Without it git silently leaves out branches of which a remote has not all of the history.
     "--update-shallow",
   ];
   const fetch = (refspecs: readonly string[]) =>
@@ -115,14 +114,14 @@ async function fetchRefs(
   try {
     await fetch([...REFSPECS, `+HEAD:${REMOTE_HEAD}`]);
   } catch (error) {
-    // A remote whose HEAD names a branch that does not exist has no HEAD to fetch.
+    // The remote's HEAD names a branch that does not exist.
     if (!/remote ref HEAD/.test(messageOf(error))) throw error;
     await fetch(REFSPECS);
     await git([repository, "update-ref", "-d", REMOTE_HEAD], { signal });
   }
 }
 
-/** Whether a remote can be reached. */
+/** Returns true if a remote can be reached. */
 export async function answers({ url, env }: Remote, signal: AbortSignal): Promise<boolean> {
   return await git(["ls-remote", "--quiet", "--heads", "--", url], {
     env,
@@ -133,7 +132,7 @@ export async function answers({ url, env }: Remote, signal: AbortSignal): Promis
   }).then(() => true, () => false);
 }
 
-/** Whether there is a repository that was made of the remote at this address. */
+/** Returns true if a repository is there, and is a clone of the remote at this address. */
 export async function isMirrorOf(folder: string, url: string): Promise<boolean> {
   return await Deno.readTextFile(join(folder, ADDRESS_FILE)).then(
     (address) => address === url,
@@ -141,10 +140,7 @@ export async function isMirrorOf(folder: string, url: string): Promise<boolean> 
   );
 }
 
-/**
- * Removes packs that were never finished and combines small ones. Objects that no branch leads to are
- * combined like the others.
- */
+/** Removes unfinished packs and combines small ones, also of objects that no branch leads to. */
 async function tidyPacks(folder: string, signal: AbortSignal): Promise<void> {
   const names = await removeUnfinished(folder);
   if (names.filter((name) => name.endsWith(".pack")).length <= PACKS_MAX) return;
@@ -158,12 +154,12 @@ async function tidyPacks(folder: string, signal: AbortSignal): Promise<void> {
     "--geometric=2",
   ];
   await git(args, { signal, ownSession: true }).catch((error) => {
-    // Of a repository that is damaged, the fetch that follows says so.
+    // The fetch that follows reports a damaged repository.
     if (!(error instanceof GitError)) throw error;
   });
 }
 
-/** Removes packs that were never finished, and answers the names of all that were there. */
+/** Removes unfinished packs, and returns the names of all packs that were there. */
 async function removeUnfinished(folder: string): Promise<string[]> {
   const packs = join(folder, "objects/pack");
   const names = (await Array.fromAsync(Deno.readDir(packs)).catch(() => [])).map(({ name }) =>
@@ -176,8 +172,8 @@ async function removeUnfinished(folder: string): Promise<string[]> {
 }
 
 /**
- * Removes the locks that a git which was killed has left behind. Nobody else writes to a mirror, so a
- * lock that is there while nothing is fetched is nobody's.
+ * Removes the locks of a killed git. Nobody else writes to a mirror, so no lock is in use while
+ * nothing is fetched.
  */
 export async function removeLocks(folder: string): Promise<void> {
   const remove = async (path: string, isDeep: boolean): Promise<void> => {

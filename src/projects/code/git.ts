@@ -1,6 +1,6 @@
 /**
- * Runs git: never with a prompt, never with more of the service's environment than it needs, and never
- * for longer than it is given.
+ * Running git: without prompts, with no more of the service's environment than it needs, and with a
+ * time limit.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { shell } from "../../platform/shell.ts";
 
 const STDERR_BYTES_MAX = 16 * 1024;
 const KILL_GRACE_MS = 2_000;
-/** What of the service's environment git gets: where its settings are, and how it reaches a network. */
+/** The variables that git gets: they tell where its settings are, and how it reaches a network. */
 const PASSED_ON = [
   "HOME",
   "PATH",
@@ -27,8 +27,8 @@ const PASSED_ON = [
   ]),
 ];
 /**
- * Settings for every command: nothing that a repository could have run, and nothing that drops objects
- * or works in the background.
+ * Settings for every command: a repository can run no program, and git drops no objects and does no
+ * background work.
  */
 const SETTINGS = [
   "core.hooksPath=/dev/null",
@@ -36,7 +36,7 @@ const SETTINGS = [
   "gc.auto=0",
   "maintenance.auto=false",
   "advice.detachedHead=false",
-  // A fetch that outlives a service which was killed must not wait for a silent server for ever.
+  // A fetch may outlive a killed service: it must not wait for a silent server forever.
   "http.lowSpeedLimit=1",
   "http.lowSpeedTime=600",
 ].flatMap((setting) => ["-c", setting]);
@@ -45,60 +45,60 @@ const SETTINGS = [
 export class GitError extends HooklaunchError {
   override readonly code = "git_failed";
   /** Hooklaunch ended the command before it was done. */
-  readonly cut: boolean;
+  readonly wasEnded: boolean;
   readonly exitCode: number | undefined;
 
   constructor(
     message: string,
-    { cut = false, exitCode }: { cut?: boolean; exitCode?: number } = {},
+    { wasEnded = false, exitCode }: { wasEnded?: boolean; exitCode?: number } = {},
   ) {
     super(message);
-    this.cut = cut;
+    this.wasEnded = wasEnded;
     this.exitCode = exitCode;
   }
 }
 
-/** How git is run. */
+/** Options of {@linkcode git}. */
 export interface GitOptions {
-  /** Variables beside those that git always gets. */
+  /** Variables in addition to those that git always gets. */
   env?: Record<string, string>;
   cwd?: string;
-  /** What git reads. */
   stdin?: string;
-  /** It fails when it writes more. Default 1 MiB. */
+  /** The limit of its output. Default 1 MiB. */
   stdoutBytesMax?: number;
-  /** What it says on stderr that is a failure too, though it ends well. */
+  /** Text on stderr that is a failure, also with exit code 0. */
   failsOn?: RegExp;
-  /** It is ended when this aborts. */
+  /** Ends git when it aborts. */
   signal?: AbortSignal;
   /**
-   * Whether it gets a session of its own: it then has no terminal, so ssh has nowhere to ask for a
-   * password, and what it started is ended with it. It costs a fork.
+   * Runs git in its own session, for the price of a fork. It has no terminal there, so ssh cannot
+   * ask for a password, and everything that it starts ends with it.
    */
   ownSession?: boolean;
   /**
-   * Whether it reads the configuration of git that the machine and the service's user have: for what
-   * talks to a remote alone, which their owner may have set up so, by a `safe.directory` for instance.
+   * Lets git read the configuration of the machine and the service's user. It is for commands that
+   * talk to a remote, for which it may have a `safe.directory`, for instance.
    */
   usesConfiguration?: boolean;
 }
 
 /**
- * Without configuration there is nothing that the files of a repository could choose from, such as the
- * programs of filters that `.gitattributes` names.
+ * Without configuration, the files of a repository can select nothing, such as the filters of
+ * `.gitattributes`.
  */
 const NO_CONFIGURATION = { GIT_CONFIG_NOSYSTEM: "1", GIT_CONFIG_GLOBAL: "/dev/null" };
 
 /**
- * Runs one git command.
+ * Runs one git command, and returns its output.
  *
- * @returns what it wrote to stdout
- * @throws {GitError} when it exits with another code than 0, writes too much or is ended by the signal
+ * @throws {GitError} when its exit code is not 0, it writes too much or the signal ends it
  */
 export async function git(args: readonly string[], options: GitOptions): Promise<Uint8Array> {
   const { env = {}, cwd, stdin, stdoutBytesMax = 1024 * 1024, failsOn, signal } = options;
   const { ownSession = false, usesConfiguration = false } = options;
-  if (signal?.aborted) throw new GitError("git was not started: it was given up", { cut: true });
+  if (signal?.aborted) {
+    throw new GitError("git was not started: it was given up", { wasEnded: true });
+  }
   const child = new Deno.Command("git", {
     args: [...SETTINGS, ...args],
     clearEnv: true,
@@ -109,14 +109,14 @@ export async function git(args: readonly string[], options: GitOptions): Promise
     stderr: "piped",
     detached: ownSession,
   }).spawn();
-  // Aborted when what it writes is not waited for any more: what left its session may have that open.
+  // Ends the reading of its output, which a process that left its session may hold open.
   const unread = new AbortController();
   let ended: Promise<void> | undefined;
   const end = () => {
     ended ??= endProcess(child, ownSession, output).finally(() => unread.abort());
   };
   const output = Promise.all([
-    // What writes without end would also run without end.
+    // A command that writes without end would run without end.
     readFirstBytes(child.stdout, stdoutBytesMax, { signal: unread.signal, onCut: end }),
     readFirstBytes(child.stderr, STDERR_BYTES_MAX, { signal: unread.signal }),
   ]);
@@ -129,10 +129,12 @@ export async function git(args: readonly string[], options: GitOptions): Promise
     ]);
     const command = args.find((arg) => /^[a-z-]+$/.test(arg) && !arg.startsWith("-")) ?? "";
     if (signal?.aborted) {
-      throw new GitError(`git ${command} was ended before it was done`, { cut: true });
+      throw new GitError(`git ${command} was ended before it was done`, { wasEnded: true });
     }
     if (stdout.isCut) {
-      throw new GitError(`git ${command} wrote more than ${stdoutBytesMax} bytes`, { cut: true });
+      throw new GitError(`git ${command} wrote more than ${stdoutBytesMax} bytes`, {
+        wasEnded: true,
+      });
     }
     const said = new TextDecoder().decode(stderr.bytes).trim() || "nothing";
     if (status.success && !failsOn?.test(said)) return stdout.bytes;
@@ -149,7 +151,7 @@ function baseEnvironment(): Record<string, string> {
   const env: Record<string, string> = {
     LC_ALL: "C",
     GIT_TERMINAL_PROMPT: "0",
-    // Empty, not absent: it then also hides what the person's own settings name.
+    // An empty value also hides the one of the user's settings.
     GIT_ASKPASS: "",
     SSH_ASKPASS: "",
     GIT_ALLOW_PROTOCOL: "file:git:http:https:ssh",
@@ -162,9 +164,9 @@ function baseEnvironment(): Record<string, string> {
 }
 
 /**
- * Ends a process, by force when it does not end by itself; a session's with all that it started.
+ * Ends a process, or its session, first by SIGTERM and then by SIGKILL.
  *
- * @param output settles when nothing of it is left that could write
+ * @param output settles when no process is left that could write
  */
 async function endProcess(
   child: Deno.ChildProcess,
@@ -174,10 +176,10 @@ async function endProcess(
   const kill = (name: "TERM" | "KILL") => isSession ? killGroup(child, name) : killOne(child, name);
   await kill("TERM");
   await deadline(child.status, KILL_GRACE_MS).catch(ignoreTimeout);
-  // Helpers of git do not end with it: one would wait for its server as long as that is silent.
+  // Helpers of git do not end with it: one waits as long as its server is silent.
   await kill("KILL");
-  // What is killed goes on for a moment, and may write until it is gone. Nobody but its parent can wait
-  // for that; what it writes to is closed then.
+  // A killed process may write until it is gone. Only its parent can wait for that, so this waits
+  // for its output.
   await deadline(output, KILL_GRACE_MS).catch(ignoreTimeout);
 }
 
@@ -185,7 +187,7 @@ function killOne(child: Deno.ChildProcess, name: "TERM" | "KILL"): void {
   try {
     child.kill(`SIG${name}`);
   } catch {
-    // It has ended already.
+    // It has ended.
   }
 }
 
@@ -193,8 +195,8 @@ async function killGroup(leader: Deno.ChildProcess, name: "TERM" | "KILL"): Prom
   try {
     await shell('kill -s "$1" -- "-$2"', [name, String(leader.pid)]);
   } catch {
-    // There may be no files or processes left for a shell. git itself can be told without one; its helpers
-    // then end with what their server says, or when it was silent for too long.
+    // Files or processes are short, so a shell cannot start. git itself needs no shell to be
+    // killed. Its helpers end with their server's answer, or when it was silent for too long.
     killOne(leader, name);
   }
 }
@@ -205,6 +207,6 @@ async function feed(stream: WritableStream<Uint8Array>, text: string): Promise<v
     await writer.write(new TextEncoder().encode(text));
     await writer.close();
   } catch {
-    // It ended without reading everything; its exit code says what of it matters.
+    // It ended without reading everything. Its exit code tells if that matters.
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The mirror of one project's repository: a bare repository that holds the branches and tags as they
- * were when they were last fetched. A mirror that is damaged is made anew.
+ * The mirror of a project's repository: a bare repository with the branches and tags of the last
+ * fetch. A damaged mirror is made anew.
  *
  * @module
  */
@@ -26,27 +26,27 @@ import { redactUrls } from "../../platform/network/urls.ts";
 import { openRemote, type Origin, type Remote, urlOf } from "./remote.ts";
 
 const REFS_BYTES_MAX = 64 * 1024 * 1024;
-/** Room for what git prints beside an object. */
+/** The longest output of git in front of an object. */
 const HEADER_BYTES_MAX = 1024;
-/** More than most lines have that say of what size a file is, and where. */
+/** The length of a long line of `git ls-tree`. */
 const LISTED_BYTES = 640;
-/** A file's size, behind its mode, type and id; a folder and a submodule have "-" there. */
+/** The size of a file, behind its mode, type and id. A folder and a submodule have "-" there. */
 const SIZE = /^\d+ \w+ \w+ +(\d+)\t/;
 /** The exit code of `git update-index --refresh` where a file differs from the index. */
 const NEEDS_UPDATE = 1;
-/** What git lists a symbolic link as. */
+/** The mode of a symbolic link. */
 const LINK_MODE = "120000";
-/** Beside the mirror: where it is of, for when it is gone or damaged. */
+/** The file beside the mirror with its origin, for a mirror that is gone or damaged. */
 const ORIGIN_FILE = "origin.json";
 const KNOWN_HOSTS_FILE = "known_hosts";
 
 const log = getLogger(["hooklaunch", "projects"]);
 
-/** What a mirror is told. */
+/** Options of {@linkcode Mirror}. */
 export interface MirrorOptions {
   /** For messages. */
   projectName: string;
-  /** The folder of the bare repository. What else the mirror needs to keep lies beside it. */
+  /** The folder of the bare repository. The mirror's other files are beside it. */
   folder: string;
   fetchTimeout_ms: number;
   limits: TreeLimits;
@@ -54,9 +54,9 @@ export interface MirrorOptions {
   env(name: string): string | undefined;
 }
 
-/** A mirror. What its methods throw names no credentials. */
+/** A mirror. Its errors contain no credentials. */
 export class Mirror {
-  /** MiB that the mirror may take on disk; infinite until its project says so. */
+  /** MiB that the mirror may take on disk. */
   limit_mb = Infinity;
   readonly #options: MirrorOptions;
   readonly #updates = new CoalescedWork(async () => {
@@ -67,9 +67,9 @@ export class Mirror {
   readonly #closing = new AbortController();
   #origin: Origin | undefined;
   #refs: Promise<Refs> | undefined;
-  /** Whether what is in the folder may be used. */
+  /** The folder has a mirror of the origin. */
   #isUsable = false;
-  /** How often the mirror was made anew. */
+  /** The number of clones that this process has made. */
   #clones = 0;
 
   constructor(options: MirrorOptions) {
@@ -77,16 +77,16 @@ export class Mirror {
   }
 
   /**
-   * Fetches. What arrived at the remote before this was called is there when the promise resolves.
+   * Fetches everything that arrived at the remote before this call.
    *
-   * @throws {ActionError} when git must not be given this address, or it cannot be fetched
-   * @throws {ConflictError} when the project's code is removed at this moment
+   * @throws {ActionError} when the address is not allowed, or cannot be fetched
+   * @throws {ConflictError} when the project's code is being removed
    */
   async fetch(origin: Origin): Promise<Refs> {
     for (;;) {
       await this.#locate(origin);
       const update = await this.#updates.run();
-      // Before it began, somebody else may have said that the repository is elsewhere, as it once was.
+      // Another caller may have set another origin before the update began.
       if (!isSame(update.origin, origin)) continue;
       if (update.refs.status === "rejected") throw update.refs.reason;
       return update.refs.value;
@@ -99,14 +99,14 @@ export class Mirror {
     return this.#isUsable;
   }
 
-  /** Ends a fetch that is under way, with all that it has started. There is no other after it. */
+  /** Ends a running fetch, with everything that it has started. No other begins after it. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#updates.idle();
   }
 
   /**
-   * The branches and tags as last fetched; fetched now when they never were.
+   * Returns the branches and tags of the last fetch, or fetches now if there was none.
    *
    * @throws as {@linkcode fetch} does
    */
@@ -116,17 +116,16 @@ export class Mirror {
       if (!this.#isUsable) return await this.fetch(origin);
       let reading: Promise<Refs> | undefined;
       const refs = await this.#healing(() => reading = this.#refs ??= this.#newRefs());
-      // Else they may be another repository's, or there are newer ones.
+      // Otherwise they may be of another repository, or out of date.
       if (reading === this.#refs && isSame(this.#origin, origin)) return refs;
     }
   }
 
   /**
-   * Reads a file of a commit.
+   * Reads a file of a commit; returns undefined if there is no such file.
    *
-   * @returns undefined when the commit has no such file
    * @throws {ActionError} when it is a link
-   * @throws {GitError} when the file is larger than allowed, or there is no such commit
+   * @throws {GitError} when the file is too large, or there is no such commit
    */
   read(commit: string, path: string, bytesMax: number): Promise<Uint8Array | undefined> {
     return this.#healing(async () => {
@@ -136,8 +135,8 @@ export class Mirror {
       });
       const object = readObject(stdout);
       if (object !== undefined && object.kind !== "blob") return undefined;
-      // git shows a link as a file, and calls an object missing that is damaged. Only the list of the
-      // files knows better.
+      // git shows a link as a file, and a damaged object as a missing one. The list of files tells
+      // the difference.
       const listed = await this.#git(["--literal-pathspecs", "ls-tree", commit, "--", path]);
       const mode = /^(\d+) blob /.exec(new TextDecoder().decode(listed))?.[1];
       if (mode === LINK_MODE) {
@@ -153,9 +152,9 @@ export class Mirror {
   }
 
   /**
-   * The full hash of a commit; undefined when there is none of this name.
+   * Returns the full hash of a commit; undefined if there is none of this name.
    *
-   * @param known the hash of a commit that is there, unless the mirror is damaged
+   * @param known the hash of a commit that exists, unless the mirror is damaged
    */
   commit(name: string, known: string | undefined): Promise<string | undefined> {
     return this.#healing(async () => {
@@ -170,9 +169,9 @@ export class Mirror {
   }
 
   /**
-   * Writes the files of a commit into a folder, in place of what is there.
+   * Writes the files of a commit into a folder, in place of its contents.
    *
-   * @throws {ActionError} when the commit holds more than it may
+   * @throws {ActionError} when the commit is too large
    */
   async extract(commit: string, folder: string): Promise<void> {
     const env = { GIT_INDEX_FILE: `${folder}.index` };
@@ -189,7 +188,7 @@ export class Mirror {
     }
   }
 
-  /** Returns false if a folder that {@linkcode extract} once wrote does not hold the files of a commit any more. */
+  /** Returns false if a folder that {@linkcode extract} wrote has lost or changed files. */
   async isWhole(commit: string, folder: string): Promise<boolean> {
     const index = await Deno.makeTempFile({ dir: dirname(folder), prefix: "tmp-index-" });
     const env = { GIT_INDEX_FILE: index };
@@ -206,7 +205,10 @@ export class Mirror {
     }
   }
 
-  /** Few objects, each of them in many folders, can stand for more files than any disk has room for. */
+  /**
+   * Refuses a commit that is too large: a few objects, each in many folders, can make more files
+   * than a disk holds.
+   */
   async #checkSize(commit: string): Promise<void> {
     const { projectName, limits: { filesMax, bytesMax } } = this.#options;
     const refuse = (most: string): never => {
@@ -217,7 +219,7 @@ export class Mirror {
     const stdoutBytesMax = filesMax * LISTED_BYTES;
     const args = ["ls-tree", "-r", "-t", "-l", commit];
     const stdout = await this.#healing(() => this.#git(args, { stdoutBytesMax })).catch((error) => {
-      const isTooLong = error instanceof GitError && error.cut;
+      const isTooLong = error instanceof GitError && error.wasEnded;
       throw isTooLong ? refuse(`${filesMax} files, or too long paths`) : error;
     });
     const listed = new TextDecoder().decode(stdout).trimEnd().split("\n");
@@ -226,19 +228,19 @@ export class Mirror {
     if (bytes > bytesMax) refuse(`${bytesMax} bytes`);
   }
 
-  /** Takes note of where the repository is. */
+  /** Sets the origin. */
   async #locate(origin: Origin): Promise<void> {
     if (isSame(this.#origin, origin)) return;
     const isUsable = await isMirrorOf(this.#options.folder, urlOf(origin.repository));
     await this.#writeOrigin(origin);
-    // Somebody else may have said so meanwhile, and have fetched since.
+    // Another caller may have set it, and have fetched since.
     if (isSame(this.#origin, origin)) return;
     this.#isUsable = isUsable;
     this.#origin = origin;
     this.#refs = undefined;
   }
 
-  /** Makes a mirror anew that is missing or damaged. */
+  /** Replaces a mirror that is missing or damaged. */
   async #heal(): Promise<void> {
     const { projectName } = this.#options;
     const origin = this.#origin ?? await readOrigin(this.#pathOf(ORIGIN_FILE));
@@ -257,14 +259,14 @@ export class Mirror {
     await this.fetch(origin);
   }
 
-  /** Does what reads the mirror; when git fails on it, makes the mirror anew and tries once more. */
+  /** Reads the mirror. If git fails, it replaces the mirror and tries once more. */
   async #healing<T>(work: () => Promise<T>): Promise<T> {
     const clones = this.#clones;
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof GitError) || error.cut) throw error;
-      // Somebody else may have made it anew under these hands.
+      if (!(error instanceof GitError) || error.wasEnded) throw error;
+      // Another caller may have replaced it meanwhile.
       if (clones === this.#clones) await this.#heal();
       return await work();
     }
@@ -293,7 +295,7 @@ export class Mirror {
         : redact(messageOf(error));
       throw new ActionError(
         `Cannot fetch the repository of project "${projectName}": ${detail}`,
-        // Any other may hold credentials.
+        // The message of any other error may contain credentials.
         isShortage(error) ? { cause: error } : {},
       );
     } finally {
@@ -312,7 +314,7 @@ export class Mirror {
     } catch (error) {
       if (error instanceof TooLargeOnDiskError || !await answers(remote, signal)) throw error;
     }
-    // The remote can be reached: it had a bad moment, or it is the mirror that is at fault.
+    // The remote can be reached: it failed for a moment, or the mirror is damaged.
     await removeLocks(folder);
     return await fetch().catch(() => this.#clone(remote, signal));
   }
@@ -323,7 +325,7 @@ export class Mirror {
     return await this.#readRefs();
   }
 
-  /** Reads them. Where that fails, who asks next has them read again. */
+  /** Reads the refs, and forgets them if that fails. */
   #newRefs(): Promise<Refs> {
     const reading = this.#readRefs();
     reading.catch(() => {
@@ -335,7 +337,7 @@ export class Mirror {
   async #readRefs(): Promise<Refs> {
     const stdout = await this.#git(["for-each-ref", `--format=${REFS_FORMAT}`], {
       stdoutBytesMax: REFS_BYTES_MAX,
-      // git leaves out a branch that it cannot read.
+      // git leaves out a branch that it cannot read, with this warning.
       failsOn: /broken ref/,
     });
     return parseRefs(new TextDecoder().decode(stdout), REMOTE_HEAD);
@@ -351,7 +353,7 @@ export class Mirror {
       await Deno.mkdir(dirname(path), { recursive: true, mode: 0o700 });
       await replaceFile(path, JSON.stringify(origin), 0o600);
     } catch (error) {
-      // The folder was there a moment ago. So it says that one is there which is removed meanwhile, too.
+      // The folder was there a moment ago.
       const { NotFound, AlreadyExists } = Deno.errors;
       if (!(error instanceof NotFound || error instanceof AlreadyExists)) throw error;
       const { projectName } = this.#options;
@@ -361,13 +363,12 @@ export class Mirror {
     }
   }
 
-  /** The path of a file beside the mirror. */
   #pathOf(name: string): string {
     return join(dirname(this.#options.folder), name);
   }
 }
 
-/** Whether two say the same of where a repository is, and how it is had. */
+/** Returns true if two origins have the same address and key. */
 function isSame(one: Origin | undefined, other: Origin): boolean {
   return one?.repository === other.repository && one.deploy_key === other.deploy_key;
 }
@@ -379,7 +380,7 @@ async function readOrigin(path: string): Promise<Origin | undefined> {
     if (deployKey === undefined) return { repository };
     return typeof deployKey === "string" ? { repository, deploy_key: deployKey } : undefined;
   } catch {
-    // Without it a mirror is not made anew until somebody says again where it is of.
+    // Without it, the mirror is not made anew until the next fetch.
     return undefined;
   }
 }

@@ -1,21 +1,21 @@
 /**
- * What git prints about branches, tags and objects.
+ * The output of git about branches, tags and objects.
  *
  * @module
  */
 
-/** The branches and tags of a repository, and the commits they are at. */
+/** The branches and tags of a repository, and their commits. */
 export interface Refs {
   /** By name, such as `main`. */
   branches: Map<string, string>;
   tags: Map<string, string>;
-  /** What those tags are of that are of no commit themselves, such as of another tag. */
+  /** The objects of tags that name no commit themselves, but another tag for instance. */
   tagsOfOthers: Map<string, string>;
   /** The commit of the remote's `HEAD`. */
   head: string | undefined;
 }
 
-/** What `git for-each-ref` is to print: the object that a ref is at, the one that this is a tag of. */
+/** The format of `git for-each-ref`: the object of a ref, and the object of a tag. */
 export const REFS_FORMAT = "%(objecttype) %(objectname) %(*objecttype) %(*objectname) %(refname)";
 
 /** Reads lines of {@linkcode REFS_FORMAT}. */
@@ -41,19 +41,25 @@ export function parseRefs(text: string, headRef: string): Refs {
   return refs;
 }
 
-/** Whether a text can be the name of a branch, a tag or a commit, and nothing else to git. */
+/**
+ * Returns true if git takes a text for the name of a branch, a tag or a commit, and for nothing
+ * else.
+ */
 export function isReference(text: string): boolean {
   return /^[^-]/.test(text) && !/[\0-\x20\x7f~^:?*[\\]|\.\.|@\{|^@$/.test(text);
 }
 
-/** An object of a repository. */
+/** An object. */
 export interface GitObject {
   /** `blob`, `tree`, `commit` or `tag`. */
   kind: string;
   content: Uint8Array;
 }
 
-/** Reads what `git cat-file --batch` prints of one object; undefined when that is missing. */
+/**
+ * Reads the output of `git cat-file --batch` for one object; returns undefined if the object is
+ * missing.
+ */
 export function readObject(output: Uint8Array): GitObject | undefined {
   const end = output.indexOf(0x0a);
   const header = new TextDecoder().decode(output.subarray(0, Math.max(0, end)));

@@ -1,7 +1,7 @@
 /**
- * Where a repository is fetched from. No address holds a password: an https one names environment
- * variables, `https://user:{env:NAME}@…`, and git asks for what they hold through its own environment,
- * so that it is in no record, no process list, no file of the mirror and no message.
+ * Remotes: the addresses of repositories. An address contains no password. One of https names
+ * environment variables, `https://user:{env:NAME}@…`, whose values git gets through its own
+ * environment: they are in no record, no process list, no file of the mirror and no message.
  *
  * @module
  */
@@ -18,11 +18,11 @@ const VARIABLE = /^\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;
 const USER_INFO = /^(\{env:[A-Za-z_]\w*\}|[^:{}]*)(?::(\{env:[A-Za-z_]\w*\}|[^{}]*))?$/;
 const VARIABLE_EXPECTED = "the name of an environment variable of the service in place of " +
   'a password or token, such as "https://user:{env:GIT_TOKEN}@git.example.com/x.git"';
-/** Answers git's question for credentials, from the environment alone. */
+/** A credential helper that takes credentials from git's environment. */
 const HELPER = "!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' " +
   '"$HOOKLAUNCH_GIT_USERNAME" "$HOOKLAUNCH_GIT_PASSWORD"; }; f';
 
-/** Where the code of a project comes from, as its owner wrote it: free of secrets. */
+/** The origin of a project's code, as its owner wrote it. It contains no secrets. */
 export interface Origin {
   /** Its address, which may name variables that hold credentials. */
   repository: string;
@@ -30,21 +30,21 @@ export interface Origin {
   deploy_key?: string;
 }
 
-/** A remote that git may be given. */
+/** A remote for git. */
 export interface Remote {
   /** Without credentials. */
   url: string;
-  /** What git needs in its environment to reach it. */
+  /** The variables that git needs to reach it. */
   env: Record<string, string>;
-  /** Takes credentials out of what git said. */
+  /** Removes credentials from the output of git. */
   redact(text: string): string;
 }
 
-/** What opening a remote takes from its surroundings. */
+/** Access to the environment of the service, for opening a remote. */
 export interface RemoteAccess {
   /** Reads an environment variable, for credentials written as `{env:NAME}`. */
   env(name: string): string | undefined;
-  /** The file that keeps the keys of ssh servers that a deploy key was used with. */
+  /** The file with the keys of the ssh servers to which a deploy key was sent. */
   knownHostsFile: string;
 }
 
@@ -54,42 +54,42 @@ interface Address {
   password: string;
 }
 
-/** What an address must be and is not, to follow "expected"; undefined when git may be given it. */
+/** Returns the expected form of an address that is not allowed; undefined for one that is. */
 export function addressProblem(address: string): string | undefined {
   const read = readAddress(address);
   return typeof read === "string" ? read : undefined;
 }
 
-/** Whether an address is one that ssh is used for. */
+/** Returns true for an address that is reached by ssh. */
 export function isSshAddress(address: string): boolean {
   const scheme = SCHEME.exec(address)?.[1]?.toLowerCase();
   return scheme === undefined ? /^[^/]+:/.test(address) : scheme.includes("ssh");
 }
 
-/** Whether an address is a path from the current folder, which git has in the mirror. */
+/** Returns true for a relative path, which git would resolve in the mirror. */
 export function isRelativePath(address: string): boolean {
   return !SCHEME.test(address) && !isSshAddress(address) && !isAbsolute(address);
 }
 
 /**
- * The address without credentials.
+ * Returns an address without credentials.
  *
- * @throws {ActionError} when git must not be given it
+ * @throws {ActionError} when it is not allowed
  */
 export function urlOf(address: string): string {
-  return checked(address).url;
+  return parseAddress(address).url;
 }
 
 /**
- * Looks up what it takes to reach a remote.
+ * Finds the credentials of a remote.
  *
- * @throws {ActionError} when git must not be given the address, or what opens it is not there
+ * @throws {ActionError} when the address is not allowed, or its key or a variable is missing
  */
 export async function openRemote(
   { repository, deploy_key: deployKey }: Origin,
   { env, knownHostsFile }: RemoteAccess,
 ): Promise<Remote> {
-  const { url, username, password } = checked(repository);
+  const { url, username, password } = parseAddress(repository);
   if (deployKey !== undefined && isSshAddress(repository)) {
     await checkDeployKey(deployKey);
     const command = sshCommand(deployKey, knownHostsFile);
@@ -102,14 +102,14 @@ export async function openRemote(
     const value = credentials[index] ?? "";
     return VARIABLE.test(text) ? [value, encodeURIComponent(value)] : [];
   }).filter((text) => text.length >= SECRET_LENGTH_MIN);
-  // As git sends them: an answer may show the request that it is to.
+  // The form in which git sends them: a server's answer may show the request.
   secrets.push(new TextEncoder().encode(`${user}:${secret}`).toBase64());
   return {
     url,
     env: {
       HOOKLAUNCH_GIT_USERNAME: user,
       HOOKLAUNCH_GIT_PASSWORD: secret,
-      // An empty helper forgets those of the person's own settings. Ours is asked for this host alone.
+      // An empty helper removes those of the user's settings. Ours is for this host only.
       GIT_CONFIG_COUNT: "2",
       GIT_CONFIG_KEY_0: "credential.helper",
       GIT_CONFIG_VALUE_0: "",
@@ -121,7 +121,10 @@ export async function openRemote(
   };
 }
 
-/** Returns what is missing to reach a remote, with pointers into the project. */
+/**
+ * Returns the variables and keys that are missing to reach a remote, as problems with pointers into
+ * the project.
+ */
 export async function originProblems(
   { repository, deploy_key: deployKey }: Origin,
   env: RemoteAccess["env"],
@@ -138,7 +141,7 @@ export async function originProblems(
   return problems;
 }
 
-function checked(address: string): Address {
+function parseAddress(address: string): Address {
   const read = readAddress(address);
   if (typeof read !== "string") return read;
   throw new ActionError(
@@ -146,9 +149,9 @@ function checked(address: string): Address {
   );
 }
 
-/** Takes an address apart; a text says what it should have been. */
+/** Parses an address; returns the expected form if it is not allowed. */
 function readAddress(address: string): Address | string {
-  // git would take these for an option, or for the name of a program to run.
+  // git would take these for an option, or for a program to run.
   if (/^-|^[\w+.-]+::|\p{Cc}/u.test(address) || address === "") {
     return "a URL, host:path or a path";
   }
@@ -169,7 +172,7 @@ function readAddress(address: string): Address | string {
   if (rest.includes("{env:")) return VARIABLE_EXPECTED;
   if (userInfo === "") return plain;
   const [, username = "", password = ""] = USER_INFO.exec(userInfo) ?? [];
-  // A name alone is a token too, to many servers.
+  // Many servers take a token as the name alone.
   if (!VARIABLE.test(password === "" ? username : password)) return VARIABLE_EXPECTED;
   return { url: url.href, username, password };
 }
@@ -193,9 +196,9 @@ async function checkDeployKey(path: string): Promise<void> {
 }
 
 /**
- * How ssh uses a key: this one and no other, without a question. A server that is new is believed and
- * its key kept; one whose key has changed is refused, as is one that the service's own user knows by
- * another key.
+ * Returns the ssh command for a key. ssh uses no other key and asks nothing. It trusts a new server
+ * and keeps its key, and refuses a server whose key has changed, or that the service's user knows
+ * by another key.
  */
 function sshCommand(keyFile: string, knownHostsFile: string): string {
   const options = [
@@ -204,13 +207,13 @@ function sshCommand(keyFile: string, knownHostsFile: string): string {
     "BatchMode=yes",
     "StrictHostKeyChecking=accept-new",
     `UserKnownHostsFile=${sshPath(knownHostsFile)} ~/.ssh/known_hosts`,
-    // A connection that is open already may have been opened by another key.
+    // A shared connection may use another key.
     "ControlPath=none",
   ];
   return ["ssh", ...options.map((option) => `-o ${shellQuote(option)}`)].join(" ");
 }
 
-/** A path as ssh_config(5) reads it. */
+/** Escapes a path for ssh_config(5). */
 function sshPath(path: string): string {
   return `"${path.replace(/["\\]/g, "\\$&").replaceAll("%", "%%")}"`;
 }

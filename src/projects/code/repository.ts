@@ -14,13 +14,13 @@ const NAMES_SHOWN = 20;
 /** By SHA-1, or by SHA-256. */
 const WHOLE_HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
 
-/** A repository, by its mirror. */
+/** A repository. */
 export class Repository {
   readonly #projectName: string;
   readonly #mirror: Mirror;
-  /** The branches and tags that `#hashes` was answered from. */
+  /** The branches and tags for which `#hashes` is right. */
   #refs: Refs | undefined;
-  /** Full hashes, by what was asked for. */
+  /** Full hashes by reference. */
   readonly #hashes = new Map<string, string>();
 
   constructor(options: MirrorOptions) {
@@ -28,7 +28,7 @@ export class Repository {
     this.#mirror = new Mirror(options);
   }
 
-  /** Fetches, and answers the branches. */
+  /** Fetches, and returns the hashes of the branches. */
   async fetch(origin: Origin): Promise<Record<string, string>> {
     const { branches } = await this.#mirror.fetch(origin);
     return Object.fromEntries(branches);
@@ -50,10 +50,10 @@ export class Repository {
   }
 
   /**
-   * The full hash of a branch, a tag or an abbreviated hash, as last fetched. A branch goes before a tag
-   * of its name, and a full hash before both; `HEAD` is the remote's.
+   * Resolves a branch, a tag or an abbreviated hash of the last fetch to a full hash. A full hash
+   * goes before a branch of its name, and a branch before a tag; `HEAD` is the remote's.
    *
-   * @throws {ActionError} that lists the branches, when there is nothing of this name
+   * @throws {ActionError} that lists the branches, if there is nothing of this name
    */
   async resolve(origin: Origin, reference: string): Promise<string> {
     const refs = await this.#mirror.refs(origin);
@@ -65,15 +65,15 @@ export class Repository {
     if (known !== undefined) return known;
     const hash = isReference(reference) ? await this.#find(refs, reference) : undefined;
     if (hash === undefined) throw this.#unknown(refs, reference);
-    // Not among those of newer ones, or of another repository.
+    // The refs may be newer, or of another repository, by now.
     if (refs === this.#refs) this.#hashes.set(reference, hash);
     return hash;
   }
 
   /**
-   * Reads a file of a commit; undefined when there is none.
+   * Reads a file of a commit; returns undefined if there is none.
    *
-   * @throws {ActionError} when it is a link, or larger than `bytesMax`, or the commit is gone
+   * @throws {ActionError} when it is a link or larger than `bytesMax`, or the commit is gone
    */
   async read(commit: string, path: string, bytesMax: number): Promise<Uint8Array | undefined> {
     try {
@@ -81,7 +81,7 @@ export class Repository {
       if (file === undefined || file.length <= bytesMax) return file;
     } catch (error) {
       if (!(error instanceof GitError)) throw error;
-      if (!error.cut) throw this.#unreadable(commit, error);
+      if (!error.wasEnded) throw this.#unreadable(commit, error);
     }
     throw new ActionError(`Cannot read ${path} of commit ${commit}: it is larger than it may be`);
   }
@@ -99,7 +99,7 @@ export class Repository {
     }
   }
 
-  /** Returns false if a folder that {@linkcode extract} once wrote does not hold the files of a commit any more. */
+  /** Returns false if a folder that {@linkcode extract} wrote has lost or changed files. */
   async isWhole(commit: string, folder: string): Promise<boolean> {
     try {
       return await this.#mirror.isWhole(commit, folder);
@@ -109,12 +109,12 @@ export class Repository {
   }
 
   async #find(refs: Refs, reference: string): Promise<string | undefined> {
-    // Before a branch or tag of this name, which nobody has pushed on purpose.
+    // It goes before a branch or tag of this name, which nobody pushes on purpose.
     if (reference === "HEAD") {
       return refs.head ?? refs.branches.get("main") ?? refs.branches.get("master");
     }
     const known = refs.branches.values().next().value;
-    // As to git: who pushes a branch of that name does not move what is named by its hash.
+    // As in git, nobody can move a hash by pushing a branch of its name.
     if (WHOLE_HASH.test(reference)) return await this.#mirror.commit(reference, known);
     const branch = refs.branches.get(reference.replace(/^refs\/heads\//, ""));
     if (branch !== undefined) return branch;
@@ -125,7 +125,7 @@ export class Repository {
     return /^[0-9a-f]{4,64}$/i.test(hash) ? await this.#mirror.commit(hash, known) : undefined;
   }
 
-  /** Of a mirror that was made anew as well: the remote has the commit no longer. */
+  /** The error for a commit that a new mirror does not have either: the remote has lost it. */
   #unreadable(commit: string, { message }: GitError): ActionError {
     return new ActionError(
       `Cannot read commit ${commit} of the repository of project "${this.#projectName}", ` +

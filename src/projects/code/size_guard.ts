@@ -15,8 +15,8 @@ const MIB = 1024 * 1024;
 const LIMIT_MB = 20 * 1_024;
 
 /**
- * Returns how many MiB an execution of a project, and the mirror of its repository, may take on disk: `disk_mb` of
- * its engine's settings.
+ * Returns how many MiB an execution of a project, and the mirror of its repository, may take on
+ * disk: `disk_mb` of its engine's settings.
  */
 export function diskLimit_mb({ disk_mb }: EngineSettings): number {
   return typeof disk_mb === "number" ? disk_mb : LIMIT_MB;

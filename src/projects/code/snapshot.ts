@@ -1,6 +1,6 @@
 /**
- * Snapshots of plain folders: what a folder held at one moment, under a name that stands for exactly
- * that.
+ * Snapshots of plain folders: the contents of a folder at one moment, under a name that is their
+ * hash.
  *
  * @module
  */
@@ -25,33 +25,35 @@ import type { TreeCache } from "./tree_cache.ts";
 const ATTEMPTS = 5;
 const READ_AT_ONCE = 16;
 const READ_BYTES = 1024 * 1024;
-/** A file that was changed no longer ago may change again without a new time: those are of seconds. */
+/**
+ * A file that was changed later than this may change again without a new time, as times are in
+ * seconds.
+ */
 const SETTLED_AFTER_MS = 2_000;
 
-/** What {@linkcode Snapshots} is told. */
+/** Options of {@linkcode Snapshots}. */
 export interface SnapshotsOptions {
   /** The folder, absolute. */
   directory: string;
-  /** Where snapshots are kept. */
   trees: TreeCache;
-  /** The service's own data folder, which is left out. */
+  /** The service's data folder, which is left out. */
   dataFolder: string;
   limits: TreeLimits;
 }
 
-/** What a file held when it was read. */
+/** The contents of a file when it was read. */
 interface Content {
   /** The file's {@linkcode stampOf}. */
   stamp: string;
   hash: string;
-  /** Whether the stamp is another one after any change that is still to come. */
+  /** Every later change makes another stamp. */
   isSettled: boolean;
 }
 
 /** The snapshots of one folder. */
 export class Snapshots {
   readonly #options: SnapshotsOptions;
-  /** What was read of the folder's files, by path, so that it is read once. */
+  /** The contents of the folder's files by path, so that each is read once. */
   #contents = new Map<string, Content>();
 
   constructor(options: SnapshotsOptions) {
@@ -59,11 +61,11 @@ export class Snapshots {
   }
 
   /**
-   * Takes a snapshot, unless there is one of the same content already. `.git` is left out, and so is
-   * the service's own data folder. Do not call it again before it is done.
+   * Takes a snapshot, unless there is one of the same contents. `.git` and the service's data
+   * folder are left out. Do not call it again before it is done.
    *
    * @returns the snapshot's commit: `~` and a hash of the paths, modes and contents of its files
-   * @throws {ActionError} when the folder is missing, too large, or has links that lead outside of it
+   * @throws {ActionError} when the folder is missing, too large, or has links that lead out of it
    */
   async take(): Promise<string> {
     const { directory, trees, dataFolder, limits } = this.#options;
@@ -71,7 +73,7 @@ export class Snapshots {
     const hidden = await Deno.realPath(dataFolder).catch(() => dataFolder);
     const skip = (path: string) => path === ".git" || join(root, path) === hidden;
     const look = () => listTree(root, { skip, ...limits });
-    // A tree that changes while it is copied is copied again.
+    // A folder that changes while it is copied is copied again.
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       try {
         const entries = await look();
@@ -114,13 +116,13 @@ export class Snapshots {
     const stamp = stampOf(file);
     const known = this.#contents.get(file.path);
     if (known?.isSettled && known.stamp === stamp) return known;
-    // The file system's time is the machine's, whatever clock the service is given.
+    // File systems use the machine's clock.
     const isSettled = Date.now() - file.ctime_ms >= SETTLED_AFTER_MS;
     return { stamp, hash: await hashOf(root, file), isSettled };
   }
 }
 
-/** Returns false if the copy that a snapshot once was is damaged: its name is the hash of its contents. */
+/** Returns false if a snapshot is damaged: its name is not the hash of its contents any more. */
 export async function isSnapshot(folder: string, commit: string): Promise<boolean> {
   try {
     const root = await Deno.realPath(folder);
@@ -159,7 +161,7 @@ async function commitOf(
   return `~${hash.digest("hex")}`;
 }
 
-/** A file that was changed, or replaced, while it was read. */
+/** A file that was changed or replaced while it was read. */
 class ChangedError extends HooklaunchError {
   override readonly code = "file_changed";
 
@@ -173,12 +175,12 @@ async function realFolder(directory: string): Promise<string> {
     const root = await Deno.realPath(directory);
     if ((await Deno.stat(root)).isDirectory) return root.endsWith(sep) ? root.slice(0, -1) : root;
   } catch {
-    // The message below says what is wrong.
+    // The message below tells what is wrong.
   }
   throw new ActionError(`Cannot use the folder ${directory}: it does not exist or is no folder`);
 }
 
-/** Returns what is wrong with the folder of a project, with pointers into the project. */
+/** Returns the problems of the folder of a project, with pointers into the project. */
 export async function folderProblems(directory: string): Promise<Problem[]> {
   try {
     await realFolder(directory);
@@ -188,7 +190,10 @@ export async function folderProblems(directory: string): Promise<Problem[]> {
   }
 }
 
-/** Another text when a file has changed, but for what {@linkcode SETTLED_AFTER_MS} says. */
+/**
+ * Returns a text that differs after each change of a file, except soon after another (see
+ * {@linkcode SETTLED_AFTER_MS}).
+ */
 function stampOf({ size, mtime_ms, ctime_ms, inode }: FileEntry): string {
   return [size, mtime_ms, ctime_ms, inode].join(" ");
 }
@@ -207,17 +212,17 @@ async function copyListed(root: string, file: FileEntry, target: string): Promis
 }
 
 /**
- * Reads a file that was listed. Who may write to the folder may have put a link to what is outside of it
- * in the place of the file, or of a folder on the way to it. Each chunk is valid until the next is asked for.
+ * Reads a file that was listed. Somebody may have replaced it, or a folder on its path, by a link
+ * that leads out of the folder. A chunk is valid until the next one is read.
  *
- * @throws {ChangedError} when it is another one
+ * @throws {ChangedError} when it is another file
  */
 async function* chunksOf(root: string, listed: FileEntry): AsyncGenerator<Uint8Array> {
   const path = join(root, listed.path);
   using file = await Deno.open(path);
   const isListed = (info: Deno.FileInfo) => stampOf(fileEntry("", info)) === stampOf(listed);
-  // It may have been listed by way of a link as well. That is seen unless the link comes and goes at
-  // just the right moments, each time.
+  // It may have been listed through a link, too. This check finds it, unless the link comes and
+  // goes at the right moments.
   const isInPlace = isListed(await file.stat()) && await Deno.realPath(path) === path &&
     isListed(await Deno.lstat(path));
   if (!isInPlace) throw new ChangedError(path);
@@ -226,7 +231,7 @@ async function* chunksOf(root: string, listed: FileEntry): AsyncGenerator<Uint8A
     const length = await file.read(buffer);
     if (length === null) return;
     left -= length;
-    // It grows, maybe for ever.
+    // It grows, maybe forever.
     if (left < 0) throw new ChangedError(path);
     yield buffer.subarray(0, length);
   }

@@ -1,5 +1,5 @@
 /**
- * Trees of files: what a folder holds, and private copies of it.
+ * Trees of files: listing and copying a folder.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { ActionError, HooklaunchError } from "../../platform/errors.ts";
 import { shell } from "../../platform/shell.ts";
 
 const AT_ONCE = 16;
-/** Of path_resolution(7). */
+/** The limit of path_resolution(7). */
 const LINKS_FOLLOWED_MAX = 40;
 
 /** A file in a tree. */
@@ -19,12 +19,14 @@ export interface FileEntry {
   size: number;
   mode: number;
   mtime_ms: number;
-  /** When anything of it was last changed, which no program can set; in whole seconds. */
+  /**
+   * The time of the last change of contents or metadata, in whole seconds. No program can set it.
+   */
   ctime_ms: number;
   inode: number;
 }
 
-/** One thing in a tree; paths are relative to it, with `/` between folders. */
+/** An entry of a tree. Its path is relative to the tree, with `/` between folders. */
 export type TreeEntry =
   | { kind: "folder"; path: string }
   | FileEntry
@@ -35,26 +37,26 @@ export class NotUtf8Error extends HooklaunchError {
   override readonly code = "name_not_utf8";
 }
 
-/** How much the tree of a project may hold: 100,000 files and folders, and 2 GiB, by default. */
+/** Limits of a project's tree. */
 export interface TreeLimits {
   filesMax: number;
   bytesMax: number;
 }
 
-/** {@linkcode TreeLimits} by default. */
+/** The default limits of a tree: 100,000 files and folders, and 2 GiB. */
 export const TREE_LIMITS: TreeLimits = { filesMax: 100_000, bytesMax: 2 * 1024 ** 3 };
 
-/** Which part of a folder is its tree, and how much it may hold. */
+/** Options of {@linkcode listTree}. */
 export interface TreeOptions extends Partial<TreeLimits> {
-  /** Whether something, by its path, is left out together with what it holds. */
+  /** Returns true for the path of an entry to leave out, with everything below it. */
   skip?: (path: string) => boolean;
 }
 
 /**
- * Lists a tree, each folder before what it holds. What is no file, folder or link is left out.
+ * Lists the files, folders and links of a tree, each folder before its contents.
  *
- * @throws {ActionError} when it holds more than it may
- * @throws {NotUtf8Error} when something in it has a name, or a link a target, that is not UTF-8
+ * @throws {ActionError} when it exceeds a limit
+ * @throws {NotUtf8Error} when a name, or the target of a link, is not UTF-8
  */
 export async function listTree(root: string, options: TreeOptions = {}): Promise<TreeEntry[]> {
   const { skip = () => false, filesMax = Infinity, bytesMax = Infinity } = options;
@@ -82,9 +84,9 @@ export async function listTree(root: string, options: TreeOptions = {}): Promise
 }
 
 /**
- * Copies what was listed of a tree into an existing folder.
+ * Copies the listed entries of a tree into an existing folder.
  *
- * @param copyFile copies one file; where nobody else changes the tree, as the system does it
+ * @param copyFile copies one file; the default is for a tree that nobody else changes
  */
 export async function copyTree(
   root: string,
@@ -94,7 +96,7 @@ export async function copyTree(
 ): Promise<void> {
   const rest: Exclude<TreeEntry, { kind: "folder" }>[] = [];
   for (const entry of entries) {
-    // Each folder is listed before what it holds.
+    // Each folder is listed before its contents.
     if (entry.kind === "folder") await Deno.mkdir(join(destination, entry.path), { mode: 0o700 });
     else rest.push(entry);
   }
@@ -108,7 +110,7 @@ export async function copyTree(
   }
 }
 
-/** Copies a tree into a new folder, also what {@linkcode listTree} cannot name. */
+/** Copies a tree into a new folder, also with names that {@linkcode listTree} refuses. */
 export async function copyByShell(root: string, destination: string): Promise<void> {
   const { success, stderr } = await shell('exec cp -R -P -- "$1" "$2"', [root, destination]);
   if (success) return;
@@ -116,9 +118,9 @@ export async function copyByShell(root: string, destination: string): Promise<vo
 }
 
 /**
- * Checks that every link of a tree stays inside of it, as it stands and in a copy.
+ * Checks that every link of a tree stays inside of it, here and in a copy.
  *
- * @throws {ActionError} that names the first link that does not
+ * @throws {ActionError} that names the first link that leads out
  */
 export async function checkLinks(root: string, entries: readonly TreeEntry[]): Promise<void> {
   const realRoot = await Deno.realPath(root);
@@ -135,8 +137,8 @@ export async function checkLinks(root: string, entries: readonly TreeEntry[]): P
 }
 
 /**
- * Whether no step of the way to where a link leads is outside of its tree. What is outside is another
- * thing for a copy: nothing may be there for the one, and something for the other.
+ * Returns true if no part of a link's path is outside of its tree, where a copy has other
+ * surroundings.
  */
 function staysInside(path: string, links: ReadonlyMap<string, string>): boolean {
   const at: string[] = [];
@@ -150,7 +152,7 @@ function staysInside(path: string, links: ReadonlyMap<string, string>): boolean 
     const target = links.get([...at, part].join("/"));
     if (target === undefined) at.push(part);
     else if (isAbsolute(target)) return false;
-    // Who follows so many gives up.
+    // The system follows no more than this.
     else if (++followed > LINKS_FOLLOWED_MAX) return true;
     else rest.push(...target.split("/").reverse());
   }
@@ -163,14 +165,14 @@ async function entryOf(root: string, path: string): Promise<TreeEntry | undefine
     throw new NotUtf8Error(`Cannot use the folder ${root}: the ${what} of ${path} is not UTF-8`);
   };
   const info = await Deno.lstat(full).catch((error) => {
-    // This character stands where a name is not UTF-8, and leads to nothing.
+    // Deno puts this character in the place of bytes that are not UTF-8.
     const isUnreadable = path.includes("\ufffd") && error instanceof Deno.errors.NotFound;
     return isUnreadable ? notUtf8("name") : Promise.reject(error);
   });
   if (info.isSymlink) {
     const target = await Deno.readLink(full).catch((error) => {
       if (error instanceof Deno.errors.InvalidData) return notUtf8("target");
-      // Something else took its place just now.
+      // It was replaced just now.
       return error.code === "EINVAL" ? undefined : Promise.reject(error);
     });
     return target === undefined ? await entryOf(root, path) : { kind: "link", path, target };
@@ -179,7 +181,6 @@ async function entryOf(root: string, path: string): Promise<TreeEntry | undefine
   return info.isFile ? fileEntry(path, info) : undefined;
 }
 
-/** What is listed of a file. */
 export function fileEntry(path: string, info: Deno.FileInfo): FileEntry {
   const mode = (info.mode ?? 0o644) & 0o777;
   const mtime_ms = info.mtime?.getTime() ?? 0;

@@ -1,7 +1,7 @@
 /**
- * The cache of the trees of commits: an execution gets its private copy without git. A tree is made in a
- * temporary folder and renamed. After a power cut its name can be there without its contents, so the first
- * use after a start verifies it, and a damaged one is made anew.
+ * The cache of the trees of commits: an execution gets its private copy without git. A tree is made
+ * in a temporary folder and renamed. After a power cut its name can be there without its contents,
+ * so the first use after a start verifies it, and a damaged one is made anew.
  *
  * @module
  */
@@ -74,17 +74,16 @@ export class TreeCache {
       Deno.mkdirSync(destination, { mode: 0o700 });
       await copyTree(this.pathOf(commit), entries, destination);
     } catch (error) {
-      // Somebody may have changed the cache; the next use looks again.
+      // Somebody may have changed the cache: the next use lists it again.
       this.#listings.delete(commit);
       throw error;
     }
   }
 
   /**
-   * Removes trees that were not used for some time.
+   * Removes trees that were not used for some time, and returns how many.
    *
-   * @param keep whether a commit's tree stays whatever its age
-   * @returns how many were removed
+   * @param keep returns true for a commit whose tree stays
    */
   async prune(keep: (commit: string) => boolean, olderThan_ms: number): Promise<number> {
     let removed = 0;
@@ -138,7 +137,7 @@ export class TreeCache {
   }
 }
 
-/** What a tree holds; undefined when no list can name all of it. */
+/** Lists a tree; returns undefined if it has names that no list can have. */
 async function listOrNone(path: string): Promise<TreeEntry[] | undefined> {
   try {
     return await listTree(path);

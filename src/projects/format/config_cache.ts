@@ -1,6 +1,6 @@
 /**
- * The cache of project configuration files. To read one can take a second, so it is read once for all commits
- * that have it, and so is one that is wrong.
+ * The cache of project configuration files. To read one can take a second, so it is read once for
+ * all commits that have it, and so is one that is wrong.
  *
  * @module
  */
@@ -12,7 +12,10 @@ import type { ProjectConfig } from "./config_file.ts";
 /** The number of commits, and of bytes of files, that are kept. */
 const COMMITS_MAX = 4_096;
 const BYTES_MAX = 8 * 1024 * 1024;
-/** The time for which a file is not read again that could not be read, for another reason than its contents. */
+/**
+ * The time for which a file is not read again that could not be read, for another reason than its
+ * contents.
+ */
 const FAILURE_MS = 60_000;
 
 /** A file that was read, or is not valid. */
@@ -28,7 +31,9 @@ export interface ConfigPlace {
   path: string;
 }
 
-/** Reads the bytes of a file; rejects with an {@linkcode InvalidInputError} if they are not valid. */
+/**
+ * Reads the bytes of a file; rejects with an {@linkcode InvalidInputError} if they are not valid.
+ */
 export type ReadFile = (bytes: Uint8Array, place: ConfigPlace) => Promise<ProjectConfig>;
 
 /** A cache of project configuration files by their places and contents. */

@@ -1,6 +1,6 @@
 /**
- * The project configuration file, in the `valohai.yaml` format: a list of items, each an object whose only field is
- * its kind. A kind of item is one schema and one line in the list here.
+ * The project configuration file, in the `valohai.yaml` format: a list of items, each an object
+ * whose only field is its kind. A kind of item is one schema and one line in the list here.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Project configuration files as JSON: a Worker reads a large one and passes it on as one text. To pass on its
- * objects one by one would take the receiver five times as long.
+ * Project configuration files as JSON: a Worker reads a large one and passes it on as one text. To
+ * pass on its objects one by one would take the receiver five times as long.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Reading project configuration files: small ones at once, and larger ones in a Worker, off the thread that
- * answers requests.
+ * Reading project configuration files: small ones at once, and larger ones in a Worker, off the
+ * thread that answers requests.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Endpoints of deployments. They are validated, so that a file is valid here if it is valid elsewhere; Hooklaunch
- * does not run them.
+ * Endpoints of deployments. They are validated, so that a file is valid here if it is valid
+ * elsewhere; Hooklaunch does not run them.
  *
  * @module
  */

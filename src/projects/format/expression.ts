@@ -1,7 +1,7 @@
 /**
  * Conditions as the project configuration file writes them: `metadata.accuracy < .8`,
- * `parameter.mode == "full" and not metadata.skip`. They have names, literals, comparisons, `and`, `or`, `not` and
- * parentheses, with the precedence of Python. They compute and call nothing.
+ * `parameter.mode == "full" and not metadata.skip`. They have names, literals, comparisons, `and`,
+ * `or`, `not` and parentheses, with the precedence of Python. They compute and call nothing.
  *
  * @module
  */
@@ -48,7 +48,10 @@ export type Expression =
   | { kind: "not"; operand: Expression }
   | { kind: "and" | "or"; operands: Expression[] };
 
-/** The values of the names in an expression. A name that begins with neither field is one of metadata. */
+/**
+ * The values of the names in an expression. A name that begins with neither field is one of
+ * metadata.
+ */
 export interface Scope {
   metadata: Readonly<Record<string, unknown>>;
   parameter: Readonly<Record<string, unknown>>;
@@ -114,7 +117,9 @@ function lookUp(path: readonly string[], scope: Scope): unknown {
   return isSpace ? valueAt(scope[space], rest.join(".")) : valueAt(scope.metadata, path.join("."));
 }
 
-/** Returns the value of a key: of a field with this name, or of a path into objects, parted by dots. */
+/**
+ * Returns the value of a key: of a field with this name, or of a path into objects, parted by dots.
+ */
 export function valueAt(values: Readonly<Record<string, unknown>>, key: string): unknown {
   const whole = own(values, key);
   return whole === undefined ? key.split(".").reduce<unknown>(own, values) : whole;

@@ -34,8 +34,9 @@ export const textListSchema = z.union([z.string(), z.array(z.string())])
   .transform((texts) => [texts].flat());
 
 /**
- * A number of seconds, or a text such as `90`, `1h 30m 5s` or `2 hours`: only the first letter of a unit counts,
- * `s`, `m` (minutes), `h`, `d` or `w`. Zero and an empty text mean that there is no limit.
+ * A number of seconds, or a text such as `90`, `1h 30m 5s` or `2 hours`: only the first letter of a
+ * unit counts, `s`, `m` (minutes), `h`, `d` or `w`. Zero and an empty text mean that there is no
+ * limit.
  */
 export const durationSchema = z.unknown().transform((value, context): number | undefined => {
   const seconds = typeof value === "string" ? secondsOf(value) : value;

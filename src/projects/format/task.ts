@@ -1,6 +1,6 @@
 /**
- * Tasks, which run a step many times with different parameters. They are validated, so that a file is valid here if
- * it is valid elsewhere; Hooklaunch does not run them.
+ * Tasks, which run a step many times with different parameters. They are validated, so that a file
+ * is valid here if it is valid elsewhere; Hooklaunch does not run them.
  *
  * @module
  */

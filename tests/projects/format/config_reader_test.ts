@@ -90,6 +90,9 @@ Deno.test("project: what is wrong with a large file is told with its place", asy
 
 Deno.test("project: the service goes on while the largest file is read", async () => {
   const text = stepsOf(3_600);
+  const here_ms = performance.now();
+  readConfigFile(text, "valohai.yaml");
+  const takes_ms = performance.now() - here_ms;
   let [last_ms, longest_ms] = [performance.now(), 0];
   const timer = setInterval(() => {
     const now_ms = performance.now();
@@ -97,9 +100,8 @@ Deno.test("project: the service goes on while the largest file is read", async (
     last_ms = now_ms;
   }, 1);
   try {
-    const began_ms = performance.now();
     assertEquals((await read(text)).steps.size, 3_600);
-    assertLess(longest_ms, (performance.now() - began_ms) / 3);
+    assertLess(longest_ms, takes_ms / 2);
   } finally {
     clearInterval(timer);
   }

@@ -24,11 +24,12 @@ export interface CommandValues {
 const PLACEHOLDER = /\{(parameters|params|source-path|(parameter|parameter-value):([^{}\n]+))\}/g;
 
 /**
- * Joins a step's commands into one shell script, each on its own lines, without blank ones. The shell that runs
- * it stops at the first failure.
+ * Joins a step's commands into one shell script, each on its own lines, without blank ones. The
+ * shell that runs it stops at the first failure.
  *
- * Placeholders: `{parameters}` or `{params}` for all parameters, `{parameter:NAME}` for one as it is passed,
- * `{parameter-value:NAME}` for its bare value, and `{source-path}`. Anything else in braces stays.
+ * Placeholders: `{parameters}` or `{params}` for all parameters, `{parameter:NAME}` for one as it
+ * is passed, `{parameter-value:NAME}` for its bare value, and `{source-path}`. Anything else in
+ * braces stays.
  *
  * @throws {ActionError} when the values exceed the budget
  */
@@ -41,8 +42,8 @@ export function buildScript(
 }
 
 /**
- * Removes the blanks around a command, except one behind a backslash: a backslash at the end would join the next
- * command to this one.
+ * Removes the blanks around a command, except one behind a backslash: a backslash at the end would
+ * join the next command to this one.
  */
 function trim(command: string): string {
   const begun = command.trimStart();
@@ -63,7 +64,8 @@ export function parameterArguments(
 ): string[] {
   const template = templateOf(parameter, value);
   if (!template) return [];
-  // The template is split before values replace its placeholders, so that no value becomes two arguments.
+  // The template is split before values replace its placeholders, so that no value becomes two
+  // arguments.
   const pieces = budget.spend(template).split(/\s+/).filter(Boolean);
   const pass = (atom: ParameterAtom) =>
     pieces.map((piece) => substitute(piece, parameter, atom, budget));
@@ -121,7 +123,10 @@ function templateOf(parameter: Parameter, value: ParameterValue): string | undef
   return value ? passAs ?? "--{name}" : undefined;
 }
 
-/** Replaces the placeholders in a part of a template. A doubled brace stands for itself, as in Python. */
+/**
+ * Replaces the placeholders in a part of a template. A doubled brace stands for itself, as in
+ * Python.
+ */
 function substitute(
   piece: string,
   { name }: Parameter,

@@ -1,6 +1,6 @@
 /**
- * The budget of the text that placeholders become: a short file with long values could ask for more than any
- * memory holds.
+ * The budget of the text that placeholders become: a short file with long values could ask for more
+ * than any memory holds.
  *
  * @module
  */

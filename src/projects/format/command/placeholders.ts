@@ -1,5 +1,6 @@
 /**
- * Text that looks like a placeholder and is none: a command gets it as it is written, with its braces.
+ * Text that looks like a placeholder and is none: a command gets it as it is written, with its
+ * braces.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Placeholders within quotes of a command. A value has its own quotes. Within the author's quotes these end them,
- * or mean nothing, and the shell would run what the value holds.
+ * Placeholders within quotes of a command. A value has its own quotes. Within the author's quotes
+ * these end them, or mean nothing, and the shell would run what the value holds.
  *
  * @module
  */
@@ -21,7 +21,10 @@ const TOKENS: Record<Place, RegExp> = {
 const SHELL = /^#!\s*\S*\/(?:env\s+(?:-S\s*)?(?:\S*\/)?)?(?:a|ba|da|k|z)?sh(?:\s|$)/;
 const ENDS: Record<Place, string> = { '"': '"', "'": "'", "(": ")" };
 
-/** Returns warnings of placeholders in quotes that may stand for any text, with pointers into the commands. */
+/**
+ * Returns warnings of placeholders in quotes that may stand for any text, with pointers into the
+ * commands.
+ */
 export function quoteWarnings(
   commands: readonly string[],
   parameters: ReadonlyMap<string, Parameter>,

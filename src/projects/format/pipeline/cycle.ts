@@ -11,8 +11,8 @@ interface Ends {
 }
 
 /**
- * Returns the names of the nodes that are in a cycle, or between two cycles, in the order of the edges; empty if
- * the pipeline has no cycle.
+ * Returns the names of the nodes that are in a cycle, or between two cycles, in the order of the
+ * edges; empty if the pipeline has no cycle.
  */
 export function nodesInCycles(edges: readonly Ends[]): Set<string> {
   const hops = edges.map(({ source, target }): Hop => [source.node, target.node]);

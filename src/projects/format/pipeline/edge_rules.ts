@@ -26,8 +26,9 @@ export interface EdgeProblem {
 /** The types whose keys may be patterns. */
 const PATTERNS = ["input", "output"];
 /**
- * Limits of a pattern, so that it is matched within a second. All ways in which stars can share the name of a file
- * or folder are tried, and all alternatives of braces are made. Stars count between two slashes.
+ * Limits of a pattern, so that it is matched within a second. All ways in which stars can share the
+ * name of a file or folder are tried, and all alternatives of braces are made. Stars count between
+ * two slashes.
  */
 const PATTERN_MAX = { stars: 4, braces: 4, commas: 32 };
 /** `{1..9}` and `+(a|b)`, which can match any number of texts. */
@@ -44,7 +45,8 @@ const PAIRS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Returns the reason for which an edge between two executions cannot be launched; undefined if it can.
+ * Returns the reason for which an edge between two executions cannot be launched; undefined if it
+ * can.
  *
  * @param steps the steps of its nodes; rules about an unknown step are left out
  */
@@ -80,7 +82,10 @@ export function edgeProblem(
   return ofTarget === undefined ? undefined : { end: "target", detail: ofTarget };
 }
 
-/** Returns the inputs that a key names: the one of this name, or else those that match it as a pattern. */
+/**
+ * Returns the inputs that a key names: the one of this name, or else those that match it as a
+ * pattern.
+ */
 export function inputsNamed(key: string, names: Iterable<string>): string[] {
   const all = [...names];
   if (all.includes(key)) return [key];

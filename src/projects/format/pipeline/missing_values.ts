@@ -1,6 +1,6 @@
 /**
- * Values that the nodes of a pipeline need and nothing sets. A launch of a pipeline sets only the parameters of the
- * pipeline.
+ * Values that the nodes of a pipeline need and nothing sets. A launch of a pipeline sets only the
+ * parameters of the pipeline.
  *
  * @module
  */

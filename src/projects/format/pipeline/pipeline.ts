@@ -70,7 +70,10 @@ export interface PipelineEdge {
 /** A parameter of a pipeline. */
 export interface PipelineParameter {
   name: string;
-  /** The value that its targets get unless a launch sets another. If undefined, they keep their own defaults. */
+  /**
+   * The value that its targets get unless a launch sets another. If undefined, they keep their own
+   * defaults.
+   */
   default: unknown;
   targets: { node: string; parameter: string }[];
 }

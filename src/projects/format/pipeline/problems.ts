@@ -34,7 +34,10 @@ export function pipelineProblems(parts: PipelineParts, declared: Declared): Prob
   return [...problems, ...edgeProblems(parts, names), ...parameterProblems(parts, names, declared)];
 }
 
-/** Returns the step of a node; undefined if the node takes it from another commit, or it does not exist. */
+/**
+ * Returns the step of a node; undefined if the node takes it from another commit, or it does not
+ * exist.
+ */
 export function stepOfNode({ node, task }: ReadNode, declared: Declared): Step | undefined {
   if (node.commit !== undefined) return undefined;
   const name = node.step ?? declared.tasks.get(task ?? "")?.step;

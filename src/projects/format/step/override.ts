@@ -44,9 +44,9 @@ export const overrideSchema = z.strictObject({
 });
 
 /**
- * Merges an override into a step. Inputs, parameters and environment variables are merged by name, and new ones
- * come last. The default files of an input are those of the override, or none. Every other field is replaced,
- * unless the override leaves it empty.
+ * Merges an override into a step. Inputs, parameters and environment variables are merged by name,
+ * and new ones come last. The default files of an input are those of the override, or none. Every
+ * other field is replaced, unless the override leaves it empty.
  *
  * @returns the fields of the merged step, which `stepOf` reads
  * @throws {ActionError} when they are not valid
@@ -109,8 +109,8 @@ export function overriddenParameters(step: Step, override: Override): Map<string
 }
 
 /**
- * Merges the parameters of an override with those of the step. The fields of a parameter depend on one another.
- * Other items are valid when both sides are.
+ * Merges the parameters of an override with those of the step. The fields of a parameter depend on
+ * one another. Other items are valid when both sides are.
  */
 function mergedParameters(step: Step, override: Override) {
   const declared = itemsOf(step.written.parameters);

@@ -104,7 +104,8 @@ export const parameterSchema = parameterFieldsSchema.superRefine((declared, cont
 });
 
 /**
- * Returns what is odd about a parameter and does not prevent a launch, with pointers into the parameter.
+ * Returns what is odd about a parameter and does not prevent a launch, with pointers into the
+ * parameter.
  *
  * @param written its fields, as in the file
  */

@@ -107,7 +107,9 @@ function limitsOf(written: z.infer<typeof resourcesSchema> | undefined): Resourc
   return { ...(cpu === undefined ? {} : { cpu }), ...(memory === undefined ? {} : { memory }) };
 }
 
-/** Returns what is odd about a step and does not prevent its launch, with pointers into the step. */
+/**
+ * Returns what is odd about a step and does not prevent its launch, with pointers into the step.
+ */
 export function stepWarnings({ parameters, written }: Step): Problem[] {
   const warnings: Problem[] = [];
   for (const list of ["parameters", "inputs", "environment-variables"]) {
@@ -130,7 +132,8 @@ export function stepWarnings({ parameters, written }: Step): Problem[] {
 }
 
 /**
- * Returns what is odd about the commands and the URLs of inputs of a step or an override, with pointers into it.
+ * Returns what is odd about the commands and the URLs of inputs of a step or an override, with
+ * pointers into it.
  *
  * @param written its valid fields, as in the file
  */
@@ -156,7 +159,10 @@ function byName<T extends { name: string }>(items: readonly T[]): Map<string, T>
   return new Map(items.map((item) => [item.name, item]));
 }
 
-/** Returns the items of a list of a step or an override as they are written; none if the list is absent. */
+/**
+ * Returns the items of a list of a step or an override as they are written; none if the list is
+ * absent.
+ */
 export function itemsOf(list: unknown): Record<string, unknown>[] {
   // The schemas of steps and overrides accept nothing but lists of objects.
   return Array.isArray(list) ? list as Record<string, unknown>[] : [];
