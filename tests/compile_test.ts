@@ -75,7 +75,9 @@ Deno.test("the binary compiles, and holds every module and file that the service
     assert(files.includes(file), file);
   }
   assertEquals(files.filter((path) => !isEmbedded(path, embedded)), []);
-  assert(isEmbedded("src/service/heavy_jobs.ts", embedded), "the Worker's module");
+  for (const worker of ["src/service/heavy_jobs.ts", "src/store/file/integrity_worker.ts"]) {
+    assert(isEmbedded(worker, embedded), "a Worker's module");
+  }
   assert(!isEmbedded("tests/run.ts", embedded));
   for (const name of ["stripe", "fast-check", "twilio"]) assert(!printed.includes(name), name);
 });

@@ -23,6 +23,7 @@ import { Worker } from "../runs/worker.ts";
 import type { ServiceSettings, Surroundings } from "../config/settings.ts";
 import { type Execution, hasEnded } from "../store/records/executions.ts";
 import type { Run } from "../store/records/runs.ts";
+import { CHECK_SIZES } from "../store/file/start_check.ts";
 import { Space } from "../store/file/space.ts";
 import { databaseBytes } from "../store/file/database_file.ts";
 import { openStore } from "../store/open_store.ts";
@@ -79,6 +80,7 @@ export async function openParts(
 ): Promise<Parts> {
   const metrics = new Metrics(REFUSERS);
   const store = await openStore(settings.data, {
+    check: CHECK_SIZES,
     events: { onCommit: (changes, duration_ms) => metrics.commit(changes, duration_ms) },
     ...(settings.kv === undefined ? {} : { remote: { url: settings.kv } }),
   });

@@ -19,6 +19,7 @@ import { DatabaseGuard } from "./file/database_guard.ts";
 import { lockDataFolder } from "./file/folder_lock.ts";
 import { makePrivate } from "./file/private_files.ts";
 import { roomOf } from "./file/space.ts";
+import { type CheckSizes, DamagedDatabaseError, isDamage, StartCheck } from "./file/start_check.ts";
 import { unusable } from "./file/unusable.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import { migrate } from "./migrations.ts";
@@ -40,6 +41,8 @@ export interface OpenStoreOptions {
   keepFormat?: boolean;
   /** The remote Deno KV that the database is; without it, it is a file in the data folder. */
   remote?: RemoteDatabase;
+  /** Checks the file for damage: before it is opened, or in the background when it is large. */
+  check?: CheckSizes;
 }
 
 /** A remote Deno KV, over KV Connect. */
@@ -60,19 +63,24 @@ export interface RemoteDatabase {
  * @throws {ConflictError} when another process has it and is not waited for, or this version cannot
  * read its format
  * @throws {InvalidInputError} when it can be no data folder
+ * @throws {DamagedDatabaseError} when the check finds damage
  * @throws {UnavailableError} when its format cannot be stored, as when another process took it meanwhile
  */
 export async function openStore(folder: string, options: OpenStoreOptions = {}): Promise<Store> {
   await Deno.mkdir(folder, { recursive: true, mode: 0o700 }).catch(unusable(folder));
-  const { remote, events, keepFormat = false } = options;
+  const { remote, events, keepFormat = false, check } = options;
   await using opened = new AsyncDisposableStack();
   let kv: Deno.Kv;
   let ownership: Ownership | undefined;
   let guard: DatabaseGuard | undefined;
   if (remote === undefined) {
     opened.use(await lockDataFolder(folder));
-    kv = opened.use(await openFile(folder));
+    const startCheck = check && new StartCheck(folder, check);
+    await prepareFile(folder);
+    const isChecked = await startCheck?.checkSmall();
+    kv = opened.use(await Deno.openKv(join(folder, DATABASE_FILE)).catch(unusable(folder)));
     guard = new DatabaseGuard([folder, ...databaseFiles(folder).slice(0, 2)]);
+    if (isChecked === false) await startCheck?.checkLarge((error) => guard?.lose(error));
   } else {
     kv = opened.use(await openRemote(remote.url));
     ownership = await Ownership.take(kv, remote.ownership);
@@ -87,17 +95,16 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
     return store;
   } catch (error) {
     await store.close();
-    throw error;
+    if (file === undefined || !isDamage(error)) throw error;
+    throw new DamagedDatabaseError(folder, messageOf(error));
   }
 }
 
-async function openFile(folder: string): Promise<Deno.Kv> {
-  const path = join(folder, DATABASE_FILE);
+async function prepareFile(folder: string): Promise<void> {
   await expectRoom(folder);
   // The folder may be one that others have something in. What else is in it is made for its owner alone.
   for (const each of databaseFiles(folder)) await makePrivate(each);
   await makeDatabaseFile(folder).catch(unusable(folder));
-  return await Deno.openKv(path).catch(unusable(folder));
 }
 
 /**

@@ -92,6 +92,13 @@ export class DatabaseGuard {
     this.#lost.abort();
   }
 
+  /** Notes that the database must not be used any more. */
+  lose(reason: Error): void {
+    if (this.lost.aborted) return;
+    log.error("{error}. The service ends", { error: reason.message });
+    this.#lost.abort();
+  }
+
   /** Looks no more. */
   close(): void {
     clearInterval(this.#timer);
