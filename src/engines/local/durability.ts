@@ -19,11 +19,13 @@ const AT_ONCE = 16;
 /**
  * Writes the results of an execution to disk.
  *
+ * @param syncRoot writes the names in the folder of all executions to disk
  * @throws {SyncError} when the disk does not take them
  */
 export async function syncResults(
   folder: WorkFolder,
   outputs: readonly OutputFile[],
+  syncRoot: () => Promise<void>,
 ): Promise<void> {
   const files = folder.exists()
     ? [
@@ -38,15 +40,16 @@ export async function syncResults(
     await inBatches(files, syncRegularFile);
     // A process that the command left running may have removed a folder.
     await inBatches([...folders], (path) => syncFolder(path).catch(ignoreMissing));
+    await syncRoot();
   } catch (error) {
     throw new SyncError(`Cannot write the results to disk: ${messageOf(error)}`, { cause: error });
   }
 }
 
-/** The folders from that of a file up to the one of all executions. */
+/** Returns the folders above a file, up to but without the one of all executions. */
 function foldersAbove(file: string, root: string): string[] {
   const folders: string[] = [];
-  for (let folder = dirname(file); folder.startsWith(root); folder = dirname(folder)) {
+  for (let folder = dirname(file); folder.length > root.length; folder = dirname(folder)) {
     folders.push(folder);
   }
   return folders;

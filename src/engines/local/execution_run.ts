@@ -361,13 +361,14 @@ export class ExecutionRun {
   async #end(end: End, capture?: Capture): Promise<void> {
     this.#isOver = true;
     if (this.#isDetached) return;
-    const { settings: { outputsMax }, save } = this.#context;
+    const { settings: { outputsMax }, syncRoot, save } = this.#context;
     const { signal } = this.#detaching;
     const folder = this.#folder;
     const job = folder.exists() ? this.#job(signal) : undefined;
     const target = capture ?? this.#preparation.log ?? job;
     await writeResults(this.#execution, end, {
       folder,
+      syncRoot,
       outputsMax,
       metadata: capture?.metadata,
       // An incomplete log must not keep the execution from its end.

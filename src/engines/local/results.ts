@@ -22,6 +22,8 @@ const log = getLogger(["hooklaunch", "engine"]);
 /** Where results come from and go to. */
 export interface ResultsContext {
   folder: WorkFolder;
+  /** Writes the names in the folder of all executions to disk. */
+  syncRoot(): Promise<void>;
   /** The most outputs that the record lists. */
   outputsMax: number;
   /** Undefined when the command did not start. */
@@ -36,7 +38,7 @@ export interface ResultsContext {
 export async function writeResults(
   execution: Execution,
   end: End,
-  { folder, outputsMax, metadata, logEvent, signal }: ResultsContext,
+  { folder, syncRoot, outputsMax, metadata, logEvent, signal }: ResultsContext,
 ): Promise<void> {
   const mb_max = diskMbMax(execution);
   const limits = { filesMax: outputsMax, bytesMax: mb_max * 1024 ** 2, signal };
@@ -51,7 +53,7 @@ export async function writeResults(
   if (passedOver.length > 0) await logEvent(`Not listed as outputs: ${shown(passedOver)}`);
   if (execution.reason !== undefined) await logEvent(execution.reason);
   try {
-    await syncResults(folder, execution.outputs);
+    await syncResults(folder, execution.outputs, syncRoot);
   } catch (error) {
     if (!(error instanceof SyncError)) throw error;
     const { id: execution_id, run_id, project } = execution;

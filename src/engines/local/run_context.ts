@@ -36,6 +36,8 @@ export interface RunContext {
   checkout: SetupContext["checkout"];
   /** The folder of all executions. */
   root: string;
+  /** Writes the names in that folder to disk. */
+  syncRoot(): Promise<void>;
   /** Input files of URLs, shared by all executions. */
   remote: RemoteFiles;
   /** Changes with each start of the machine. */

@@ -5,6 +5,8 @@
  * @module
  */
 import { join, resolve } from "node:path";
+import { syncFolder } from "../../platform/files/durable.ts";
+import { CoalescedWork } from "../../platform/waiting/coalesced_work.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import { ExecutionRun } from "./execution_run.ts";
 import { RemoteFiles } from "./inputs/remote_files.ts";
@@ -14,7 +16,8 @@ import type { RunContext } from "./run_context.ts";
 import { runnerOf } from "./runners/mod.ts";
 
 /** What the engine gives to all runs. */
-export interface RunFactoryOptions extends Omit<RunContext, "remote" | "bootId" | "runnerOf"> {
+export interface RunFactoryOptions
+  extends Omit<RunContext, "remote" | "bootId" | "runnerOf" | "syncRoot"> {
   /** The service's data folder. */
   dataFolder: string;
   machine: Machine;
@@ -28,8 +31,11 @@ export class RunFactory {
   constructor({ dataFolder, machine, onSessionOver, ...options }: RunFactoryOptions) {
     const { clock, settings, root } = options;
     const folder = resolve(join(dataFolder, "input_cache"));
+    // Executions that end at the same time share it.
+    const rootSync = new CoalescedWork(() => syncFolder(root));
     this.#context = {
       ...options,
+      syncRoot: () => rootSync.run(),
       remote: new RemoteFiles({ folder, clock }),
       bootId: machine.bootId,
       runnerOf: (execution) => runnerOf(execution, { ...settings, root, machine, onSessionOver }),

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "node:path";
 import type { Execution } from "../../../src/store/records/executions.ts";
 import { type Containers, hasContainers, makeImage, runHosted } from "./containers.ts";
@@ -21,6 +21,7 @@ async function runWith(
   program: Containers | undefined,
   before: string,
   stop = "",
+  given: Partial<Execution> = {},
 ): Promise<Execution & { stop_ms: number; stopped_as: string }> {
   assert(program);
   const bin = await Deno.makeTempDir();
@@ -30,10 +31,8 @@ ${before}
 PATH='${path}' exec ${program} "$@"
 `;
   await Deno.writeTextFile(join(bin, program), script, { mode: 0o700 });
-  const fields = {
-    engine: { type: "local", runner: program },
-    image: await makeImage(program),
-  };
+  const image = await makeImage(program);
+  const fields = { image, ...given, engine: { type: "local", runner: program, ...given.engine } };
   const ran = await runHosted<Execution & { stop_ms: number; stopped_as: string }>(fields, {
     env: { PATH: `${bin}:${path}` },
     stop,
@@ -81,5 +80,25 @@ Deno.test({
       esac`,
     );
     assertEquals([status, reason], ["complete", undefined]);
+  },
+});
+
+Deno.test({
+  name:
+    "containers: an image that is too large for its project is removed, and fails its execution",
+  ignore: program === undefined,
+  async fn() {
+    // No registry is asked: pulling an image gives another name to one that is there.
+    const pull = 'case "$1" in pull) set -- tag hooklaunch-test "$3" ;; esac';
+    const run = (image: string, disk_mb: number) =>
+      runWith(program, pull, "", { image, engine: { type: "local", disk_mb } });
+    const image = `hooklaunch.invalid/pulled-${crypto.randomUUID().slice(0, 8)}`;
+    const { status, reason } = await run(image, 1);
+    assertEquals(status, "error");
+    assertMatch(
+      reason ?? "",
+      /^Cannot run: The images of project "files" take \d+ MiB on disk, .* which is 1 MiB/,
+    );
+    assertEquals((await run(image, 100)).status, "complete");
   },
 });

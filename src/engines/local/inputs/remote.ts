@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { abortable } from "@std/async/abortable";
 import { formatBytes } from "../../../platform/text/display.ts";
 import type { StagedFile } from "../../shared/config_files.ts";
 import { NO_NAME } from "./names.ts";
@@ -42,7 +43,7 @@ export async function stageRemote(
     const wanted = file.name === NO_NAME ? found.suggestedName ?? NO_NAME : file.name;
     const { name, path } = folder.place(wanted);
     // The command may write into its inputs, so it gets a copy.
-    await remote.makingRoom(() => Deno.copyFile(found.path, path));
+    await remote.makingRoom(() => abortable(Deno.copyFile(found.path, path), signal));
     const took_s = ((clock.steady() - began_ms) / 1_000).toFixed(1);
     await logEvent(
       found.wasKept

@@ -36,6 +36,7 @@ import {
   ContainersError,
   ContainersUnreachableError,
 } from "./container_cli.ts";
+import { countImage } from "./container_images.ts";
 import { markAsUsed } from "./container_leftovers.ts";
 import type { ContainerProgram } from "./container_program.ts";
 import { containerWrapperArguments, handOverScript } from "./container_wrapper.ts";
@@ -186,17 +187,15 @@ export class ContainerRunner implements Runner {
     return false;
   }
 
-  async #pull({ execution: { image }, signal, logEvent }: Job): Promise<void> {
-    const { program, pull_ms } = this.#parts;
+  async #pull({ execution, signal, logEvent }: Job): Promise<void> {
+    const { program, pull_ms, root } = this.#parts;
+    const { image } = execution;
     await logEvent(`Pulling image ${image}`);
+    const began_ms = performance.now();
     try {
-      const began_ms = performance.now();
       const options = { timeout_ms: pull_ms, signal };
       const { isOk, message } = await this.#call(["pull", "--quiet", image], options);
       if (!isOk) throw new ContainersError(message);
-      await logEvent(
-        `Pulled image ${image} in ${Math.ceil((performance.now() - began_ms) / 1_000)} s`,
-      );
     } catch (error) {
       if (!(error instanceof ContainersError)) throw error;
       throw new ContainersError(
@@ -204,6 +203,9 @@ export class ContainerRunner implements Runner {
         { cause: error },
       );
     }
+    const took_s = Math.ceil((performance.now() - began_ms) / 1_000);
+    await logEvent(`Pulled image ${image} in ${took_s} s`);
+    await countImage(execution, { program, root, signal });
   }
 
   async #hasImage({ image }: Execution): Promise<boolean> {
