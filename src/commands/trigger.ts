@@ -6,7 +6,7 @@
 import type { Command } from "commander";
 import { NotFoundError } from "../platform/errors.ts";
 import type { ShownTrigger } from "../http/api/triggers.ts";
-import type { TriggerLogEntry } from "../store/records/trigger_log.ts";
+import type { LogEntry } from "../http/api/trigger_log.ts";
 import type { ApiClient } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { wholeNumber } from "./input/options.ts";
@@ -94,7 +94,7 @@ async function showLog(
 ): Promise<void> {
   const api = clientOf(url);
   const { id, name } = await findTrigger(api, nameOrId);
-  const page: { results: TriggerLogEntry[] } = await api.request(
+  const page: { results: LogEntry[] } = await api.request(
     "GET",
     `triggers/${id}/log/?limit=${limit}`,
   );
@@ -108,7 +108,7 @@ async function showLog(
 }
 
 /** Writes an entry: a line, and below it the expected and the found value. */
-function describe(entry: TriggerLogEntry): string {
+function describe(entry: LogEntry): string {
   switch (entry.kind) {
     case "refused": {
       const { remote_ip, size, sha256 } = entry.request;

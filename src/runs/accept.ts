@@ -183,7 +183,8 @@ export class Acceptor {
     return { run };
   }
 
-  #newRun({ triggerId, project, body, contentType, remoteIp, replayOf }: Launch): Run {
+  #newRun(launch: Launch): Run {
+    const { triggerId, project, body, contentType, remoteIp, facts, deliveryId, replayOf } = launch;
     const now_ms = this.#clock.now();
     return {
       id: newId(now_ms),
@@ -192,6 +193,8 @@ export class Acceptor {
       status: "pending",
       created_at: new Date(now_ms).toISOString(),
       remote_ip: remoteIp,
+      ...(facts === undefined ? {} : { request: facts }),
+      ...(deliveryId === undefined ? {} : { delivery_id: deliveryId }),
       payload: {
         size: body.length,
         sha256: hash("sha256", body),

@@ -8,6 +8,7 @@ import type { Change, Write } from "../store/change.ts";
 import {
   acceptWrites,
   type ActionSettings,
+  type LaunchFacts,
   type PendingRun,
   withdrawWrites,
 } from "../store/records/runs.ts";
@@ -25,6 +26,10 @@ export interface Launch {
   /** The Content-Type header as sent. */
   contentType?: string | undefined;
   remoteIp: string;
+  /** The part of the request that the run's record keeps; absent in a replay. */
+  facts?: LaunchFacts;
+  /** The sender's id of the delivery, for its owner to find it by. */
+  deliveryId?: string | undefined;
   /** The delivery's id, by which a repeat is found; absent where repeats launch too. */
   delivery?: Delivery | undefined;
   /** The run whose payload is launched again. */

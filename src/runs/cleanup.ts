@@ -28,7 +28,7 @@ import {
   runsListedBefore,
 } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
-import { loggedTriggers, removeEntriesWrites } from "../store/records/trigger_log.ts";
+import { loggedTriggers, oldEntries } from "../store/records/trigger_log.ts";
 import {
   getStoredTrigger,
   removeLeftovers,
@@ -217,9 +217,9 @@ async function removeLogs(parts: CleanupParts, before_ms: number): Promise<numbe
   for await (const triggerId of loggedTriggers(store)) {
     if (signal.aborted) break;
     removed += await removeInParts<true>(parts, async () => {
-      const writes = await removeEntriesWrites(store, triggerId, { before_ms, limit: PAGE_SIZE });
+      const { count, writes } = await oldEntries(store, triggerId, { before_ms, limit: PAGE_SIZE });
       // What was found is removed then, so the next page begins where this one did.
-      return { writes, count: writes.length, next: writes.length < PAGE_SIZE ? undefined : true };
+      return { writes, count, next: count < PAGE_SIZE ? undefined : true };
     });
   }
   return removed;

@@ -49,6 +49,10 @@ export const keys = {
     triggerId,
     entryId,
   ],
+  /** `EntrySummary`, for each entry of a trigger log that is, or counts, deliveries that made no run. */
+  deliveryEntry: (entryId: string): Deno.KvKey => ["delivery_entry", entryId],
+  /** Nothing, for each ended run and each entry with a sender's id, by the SHA-256 of that id. */
+  sentId: (hash: string, id: string): Deno.KvKey => ["sent_id", hash, id],
   /** `Execution`. */
   execution: (id: string): Deno.KvKey => ["execution", id],
   /** The status, for each execution that has not ended. */

@@ -28,6 +28,8 @@ export interface Refused extends Refusal {
   condition: Refuser;
   /** The condition's place in the trigger, from 0; -1 for a check that is no condition. */
   index: number;
+  /** Set when the request was refused before its body was read. */
+  isBeforeBody?: true;
 }
 
 /** The name of a check, and the place of its condition in the trigger. */
@@ -140,7 +142,7 @@ export function runInfoOrder({ conditions, locked }: OrderParts): Order {
 export function inspectHead({ beforeBody }: Order, head: RequestHead): Refused | undefined {
   for (const check of beforeBody) {
     const refusal = check.head(head);
-    if (refusal) return refusedBy(check, refusal);
+    if (refusal) return { ...refusedBy(check, refusal), isBeforeBody: true };
   }
   return undefined;
 }

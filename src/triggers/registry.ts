@@ -93,6 +93,11 @@ export class TriggerRegistry {
     return known;
   }
 
+  /** Returns true when a trigger is ready for launches in memory. */
+  isPrepared(id: string): boolean {
+    return this.#prepared.has(id);
+  }
+
   /** Whether a trigger is still as it was prepared. False also where that is not known any more. */
   isCurrent(prepared: PreparedTrigger): boolean {
     return this.#prepared.get(prepared.trigger.id) === prepared &&

@@ -40,6 +40,13 @@ const run = answer<Run>()(
     created_at: time,
     ended_at: time.exactOptional(),
     remote_ip: text,
+    request: z.object({
+      headers: z.record(text, text).exactOptional()
+        .describe("Without credentials, and without those of the connection and of the body"),
+      query: text.exactOptional().describe("Without its ?, credentials masked"),
+      status: z.int().exactOptional().describe("The status of the answer; 200 when absent"),
+    }).exactOptional().describe("Absent in replays"),
+    delivery_id: text.exactOptional().describe("The sender's id of the delivery"),
     payload: z.object({
       size: count,
       sha256: text,

@@ -16,7 +16,9 @@ export interface SearchOptions<T> {
   /** Only those older than the record of this id. */
   cursor: string | undefined;
   /** The values that fields must have; any value where undefined. */
-  filters: { readonly [Field in keyof T]?: T[Field] | undefined };
+  filters?: { readonly [Field in keyof T]?: T[Field] | undefined };
+  /** Returns true for a record that is wanted. */
+  matches?: (record: T) => boolean;
   /** True when this record, and so every later one, is too old to be wanted. */
   isPast?: (record: T) => boolean;
 }
@@ -27,9 +29,8 @@ export interface SearchOptions<T> {
  */
 export async function search<T extends { id: string }>(
   read: (page: Page) => Promise<Listed<T>>,
-  { limit, cursor, filters, isPast }: SearchOptions<T>,
+  { limit, cursor, filters = {}, matches = matcher(filters), isPast }: SearchOptions<T>,
 ): Promise<Listed<T>> {
-  const matches = matcher(filters);
   const results: T[] = [];
   let before = cursor;
   let scanned = 0;
@@ -50,7 +51,7 @@ export async function search<T extends { id: string }>(
 
 /** Undefined when every record matches. */
 function matcher<T>(
-  filters: SearchOptions<T>["filters"],
+  filters: NonNullable<SearchOptions<T>["filters"]>,
 ): ((record: T) => boolean) | undefined {
   // `Object.keys` forgets the names of the fields.
   const fields = (Object.keys(filters) as (keyof T)[])

@@ -4,16 +4,32 @@
  * @module
  */
 import { z } from "zod";
-import type { TriggerLogEntry } from "../../store/records/trigger_log.ts";
+import type {
+  ActionFailedEvent,
+  OmittedEvent,
+  RefusedEvent,
+  TriggerLogEntry,
+} from "../../store/records/trigger_log_entries.ts";
+import type { Page } from "../../store/lists.ts";
 import { answer, count, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { listQuery } from "./queries.ts";
+import { search } from "./search.ts";
+
+/** An entry as the log shows it: about a refused request or a failed action, or a count of these. */
+export type LogEntry =
+  & { id: string; time: string }
+  & (
+    | Omit<RefusedEvent, "outcome" | "is_question" | "status" | "delivery_id" | "verdicts">
+    | ActionFailedEvent
+    | Pick<OmittedEvent, "kind" | "count">
+  );
 
 const logged = { id: text, time };
 
-const triggerLogEntry = answer<TriggerLogEntry>()(
+const triggerLogEntry = answer<LogEntry>()(
   "TriggerLogEntry",
   z.discriminatedUnion("kind", [
     z.object({
@@ -28,6 +44,7 @@ const triggerLogEntry = answer<TriggerLogEntry>()(
         method: text,
         remote_ip: text,
         headers: z.record(text, text).describe("Values are hidden unless they are harmless"),
+        query: text.exactOptional().describe("Without its ?, credentials masked"),
         size: count.exactOptional().describe("Absent when the body was too large to be read"),
         sha256: text.exactOptional(),
       }),
@@ -55,8 +72,43 @@ export const triggerLogOperations = [
     answers: { 200: { schema: page(triggerLogEntry) } },
     async perform({ api, context, params: { id }, query: { limit, cursor } }) {
       await found("trigger", id, api.triggers.get(id));
-      const { records, next } = await api.triggerLog.list(id, { before: cursor, limit });
-      return pageAnswer(context, api.baseUrl(), records, next);
+      const read = (part: Page) => api.triggerLog.list(id, part);
+      const { records, next } = await search(read, {
+        limit,
+        cursor,
+        matches: (entry) => shown(entry) !== undefined,
+      });
+      return pageAnswer(
+        context,
+        api.baseUrl(),
+        records.flatMap((entry) => shown(entry) ?? []),
+        next,
+      );
     },
   }),
 ];
+
+/** Returns an entry as the log shows it; undefined when it does not: a repeat is neither refused nor a failure. */
+function shown(entry: TriggerLogEntry): LogEntry | undefined {
+  switch (entry.kind) {
+    case "repeat":
+      return undefined;
+    case "action_failed":
+      return entry;
+    case "omitted": {
+      const { deliveries: _deliveries, ...rest } = entry;
+      return rest.count === 0 ? undefined : rest;
+    }
+    case "refused": {
+      const {
+        outcome: _outcome,
+        is_question: _isQuestion,
+        status: _status,
+        delivery_id: _deliveryId,
+        verdicts: _verdicts,
+        ...rest
+      } = entry;
+      return rest;
+    }
+  }
+}

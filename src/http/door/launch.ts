@@ -12,7 +12,8 @@ import type { Acceptance, Launch } from "../../runs/accept.ts";
 import type { Delivery } from "../../runs/delivery_ids.ts";
 import { inspectHead, refusedByQuota } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
-import { inspectLogged, refuse } from "./refusal.ts";
+import { inspectLogged, noteRepeat, noteUnavailable, refuse } from "./refusal.ts";
+import { launchFacts, shownId } from "./request_facts.ts";
 import { arrivalHandler, type SendersContext } from "./request_intake.ts";
 import type { Door } from "./door.ts";
 import type { ArrivedRequest } from "./launch_request.ts";
@@ -34,6 +35,7 @@ export function launchHandler(door: Door): (context: SendersContext) => Promise<
     arrivalHandler(door, {
       route: "/api/v0/launch/{trigger_id}/",
       methods: ["POST"],
+      isDelivery: true,
       answersWhileClosing: false,
       order: ({ launch }) => launch,
       answer: (prepared, request) => answerLaunch(door, prepared, request),
@@ -53,13 +55,30 @@ async function answerLaunch(
   if (!door.triggers.isCurrent(prepared)) return await answerAnew(door, prepared, request);
   const { delivery } = inspection;
   const launch = launchOf(door, prepared, request, delivery);
-  const acceptance = await door.databaseDeadline.accept(
-    request,
-    (isAbandoned) => door.acceptor.accept({ ...launch, isAbandoned }),
-  );
+  const acceptance = await accept(door, prepared, request, launch);
   // Or while its payload was stored, or a copy of it was.
   if ("outdated" in acceptance) return await answerAnew(door, prepared, request);
-  return answerTo(door, prepared, request, acceptance);
+  return answerTo(door, prepared, request, acceptance, delivery);
+}
+
+async function accept(
+  door: Door,
+  prepared: PreparedTrigger,
+  request: ArrivedRequest,
+  launch: Launch,
+): Promise<Acceptance> {
+  const { acceptor, databaseDeadline, triggerLog } = door;
+  try {
+    return await databaseDeadline.accept(
+      request,
+      (isAbandoned) => acceptor.accept({ ...launch, isAbandoned }),
+    );
+  } catch (error) {
+    // Under overload there are too many to tell of each.
+    if (acceptor.fullness) triggerLog.omit(prepared.trigger.id, "unavailable");
+    else if (error instanceof UnavailableError) noteUnavailable(door, prepared, request, error);
+    throw error;
+  }
 }
 
 /** Answers by what has become of the trigger. */
@@ -100,10 +119,12 @@ function counted(
 function launchOf(
   { triggers }: Door,
   prepared: PreparedTrigger,
-  { headers, body, remoteIp }: ArrivedRequest,
+  request: ArrivedRequest,
   delivery: Delivery | undefined,
 ): Launch {
+  const { headers, body, remoteIp } = request;
   const { trigger, quotas } = prepared;
+  const { facts, deliveryId } = launchFacts(request, prepared);
   return {
     triggerId: trigger.id,
     project: trigger.project,
@@ -112,7 +133,9 @@ function launchOf(
     body,
     contentType: headers.get("content-type")?.slice(0, CONTENT_TYPE_LENGTH_MAX),
     remoteIp,
+    ...(facts && { facts }),
     delivery,
+    deliveryId: delivery === undefined ? deliveryId : shownId(delivery.id),
     isCurrent: () => triggers.isCurrent(prepared),
   };
 }
@@ -122,6 +145,7 @@ function answerTo(
   prepared: PreparedTrigger,
   request: ArrivedRequest,
   acceptance: Exclude<Acceptance, { outdated: true }>,
+  delivery: Delivery | undefined,
 ): Response {
   if ("exhausted" in acceptance) {
     const refused = refusedByQuota(prepared.launch, acceptance.exhausted);
@@ -134,7 +158,12 @@ function answerTo(
     trigger: prepared.trigger.name,
     outcome: "run" in acceptance ? "accepted" : "sent again",
   });
-  return responseOf(prepared.respond(runId));
+  const answer = responseOf(prepared.respond(runId));
+  if ("repeatOf" in acceptance) {
+    const { id: deliveryId = "" } = delivery ?? {};
+    noteRepeat(door, prepared, request, { run_id: runId, deliveryId, status: answer.status });
+  }
+  return answer;
 }
 
 function responseOf({ status, contentType, body }: Answer): Response {

@@ -1,43 +1,21 @@
 /**
- * From an HTTP request to what conditions and the trigger log see of it.
+ * From an HTTP request to what conditions see of it.
  *
  * @module
  */
-import { hash } from "node:crypto";
-import type { Field } from "../../conditions/field.ts";
 import type { BodySize } from "../../conditions/body_limits.ts";
 import { type LaunchRequest, type ParsedBody, RequestBody } from "../../conditions/request.ts";
 import { UnavailableError } from "../../platform/errors.ts";
-import type { RequestFacts } from "../../store/records/trigger_log.ts";
 import type { ParsedValues } from "./parsed_value_budget.ts";
-
-/** Headers whose values the trigger log shows, unless the trigger's conditions read credentials there. */
-const SHOWN_HEADERS = new Set([
-  "accept",
-  "content-length",
-  "content-type",
-  "date",
-  "host",
-  "user-agent",
-  "x-forwarded-for",
-  "x-forwarded-proto",
-  "x-github-delivery",
-  "x-github-event",
-  "x-gitlab-event",
-  "x-request-id",
-  "x-slack-request-timestamp",
-  "x-timestamp",
-]);
-const HIDDEN = "********";
-const HEADER_NAME_LENGTH_MAX = 100;
-const HEADER_VALUE_LENGTH_MAX = 200;
-const HEADERS_SHOWN_MAX = 64;
+import type { SeenRequest } from "./request_facts.ts";
 
 /** The facts of a request that its head does not hold. */
 export interface ArrivalFacts {
   baseUrl: string;
   remoteIp: string;
   receivedAt_ms: number;
+  /** True at a launch URL, false where a sender asks how a run went. */
+  isDelivery: boolean;
   /** The budget that the values of its body count against. */
   values: ParsedValues;
 }
@@ -48,11 +26,12 @@ const NO_BYTES = new Uint8Array();
  * A request that arrives: its head first, then its body. Its URL and its body are parsed when they are
  * first asked for: most conditions use neither.
  */
-export class ArrivedRequest implements LaunchRequest, Disposable {
+export class ArrivedRequest implements LaunchRequest, SeenRequest, Disposable {
   readonly method: string;
   readonly headers: Headers;
   readonly remoteIp: string;
   readonly receivedAt_ms: number;
+  readonly isDelivery: boolean;
   /** Empty until it has been read. */
   body: Uint8Array = NO_BYTES;
   /** Set when the request is answered although its body is still in use: settles when it no longer is. */
@@ -68,6 +47,7 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
     this.headers = request.headers;
     this.remoteIp = facts.remoteIp;
     this.receivedAt_ms = facts.receivedAt_ms;
+    this.isDelivery = facts.isDelivery;
     this.#request = request;
     this.#baseUrl = facts.baseUrl;
     this.#budget = facts.values;
@@ -75,14 +55,19 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
 
   /** The part that is known before the body is read. */
   get head(): SeenRequest {
-    const { method, headers, remoteIp } = this;
-    return { method, headers, remoteIp };
+    const { method, headers, remoteIp, queryText, isDelivery } = this;
+    return { method, headers, remoteIp, queryText, isDelivery };
   }
 
   get query(): URLSearchParams {
+    // A question mark at its start belongs to the first name.
+    return new URLSearchParams(`?${this.queryText}`);
+  }
+
+  get queryText(): string {
     const target = this.#target;
     const question = target.indexOf("?");
-    return new URLSearchParams(question === -1 ? "" : target.slice(question));
+    return question === -1 ? "" : target.slice(question + 1);
   }
 
   get url(): string {
@@ -127,34 +112,4 @@ export class ArrivedRequest implements LaunchRequest, Disposable {
     const { url } = this.#request;
     return url.slice(url.indexOf("/", url.indexOf("://") + 3));
   }
-}
-
-/** A request as a refusal sees it: without its body where that was not read. */
-export type SeenRequest =
-  & Pick<LaunchRequest, "method" | "headers" | "remoteIp">
-  & Partial<Pick<LaunchRequest, "body">>;
-
-/**
- * What the trigger log tells of a request. Credentials are not among it.
- *
- * @param credentials where a request to the trigger carries them
- */
-export function requestFacts(
-  request: SeenRequest,
-  credentials: readonly Field[],
-): RequestFacts {
-  const hidden = new Set(
-    credentials.filter((field) => field.in === "header").map(({ name }) => name.toLowerCase()),
-  );
-  const headers: Record<string, string> = {};
-  let shown = 0;
-  for (const [name, value] of request.headers) {
-    if (shown++ >= HEADERS_SHOWN_MAX) break;
-    headers[name.slice(0, HEADER_NAME_LENGTH_MAX)] = SHOWN_HEADERS.has(name) && !hidden.has(name)
-      ? value.slice(0, HEADER_VALUE_LENGTH_MAX)
-      : HIDDEN;
-  }
-  const { method, remoteIp: remote_ip, body } = request;
-  const facts = { method, remote_ip, headers };
-  return body ? { ...facts, size: body.length, sha256: hash("sha256", body) } : facts;
 }

@@ -6,7 +6,6 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { STATUS_CODE } from "@std/http/status";
-import type { LaunchRequest } from "../../conditions/request.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import {
   inspectBody,
@@ -15,11 +14,14 @@ import {
   type Order,
   type Refused,
 } from "../../triggers/order.ts";
+import type { NoRunOutcome } from "../../store/records/trigger_log_entries.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
+import { knownVerdicts } from "../../triggers/verdicts.ts";
 import { PART_BYTES_MIN } from "../body_stream.ts";
 import { NOT_READ_ON, problem, rejected } from "../problem.ts";
 import type { Door } from "./door.ts";
-import { requestFacts, type SeenRequest } from "./launch_request.ts";
+import type { ArrivedRequest } from "./launch_request.ts";
+import { deliveryIdOf, requestFacts, type SeenRequest, shownId } from "./request_facts.ts";
 
 /** The refusal of a body that comes in more parts than its length explains. */
 export const TOO_MANY_PARTS: Refused = {
@@ -40,17 +42,32 @@ export async function inspectLogged(
   door: Door,
   prepared: PreparedTrigger,
   order: Order,
-  request: LaunchRequest,
+  request: ArrivedRequest,
 ): Promise<Inspection> {
   try {
     return await inspectBody(order, request);
   } catch (error) {
     if (error instanceof UnavailableError) {
-      const reason = `Answered 503: ${error.message}`;
-      noteRefusal(door, prepared, request, { condition: "overload", index: NO_CONDITION, reason });
+      door.metrics.refused("overload");
+      noteUnavailable(door, prepared, request, error);
     }
     throw error;
   }
+}
+
+/** Writes into the trigger log that a request is answered 503. */
+export function noteUnavailable(
+  door: Door,
+  prepared: PreparedTrigger,
+  request: SeenRequest,
+  error: UnavailableError,
+): void {
+  const reason = `Answered 503: ${error.message}`;
+  addRefusal(door, prepared, request, {
+    refused: { condition: "overload", index: NO_CONDITION, reason },
+    outcome: "unavailable",
+    status: STATUS_CODE.ServiceUnavailable,
+  });
 }
 
 /** Logs a refusal and makes its answer. */
@@ -60,30 +77,83 @@ export function refuse(
   request: SeenRequest,
   refused: Refused,
 ): Response {
-  noteRefusal(door, prepared, request, refused);
-  return refused.condition === "body_size"
+  const answer = refused.condition === "body_size"
     ? problem(STATUS_CODE.ContentTooLarge, { headers: NOT_READ_ON })
     : rejected();
+  noteRefusal(door, prepared, request, { refused, status: answer.status });
+  return answer;
 }
 
 /** Writes a refusal into the trigger log. */
 export function noteRefusal(
   door: Door,
-  { trigger: { id, name }, credentials }: PreparedTrigger,
+  prepared: PreparedTrigger,
   request: SeenRequest,
-  { index, ...refused }: Refused,
+  { refused, status }: { refused: Refused; status: number },
 ): void {
   door.metrics.refused(refused.condition);
-  if (!door.triggerLog.hasRoom(id, "refused")) return;
-  const { condition } = refused;
   log.debug("A request to trigger {trigger} was refused by {condition}", {
-    trigger: name,
-    condition,
+    trigger: prepared.trigger.name,
+    condition: refused.condition,
   });
-  door.triggerLog.add(id, {
+  addRefusal(door, prepared, request, { refused, outcome: "refused", status });
+}
+
+/** A request that makes no run, and how it is answered. */
+interface Turned {
+  refused: Refused;
+  outcome: Exclude<NoRunOutcome, "repeat">;
+  status: number;
+}
+
+function addRefusal(
+  { triggerLog }: Door,
+  prepared: PreparedTrigger,
+  request: SeenRequest,
+  { refused, outcome, status }: Turned,
+): void {
+  const { id } = prepared.trigger;
+  if (!triggerLog.hasRoom(id, outcome)) return;
+  const { index, isBeforeBody: _isBeforeBody, ...rest } = refused;
+  triggerLog.add(id, {
     kind: "refused",
-    ...refused,
+    outcome,
+    ...rest,
     ...(index === NO_CONDITION ? {} : { condition_index: index }),
-    request: requestFacts(request, credentials),
+    ...(request.isDelivery
+      ? {
+        status,
+        ...deliveryFacts(request, prepared),
+        verdicts: knownVerdicts(prepared.launch, refused),
+      }
+      : { is_question: true }),
+    request: requestFacts(request, prepared),
   });
+}
+
+/** Writes into the trigger log that a delivery is answered like an earlier one. */
+export function noteRepeat(
+  { triggerLog }: Door,
+  prepared: PreparedTrigger,
+  request: ArrivedRequest,
+  { run_id, deliveryId, status }: { run_id: string; deliveryId: string; status: number },
+): void {
+  const { id } = prepared.trigger;
+  if (!triggerLog.hasRoom(id, "repeat")) return;
+  triggerLog.add(id, {
+    kind: "repeat",
+    run_id,
+    status,
+    delivery_id: shownId(deliveryId),
+    verdicts: knownVerdicts(prepared.launch, "deduplication"),
+    request: requestFacts(request, prepared),
+  });
+}
+
+function deliveryFacts(
+  request: SeenRequest,
+  prepared: PreparedTrigger,
+): { delivery_id?: string } {
+  const delivery_id = deliveryIdOf(request, prepared);
+  return delivery_id === undefined ? {} : { delivery_id };
 }

@@ -43,6 +43,8 @@ export interface Endpoint {
   /** Its path, for traces. */
   route: string;
   methods: readonly string[];
+  /** True for launch URLs: a request is a delivery, which the trigger's owner is shown. */
+  isDelivery: boolean;
   /** Whether it stores nothing, and so answers while more launches come than can be stored. */
   readsOnly?: boolean;
   /** Whether it goes on answering while the service stops. */
@@ -72,7 +74,7 @@ export function arrivalHandler(
     }
     if (door.closing.aborted && !endpoint.answersWhileClosing) return unavailable(1);
     const full = context.env.isLate ? FULL : intake.fullness;
-    if (full) return await intake.leave(request, problemOfError(full));
+    if (full) return await intake.turnAway(context, full);
     if (trace === undefined) return await intake.take(context);
     const traceparent = context.req.header("traceparent");
     return await trace({ method, route, traceparent }, (span) => intake.take(context, span));
@@ -104,6 +106,17 @@ class Intake {
     return answer;
   }
 
+  /** Answers a request that there is no room for. It is counted where that takes no read. */
+  async turnAway(context: SendersContext, full: UnavailableError): Promise<Response> {
+    const id = context.req.param("trigger_id") ?? "";
+    if (this.#door.triggers.isPrepared(id)) this.#countTurnedAway(id);
+    return await this.leave(context.req.raw, problemOfError(full));
+  }
+
+  #countTurnedAway(triggerId: string): void {
+    if (this.#endpoint.isDelivery) this.#door.triggerLog.omit(triggerId, "unavailable");
+  }
+
   async take(context: SendersContext, span?: Span): Promise<Response> {
     const door = this.#door;
     const receivedAt_ms = door.clock.now() - (context.env.waited_ms ?? 0);
@@ -118,6 +131,7 @@ class Intake {
       baseUrl: door.baseUrl(),
       remoteIp: peer.ip,
       receivedAt_ms,
+      isDelivery: this.#endpoint.isDelivery,
       values: door.values,
     });
     const order = this.#endpoint.order(found);
@@ -154,8 +168,11 @@ class Intake {
     if (failure === "too_large") {
       return refuse(door, found, head, tooLarge(this.#endpoint.order(found)));
     }
-    if (failure === "too_many_parts") noteRefusal(door, found, head, TOO_MANY_PARTS);
-    return await endingWith(rest, bodyFailure(failure, door));
+    const answer = bodyFailure(failure, door);
+    if (failure === "too_many_parts") {
+      noteRefusal(door, found, head, { refused: TOO_MANY_PARTS, status: answer.status });
+    } else if (failure === "no_memory") this.#countTurnedAway(found.trigger.id);
+    return await endingWith(rest, answer);
   }
 
   async #answer(found: PreparedTrigger, arrived: ArrivedRequest): Promise<Response> {
@@ -169,7 +186,10 @@ class Intake {
     if (refused) return refuse(door, prepared, arrived, refused);
     // Others may have taken the last place while this one arrived.
     const { fullness } = this;
-    if (fullness) return problemOfError(fullness);
+    if (fullness) {
+      this.#countTurnedAway(prepared.trigger.id);
+      return problemOfError(fullness);
+    }
     this.#underWay++;
     try {
       return await this.#endpoint.answer(prepared, arrived);

@@ -36,6 +36,7 @@ export function runInfoHandler(
   return arrivalHandler(door, {
     route: "/api/v0/launch/{trigger_id}/run/",
     methods: ["GET", "POST"],
+    isDelivery: false,
     readsOnly: true,
     answersWhileClosing: true,
     order: ({ runInfo }) => runInfo,

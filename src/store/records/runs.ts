@@ -19,6 +19,7 @@ import { behind, type FoundEntry, readFirst, scan, upTo, whole } from "../scan.t
 import { RecordCaches } from "../record_cache.ts";
 import { recordBytes } from "../record_size.ts";
 import type { Store } from "../store.ts";
+import { removeSentIdWrites, sentIdWrites } from "./trigger_log_entries.ts";
 
 /** The statuses of a run. All but the first are ends. */
 export const RUN_STATUSES = ["pending", "completed", "error", "complete_with_error"] as const;
@@ -40,6 +41,16 @@ export interface ActionOutcome {
   error?: string;
 }
 
+/** The part of a request that its run's record keeps. */
+export interface LaunchFacts {
+  /** Without credentials, which are left out, and without what the run holds elsewhere. */
+  headers?: Record<string, string>;
+  /** The query behind the launch URL, without its `?`, credentials masked. */
+  query?: string;
+  /** The status of the answer; 200 where absent. */
+  status?: number;
+}
+
 /** One accepted launch and what came of it. All times are RFC 3339. */
 export interface Run {
   id: string;
@@ -49,6 +60,10 @@ export interface Run {
   created_at: string;
   ended_at?: string;
   remote_ip: string;
+  /** Absent where there is nothing to tell of the request, and in replays. */
+  request?: LaunchFacts;
+  /** The sender's id of the delivery. */
+  delivery_id?: string;
   payload: PayloadInfo;
   /** The outcomes of the actions, in order; empty while pending. */
   actions: ActionOutcome[];
@@ -101,6 +116,15 @@ function actionsBytes(actions: readonly ActionSettings[]): number {
   return bytes;
 }
 
+/** Returns an upper bound of the size that the facts about a request take. Headers are Latin-1. */
+function requestBytes({ request = {}, delivery_id = "" }: Run): number {
+  let bytes = 2 * ((request.query?.length ?? 0) + delivery_id.length);
+  for (const name in request.headers) {
+    bytes += name.length + (request.headers[name]?.length ?? 0) + 8;
+  }
+  return bytes;
+}
+
 /** A run that is about to be accepted, with its payload where there is room for it. */
 export function newPending(parts: Omit<PendingRun, "body">, body: Uint8Array): PendingRun {
   const kept = actionsBytes(parts.actions) > ACTIONS_BYTES_MAX ? undefined : bodyForRecord(body);
@@ -110,7 +134,7 @@ export function newPending(parts: Omit<PendingRun, "body">, body: Uint8Array): P
 /** The writes that accept a run. The pending run comes last: with it the run exists. */
 export function acceptWrites(pending: PendingRun, payload: Uint8Array): Write[] {
   const { run, actions, body } = pending;
-  const bytes = PENDING_BYTES + actionsBytes(actions) + (body?.length ?? 0);
+  const bytes = PENDING_BYTES + requestBytes(run) + actionsBytes(actions) + (body?.length ?? 0);
   return [
     ...body === undefined ? payloadWrites(run.id, payload) : [],
     { key: keys.pending(run.id, run.trigger_id), value: pending, bytes },
@@ -144,17 +168,20 @@ export function endWrites(run: Run, body?: Uint8Array): Write[] {
       : { ...outcome, error: outcome.error.slice(0, length_max) }
   );
   const value: EndedRun = { ...run, actions, ...(body === undefined ? {} : { body }) };
-  const bytes = 1_024 + 2 * JSON.stringify(actions).length + (body?.length ?? 0);
+  const bytes = PENDING_BYTES + requestBytes(run) + 2 * JSON.stringify(actions).length +
+    (body?.length ?? 0);
   return [
     { key: keys.triggerRun(run.trigger_id, run.id), value: LISTED },
+    ...sentIdWrites(run.delivery_id, run.id),
     { key: keys.run(run.id), value, bytes },
     { key: keys.pending(run.id, run.trigger_id) },
   ];
 }
 
 /** The writes that remove an ended run and its payload. It is listed by its trigger until it is taken off. */
-export function removeRunWrites({ id, payload, body }: EndedRun): Write[] {
+export function removeRunWrites({ id, delivery_id, payload, body }: EndedRun): Write[] {
   return [
+    ...removeSentIdWrites(delivery_id, id),
     ...body === undefined ? removePayloadWrites(id, payload.size) : [],
     { key: keys.run(id) },
   ];

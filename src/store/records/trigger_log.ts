@@ -1,6 +1,6 @@
 /**
- * The trigger log: per trigger, the refused requests with the reason and the failed actions with the
- * error. Entries of each kind are bounded per trigger and minute and over all triggers, and written in
+ * The trigger log: per trigger, the requests that made no run with the reason, and the failed actions with
+ * the error. Entries of each kind are bounded per trigger and minute and over all triggers, and written in
  * batches, so a flood of bad requests costs neither the disk nor the launches, and hides no failure.
  *
  * @module
@@ -8,12 +8,22 @@
 import type { Clock } from "../../platform/clock.ts";
 import { lowestId, newId } from "../../platform/ids.ts";
 import type { Write } from "../change.ts";
-import { keys } from "../keys.ts";
 import { type Listed, listNewest, type Page } from "../lists.ts";
 import { upTo } from "../scan.ts";
-import { recordWrite } from "../record_size.ts";
 import type { Store } from "../store.ts";
+import {
+  entryWrites,
+  NO_RUN_OUTCOMES,
+  type NoRunOutcome,
+  type OmittedEvent,
+  outcomeOf,
+  removeEntryWrites,
+  type TriggerLogEntry,
+  type TriggerLogEvent,
+} from "./trigger_log_entries.ts";
 import { idsBehind } from "./triggers.ts";
+
+export type { RequestFacts, TriggerLogEntry } from "./trigger_log_entries.ts";
 
 /** Limit of the entries of a kind for one trigger and minute. The rest is counted. */
 export const ENTRIES_PER_TRIGGER_MINUTE = 60;
@@ -27,48 +37,21 @@ export const COUNTS_PER_MINUTE = 300;
 const FLUSH_INTERVAL_MS = 200;
 const MINUTE_MS = 60_000;
 
-/** One entry of a trigger's log. */
-export type TriggerLogEntry = { id: string; time: string } & TriggerLogEvent;
-
-/** The facts about a refused request, beside the reason. */
-export interface RequestFacts {
-  method: string;
-  remote_ip: string;
-  /** The headers, values hidden unless they are known to be harmless. */
-  headers: Record<string, string>;
-  /** Bytes of the body. Absent, as `sha256` is, when the body was too large to be read. */
-  size?: number;
-  /** SHA-256 of the body, in hex. */
-  sha256?: string;
-}
-
-export type TriggerLogEvent =
-  | {
-    kind: "refused";
-    /** The type of the condition, or what else refused it. */
-    condition: string;
-    /** Its place among the trigger's conditions, from 0. */
-    condition_index?: number;
-    reason: string;
-    expected?: string;
-    found?: string;
-    request: RequestFacts;
-  }
-  | { kind: "action_failed"; run_id: string; action: string; action_index: number; error: string }
-  | { kind: "omitted"; count: number };
-
-type Happening = Exclude<TriggerLogEvent, { kind: "omitted" }>;
+type Happening = Exclude<TriggerLogEvent, OmittedEvent>;
 
 /**
- * Numbers of entries of each kind. They are limited apart, since strangers cause the one kind and must not
- * hide the other from the trigger's owner.
+ * The kinds of entries. They are limited apart, since strangers cause refusals and must not hide the rest
+ * from the trigger's owner.
  */
-type Counts = Record<Happening["kind"], number>;
+export type EntryKind = NoRunOutcome | "action_failed";
+
+/** Numbers of entries of each kind; 0 where absent. */
+type Counts = Partial<Record<EntryKind, number>>;
 
 /** The entries of one trigger in one minute. */
 interface Budget {
   written: Counts;
-  omitted: number;
+  omitted: Counts;
 }
 
 /** Writes and reads trigger logs. */
@@ -79,8 +62,8 @@ export class TriggerLog {
   readonly #budgets = new Map<string, Budget>();
   #minute = 0;
   /** Entries of all triggers that were written in this minute. */
-  #written = noEntries();
-  #unwritten: Write[] = [];
+  #written: Counts = {};
+  #unwritten: Write[][] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(store: Store, clock: Clock) {
@@ -92,23 +75,25 @@ export class TriggerLog {
    * Returns true when there is room for another entry of this kind and trigger. Otherwise the entry is
    * counted as omitted. Ask before gathering the facts of an entry.
    */
-  hasRoom(triggerId: string, kind: Happening["kind"]): boolean {
-    this.turn();
-    const budget = this.#budgets.get(triggerId) ?? { written: noEntries(), omitted: 0 };
-    this.#budgets.set(triggerId, budget);
-    const room = budget.written[kind] < ENTRIES_PER_TRIGGER_MINUTE &&
-      this.#written[kind] < ENTRIES_PER_MINUTE;
-    if (!room) budget.omitted++;
+  hasRoom(triggerId: string, kind: EntryKind): boolean {
+    const { written } = this.#budgetOf(triggerId);
+    const room = (written[kind] ?? 0) < ENTRIES_PER_TRIGGER_MINUTE &&
+      (this.#written[kind] ?? 0) < ENTRIES_PER_MINUTE;
+    if (!room) this.omit(triggerId, kind);
     return room;
+  }
+
+  /** Counts an entry of this kind and trigger as omitted. */
+  omit(triggerId: string, kind: EntryKind): void {
+    count(this.#budgetOf(triggerId).omitted, kind);
   }
 
   /** Adds an entry, unless there is no room for it. It is written shortly after. */
   add(triggerId: string, event: Happening): void {
-    const { kind } = event;
+    const kind = event.kind === "action_failed" ? event.kind : outcomeOf(event);
     if (!this.hasRoom(triggerId, kind)) return;
-    const budget = this.#budgets.get(triggerId);
-    if (budget) budget.written[kind]++;
-    this.#written[kind]++;
+    count(this.#budgetOf(triggerId).written, kind);
+    count(this.#written, kind);
     this.#write(triggerId, event);
   }
 
@@ -120,7 +105,7 @@ export class TriggerLog {
     const minute = Math.floor(this.#clock.now() / MINUTE_MS);
     if (this.#minute === minute) return;
     this.#minute = minute;
-    this.#written = noEntries();
+    this.#written = {};
     this.#writeCounts(COUNTS_PER_MINUTE);
   }
 
@@ -128,9 +113,9 @@ export class TriggerLog {
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const writes = this.#unwritten;
+    const entries = this.#unwritten;
     this.#unwritten = [];
-    await Promise.all(writes.map((write) => this.#store.committer.write([write])));
+    await Promise.all(entries.map((writes) => this.#store.committer.write(writes)));
     // Changes are stored in their order: after this empty one, what an earlier flush began is stored.
     await this.#store.committer.write([]);
   }
@@ -141,18 +126,24 @@ export class TriggerLog {
     await this.flush();
   }
 
-  /** One page of a trigger's log, newest first. */
+  /** One page of a trigger's log, newest first, entries that it does not show among them. */
   async list(triggerId: string, page: Page): Promise<Listed<TriggerLogEntry>> {
     // What cannot be stored keeps nobody from reading what is.
     await this.flush().catch(() => {});
     return await listNewest(this.#store, ["trigger_log", triggerId], page);
   }
 
+  #budgetOf(triggerId: string): Budget {
+    this.turn();
+    let budget = this.#budgets.get(triggerId);
+    if (budget === undefined) this.#budgets.set(triggerId, budget = { written: {}, omitted: {} });
+    return budget;
+  }
+
   #write(triggerId: string, event: TriggerLogEvent): void {
     const now_ms = this.#clock.now();
-    const id = newId(now_ms);
-    const entry: TriggerLogEntry = { id, time: new Date(now_ms).toISOString(), ...event };
-    this.#unwritten.push(recordWrite(keys.triggerLog(triggerId, id), entry));
+    const entry = { id: newId(now_ms), time: new Date(now_ms).toISOString(), ...event };
+    this.#unwritten.push(entryWrites(triggerId, entry));
     this.#timer ??= setTimeout(() => {
       this.flush().catch(() => {
         // The committer's failure is counted where it happens; a lost log entry must not end the service.
@@ -166,16 +157,22 @@ export class TriggerLog {
     this.#budgets.clear();
     let written = 0;
     for (const [triggerId, { omitted }] of budgets) {
-      if (omitted === 0) continue;
-      if (written++ < counts_max) this.#write(triggerId, { kind: "omitted", count: omitted });
-      else this.#budgets.set(triggerId, { written: noEntries(), omitted });
+      if (Object.keys(omitted).length === 0) continue;
+      if (written++ < counts_max) this.#write(triggerId, omittedEvent(omitted));
+      else this.#budgets.set(triggerId, { written: {}, omitted });
     }
-    this.#written.refused += Math.min(written, counts_max);
+    this.#written.refused = (this.#written.refused ?? 0) + Math.min(written, counts_max);
   }
 }
 
-function noEntries(): Counts {
-  return { refused: 0, action_failed: 0 };
+function count(counts: Counts, kind: EntryKind): void {
+  counts[kind] = (counts[kind] ?? 0) + 1;
+}
+
+function omittedEvent({ action_failed = 0, ...deliveries }: Counts): OmittedEvent {
+  const shown = NO_RUN_OUTCOMES.filter((outcome) => outcome !== "repeat")
+    .reduce((sum, outcome) => sum + (deliveries[outcome] ?? 0), action_failed);
+  return { kind: "omitted", count: shown, deliveries };
 }
 
 /** The ids of the triggers that have entries, those of triggers that are gone among them. */
@@ -185,24 +182,26 @@ export function loggedTriggers(store: Store): AsyncGenerator<string> {
 
 /** Removes a trigger's whole log. */
 export async function removeTriggerLog(store: Store, triggerId: string): Promise<void> {
-  await store.committer.writeInParts(await removeEntriesWrites(store, triggerId));
+  const { writes } = await oldEntries(store, triggerId);
+  await store.committer.writeInParts(writes);
 }
 
 /** Which entries of a trigger's log. */
-export interface OldEntries {
+export interface OldEntriesOptions {
   /** Those that were made before this time; all when absent. */
   before_ms?: number;
   /** The oldest of them, so many at most. */
   limit?: number;
 }
 
-/** The writes that remove entries of a trigger's log. */
-export async function removeEntriesWrites(
+/** Reads entries of a trigger's log, oldest first: their number, and the writes that remove them. */
+export async function oldEntries(
   store: Store,
   triggerId: string,
-  { before_ms, ...options }: OldEntries = {},
-): Promise<Write[]> {
+  { before_ms, ...options }: OldEntriesOptions = {},
+): Promise<{ count: number; writes: Write[] }> {
   const prefix = ["trigger_log", triggerId];
   const selector = upTo(prefix, before_ms === undefined ? undefined : lowestId(before_ms));
-  return await Array.fromAsync(store.kv.list(selector, options), ({ key }) => ({ key }));
+  const entries = await Array.fromAsync(store.kv.list<unknown>(selector, options));
+  return { count: entries.length, writes: entries.flatMap(removeEntryWrites) };
 }

@@ -11,6 +11,7 @@ import { type Listed, recordOf } from "../lists.ts";
 import { behind, readValue, scan } from "../scan.ts";
 import type { Store } from "../store.ts";
 import type { WrittenKeys } from "../written_keys.ts";
+import { removeEntryWrites } from "./trigger_log_entries.ts";
 
 /** Triggers that are read at a time where all are read. */
 const PAGE_SIZE = 100;
@@ -149,19 +150,21 @@ export async function removeLeftovers(
   { limit, written }: { limit: number; written: WrittenKeys },
 ): Promise<number> {
   const writes: Write[] = [];
+  let found = 0;
   for (const kind of LEFTOVERS) {
-    const options = { limit: limit - writes.length };
+    const options = { limit: limit - found };
     if (options.limit === 0) break;
-    for await (const { key } of store.kv.list({ prefix: [kind, triggerId] }, options)) {
-      writes.push({ key });
+    for await (const entry of store.kv.list<unknown>({ prefix: [kind, triggerId] }, options)) {
+      found++;
+      writes.push(...kind === "trigger_log" ? removeEntryWrites(entry) : [{ key: entry.key }]);
     }
   }
   let removed = 0;
   await store.committer.commit({
     writes() {
-      const removable = written.has(keys.trigger(triggerId)) ? [] : writes;
-      removed = removable.length;
-      return removable;
+      const isThereAgain = written.has(keys.trigger(triggerId));
+      removed = isThereAgain ? 0 : found;
+      return isThereAgain ? [] : writes;
     },
   });
   return removed;

@@ -56,7 +56,13 @@ Deno.test("bodies of many values are turned away for a moment while others are h
 
 Deno.test("what a request lets go of before its answer is given back once", () => {
   const values = new ParsedValues();
-  const facts = { baseUrl: "http://localhost", remoteIp: "127.0.0.1", receivedAt_ms: 0, values };
+  const facts = {
+    baseUrl: "http://localhost",
+    remoteIp: "127.0.0.1",
+    receivedAt_ms: 0,
+    isDelivery: true,
+    values,
+  };
   const request = new Request("http://localhost/", { method: "POST" });
   {
     using sent = new ArrivedRequest(request, facts);

@@ -10,7 +10,7 @@ import {
   COUNTS_PER_MINUTE,
   ENTRIES_PER_MINUTE,
   ENTRIES_PER_TRIGGER_MINUTE,
-  removeEntriesWrites,
+  oldEntries,
   removeTriggerLog,
   TriggerLog,
   type TriggerLogEntry,
@@ -356,9 +356,9 @@ async function removeEntriesBefore(
   triggerId: string,
   before_ms: number,
 ): Promise<number> {
-  const writes = await removeEntriesWrites(store, triggerId, { before_ms });
+  const { count, writes } = await oldEntries(store, triggerId, { before_ms });
   await store.committer.writeInParts(writes);
-  return writes.length;
+  return count;
 }
 
 Deno.test("entries past a time are removed, those of this trigger alone", async () => {

@@ -1,0 +1,235 @@
+/**
+ * The part of a request that its owner is shown later. No credential is in it.
+ *
+ * @module
+ */
+import { hash } from "node:crypto";
+import { STATUS_CODE } from "@std/http/status";
+import type { LaunchRequest } from "../../conditions/request.ts";
+import type { LaunchFacts } from "../../store/records/runs.ts";
+import type { RequestFacts } from "../../store/records/trigger_log_entries.ts";
+import type { PreparedTrigger } from "../../triggers/prepare.ts";
+
+/** Headers in which providers send the id of a delivery, in the order in which they are looked for. */
+export const DELIVERY_ID_HEADERS: readonly string[] = [
+  "webhook-id",
+  "svix-id",
+  "x-github-delivery",
+  "x-gitea-delivery",
+  "x-gitlab-event-uuid",
+  "x-request-uuid",
+  "x-atlassian-webhook-identifier",
+  "linear-delivery",
+  "x-mlflow-delivery-id",
+  "twitch-eventsub-message-id",
+  "i-twilio-idempotency-token",
+  "x-zendesk-webhook-invocation-id",
+  "x-shopify-webhook-id",
+  "idempotency-key",
+  "request-id",
+  "x-request-id",
+];
+
+/** Headers that are shown, unless the trigger's conditions read credentials there. */
+const SHOWN_HEADERS = new Set([
+  ...DELIVERY_ID_HEADERS,
+  "accept",
+  "box-delivery-timestamp",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "date",
+  "host",
+  "svix-timestamp",
+  "twitch-eventsub-message-timestamp",
+  "twitch-eventsub-message-type",
+  "user-agent",
+  "webhook-timestamp",
+  "x-event-key",
+  "x-forwarded-for",
+  "x-forwarded-proto",
+  "x-gitea-event",
+  "x-github-event",
+  "x-gitlab-event",
+  "x-shopify-shop-domain",
+  "x-shopify-topic",
+  "x-slack-request-timestamp",
+  "x-slack-retry-num",
+  "x-slack-retry-reason",
+  "x-timestamp",
+  "x-zm-request-timestamp",
+]);
+/** Headers that a run's record holds elsewhere, or that say nothing of the sender. */
+const LEFT_OUT_HEADERS = new Set([
+  "accept",
+  "accept-encoding",
+  "connection",
+  "content-length",
+  "content-type",
+  "expect",
+  "host",
+  "traceparent",
+  "tracestate",
+  "transfer-encoding",
+]);
+/** Names of headers and parameters that often carry credentials. */
+const CREDENTIAL_NAME =
+  /auth|token|key|secret|sign|cookie|passw|credential|session|hmac|digest|jwt|otp|hash|code/i;
+const HIDDEN = "********";
+const NAME_LENGTH_MAX = 100;
+const VALUE_LENGTH_MAX = 200;
+const QUERY_LENGTH_MAX = 500;
+const HEADERS_MAX = 64;
+/** Limit of the headers of one run, in characters. */
+const RUN_HEADERS_LENGTH_MAX = 2_048;
+const DELIVERY_ID_LENGTH_MAX = 200;
+/** Limit of the header names that are remembered for a trigger. */
+const NAMES_MAX = 256;
+
+/** A request as a refusal sees it: without its body where that was not read. */
+export interface SeenRequest
+  extends
+    Pick<LaunchRequest, "method" | "headers" | "remoteIp">,
+    Partial<Pick<LaunchRequest, "body">> {
+  /** The query as it was sent, without its `?`. */
+  queryText: string;
+  /** True at a launch URL, false where a sender asks how a run went. */
+  isDelivery: boolean;
+}
+
+/** The ways in which headers of requests to one trigger are treated. */
+interface Treatment {
+  /** Names of headers with credentials, in lower case. */
+  hidden: ReadonlySet<string>;
+  /** Names of headers with the id of a delivery. */
+  ids: readonly string[];
+  queryCredentials: ReadonlySet<string>;
+  /** Whether a run's record keeps a header, by its name. */
+  kept: Map<string, boolean>;
+}
+
+const treatments = new WeakMap<PreparedTrigger, Treatment>();
+
+/** Returns what the trigger log tells of a request. */
+export function requestFacts(request: SeenRequest, prepared: PreparedTrigger): RequestFacts {
+  const treatment = treatmentOf(prepared);
+  const headers: Record<string, string> = {};
+  let shown = 0;
+  for (const [name, value] of request.headers) {
+    if (shown++ >= HEADERS_MAX) break;
+    headers[name.slice(0, NAME_LENGTH_MAX)] = SHOWN_HEADERS.has(name) && !treatment.hidden.has(name)
+      ? value.slice(0, VALUE_LENGTH_MAX)
+      : HIDDEN;
+  }
+  const { method, remoteIp: remote_ip, queryText, body } = request;
+  // A sender that fails may have put its credential at a place of another name.
+  const isHidden = (name: string) =>
+    treatment.queryCredentials.size > 0 || CREDENTIAL_NAME.test(name);
+  return {
+    method,
+    remote_ip,
+    headers,
+    ...(queryText === "" ? {} : { query: shownQuery(queryText, isHidden) }),
+    ...(body ? { size: body.length, sha256: hash("sha256", body) } : {}),
+  };
+}
+
+/** Returns what a run's record keeps of the request, and the id of the delivery where a header has it. */
+export function launchFacts(
+  { headers, queryText }: Pick<SeenRequest, "headers" | "queryText">,
+  prepared: PreparedTrigger,
+): { facts?: LaunchFacts; deliveryId?: string } {
+  const treatment = treatmentOf(prepared);
+  const facts: LaunchFacts = {};
+  let kept: Record<string, string> | undefined;
+  let length = 0;
+  headers.forEach((value, name) => {
+    if (!isKept(name, treatment)) return;
+    const shown = value.length > VALUE_LENGTH_MAX ? value.slice(0, VALUE_LENGTH_MAX) : value;
+    length += name.length + shown.length;
+    if (length > RUN_HEADERS_LENGTH_MAX) return;
+    kept ??= facts.headers = {};
+    kept[name] = shown;
+  });
+  if (queryText !== "") {
+    const isHidden = (name: string) =>
+      treatment.queryCredentials.has(name) || CREDENTIAL_NAME.test(name);
+    facts.query = shownQuery(queryText, isHidden);
+  }
+  const { status = STATUS_CODE.OK } = prepared.trigger.response ?? {};
+  if (status !== STATUS_CODE.OK) facts.status = status;
+  if (Object.keys(facts).length === 0) return {};
+  const deliveryId = idIn((name) => facts.headers?.[name], treatment);
+  return deliveryId === undefined ? { facts } : { facts, deliveryId };
+}
+
+/** Returns the id of a delivery, where a header has it. */
+export function deliveryIdOf(
+  { headers }: SeenRequest,
+  prepared: PreparedTrigger,
+): string | undefined {
+  return idIn((name) => headers.get(name) ?? undefined, treatmentOf(prepared));
+}
+
+/** Returns the sender's id of a delivery as it is shown: a long one is cut. */
+export function shownId(id: string): string {
+  return id.slice(0, DELIVERY_ID_LENGTH_MAX);
+}
+
+function idIn(
+  header: (name: string) => string | undefined,
+  { ids, hidden }: Treatment,
+): string | undefined {
+  for (const name of ids) {
+    const value = header(name);
+    if (value !== undefined && value !== "" && !hidden.has(name)) return shownId(value);
+  }
+  return undefined;
+}
+
+function treatmentOf(prepared: PreparedTrigger): Treatment {
+  let treatment = treatments.get(prepared);
+  if (treatment === undefined) treatments.set(prepared, treatment = newTreatment(prepared));
+  return treatment;
+}
+
+function newTreatment({ credentials, conditions }: PreparedTrigger): Treatment {
+  const namesIn = (place: string) =>
+    credentials.filter((field) => field.in === place).map(({ name }) => name);
+  const ownIds = conditions.flatMap((condition) =>
+    condition.type === "deduplication" && condition.in === "header" && condition.name !== undefined
+      ? [condition.name.toLowerCase()]
+      : []
+  );
+  const queryCredentials = new Set(namesIn("query"));
+  return {
+    hidden: new Set(namesIn("header").map((name) => name.toLowerCase())),
+    ids: [...ownIds, ...DELIVERY_ID_HEADERS],
+    queryCredentials,
+    kept: new Map(),
+  };
+}
+
+function isKept(name: string, { hidden, ids, kept }: Treatment): boolean {
+  const known = kept.get(name);
+  if (known !== undefined) return known;
+  const isKept = name.length <= NAME_LENGTH_MAX && !LEFT_OUT_HEADERS.has(name) &&
+    !hidden.has(name) &&
+    (SHOWN_HEADERS.has(name) || ids.includes(name) || !CREDENTIAL_NAME.test(name));
+  if (kept.size < NAMES_MAX) kept.set(name, isKept);
+  return isKept;
+}
+
+/**
+ * Returns a query with the values of credentials masked.
+ *
+ * @param isHidden tells a parameter that is masked by its name
+ */
+function shownQuery(query: string, isHidden: (name: string) => boolean): string {
+  return query.split("&").map((part) => {
+    const [name = ""] = part.split("=", 1);
+    const decoded = new URLSearchParams(`${name}=`).keys().next().value ?? name;
+    if (!isHidden(decoded)) return part;
+    return name === part ? HIDDEN : `${name}=${HIDDEN}`;
+  }).join("&").slice(0, QUERY_LENGTH_MAX);
+}

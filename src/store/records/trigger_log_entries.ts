@@ -1,0 +1,179 @@
+/**
+ * The entries of trigger logs as they are stored. An entry about a request at a launch URL is a delivery
+ * that made no run: it is also listed over all triggers.
+ *
+ * @module
+ */
+import { hash } from "node:crypto";
+import type { Write } from "../change.ts";
+import { keys } from "../keys.ts";
+import { recordWrite } from "../record_size.ts";
+
+/** The outcomes of deliveries that made no run. */
+export const NO_RUN_OUTCOMES = ["repeat", "filtered", "refused", "unavailable"] as const;
+
+/** The outcome of a delivery that made no run. */
+export type NoRunOutcome = typeof NO_RUN_OUTCOMES[number];
+
+/** The facts about a request, beside the reason of its refusal. */
+export interface RequestFacts {
+  method: string;
+  remote_ip: string;
+  /** The headers, values hidden unless they are known to be harmless. */
+  headers: Record<string, string>;
+  /** The query behind the launch URL, without its `?`, values hidden as those of headers are. */
+  query?: string;
+  /** Bytes of the body. Absent, as `sha256` is, when the body was not read. */
+  size?: number;
+  /** SHA-256 of the body, in hex. */
+  sha256?: string;
+}
+
+/** The result of one condition, as far as it is known of a request that was answered by the first that failed. */
+export interface KnownVerdict {
+  condition: string;
+  /** Its place among the trigger's conditions, from 0. */
+  index: number;
+  verdict: "passed" | "failed" | "not reached";
+}
+
+/** The facts about a delivery that made no run. */
+export interface DeliveryFacts {
+  /** The status that the sender got. */
+  status?: number;
+  /** The sender's id of the delivery. */
+  delivery_id?: string;
+  /** Of all conditions of the trigger as it was then. */
+  verdicts?: KnownVerdict[];
+}
+
+/** A request that was refused, or could not be decided. */
+export interface RefusedEvent extends DeliveryFacts {
+  kind: "refused";
+  /** Absent in entries of earlier versions, which are refusals. */
+  outcome?: Exclude<NoRunOutcome, "repeat">;
+  /** Set when the request asked how a run went. Then it is no delivery. */
+  is_question?: true;
+  /** The type of the condition, or what else refused it. */
+  condition: string;
+  /** Its place among the trigger's conditions, from 0. */
+  condition_index?: number;
+  reason: string;
+  expected?: string;
+  found?: string;
+  request: RequestFacts;
+}
+
+/** A request that was answered like an earlier one of the same delivery. */
+export interface RepeatEvent extends DeliveryFacts {
+  kind: "repeat";
+  /** The run that the earlier one made. */
+  run_id: string;
+  request: RequestFacts;
+}
+
+/** An action of a run that failed. */
+export interface ActionFailedEvent {
+  kind: "action_failed";
+  run_id: string;
+  action: string;
+  action_index: number;
+  error: string;
+}
+
+/** The number of entries that were left out. */
+export interface OmittedEvent {
+  kind: "omitted";
+  /** Those that the trigger's log would show. */
+  count: number;
+  /** The number of deliveries by their outcomes. Absent in entries of earlier versions. */
+  deliveries?: Partial<Record<NoRunOutcome, number>>;
+}
+
+/** The content of an entry. */
+export type TriggerLogEvent = RefusedEvent | RepeatEvent | ActionFailedEvent | OmittedEvent;
+
+/** One entry of a trigger's log. */
+export type TriggerLogEntry = { id: string; time: string } & TriggerLogEvent;
+
+/** An entry about a delivery. */
+export type DeliveryEntry = { id: string; time: string } & (RefusedEvent | RepeatEvent);
+
+/** What the list over all triggers holds of an entry. */
+export interface EntrySummary {
+  trigger_id: string;
+  /** Of a delivery. */
+  outcome?: NoRunOutcome;
+  condition?: string;
+  delivery_id?: string;
+  /** Of an entry that counts what was left out. */
+  deliveries?: Partial<Record<NoRunOutcome, number>>;
+}
+
+/** Returns true for an entry about a request at a launch URL. */
+export function isDelivery(entry: TriggerLogEntry): entry is DeliveryEntry {
+  return entry.kind === "repeat" || (entry.kind === "refused" && entry.is_question !== true);
+}
+
+/** Returns the outcome of a delivery that made no run. */
+export function outcomeOf(event: RefusedEvent | RepeatEvent): NoRunOutcome {
+  return event.kind === "repeat" ? "repeat" : event.outcome ?? "refused";
+}
+
+/** Returns what the list over all triggers holds of an entry; undefined when it does not hold it. */
+export function summaryOf(trigger_id: string, entry: TriggerLogEntry): EntrySummary | undefined {
+  if (entry.kind === "omitted") {
+    return { trigger_id, deliveries: entry.deliveries ?? { refused: entry.count } };
+  }
+  if (!isDelivery(entry)) return undefined;
+  const { delivery_id } = entry;
+  return {
+    trigger_id,
+    outcome: outcomeOf(entry),
+    ...(entry.kind === "refused" ? { condition: entry.condition } : {}),
+    ...(delivery_id === undefined ? {} : { delivery_id }),
+  };
+}
+
+/** The value of a key that only has to be there; bytes are stored as they are. */
+const LISTED = new Uint8Array();
+
+/** The writes that store an entry. */
+export function entryWrites(triggerId: string, entry: TriggerLogEntry): Write[] {
+  const summary = summaryOf(triggerId, entry);
+  return [
+    recordWrite(keys.triggerLog(triggerId, entry.id), entry),
+    ...(summary === undefined ? [] : [recordWrite(keys.deliveryEntry(entry.id), summary)]),
+    ...sentIdWrites(summary?.delivery_id, entry.id),
+  ];
+}
+
+/** The writes that remove an entry, whatever it holds. */
+export function removeEntryWrites({ key, value }: { key: Deno.KvKey; value: unknown }): Write[] {
+  const id = String(key[2]);
+  const summary = isEntry(value) ? summaryOf("", value) : undefined;
+  return [
+    { key },
+    ...(summary === undefined ? [] : [{ key: keys.deliveryEntry(id) }]),
+    ...removeSentIdWrites(summary?.delivery_id, id),
+  ];
+}
+
+/** Looks at what the code relies on: only entries are stored under these keys. */
+export function isEntry(value: unknown): value is TriggerLogEntry {
+  return typeof value === "object" && value !== null && "id" in value && "kind" in value;
+}
+
+/**
+ * The writes that list a delivery by its sender's id.
+ *
+ * @param id the id of the run or of the entry
+ */
+export function sentIdWrites(deliveryId: string | undefined, id: string): Write[] {
+  return removeSentIdWrites(deliveryId, id).map(({ key }) => ({ key, value: LISTED }));
+}
+
+/** The writes that take a delivery off the list by its sender's id. */
+export function removeSentIdWrites(deliveryId: string | undefined, id: string): Write[] {
+  return deliveryId === undefined ? [] : [{ key: keys.sentId(hash("sha256", deliveryId), id) }];
+}
