@@ -24,9 +24,9 @@ import { forgetReusable, watchReusable } from "../store/records/reusable_executi
 import {
   endedRunsMadeBefore,
   type OldListed,
-  removeRunWrites,
   runsListedBefore,
-} from "../store/records/runs.ts";
+} from "../store/records/run_lists.ts";
+import { removeRunWrites } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import { loggedTriggers, oldEntries } from "../store/records/trigger_log.ts";
 import {

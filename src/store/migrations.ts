@@ -14,6 +14,7 @@ import { holdOnlyExpiring } from "./file/database_file.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import type { EngineSettings, Project } from "./records/projects.ts";
 import { readValue, scan } from "./scan.ts";
+import { isEntry, summaryOf } from "./records/trigger_log_entries.ts";
 import { RECORD_BYTES_MAX, recordWrite } from "./record_size.ts";
 
 /** Records that are held in memory at a time. */
@@ -46,6 +47,7 @@ export const MIGRATIONS: readonly Migration[] = [
   // What is stored stays as it is: where no payload is in the record, there are chunks.
   { from: 2, says: "small payloads are in the records of runs", run: () => Promise.resolve(0) },
   { from: 3, says: "pending runs name their triggers, and only ended ones are listed", run: to4 },
+  { from: 4, says: "refused requests are listed over all triggers", run: listRefusals },
 ];
 
 /** Which database is brought up to date. */
@@ -123,6 +125,24 @@ async function to4({ kv, committer }: Database, file: string | undefined): Promi
   }
   await Promise.all(moves);
   return moved;
+}
+
+/** Format 4 listed refused requests in the logs of their triggers alone. */
+async function listRefusals({ kv, committer }: Database): Promise<number> {
+  let writes: Promise<void>[] = [];
+  let listed = 0;
+  const entries = scan(kv, ["trigger_log"], { ids: 2, batchSize: RECORDS_HELD });
+  for await (const { key: [, triggerId], value } of entries) {
+    const summary = isEntry(value) ? summaryOf(String(triggerId), value) : undefined;
+    if (!isEntry(value) || summary === undefined) continue;
+    writes.push(committer.write([recordWrite(keys.deliveryEntry(value.id), summary)]));
+    listed++;
+    if (writes.length < RECORDS_HELD) continue;
+    await Promise.all(writes);
+    writes = [];
+  }
+  await Promise.all(writes);
+  return listed;
 }
 
 /** Looks only at what the step to format 4 needs. */

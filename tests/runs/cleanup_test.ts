@@ -18,7 +18,8 @@ import {
 import { CHUNK_BYTES, uploadPayload } from "../../src/store/records/payloads.ts";
 import { createPipelineWrites, type PipelineStatus } from "../../src/store/records/pipelines.ts";
 import { deleteProject } from "../../src/store/records/projects.ts";
-import { endWrites, listTriggerRuns, type Run } from "../../src/store/records/runs.ts";
+import { listTriggerRuns } from "../../src/store/records/run_lists.ts";
+import { endWrites, type Run } from "../../src/store/records/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import { TriggerLog } from "../../src/store/records/trigger_log.ts";
 import {

@@ -11,7 +11,7 @@ import { Committer } from "../../src/store/committer.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { migrate, MIGRATIONS } from "../../src/store/migrations.ts";
 import { readPayload } from "../../src/store/records/payloads.ts";
-import { listTriggerRuns } from "../../src/store/records/runs.ts";
+import { listTriggerRuns } from "../../src/store/records/run_lists.ts";
 import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { pendingOf, startDesk, TRIGGER_ID } from "../runs/fixture.ts";
@@ -186,6 +186,38 @@ Deno.test("format 3: pending runs are listed once, and one whose record is damag
   assertEquals(new Set(runs.slice(0, 449).map(({ status }) => status)), new Set(["completed"]));
   assertEquals(runs[449]?.status, "error");
   assertEquals(await storedUnder(store, "pending"), []);
+});
+
+Deno.test("format 4: refused requests and counts are listed over all triggers, failed actions are not", async () => {
+  await using folder = await temporaryFolder();
+  const time = "2026-01-01T00:00:00.000Z";
+  const request = { method: "POST", remote_ip: "192.0.2.7", headers: {} };
+  const refused = { time, kind: "refused", condition: "hmac", reason: "No header", request };
+  const entries = [
+    { ...refused, id: newId(1) },
+    {
+      time,
+      kind: "action_failed",
+      run_id: "r",
+      action: "a",
+      action_index: 0,
+      error: "e",
+      id: newId(2),
+    },
+    { time, kind: "omitted", count: 7, id: newId(3) },
+  ];
+  {
+    using kv = await Deno.openKv(join(folder.path, DATABASE_FILE));
+    await kv.set(keys.format(), 4);
+    for (const entry of entries) await kv.set(keys.triggerLog("t", entry.id), entry);
+    await kv.set(keys.triggerLog("t", newId(4)), "damaged");
+  }
+  await using store = await openStore(folder.path);
+  const listed = await Array.fromAsync(store.kv.list({ prefix: ["delivery_entry"] }));
+  assertEquals(listed.map(({ key, value }) => [key[1], value]), [
+    [entries[0]?.id, { trigger_id: "t", outcome: "refused", condition: "hmac" }],
+    [entries[2]?.id, { trigger_id: "t", deliveries: { refused: 7 } }],
+  ]);
 });
 
 Deno.test("what Deno KV keeps to find expired records holds those alone, in a new database and an older one", async () => {

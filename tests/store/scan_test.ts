@@ -17,14 +17,13 @@ import {
   putProject,
 } from "../../src/store/records/projects.ts";
 import { readValue, scan } from "../../src/store/scan.ts";
+import { endedRunsMadeBefore, listTriggerRuns } from "../../src/store/records/run_lists.ts";
 import {
   acceptWrites,
   damagedRun,
-  endedRunsMadeBefore,
   endWrites,
   getPending,
   getRun,
-  listTriggerRuns,
   pendingEntries,
 } from "../../src/store/records/runs.ts";
 import { DATABASE_FILE } from "../../src/store/file/database_file.ts";

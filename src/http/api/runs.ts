@@ -7,13 +7,8 @@ import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError } from "../../platform/errors.ts";
 import { readPayload } from "../../store/records/payloads.ts";
-import {
-  getRun,
-  listRuns,
-  listTriggerRuns,
-  type Run,
-  RUN_STATUSES,
-} from "../../store/records/runs.ts";
+import { listRuns, listTriggerRuns } from "../../store/records/run_lists.ts";
+import { getRun, type Run, RUN_STATUSES } from "../../store/records/runs.ts";
 import type { Listed, Page } from "../../store/lists.ts";
 import { requestTracer } from "../request_spans.ts";
 import { answer, count, page, text, time } from "./answer.ts";

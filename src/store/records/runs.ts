@@ -6,7 +6,6 @@
 import { idTime } from "../../platform/ids.ts";
 import type { Write } from "../change.ts";
 import { keys } from "../keys.ts";
-import { type Listed, newestEntries, type Page } from "../lists.ts";
 import {
   bodyForRecord,
   needsUpload,
@@ -15,7 +14,7 @@ import {
   removePayloadWrites,
   storedSize,
 } from "./payloads.ts";
-import { behind, type FoundEntry, readFirst, scan, upTo, whole } from "../scan.ts";
+import { type FoundEntry, readFirst, scan, whole } from "../scan.ts";
 import { RecordCaches } from "../record_cache.ts";
 import { recordBytes } from "../record_size.ts";
 import type { Store } from "../store.ts";
@@ -192,7 +191,7 @@ export async function getRun(store: Store, id: string): Promise<Run | undefined>
   const ended = await getEnded(store, id);
   if (ended !== null) return ended;
   const pending = await readFirst(store.kv, ["pending", id]);
-  if (pending !== null) return wholePending({ key: ["pending", id], value: pending })?.run;
+  if (pending !== null) return pendingIn({ key: ["pending", id], value: pending })?.run;
   // It may have ended between the two looks: at any time it is in one place, and never pending again.
   return await getEnded(store, id) ?? undefined;
 }
@@ -211,7 +210,7 @@ function getEnded(store: Store, id: string): Promise<Run | null | undefined> {
 export async function getPending(store: Store, id: string): Promise<PendingRun | undefined> {
   const key = ["pending", id];
   const value = await readFirst(store.kv, key);
-  return value === null ? undefined : wholePending({ key, value });
+  return value === null ? undefined : pendingIn({ key, value });
 }
 
 /** The ids in a pending run's key, which are known even when its record is damaged. */
@@ -237,7 +236,7 @@ export interface PendingEntry extends PendingIds {
 export async function* pendingEntries(store: Store): AsyncGenerator<PendingEntry> {
   for await (const entry of scan(store.kv, ["pending"], { ids: 2 })) {
     const { key } = entry;
-    yield { ...idsIn(key), pending: wholePending(entry), removal: { key } };
+    yield { ...idsIn(key), pending: pendingIn(entry), removal: { key } };
   }
 }
 
@@ -266,11 +265,18 @@ export async function damagedRun(store: Store, id: string, trigger_id: string): 
   };
 }
 
-function withoutBody({ body: _body, ...run }: EndedRun): Run {
+/** Returns the ended run of an entry; undefined, and logged, when it is damaged. */
+export function endedIn(entry: FoundEntry): EndedRun | undefined {
+  return whole(entry, isRun);
+}
+
+/** Returns an ended run without its payload. */
+export function withoutBody({ body: _body, ...run }: EndedRun): Run {
   return run;
 }
 
-function wholePending(entry: FoundEntry): PendingRun | undefined {
+/** Returns the pending run of an entry; undefined, and logged, when it is damaged. */
+export function pendingIn(entry: FoundEntry): PendingRun | undefined {
   const isOfKey = (value: unknown): value is PendingRun =>
     isPending(value) && value.run.id === entry.key[1];
   return whole(entry, isOfKey);
@@ -294,106 +300,4 @@ function isRun(value: unknown): value is EndedRun {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
-}
-
-/** Which of a trigger's runs are wanted. */
-export interface RunsPage extends Page {
-  /** The ids of its pending runs, looked up before this: what ends meanwhile is listed then. */
-  pending?: readonly string[];
-}
-
-/** One page of a trigger's runs, newest first. */
-export async function listTriggerRuns(
-  store: Store,
-  triggerId: string,
-  { pending = [], before, limit }: RunsPage,
-): Promise<Listed<Run>> {
-  const prefix = ["trigger_run", triggerId];
-  const found = new Set(before === undefined ? pending : pending.filter((id) => id < before));
-  // One more than is shown tells whether another page comes.
-  const options = { reverse: true, limit: limit + 1 };
-  for await (const { key } of store.kv.list(upTo(prefix, before), options)) {
-    found.add(String(key[2]));
-  }
-  const ids = [...found].sort().reverse().slice(0, limit);
-  const runs = await Promise.all(ids.map((id) => getRun(store, id)));
-  return {
-    records: runs.filter((run) => run !== undefined),
-    next: found.size > limit ? ids.at(-1) : undefined,
-  };
-}
-
-/** Reads one page of the runs of all triggers, newest first. */
-export async function listRuns(store: Store, page: Page): Promise<Listed<Run>> {
-  const wanted = { ...page, limit: page.limit + 1 };
-  // Pending runs first: a run that ends between the two reads is found by the second.
-  const pending = await newestEntries(store, ["pending"], wanted, 2);
-  const ended = await newestEntries(store, ["run"], wanted);
-  const found = new Map<string, Run | undefined>();
-  for (const entry of pending) found.set(String(entry.key[1]), wholePending(entry)?.run);
-  for (const entry of ended) {
-    const run = whole(entry, isRun);
-    found.set(String(entry.key[1]), run && withoutBody(run));
-  }
-  const ids = [...found.keys()].sort().reverse().slice(0, page.limit);
-  return {
-    records: ids.flatMap((id) => found.get(id) ?? []),
-    next: found.size > page.limit ? ids.at(-1) : undefined,
-  };
-}
-
-/** Some of what the triggers list of their runs. */
-export interface OldListed {
-  /** Those that are old enough, and what takes them off their lists. */
-  found: { id: string; removal: Write }[];
-  /** Start of the next page; undefined after the last one. */
-  next: Deno.KvKey | undefined;
-}
-
-/**
- * Lists the ended runs of all triggers that were made before `before_ms`, trigger by trigger.
- *
- * @param after look only behind this; the `next` of the call before
- * @param limit how many are looked at, at most
- */
-export async function runsListedBefore(
-  { kv }: Store,
-  before_ms: number,
-  { after, limit }: { after?: Deno.KvKey | undefined; limit: number },
-): Promise<OldListed> {
-  const found: OldListed["found"] = [];
-  let next: OldListed["next"];
-  let looked = 0;
-  for await (const { key } of kv.list(behind(["trigger_run"], after), { limit })) {
-    looked++;
-    const [, triggerId = ""] = key;
-    // Behind a young one all of its trigger are young.
-    if (next?.length === 2 && next[1] === triggerId) continue;
-    const id = String(key[2]);
-    const isOld = idTime(id) < before_ms;
-    if (isOld) found.push({ id, removal: { key } });
-    next = isOld ? key : ["trigger_run", triggerId];
-  }
-  return { found, next: looked < limit ? undefined : next };
-}
-
-/**
- * The oldest ended runs that were made before `before_ms`, at most `limit`.
- *
- * @param after look only behind this id
- */
-export async function endedRunsMadeBefore(
-  store: Store,
-  before_ms: number,
-  { after, limit }: { after?: string | undefined; limit: number },
-): Promise<EndedRun[]> {
-  const found: EndedRun[] = [];
-  for await (const entry of scan(store.kv, ["run"], { after, batchSize: limit })) {
-    const id = String(entry.key[1]);
-    if (idTime(id) >= before_ms) break;
-    found.push(whole(entry, isRun) ?? await damagedRun(store, id, ""));
-    // Before the next is asked for, which would read another batch.
-    if (found.length === limit) break;
-  }
-  return found;
 }

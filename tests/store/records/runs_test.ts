@@ -3,16 +3,18 @@ import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import { serialize } from "node:v8";
 import { newId } from "../../../src/platform/ids.ts";
 import {
-  acceptWrites,
   endedRunsMadeBefore,
+  listTriggerRuns,
+  runsListedBefore,
+} from "../../../src/store/records/run_lists.ts";
+import {
+  acceptWrites,
   endWrites,
   getPending,
   getRun,
-  listTriggerRuns,
   newPending,
   removeRunWrites,
   type Run,
-  runsListedBefore,
 } from "../../../src/store/records/runs.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { pendingOf, TRIGGER_ID } from "../../runs/fixture.ts";

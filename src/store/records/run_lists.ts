@@ -1,0 +1,121 @@
+/**
+ * Lists of runs: a trigger's, those of all triggers, and the oldest ones.
+ *
+ * @module
+ */
+import { idTime } from "../../platform/ids.ts";
+import type { Write } from "../change.ts";
+import { type Listed, newestEntries, type Page } from "../lists.ts";
+import { behind, scan, upTo } from "../scan.ts";
+import type { Store } from "../store.ts";
+import {
+  damagedRun,
+  endedIn,
+  type EndedRun,
+  getRun,
+  pendingIn,
+  type Run,
+  withoutBody,
+} from "./runs.ts";
+
+/** Which of a trigger's runs are wanted. */
+export interface RunsPage extends Page {
+  /** The ids of its pending runs, looked up before this: what ends meanwhile is listed then. */
+  pending?: readonly string[];
+}
+
+/** One page of a trigger's runs, newest first. */
+export async function listTriggerRuns(
+  store: Store,
+  triggerId: string,
+  { pending = [], before, limit }: RunsPage,
+): Promise<Listed<Run>> {
+  const prefix = ["trigger_run", triggerId];
+  const found = new Set(before === undefined ? pending : pending.filter((id) => id < before));
+  // One more than is shown tells whether another page comes.
+  const options = { reverse: true, limit: limit + 1 };
+  for await (const { key } of store.kv.list(upTo(prefix, before), options)) {
+    found.add(String(key[2]));
+  }
+  const ids = [...found].sort().reverse().slice(0, limit);
+  const runs = await Promise.all(ids.map((id) => getRun(store, id)));
+  return {
+    records: runs.filter((run) => run !== undefined),
+    next: found.size > limit ? ids.at(-1) : undefined,
+  };
+}
+
+/** Reads one page of the runs of all triggers, newest first. */
+export async function listRuns(store: Store, page: Page): Promise<Listed<Run>> {
+  const wanted = { ...page, limit: page.limit + 1 };
+  // Pending runs first: a run that ends between the two reads is found by the second.
+  const pending = await newestEntries(store, ["pending"], wanted, 2);
+  const ended = await newestEntries(store, ["run"], wanted);
+  const found = new Map<string, Run | undefined>();
+  for (const entry of pending) found.set(String(entry.key[1]), pendingIn(entry)?.run);
+  for (const entry of ended) {
+    const run = endedIn(entry);
+    found.set(String(entry.key[1]), run && withoutBody(run));
+  }
+  const ids = [...found.keys()].sort().reverse().slice(0, page.limit);
+  return {
+    records: ids.flatMap((id) => found.get(id) ?? []),
+    next: found.size > page.limit ? ids.at(-1) : undefined,
+  };
+}
+
+/** Some of what the triggers list of their runs. */
+export interface OldListed {
+  /** Those that are old enough, and what takes them off their lists. */
+  found: { id: string; removal: Write }[];
+  /** Start of the next page; undefined after the last one. */
+  next: Deno.KvKey | undefined;
+}
+
+/**
+ * Lists the ended runs of all triggers that were made before `before_ms`, trigger by trigger.
+ *
+ * @param after look only behind this; the `next` of the call before
+ * @param limit how many are looked at, at most
+ */
+export async function runsListedBefore(
+  { kv }: Store,
+  before_ms: number,
+  { after, limit }: { after?: Deno.KvKey | undefined; limit: number },
+): Promise<OldListed> {
+  const found: OldListed["found"] = [];
+  let next: OldListed["next"];
+  let looked = 0;
+  for await (const { key } of kv.list(behind(["trigger_run"], after), { limit })) {
+    looked++;
+    const [, triggerId = ""] = key;
+    // Behind a young one all of its trigger are young.
+    if (next?.length === 2 && next[1] === triggerId) continue;
+    const id = String(key[2]);
+    const isOld = idTime(id) < before_ms;
+    if (isOld) found.push({ id, removal: { key } });
+    next = isOld ? key : ["trigger_run", triggerId];
+  }
+  return { found, next: looked < limit ? undefined : next };
+}
+
+/**
+ * The oldest ended runs that were made before `before_ms`, at most `limit`.
+ *
+ * @param after look only behind this id
+ */
+export async function endedRunsMadeBefore(
+  store: Store,
+  before_ms: number,
+  { after, limit }: { after?: string | undefined; limit: number },
+): Promise<EndedRun[]> {
+  const found: EndedRun[] = [];
+  for await (const entry of scan(store.kv, ["run"], { after, batchSize: limit })) {
+    const id = String(entry.key[1]);
+    if (idTime(id) >= before_ms) break;
+    found.push(endedIn(entry) ?? await damagedRun(store, id, ""));
+    // Before the next is asked for, which would read another batch.
+    if (found.length === limit) break;
+  }
+  return found;
+}
