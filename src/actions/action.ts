@@ -1,6 +1,6 @@
 /**
- * What an action is: a schema for its settings, and what it does when a run comes to it. A kind of
- * action is one file in this folder and one line in `mod.ts`.
+ * Kinds of actions: each has a schema of its settings, and performs its work for a run. A kind is
+ * one file in this folder and one line in `mod.ts`.
  *
  * @module
  */
@@ -16,14 +16,14 @@ import type { Unstored } from "../runs/worker.ts";
 import type { ActionSettings, CreatedObject, Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 
-/** What an action works with. */
+/** The run and the parts of the service that an action uses. */
 export interface ActionContext {
   run: Run;
   /**
-   * The action's place in its trigger, from 0. Ids of what it makes derive from the run and this.
+   * The action's index in its trigger. The ids of its objects derive from the run and this index.
    */
   place: number;
-  /** Whether the action may have been begun before. */
+  /** The action may have begun before. */
   repeated: boolean;
   project: Project;
   projects: Pick<Projects, "resolve" | "fetch">;
@@ -31,13 +31,13 @@ export interface ActionContext {
   pipelines: Pick<Pipelines, "begin">;
   store: Store;
   clock: Clock;
-  /** Aborted when the action has taken too long, or the service stops. */
+  /** Aborts when the action has taken too long, or the service stops. */
   signal: AbortSignal;
 }
 
-/** What an action has made. It is there once its writes are on disk, and begins then. */
+/** The object of an action. It exists once its writes are on disk, and begins then. */
 export interface Made extends Unstored {
-  /** As run info shows it beside the action's name. */
+  /** The object as run info shows it. */
   created: CreatedObject;
 }
 
@@ -47,15 +47,16 @@ export interface ActionKind<Settings extends ActionSettings = ActionSettings> {
   /** Checks and completes the settings; unknown fields are errors. */
   schema: z.ZodType<Settings>;
   /**
-   * Returns what the project does not have of what the settings name, as far as it is known without
-   * fetching anything, with pointers into the settings.
+   * Checks that the project has everything that the settings name, without fetching anything.
+   *
+   * @returns problems with pointers into the settings
    */
   check?(settings: Settings, context: CheckContext): Promise<Problem[]>;
   /**
-   * Does the action. It may be called again for the same run after a crash, and must then find what
-   * it made before: whatever it makes has an id that derives from the run and the action's place.
+   * Performs the action. After a crash it may be called again for the same run, and must then find
+   * the object that it made: the object's id derives from the run and the action's index.
    *
-   * @returns what it made, which who called it stores; undefined when it makes no object
+   * @returns the object, which the caller stores; undefined if it makes none
    * @throws when it fails; the message goes to the trigger log
    */
   perform(settings: Settings, context: ActionContext): Promise<Made | undefined>;

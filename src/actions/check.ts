@@ -1,6 +1,6 @@
 /**
- * Checks of actions when a trigger is saved: what a project does not have of what the settings name
- * is said then, and not by the first run that fails.
+ * Checks of actions when a trigger is saved: a step, a pipeline, an input or a parameter that the
+ * project does not have is told then, and not by the first failed run.
  *
  * @module
  */
@@ -9,17 +9,18 @@ import type { Projects, ResolvedCommit } from "../projects/mod.ts";
 import type { Project } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 
-/** What a check works with. */
+/** The project and the parts of the service that a check uses. */
 export interface CheckContext {
   project: Project;
   projects: Pick<Projects, "resolve" | "resolveKept">;
   store: Store;
-  /** Aborted when the check has taken too long. */
+  /** Aborts when the check has taken too long. */
   signal: AbortSignal;
 }
 
 /**
- * Checks settings against the project's code at a commit; finds nothing if that was never fetched.
+ * Checks settings against the project's code at a commit; returns no problems if it was never
+ * fetched.
  */
 export async function checkAtCommit(
   commit: string,
@@ -36,9 +37,9 @@ export async function checkAtCommit(
 }
 
 /**
- * Returns an error as the problem of a field.
+ * Converts an error about the project or the settings to the problem of a field.
  *
- * @throws errors that do not tell of what somebody wrote
+ * @throws every other error
  */
 export function problemOf(pointer: string, error: unknown): Problem[] {
   const isTold = error instanceof ActionError || error instanceof InvalidInputError;

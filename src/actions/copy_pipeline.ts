@@ -1,6 +1,6 @@
 /**
- * The action `copy_pipeline`: launches a pipeline once more, with the commit, nodes, parameters and
- * inputs that it had, and the payload in place of one input's files.
+ * The action `copy_pipeline`: launches a pipeline again with the same commit, nodes, parameters and
+ * inputs, and the payload in place of one input's files.
  *
  * @module
  */
@@ -25,10 +25,10 @@ import { newPipeline, payloadTargetSchema } from "./pipeline.ts";
 
 const schema = z.strictObject({
   type: z.literal("copy_pipeline"),
-  /** The id of a pipeline of the same project. It is kept as long as the trigger names it. */
+  /** The id of a pipeline of the same project, which is kept as long as the trigger names it. */
   source_pipeline: z.string().regex(ID_PATTERN, { error: "Expected the id of a pipeline" }),
   payload_input_name: payloadTargetSchema.optional(),
-  /** The new pipeline's title; that of its source when absent. */
+  /** The new pipeline's title; by default, the title of the source. */
   title: z.string().min(1).max(256).optional(),
 });
 

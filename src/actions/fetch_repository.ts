@@ -1,6 +1,6 @@
 /**
- * The action `fetch_repository`: fetches the project's repository, so that a later action of the
- * same run sees the newest commits. It makes no object.
+ * The action `fetch_repository`: fetches the project's repository, so that later actions of the
+ * same run have the newest commits. It makes no object.
  *
  * @module
  */

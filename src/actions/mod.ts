@@ -1,5 +1,5 @@
 /**
- * The kinds of action, and how those of a run are performed.
+ * The kinds of actions, and the performance of a run's actions.
  *
  * @module
  */
@@ -21,29 +21,28 @@ import { fetchRepository } from "./fetch_repository.ts";
 import { runExecution } from "./run_execution.ts";
 import { runPipeline } from "./run_pipeline.ts";
 
-/** How long the checks of a trigger's actions may take together. */
+/** The time limit of the checks of a trigger's actions together. */
 const CHECK_MS = 5_000;
 
 const log = getLogger(["hooklaunch", "actions"]);
 
 const kinds = [runExecution, runPipeline, copyPipeline, fetchRepository] as const;
 
-/** The settings of an action of any kind. */
+/** The schema of the settings of any action. */
 export const actionSchema = z.discriminatedUnion("type", schemasOf(kinds));
 
-/** What the actions of every run work with. */
+/** The parts of the service that actions use. */
 export interface ActionServices
   extends Omit<ActionContext, "run" | "place" | "repeated" | "project" | "signal"> {
-  /** Of the time that an action may take. */
+  /** The deadlines of actions. */
   deadlines: Deadlines;
 }
 
 /**
- * Performs the actions of a run in their order; a later one runs even if an earlier one failed, and
- * finds what that made.
+ * Performs the actions of a run in their order, also after one that failed. An action finds the
+ * objects of earlier ones. The promise never rejects.
  *
- * @returns what came of each, and what the last one made, to be stored with the end of the run; it
- *   never rejects
+ * @returns the outcomes, and the object of the last action, which is stored with the end of the run
  */
 export async function performActions(
   { run, actions, repeated }: WaitingRun,
@@ -74,11 +73,10 @@ export async function performActions(
 }
 
 /**
- * Checks actions against the project that they are for, without fetching anything. What cannot be
- * known soon is not said.
+ * Checks that a project has everything that actions name, without fetching anything. After a time
+ * limit, the rest is not checked.
  *
- * @returns what the project does not have, or what keeps an action from being done, with pointers
- *   into the list of actions
+ * @returns problems with pointers into the list of actions
  */
 export async function checkActions(
   actions: readonly ActionSettings[],
@@ -101,7 +99,7 @@ export async function checkActions(
   return problems;
 }
 
-/** The code of projects, with one snapshot of a plain folder for all actions of a run. */
+/** Wraps the code of projects, so that all actions of a run have one snapshot of a plain folder. */
 function withOneSnapshot(projects: ActionServices["projects"]): ActionServices["projects"] {
   let snapshot: Promise<ResolvedCommit> | undefined;
   return {
@@ -110,7 +108,7 @@ function withOneSnapshot(projects: ActionServices["projects"]): ActionServices["
       return projects.fetch(project, signal);
     },
     resolve(project, reference, signal) {
-      // Of a folder there is nothing but HEAD, which any other reference is told.
+      // A folder has only HEAD. Another reference is an error.
       if (project.directory === undefined || reference !== "HEAD") {
         return projects.resolve(project, reference, signal);
       }
@@ -123,7 +121,7 @@ function withOneSnapshot(projects: ActionServices["projects"]): ActionServices["
 }
 
 function kindOf(settings: ActionSettings): ActionKind | undefined {
-  // The settings were checked by this kind's schema when the trigger was saved.
+  // This kind's schema has validated the settings when the trigger was saved.
   return kinds.find(({ type }) => type === settings.type) as ActionKind | undefined;
 }
 
@@ -142,7 +140,7 @@ async function performOne(
       ...services,
       ...at,
       signal,
-      // Asked for only where something is to be made: what was made before is found without it.
+      // An action that finds its object needs no project.
       get project() {
         if (project !== undefined) return project;
         throw new ActionError(`Cannot perform ${settings.type}: there is no project "${name}"`);
@@ -150,8 +148,7 @@ async function performOne(
     });
   });
   if (made && !isLast) {
-    // Not in the action's time: what is being stored may be there though nobody waits for it any
-    // more.
+    // Outside of the action's time: a commit that nobody waits for may be stored all the same.
     await services.store.committer.write(made.writes);
     made.begin();
   }
@@ -159,8 +156,8 @@ async function performOne(
 }
 
 /**
- * Does work that is told by a signal to end when its time is up or the service stops, and stops
- * waiting for it then: work that ignores the signal cannot hold a place for ever.
+ * Does work with a deadline. When that passes, or the service stops, the signal aborts and the
+ * promise rejects, also for work that ignores the signal.
  */
 async function withDeadline<T>(
   deadlines: Deadlines,

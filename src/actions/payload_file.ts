@@ -1,5 +1,5 @@
 /**
- * The file that a payload becomes.
+ * Payloads as files of inputs.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { mediaType } from "../platform/network/media_type.ts";
 import type { InputFile } from "../store/records/executions.ts";
 import type { Run } from "../store/records/runs.ts";
 
-/** Extensions of media types that the registry gives none, or of which people expect another. */
+/** Extensions of media types for which the registry has none, or an unusual one. */
 const EXTENSIONS: Readonly<Record<string, string>> = {
   "application/epub+zip": "epub",
   "application/jsonl": "jsonl",
@@ -25,12 +25,11 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   "text/xml": "xml",
   "video/quicktime": "mov",
 };
-/** Structured syntax suffixes (RFC 6839) that name a format of their own. */
+/** Structured syntax suffixes (RFC 6839) with their own extension. */
 const SUFFIXES = ["json", "xml", "yaml", "zip"];
 
 /**
- * The payload's file name: `payload` with an extension from the content type, or without one when
- * the type says nothing.
+ * Returns `payload` with the extension of a content type, or without one if the type is unknown.
  */
 function payloadFileName(contentType: string | undefined): string {
   const type = mediaType(contentType ?? "");
@@ -39,11 +38,11 @@ function payloadFileName(contentType: string | undefined): string {
   return found === undefined ? "payload" : `payload.${found}`;
 }
 
-/** A run's payload as a file of an input. */
+/** Makes the file of a run's payload. */
 export function payloadFile({ id, payload }: Run): InputFile {
   const { content_type, size, sha256 } = payload;
   return { name: payloadFileName(content_type), payload_of: id, size, sha256 };
 }
 
-/** A stand-in for the payload of a run that is still to come. */
+/** A stand-in for the payload of a future run. */
 export const ANY_PAYLOAD: InputFile = { name: "payload", url: "datum://" };

@@ -1,5 +1,5 @@
 /**
- * What the actions that launch pipelines have in common.
+ * Common parts of the actions that launch pipelines.
  *
  * @module
  */
@@ -8,12 +8,12 @@ import type { Pipeline, PipelinePlan } from "../store/records/pipelines.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 import type { ActionContext } from "./action.ts";
 
-/** The input that takes the payload, as `<node>.<input>`. */
+/** The schema of the input that takes the payload, `<node>.<input>`. */
 export const payloadTargetSchema = z.string().max(512).regex(/^.+\.[^.]+$/, {
   error: 'Expected a node and an input of its step, such as "ingest.labels"',
 });
 
-/** A new pipeline, of which nothing has started. */
+/** Makes the record of a pipeline that has not started. */
 export function newPipeline(
   id: string,
   plan: PipelinePlan,

@@ -26,11 +26,11 @@ const schema = z.strictObject({
   step: z.string().min(1).max(256),
   /** A branch, tag or hash of the repository. */
   commit: z.string().min(1).max(256).default("HEAD"),
-  /** The input that takes the payload; without it the payload is kept with the run alone. */
+  /** The input that takes the payload. Without it, only the run keeps the payload. */
   payload_input_name: z.string().min(1).max(64).optional(),
-  /** Values in place of the parameters' defaults. */
+  /** Values that replace the defaults of the step's parameters. */
   parameters: z.record(z.string().max(256), z.json()).default({}),
-  /** The execution's title; the step's name when absent. */
+  /** The execution's title; by default, the step's name. */
   title: z.string().min(1).max(256).optional(),
 });
 
@@ -67,7 +67,7 @@ function checkStep(settings: Settings, config: ProjectConfig): Problem[] {
   const { payload_input_name: input, parameters } = settings;
   const inputs = input === undefined ? {} : { [input]: [ANY_PAYLOAD] };
   return launchProblems(step, { parameters, inputs }).map(({ pointer: at, detail }) => {
-    // An action brings no other file than the payload, and no environment variables.
+    // An action brings only the payload, and no environment variables.
     if (input !== undefined && at === pointer("inputs", input)) {
       return { pointer: "/payload_input_name", detail };
     }

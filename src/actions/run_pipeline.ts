@@ -21,9 +21,9 @@ const schema = z.strictObject({
   /** A branch, tag or hash of the repository. */
   commit: z.string().min(1).max(256).default("HEAD"),
   payload_input_name: payloadTargetSchema.optional(),
-  /** Values in place of the defaults of the pipeline's parameters. */
+  /** Values that replace the defaults of the pipeline's parameters. */
   parameters: z.record(z.string().max(256), z.json()).default({}),
-  /** The pipeline's title; its name when absent. */
+  /** The pipeline's title; by default, its name. */
   title: z.string().min(1).max(256).optional(),
 });
 

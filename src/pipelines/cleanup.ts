@@ -1,5 +1,5 @@
 /**
- * What cleanup must leave alone because pipelines and executions still need it.
+ * The records and files that pipelines and executions still need: cleanup leaves them.
  *
  * @module
  */
@@ -16,26 +16,25 @@ import { pendingEntries } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import { allStoredTriggers } from "../store/records/triggers.ts";
 
-/** How many records are read at a time, with a rest after each. */
+/** The number of records that are read at a time, with a rest after each. */
 const PAGE_SIZE = 32;
 const REST_MS = 5;
 
-/** What must stay however old it is. */
+/** Records and files that stay, whatever their age. */
 export interface Needed {
-  /** The ids of pipelines that are under way, or that a trigger or a pending run copies. */
+  /** The ids of pipelines that run, or that a trigger or a pending run copies. */
   pipelines: Set<string>;
   /** The ids of runs that are pending, or whose payloads may still become inputs. */
   runs: Set<string>;
   /** The ids of executions whose outputs may still become inputs. */
   executions: Set<string>;
-  /** `project/commit` of what may still be launched. */
+  /** `project/commit` of executions that may still be launched. */
   commits: Set<string>;
 }
 
 /**
- * Finds out what work that is under way, and pipelines that triggers copy, still need.
- *
- * @param signal when it is aborted, not all is found
+ * Finds what running work, and pipelines that triggers copy, still need. After an abort it finds
+ * only a part.
  */
 export async function findNeeded(store: Store, signal: AbortSignal): Promise<Needed> {
   const needed: Needed = {
@@ -46,7 +45,7 @@ export async function findNeeded(store: Store, signal: AbortSignal): Promise<Nee
   };
   if (signal.aborted) return needed;
   const datums = new Set<string>();
-  // In the order in which one leads to the next: what goes on meanwhile is found where it is then.
+  // In the order in which work moves on: work that moves meanwhile is found at its next place.
   for (const id of await copiedPipelines(store, signal)) needed.pipelines.add(id);
   await addPendingRuns(store, { needed, signal });
   await addOpenExecutions(store, { needed, datums, signal });
@@ -58,7 +57,7 @@ export async function findNeeded(store: Store, signal: AbortSignal): Promise<Nee
     );
     if (pipeline === undefined) continue;
     needed.runs.add(pipeline.run_id);
-    // Some may have been launched by an earlier pipeline.
+    // An earlier pipeline may have launched some of them.
     for (const { execution_id } of pipeline.nodes) {
       if (execution_id !== undefined) needed.executions.add(execution_id);
     }
@@ -77,7 +76,7 @@ export async function findNeeded(store: Store, signal: AbortSignal): Promise<Nee
 }
 
 /**
- * Adds the runs that have not ended, and what they copy. There may be very many: it rests in
+ * Adds pending runs and the pipelines that they copy. There may be very many, so it rests in
  * between.
  */
 async function addPendingRuns(
@@ -93,10 +92,7 @@ async function addPendingRuns(
   }
 }
 
-/**
- * Adds what executions need that have not ended. There may be very many: they are read some at a
- * time.
- */
+/** Adds what open executions need. There may be very many, so it reads some at a time. */
 async function addOpenExecutions(
   store: Store,
   { needed, datums, signal }: { needed: Needed; datums: Set<string>; signal: AbortSignal },
@@ -108,14 +104,14 @@ async function addOpenExecutions(
     for (const { project, commit, run_id, inputs } of executions) {
       needed.commits.add(`${project}/${commit}`);
       needed.runs.add(run_id);
-      // What is damaged may have none.
+      // A damaged record may have none.
       addInputs(inputs ?? {}, needed);
       for (const id of datumsIn(inputs ?? {})) datums.add(id);
     }
   }
 }
 
-/** Adds where files come from: a copy may have taken over those of its source. */
+/** Adds the sources of files: a copy of a pipeline may have the files of the original. */
 function addInputs(inputs: Record<string, InputFile[]>, needed: Needed): void {
   for (const file of Object.values(inputs).flat()) {
     if ("payload_of" in file) needed.runs.add(file.payload_of);
@@ -123,13 +119,13 @@ function addInputs(inputs: Record<string, InputFile[]>, needed: Needed): void {
   }
 }
 
-/** The ids of outputs that URLs in a value name, such as those of a step's default files. */
+/** Returns the ids of outputs in the URLs of a value, such as those of a step's default files. */
 function datumsIn(value: object): string[] {
   const found = JSON.stringify(value).toLowerCase().matchAll(/datum:\/\/([0-9a-f-]{36})/g);
   return Array.from(found, ([, id = ""]) => id);
 }
 
-/** The pipelines that actions of triggers name as their source. */
+/** Returns the ids of pipelines that actions of triggers copy. */
 async function copiedPipelines(store: Store, signal: AbortSignal): Promise<string[]> {
   const found: string[] = [];
   for await (const { settings } of allStoredTriggers(store, { rests: true })) {
@@ -139,7 +135,7 @@ async function copiedPipelines(store: Store, signal: AbortSignal): Promise<strin
   return found;
 }
 
-/** The pipelines that actions copy. */
+/** Returns the ids of pipelines that actions copy. */
 function sourcesIn(actions: unknown): string[] {
   return (Array.isArray(actions) ? actions : [])
     .map((action): unknown => Object(action).source_pipeline)

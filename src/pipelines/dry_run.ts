@@ -1,6 +1,6 @@
 /**
- * Rehearsing a plan: each node's launch is tried with stand-ins for what edges will bring, so that
- * what cannot work in any case is told before anything starts.
+ * Dry runs of plans: each node is launched with stand-ins for the files and values that edges will
+ * bring. What cannot work is told before anything starts.
  *
  * @module
  */
@@ -12,8 +12,8 @@ import { recordBytes } from "../store/record_size.ts";
 
 const STAND_IN: InputFile = { name: "file", url: "datum://" };
 
-/** What keeps nodes of a plan from being launched, whatever the edges bring. */
-export function checkLaunches(plan: PipelinePlan): string[] {
+/** Returns the problems of nodes that cannot be launched, whatever the edges bring. */
+export function dryRun(plan: PipelinePlan): string[] {
   return plan.nodes.flatMap((node) => {
     try {
       const launch = launchStep(withoutEdges(plan, node), {
@@ -33,8 +33,8 @@ export function checkLaunches(plan: PipelinePlan): string[] {
 }
 
 /**
- * The node's step, with those parameters optional and without a default that edges will bring, and
- * inputs optional that wait for these.
+ * Returns the step of a node for a launch without its edges: parameters that edges bring are
+ * optional and have no default, and inputs whose URLs contain them are optional.
  */
 function withoutEdges(plan: PipelinePlan, node: PlannedNode): Step {
   const step = stepOf(node.step);

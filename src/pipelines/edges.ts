@@ -1,6 +1,6 @@
 /**
- * What edges carry from one node to the next. A kind of source, and a kind of target, is one line
- * in a list here.
+ * Edges: the files and values that they carry from one node to the next. A kind of source or target
+ * is one entry of a list here.
  *
  * @module
  */
@@ -9,34 +9,36 @@ import {
   edgeProblem,
   fileOfUrl,
   inputsNamed,
+  nodesInCycles,
   type Step,
   stepOf,
   valueAt,
 } from "../projects/mod.ts";
+import { quotedList } from "../platform/text/display.ts";
 import type { Execution, InputFile } from "../store/records/executions.ts";
 import type { PipelinePlan, PlannedEdge, PlannedNode } from "../store/records/pipelines.ts";
 
-/** What follows an output's name in the name of the file with its properties. */
+/** The ending of a file with the properties of one output, behind the output's name. */
 const ABOUT_ONE = ".metadata.json";
-/** A pattern that asks for files with properties, which stars alone do not bring. */
+/** A pattern for files with properties, which stars alone do not match. */
 const ABOUT = /\.metadata\.jsonl?$/;
 
-/** A character that no name has. */
+/** A character that no name has, in front of a dot. */
 const IN_FRONT = "\u{E000}";
 
-/** What comes out of an edge: files for an input, or a value. */
+/** The load of an edge: files for an input, or a value. */
 type Carried = { files: InputFile[] } | { value: unknown } | undefined;
 
-/** What a node gets from the nodes before it. */
+/** The files and values that a node gets from the nodes before it. */
 export interface Gathered {
   inputs: Record<string, InputFile[]>;
   parameters: Record<string, unknown>;
   environment_variables: Record<string, string>;
-  /** Edges that carried nothing, as the rest of a sentence. */
+  /** The edges that carried nothing, each in a sentence. */
   missing: string[];
 }
 
-/** What an edge takes out of the execution before it. A dependency carries nothing. */
+/** Takes the load of an edge out of the execution before it. A dependency has none. */
 const SOURCES: Readonly<
   Record<string, (key: string, execution: Execution, keep: Kept) => Carried>
 > = {
@@ -59,7 +61,7 @@ const SOURCES: Readonly<
     given(valueAt(environment_variables, key)),
 };
 
-/** How an edge brings what it carries to the node behind it; whether that was of use. */
+/** Adds the load of an edge to what the node behind it gets; returns false if it does not fit. */
 const TARGETS: Readonly<
   Record<
     string,
@@ -93,13 +95,13 @@ export function gather(
   node: PlannedNode,
   executionOf: (node: string) => Execution | undefined,
 ): Gathered {
-  // Without a prototype: an input may have the name of one of its properties.
+  // It has no prototype: an input may have the name of a property of objects.
   const inputs: Gathered["inputs"] = Object.create(null);
   const gathered: Gathered = { inputs, parameters: {}, environment_variables: {}, missing: [] };
   const declared = stepOf(node.step).inputs;
   for (const { source, target } of plan.edges) {
     if (target.node !== node.name || target.type === "dependency") continue;
-    // An edge that brings nothing leaves the input empty: its default is not what was asked for.
+    // An edge that carries nothing leaves the input empty: nobody asked for the default.
     if (target.type === "input") inputs[target.key] ??= [];
     const execution = executionOf(source.node);
     const keep = declared.get(target.key)?.keepDirectories ?? "none";
@@ -111,7 +113,20 @@ export function gather(
   return gathered;
 }
 
-/** What is wrong with a plan's edges. */
+/** Returns the names of the nodes that a node waits for, each once. */
+export function predecessorsOf({ edges }: PipelinePlan, name: string): string[] {
+  const incoming = edges.filter(({ target }) => target.node === name);
+  return [...new Set(incoming.map(({ source }) => source.node))];
+}
+
+/** Returns the problem of nodes that wait for one another. */
+export function checkCycles({ edges }: PipelinePlan): string[] {
+  const names = nodesInCycles(edges);
+  if (names.size === 0) return [];
+  return [`its nodes wait for one another in a cycle: ${quotedList(names)}`];
+}
+
+/** Returns the problems of a plan's edges. */
 export function checkEdges(plan: PipelinePlan): string[] {
   const steps = new Map(plan.nodes.map(({ name, step }) => [name, stepOf(step)]));
   return plan.edges.flatMap((edge) => {
@@ -134,8 +149,8 @@ function shown({ source, target }: PlannedEdge): string {
 }
 
 /**
- * Whether a path is the one that an edge names, whatever characters it has, or fits its pattern. A
- * pattern without a folder is one of file names, wherever they lie.
+ * Returns true if a path equals a pattern or matches it. A pattern without a folder matches file
+ * names.
  */
 function matches(path: string, pattern: string): boolean {
   const texts = pattern.includes("/") ? [path] : [path, basename(path)];
@@ -144,22 +159,20 @@ function matches(path: string, pattern: string): boolean {
   );
 }
 
-/**
- * Whether an output tells of others: `model.pkl.metadata.json` of `model.pkl`, and one file of all.
- */
+/** Returns true for an output with the properties of others, such as `model.pkl.metadata.json`. */
 function isAbout(path: string, all: ReadonlySet<string>): boolean {
   return path === "valohai.metadata.jsonl" ||
     path.endsWith(ABOUT_ONE) && all.has(path.slice(0, -ABOUT_ONE.length));
 }
 
-/** A path in which no name begins with a dot, which stars would not match. */
+/** Changes names that begin with a dot, which stars do not match. */
 function unhidden(path: string): string {
   return path.replace(/(?<=^|\/)\./g, `${IN_FRONT}.`);
 }
 
 /**
- * The name of an output as an input's file: `suffix` keeps the folders that the pattern does not
- * name.
+ * Returns the name of an output as a file of an input: `suffix` keeps the folders that the pattern
+ * does not name.
  */
 function nameOf(path: string, pattern: string, keep: Kept): string {
   if (keep === "none") return basename(path);
@@ -170,8 +183,7 @@ function nameOf(path: string, pattern: string, keep: Kept): string {
 }
 
 /**
- * Whether a file is an output that another edge, whose pattern fits it as well, has brought
- * already.
+ * Returns true if another edge, whose pattern it matches as well, has brought an output already.
  */
 function isAmong(files: readonly InputFile[], file: InputFile): boolean {
   return "output_of" in file &&
@@ -180,12 +192,12 @@ function isAmong(files: readonly InputFile[], file: InputFile): boolean {
     );
 }
 
-/** A value that is there. */
+/** Wraps a value; returns undefined for none. */
 function given(value: unknown): Carried {
   return value === undefined || value === null ? undefined : { value };
 }
 
-/** A value that is brought to an input names files by their URLs. */
+/** Makes files of a value for an input, which is a URL or a list of URLs. */
 function urlsIn(value: unknown, keep: Kept): InputFile[] {
   return [value].flat().filter((url): url is string => typeof url === "string" && url !== "")
     .map((url) => fileOfUrl(url, keep));

@@ -1,5 +1,5 @@
 /**
- * Pipelines: planning them, and those that are under way.
+ * Pipelines: their plans, and the running ones.
  *
  * @module
  */

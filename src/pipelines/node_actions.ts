@@ -1,5 +1,5 @@
 /**
- * The actions of nodes: what follows at a moment of a node's life.
+ * The actions of nodes: their effects at a moment of a node's life.
  *
  * @module
  */
@@ -10,12 +10,8 @@ import type { PlannedNode } from "../store/records/pipelines.ts";
 /** A moment of a node's life. */
 export type Moment = NodeAction["when"];
 
-/**
- * What follows at a moment: the effects of all actions whose conditions hold.
- *
- * @param scope what conditions may ask for
- */
-export function whatFollows(
+/** Returns the effects of all actions of a moment whose conditions hold. */
+export function effectsAt(
   actions: PlannedNode["actions"],
   moment: Moment,
   { metadata, parameters }: Pick<Execution, "metadata" | "parameters">,

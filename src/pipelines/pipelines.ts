@@ -1,5 +1,5 @@
 /**
- * Pipelines that are under way: each takes a turn when something of it has changed.
+ * Running pipelines: each is reconciled when one of its executions has changed.
  *
  * @module
  */
@@ -21,30 +21,28 @@ import {
 import { getProject } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
-import { endPipeline } from "./ending.ts";
+import { endPipeline } from "./outcome.ts";
 
-/** How long after a turn that failed there is another. */
+/** The pause after a reconciliation that failed. */
 const RETRY_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "pipelines"]);
 
-/** What pipelines work with. */
+/** Parts of the service that pipelines use. */
 export interface PipelinesParts {
   store: Store;
   clock: Clock;
   engines: Pick<Engines, "of">;
-  /** Told of each pipeline that has ended, once that is on disk. */
+  /** Called for each pipeline that has ended, once that is on disk. */
   onEnd?(pipeline: Pipeline): void;
 }
 
 /** All pipelines of a service. */
 export class Pipelines {
   readonly #parts: PipelinesParts;
-  /** The last piece of work of each pipeline that has some: they come one after another. */
+  /** The last piece of work of each pipeline: a pipeline's work is done in sequence. */
   readonly #work = new Map<string, Promise<unknown>>();
-  /**
-   * Pipelines that have a turn before them, which will see whatever has changed until it begins.
-   */
+  /** Pipelines whose reconciliation has not begun: it will see every change until then. */
   readonly #due = new Set<string>();
   readonly #retries = new Set<ReturnType<typeof setTimeout>>();
   #isClosing = false;
@@ -53,26 +51,26 @@ export class Pipelines {
     this.#parts = parts;
   }
 
-  /** Goes on with the pipelines that an earlier service has left. */
+  /** Continues the pipelines that an earlier process has left. */
   async start(): Promise<void> {
-    for (const id of await openPipelines(this.#parts.store)) this.#touch(id);
+    for (const id of await openPipelines(this.#parts.store)) this.#reconcileSoon(id);
   }
 
-  /** Begins with a pipeline that is on disk. */
+  /** Starts a pipeline that is on disk. */
   begin(pipelineId: string): void {
-    this.#touch(pipelineId);
+    this.#reconcileSoon(pipelineId);
   }
 
-  /** Takes note of a change of an execution. */
+  /** Reacts to the end of an execution. */
   changed({ pipeline_id, status }: Execution): void {
-    if (pipeline_id !== undefined && hasEnded(status)) this.#touch(pipeline_id);
+    if (pipeline_id !== undefined && hasEnded(status)) this.#reconcileSoon(pipeline_id);
   }
 
   /**
-   * Stops a pipeline: its running nodes are stopped, the others are not started. Resolves when that
-   * is on disk; the pipeline is `stopping` until its executions have ended.
+   * Stops a pipeline: its running nodes are stopped, and the others are not started. Resolves when
+   * that is on disk. The pipeline is `stopping` until its executions have ended.
    *
-   * @returns false when it had ended already, or is not known
+   * @returns false if it has ended, or is not known
    */
   stop(pipelineId: string): Promise<boolean> {
     return this.#change(pipelineId, (pipeline) => {
@@ -82,14 +80,14 @@ export class Pipelines {
   }
 
   /**
-   * Lets nodes go on that wait for approval. Resolves when that is on disk.
+   * Approves nodes that wait for approval. Resolves when that is on disk.
    *
-   * @param node the only node that is approved; all that wait when absent
-   * @returns the names of the nodes that were approved; empty when none waits
+   * @param node the node to approve; all that wait if undefined
+   * @returns the names of the approved nodes
    */
   approve(pipelineId: string, node?: string): Promise<string[]> {
     return this.#change(pipelineId, (pipeline) => {
-      // What is being stopped starts no node any more.
+      // A stopping pipeline starts no node.
       if (pipeline.ending !== undefined) return [];
       const approved = pipeline.nodes.filter(({ name, status }) =>
         status === "awaiting_approval" && (node === undefined || name === node)
@@ -103,14 +101,14 @@ export class Pipelines {
     }, []);
   }
 
-  /** Begins nothing more, and waits for the turns that are under way. */
+  /** Starts nothing more, and waits for the work that has begun. */
   async close(): Promise<void> {
     this.#isClosing = true;
     for (const timer of this.#retries) clearTimeout(timer);
     await Promise.all(this.#work.values());
   }
 
-  /** Changes the record of a pipeline that has not ended, and gives it a turn. */
+  /** Changes the record of a pipeline that has not ended, and reconciles it. */
   #change<T>(id: string, change: (pipeline: Pipeline) => T, otherwise: T): Promise<T> {
     const { store } = this.#parts;
     return this.#queue(id, async () => {
@@ -118,20 +116,20 @@ export class Pipelines {
       if (pipeline === undefined || hasPipelineEnded(pipeline.status)) return otherwise;
       const result = change(pipeline);
       await store.committer.commit(savePipeline(pipeline));
-      this.#touch(id);
+      this.#reconcileSoon(id);
       return result;
     });
   }
 
-  /** Gives a pipeline a turn soon. */
-  #touch(id: string): void {
+  /** Reconciles a pipeline soon. */
+  #reconcileSoon(id: string): void {
     if (this.#isClosing || this.#due.has(id)) return;
     this.#due.add(id);
     this.#queue(id, async () => {
       this.#due.delete(id);
-      if (!this.#isClosing) await this.#turn(id);
+      if (!this.#isClosing) await this.#reconcile(id);
     }).catch((error) => {
-      log.error("Cannot go on with pipeline {pipeline_id}, trying again: {error}", {
+      log.error("Cannot continue pipeline {pipeline_id}, trying again: {error}", {
         pipeline_id: id,
         error: messageOf(error),
       });
@@ -139,22 +137,25 @@ export class Pipelines {
     });
   }
 
-  async #turn(id: string): Promise<void> {
+  async #reconcile(id: string): Promise<void> {
     const { store } = this.#parts;
     const [pipeline, plan] = await Promise.all([getPipeline(store, id), getPlan(store, id)]);
     if (pipeline === undefined || hasPipelineEnded(pipeline.status)) return;
-    await inTrace(pipeline.traceparent, () => this.#goOn(pipeline, plan ?? noPlanOf(pipeline)));
+    await inTrace(
+      pipeline.traceparent,
+      () => this.#reconcileIn(pipeline, plan ?? noPlanOf(pipeline)),
+    );
   }
 
-  async #goOn(pipeline: Pipeline, plan: PipelinePlan): Promise<void> {
+  async #reconcileIn(pipeline: Pipeline, plan: PipelinePlan): Promise<void> {
     const { store, clock, engines, onEnd } = this.#parts;
-    // A project that was deleted meanwhile leaves no engine to ask for.
+    // The project may have been deleted meanwhile.
     const engine = (await getProject(store, pipeline.project))?.engine ?? { type: "local" };
-    const { Turn } = await import("./reconcile.ts");
+    const { reconcile } = await import("./reconcile.ts");
     const onLaunch = (execution: Execution) => engines.of(execution.engine.type).submit(execution);
     const hasOutputs = (execution: Execution) => this.#hasOutputs(execution);
     const tools = { store, clock, engine, onLaunch, hasOutputs };
-    const toStop = await new Turn(pipeline, plan, tools).take();
+    const toStop = await reconcile(pipeline, plan, tools);
     for (const { id, engine } of toStop) {
       await engines.of(engine.type).stop(id, `Its pipeline ended: ${pipeline.reason}`);
     }
@@ -166,7 +167,7 @@ export class Pipelines {
     }
   }
 
-  /** Whether all that an execution has left can be read, as far as sizes tell. */
+  /** Returns true if all outputs of an execution can be read and have the right sizes. */
   async #hasOutputs({ id, engine, outputs }: Execution): Promise<boolean> {
     for (const { path, size } of outputs) {
       const output = await this.#parts.engines.of(engine.type).output(id, path)
@@ -177,7 +178,7 @@ export class Pipelines {
     return true;
   }
 
-  /** Does a piece of work of a pipeline after those that came before. */
+  /** Does work of a pipeline after its earlier work. */
   #queue<T>(id: string, work: () => Promise<T>): Promise<T> {
     const before = this.#work.get(id) ?? Promise.resolve();
     const result = before.then(work);
@@ -192,15 +193,17 @@ export class Pipelines {
     if (this.#isClosing) return;
     const timer = setTimeout(() => {
       this.#retries.delete(timer);
-      this.#touch(id);
+      this.#reconcileSoon(id);
     }, RETRY_MS);
     this.#retries.add(timer);
   }
 }
 
-/** What stands in for a plan that is damaged: the pipeline ends, and what runs of it is stopped. */
+/**
+ * Ends a pipeline whose plan is damaged, and returns a plan with which its executions are stopped.
+ */
 function noPlanOf(pipeline: Pipeline): PipelinePlan {
-  endPipeline(pipeline, "error", "Its plan is damaged: nobody can tell what is to be done");
+  endPipeline(pipeline, "error", "Its plan is damaged: its next nodes are unknown");
   const nodes = pipeline.nodes.map(({ name }): PlannedNode => ({
     name,
     commit: pipeline.commit,

@@ -1,6 +1,6 @@
 /**
- * Planning a pipeline: from what the project configuration file declares to what is to be done.
- * Whatever can be seen to go wrong is refused here, before anything starts.
+ * Plans of pipelines. A plan is made of a pipeline of the project configuration file, and is
+ * refused if it cannot work, before anything starts.
  *
  * @module
  */
@@ -17,31 +17,30 @@ import {
 import { quotedList } from "../platform/text/display.ts";
 import type { InputFile } from "../store/records/executions.ts";
 import type { PipelinePlan, PlannedNode } from "../store/records/pipelines.ts";
-import { checkEdges } from "./edges.ts";
-import { checkOrder } from "./order.ts";
-import { checkLaunches } from "./dry_run.ts";
+import { dryRun } from "./dry_run.ts";
+import { checkCycles, checkEdges } from "./edges.ts";
 
-/** How many nodes a pipeline may have: how far each of them is must fit into one record. */
+/** The number of nodes of a pipeline: the states of all nodes must fit into one record. */
 const NODES_MAX = 100;
 
-/** What is to be planned. */
+/** A request for a plan. */
 export interface PlanRequest {
-  /** The name that the pipeline has in the project configuration file. */
+  /** The pipeline's name in the project configuration file. */
   name: string;
-  /** The state of the project's code that it is read at. */
+  /** The commit from which it is read. */
   at: ResolvedCommit;
-  /** Values of the pipeline's parameters in place of their defaults. */
+  /** Values that replace the defaults of the pipeline's parameters. */
   parameters?: Readonly<Record<string, unknown>>;
   /** The file that the payload becomes, and the input that takes it as `<node>.<input>`. */
   payload?: { target: string; file: InputFile };
-  /** Finds the code of a node that names a commit of its own. */
+  /** Resolves the commit of a node that names one. */
   resolve(reference: string): Promise<ResolvedCommit>;
 }
 
 /**
  * Plans a pipeline.
  *
- * @throws {ActionError} with everything that keeps it from running
+ * @throws {ActionError} with every reason for which it cannot run
  */
 export async function planPipeline(request: PlanRequest): Promise<PipelinePlan> {
   const problems: Problem[] = [];
@@ -52,7 +51,7 @@ export async function planPipeline(request: PlanRequest): Promise<PipelinePlan> 
 }
 
 /**
- * Returns everything that keeps a pipeline from running, with pointers into the settings of an
+ * Returns every reason for which a pipeline cannot run, with pointers into the settings of an
  * action that runs it.
  *
  * @throws {ActionError} if there is no pipeline of this name
@@ -65,7 +64,7 @@ export async function planProblems(request: PlanRequest): Promise<Problem[]> {
   });
 }
 
-/** Returns a plan that can be run if it adds no problems to a list. */
+/** Makes a plan, and adds its problems to a list. The plan can run if there are none. */
 async function tryPlan(request: PlanRequest, problems: Problem[]): Promise<PipelinePlan> {
   const { name, at, resolve } = request;
   const pipeline = findPipeline(at.config, name);
@@ -89,18 +88,18 @@ async function tryPlan(request: PlanRequest, problems: Problem[]): Promise<Pipel
     reuse_executions: pipeline.reuseExecutions,
     parameters: {},
   };
-  // What is wrong with a node would only show again in the edges.
+  // A problem of a node would cause others of its edges.
   if (problems.length === 0) {
     setParameters(plan, pipeline.parameters, request.parameters ?? {}, problems);
-    refuse(...checkEdges(plan), ...checkOrder(plan));
+    refuse(...checkEdges(plan), ...checkCycles(plan));
     const detail = request.payload && setPayload(plan, request.payload);
     if (detail !== undefined) problems.push({ pointer: "/payload_input_name", detail });
   }
-  if (problems.length === 0) refuse(...checkLaunches(plan));
+  if (problems.length === 0) refuse(...dryRun(plan));
   return plan;
 }
 
-/** The node that something is said of; those that are planned hold together, so there is one. */
+/** Returns a node of a plan by its name. */
 export function nodeOf(plan: PipelinePlan, name: string): PlannedNode {
   const node = plan.nodes.find((each) => each.name === name);
   if (node === undefined) throw new RangeError(`Cannot find the node "${name}" in its plan`);
@@ -108,11 +107,11 @@ export function nodeOf(plan: PipelinePlan, name: string): PlannedNode {
 }
 
 /**
- * Puts the payload's file into the input that takes it, in place of what was there.
+ * Replaces the files of an input by the payload.
  *
- * @param target `<node>.<input>`, or `<step>.<input>` when only one node runs a step of that name;
- *   both names may have dots, so it is parted at the last one
- * @returns what keeps it from being put there, as the rest of a sentence
+ * @param target `<node>.<input>`, or `<step>.<input>` if only one node runs that step. Both names
+ *   may have dots: the last dot separates them
+ * @returns the problem if that is not possible, as the rest of a sentence
  */
 export function setPayload(
   plan: PipelinePlan,

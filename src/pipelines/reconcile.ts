@@ -1,10 +1,11 @@
 /**
- * One turn of a pipeline: looks at how far its executions are, and does what follows from it.
+ * Reconciliation of a pipeline: compares its record with the states of its executions, and does the
+ * next steps.
  *
  * @module
  */
 import type { Clock } from "../platform/clock.ts";
-import { messageOf } from "../platform/errors.ts";
+import { ActionError, messageOf } from "../platform/errors.ts";
 import { derivedId } from "../platform/ids.ts";
 import { type Launch, launchStep, stepOf } from "../projects/mod.ts";
 import {
@@ -30,62 +31,68 @@ import {
 import type { Store } from "../store/store.ts";
 import type { WrittenKeys } from "../store/written_keys.ts";
 import { activeTrace, inSpan } from "../telemetry/spans.ts";
-import { gather, type Gathered } from "./edges.ts";
-import { type Moment, whatFollows } from "./node_actions.ts";
-import { endPipeline } from "./ending.ts";
-import { nodesBefore } from "./order.ts";
+import { gather, type Gathered, predecessorsOf } from "./edges.ts";
+import { effectsAt, type Moment } from "./node_actions.ts";
+import { endPipeline, hasNodeEnded, skipNode } from "./outcome.ts";
 import { nodeOf } from "./plan.ts";
 
-/** How often a node with `on-error: retry` is launched at most. */
+/** The number of launches of a node with `on-error: retry`. */
 const ATTEMPTS_MAX = 3;
 const NOTE_LENGTH_MAX = 1_000;
 
-/** What the conditions of a node's actions may ask for. */
+/** The names in the conditions of a node's actions. */
 type Scope = Pick<Execution, "metadata" | "parameters">;
 
-/** What a turn works with. */
-export interface TurnTools {
+/** Parts of the service that a reconciliation uses. */
+export interface ReconcileTools {
   store: Store;
   clock: Clock;
   /** The engine of the pipeline's project. */
   engine: EngineSettings;
   /**
-   * Takes each execution that was made, once that is on disk: should the turn fail after that, no
-   * other one makes it again.
+   * Submits an execution that is on disk. If the reconciliation fails after that, the next one does
+   * not launch it again.
    */
   onLaunch(execution: Execution): void;
-  /** Whether all that an ended execution has left can be read. */
+  /** Returns true if all outputs of an ended execution can be read. */
   hasOutputs(execution: Execution): Promise<boolean>;
 }
 
-/** One look at a pipeline. It changes the record that it is given, and stores it. */
-export class Turn {
+/**
+ * Reconciles a pipeline: changes its record, stores it and launches executions.
+ *
+ * @returns the executions to stop, once that is on disk
+ */
+export function reconcile(
+  pipeline: Pipeline,
+  plan: PipelinePlan,
+  tools: ReconcileTools,
+): Promise<Execution[]> {
+  return new Reconciliation(pipeline, plan, tools).run();
+}
+
+class Reconciliation {
   readonly #pipeline: Pipeline;
   readonly #plan: PipelinePlan;
-  readonly #tools: TurnTools;
+  readonly #tools: ReconcileTools;
   /** The latest execution of each node that has one. */
   readonly #executions = new Map<string, Execution>();
-  /** Those of them that were taken over, as edges take from them. */
+  /** Reused executions with the inputs of their nodes. */
   readonly #takenOver = new Map<string, Execution>();
   readonly #toStop: Execution[] = [];
 
-  constructor(pipeline: Pipeline, plan: PipelinePlan, tools: TurnTools) {
+  constructor(pipeline: Pipeline, plan: PipelinePlan, tools: ReconcileTools) {
     this.#pipeline = pipeline;
     this.#plan = plan;
     this.#tools = tools;
   }
 
-  /**
-   * Takes the turn.
-   *
-   * @returns the executions that are to be stopped, which is on disk
-   */
-  async take(): Promise<Execution[]> {
+  async run(): Promise<Execution[]> {
     const before = JSON.stringify(this.#pipeline);
     await this.#readExecutions();
     if (this.#pipeline.status === "created") this.#pipeline.status = "started";
     for (const node of this.#pipeline.nodes) await this.#follow(node);
-    // A node that is launched or cannot be may be what others wait for.
+    // Other nodes may wait for one that is launched, or that cannot be.
     for (let changes = true; changes;) {
       changes = false;
       for (const node of this.#pipeline.nodes) {
@@ -110,7 +117,7 @@ export class Turn {
     }
   }
 
-  /** Takes in how the execution of a node has ended. */
+  /** Applies the end of a node's execution to the node. */
   async #follow(node: NodeState): Promise<void> {
     if (node.status !== "started" && node.status !== "stopping") return;
     const execution = this.#executions.get(node.name);
@@ -149,7 +156,7 @@ export class Turn {
     this.#endByFailure(node);
   }
 
-  /** What conditions may ask for of a node that has no execution. */
+  /** Returns the values for the conditions of a node without an execution. */
   #knownOf({ name }: NodeState): Scope {
     return { metadata: {}, parameters: { ...nodeOf(this.#plan, name).parameters } };
   }
@@ -161,20 +168,18 @@ export class Turn {
     endPipeline(this.#pipeline, "error", `Node "${name}" ${how}: ${reason}`);
   }
 
-  /**
-   * Does what is to be done with a node that has not started; whether that has changed anything.
-   */
+  /** Starts or skips a node that has not started; returns true if that has changed its status. */
   async #consider(node: NodeState): Promise<boolean> {
     if (this.#isEnding) {
-      // One that was to be launched again has failed already.
+      // A node that was to be launched again has failed.
       if (node.attempts > 0) node.status = "error";
-      else skip(node, "The pipeline ended before");
+      else skipNode(node, "The pipeline ended before");
       return true;
     }
-    const before = nodesBefore(this.#plan, node.name).map((name) => this.#stateOf(name));
+    const before = predecessorsOf(this.#plan, node.name).map((name) => this.#stateOf(name));
     const failed = before.find((each) => this.#holdsUp(each));
     if (failed !== undefined) {
-      skip(node, `Node "${failed.name}" did not complete`);
+      skipNode(node, `Node "${failed.name}" did not complete`);
       return true;
     }
     if (!before.every(({ status }) => hasNodeEnded(status))) return false;
@@ -199,7 +204,7 @@ export class Turn {
       this.#apply("node-starting", node, { metadata: {}, parameters: launch.parameters });
     }
     if (node.status !== "created") return;
-    if (this.#isEnding) return skip(node, "The pipeline ended before");
+    if (this.#isEnding) return skipNode(node, "The pipeline ended before");
     const attributes = { "hooklaunch.node": node.name };
     const note = gathered.missing.length > 0 ? noteOn(gathered.missing) : undefined;
     await inSpan("node", { attributes }, () => this.#launch(node, planned, { launch, note }));
@@ -210,8 +215,8 @@ export class Turn {
   }
 
   /**
-   * What edges take from: the execution of a node. One that was taken over had the same files as
-   * the node, but from where they may be gone by now, such as the payload of an earlier run.
+   * Returns the execution of a node as the source of edges. A reused execution had the same files,
+   * but their sources may be gone, such as the payload of an earlier run.
    */
   #sourceOf(name: string): Execution | undefined {
     const known = this.#takenOver.get(name);
@@ -262,7 +267,7 @@ export class Turn {
     delete node.reason;
     this.#executions.set(node.name, execution);
     try {
-      // With the record of the pipeline: a node that has launched an execution never does so again.
+      // One commit has the pipeline's record, too: a node never launches an execution twice.
       await this.#save(executionWrites(execution));
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
@@ -273,12 +278,12 @@ export class Turn {
     this.#tools.onLaunch(execution);
   }
 
-  /** Takes an earlier execution for a node; false when cleanup has begun to remove it. */
+  /** Reuses an earlier execution for a node; returns false if cleanup has begun to remove it. */
   async #reuse(node: NodeState, execution: Execution, written: WrittenKeys): Promise<boolean> {
     node.status = "started";
     node.execution_id = execution.id;
     node.reused = true;
-    // With the record of the pipeline, by which cleanup knows from now on that it is needed.
+    // One commit has the pipeline's record, too, which tells cleanup that the execution is needed.
     const writes = pipelineWrites(structuredClone(this.#pipeline));
     if (!await takeReusable(this.#tools.store, execution, { written, writes })) {
       node.status = "created";
@@ -291,10 +296,10 @@ export class Turn {
     return true;
   }
 
-  /** Does what the node's actions say about a moment. */
+  /** Applies the effects of a node's actions at a moment. */
   #apply(moment: Moment, node: NodeState, scope: Scope): void {
     const { actions } = nodeOf(this.#plan, node.name);
-    for (const effect of whatFollows(actions, moment, scope)) {
+    for (const effect of effectsAt(actions, moment, scope)) {
       const why = `An action of node "${node.name}" did so at ${moment}`;
       if (effect === "stop-pipeline") endPipeline(this.#pipeline, "stopped", why);
       if (effect === "error-pipeline") endPipeline(this.#pipeline, "error", why);
@@ -310,7 +315,7 @@ export class Turn {
     for (const node of this.#pipeline.nodes) {
       if (node.status === "awaiting_approval") {
         if (node.approval?.when === "node-complete") node.status = "complete";
-        else skip(node, "The pipeline ended before");
+        else skipNode(node, "The pipeline ended before");
       }
       const execution = this.#executions.get(node.name);
       if (node.status !== "started" && node.status !== "stopping") continue;
@@ -329,7 +334,7 @@ export class Turn {
     delete pipeline.ending;
   }
 
-  /** Whether a node's end keeps those behind it from running. */
+  /** Returns true if the end of a node blocks the nodes behind it. */
   #holdsUp({ name, status }: NodeState): boolean {
     if (status === "skipped") return true;
     const hasFailed = status === "error" || status === "stopped";
@@ -347,7 +352,7 @@ export class Turn {
   }
 
   #save(more: ReturnType<typeof executionWrites>): Promise<void> {
-    // Made now: the record changes while others are stored.
+    // A copy: the record changes while the commit waits.
     const writes = [...more, ...pipelineWrites(structuredClone(this.#pipeline))];
     return this.#tools.store.committer.write(writes);
   }
@@ -363,7 +368,7 @@ function launchOf(
       ...files,
     ]] as const
   );
-  // The payload has taken the place of the defaults already, whatever edges bring beside it.
+  // The payload has replaced the defaults, whatever edges bring in addition.
   const keepDefaults = planned.edge_merge_mode === "append"
     ? Object.keys(inputs).filter((name) => !Object.hasOwn(planned.inputs, name))
     : [];
@@ -375,21 +380,11 @@ function launchOf(
       appended: new Set(keepDefaults),
     });
   } catch (error) {
-    throw new Error([messageOf(error), ...missing].join("; "));
+    throw new ActionError([messageOf(error), ...missing].join("; "));
   }
 }
 
-/** What the log of an execution says of the edges that brought nothing to it. */
+/** Returns the note in an execution's log about the edges that carried nothing. */
 function noteOn(missing: readonly string[]): string {
   return `Edges brought nothing: ${missing.join("; ")}`.slice(0, NOTE_LENGTH_MAX);
-}
-
-function skip(node: NodeState, reason: string): void {
-  node.status = "skipped";
-  node.reason = reason;
-}
-
-function hasNodeEnded(status: NodeState["status"]): boolean {
-  return status === "complete" || status === "error" || status === "stopped" ||
-    status === "skipped";
 }

@@ -1,7 +1,8 @@
 /**
- * Refuses the spans that Deno makes by itself. They hold the whole URLs of incoming and outgoing requests. A query may carry a token, and the path of a trigger without authentication is all
- * that it takes to launch it. What such a span holds can be added to but not taken away, so they must
- * be off.
+ * Refuses the spans that Deno makes by itself. They hold the whole URLs of incoming and outgoing
+ * requests. A query may carry a token, and the path of a trigger without authentication is all that
+ * it takes to launch it. What such a span holds can be added to but not taken away, so they must be
+ * off.
  *
  * @module
  */
@@ -11,10 +12,9 @@ import { InvalidInputError } from "../platform/errors.ts";
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 
 /**
- * Refuses to go on while Deno makes spans by itself. It decides so when the process starts, and does
- * not take it back.
+ * Checks that Deno makes no spans by itself, which it decides when the process starts.
  *
- * @throws {InvalidInputError} when it does
+ * @throws {InvalidInputError} if it does
  */
 export function refuseAutomaticSpans(): void {
   if (!("trace" in Object(Reflect.get(globalThis, REGISTERED)))) return;

@@ -1,6 +1,6 @@
 /**
- * The parts of @platformatic/prom-client that are used here, each from its own file. The package's main file
- * also loads collectors for Node.js and for clusters.
+ * The parts of @platformatic/prom-client that are used here, each from its own file. The package's
+ * main file also loads collectors for Node.js and for clusters.
  *
  * @module
  */

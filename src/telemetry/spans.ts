@@ -1,11 +1,11 @@
 /**
- * Spans of our own, through what Deno has of OpenTelemetry (`OTEL_DENO=true`), and the trace that work
- * belongs to.
+ * Spans of Hooklaunch, through Deno's OpenTelemetry (`OTEL_DENO=true`), and the traces of work.
  *
- * Work is in a trace when it runs within {@linkcode inTrace} or {@linkcode inSpan}, with everything
- * that it awaits. What goes on later, maybe after a restart, keeps the trace in its record: whoever
- * makes the record spreads {@linkcode activeTrace} into it, and whoever takes it up does so
- * {@linkcode inTrace}. Where nothing is sent, all of these do nothing, and no record says anything.
+ * Work is in a trace if it runs within {@linkcode inTrace} or {@linkcode inSpan}, with everything
+ * that it awaits. Work that continues later, maybe after a restart, keeps the trace in its record:
+ * the code that makes the record spreads {@linkcode activeTrace} into it, and the code that
+ * continues the work runs it {@linkcode inTrace}. If Deno sends no spans, these functions do
+ * nothing, and records have no trace.
  *
  * @module
  */
@@ -16,15 +16,15 @@ export type { Span } from "@opentelemetry/api";
 
 /** `SpanStatusCode.ERROR` of OpenTelemetry's API for JavaScript. */
 const STATUS_ERROR = 2;
-/** Under which a context of that API holds its span. */
+/** The key of the span in a context of that API. */
 const SPAN_KEY = Symbol.for("OpenTelemetry Context Key SPAN");
 
 /** Attributes of a span. They never hold anything that a sender wrote. */
 export type Attributes = Record<string, string | number>;
 
-/** The field by which a record keeps the trace that it belongs to. */
+/** The field of a record with its trace. */
 export interface Traced {
-  /** The span that made it, as the header of that name would have it. */
+  /** The span that made the record, in the form of the header. */
   traceparent?: string;
 }
 
@@ -35,10 +35,10 @@ const tracer = sendingTracer();
 export const isTracing = tracer !== undefined;
 
 /**
- * Does work in the trace of a span that was made earlier, or elsewhere.
+ * Does work in the trace of an earlier or remote span.
  *
- * @param traceparent names that span; where it is absent or not valid, the work is in no trace, and
- * the first span of it begins a new one
+ * @param traceparent the span; if it is absent or not valid, the first span of the work begins a
+ *   new trace
  */
 export function inTrace<T>(traceparent: string | undefined, work: () => T): T {
   if (tracer === undefined) return work();
@@ -50,7 +50,7 @@ export function inTrace<T>(traceparent: string | undefined, work: () => T): T {
   return contexts.with(context, work);
 }
 
-/** Does work within a span of its own, which has failed when the work throws. */
+/** Does work in a new span, which has failed if the work throws. */
 export async function inSpan<T>(
   name: string,
   options: SpanOptions,
@@ -70,20 +70,20 @@ export async function inSpan<T>(
 }
 
 /**
- * A whole number as an attribute. What Deno is given as a number it sends as a floating-point one, which
- * collectors tell from the whole ones that conventions ask for.
+ * Returns a whole number as an attribute. Deno sends a number as floating-point, and conventions
+ * ask for whole numbers.
  */
 export function wholeAttribute(value: number): number {
-  // The API's types do not know of what Deno takes beside numbers.
+  // Deno takes a bigint, which the types of the API do not have.
   return BigInt(value) as unknown as number;
 }
 
-/** Marks a span as one of work that failed. Why is in the log: a message could tell more than it may. */
+/** Marks a span as failed. The reason is only in the log: a message may contain private data. */
 export function markFailed(span: Span): void {
   span.setStatus({ code: STATUS_ERROR });
 }
 
-/** Something that has ended. Times are RFC 3339. */
+/** Work that has ended. Times are RFC 3339. */
 export interface Past {
   /** The trace context of its record. */
   traceparent: string | undefined;
@@ -93,40 +93,40 @@ export interface Past {
   hasFailed: boolean;
 }
 
-/** Makes the span of something that has ended, which may have begun before the service did. */
+/** Makes the span of work that has ended. It may have begun before the process did. */
 export function pastSpan(name: string, { traceparent, start, end, ...past }: Past): void {
   if (tracer === undefined) return;
   const startTime = new Date(start);
   const { attributes } = past;
   const span = inTrace(traceparent, () => tracer.startSpan(name, { attributes, startTime }));
   if (past.hasFailed) markFailed(span);
-  // The clock may have been set back meanwhile.
+  // The clock may have been set back.
   span.end(new Date(Math.max(startTime.getTime(), Date.parse(end))));
 }
 
-/** The trace that this is done in, for a record that is being made. */
+/** Returns the active trace, for a new record. */
 export function activeTrace(): Traced {
   const context = activeContext();
   return context === undefined ? {} : { traceparent: formatTraceparent(context) };
 }
 
-/** The id of the trace that this is done in, for the log. */
+/** Returns the id of the active trace, for the log. */
 export function activeTraceId(): string | undefined {
   return activeContext()?.traceId;
 }
 
 function activeContext(): SpanContext | undefined {
   if (tracer === undefined) return undefined;
-  // Nothing but spans is put there, by Deno and above.
+  // Deno and this module put only spans there.
   const span = contexts.active().getValue(SPAN_KEY) as Span | undefined;
   return span?.spanContext();
 }
 
-/** Deno's tracer; undefined where its spans go nowhere: Deno throws then when one is begun. */
+/** Returns Deno's tracer; undefined if Deno sends no spans, and throws when one begins. */
 function sendingTracer(): Tracer | undefined {
   const tracer: Tracer = Deno.telemetry.tracerProvider.getTracer("hooklaunch");
   try {
-    // One that never ends is not sent.
+    // A span that does not end is not sent.
     tracer.startSpan("start");
     return tracer;
   } catch {

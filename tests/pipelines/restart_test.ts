@@ -6,7 +6,7 @@
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import fc from "fast-check";
-import { nodesBefore } from "../../src/pipelines/order.ts";
+import { predecessorsOf } from "../../src/pipelines/edges.ts";
 import { UnavailableError } from "../../src/platform/errors.ts";
 import { hasEnded, listExecutions } from "../../src/store/records/executions.ts";
 import type { PipelinePlan } from "../../src/store/records/pipelines.ts";
@@ -94,7 +94,7 @@ function checkOrder(planned: PipelinePlan, order: readonly string[]): void {
   for (const { name } of planned.nodes) {
     const start = order.indexOf(`${name} starts`);
     if (start < 0) continue;
-    for (const before of nodesBefore(planned, name)) {
+    for (const before of predecessorsOf(planned, name)) {
       const end = order.lastIndexOf(`${before} ends`);
       assert(end >= 0 && end < start, `${name} began before ${before} had ended: ${order}`);
     }

@@ -1,7 +1,7 @@
 /** Which earlier execution is taken in place of a new one. */
 import { assertEquals } from "@std/assert";
 import { newId } from "../../src/platform/ids.ts";
-import { Turn } from "../../src/pipelines/reconcile.ts";
+import { reconcile } from "../../src/pipelines/reconcile.ts";
 import { cleanUp } from "../../src/runs/cleanup.ts";
 import { type Execution, saveExecution } from "../../src/store/records/executions.ts";
 import {
@@ -117,13 +117,13 @@ async function rivals(fixture: PipelineFixture) {
     });
   const begin = async (store: Store) => {
     const pipeline = fixture.pipelineOf(newId(Date.now()), planned);
-    await new Turn(pipeline, planned, {
+    await reconcile(pipeline, planned, {
       store,
       clock,
       engine: { type: "local" },
       onLaunch() {},
       hasOutputs: () => Promise.resolve(true),
-    }).take();
+    });
     return pipeline.nodes[0];
   };
   /** The store as one sees it who is overtaken after the first look at something of a kind. */
