@@ -5,6 +5,7 @@
  */
 import { createTarPacker, type TarPackController } from "modern-tar";
 import { createHash, hash } from "node:crypto";
+import { BackupError } from "./error.ts";
 import { writeAll } from "../platform/files/bytes.ts";
 import { type Entry, MANIFEST_ENTRY, manifestLine } from "./manifest.ts";
 
@@ -113,7 +114,7 @@ export class ArchiveWriter {
 
   /** Closes everything. The output of an archive that was not finished cannot be used. */
   async close(): Promise<void> {
-    this.#tar.error(new Error("The archive is closed"));
+    this.#tar.error(new BackupError("The archive is closed"));
     await this.#written.catch(() => {});
     this.#spool.close();
   }

@@ -60,7 +60,7 @@ async function copyFrom(source: string, target: string): Promise<void> {
 
 async function expectNoWal(path: string, otherwise: string): Promise<void> {
   const wal = await Deno.stat(`${path}-wal`).catch(() => undefined);
-  if (wal && wal.size > 0) throw new Error(otherwise);
+  if (wal && wal.size > 0) throw new BackupError(otherwise);
 }
 
 /** Recognizes SQLite's error for a file that cannot be opened (`SQLITE_CANTOPEN`). */

@@ -340,7 +340,7 @@ export class Committer {
       // A listener that came while it was under way may have read what was there before.
       for (const { list } of batch) this.#notify(list);
     }
-    if (!isStored) throw new Error("another process has the database");
+    if (!isStored) throw new UnavailableError("another process has the database", 5);
     this.#guard?.expectIntact();
   }
 }

@@ -7,7 +7,7 @@ import type { JWK } from "@panva/jose";
 import { deadline } from "@std/async/deadline";
 import { ignoreTimeout } from "../../platform/waiting/promises.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { messageOf, UnavailableError } from "../../platform/errors.ts";
+import { HooklaunchError, messageOf, UnavailableError } from "../../platform/errors.ts";
 
 const FRESH_MS = 10 * 60_000;
 /** The time between two fetches, so that tokens with made-up key ids do not flood the issuer. */
@@ -25,6 +25,11 @@ const WAITING_MAX = 256;
 const BODY_BYTES_MAX = 256 * 1024;
 /** The keys of a set that are tried on a token without a key id. */
 const CANDIDATES_MAX = 16;
+
+/** An issuer did not answer with a set of keys. */
+class IssuerError extends HooklaunchError {
+  override readonly code = "issuer_failed";
+}
 
 /** Tells whether keys may be fetched from a URL: over TLS, or from this machine. */
 export function isJwksUrl(text: string): boolean {
@@ -129,11 +134,11 @@ async function fetchKeys(url: string, options: RemoteKeysOptions): Promise<JWK[]
   });
   if (response.status !== 200) {
     await response.body?.cancel();
-    throw new Error(`expected status 200: current value is ${response.status}`);
+    throw new IssuerError(`expected status 200: current value is ${response.status}`);
   }
   const set: unknown = JSON.parse(new TextDecoder().decode(await readBody(response)));
   if (typeof set !== "object" || set === null || !("keys" in set) || !Array.isArray(set.keys)) {
-    throw new Error("expected a JSON object with a list of 'keys'");
+    throw new IssuerError("expected a JSON object with a list of 'keys'");
   }
   return set.keys.filter(isPublicJwk);
 }
@@ -144,7 +149,7 @@ async function readBody(response: Response): Promise<Uint8Array> {
   // Throwing out of the loop cancels the stream.
   for await (const chunk of response.body ?? []) {
     if (length + chunk.length > BODY_BYTES_MAX) {
-      throw new Error(`expected at most ${BODY_BYTES_MAX} bytes`);
+      throw new IssuerError(`expected at most ${BODY_BYTES_MAX} bytes`);
     }
     body.set(chunk, length);
     length += chunk.length;

@@ -59,7 +59,7 @@ export interface Scope {
 
 /** A text that is no expression. */
 export class ExpressionError extends HooklaunchError {
-  override readonly code = "invalid_expression";
+  override readonly code = "invalid_condition";
 
   /**
    * @param position the first character that does not fit, counted from 1

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { HooklaunchError } from "../../platform/errors.ts";
 import { createHash } from "node:crypto";
 import { idTime } from "../../platform/ids.ts";
 import type { Write } from "../change.ts";
@@ -36,9 +37,9 @@ export interface PayloadInfo {
   content_type?: string;
 }
 
-/** A payload as stored does not hold the bytes that were accepted. */
-export class CorruptPayloadError extends Error {
-  override readonly name = "CorruptPayloadError";
+/** A stored payload does not have the bytes that were accepted. */
+export class CorruptPayloadError extends HooklaunchError {
+  override readonly code = "payload_damaged";
 }
 
 /** A payload as its run's record is to hold it; undefined where it is to have chunks. */

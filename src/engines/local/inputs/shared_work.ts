@@ -4,6 +4,7 @@
  * @module
  */
 import { abortable } from "@std/async/abortable";
+import { StagingError } from "./errors.ts";
 
 /** A caller that waits for a result. */
 export interface Waiter {
@@ -78,7 +79,7 @@ export class SharedWork<T extends Disposable> {
 
   #leave(key: string, work: Work<T>): void {
     this.#forget(key, work);
-    work.abandoned.abort(new Error("Nobody waits for it any more"));
+    work.abandoned.abort(new StagingError("Nobody waits for it any more"));
     // Failed work has no result to dispose of.
     work.result.then((result) => result[Symbol.dispose](), () => {});
   }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { ConflictError } from "../../../platform/errors.ts";
 import type { Execution } from "../../../store/records/executions.ts";
 import type { OnSessionOver } from "../process_group.ts";
 import { PROCESS_LAYOUT } from "../layout.ts";
@@ -30,7 +31,7 @@ export function runnerOf({ engine }: Execution, parts: RunnerParts): Runner {
 function unusable(reason: string): Runner {
   return {
     layout: PROCESS_LAYOUT,
-    start: () => Promise.reject(new Error(reason)),
+    start: () => Promise.reject(new ConflictError(reason)),
     find: () => Promise.resolve({ kind: "lost", reason }),
     clear: () => Promise.resolve(),
     diskUse_mb: () => Promise.resolve(0),
