@@ -1,5 +1,5 @@
 /**
- * Every route of the service; what only operators ask for is loaded when one does.
+ * Every route of the service. The routes for operators are loaded when an operator asks for one.
  *
  * @module
  */
@@ -15,24 +15,24 @@ import { isHttp2 } from "./http2.ts";
 import { methodNotAllowed, problem, problemOfError, unavailable } from "./problem.ts";
 import { runInfoHandler } from "./door/run_info.ts";
 
-/** What the routes work with. */
+/** The parts of the service that routes use. */
 export interface AppParts {
   door: Door;
   operator: Operator;
   /** `HOOKLAUNCH_ADMIN_TOKEN`, if set. */
   adminToken: string | undefined;
   metrics: Pick<Metrics, "text">;
-  /** Whether a launch could be accepted now. */
+  /** Returns whether a launch could be accepted now. */
   isReady(): Promise<boolean>;
 }
 
-/** Makes the application. Every path answers with or without a slash at its end, never by redirect. */
+/** Makes the application. Every path answers with and without a slash at its end, never by redirect. */
 export function createApp(parts: AppParts): Hono {
   const app = new Hono({ strict: false });
   const { door, operator } = parts;
   app.all("/api/v0/launch/:trigger_id", launchHandler(door));
   app.all("/api/v0/launch/:trigger_id/run", runInfoHandler(door));
-  // Not as further routes: what comes to one handler alone, Hono answers without a chain of promises.
+  // Behind `notFound`: a path with one handler alone is answered without composing middleware.
   const rest = restRoutes(parts);
   app.notFound(async (context) => {
     const request = context.req.raw;
@@ -44,7 +44,7 @@ export function createApp(parts: AppParts): Hono {
   return app;
 }
 
-/** All but what senders ask for. */
+/** Makes the routes that are not for senders. */
 function restRoutes({ door, operator, adminToken, metrics, isReady }: AppParts): Hono {
   const app = new Hono({ strict: false });
   app.get("/healthz", (context) => context.text("ok\n")).all(onlyGet);
@@ -87,7 +87,7 @@ function restRoutes({ door, operator, adminToken, metrics, isReady }: AppParts):
   return answeringErrors(app);
 }
 
-/** The API's description as JSON. It is made once: that takes a tenth of a second, and anybody may ask. */
+/** Describes the API as JSON. It is made once: that takes a tenth of a second, and anybody may ask. */
 function described(baseUrl: () => string): () => Promise<string> {
   let description: Promise<string> | undefined;
   return () =>
@@ -114,7 +114,7 @@ function answeringErrors(app: Hono): Hono {
   return app;
 }
 
-/** The answer to other methods of paths that can only be read. */
+/** Answers other methods of paths that can only be read. */
 function onlyGet(): Response {
   return methodNotAllowed("GET, HEAD");
 }

@@ -35,7 +35,7 @@ export interface StreamLimits {
   limit_bytes: number;
   /** The declared length; infinite where none is declared. */
   declared_bytes: number;
-  /** How many parts a body may come in, however short they are. */
+  /** The number of parts that a body may come in, however short they are. */
   parts_max: number;
   /** Counts the memory of the body in place of what was counted before; false when there is none. */
   hold(bytes: number): boolean;

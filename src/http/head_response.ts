@@ -4,12 +4,12 @@
  * @module
  */
 
-/** The statuses of answers that have no body, to GET neither. */
+/** The statuses of answers that have no body, whatever the method. */
 const EMPTY_STATUSES: readonly number[] = [204, 304];
 
 /**
- * An answer to HEAD without a length, where it names none. Hono has taken its body away, and Deno would
- * say that GET is answered with no bytes: to leave the length out is right (RFC 9110, section 8.6).
+ * Leaves the length out of an answer to HEAD that has none. Hono has removed its body, and Deno would
+ * declare a length of 0, as if GET had no body (RFC 9110 section 8.6).
  */
 export async function withoutLength(answer: Response | Promise<Response>): Promise<Response> {
   const { status, headers } = await answer;

@@ -7,10 +7,10 @@
 import { STATUS_CODE } from "@std/http/status";
 import { problem } from "./problem.ts";
 
-/** `uri-host [ ":" port ]` (RFC 9110, section 7.2), its host as in RFC 3986, section 3.2.2. */
+/** `uri-host [ ":" port ]` (RFC 9110 section 7.2), its host as in RFC 3986 section 3.2.2. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i;
 
-/** Refuses a request whose host is none. A request over HTTP/1.0 or HTTP/2 may have no such header. */
+/** Refuses a request whose `Host` is no host. A request over HTTP/1.0 or HTTP/2 may have no such header. */
 export function refuseHost(headers: Headers): Response | undefined {
   const host = headers.get("host");
   if (host === null || HOST.test(host)) return undefined;

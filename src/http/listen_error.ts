@@ -1,22 +1,22 @@
 /**
- * Why the service cannot listen, as its operator reads it: by the setting that is wrong.
+ * Errors of listening, by the setting that causes them.
  *
  * @module
  */
 import { InvalidInputError, messageOf } from "../platform/errors.ts";
 import type { ServiceSettings, Tls } from "../config/settings.ts";
 
-/** The settings that say where and how the service listens. */
+/** The settings that decide where and how the service listens. */
 export type ListenSettings = Pick<ServiceSettings, "host" | "port" | "tls">;
 
-/** Makes of what was thrown when the service began to listen an error that names the setting. */
+/** Makes an error that names the setting from one that was thrown when the service began to listen. */
 export function listenError(error: unknown, settings: ListenSettings): InvalidInputError {
   const [setting, detail] = explain(error, settings);
   return new InvalidInputError(setting, detail);
 }
 
 /**
- * Looks whether a certificate can be served.
+ * Checks that a certificate can be served.
  *
  * @throws {InvalidInputError} when it cannot
  */
@@ -43,7 +43,7 @@ function explain(
   if (error instanceof Deno.errors.PermissionDenied) {
     return ["--port", `Expected a port that this user may listen on, found ${port}: ${message}`];
   }
-  // Only errors of the system have a code; that a name is unknown or malformed comes without one.
+  // Only errors of the system have a code. An unknown or malformed name comes without one.
   const isOfAddress = error instanceof URIError || /lookup/.test(message) ||
     (error instanceof Error && "code" in error && error.code !== undefined);
   if (tls === undefined || isOfAddress) {
@@ -69,10 +69,10 @@ function explainTls(
     ];
   }
   if (/KeyMismatch/.test(message)) {
-    return ["--tls-key", "Expected the private key of --tls-cert, found that of another one"];
+    return ["--tls-key", "Expected the private key of --tls-cert, found the key of another one"];
   }
   return [
     "--tls-cert and --tls-key",
-    `Expected a certificate and its private key, found what cannot be used: ${message}`,
+    `Expected a certificate and its private key, found a pair that cannot be used: ${message}`,
   ];
 }

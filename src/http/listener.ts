@@ -1,5 +1,5 @@
 /**
- * Listening, for as long as the service runs.
+ * A port that the service listens on for as long as it runs.
  *
  * @module
  */
@@ -9,27 +9,27 @@ import { messageOf } from "../platform/errors.ts";
 import type { Tls } from "../config/settings.ts";
 
 const RETRY_MS = 1_000;
-/** A server that is told to end listens for a moment still. */
+/** A server that is told to end still listens for a moment. */
 const RENEWAL_RETRY_MS = 1;
 
 const log = getLogger(["hooklaunch", "http"]);
 
-/** Opens a port, for HTTPS where there is a certificate. */
+/** Starts a server on a port, for HTTPS where there is a certificate. */
 export type Serve = (port: number, tls: Tls | undefined) => Deno.HttpServer<Deno.NetAddr>;
 
 /**
- * A port that is open until it is shut. Deno ends a server that cannot take a connection over, as where the
- * process has as many files open as it may, and the process with it: here another one listens soon.
+ * Listens on a port until it is shut down. Deno ends a server that cannot accept a connection, such as when
+ * the process has as many files open as it may. Another server then listens in its place.
  */
 export class Listener {
-  /** The port it listens on. */
+  /** The port that it listens on. */
   readonly port: number;
   readonly #serve: Serve;
   #tls: Tls | undefined;
   #server: Deno.HttpServer<Deno.NetAddr>;
-  /** The servers that listen no more, and answer what is under way. */
+  /** The servers that no longer listen, and still answer the requests under way. */
   readonly #ending = new Set<Promise<void>>();
-  /** While nobody listens. */
+  /** Set while nobody listens. */
   #beginning: Promise<void> | undefined;
   readonly #shut = new AbortController();
 
@@ -41,14 +41,14 @@ export class Listener {
     this.port = this.#server.addr.port;
   }
 
-  /** Whether a server is ending, as after a renewal: Deno breaks off the bodies that are arriving there. */
+  /** True while a server ends, as after a renewal: Deno breaks off the bodies that are arriving there. */
   get isEnding(): boolean {
     return this.#ending.size > 0;
   }
 
   /**
-   * Serves another certificate from now on. Requests under way are answered; for some milliseconds nobody
-   * listens. Resolves when somebody does again.
+   * Serves another certificate from now on. Requests under way are answered. For some milliseconds nobody
+   * listens; resolves when somebody does again.
    */
   async renew(tls: Tls): Promise<void> {
     if (this.#shut.signal.aborted) return;
@@ -57,7 +57,7 @@ export class Listener {
     await this.#beginAgain(RENEWAL_RETRY_MS);
   }
 
-  /** Takes no more connections, and waits until the requests under way are answered. */
+  /** Accepts no more connections, and waits until the requests under way are answered. */
   async shutdown(): Promise<void> {
     this.#shut.abort();
     await this.#beginning;
@@ -67,17 +67,17 @@ export class Listener {
   #begin(port: number): Deno.HttpServer<Deno.NetAddr> {
     const server = this.#serve(port, this.#tls);
     server.finished.catch((error) => {
-      // Another one listens in place of one that was ending already.
+      // Another server listens already in the place of one that was ending.
       if (server !== this.#server) return;
       logFailure(error);
-      // Its idle connections end: where they are what holds all files, there is room again.
+      // This closes its idle connections, which may be what holds all open files.
       this.#end(server);
       return this.#beginAgain(RETRY_MS);
     });
     return server;
   }
 
-  /** Ends a server when the requests under way there are answered. */
+  /** Ends a server once its requests under way are answered. */
   #end(server: Deno.HttpServer<Deno.NetAddr>): void {
     const ending = server.shutdown().finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
@@ -89,7 +89,7 @@ export class Listener {
     });
   }
 
-  /** Tries until it listens, or is shut. */
+  /** Tries until it listens or is shut down. */
   async #tryToBegin(first_ms: number): Promise<void> {
     const { signal } = this.#shut;
     for (let wait_ms = first_ms;;) {
@@ -107,5 +107,8 @@ export class Listener {
 }
 
 function logFailure(error: unknown): void {
-  log.error("Cannot take connections over, trying again: {error}", { error: messageOf(error) });
+  log.error(
+    "Cannot accept connections, trying again. If too many files are open, raise ulimit -n: {error}",
+    { error: messageOf(error) },
+  );
 }

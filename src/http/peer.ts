@@ -20,7 +20,7 @@ export interface Exposure {
 export interface Peer {
   /** The client's address; {@linkcode UNKNOWN_ADDRESS} where a proxy could not name it. */
   ip: string;
-  /** Whether the request came over HTTPS all the way that can be seen. */
+  /** True when the request came over HTTPS as far as the service can see. */
   secure: boolean;
 }
 
@@ -55,7 +55,7 @@ function clientAddress(headers: Headers, proxy: string, exposure: Exposure): str
   return client;
 }
 
-/** An address without brackets, port or zone; IPv4 that is mapped into IPv6 as IPv4. */
+/** Returns an address without brackets, port and zone; IPv4 that is mapped into IPv6 as IPv4. */
 function plainAddress(text: string): string {
   let address = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? text;
   if (/^[\d.]+:\d+$/.test(address)) address = address.slice(0, address.indexOf(":"));

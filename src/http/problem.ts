@@ -1,5 +1,5 @@
 /**
- * Error answers: `application/problem+json` (RFC 9457).
+ * Error responses: `application/problem+json` (RFC 9457).
  *
  * @module
  */
@@ -16,17 +16,17 @@ import {
   UnavailableError,
 } from "../platform/errors.ts";
 
-/** How often it is logged that requests cannot be taken on: a full disk must not be filled by its log. */
+/** The least time between two log lines about requests that are turned away: no log may fill a disk. */
 const UNAVAILABLE_LOG_MS = 1_000;
 
-/** Of the answer to a body that is not read to its end (RFC 9110 sections 15.5.9 and 15.5.14). */
+/** The headers of an answer to a body that is not read to its end (RFC 9110 sections 15.5.9 and 15.5.14). */
 export const NOT_READ_ON = { connection: "close" };
 
 const log = getLogger(["hooklaunch", "http"]);
-/** When that was logged last, and how many there were since. */
+/** The time of the last such line, and the requests since then. */
 const turnedAway = { logged_ms: -Infinity, requests: 0 };
 
-/** What an error answer says beside its status. */
+/** The parts of an error response beside its status. */
 export interface ProblemDetails {
   title?: string;
   detail?: string;
@@ -34,7 +34,7 @@ export interface ProblemDetails {
   headers?: Record<string, string>;
 }
 
-/** Makes an error answer; the title is the status's own unless another is given. */
+/** Makes an error response. Its title is the reason phrase of the status, unless another is given. */
 export function problem(status: number, details: ProblemDetails = {}): Response {
   const { title = STATUS_TEXT[status] ?? "Error", detail, errors, headers } = details;
   const body = JSON.stringify({ title, status, detail, errors });
@@ -48,27 +48,24 @@ export function problem(status: number, details: ProblemDetails = {}): Response 
   });
 }
 
-/**
- * The answer to a refused launch: one and the same whatever refused it, so that a sender learns
- * nothing of why.
- */
+/** Makes the answer to a refused request: the same bytes whatever refused it, so that a sender learns nothing. */
 export function rejected(): Response {
   return problem(STATUS_CODE.BadRequest, { title: "Request rejected" });
 }
 
-/** The answer to a method that a path does not have. */
+/** Makes the answer to a method that a path does not have. */
 export function methodNotAllowed(allow: string): Response {
   return problem(STATUS_CODE.MethodNotAllowed, { headers: { allow } });
 }
 
-/** The answer to a request that cannot be taken on now. */
+/** Makes the answer to a request that cannot be served now. */
 export function unavailable(retryAfter_s: number): Response {
   return problem(STATUS_CODE.ServiceUnavailable, {
     headers: { "retry-after": String(retryAfter_s) },
   });
 }
 
-/** The answer to a request during which something was thrown. */
+/** Makes the answer to a request from the error that it ended with. */
 export function problemOfError(error: unknown): Response {
   if (error instanceof UnavailableError) {
     noteUnavailable(error);
@@ -93,7 +90,7 @@ export function problemOfError(error: unknown): Response {
   if (error instanceof ConflictError) {
     return problem(STATUS_CODE.Conflict, { detail: error.message });
   }
-  // What an operator asked for failed elsewhere, such as at the server of a repository.
+  // The cause is elsewhere, such as at the server of a repository.
   if (error instanceof ActionError) {
     return problem(STATUS_CODE.BadGateway, { detail: error.message });
   }
@@ -101,7 +98,7 @@ export function problemOfError(error: unknown): Response {
   return problem(STATUS_CODE.InternalServerError);
 }
 
-/** Tells the operator of a request that is turned away, at most once a second. */
+/** Logs a request that is turned away, at most once a second. */
 export function noteUnavailable(error: UnavailableError): void {
   turnedAway.requests++;
   const now_ms = performance.now();

@@ -1,5 +1,5 @@
 /**
- * Spans of requests that come in.
+ * Spans of incoming requests.
  *
  * @module
  */
@@ -17,14 +17,14 @@ import { problemOfError } from "./problem.ts";
 /** `SpanKind.SERVER` of OpenTelemetry's API for JavaScript. */
 const KIND_SERVER = 1;
 
-/** A request, in words that tell no secret. */
+/** A request, without its secrets. */
 export interface TracedRequest {
   method: string;
-  /** The path with names in the place of what differs, such as `/api/v0/launch/{trigger_id}/`. */
+  /** The path with names in place of its variable parts, such as `/api/v0/launch/{trigger_id}/`. */
   route: string;
   /**
-   * The header of this name. A valid one makes the request part of its sender's trace: these are ids
-   * and a bit. `tracestate` and `baggage` are text of a stranger's choosing, and are not looked at.
+   * The header of this name: ids and a bit. A valid one makes the request part of its sender's trace.
+   * `tracestate` and `baggage` are a stranger's text, and are ignored.
    */
   traceparent: string | undefined;
 }
@@ -35,7 +35,7 @@ export type TraceRequest = (
   answer: (span?: Span) => Promise<Response>,
 ) => Promise<Response>;
 
-/** Makes what traces requests; undefined where nothing is to be sent, so that it costs nothing then. */
+/** Returns the function that traces requests; undefined where tracing is off, which then costs nothing. */
 export function requestTracer(): TraceRequest | undefined {
   return isTracing ? traceRequest : undefined;
 }

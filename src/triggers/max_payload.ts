@@ -4,6 +4,7 @@
  * @module
  */
 import { z } from "zod";
+import { InvalidInputError } from "../platform/errors.ts";
 
 const UNITS: Readonly<Record<string, number>> = { B: 1, KiB: 1_024, MiB: 1_024 ** 2 };
 const SIZE = /^([1-9]\d{0,8}) ?(B|KiB|MiB)$/;
@@ -22,4 +23,16 @@ export function sizeOf(size: MaxPayload | undefined): number {
   if (typeof size === "number") return size;
   const [, count, unit = ""] = SIZE.exec(size ?? "") ?? [];
   return count === undefined ? Infinity : Number(count) * (UNITS[unit] ?? 1);
+}
+
+/**
+ * Checks that a trigger's limit is within that of the service.
+ *
+ * @throws {InvalidInputError} when it is not
+ */
+export function checkMaxPayload(size: MaxPayload | undefined, serviceBytesMax = Infinity): void {
+  if (size === undefined || sizeOf(size) <= serviceBytesMax) return;
+  const detail =
+    `Expected at most ${serviceBytesMax} bytes, the limit of the service (--max-payload), found ${size}`;
+  throw new InvalidInputError("the trigger", [{ pointer: "/max_payload", detail }]);
 }

@@ -51,7 +51,7 @@ export interface BodyCheck extends CheckName {
 /** The result of a check: a refusal, the delivery's id, or undefined to go on. */
 export type Finding = Refusal | { delivery: Delivery } | undefined;
 
-/** A place in the order where a provider's question is answered. */
+/** The place in the order where a provider's handshake is answered. */
 export interface Handshake {
   answer(request: LaunchRequest): Answer | undefined | Promise<Answer | undefined>;
 }

@@ -1,5 +1,5 @@
 /**
- * A trigger made ready for launches: keys and expressions parsed, conditions in the order of the door.
+ * Prepares a trigger for launches: parses keys and expressions, and puts its checks in order.
  *
  * @module
  */
@@ -14,17 +14,17 @@ import { launchOrder, type Order, type OrderParts, runInfoOrder } from "./order.
 import { prepareResponse, type Responder } from "./response.ts";
 import type { Trigger } from "./trigger.ts";
 
-/** A trigger, ready for launches. */
+/** A trigger that is ready for launches. */
 export interface PreparedTrigger {
   trigger: Trigger;
-  /** Its conditions, without secrets that have ended. */
+  /** Its conditions, without secrets that have expired. */
   conditions: readonly Condition[];
-  /** Where a request carries credentials: what is found there is shown in no log. */
+  /** The fields in which a request carries credentials: no log shows them. */
   credentials: readonly CredentialField[];
-  /** When it must be prepared anew because a secret ends, in milliseconds since the epoch. */
+  /** The time at which a secret expires and it must be prepared again, in milliseconds since the epoch. */
   until_ms: number;
   quotas: readonly Quota[];
-  /** Whether run info can be asked for by GET: a request without a body cannot be signed. */
+  /** True when run info may be asked for by GET: a request without a body cannot be signed. */
   answersGet: boolean;
   respond: Responder;
   /** The checks of a launch. */
@@ -34,9 +34,9 @@ export interface PreparedTrigger {
 }
 
 /**
- * Makes a trigger ready for launches.
+ * Prepares a trigger for launches.
  *
- * @param lockedSecrets pointers to those of its secrets that cannot be decrypted
+ * @param lockedSecrets pointers to its secrets that cannot be decrypted
  * @param payloadBytesMax the longest body that the service takes
  */
 export async function prepareTrigger(
@@ -72,7 +72,7 @@ function lockOf(pointers: readonly string[]): OrderParts["locked"] {
   return { reason: `Its secrets cannot be decrypted with this key: ${pointers.join(", ")}` };
 }
 
-/** A condition without those of its secrets that have ended. */
+/** Returns a condition without its secrets that have expired. */
 function withoutEnded(condition: Condition, now_ms: number): Condition {
   if (!("secrets" in condition) || condition.secrets === undefined) return condition;
   const secrets = condition.secrets.filter((secret) => secretEnd_ms(secret) > now_ms);

@@ -39,17 +39,17 @@ import {
 import type { Trigger, TriggerSettings } from "./trigger.ts";
 import { missingVariables } from "./variables.ts";
 
-/** How many prepared triggers are kept in memory; the longest unused goes first. */
+/** The prepared triggers that are kept in memory; the least recently used goes first. */
 const PREPARED_MAX = 20_000;
 /**
- * How many triggers are looked at for missing secrets: to read 500 takes 10 MiB of an idle service, 10,000
- * take 35 and half a second.
+ * The triggers that are checked for missing secrets. To read 500 takes 10 MiB of an idle service, and to
+ * read 10,000 takes 35 MiB and half a second.
  */
 const LOOKED_AT_MAX = 100;
-/** How many secrets that are missing are told of one by one. */
+/** The missing secrets that are named one by one. */
 const PLACES_MAX = 20;
 
-/** What a registry works with. */
+/** The parts of the service that a registry uses. */
 export interface RegistryParts {
   store: Store;
   secrets: SecretBox;
@@ -58,12 +58,13 @@ export interface RegistryParts {
   payloadBytesMax?: number;
 }
 
-/** The triggers with secrets in environment variables that are not set, or empty. */
+/** A count of triggers with secrets in environment variables that are not set, or empty. */
 export interface MissingSecrets {
-  /** How many triggers have such secrets, of how many that were looked at. */
+  /** The triggers with such secrets. */
   missing: number;
+  /** The triggers that were checked. */
   total: number;
-  /** The trigger, the place and the variable of some of them. */
+  /** The trigger, the pointer and the variable of some of them. */
   places: string[];
 }
 
@@ -71,16 +72,16 @@ export interface MissingSecrets {
 export class TriggerRegistry {
   readonly #parts: RegistryParts;
   readonly #prepared = new Map<string, PreparedTrigger>();
-  /** Those that are being read and prepared. Who asks for the same one meanwhile gets what they give. */
+  /** The triggers that are being read. Requests for the same one share the result. */
   readonly #preparing = new Map<string, Promise<PreparedTrigger | undefined>>();
-  /** Changes are made one after the other, so that two cannot take the same name. */
+  /** The latest change. Changes are made one after the other, so that two cannot take the same name. */
   #lastChange: Promise<unknown> = Promise.resolve();
 
   constructor(parts: RegistryParts) {
     this.#parts = parts;
   }
 
-  /** A trigger, ready for launches; undefined when there is none of this id. */
+  /** Returns a trigger that is ready for launches; undefined when none has this id. */
   prepared(id: string): PreparedTrigger | undefined | Promise<PreparedTrigger | undefined> {
     const known = this.#prepared.get(id);
     if (known === undefined || known.until_ms <= this.#parts.context.clock.now()) {
@@ -98,19 +99,19 @@ export class TriggerRegistry {
     return this.#prepared.has(id);
   }
 
-  /** Whether a trigger is still as it was prepared. False also where that is not known any more. */
+  /** Returns true when a trigger is still as it was prepared; false also when that is no longer known. */
   isCurrent(prepared: PreparedTrigger): boolean {
     return this.#prepared.get(prepared.trigger.id) === prepared &&
       prepared.until_ms > this.#parts.context.clock.now();
   }
 
-  /** A trigger as the API shows it, secrets masked; undefined when there is none of this id. */
+  /** Reads a trigger as the API shows it, secrets masked; undefined when none has this id. */
   async get(id: string): Promise<Trigger | undefined> {
     const stored = await getStoredTrigger(this.#parts.store, id);
     return stored && maskSecrets(triggerOf(stored));
   }
 
-  /** One page of triggers as the API shows them, oldest first. */
+  /** Reads a page of triggers as the API shows them, oldest first. */
   async list(
     page: { after?: string | undefined; limit: number },
   ): Promise<Listed<Trigger>> {
@@ -118,7 +119,7 @@ export class TriggerRegistry {
     return { records: records.map((stored) => maskSecrets(triggerOf(stored))), next };
   }
 
-  /** All triggers as the API shows them, oldest first. */
+  /** Reads all triggers as the API shows them, oldest first. */
   async *all(): AsyncGenerator<Trigger> {
     for await (const stored of allStoredTriggers(this.#parts.store)) {
       yield maskSecrets(triggerOf(stored));
@@ -126,8 +127,9 @@ export class TriggerRegistry {
   }
 
   /**
-   * Makes a trigger from what its owner wrote.
+   * Creates a trigger.
    *
+   * @param value the trigger as its owner wrote it
    * @throws {InvalidInputError} with everything that is wrong with it
    * @throws {ConflictError} when its name or its id is taken
    */
@@ -145,10 +147,10 @@ export class TriggerRegistry {
   }
 
   /**
-   * Puts what its owner wrote in place of a trigger. What is the same already is left alone.
+   * Replaces a trigger. A version that is the same as the stored one changes nothing.
    *
-   * @param change makes the new version from the stored one, its secrets masked. A field that it takes
-   * over, the very same object, was not written: secrets in it that cannot be decrypted stay as they are
+   * @param change makes the new version from the stored one, its secrets masked. A field that it returns
+   * as the very same object was not written: secrets in it that cannot be decrypted stay as they are
    * @throws {NotFoundError} when there is no trigger of this id
    * @throws {InvalidInputError} with everything that is wrong with the new version
    * @throws {ConflictError} when its name is taken
@@ -172,7 +174,11 @@ export class TriggerRegistry {
     });
   }
 
-  /** @throws {NotFoundError} when there is no trigger of this id */
+  /**
+   * Deletes a trigger.
+   *
+   * @throws {NotFoundError} when there is no trigger of this id
+   */
   delete(id: string): Promise<void> {
     return this.#change(async () => {
       const stored = await this.#stored(id);
@@ -180,15 +186,15 @@ export class TriggerRegistry {
     });
   }
 
-  /** Does something between two changes of triggers, such as what must not happen while one is made. */
+  /** Runs a function while no trigger changes. */
   between<T>(act: () => Promise<T>): Promise<T> {
     return this.#change(act);
   }
 
   /**
-   * Counts the triggers, and those among them with secrets that cannot be decrypted with this key. Where
-   * none was locked at an earlier look with the same keys, none is now, and all are not looked at again.
-   * It rests after each page: launches come first.
+   * Counts the triggers, and those with secrets that cannot be decrypted with this key. If an earlier count
+   * with the same keys found none, none is locked now, and the triggers are not read. Pauses after each
+   * page: launches come first.
    */
   async countLocked(): Promise<{ locked: number; total: number } | "none"> {
     const { store, secrets, context } = this.#parts;
@@ -206,9 +212,8 @@ export class TriggerRegistry {
   }
 
   /**
-   * Counts those of the oldest triggers with secrets in environment variables that are not set, or empty.
-   * They are looked at anew each time, since nothing tells that the environment is another one. It rests
-   * after each page: launches come first.
+   * Counts the triggers with secrets in environment variables that are not set, or empty, among the oldest
+   * ones. Pauses after each page: launches come first.
    */
   async countMissing(): Promise<MissingSecrets> {
     const { store, context: { env, signal } } = this.#parts;
@@ -229,9 +234,9 @@ export class TriggerRegistry {
   }
 
   /**
-   * Encrypts the secrets of all triggers anew, with the current key.
+   * Encrypts the secrets of all triggers with the current key.
    *
-   * @returns how many triggers there are
+   * @returns the number of triggers
    * @throws {LockedSecretError} when a secret cannot be decrypted with any of the keys
    */
   async sealAgain(): Promise<number> {
@@ -251,7 +256,7 @@ export class TriggerRegistry {
     this.#preparing.set(id, preparing);
     try {
       const prepared = await preparing;
-      // Else it was changed meanwhile, and this may be what it was before.
+      // Otherwise it was changed meanwhile, and this may be the version before.
       if (prepared && this.#preparing.get(id) === preparing) {
         this.#prepared.set(id, prepared);
         evictOldest(this.#prepared, PREPARED_MAX);
@@ -271,13 +276,13 @@ export class TriggerRegistry {
     return await prepareTrigger(trigger, context, { lockedSecrets: locked, payloadBytesMax });
   }
 
-  /** What was read of a trigger up to now is not what it is. */
+  /** Drops all that was read of a trigger before it changed. */
   #forget(id: string): void {
     this.#prepared.delete(id);
     this.#preparing.delete(id);
   }
 
-  /** @param kept the fields that are not looked at, as they hold secrets that nobody can read */
+  /** @param kept the fields that are not checked: they hold secrets that cannot be decrypted */
   async #check(
     value: unknown,
     current: Opened<Trigger> | undefined,
@@ -289,19 +294,14 @@ export class TriggerRegistry {
       throw new InvalidInputError("the trigger", [{
         pointer: "/id",
         detail:
-          `Expected "${current.value.id}", found "${parsed.id}": a trigger keeps its id for ever`,
+          `Expected "${current.value.id}", found "${parsed.id}": the id of a trigger cannot change`,
       }]);
     }
     const settings = unmaskSecrets(parsed, current, "the trigger");
     const { reviewTrigger } = await import("./review.ts");
-    const { sizeOf } = await import("./max_payload.ts");
     if (!kept.includes("conditions")) reviewTrigger(settings, "the trigger");
-    const { payloadBytesMax = Infinity } = this.#parts;
-    if (settings.max_payload !== undefined && sizeOf(settings.max_payload) > payloadBytesMax) {
-      const detail = `Expected at most ${payloadBytesMax} bytes, which the service takes ` +
-        `(--max-payload), found ${settings.max_payload}`;
-      throw new InvalidInputError("the trigger", [{ pointer: "/max_payload", detail }]);
-    }
+    const { checkMaxPayload } = await import("./max_payload.ts");
+    checkMaxPayload(settings.max_payload, this.#parts.payloadBytesMax);
     if (!await getProject(this.#parts.store, settings.project)) {
       throw new InvalidInputError("the trigger", [{
         pointer: "/project",
@@ -341,20 +341,20 @@ export class TriggerRegistry {
   }
 }
 
-/** The part of a trigger that its owner writes. */
+/** Returns the part of a trigger that its owner writes. */
 export function settingsOf(trigger: Trigger): TriggerSettings {
   const { created_at: _created, updated_at: _updated, ...settings } = trigger;
   return settings;
 }
 
-/** The name of the field of a trigger that a pointer leads into. */
+/** Returns the name of the field of a trigger that a pointer leads into. */
 function nameAt(at: string): string {
   return at.split("/")[1] ?? "";
 }
 
-/** Whether settings say what a trigger already is. */
+/** Returns true when settings are those of a trigger. */
 function isSame(settings: TriggerSettings, current: Trigger): boolean {
-  // Who writes a trigger may name its id or not.
+  // The id may be written or left out.
   const { id: _id, ...written } = settings;
   const { id: _currentId, ...known } = settingsOf(current);
   return isDeepStrictEqual(written, known);
@@ -362,7 +362,7 @@ function isSame(settings: TriggerSettings, current: Trigger): boolean {
 
 function triggerOf(stored: StoredTrigger): Trigger {
   const { id, created_at, updated_at, settings } = stored;
-  // Only what the schema let through is ever stored.
+  // The stored settings have passed the schema.
   return { ...settings as TriggerSettings, id, created_at, updated_at };
 }
 
@@ -373,8 +373,8 @@ function opened({ id, name, settings }: StoredTrigger, secrets: SecretBox): unkn
   } catch (error) {
     if (!(error instanceof LockedSecretError)) throw error;
     throw new LockedSecretError(
-      `Cannot encrypt the secrets of trigger "${name}" anew: ${error.message} ` +
-        "Name that key too, give the trigger its secrets anew, or delete it",
+      `Cannot encrypt the secrets of trigger "${name}" with the new key: ${error.message} ` +
+        "Name the key that encrypted them too, save the trigger with its secrets again, or delete it",
       { cause: error },
     );
   }

@@ -1,5 +1,5 @@
 /**
- * A look at a trigger's conditions together, when it is saved and when it is shown.
+ * Checks of a trigger's conditions together: errors when it is saved, warnings when it is shown.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { TriggerSettings } from "./trigger.ts";
 import { variableWarnings } from "./variables.ts";
 
 /**
- * Looks at a trigger's conditions together.
+ * Checks a trigger's conditions together.
  *
  * @throws {InvalidInputError} when they cannot work with each other
  */
@@ -20,7 +20,7 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
 }
 
 /**
- * What a trigger's owner should know of its conditions, though they can work.
+ * Returns the weaknesses of a trigger's conditions, which work all the same.
  *
  * @param env reads an environment variable of the service
  */
@@ -41,7 +41,7 @@ function warningsOf(conditions: TriggerSettings["conditions"]): Problem[] {
   try {
     return conditionWarnings(conditions);
   } catch (error) {
-    // A later version has stored what this one does not know: no launch gets past it either.
+    // A later version has stored a kind that this one does not know. It refuses every launch, too.
     return [{ pointer: "", detail: `This version cannot use them: ${messageOf(error)}` }];
   }
 }

@@ -1,6 +1,5 @@
 /**
- * The keys that secrets are encrypted with: the current one, and while it is being changed the one
- * before.
+ * The keys that encrypt secrets: the current one, and the previous ones while secrets are re-encrypted.
  *
  * @module
  */
@@ -18,10 +17,10 @@ type Key = Uint8Array<ArrayBuffer>;
 
 /**
  * Reads the keys, the current one first: from `HOOKLAUNCH_SECRET_KEY`, where commas separate them, or
- * from the key file of the data folder, one a line. The file is made with mode 0600 when it is missing.
+ * from the key file of the data folder, one a line. A missing file is created with mode 0600.
  *
- * @throws {InvalidInputError} when one of them is not 32 bytes in base64 or hex, or the file is there
- *   but cannot be read, such as one that `secret-key rotate` has made as another user
+ * @throws {InvalidInputError} when a key is not 32 bytes in base64 or hex, or the file cannot be read, such
+ *   as one that another user created with `secret-key rotate`
  */
 export async function readSecretKeys(
   folder: string,
@@ -37,23 +36,23 @@ export async function readSecretKeys(
   return [key];
 }
 
-/** Puts a new key before those in the key file; what they encrypted can still be read. */
+/** Puts a new key before the keys in the key file, which can still decrypt. */
 export async function addSecretKey(folder: string): Promise<void> {
   const before = await readSecretKeys(folder, undefined);
   const key = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
   await writeSecretKeys(folder, [key, ...before].slice(0, KEYS_MAX));
 }
 
-/** Forgets all keys in the key file but the current one. */
+/** Removes all keys but the current one from the key file. */
 export async function keepCurrentSecretKey(folder: string): Promise<void> {
   await writeSecretKeys(folder, (await readSecretKeys(folder, undefined)).slice(0, 1));
 }
 
 /**
- * Removes the key file when the keys are in `HOOKLAUNCH_SECRET_KEY`. Only when nothing is encrypted any
- * more but with the current one of these may it be called.
+ * Removes the key file when the keys are in `HOOKLAUNCH_SECRET_KEY`. Call it only when the current one of
+ * these has encrypted all secrets.
  *
- * @returns whether there was a file, and it is gone
+ * @returns true when there was a file and it was removed
  */
 export async function removeSecretKeyFile(
   folder: string,
@@ -62,7 +61,7 @@ export async function removeSecretKeyFile(
   const path = join(folder, KEY_FILE);
   const [current] = await readSecretKeys(folder, fromEnvironment);
   const inFile = await readKeyFile(path);
-  // The one that is in force may be kept there, too.
+  // The file may hold the current key, too.
   if (inFile?.some((key) => key.toHex() === current?.toHex()) ?? true) return false;
   await Deno.remove(path);
   return true;
@@ -78,20 +77,20 @@ async function readKeyFile(path: string): Promise<Key[] | undefined> {
 }
 
 /**
- * Reads the text of a key file.
+ * Parses a key file.
  *
- * @throws {InvalidInputError} when a line of it is not 32 bytes in base64 or hex
+ * @throws {InvalidInputError} when a line is not 32 bytes in base64 or hex
  */
 export function parseKeyFile(text: string, where: string): Key[] {
   return parseKeys(text.trim().split("\n"), where);
 }
 
-/** Replaces the key file; at any moment it holds either the old keys or the new ones. */
+/** Replaces the key file. At any moment it holds either the old keys or the new ones. */
 async function writeSecretKeys(folder: string, keys: readonly Key[]): Promise<void> {
   const path = join(folder, KEY_FILE);
   const temporary = `${path}.new`;
   await Deno.remove(temporary).catch(() => {
-    // There is one only where an earlier change was cut off.
+    // There is one only after an interrupted change.
   });
   const file = await Deno.open(temporary, { write: true, createNew: true, mode: 0o600 });
   try {
@@ -114,7 +113,7 @@ function parseKeys(texts: readonly string[], where: string): Key[] {
         : Uint8Array.fromBase64(trimmed);
       if (key.length === KEY_BYTES) return key;
     } catch {
-      // Neither hex nor base64: said below.
+      // Neither hex nor base64: the error below says so.
     }
     throw new InvalidInputError(
       where,

@@ -1,7 +1,7 @@
 /**
- * Secrets at rest. In a trigger, every list named `secrets` holds secrets. A literal is encrypted
- * before it is stored and shown as a mask afterwards; `{env:NAME}` only names where the secret is,
- * so it is stored and shown as it is.
+ * Secrets at rest. Every list named `secrets` in a trigger holds secrets. A literal is encrypted before it
+ * is stored, and shown as a mask afterwards. `{env:NAME}` only names a variable, so it is stored and shown
+ * as it is.
  *
  * @module
  */
@@ -18,29 +18,29 @@ const TAG_BYTES = 16;
 const CIPHERTEXT_PREFIX = `${CIPHER}:`;
 const encoder = new TextEncoder();
 const ENV_REFERENCE = /^\{env:[^}]*\}$/;
-/** A pointer to a secret: to what has the field `secrets`, and from there on. */
+/** A pointer to a secret: the object with the field `secrets`, and the way from there. */
 const SECRETS_POINTER = /^(.*)\/secrets(\/.*)?$/s;
-/** How a pointer to a secret ends that says beside it when it ends. */
+/** The end of a pointer to a secret that has an end date beside it. */
 const DATED = /(?<=\/secrets\/\d+)\/secret$/;
 
-/** A stored secret cannot be decrypted: the key is another one, or what is stored was changed or moved. */
+/** A stored secret cannot be decrypted: the key is another one, or the stored text was changed or moved. */
 export class LockedSecretError extends HooklaunchError {
   override readonly code = "locked_secret";
 }
 
 /** Encrypts and decrypts secrets with AES-256-GCM (NIST SP 800-38D). */
 export interface SecretBox {
-  /** Tells its keys from others, and nothing else of them. */
+  /** Identifies the keys, and reveals nothing else of them. */
   readonly fingerprint: string;
-  /** @param owner the id of what the secret belongs to; it decrypts for this owner alone */
+  /** @param owner the id of the trigger that has the secret; it decrypts for this owner only */
   seal(secret: string, owner: string): string;
   /** @throws {LockedSecretError} when the key is another one, or the text was changed or moved */
   open(sealed: string, owner: string): string;
 }
 
 /**
- * Makes the box from `HOOKLAUNCH_SECRET_KEY`, or from the key file of the data folder, which is made
- * with mode 0600 when it is missing.
+ * Makes the box from `HOOKLAUNCH_SECRET_KEY`, or from the key file of the data folder. A missing file is
+ * created with mode 0600.
  *
  * @param fromEnvironment 32 bytes in base64 or hex, or undefined to use the file
  * @throws {InvalidInputError} when the key has another form
@@ -60,12 +60,14 @@ export function secretBox(all: readonly Uint8Array[]): SecretBox {
     fingerprint: all.map(fingerprintOf).join(" "),
     seal: (secret, owner) => encrypt(secret, owner, current),
     open(sealed, owner) {
-      // While a key is being changed, some secrets are still under the one before.
+      // While a key is changed, some secrets are still encrypted with the previous one.
       for (const key of [current, ...previous]) {
         const plain = decrypt(sealed, owner, key);
         if (plain !== undefined) return plain;
       }
-      throw new LockedSecretError("Cannot decrypt a secret: was it stored with another key?");
+      throw new LockedSecretError(
+        "Cannot decrypt a secret: it was stored with another key, or changed.",
+      );
     },
   };
 }
@@ -81,7 +83,7 @@ function encrypt(secret: string, owner: string, key: Uint8Array): string {
   return CIPHERTEXT_PREFIX + Buffer.concat(sealed).toString("base64");
 }
 
-/** Undefined when the key is another one, or the text was changed or moved. */
+/** Decrypts a secret; undefined when the key is another one, or the text was changed or moved. */
 function decrypt(sealed: string, owner: string, key: Uint8Array): string | undefined {
   try {
     const bytes = Uint8Array.fromBase64(sealed.slice(CIPHERTEXT_PREFIX.length));
@@ -92,18 +94,18 @@ function decrypt(sealed: string, owner: string, key: Uint8Array): string | undef
     const text = bytes.subarray(NONCE_BYTES, -TAG_BYTES);
     return decipher.update(text, undefined, "utf8") + decipher.final("utf8");
   } catch {
-    // It says no more than that the tag does not fit.
+    // The only cause is a tag that does not fit.
     return undefined;
   }
 }
 
-/** Changes every secret in a value by a function that gets the secret and the pointer to it. */
+/** Replaces every secret in a value by the result of a function of the secret and the pointer to it. */
 export function mapSecrets<T>(value: T, change: (secret: string, at: string) => string): T {
   // The shape stays as it is: only strings are replaced by strings.
   return walk(value, "", false, change) as T;
 }
 
-/** Changes every literal likewise. What only names where the secret is stays as it is. */
+/** Replaces every literal secret likewise. References such as `{env:NAME}` stay as they are. */
 export function mapLiterals<T>(value: T, change: (secret: string, at: string) => string): T {
   return mapSecrets(
     value,
@@ -117,7 +119,7 @@ export function sealSecrets<T>(value: T, box: SecretBox, owner: string): T {
 }
 
 /**
- * Decrypts what {@linkcode sealSecrets} encrypted.
+ * Decrypts the secrets that {@linkcode sealSecrets} encrypted.
  *
  * @throws {LockedSecretError} when one of them cannot be decrypted
  */
@@ -125,15 +127,15 @@ export function openSecrets<T>(value: T, box: SecretBox, owner: string): T {
   return mapLiterals(value, (secret) => box.open(secret, owner));
 }
 
-/** A value of which some secrets may be locked. */
+/** A value in which some secrets may be locked. */
 export interface Opened<T> {
-  /** In the place of a locked secret it has an empty one, which matches nothing. */
+  /** The value; a locked secret is empty in it, which matches nothing. */
   value: T;
   /** Pointers to the secrets that cannot be decrypted. */
   locked: readonly string[];
 }
 
-/** Decrypts what can be decrypted of what {@linkcode sealSecrets} encrypted. */
+/** Decrypts as many secrets as possible of those that {@linkcode sealSecrets} encrypted. */
 export function openWhatOpens<T>(value: T, box: SecretBox, owner: string): Opened<T> {
   const locked: string[] = [];
   const opened = mapLiterals(value, (secret, at) => {
@@ -160,13 +162,13 @@ export function maskSecrets<T>(value: T): T {
 }
 
 /**
- * Puts stored secrets back where a new version of a value has the mask. A masked secret is one of a stored
- * condition with the same settings, of the one at the same place before one elsewhere; else of the condition
- * at the same place, if it is of the same type. It is the one at its place in the list; but in a list that
- * has become shorter, places say nothing, and it is the only one of the same end.
+ * Puts stored secrets back where a new version of a value has the mask. The mask stands for a secret of the
+ * stored condition with the same settings, first of one at the same place; otherwise of the condition of the
+ * same type at the same place. In the list, it stands for the secret at its place; in a list that has become
+ * shorter, for the only secret with the same end date.
  *
- * @param stored the value that is stored, its secrets in clear; undefined when there is none
- * @throws {InvalidInputError} where the mask stands for nothing, for any of several, or for a locked secret
+ * @param stored the stored value, its secrets in clear; undefined when there is none
+ * @throws {InvalidInputError} where the mask stands for no secret, for several, or for a locked one
  */
 export function unmaskSecrets<T>(
   value: T,
@@ -192,15 +194,15 @@ export function unmaskSecrets<T>(
   return unmasked;
 }
 
-/** A literal that is stored. */
+/** A stored literal. */
 interface StoredSecret {
   secret: string;
   isLocked: boolean;
-  /** When it ends, if the settings say so. */
+  /** The end date, if the settings have one. */
   until: unknown;
 }
 
-/** The secrets of one list: how many there are, and its literals by their places. */
+/** The secrets of one list: their number, and the literals by their places. */
 interface StoredList {
   count: number;
   literals: Map<string, StoredSecret>;
@@ -220,7 +222,7 @@ function storedLists({ value, locked }: Opened<unknown>): Map<string, StoredList
   return lists;
 }
 
-/** The stored secret that a mask stands for, or why there is none. */
+/** Returns the stored secret that a mask stands for, or the reason why there is none. */
 function findStored(
   lists: ReadonlyMap<string, StoredList>,
   { names, place, count, until }: SecretPlace,
@@ -241,15 +243,15 @@ function findStored(
   return why;
 }
 
-/** Where a secret is. */
+/** The place of a secret. */
 interface SecretPlace {
-  /** The pointer to what has the field `secrets`. */
+  /** The pointer to the object with the field `secrets`. */
   holderAt: string;
-  /** What its list is known by, best first: its place, and what its condition says beside secrets. */
+  /** The names of its list, best first: by its place, and by the other settings of its condition. */
   names: readonly string[];
-  /** Its place in the list: the same, whether it is given an end date or loses it. */
+  /** Its place in the list, which is the same with an end date and without. */
   place: string;
-  /** How many secrets are in the list, references too. */
+  /** The number of secrets in the list, references included. */
   count: number;
   until: unknown;
 }
@@ -284,7 +286,7 @@ function walk(
   }
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).map(([name, inner]) =>
-    // An element of the list may be the secret itself, or say beside it when it ends.
+    // An element of the list is a secret, or an object with a secret and its end date.
     [name, walk(inner, at + pointer(name), isSecretField(name, secret), change)] as const
   );
   return Object.fromEntries(entries);

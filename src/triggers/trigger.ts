@@ -1,5 +1,5 @@
 /**
- * What a trigger is: the record behind one launch URL.
+ * The record of a trigger, which has one launch URL.
  *
  * @module
  */
@@ -15,11 +15,11 @@ const CONDITIONS_MAX = 32;
 const ACTIONS_MAX = 16;
 const READ_ONLY = ["url", "warnings", "created_at", "updated_at"];
 
-/** A trigger as its owner writes it. */
+/** The schema of a trigger as its owner writes it. */
 export const triggerSchema = z.strictObject({
-  /** Unique; what `apply` goes by. */
+  /** Unique; `apply` finds the trigger by it. */
   name: nameSchema,
-  /** Part of the launch URL. Given once, kept for ever. */
+  /** Part of the launch URL; it never changes. */
   id: z.string().regex(ID_PATTERN, { error: "Expected a UUID in lower case" }).optional(),
   /** The project whose steps its actions run. */
   project: nameSchema,
@@ -30,21 +30,21 @@ export const triggerSchema = z.strictObject({
   conditions: z.array(conditionSchema).max(CONDITIONS_MAX).default([]),
   /** Run in this order; a later one runs even if an earlier one failed. */
   actions: z.array(actionSchema).min(1).max(ACTIONS_MAX),
-  /** What the sender of an accepted request is told. */
+  /** The answer to an accepted request. */
   response: responseSchema.optional(),
 });
 
 /** A trigger as its owner writes it, defaults filled in, secrets in clear. */
 export type TriggerSettings = z.infer<typeof triggerSchema>;
 
-/** A trigger with what the service knows of it. Times are RFC 3339. */
+/** A trigger with the fields that the service adds. Times are RFC 3339. */
 export interface Trigger extends TriggerSettings {
   id: string;
   created_at: string;
   updated_at: string;
 }
 
-/** What was read can be written back: the fields that the service fills in are left out. */
+/** Removes the fields that the service adds, so that a trigger can be written as it was read. */
 export function withoutReadOnly(value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([name]) => !READ_ONLY.includes(name)));

@@ -1,5 +1,5 @@
 /**
- * Secrets in environment variables, `{env:NAME}`: those that the service does not have match nothing.
+ * Secrets in environment variables, `{env:NAME}`. A variable that the service does not have matches nothing.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { valueOf, VARIABLE } from "../conditions/secret.ts";
 import type { Problem } from "../platform/errors.ts";
 import { mapSecrets } from "./secrets.ts";
 
-/** A secret that is shorter is told of: senders' own are longer, and so is an operator's token. */
+/** A shorter secret gets a warning. Providers' own secrets are longer, and so is an operator's token. */
 const LENGTH_MIN = 16;
 
 /** A secret in an environment variable. */
@@ -18,7 +18,7 @@ export interface SecretVariable {
   variable: string;
 }
 
-/** Finds the secrets of a trigger whose environment variables are not set, empty or blank. */
+/** Returns the secrets of a trigger whose environment variables are not set, empty or blank. */
 export function missingVariables(
   trigger: unknown,
   env: (name: string) => string | undefined,
@@ -27,9 +27,7 @@ export function missingVariables(
 }
 
 /**
- * What a trigger's owner should know of its secrets in environment variables.
- *
- * @returns each with a pointer to the secret in the trigger
+ * Returns warnings about a trigger's secrets in environment variables, each with a pointer to the secret.
  */
 export function variableWarnings(
   trigger: unknown,
@@ -41,7 +39,7 @@ export function variableWarnings(
   );
 }
 
-/** @param it what holds the secret */
+/** @param it the name of the variable, for the text */
 function flawsOf(it: string, text: string | undefined): string[] {
   if (text === undefined) return [`Matches nothing: the service's ${it} is not set, or empty`];
   const flaws: string[] = [];

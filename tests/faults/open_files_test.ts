@@ -19,7 +19,7 @@ Deno.test("a service goes on when it has had as many connections as it may open 
   await shell(`prlimit --pid ${pid} --nofile=${FILES_MAX}`);
   const { port, url } = service;
   const idle: Deno.TcpConn[] = [];
-  const isCutOff = () => service.printed().includes("Cannot take connections over");
+  const isCutOff = () => service.printed().includes("Cannot accept connections");
   await eventually(async () => {
     if (isCutOff()) return true;
     const connection = await Deno.connect({ hostname: "127.0.0.1", port }).catch((error) => {
@@ -162,7 +162,7 @@ Deno.test("connections that say nothing make room where a service may open no mo
   const silent: Deno.TcpConn[] = [];
   const half = new TextEncoder().encode("POST / HT");
   try {
-    while (!service.printed().includes("Cannot take connections over")) {
+    while (!service.printed().includes("Cannot accept connections")) {
       try {
         const connection = await Deno.connect({ hostname: "127.0.0.1", port });
         silent.push(connection);

@@ -565,7 +565,11 @@ Deno.test("the key cannot be changed while a secret is locked, and nothing is lo
   const before = await openRegistry(store);
   const { id } = await before.create(written({ conditions: [TOKEN] }));
   const triggers = await openRegistry(store, { secrets: await openSecretBox("/nowhere", OTHER) });
-  await assertRejects(() => triggers.sealAgain(), LockedSecretError, 'of trigger "retrain" anew');
+  await assertRejects(
+    () => triggers.sealAgain(),
+    LockedSecretError,
+    'of trigger "retrain" with the new key',
+  );
   assertEquals(await preparedSecrets(before, id), [SECRET]);
 });
 

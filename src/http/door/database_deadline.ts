@@ -18,8 +18,8 @@ const TIMEOUT_MS = 10_000;
  */
 const LOOK_MS = 500;
 
-/** Made once: there are many to turn away when there are too many. */
-const LATE = new UnavailableError("Cannot take requests on: the database does not answer", 5);
+/** Made once, since many requests get it. */
+const LATE = new UnavailableError("Cannot accept requests: the database does not answer", 5);
 
 /** Waits for the database, as long as senders do. */
 export class DatabaseDeadline implements Disposable {

@@ -1,5 +1,5 @@
 /**
- * What the endpoints for senders work with.
+ * The parts of the service that the endpoints for senders use.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import type { DatabaseDeadline } from "./database_deadline.ts";
 import type { ParsedValues } from "./parsed_value_budget.ts";
 import type { Peer } from "../peer.ts";
 
-/** The parts of the service that a sender's request meets. */
+/** The parts of the service that the endpoints for senders use. */
 export interface Door {
   clock: Clock;
   store: Store;
@@ -29,10 +29,10 @@ export interface Door {
   values: ParsedValues;
   metrics: Pick<Metrics, "launch" | "refused">;
   peerOf(context: Context): Peer;
-  /** How the service is reached from outside, without a slash at the end. */
+  /** Returns the address of the service as senders reach it, without a slash at the end. */
   baseUrl(): string;
-  /** Aborted when the service begins to stop and takes nothing more. */
+  /** Aborted when the service begins to stop: it then takes no more launches. */
   closing: AbortSignal;
-  /** Whether the service itself breaks off bodies that are arriving, which is no fault of their senders. */
+  /** Returns true while the service itself breaks off bodies that are arriving. */
   breaksOff(): boolean;
 }

@@ -1,6 +1,5 @@
 /**
- * `POST /api/v0/launch/<trigger_id>/`: the door. Cheapest checks first; the first that fails answers
- * and nothing later is looked at.
+ * `POST /api/v0/launch/<trigger_id>/`: launches a trigger. `triggers/order.ts` has the order of the checks.
  *
  * @module
  */
@@ -21,8 +20,8 @@ import { problem } from "../problem.ts";
 
 const CONTENT_TYPE_LENGTH_MAX = 255;
 /**
- * The statuses of answers without a body. They are sent as 204: with 205 Deno 2.9 says
- * nothing of where the answer ends, and a sender that keeps the connection waits in vain.
+ * The statuses of answers without a body. They are sent as 204: with 205 Deno 2.9 does not say where the
+ * answer ends, and a sender that keeps the connection waits in vain.
  */
 const EMPTY_STATUSES: readonly number[] = [204, 205];
 
@@ -51,12 +50,12 @@ async function answerLaunch(
   const inspection = await inspectLogged(door, prepared, prepared.launch, request);
   if ("refused" in inspection) return refuse(door, prepared, request, inspection.refused);
   if ("answer" in inspection) return responseOf(inspection.answer);
-  // A check may have waited for an issuer's keys, and the trigger changed meanwhile.
+  // A check may have waited for an issuer's keys while the trigger changed.
   if (!door.triggers.isCurrent(prepared)) return await answerAnew(door, prepared, request);
   const { delivery } = inspection;
   const launch = launchOf(door, prepared, request, delivery);
   const acceptance = await accept(door, prepared, request, launch);
-  // Or while its payload was stored, or a copy of it was.
+  // It may also have changed while the payload was stored, or a copy of the delivery was.
   if ("outdated" in acceptance) return await answerAnew(door, prepared, request);
   return answerTo(door, prepared, request, acceptance, delivery);
 }
@@ -81,7 +80,7 @@ async function accept(
   }
 }
 
-/** Answers by what has become of the trigger. */
+/** Answers a launch whose trigger has changed, by the trigger as it is now. */
 async function answerAnew(
   door: Door,
   { trigger: { id } }: PreparedTrigger,
@@ -95,7 +94,7 @@ async function answerAnew(
     : await answerLaunch(door, current, request);
 }
 
-/** Counts how requests are answered, and measures how long that takes. */
+/** Counts answers by their status, and measures the time that they take. */
 function counted(
   { metrics, clock }: Door,
   handle: (context: SendersContext) => Promise<Response>,

@@ -1,20 +1,17 @@
 /**
- * How much the bodies of requests may hold while they are read as values.
+ * The limit of the values that parsed bodies hold.
  *
  * @module
  */
 
-/**
- * How many values the bodies of all requests under way may hold together, where they are parsed: each
- * takes some 60 bytes, whatever it takes of the body.
- */
+/** The values that the parsed bodies of all requests under way may hold. Each takes some 60 bytes of memory. */
 const VALUES_MAX = 2_000_000;
 
 /** Counts the values of parsed bodies. */
 export class ParsedValues {
   #held = 0;
 
-  /** Takes room for so many values; false where there is none. One body has room in any case. */
+  /** Takes room for a number of values; false where there is none. A single body always has room. */
   take(values: number): boolean {
     if (this.#held > 0 && this.#held + values > VALUES_MAX) return false;
     this.#held += values;

@@ -31,9 +31,9 @@ import type { Arrival } from "./request_queue.ts";
 /** The requests to one endpoint that may wait for their answers, once they have arrived. */
 const UNDER_WAY_MAX = 4_096;
 
-/** Made once: there are many to turn away when there are too many. */
-const FULL = new UnavailableError("Cannot take requests on: too many wait for their answers", 1);
-const NO_MEMORY = new UnavailableError("Cannot take requests on: too many bodies are arriving", 1);
+/** Made once, since many requests get them. */
+const FULL = new UnavailableError("Cannot accept requests: too many wait for their answers", 1);
+const NO_MEMORY = new UnavailableError("Cannot accept requests: too many bodies are arriving", 1);
 
 /** A request to an endpoint for senders. */
 export type SendersContext = Context<{ Bindings: Arrival }>;
@@ -43,11 +43,11 @@ export interface Endpoint {
   /** Its path, for traces. */
   route: string;
   methods: readonly string[];
-  /** True for launch URLs: a request is a delivery, which the trigger's owner is shown. */
+  /** True for launch URLs: a request is a delivery that the owner can find. */
   isDelivery: boolean;
-  /** Whether it stores nothing, and so answers while more launches come than can be stored. */
+  /** Set for an endpoint that stores nothing: it answers while more launches come than can be stored. */
   readsOnly?: boolean;
-  /** Whether it goes on answering while the service stops. */
+  /** Set for an endpoint that goes on answering while the service stops. */
   answersWhileClosing: boolean;
   /** Returns the checks of a request to it. */
   order(prepared: PreparedTrigger): Order;
@@ -81,7 +81,7 @@ export function arrivalHandler(
   };
 }
 
-/** Takes the requests to one endpoint in. */
+/** Takes in the requests to one endpoint. */
 class Intake {
   readonly #door: Door;
   readonly #endpoint: Endpoint;
@@ -93,7 +93,7 @@ class Intake {
     this.#endpoint = endpoint;
   }
 
-  /** The error for requests that come now; undefined when there is room for one. */
+  /** The reason to turn away a request that comes now; undefined when there is room for one. */
   get fullness(): UnavailableError | undefined {
     if (this.#underWay >= UNDER_WAY_MAX) return FULL;
     return this.#endpoint.readsOnly ? undefined : this.#door.acceptor.fullness;
@@ -177,14 +177,14 @@ class Intake {
 
   async #answer(found: PreparedTrigger, arrived: ArrivedRequest): Promise<Response> {
     const door = this.#door;
-    // Looked up once more: it may have been changed, or deleted, while the body arrived.
+    // It may have been changed, or deleted, while the body arrived.
     const prepared = await this.#prepared(found.trigger.id);
     if (prepared === undefined) return problem(STATUS_CODE.NotFound);
     const refused = prepared === found
       ? undefined
       : inspectHead(this.#endpoint.order(prepared), arrived);
     if (refused) return refuse(door, prepared, arrived, refused);
-    // Others may have taken the last place while this one arrived.
+    // Others may have taken the last place meanwhile.
     const { fullness } = this;
     if (fullness) {
       this.#countTurnedAway(prepared.trigger.id);

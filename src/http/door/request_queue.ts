@@ -1,47 +1,46 @@
 /**
- * The queue of senders' requests that have arrived and are not looked at yet.
+ * The queue of senders' requests that have arrived and are not handled yet.
  *
- * Deno hands over all requests that have come since it asked last, and looks at nothing else before
- * all of them are begun. With thousands of connections that is a tenth of a second in which no answer
- * leaves, no commit is seen to end and no timer goes off; as all those answers then leave together, the
- * next requests come together, too. So only some begin in one turn of the event loop, and the others
- * wait here for the next ones: untouched, since what lies in memory for long is what costs.
+ * Deno starts the handlers of all requests that have come before it does anything else. With thousands of
+ * connections that takes a tenth of a second, in which no answer leaves, no commit ends and no timer fires.
+ * All those answers then leave together, so the next requests come together, too. Therefore only some
+ * requests begin in one turn of the event loop, and the others wait here.
  *
  * @module
  */
 import { setImmediate } from "node:timers";
 import type { Clock } from "../../platform/clock.ts";
 
-/** How many requests begin in one turn: some milliseconds of work. */
+/** The requests that begin in one turn: some milliseconds of work. */
 const PER_TURN = 128;
-/** How many are turned away in one, which is less work. */
+/** The requests that are turned away in one turn, which is less work. */
 const TURNED_AWAY_PER_TURN = 4 * PER_TURN;
-/** How long a request may wait. Slack, the first of the senders to give up, does so after 3 s. */
+/** The longest wait of a request. Slack gives up first of all senders, after 3 s. */
 const WAIT_MAX_MS = 2_000;
-/** How often it is looked whether launches can be stored again. */
+/** The interval at which a full queue is looked at again. */
 const BUSY_POLL_MS = 2;
-/** What the paths of launches and run info have in common. Operators' requests never wait. */
+/** The beginning of the paths of launches and run info. Operators' requests never wait. */
 const SENDERS_PATH = "/api/v0/launch/";
-/** What the path of run info has behind that and a trigger's id, which is a UUID. */
+/** The end of the path of run info, behind the trigger's id, which is a UUID. */
 const RUN_INFO_PATH = "/run";
 const ID_LENGTH = 36;
 
-/** How long a request has waited in the queue, and whether that was too long: then it is to be turned away. */
+/** The wait of a request in the queue. One that is late is to be turned away. */
 interface Wait {
   waited_ms: number;
   isLate: boolean;
 }
 
-/** What a handler is told of a request beside it; of a wait, where there was one. */
+/** The facts that a handler gets beside a request; those of its wait only if it waited. */
 export interface Arrival extends Deno.ServeHandlerInfo<Deno.NetAddr>, Partial<Wait> {}
 
 /** Answers a request. */
 export type Handler = (request: Request, arrival: Arrival) => Response | Promise<Response>;
 
 /**
- * Makes of a handler one that senders' requests wait for where many come at once.
+ * Makes a handler for which senders' requests wait when many come at once.
  *
- * @param isBusy whether so many launches wait to be stored that the others should wait here
+ * @param isBusy returns true while so many launches wait to be stored that others should wait here
  */
 export function inTurn(
   handler: Handler,
@@ -78,12 +77,12 @@ interface Waiting {
   end(wait: Wait): void;
 }
 
-/** Lets so many requests begin in each turn of the event loop, the first to come first. */
+/** Lets a limited number of requests begin in each turn of the event loop, in the order in which they came. */
 class RequestQueue {
   readonly #clock: Pick<Clock, "steady">;
   readonly #isBusy: () => boolean;
   readonly #waiting: Waiting[] = [];
-  /** How many have begun since the last turn that was waited for. */
+  /** The requests that have begun since the last turn. */
   #begun = 0;
   #isTurnAwaited = false;
 
@@ -92,7 +91,7 @@ class RequestQueue {
     this.#isBusy = isBusy;
   }
 
-  /** Whether a request may begin at once. If not, it is to {@linkcode wait}. */
+  /** Returns true when a request may begin at once; otherwise it has to {@linkcode wait}. */
   begins(): boolean {
     if (this.#begun === PER_TURN || this.#waiting.length > 0 || this.#isBusy()) return false;
     this.#begun++;
@@ -100,7 +99,7 @@ class RequestQueue {
     return true;
   }
 
-  /** Resolves when a request may begin, or has waited for too long. */
+  /** Resolves when a request may begin, or has waited too long. */
   wait(): Promise<Wait> {
     return new Promise((resolve) => {
       this.#waiting.push({ since_ms: this.#clock.steady(), end: resolve });
@@ -127,7 +126,7 @@ class RequestQueue {
     for (let count = 0; count < TURNED_AWAY_PER_TURN && isLate(); count++) {
       end(this.#waiting.shift(), true);
     }
-    // Where more are late than are turned away in a turn, the last to come begin: else none would any more.
+    // With more late requests than a turn can turn away, the latest to come begin: others would be late, too.
     const next = isLate() ? () => this.#waiting.pop() : () => this.#waiting.shift();
     this.#begun = this.#isBusy() ? 0 : Math.min(PER_TURN, this.#waiting.length);
     for (let count = 0; count < this.#begun; count++) end(next(), false);

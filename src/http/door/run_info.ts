@@ -1,6 +1,6 @@
 /**
- * `GET` and `POST /api/v0/launch/<trigger_id>/run/`: how a run went, for who may launch it. The
- * trigger's authentication and timestamp conditions are checked again; filters and quotas are not.
+ * `GET` and `POST /api/v0/launch/<trigger_id>/run/`: the state of a run, for a sender that may launch the
+ * trigger. Authentication and timestamp conditions are checked; filters and quotas are not.
  *
  * @module
  */
@@ -25,7 +25,7 @@ const WAIT_S_MAX = 30;
 const WAITS_MAX = 4_096;
 const FOUND_CHARACTERS_MAX = 64;
 const HEADERS = { "content-type": "application/json; charset=utf-8" };
-/** Nobody keeps the answer to a POST unless told to (RFC 9110 section 9.3.3). */
+/** Caches do not store the answer to a POST unless told to (RFC 9110 section 9.3.3). */
 const GET_HEADERS = { ...HEADERS, "cache-control": "no-store" };
 
 /** Makes the handler of the run-info URL. */
@@ -75,7 +75,7 @@ async function answer(
   request: ArrivedRequest,
 ): Promise<Response> {
   const { trigger, answersGet } = prepared;
-  // Where requests are signed, the run is named by what is signed: many signatures cover no query.
+  // Where requests are signed, the body names the run: many signatures do not cover the query.
   const runId = (answersGet ? field : bodyField)(request, "run_id");
   const wait = field(request, "wait");
   const wait_s = waitOf(wait);
@@ -102,7 +102,7 @@ async function answer(
     }
     run = await waitForEnd(door, run, wait_s, request.signal);
   }
-  // Who asks of a trigger that has been changed while this waited may not be told any more.
+  // The trigger may have changed during the wait, and the sender may no longer be allowed to ask.
   const refused = door.triggers.isCurrent(prepared)
     ? undefined
     : await refusalAnew(door, prepared, request);
@@ -132,13 +132,13 @@ async function waitForEnd(
   return await getRun(door.store, run.id) ?? run;
 }
 
-/** What the sender is told of a run: how far it is, and what the successful actions made, in their order. */
+/** Returns the part of a run that its sender sees: its status, and the objects of successful actions in order. */
 function infoOf({ status, actions }: Run) {
   const result = actions.flatMap(({ action, created }) => created ? [{ action, ...created }] : []);
   return { status, result };
 }
 
-/** How a run went, as run info says it. */
+/** The answer of run info. */
 export type RunInfo = ReturnType<typeof infoOf>;
 
 function noRun(request: LaunchRequest, answersGet: boolean): Refusal {
@@ -162,14 +162,14 @@ function noWait(found: string): Refusal {
   };
 }
 
-/** The seconds to wait, 0 when it is not given; undefined when it is no number from 0 to 30. */
+/** Parses the seconds to wait, 0 by default; undefined when they are not a number from 0 to 30. */
 function waitOf(text = "0"): number | undefined {
   if (!/^\d{1,2}(\.\d{1,3})?$/.test(text)) return undefined;
   const wait_s = Number(text);
   return wait_s <= WAIT_S_MAX ? wait_s : undefined;
 }
 
-/** A field of a form, of a JSON body's top level, or of the query. */
+/** Returns a field of a form, of a JSON body's top level, or of the query. */
 function field(request: LaunchRequest, name: string): string | undefined {
   return bodyField(request, name) ?? request.query.get(name) ?? undefined;
 }

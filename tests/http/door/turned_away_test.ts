@@ -35,7 +35,7 @@ const FULL = [
   [
     "launches whose bodies have no room",
     makeCrowded,
-    "Cannot take requests on: too many bodies are arriving",
+    "Cannot accept requests: too many bodies are arriving",
   ],
 ] as const;
 
