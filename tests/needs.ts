@@ -20,6 +20,7 @@ export const OPTIONAL_COMMANDS = {
   sshd: "fetching over ssh with a deploy key",
   "systemd-analyze": "reading the documented unit as systemd does",
   strace: "writes that fail under the running service, and which files are on disk before a rename",
+  xfs_io: "cutting the power of a disk (Debian's package xfsprogs)",
 } as const;
 
 /** How it is seen that a command can be used, where it is not enough that it is there. */
@@ -29,6 +30,8 @@ const CHECKS: Readonly<Record<string, string>> = {
     rmdir "$d"; exit $code; })`,
   podman: "podman info",
   strace: "strace -qq -o /dev/null -e trace=none true",
+  xfs_io: `(d=$(mktemp -d) && truncate -s 4M "$d/i" && mkfs.ext4 -q "$d/i" && mkdir "$d/m" &&
+    mount -o loop "$d/i" "$d/m" && umount "$d/m"; code=$?; rm -r "$d"; exit $code)`,
 };
 
 /** Whether the shell finds a command that can be used. */
