@@ -43,6 +43,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "List, create and revoke operators' tokens",
     load: async () => (await import("./token.ts")).defineToken,
   },
+  audit: {
+    summary: "List the changes that operators made",
+    load: async () => (await import("./audit.ts")).defineAudit,
+  },
   project: {
     summary: "Show and fetch projects, and check a project configuration file",
     load: async () => (await import("./project.ts")).defineProject,

@@ -3,10 +3,19 @@
  *
  * @module
  */
-import type { Command } from "commander";
-import type { ListedToken } from "../store/records/tokens.ts";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { type ListedToken, SCOPES } from "../store/records/tokens.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { printJson, printList } from "./console/table.ts";
+
+const HOUR_MS = 60 * 60_000;
+
+interface CreateOptions extends ApiOptions {
+  scope: string;
+  trigger?: string[];
+  project?: string[];
+  expires?: string;
+}
 
 /** Defines the command. */
 export function defineToken(command: Command): void {
@@ -21,6 +30,19 @@ export function defineToken(command: Command): void {
     command.command("create").description("Create a token and print it. It is not shown again"),
   )
     .argument("<name>", "the person or program that uses it")
+    .addOption(
+      new Option(
+        "--scope <scope>",
+        "read: see everything; operate: also run, repeat and stop work; admin: also change everything",
+      ).choices(SCOPES).default("admin"),
+    )
+    .option("--trigger <names...>", "limit it to these triggers, by name or id")
+    .option("--project <names...>", "limit it to these projects")
+    .option(
+      "--expires <when>",
+      "let it expire after a time such as 12h or 30d, or at a date",
+      expiry,
+    )
     .option("--json", "print JSON")
     .action(create);
   apiOptions(
@@ -37,13 +59,22 @@ async function list({ url, json = false }: ApiOptions): Promise<void> {
   printList(await clientOf(url).list<ListedToken>("tokens/"), [
     ["id", ({ id }) => id],
     ["name", ({ name }) => name],
+    ["scope", ({ scope = "admin" }) => scope],
+    ["limited to", ({ triggers = [], projects = [] }) => [...triggers, ...projects].join(", ")],
     ["created", ({ created_at }) => created_at],
+    ["expires", ({ expires_at = "" }) => expires_at],
+    ["last used", ({ last_used_at = "" }) => last_used_at],
   ], { json });
 }
 
-async function create(name: string, { url, json = false }: ApiOptions): Promise<void> {
+async function create(name: string, options: CreateOptions): Promise<void> {
+  const { url, json = false, scope, trigger, project, expires } = options;
   const made: ListedToken & { token: string } = await clientOf(url).request("POST", "tokens/", {
     name,
+    scope,
+    ...(trigger && { triggers: trigger }),
+    ...(project && { projects: project }),
+    ...(expires && { expires_at: expires }),
   });
   if (json) return printJson(made);
   // Scripts read the token alone from standard output.
@@ -54,4 +85,16 @@ async function create(name: string, { url, json = false }: ApiOptions): Promise<
 async function revoke(id: string, { url }: ApiOptions): Promise<void> {
   await clientOf(url).request("DELETE", `tokens/${encodeURIComponent(id)}/`);
   console.log(`Token ${id} is revoked`);
+}
+
+/** Reads a time from now, such as `30d`, or a date, as RFC 3339. */
+function expiry(text: string): string {
+  const [, count, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
+  const time_ms = count === undefined
+    ? Date.parse(text)
+    : Date.now() + Number(count) * (unit === "d" ? 24 : 1) * HOUR_MS;
+  if (Number.isFinite(time_ms)) return new Date(time_ms).toISOString();
+  throw new InvalidArgumentError(
+    "Expected a time such as 12h or 30d, or a date such as 2027-01-31",
+  );
 }

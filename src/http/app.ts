@@ -70,18 +70,19 @@ function restRoutes({ door, operator, adminToken, metrics, isReady }: AppParts):
     return (await docs).fetch(context.req.raw, context.env);
   });
 
-  const isKnownToken = tokenCheck(operator.store, adminToken);
-  const token = requireToken(isKnownToken);
+  const checkToken = tokenCheck(operator, adminToken);
+  const token = requireToken(checkToken, operator.clock, (context) => door.peerOf(context).ip);
   app.get("/metrics", token, async (context) => {
     const { body, contentType } = await metrics.text();
     return context.body(body, 200, { "content-type": contentType });
   }).all(token, onlyGet);
   const hasEnvironmentToken = adminToken !== undefined;
-  const options = { closing: door.closing, hasEnvironmentToken, isKnownToken };
+  const options = { closing: door.closing, hasEnvironmentToken, checkToken };
   let api: Promise<Hono> | undefined;
   app.all("/api/v0/*", token, async (context) => {
     api ??= loadApi(operator, options);
-    return (await api).fetch(context.req.raw, context.env);
+    const { access, remoteIp } = context.var;
+    return (await api).fetch(context.req.raw, { ...Object(context.env), access, remoteIp });
   });
 
   return answeringErrors(app);

@@ -8,6 +8,7 @@ import { getLogger } from "@logtape/logtape";
 import {
   ActionError,
   ConflictError,
+  ForbiddenError,
   IncompleteError,
   InvalidInputError,
   NotFoundError,
@@ -86,6 +87,9 @@ export function problemOfError(error: unknown): Response {
   }
   if (error instanceof NotFoundError) {
     return problem(STATUS_CODE.NotFound, { detail: error.message });
+  }
+  if (error instanceof ForbiddenError) {
+    return problem(STATUS_CODE.Forbidden, { detail: error.message });
   }
   if (error instanceof ConflictError) {
     return problem(STATUS_CODE.Conflict, { detail: error.message });

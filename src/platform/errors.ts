@@ -72,6 +72,11 @@ export class NotFoundError extends HooklaunchError {
   override readonly code = "not_found";
 }
 
+/** The operator's token does not allow the request. */
+export class ForbiddenError extends HooklaunchError {
+  override readonly code = "forbidden";
+}
+
 /** A request cannot be fulfilled in the present state of things. */
 export class ConflictError extends HooklaunchError {
   override readonly code = "conflict";

@@ -27,6 +27,8 @@ import {
   runsListedBefore,
 } from "../store/records/run_lists.ts";
 import { removeRunWrites } from "../store/records/runs.ts";
+import { auditMadeBefore } from "../store/records/audit.ts";
+import { keys } from "../store/keys.ts";
 import type { Store } from "../store/store.ts";
 import { loggedTriggers, oldEntries } from "../store/records/trigger_log.ts";
 import {
@@ -46,6 +48,8 @@ const LEFTOVERS_SIZE = 50;
 const UPLOAD_AGE_MAX_MS = 60 * 60_000;
 /** A repository's tree that no execution has used for so long is removed; it can be made again. */
 const TREE_AGE_MAX_MS = 24 * 60 * 60_000;
+/** Days that the audit log is kept, whatever the retention of runs. */
+const AUDIT_DAYS = 400;
 const DAY_MS = 24 * 60 * 60_000;
 
 const log = getLogger(["hooklaunch", "cleanup"]);
@@ -72,6 +76,7 @@ export interface CleanupReport {
   pipelines: number;
   executions: number;
   log_entries: number;
+  audit_entries: number;
   uploads: number;
   deliveries: number;
   /** Rate windows, known deliveries and log entries of triggers that are gone. */
@@ -106,6 +111,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
     pipelines: await attempt("pipelines", () => removePipelines(parts, old)),
     executions: await attempt("executions", () => removeExecutions(parts, old)),
     log_entries: await attempt("log entries", () => removeLogs(parts, before_ms)),
+    audit_entries: await attempt("the audit log", () => removeAudit(parts)),
     uploads: await attempt("uploads", () => removeUploads(parts)),
     leftovers: await attempt("leftovers of triggers", () => removeAllLeftovers(parts)),
     deliveries: await attempt("deliveries", () => removeEndedDeliveries(parts)),
@@ -116,7 +122,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));
   log.info(
     "Removed {unlisted} runs from lists, {runs} runs, {pipelines} pipelines, {executions} executions, " +
-      "{log_entries} log entries, {uploads} uploads, {deliveries} deliveries, " +
+      "{log_entries} log entries, {audit_entries} audit entries, {uploads} uploads, {deliveries} deliveries, " +
       "{leftovers} leftovers of triggers",
     { ...report },
   );
@@ -223,6 +229,18 @@ async function removeLogs(parts: CleanupParts, before_ms: number): Promise<numbe
     });
   }
   return removed;
+}
+
+async function removeAudit(parts: CleanupParts): Promise<number> {
+  const before_ms = parts.clock.now() - AUDIT_DAYS * DAY_MS;
+  return await removeInParts<string>(parts, async (after) => {
+    const ids = await auditMadeBefore(parts.store, before_ms, pageBehind(after));
+    return {
+      writes: ids.map((id) => ({ key: keys.audit(id) })),
+      count: ids.length,
+      next: ids.length < PAGE_SIZE ? undefined : ids.at(-1),
+    };
+  });
 }
 
 async function removeUploads({ store, clock, signal }: CleanupParts): Promise<number> {

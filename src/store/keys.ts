@@ -23,6 +23,10 @@ export const keys = {
   noneLocked: (): Deno.KvKey => ["meta", "none_locked"],
   /** `AdminToken`, by the SHA-256 of the token. */
   token: (hash: string): Deno.KvKey => ["token", hash],
+  /** The time at which a token was last used, RFC 3339, by the SHA-256 of the token. */
+  tokenUsed: (hash: string): Deno.KvKey => ["token_used", hash],
+  /** `AuditEntry`. */
+  audit: (id: string): Deno.KvKey => ["audit", id],
   /** `Project`. */
   project: (name: string): Deno.KvKey => ["project", name],
   /** `StoredTrigger`. */

@@ -14,7 +14,7 @@ Deno.test("a token is made, used, listed without itself and revoked", async () =
 
   const list = await hooklaunch(token, "list");
   assertEquals(list.code, 0, list.printed);
-  const [, id = ""] = /\n([0-9a-f]{16}) +ci +20\S+Z\n/.exec(list.printed) ?? [];
+  const [, id = ""] = /\n([0-9a-f]{16}) +ci +admin +20\S+Z(?: +20\S+Z)?\n/.exec(list.printed) ?? [];
   assert(id !== "" && !list.printed.includes(token), list.printed);
 
   const revoked = await hooklaunch(ADMIN_TOKEN, "revoke", id);

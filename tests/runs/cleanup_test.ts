@@ -51,6 +51,7 @@ const NOTHING: CleanupReport = {
   pipelines: 0,
   executions: 0,
   log_entries: 0,
+  audit_entries: 0,
   uploads: 0,
   deliveries: 0,
   leftovers: 0,

@@ -5,36 +5,103 @@
  */
 import { hash } from "node:crypto";
 import type { Context, MiddlewareHandler } from "@hono/hono";
+import { getLogger } from "@logtape/logtape";
 import { STATUS_CODE } from "@std/http/status";
 import { isAnyOf } from "../../conditions/secret.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { messageOf } from "../../platform/errors.ts";
+import { evictOldest } from "../../platform/evict_oldest.ts";
 import type { Store } from "../../store/store.ts";
-import { getToken } from "../../store/records/tokens.ts";
+import { getToken, noteTokenUse, tokenId } from "../../store/records/tokens.ts";
 import { problem } from "../problem.ts";
+import type { Access } from "./access.ts";
+import { WrongTokens } from "./wrong_tokens.ts";
 
 const TOKEN_LENGTH_MAX = 512;
+/** Least time between two notes of a token's last use. */
+const USE_NOTED_MS = 60_000;
+const USES_MAX = 1_000;
 
-/** Checks that a token is known now: a stored token may be revoked. */
-export type TokenCheck = (token: string | undefined) => Promise<boolean>;
+const log = getLogger(["hooklaunch", "api"]);
+
+/** Returns what a token allows now; undefined when it is unknown, revoked or expired. */
+export type TokenCheck = (token: string | undefined) => Promise<Access | undefined>;
 
 /**
  * Makes the check of operators' tokens.
  *
  * @param environmentToken `HOOKLAUNCH_ADMIN_TOKEN`, if set
  */
-export function tokenCheck(store: Store, environmentToken: string | undefined): TokenCheck {
+export function tokenCheck(
+  { store, clock }: { store: Store; clock: Clock },
+  environmentToken: string | undefined,
+): TokenCheck {
   const expected = environmentToken === undefined
     ? []
     : [hash("sha256", environmentToken, "buffer")];
-  return async (token) =>
-    token !== undefined &&
-    (isAnyOf(hash("sha256", token, "buffer"), expected) ||
-      await getToken(store, token) !== undefined);
+  const noted = new Map<string, number>();
+  const noteUse = (token: string) => {
+    const now_ms = clock.now();
+    if (now_ms - (noted.get(token) ?? -Infinity) < USE_NOTED_MS) return;
+    noted.delete(token);
+    noted.set(token, now_ms);
+    evictOldest(noted, USES_MAX);
+    noteTokenUse(store, token, new Date(now_ms).toISOString()).catch((error) =>
+      log.warn("Cannot note the use of a token: {error}", { error: messageOf(error) })
+    );
+  };
+  return async (token) => {
+    if (token === undefined) return undefined;
+    if (isAnyOf(hash("sha256", token, "buffer"), expected)) {
+      return { name: "HOOKLAUNCH_ADMIN_TOKEN", scope: "admin" };
+    }
+    const found = await getToken(store, token);
+    if (found === undefined || Date.parse(found.expires_at ?? "") <= clock.now()) return undefined;
+    noteUse(token);
+    const { name, scope = "admin", triggers, projects } = found;
+    return {
+      id: tokenId(token),
+      name,
+      scope,
+      ...(triggers && { triggers }),
+      ...(projects && { projects }),
+    };
+  };
 }
 
-/** Passes on requests with a known token, and answers 401 to all others. */
-export function requireToken(isKnown: TokenCheck): MiddlewareHandler {
+/** The values that a request carries after its token was checked. */
+export interface Authenticated {
+  access: Access;
+  remoteIp: string;
+}
+
+/**
+ * Passes on requests with a known token, and answers 401 to all others. An address that sends many wrong
+ * tokens is answered 429 for a while.
+ */
+export function requireToken(
+  check: TokenCheck,
+  clock: Pick<Clock, "steady">,
+  ipOf: (context: Context) => string,
+): MiddlewareHandler<{ Variables: Authenticated }> {
+  const wrong = new WrongTokens(clock);
   return async function requireToken(context, next) {
-    if (await isKnown(tokenOf(context))) return await next();
+    const remoteIp = ipOf(context);
+    const wait_s = wrong.refusedFor_s(remoteIp);
+    if (wait_s > 0) {
+      return problem(STATUS_CODE.TooManyRequests, {
+        detail: `Too many wrong tokens came from ${remoteIp}. Try again in ${wait_s} s`,
+        headers: { "retry-after": String(wait_s) },
+      });
+    }
+    const token = tokenOf(context);
+    const access = await check(token);
+    if (access !== undefined) {
+      context.set("access", access);
+      context.set("remoteIp", remoteIp);
+      return await next();
+    }
+    if (token !== undefined) wrong.note(remoteIp);
     return problem(STATUS_CODE.Unauthorized, {
       detail: "Send an operator's token as: Authorization: Bearer <token>",
       headers: { "www-authenticate": "Bearer" },

@@ -117,7 +117,7 @@ async function logAnswer(
 
 function followAnswer(
   context: Context,
-  { streams, isKnownToken }: Api,
+  { streams, checkToken }: Api,
   { id, engine, cursor }: LogPart,
 ): Response {
   const lastId = context.req.header("last-event-id");
@@ -126,7 +126,7 @@ function followAnswer(
   const from = lastId ? parseWith(logCursorSchema, lastId, "the header Last-Event-ID") : cursor;
   if (context.req.method === "HEAD") return context.body(null, 200, STREAM_HEADERS);
   const token = tokenOf(context);
-  const isAllowed = () => isKnownToken(token);
+  const isAllowed = async () => await checkToken(token) !== undefined;
   const events = streams.follow({ executionId: id, engine, cursor: from, isAllowed });
   return context.body(events, 200, STREAM_HEADERS);
 }

@@ -115,6 +115,7 @@ export const executionOperations = [
     id: "stopExecution",
     method: "post",
     path: "/executions/{id}/stop/",
+    scope: "operate",
     summary: "Stop an execution",
     answers: { 202: { schema: execution } },
     async perform({ api: { store, engines }, context, params: { id } }) {

@@ -7,6 +7,7 @@ import { Hono } from "@hono/hono";
 import { methodNotAllowed as refuseOtherMethods } from "@hono/hono/method-not-allowed";
 import { NotFoundError } from "../../platform/errors.ts";
 import { methodNotAllowed } from "../problem.ts";
+import { auditOperations } from "./audit.ts";
 import type { TokenCheck } from "./auth.ts";
 import { executionLogOperations } from "./execution_log.ts";
 import { executionOperations } from "./executions.ts";
@@ -37,6 +38,7 @@ export const operations: readonly Operation[] = [
   ...outputOperations,
   ...pipelineOperations,
   ...tokenOperations,
+  ...auditOperations,
 ];
 
 /** The settings of the API. */
@@ -44,13 +46,13 @@ export interface ApiOptions extends Omit<LogStreamsOptions, "store" | "clock"> {
   /** `HOOKLAUNCH_ADMIN_TOKEN` is set. */
   hasEnvironmentToken: boolean;
   /** Checks a token again: it may have been revoked since its request came. */
-  isKnownToken: TokenCheck;
+  checkToken: TokenCheck;
 }
 
 /** Makes the routes of the operations. The caller has checked the operator's token. */
 export function operatorRoutes(
   operator: Operator,
-  { hasEnvironmentToken, isKnownToken, ...options }: ApiOptions,
+  { hasEnvironmentToken, checkToken, ...options }: ApiOptions,
 ): Hono {
   const { store, clock } = operator;
   const streams = new LogStreams({ store, clock, ...options });
@@ -65,5 +67,5 @@ export function operatorRoutes(
       if (length <= NAME_LENGTH_MAX) return await next();
       throw new NotFoundError(`There is nothing of a name or an id of ${length} characters`);
     })
-    .route("/", routesOf(operations, { ...operator, streams, hasEnvironmentToken, isKnownToken }));
+    .route("/", routesOf(operations, { ...operator, streams, hasEnvironmentToken, checkToken }));
 }

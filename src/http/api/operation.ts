@@ -6,6 +6,10 @@
  */
 import { type Context, Hono } from "@hono/hono";
 import { z } from "zod";
+import type { Scope } from "../../store/records/tokens.ts";
+import { filtered, isLimited, requireScope, requireTarget } from "./access.ts";
+import { audited } from "./audit_trail.ts";
+import type { Authenticated } from "./auth.ts";
 import { readJson, readOptionalJson } from "./input.ts";
 import type { Api } from "./operator.ts";
 import { readQuery } from "./queries.ts";
@@ -50,6 +54,10 @@ export interface Declaration {
   body?: RequestBody;
   /** By status, such as `200` or `2XX`. */
   answers: Readonly<Record<string, Answer>>;
+  /** The scope that its token needs: `read` for a GET and `admin` for another method, when absent. */
+  scope?: Scope;
+  /** It stores nothing, though it is no GET: it is not written into the audit log. */
+  isTrial?: true;
   /** It takes no operator's token. */
   isOpen?: true;
   /** Its path begins at the service's root, not below `/api/v0`. */
@@ -91,14 +99,29 @@ export function operation<const Path extends string, Query extends z.ZodObject>(
 /** The query of operations that have none: an unknown parameter is refused, not ignored. */
 const noQuery = z.strictObject({});
 
-/** Makes the routes of operations. */
+/** Makes the routes of operations. Each checks what the token allows, and writes changes into the audit log. */
 export function routesOf(operations: readonly Operation[], api: Api): Hono {
   const app = new Hono({ strict: false });
   for (const each of operations) {
     app.on(each.method.toUpperCase(), honoPath(each.path), async (context: Context) => {
+      // The caller has put it there.
+      const authenticated: Authenticated = context.env;
+      const params: Record<string, string> = context.req.param();
+      requireScope(authenticated.access, each);
+      await requireTarget(authenticated.access, each.path, params, api);
       const query = readQuery(context, each.query ?? noQuery);
       const body = await bodyOf(each, context, api);
-      return await each.perform({ api, context, params: context.req.param(), query, body });
+      const perform = async () => await each.perform({ api, context, params, query, body });
+      const name = params.id ?? params.name;
+      if (each.method !== "get" && !each.isTrial) {
+        // Hono has removed the slash from its end.
+        const path = `${context.req.path.replace(/^\/api\/v0/, "")}/`;
+        return await audited({ operation: each.id, path, name, perform }, authenticated, api);
+      }
+      const answer = await perform();
+      return isLimited(authenticated.access) && name === undefined
+        ? await filtered(authenticated.access, each.path, answer, api)
+        : answer;
     });
   }
   return app;

@@ -40,5 +40,5 @@ export interface Api extends Operator {
   /** `HOOKLAUNCH_ADMIN_TOKEN` is set. */
   hasEnvironmentToken: boolean;
   /** Checks a token again: it may have been revoked since its request came. */
-  isKnownToken: TokenCheck;
+  checkToken: TokenCheck;
 }

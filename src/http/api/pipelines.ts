@@ -113,6 +113,7 @@ export const pipelineOperations = [
     id: "stopPipeline",
     method: "post",
     path: "/pipelines/{id}/stop/",
+    scope: "operate",
     summary: "Stop a pipeline",
     answers: { 202: { schema: pipeline } },
     async perform({ api: { store, pipelines }, context, params: { id } }) {
@@ -125,6 +126,7 @@ export const pipelineOperations = [
     id: "approvePipeline",
     method: "post",
     path: "/pipelines/{id}/approve/",
+    scope: "operate",
     summary: "Let nodes continue that wait for approval",
     body: { schema: approval, isOptional: true, examples: { "One node": { node: "deploy" } } },
     answers: { 202: { schema: pipeline } },

@@ -152,6 +152,7 @@ export const projectOperations = [
     id: "fetchProject",
     method: "post",
     path: "/projects/{name}/fetch/",
+    scope: "operate",
     summary: "Fetch a project's repository",
     answers: { 201: { schema: fetchResult } },
     async perform({ api, context, params: { name } }) {

@@ -51,6 +51,14 @@ export const runQuery = z.strictObject({
   status: z.enum(RUN_STATUSES).optional().describe("Only those with this status"),
 });
 
+/** The query of `GET /audit/`. */
+export const auditQuery = z.strictObject({
+  ...page,
+  operation: z.string().max(64).optional().describe(
+    "Only those of this operation, by its operationId",
+  ),
+});
+
 /** The query of `GET /executions/`. */
 export const executionQuery = z.strictObject({
   ...page,

@@ -133,6 +133,7 @@ export const runOperations = [
     id: "replayRun",
     method: "post",
     path: REPLAY_PATH,
+    scope: "operate",
     summary: "Launch a run's payload again",
     description: "With the trigger's actions and rate limits as they are now.",
     answers: { 201: { schema: run, headers: { Location: "The address of the new run" } } },

@@ -14,6 +14,7 @@ import {
   type ListedToken,
   listTokens,
   removeToken,
+  SCOPES,
   tokenId,
 } from "../../store/records/tokens.ts";
 import type { Store } from "../../store/store.ts";
@@ -30,13 +31,34 @@ export interface MadeToken extends ListedToken {
   token: string;
 }
 
-const tokenFields = { id: text, name: text, created_at: time };
+const tokenFields = {
+  id: text,
+  name: text,
+  created_at: time,
+  scope: z.enum(SCOPES).exactOptional().describe("admin when absent"),
+  triggers: z.array(text).exactOptional().describe("The triggers that it is limited to"),
+  projects: z.array(text).exactOptional().describe("The projects that it is limited to"),
+  expires_at: time.exactOptional(),
+  last_used_at: time.exactOptional().describe("Known to a minute; absent when it was never used"),
+};
 const listedToken = answer<ListedToken>()("Token", z.object(tokenFields));
 const madeToken = answer<MadeToken>()("MadeToken", z.object({ ...tokenFields, token: text }));
 
+/** Names of triggers or projects. */
+const limits = z.array(z.string().min(1).max(64)).min(1).max(100).exactOptional();
+
 const tokenInput = input(
   "TokenInput",
-  z.strictObject({ name: nameSchema.describe("The person or program that uses it") }),
+  z.strictObject({
+    name: nameSchema.describe("The person or program that uses it"),
+    scope: z.enum(SCOPES).default("admin").describe(
+      "read: see everything; operate: also run, repeat and stop work; admin: also change everything",
+    ),
+    triggers: limits.describe("Limits it to these triggers, by name or id"),
+    projects: limits.describe("Limits it to these projects"),
+    expires_at: z.iso.datetime({ offset: true }).exactOptional()
+      .describe("It opens nothing from then on; it does not expire when absent"),
+  }),
 );
 
 /** The operations below `/tokens/`. */
@@ -45,6 +67,7 @@ export const tokenOperations = [
     id: "listTokens",
     method: "get",
     path: "/tokens/",
+    scope: "admin",
     summary: "List the operators' tokens",
     query: tokenQuery,
     answers: { 200: { schema: page(listedToken) } },
@@ -60,16 +83,22 @@ export const tokenOperations = [
     path: "/tokens/",
     summary: "Create a token",
     description: "The answer shows the token. It is not shown again.",
-    body: { schema: tokenInput, examples: { "A token for CI": { name: "ci" } } },
+    body: {
+      schema: tokenInput,
+      examples: {
+        "A token for CI": { name: "ci" },
+        "A token that only sees one project": { name: "ada", scope: "read", projects: ["digits"] },
+      },
+    },
     answers: {
       201: { schema: madeToken, headers: { Location: "The address of the new token" } },
     },
     async perform({ api: { store, clock, triggers, baseUrl }, context, body }) {
-      const { name } = parseInput(tokenInput, body, "the token");
-      const created_at = new Date(clock.now()).toISOString();
+      const settings = parseInput(tokenInput, body, "the token");
+      const made = { ...settings, created_at: new Date(clock.now()).toISOString() };
       // One at a time, as changes of triggers: two must not take the same name.
-      const token = await triggers.between(() => makeToken(store, { name, created_at }));
-      const answer: MadeToken = { id: tokenId(token), name, created_at, token };
+      const token = await triggers.between(() => makeToken(store, made));
+      const answer: MadeToken = { id: tokenId(token), ...made, token };
       return context.json(answer, STATUS_CODE.Created, {
         location: `${baseUrl()}/api/v0/tokens/${answer.id}/`,
         "cache-control": "no-store",
@@ -99,7 +128,8 @@ export const tokenOperations = [
   }),
 ];
 
-async function makeToken(store: Store, { name, created_at }: AdminToken): Promise<string> {
+async function makeToken(store: Store, made: AdminToken): Promise<string> {
+  const { name } = made;
   const tokens = await listTokens(store);
   if (tokens.length >= TOKENS_MAX) {
     throw new ConflictError(`Cannot create a token: there are ${TOKENS_MAX} already`);
@@ -107,5 +137,5 @@ async function makeToken(store: Store, { name, created_at }: AdminToken): Promis
   if (tokens.some((token) => token.name === name)) {
     throw new ConflictError(`Cannot create a token: another is named "${name}"`);
   }
-  return await createToken(store, { name, created_at });
+  return await createToken(store, made);
 }

@@ -15,6 +15,7 @@ export const STATUS_CODE: {
   readonly Conflict: 409;
   readonly ContentTooLarge: 413;
   readonly UnprocessableEntity: 422;
+  readonly TooManyRequests: 429;
   readonly InternalServerError: 500;
   readonly BadGateway: 502;
   readonly ServiceUnavailable: 503;

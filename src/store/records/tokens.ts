@@ -8,17 +8,32 @@ import { keys } from "../keys.ts";
 import { readValue, scan } from "../scan.ts";
 import type { Store } from "../store.ts";
 
-/** A token, without its secret. */
+/** What a token allows, from the least to the most. Each scope includes the ones before it. */
+export const SCOPES = ["read", "operate", "admin"] as const;
+
+/** What a token allows: to read, to run and stop work, or to change everything. */
+export type Scope = typeof SCOPES[number];
+
+/** A token, without its secret. All times are RFC 3339. */
 export interface AdminToken {
   name: string;
-  /** RFC 3339. */
   created_at: string;
+  /** `admin` when absent, as tokens of earlier versions are. */
+  scope?: Scope;
+  /** The triggers that it is limited to, by name or id. */
+  triggers?: string[];
+  /** The projects that it is limited to. */
+  projects?: string[];
+  /** It opens nothing from then on. */
+  expires_at?: string;
 }
 
 /** A stored token, as operators see it. */
 export interface ListedToken extends AdminToken {
   /** The beginning of its hash: enough to tell it from others, and nothing to guess it by. */
   id: string;
+  /** Known to a minute; absent when it was never used. */
+  last_used_at?: string;
 }
 
 const ID_LENGTH = 16;
@@ -63,8 +78,13 @@ export async function createToken(store: Store, token: AdminToken): Promise<stri
 export async function listTokens(store: Store): Promise<ListedToken[]> {
   const found: ListedToken[] = [];
   for await (const { key, value } of scan(store.kv, ["token"])) {
-    const token = isToken(value) ? value : DAMAGED;
-    found.push({ id: String(key[1]).slice(0, ID_LENGTH), ...token });
+    const hash = String(key[1]);
+    const used = await readValue(store.kv, keys.tokenUsed(hash));
+    found.push({
+      id: hash.slice(0, ID_LENGTH),
+      ...(isToken(value) ? value : DAMAGED),
+      ...(typeof used === "string" && { last_used_at: used }),
+    });
   }
   return found;
 }
@@ -77,10 +97,15 @@ export async function listTokens(store: Store): Promise<ListedToken[]> {
 export async function removeToken(store: Store, id: string): Promise<boolean> {
   for await (const { key } of scan(store.kv, ["token"])) {
     if (String(key[1]).slice(0, ID_LENGTH) !== id) continue;
-    await store.committer.write([{ key }]);
+    await store.committer.write([{ key }, { key: keys.tokenUsed(String(key[1])) }]);
     return true;
   }
   return false;
+}
+
+/** Stores when a token was last used. */
+export async function noteTokenUse(store: Store, token: string, at: string): Promise<void> {
+  await store.committer.write([{ key: keys.tokenUsed(tokenHash(token)), value: at }]);
 }
 
 function isToken(value: unknown): value is AdminToken {

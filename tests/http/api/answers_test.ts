@@ -272,6 +272,7 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const { id } = await ask("/tokens/", { method: "POST", body, status: 201 });
     await ask("/tokens/");
     await ask("/tokens/{id}/", { method: "DELETE", at: { id }, status: 204 });
+    await ask("/audit/");
   });
 
   await t.step("what is no JSON, and errors", async () => {

@@ -93,6 +93,7 @@ export async function serveRoutes(
     pipelines: control,
     baseUrl: () => url,
   };
+  const access = { name: "test", scope: "admin" } as const;
   // The routes below use no other part.
   const operator = parts as unknown as Operator;
   const app = new Hono({ strict: false });
@@ -101,12 +102,15 @@ export async function serveRoutes(
     operatorRoutes(operator, {
       closing: closing.signal,
       hasEnvironmentToken: false,
-      isKnownToken: () => Promise.resolve(true),
+      checkToken: () => Promise.resolve(access),
       ...follow,
     }),
   );
   app.onError((error) => problemOfError(error));
-  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, app.fetch);
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen() {} },
+    (request) => app.fetch(request, { access, remoteIp: "127.0.0.1" }),
+  );
   const url = `http://127.0.0.1:${server.addr.port}`;
   return {
     url,

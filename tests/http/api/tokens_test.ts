@@ -13,7 +13,10 @@ Deno.test("a token is made, shown once, listed without itself, and revoked", asy
   assertMatch(id, /^[0-9a-f]{16}$/);
   assertEquals(made.headers.get("location"), `${service.url}/api/v0/tokens/${id}/`);
   const list = await service.api("GET", "tokens/");
-  assertEquals(list.body, { results: [{ id, name: "ci", created_at }], next: null });
+  assertEquals(list.body, {
+    results: [{ id, name: "ci", scope: "admin", created_at }],
+    next: null,
+  });
   const comeIn = (expectedStatus: number) =>
     play(service.url, {
       name: "with the token",

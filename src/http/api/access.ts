@@ -1,0 +1,140 @@
+/**
+ * What an operator's token allows: a scope, and the triggers and projects that it is limited to.
+ *
+ * A limited token reaches a record only where this file can tell its trigger and its project, and is refused
+ * everywhere else, such as at the tokens.
+ *
+ * @module
+ */
+import { ForbiddenError } from "../../platform/errors.ts";
+import { getExecution } from "../../store/records/executions.ts";
+import { getPipeline } from "../../store/records/pipelines.ts";
+import { getRun } from "../../store/records/runs.ts";
+import { type Scope, SCOPES } from "../../store/records/tokens.ts";
+import type { Author } from "../../store/records/audit.ts";
+import type { Declaration } from "./operation.ts";
+import type { Operator } from "./operator.ts";
+
+/** What the token of a request allows. */
+export interface Access extends Author {
+  scope: Scope;
+  /** The triggers that it is limited to, by name or id. */
+  triggers?: readonly string[];
+  /** The projects that it is limited to. */
+  projects?: readonly string[];
+}
+
+/** The trigger and the project that a record belongs to, as far as they are known. */
+interface Target {
+  /** The names of its trigger: its id, and its name. */
+  triggers: readonly string[];
+  project: string | undefined;
+}
+
+/** The scope that an operation needs: its own, else `read` for a GET, and `admin` for a change. */
+export function scopeOf({ method, scope }: Declaration): Scope {
+  return scope ?? (method === "get" ? "read" : "admin");
+}
+
+/** Tells whether a token is limited to some triggers or projects. */
+export function isLimited({ triggers, projects }: Access): boolean {
+  return triggers !== undefined || projects !== undefined;
+}
+
+/**
+ * Checks the scope of a token.
+ *
+ * @throws {ForbiddenError} when the operation needs a greater one
+ */
+export function requireScope(access: Access, declared: Declaration): void {
+  const needed = scopeOf(declared);
+  if (SCOPES.indexOf(access.scope) >= SCOPES.indexOf(needed)) return;
+  throw new ForbiddenError(
+    `This needs a token with the scope "${needed}"; the scope of "${access.name}" is "${access.scope}"`,
+  );
+}
+
+/**
+ * Checks that a limited token may reach the record that a path names. A record that does not exist passes:
+ * its operation answers that.
+ *
+ * @throws {ForbiddenError} when it may not, or when the path names no record that could be checked
+ */
+export async function requireTarget(
+  access: Access,
+  path: string,
+  params: Readonly<Record<string, string>>,
+  operator: Operator,
+): Promise<void> {
+  if (!isLimited(access)) return;
+  const [, kind = ""] = path.split("/");
+  const read = READERS[kind];
+  if (read === undefined) throw refused(access);
+  const name = params.id ?? params.name;
+  // A list is filtered by the caller; a new record belongs to nothing that the token names.
+  if (name === undefined) return;
+  const record = await read(operator, name);
+  if (record !== undefined && !permits(access, await targetOf(kind, record, operator))) {
+    throw refused(access);
+  }
+}
+
+/**
+ * Returns a list's answer without the records that a limited token may not see.
+ *
+ * @throws {ForbiddenError} when the answer is no list of records that could be checked
+ */
+export async function filtered(
+  access: Access,
+  path: string,
+  answer: Response,
+  operator: Operator,
+): Promise<Response> {
+  const [, kind = ""] = path.split("/");
+  const isJson = answer.headers.get("content-type")?.startsWith("application/json") ?? false;
+  const { results, ...rest } = isJson ? await answer.json() : { results: undefined };
+  if (!Array.isArray(results) || READERS[kind] === undefined) throw refused(access);
+  const kept = [];
+  for (const record of results) {
+    if (permits(access, await targetOf(kind, record, operator))) kept.push(record);
+  }
+  return Response.json({ results: kept, ...rest }, { status: answer.status });
+}
+
+/** Readers of the records whose targets are known, by the first part of their paths. */
+const READERS: Readonly<
+  Record<string, (operator: Operator, id: string) => Promise<object | undefined>>
+> = {
+  triggers: async ({ triggers }, id) => await triggers.get(id),
+  runs: ({ store }, id) => getRun(store, id),
+  executions: ({ store }, id) => getExecution(store, id),
+  pipelines: ({ store }, id) => getPipeline(store, id),
+  projects: (_operator, name) => Promise.resolve({ name }),
+};
+
+async function targetOf(kind: string, record: object, operator: Operator): Promise<Target> {
+  const { id, name, project, trigger_id, run_id }: Record<string, unknown> = { ...record };
+  if (kind === "projects") return { triggers: [], project: String(name) };
+  const trigger = kind === "triggers"
+    ? String(id)
+    : trigger_id ?? (await getRun(operator.store, String(run_id)))?.trigger_id;
+  const triggerName = trigger === undefined
+    ? undefined
+    : (await operator.triggers.get(String(trigger)))?.name;
+  return {
+    triggers: [trigger, triggerName].filter((each) => each !== undefined).map(String),
+    project: typeof project === "string" ? project : undefined,
+  };
+}
+
+function permits({ triggers, projects }: Access, target: Target): boolean {
+  return (triggers === undefined || target.triggers.some((each) => triggers.includes(each))) &&
+    (projects === undefined ||
+      (target.project !== undefined && projects.includes(target.project)));
+}
+
+function refused({ name, triggers, projects }: Access): ForbiddenError {
+  const limits = [...triggers?.map((each) => `trigger ${each}`) ?? []];
+  limits.push(...projects?.map((each) => `project ${each}`) ?? []);
+  return new ForbiddenError(`The token "${name}" is limited to ${limits.join(", ")}`);
+}

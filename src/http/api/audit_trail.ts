@@ -1,0 +1,75 @@
+/**
+ * The writer of the audit log: it performs a change, and stores who made it and what it changed.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { messageOf } from "../../platform/errors.ts";
+import { writeAudit } from "../../store/records/audit.ts";
+import { getProject } from "../../store/records/projects.ts";
+import { listTokens } from "../../store/records/tokens.ts";
+import type { Authenticated } from "./auth.ts";
+import { changesBetween } from "./changes.ts";
+import type { Operator } from "./operator.ts";
+
+const log = getLogger(["hooklaunch", "audit"]);
+
+/** Readers of the records that changes compare, as the API shows them, by the first part of the path. */
+const SNAPSHOTS: Readonly<Record<string, (operator: Operator, name: string) => Promise<unknown>>> =
+  {
+    triggers: async ({ triggers }, id) => await triggers.get(id),
+    projects: ({ store }, name) => getProject(store, name),
+    async tokens({ store }, id) {
+      const token = (await listTokens(store)).find((each) => each.id === id);
+      const { last_used_at: _, ...settings } = token ?? {};
+      return token && settings;
+    },
+  };
+
+/** A change that is about to be made. */
+export interface Change {
+  /** The `operationId`. */
+  operation: string;
+  /** The path of the request, below `/api/v0`. */
+  path: string;
+  /** The id or name in the path; absent for a new record. */
+  name: string | undefined;
+  perform(): Promise<Response>;
+}
+
+/**
+ * Performs a change and writes it into the audit log before it is answered. A change that was refused is not
+ * written.
+ */
+export async function audited(
+  { operation, path, name, perform }: Change,
+  { access, remoteIp }: Authenticated,
+  operator: Operator,
+): Promise<Response> {
+  const snapshot = SNAPSHOTS[path.split("/")[1] ?? ""];
+  const before = name === undefined ? undefined : await snapshot?.(operator, name);
+  const response = await perform();
+  if (response.status >= 400) return response;
+  const made = name ?? nameOfMade(response);
+  const after = made === undefined ? undefined : await snapshot?.(operator, made);
+  const { name: author, id } = access;
+  const entry = {
+    author: { name: author, ...(id !== undefined && { id }) },
+    remote_ip: remoteIp,
+    operation,
+    path,
+    changes: changesBetween(before, after),
+  };
+  log.info("{author} performed {operation} on {path}", { author, operation, path });
+  await writeAudit(operator.store, entry, operator.clock.now())
+    .catch((error) =>
+      log.error("Cannot write the audit log: {error}", { error: messageOf(error) })
+    );
+  return response;
+}
+
+/** The name of a record that was just made: the last part of its address. */
+function nameOfMade(response: Response): string | undefined {
+  const [, name] = /\/([^/]+)\/$/.exec(response.headers.get("location") ?? "") ?? [];
+  return name === undefined ? undefined : decodeURIComponent(name);
+}

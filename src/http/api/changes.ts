@@ -1,0 +1,48 @@
+/**
+ * The differences of two JSON values, for the audit log.
+ *
+ * @module
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { AuditedChange } from "../../store/records/audit.ts";
+
+const CHANGES_MAX = 100;
+/** Limit of a value as JSON. A longer one is cut and shown as text. */
+const VALUE_LENGTH_MAX = 1_000;
+/** Fields that every save sets. */
+const UNTOLD = new Set(["updated_at", "warnings", "revision"]);
+
+/** Returns the values that differ, with JSON Pointers. At most 100; a list counts as one value. */
+export function changesBetween(before: unknown, after: unknown): AuditedChange[] {
+  return [...differences("", before, after)].slice(0, CHANGES_MAX);
+}
+
+function* differences(pointer: string, before: unknown, after: unknown): Generator<AuditedChange> {
+  if (isDeepStrictEqual(before, after)) return;
+  if (
+    !isPlain(before) && !isPlain(after) || (before !== undefined && !isPlain(before)) ||
+    (after !== undefined && !isPlain(after))
+  ) {
+    yield {
+      pointer,
+      ...(before !== undefined && { before: shown(before) }),
+      ...(after !== undefined && { after: shown(after) }),
+    };
+    return;
+  }
+  const [left, right] = [before, after].map((value) => isPlain(value) ? value : {});
+  for (const name of Object.keys({ ...left, ...right })) {
+    if (UNTOLD.has(name)) continue;
+    const step = name.replaceAll("~", "~0").replaceAll("/", "~1");
+    yield* differences(`${pointer}/${step}`, left?.[name], right?.[name]);
+  }
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function shown(value: unknown): unknown {
+  const json = JSON.stringify(value);
+  return json.length <= VALUE_LENGTH_MAX ? value : `${json.slice(0, VALUE_LENGTH_MAX)}…`;
+}

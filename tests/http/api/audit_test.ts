@@ -1,0 +1,90 @@
+/** The audit log: who changed what. */
+import { assert, assertEquals } from "@std/assert";
+import { changesBetween } from "../../../src/http/api/changes.ts";
+import { ADMIN_TOKEN, startService } from "../../data.ts";
+
+Deno.test("each change is written with its author, address and values; secrets are masked", async () => {
+  await using service = await startService();
+  const secret = "a-secret-of-the-sender-1";
+  const { id } = await service.trigger({
+    name: "audited",
+    conditions: [{ type: "static_token", in: "header", name: "X-Token", secrets: [secret] }],
+  });
+  await service.api("PATCH", `triggers/${id}/`, { enabled: false });
+  const made = await service.api("POST", "tokens/", { name: "ci", scope: "read" });
+  await service.api("DELETE", `tokens/${made.body.id}/`);
+  await service.api("DELETE", `triggers/${id}/`);
+  // Neither of these changes anything.
+  await service.api("GET", "triggers/");
+  await service.api("DELETE", `triggers/${id}/`);
+
+  const { body } = await service.api("GET", "audit/?limit=5");
+  const { results } = body;
+  const told = results.map(({ author, operation }: Record<string, unknown>) => [author, operation]);
+  const author = { name: "HOOKLAUNCH_ADMIN_TOKEN" };
+  assertEquals(told, [
+    [author, "deleteTrigger"],
+    [author, "revokeToken"],
+    [author, "createToken"],
+    [author, "patchTrigger"],
+    [author, "createTrigger"],
+  ]);
+  const [deleted, , token, patched, created] = results;
+  assertEquals(patched.changes, [{ pointer: "/enabled", before: true, after: false }]);
+  assertEquals(patched.path, `/triggers/${id}/`);
+  assertEquals(patched.remote_ip, "127.0.0.1");
+  const valueOf = (changes: { pointer: string; before?: unknown; after?: unknown }[], at: string) =>
+    changes.find(({ pointer }) => pointer === at);
+  assertEquals(valueOf(created.changes, "/name"), { pointer: "/name", after: "audited" });
+  assertEquals(valueOf(deleted.changes, "/name"), { pointer: "/name", before: "audited" });
+  assertEquals(valueOf(token.changes, "/scope"), { pointer: "/scope", after: "read" });
+  const text = JSON.stringify(body);
+  for (const hidden of [secret, made.body.token, ADMIN_TOKEN]) assert(!text.includes(hidden));
+});
+
+Deno.test("the audit log is filtered by operation and read page by page", async () => {
+  await using service = await startService();
+  for (const name of ["a", "b", "c"]) await service.api("POST", "tokens/", { name });
+  await service.trigger({});
+  const { body } = await service.api("GET", "audit/?operation=createToken&limit=2");
+  assertEquals(body.results.length, 2);
+  const next = new URL(body.next);
+  const { body: rest } = await service.api("GET", `audit/${next.search}`);
+  assertEquals(
+    rest.results.map(({ operation }: { operation: string }) => operation),
+    ["createToken"],
+  );
+  assertEquals((await service.api("GET", "audit/?cursor=nonsense")).status, 422);
+  assertEquals((await service.api("GET", "audit/?who=me")).status, 422);
+});
+
+const cases: [what: string, before: unknown, after: unknown, changes: unknown[]][] = [
+  ["nothing, of equal values", { a: [1, { b: 2 }] }, { a: [1, { b: 2 }] }, []],
+  ["fields of objects", { a: { b: 1, c: 2 } }, { a: { b: 3, c: 2, d: null } }, [
+    { pointer: "/a/b", before: 1, after: 3 },
+    { pointer: "/a/d", after: null },
+  ]],
+  ["a list as one value", { a: [1, 2] }, { a: [2] }, [{
+    pointer: "/a",
+    before: [1, 2],
+    after: [2],
+  }]],
+  ["names with slashes", { "a/b~c": 1 }, {}, [{ pointer: "/a~1b~0c", before: 1 }]],
+  ["a value in the place of an object", { a: { b: 1 } }, { a: 1 }, [{
+    pointer: "/a",
+    before: { b: 1 },
+    after: 1,
+  }]],
+  ["not the time of the save", { updated_at: "1" }, { updated_at: "2" }, []],
+];
+
+for (const [what, before, after, changes] of cases) {
+  Deno.test(`changes between two records: ${what}`, () => {
+    assertEquals<unknown>(changesBetween(before, after), changes);
+  });
+}
+
+Deno.test("changes between two records: a long value is cut", () => {
+  const [change] = changesBetween({}, { a: "x".repeat(10_000) });
+  assertEquals(String(change?.after).length, 1_001);
+});
