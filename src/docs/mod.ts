@@ -134,6 +134,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./settings.md", { with: { type: "text" } }),
       },
       {
+        name: "access",
+        title: "Tokens and audit",
+        about: "scopes, limits and expiry of operators' tokens; who changed what",
+        read: () => import("./access.md", { with: { type: "text" } }),
+      },
+      {
         name: "monitoring",
         title: "Monitoring",
         about: "metrics, logs and traces",

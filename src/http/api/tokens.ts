@@ -27,7 +27,7 @@ import { tokenQuery } from "./queries.ts";
 const TOKENS_MAX = 1_000;
 
 /** A token that was just created. It is not shown again. */
-export interface MadeToken extends ListedToken {
+export interface MadeToken extends Omit<ListedToken, "last_used_at"> {
   token: string;
 }
 
@@ -42,7 +42,8 @@ const tokenFields = {
   last_used_at: time.exactOptional().describe("Known to a minute; absent when it was never used"),
 };
 const listedToken = answer<ListedToken>()("Token", z.object(tokenFields));
-const madeToken = answer<MadeToken>()("MadeToken", z.object({ ...tokenFields, token: text }));
+const { last_used_at: _unused, ...madeFields } = tokenFields;
+const madeToken = answer<MadeToken>()("MadeToken", z.object({ ...madeFields, token: text }));
 
 /** Names of triggers or projects. */
 const limits = z.array(z.string().min(1).max(64)).min(1).max(100).exactOptional();

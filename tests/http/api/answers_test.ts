@@ -268,8 +268,10 @@ Deno.test("every answer is what the description says, and nothing beside it", as
   });
 
   await t.step("tokens", async () => {
-    const body = { name: "ci" };
-    const { id } = await ask("/tokens/", { method: "POST", body, status: 201 });
+    const limits = { triggers: ["retrain"], projects: ["digits"] };
+    const body = { name: "ci", ...limits, expires_at: "2100-01-01T00:00:00Z" };
+    const { id, token } = await ask("/tokens/", { method: "POST", body, status: 201 });
+    await ask("/triggers/", { headers: { authorization: `Bearer ${token}` } });
     await ask("/tokens/");
     await ask("/tokens/{id}/", { method: "DELETE", at: { id }, status: 204 });
     await ask("/audit/");
