@@ -13,6 +13,7 @@ import type { FilterWork } from "./filter/job.ts";
 import type { PreparedHandshake } from "./handshake.ts";
 import type { Quota } from "../runs/rate_window.ts";
 import type { LaunchRequest } from "./request.ts";
+import type { Preset } from "./signing/preset.ts";
 import type { Scheme } from "./signing/scheme.ts";
 import type { SigningContext, SigningStep } from "./signing/draft.ts";
 
@@ -37,12 +38,20 @@ export interface ConditionEnvironment {
 export interface TriggerFacts {
   /** The signing schemes of the conditions that have one. */
   schemes: readonly Scheme[];
+  /** The rows of the providers that the conditions name. */
+  presets: readonly Preset[];
   /** The fields in which timestamp conditions read the time. */
   times: readonly Field[];
   /** The field that stays the same when a delivery is repeated, by the first condition that knows it. */
   deliveryId: Field | undefined;
   /** The fields that carry credentials: no log shows their values. */
   credentials: readonly CredentialField[];
+}
+
+/** The facts that warnings depend on. */
+export interface WarningFacts extends TriggerFacts {
+  /** The trigger answers a request that a filter refuses with success. */
+  ignoresFiltered: boolean;
 }
 
 /** The surroundings of a prepared condition. */
@@ -72,9 +81,11 @@ interface KindBase<Settings extends ConditionSettings> {
   /** Returns the errors in the settings beside the trigger's other conditions, pointers relative to this one. */
   review?(settings: Settings, facts: TriggerFacts): Problem[];
   /** Returns the weaknesses that an owner should know, pointers relative to this condition. */
-  warnings?(settings: Settings, facts: TriggerFacts): Problem[];
+  warnings?(settings: Settings, facts: WarningFacts): Problem[];
   /** Returns the fields that carry what this condition compares with a secret. */
   credentials?(settings: Settings): CredentialField[];
+  /** Returns the row of the provider, where the settings name one. */
+  preset?(settings: Settings): Preset | undefined;
   /** Returns the scheme by which the sender signs. */
   scheme?(settings: Settings): Scheme;
   /** Returns the field in which this condition reads the time of sending. */

@@ -20,6 +20,7 @@ export function factsOf(conditions: readonly KnownCondition[]): TriggerFacts {
   const collect = <T>(read: (condition: KnownCondition) => T | undefined): T[] =>
     conditions.map(read).filter((fact) => fact !== undefined);
   return {
+    presets: collect(({ kind, settings }) => kind.preset?.(settings)),
     schemes: collect(({ kind, settings }) => kind.scheme?.(settings)),
     times: collect(({ kind, settings }) => kind.time?.(settings)),
     deliveryId: collect(({ kind, settings }) => kind.deliveryId?.(settings))[0],

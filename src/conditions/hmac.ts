@@ -22,6 +22,7 @@ import { secretsSchema, settingsObject } from "./settings.ts";
 import { isMac, macMaker, macMatcher, type Maker } from "./signing/algorithms.ts";
 import { CannotSignError, type SigningContext, type SigningStep } from "./signing/draft.ts";
 import { decodeSecret } from "./signing/keys.ts";
+import type { Preset } from "./signing/preset.ts";
 import { hmacPresets } from "./signing/presets/mod.ts";
 import { type MacAlgorithm, type Scheme, schemeShape, signatureFields } from "./signing/scheme.ts";
 import {
@@ -58,6 +59,8 @@ export const hmac = {
   warnings: (settings: HmacSettings, { schemes }: TriggerFacts): Problem[] =>
     warnOfScheme(hmacScheme(settings), settings, schemes),
   credentials: (settings: HmacSettings): Field[] => signatureFields(hmacScheme(settings)),
+  preset: ({ preset }: HmacSettings): Preset | undefined =>
+    preset === undefined ? undefined : hmacPresets[preset],
   scheme: hmacScheme,
   deliveryId: (settings: HmacSettings): Field | undefined => hmacScheme(settings).delivery_id,
   handshake,

@@ -52,11 +52,15 @@ export function reviewConditions(conditions: readonly ConditionSettings[]): Prob
  * Finds what is allowed and weaker than it looks: a time that anyone can change, a body that nobody
  * signed. A trigger with a warning can be saved; its owner is told.
  *
+ * @param ignoresFiltered the trigger answers a request that a filter refuses with success
  * @returns the warnings, each with a pointer relative to the list (`/0/timestamp`)
  */
-export function conditionWarnings(conditions: readonly ConditionSettings[]): Problem[] {
+export function conditionWarnings(
+  conditions: readonly ConditionSettings[],
+  ignoresFiltered = false,
+): Problem[] {
   const known = conditions.map(withKind);
-  const facts = factsOf(known);
+  const facts = { ...factsOf(known), ignoresFiltered };
   return known.flatMap(({ settings, kind }, index) =>
     prefixed(`/${index}`, kind.warnings?.(settings, facts) ?? [])
   );

@@ -13,7 +13,7 @@ import { truncate } from "../platform/text/display.ts";
 import type { Expression } from "./cel/expression.ts";
 import { filterVariables } from "./cel/variables.ts";
 import type { Check, Refusal } from "./check.ts";
-import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts";
+import type { CheckedKind, ConditionContext, TriggerFacts, WarningFacts } from "./condition.ts";
 import { compileFilter, evaluateFilter, type FilterSettings, isShort } from "./filter/filter.ts";
 import { checkList, groupNames, listShape } from "./filter/list.ts";
 import type { LaunchRequest } from "./request.ts";
@@ -111,15 +111,23 @@ function failureOf(error: unknown): string {
   throw error;
 }
 
-/** A filter over what is not signed trusts what anyone who sends a request again chooses. */
-function warnings(settings: PayloadFilterSettings, { schemes }: TriggerFacts): Problem[] {
+function warnings(settings: PayloadFilterSettings, facts: WarningFacts): Problem[] {
   const pointer = settings.expression === undefined ? "" : "/expression";
-  let variables: ReadonlySet<string>;
+  let expression: Expression;
   try {
-    ({ variables } = compileFilter(settings));
+    expression = compileFilter(settings);
   } catch (error) {
     return [{ pointer, detail: `Refuses every request: ${messageOf(error)}` }];
   }
+  return [
+    ...warnOfUnsigned(expression, facts),
+    ...warnOfHeaderNames(expression),
+    ...warnOfDisabling(facts),
+  ].map((detail) => ({ pointer, detail }));
+}
+
+/** A filter over what is not signed trusts what anyone who sends a request again chooses. */
+function warnOfUnsigned({ variables }: Expression, { schemes }: TriggerFacts): string[] {
   if (schemes.length === 0) return [];
   const isSigned: Record<string, boolean> = {
     headers: false,
@@ -127,7 +135,25 @@ function warnings(settings: PayloadFilterSettings, { schemes }: TriggerFacts): P
     query: schemes.some(signsQuery),
   };
   const open = [...variables].filter((name) => isSigned[name] === false);
-  if (open.length === 0) return [];
-  const detail = `The filter looks at ${open.join(" and ")}, which no signature covers`;
-  return [{ pointer, detail }];
+  return open.length === 0
+    ? []
+    : [`The filter looks at ${open.join(" and ")}, which no signature covers`];
+}
+
+/** A list may write the names of headers in any case. */
+function warnOfHeaderNames({ headers }: Expression): string[] {
+  const wrong = headers.filter((name) => name !== name.toLowerCase());
+  return [...new Set(wrong)].map((name) =>
+    `The filter never finds the header ${JSON.stringify(name)}: ` +
+    `write its name in lower case, ${JSON.stringify(name.toLowerCase())}`
+  );
+}
+
+function warnOfDisabling({ presets, ignoresFiltered }: WarningFacts): string[] {
+  const provider = presets.find(({ disablesEndpoints }) => disablesEndpoints)?.title;
+  if (provider === undefined || ignoresFiltered) return [];
+  return [
+    `${provider} disables an endpoint that answers with errors, and a filtered request is answered 400: ` +
+    "set filtered: { status: 200 } in the trigger",
+  ];
 }

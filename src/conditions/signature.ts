@@ -15,6 +15,7 @@ import { publicKeySchema, settingsObject } from "./settings.ts";
 import { type Maker, signatureMaker, signatureMatcher } from "./signing/algorithms.ts";
 import { CannotSignError, type SigningContext, type SigningStep } from "./signing/draft.ts";
 import { readSigningKey, readVerificationKey } from "./signing/keys.ts";
+import type { Preset } from "./signing/preset.ts";
 import { signaturePresets } from "./signing/presets/mod.ts";
 import {
   type Scheme,
@@ -71,6 +72,8 @@ export const signature = {
   warnings: (settings: SignatureSettings, { schemes }: TriggerFacts): Problem[] =>
     warnOfScheme(signatureScheme(settings), settings, schemes),
   credentials: (settings: SignatureSettings): Field[] => signatureFields(signatureScheme(settings)),
+  preset: ({ preset }: SignatureSettings): Preset | undefined =>
+    preset === undefined ? undefined : signaturePresets[preset],
   scheme: signatureScheme,
   deliveryId: (settings: SignatureSettings): Field | undefined =>
     signatureScheme(settings).delivery_id,

@@ -81,6 +81,7 @@ export const staticToken = {
   stage: "authentication",
   schema,
   credentials: (settings: StaticTokenSettings): CredentialField[] => [tokenPlace(settings)],
+  preset: presetOf,
   deliveryId: (settings: StaticTokenSettings): Field | undefined => presetOf(settings)?.delivery_id,
   handshake(settings: StaticTokenSettings): PreparedHandshake | undefined {
     const handshake = presetOf(settings)?.handshake;

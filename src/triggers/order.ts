@@ -45,6 +45,8 @@ export interface HeadCheck extends CheckName {
 
 /** A check of the whole request; the one of deduplication also reads the delivery's id. */
 export interface BodyCheck extends CheckName {
+  /** It comes after all that prove the sender. */
+  isFilter?: true;
   look(request: LaunchRequest): Finding | Promise<Finding>;
 }
 
@@ -86,7 +88,7 @@ export interface OrderParts {
 
 /** The result of all checks: a refusal, an answer to a handshake, or a pass. */
 export type Inspection =
-  | { refused: Refused }
+  | { refused: Refused; isFiltered?: true }
   | { answer: Answer }
   | { passed: true; delivery?: Delivery };
 
@@ -105,7 +107,7 @@ export function launchOrder({ enabled, locked, conditions, bodyBytesMax }: Order
       ...ofStage(checks, "authentication"),
       ...ofStage(checks, "timestamp"),
       { answer: (request) => handshakes.verified(request) },
-      ...ofStage(checks, "filter"),
+      ...ofStage(checks, "filter").map((check) => ({ ...check, isFilter: true as const })),
       ...deliveryChecks(quotas),
     ],
     limits: limitsOf(quotas),
@@ -168,7 +170,10 @@ export async function inspectBody(
     // Most checks answer at once: awaiting each costs more than some of them.
     const finding = look instanceof Promise ? await look : look;
     if (finding === undefined) continue;
-    if (!("delivery" in finding)) return { refused: refusedBy(check, finding) };
+    if (!("delivery" in finding)) {
+      const refused = refusedBy(check, finding);
+      return check.isFilter ? { refused, isFiltered: true } : { refused };
+    }
     delivery = finding.delivery;
   }
   return { passed: true, ...(delivery && { delivery }) };

@@ -14,9 +14,18 @@ import { variableWarnings } from "./variables.ts";
  * @throws {InvalidInputError} when they cannot work with each other
  */
 export function reviewTrigger(settings: TriggerSettings, what: string): void {
-  const problems = reviewConditions(settings.conditions);
-  if (problems.length === 0) return;
-  throw new InvalidInputError(what, prefixed("/conditions", problems));
+  const problems = [
+    ...prefixed("/conditions", reviewConditions(settings.conditions)),
+    ...reviewFiltered(settings),
+  ];
+  if (problems.length > 0) throw new InvalidInputError(what, problems);
+}
+
+/** Without a proof of the sender, anyone could learn from the answers what the filter looks for. */
+function reviewFiltered({ filtered, conditions }: TriggerSettings): Problem[] {
+  if (filtered === undefined || conditions.some(isAuthenticating)) return [];
+  const detail = "Expected a condition that proves the sender beside it, such as hmac: found none";
+  return [{ pointer: "/filtered", detail }];
 }
 
 /**
@@ -25,11 +34,11 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
  * @param env reads an environment variable of the service
  */
 export function triggerWarnings(
-  { conditions }: Pick<TriggerSettings, "conditions">,
+  { conditions, filtered }: Pick<TriggerSettings, "conditions" | "filtered">,
   env: (name: string) => string | undefined,
 ): Problem[] {
   const warnings = [
-    ...prefixed("/conditions", warningsOf(conditions)),
+    ...prefixed("/conditions", warningsOf(conditions, filtered !== undefined)),
     ...variableWarnings({ conditions }, env),
   ];
   if (conditions.some(isAuthenticating)) return warnings;
@@ -37,9 +46,12 @@ export function triggerWarnings(
   return [...warnings, { pointer: "/conditions", detail }];
 }
 
-function warningsOf(conditions: TriggerSettings["conditions"]): Problem[] {
+function warningsOf(
+  conditions: TriggerSettings["conditions"],
+  ignoresFiltered: boolean,
+): Problem[] {
   try {
-    return conditionWarnings(conditions);
+    return conditionWarnings(conditions, ignoresFiltered);
   } catch (error) {
     // A later version has stored a kind that this one does not know. It refuses every launch, too.
     return [{ pointer: "", detail: `This version cannot use them: ${messageOf(error)}` }];

@@ -30,6 +30,10 @@ export const triggerSchema = z.strictObject({
   conditions: z.array(conditionSchema).max(CONDITIONS_MAX).default([]),
   /** Run in this order; a later one runs even if an earlier one failed. */
   actions: z.array(actionSchema).min(1).max(ACTIONS_MAX),
+  /** The answer to a request that proves its sender and that a payload filter refuses; 400 by default. */
+  filtered: z.strictObject({ status: z.int().min(200).max(299) }).describe(
+    "The answer to a request that proves its sender and that a payload filter refuses; 400 when absent",
+  ).optional(),
   /** The answer to an accepted request. */
   response: responseSchema.optional(),
 });

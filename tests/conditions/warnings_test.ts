@@ -226,6 +226,32 @@ const cases: { name: string; conditions: Settings[]; warnings: Record<string, st
     warnings: {},
   },
   {
+    name: "a header that no request has, as its name has capitals",
+    conditions: [{
+      type: "payload_filter",
+      expression: "headers['x-a'] == 'b' || headers.X == '1' || 'x-b' in headers || 'X' in headers",
+    }],
+    warnings: {
+      "/0/expression": 'The filter never finds the header "X": write its name in lower case, "x"',
+    },
+  },
+  {
+    name: "a name with capitals that is no header's",
+    conditions: [{ type: "payload_filter", expression: "body['X'] == headers['x-b']" }],
+    warnings: {},
+  },
+  ...[["stripe", "Stripe"], ["shopify", "Shopify"], ["slack", "Slack"]].map((
+    [preset, provider],
+  ) => ({
+    name: `a filter on what ${provider} sends, which disables endpoints that answer with errors`,
+    conditions: [mac({ preset }), { type: "payload_filter", expression: "body.a == 1" }],
+    warnings: {
+      "/1/expression":
+        `${provider} disables an endpoint that answers with errors, and a filtered request is ` +
+        "answered 400: set filtered: { status: 200 } in the trigger",
+    },
+  })),
+  {
     name: "a preset that signs no body",
     conditions: [mac({ preset: "mailgun" })],
     warnings: {
@@ -242,6 +268,24 @@ for (const { name, conditions, warnings } of cases) {
     assertEquals(reviewConditions(parse(conditions)), []);
   });
 }
+
+Deno.test("conditionWarnings: with filtered, no provider disables the endpoint for a filter", () => {
+  const conditions = parse([mac({ preset: "stripe" }), {
+    type: "payload_filter",
+    expression: "headers['X-A'] == '1'",
+  }]);
+  const details = (ignoresFiltered: boolean) =>
+    conditionWarnings(conditions, ignoresFiltered).map(({ detail }) => detail.split(":")[0]);
+  const others = [
+    "The filter looks at headers, which no signature covers",
+    'The filter never finds the header "X-A"',
+  ];
+  assertEquals(details(true), others);
+  assertEquals(details(false), [
+    ...others,
+    "Stripe disables an endpoint that answers with errors, and a filtered request is answered 400",
+  ]);
+});
 
 Deno.test("conditionWarnings: every preset but mailgun is without a warning", () => {
   for (const preset of Object.keys(hmacPresets)) {

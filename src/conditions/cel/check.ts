@@ -1,15 +1,17 @@
 /**
- * Checking the syntax tree of an expression when it is saved: its size, its names, and whether it
- * can be a bool.
+ * The check of an expression when it is saved: its size, its names, and that it can be a bool.
  *
  * @module
  */
 import { type CelEnv, isCelError } from "@bufbuild/cel";
-import type { Expr, ParsedExpression, VariableType } from "./expression.ts";
+import { childrenOf, type Expr, type ParsedExpression, stringOf } from "./syntax.ts";
+
+/** The types that variables can have; `dyn` can be anything. */
+export type VariableType = "dyn" | "string" | "map" | "timestamp";
 
 const DEPTH_MAX = 32;
 const NODES_MAX = 1000;
-/** Macros cost the length of a list each, to the power of how deep they stand in one another. */
+/** Each level multiplies the time by the length of a list. */
 const MACRO_DEPTH_MAX = 2;
 
 /** The names of types, which are values too. */
@@ -26,17 +28,17 @@ const TYPES = new Set([
   "type",
   "uint",
 ]);
-/** Operators that are no functions of the environment. */
+/** Operators that the evaluator knows by itself. */
 const OPERATORS = new Set(["_&&_", "_||_", "_?_:_", "_[_]", "@not_strictly_false"]);
-/** Operators whose operands are bools when they give one. */
+/** Operators that return a bool when their operands are bools. */
 const LOGIC = new Set(["_&&_", "_||_", "!_", "_?_:_"]);
 const LIST_MACROS = new Set(["map", "filter"]);
 
 type Functions = CelEnv["funcs"];
 
-/** What a check finds. */
+/** The result of a check. */
 export interface CheckResult {
-  /** The first thing that is wrong. */
+  /** The first problem. */
   problem: string | undefined;
   /** The variables that are read. */
   used: Set<string>;
@@ -54,7 +56,7 @@ export function checkExpression(
   return { problem, used: walk.used };
 }
 
-/** One walk over a tree; it stops at the first problem, so that a limit bounds the walk too. */
+/** A walk over a tree. It stops at the first problem, so that a limit bounds the walk too. */
 class Walk {
   readonly used = new Set<string>();
   problem: string | undefined;
@@ -65,47 +67,25 @@ class Walk {
     readonly functions: Functions,
   ) {}
 
-  visit(expr: Expr | undefined, depth: number, macros: number, scope: readonly string[]): void {
-    if (expr === undefined || this.problem !== undefined) return;
+  visit(expr: Expr, depth: number, macros: number, scope: readonly string[]): void {
     this.#nodes += 1;
-    if (this.#nodes > NODES_MAX) return this.#fail(`Has more than ${NODES_MAX} parts`);
-    if (depth > DEPTH_MAX) return this.#fail(`Is nested deeper than ${DEPTH_MAX} levels`);
-    const next = (child: Expr | undefined) => this.visit(child, depth + 1, macros, scope);
-    const { exprKind } = expr;
-    switch (exprKind.case) {
-      case "identExpr":
-        return this.#visitName(exprKind.value.name, scope);
-      case "selectExpr":
-        return next(exprKind.value.operand);
-      case "listExpr":
-        return exprKind.value.elements.forEach(next);
-      case "structExpr":
-        if (exprKind.value.messageName !== "") {
-          return this.#fail(`Makes a message, '${exprKind.value.messageName}': maps can be made`);
-        }
-        return exprKind.value.entries.forEach(({ keyKind, value }) => {
-          if (keyKind.case === "mapKey") next(keyKind.value);
-          next(value);
-        });
-      case "callExpr": {
-        const { function: name, target, args } = exprKind.value;
-        if (!OPERATORS.has(name) && this.functions.find(name) === undefined) {
-          return this.#fail(`Unknown function '${name}'`);
-        }
-        if (name === "matches") this.#checkPattern(args.at(-1));
-        return [target, ...args].forEach(next);
-      }
-      case "comprehensionExpr": {
-        if (macros === MACRO_DEPTH_MAX) {
-          return this.#fail(`Has macros nested deeper than ${MACRO_DEPTH_MAX} levels`);
-        }
-        const { iterRange, iterVar, accuVar, accuInit, ...loop } = exprKind.value;
-        [iterRange, accuInit].forEach(next);
-        const inner = [...scope, iterVar, accuVar];
-        for (const part of [loop.loopCondition, loop.loopStep, loop.result]) {
-          this.visit(part, depth + 1, macros + 1, inner);
-        }
-      }
+    if (this.#nodes > NODES_MAX) this.#fail(`Has more than ${NODES_MAX} parts`);
+    if (depth > DEPTH_MAX) this.#fail(`Is nested deeper than ${DEPTH_MAX} levels`);
+    const { case: kind, value } = expr.exprKind;
+    const isMacro = kind === "comprehensionExpr";
+    if (kind === "identExpr") this.#visitName(value.name, scope);
+    if (kind === "callExpr") this.#visitCall(value.function, value.args);
+    if (kind === "structExpr" && value.messageName !== "") {
+      this.#fail(`Makes a message, '${value.messageName}': maps can be made`);
+    }
+    if (isMacro && macros === MACRO_DEPTH_MAX) {
+      this.#fail(`Has macros nested deeper than ${MACRO_DEPTH_MAX} levels`);
+    }
+    for (const child of childrenOf(expr)) {
+      if (this.problem !== undefined) return;
+      const isOutside = !isMacro || child === value.iterRange || child === value.accuInit;
+      if (isOutside) this.visit(child, depth + 1, macros, scope);
+      else this.visit(child, depth + 1, macros + 1, [...scope, value.iterVar, value.accuVar]);
     }
   }
 
@@ -119,19 +99,22 @@ class Walk {
     }
   }
 
-  #checkPattern(pattern: Expr | undefined): void {
-    const kind = pattern?.exprKind.case === "constExpr" && pattern.exprKind.value.constantKind;
-    if (!kind || kind.case !== "stringValue") return;
-    const result = this.functions.find("matches")?.call(0, "", [kind.value]);
+  #visitCall(name: string, args: readonly Expr[]): void {
+    if (!OPERATORS.has(name) && this.functions.find(name) === undefined) {
+      this.#fail(`Unknown function '${name}'`);
+    }
+    const pattern = name === "matches" ? stringOf(args.at(-1)) : undefined;
+    if (pattern === undefined) return;
+    const result = this.functions.find("matches")?.call(0, "", [pattern]);
     if (isCelError(result)) this.#fail(result.message);
   }
 
   #fail(problem: string): void {
-    this.problem = problem;
+    this.problem ??= problem;
   }
 }
 
-/** Why a tree can never be true or false; undefined where it may be. */
+/** Returns why an expression can never be a bool. */
 function whyNotBool(
   expr: Expr,
   parsed: ParsedExpression,

@@ -4,8 +4,8 @@
  *
  * @module
  */
-import type { Expr } from "./expression.ts";
 import { KEPT_PARTS_MAX, parsePattern } from "./pattern.ts";
+import { childrenOf, constantOf, type Expr, stringOf } from "./syntax.ts";
 
 /** Within these limits an evaluation takes 5 ms at most, also where each step is an error of CEL. */
 const STEPS_MAX = 5_000;
@@ -101,29 +101,18 @@ class Tally {
     };
   }
 
-  add(expr: Expr | undefined, place: Place): void {
-    if (expr === undefined) return;
+  add(expr: Expr, place: Place): void {
     this.#count("steps", place);
-    const { exprKind } = expr;
-    if (exprKind.case === "selectExpr") this.add(exprKind.value.operand, place);
-    if (exprKind.case === "listExpr") this.#addLiteral(exprKind.value.elements, place);
-    if (exprKind.case === "structExpr") {
-      const parts = exprKind.value.entries.flatMap(({ keyKind, value }) => [
-        ...keyKind.case === "mapKey" ? [keyKind.value] : [],
-        ...value ? [value] : [],
-      ]);
-      this.#addLiteral(parts, place);
-    }
-    if (exprKind.case === "callExpr") {
-      const { function: name, target, args } = exprKind.value;
-      this.#addCall(name, target ? [target, ...args] : args, place);
-    }
-    if (exprKind.case === "comprehensionExpr") {
-      const { iterRange, accuInit, loopCondition, loopStep, result } = exprKind.value;
-      const inner = placeInside(exprKind.value, place);
-      this.#hasMacros = true;
-      [iterRange, accuInit, result].forEach((part) => this.add(part, place));
-      [loopCondition, loopStep].forEach((part) => this.add(part, inner));
+    const { case: kind, value } = expr.exprKind;
+    if (kind === "callExpr") return this.#addCall(expr, value.function, place);
+    if (kind === "comprehensionExpr") this.#hasMacros = true;
+    const children = childrenOf(expr);
+    const isLiteral = kind === "listExpr" || kind === "structExpr";
+    if (isLiteral && !children.every(isScalar)) this.#literals++;
+    for (const child of children) {
+      const isInside = kind === "comprehensionExpr" &&
+        (child === value.loopCondition || child === value.loopStep);
+      this.add(child, isInside ? placeInside(value, place) : place);
     }
   }
 
@@ -135,12 +124,8 @@ class Tally {
     if (round) round[work] += times * by;
   }
 
-  #addLiteral(parts: readonly Expr[], place: Place): void {
-    if (!parts.every(isScalar)) this.#literals++;
-    parts.forEach((part) => this.add(part, place));
-  }
-
-  #addCall(name: string, operands: readonly Expr[], place: Place): void {
+  #addCall(call: Expr, name: string, place: Place): void {
+    const operands = childrenOf(call);
     const [first, second] = operands;
     const appended = name === "_+_" && appendedTo(place.results, operands);
     if (appended) return this.add(appended, place);
@@ -163,8 +148,8 @@ class Tally {
   }
 
   #addPattern(pattern: Expr | undefined, place: Place): void {
-    const kind = constantOf(pattern);
-    const parts = kind?.case === "stringValue" ? parsePattern(kind.value).programSize() : Infinity;
+    const text = stringOf(pattern);
+    const parts = text === undefined ? Infinity : parsePattern(text).programSize();
     if (parts > KEPT_PARTS_MAX) this.#makesPatterns = true;
     else this.#count("patternParts", place, parts);
   }
@@ -173,13 +158,14 @@ class Tally {
 type Comprehension = Extract<Expr["exprKind"], { case: "comprehensionExpr" }>["value"];
 
 function placeInside({ iterRange, iterVar, accuVar }: Comprehension, place: Place): Place {
-  const { depth, times, results, bound, owned } = place;
+  const { depth, times, results, bound } = place;
+  const owned = place.owned.filter((name) => name !== iterVar);
   const inner = { results: [...results, accuVar], bound: [...bound, iterVar, accuVar] };
   const length = literalLength(iterRange);
   if (length !== undefined) return { ...inner, depth, times: times * length, owned };
   const root = rootOf(iterRange);
   // All rounds over parts of an element together are at most as many as the request has values.
-  if (root !== undefined && owned.includes(root)) {
+  if (root !== undefined && place.owned.includes(root)) {
     return { ...inner, depth, times, owned: [...owned, iterVar] };
   }
   const isRequest = root !== undefined && !bound.includes(root);
@@ -234,8 +220,4 @@ function isListOfScalars(expr: Expr | undefined): boolean {
 
 function isNumber(expr: Expr): boolean {
   return /^(?:int64|uint64|double)Value$/.test(constantOf(expr)?.case ?? "");
-}
-
-function constantOf(expr: Expr | undefined) {
-  return expr?.exprKind.case === "constExpr" ? expr.exprKind.value.constantKind : undefined;
 }

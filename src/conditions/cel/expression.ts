@@ -13,9 +13,10 @@ import {
   unparse,
 } from "@bufbuild/cel";
 import { HooklaunchError, messageOf } from "../../platform/errors.ts";
-import { checkExpression } from "./check.ts";
+import { checkExpression, type VariableType } from "./check.ts";
 import { type Cost, costOf } from "./cost.ts";
 import { environment } from "./functions.ts";
+import { type Expr, keysOf, type ParsedExpression } from "./syntax.ts";
 
 const EXPRESSION_BYTES_MAX = 4096;
 const DETAIL_CHARACTERS_MAX = 80;
@@ -52,17 +53,10 @@ export interface Expression {
   readonly clauses: readonly Clause[];
   /** The variables that it reads. */
   readonly variables: ReadonlySet<string>;
+  /** The constant keys by which it reads the headers. */
+  readonly headers: readonly string[];
   readonly cost: Cost;
 }
-
-/** The types that variables can have; `dyn` can be anything. */
-export type VariableType = "dyn" | "string" | "map" | "timestamp";
-
-/** A parsed expression with where its parts and its macros stood. */
-export type ParsedExpression = ReturnType<typeof parse>;
-
-/** A node of the syntax tree. */
-export type Expr = ParsedExpression["expr"];
 
 /**
  * Compiles an expression whose value is a bool.
@@ -82,7 +76,8 @@ export function compile(
     ...term(parsed, expr),
     operands: operandsOf(expr).map((operand) => term(parsed, operand)),
   }));
-  return { clauses, variables: used, cost: costOf(parsed.expr) };
+  const headers = keysOf(parsed.expr, "headers");
+  return { clauses, variables: used, headers, cost: costOf(parsed.expr) };
 }
 
 /**

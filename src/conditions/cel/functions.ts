@@ -16,9 +16,8 @@ import {
   type CelValue,
   listType,
 } from "@bufbuild/cel";
-import { HooklaunchError } from "../../platform/errors.ts";
 import { corrected } from "./corrections.ts";
-import { matches } from "./pattern.ts";
+import { FilterLimitError, matches } from "./pattern.ts";
 
 const { BOOL, BYTES, INT, STRING } = CelScalar;
 const LIST = listType(CelScalar.DYN);
@@ -48,11 +47,6 @@ const LONG_TEXT = new Set([
   "startsWith",
   "string",
 ]);
-
-/** A function is given more than it takes. */
-class InputLimitError extends HooklaunchError {
-  override readonly code = "filter_input_limit";
-}
 
 const own: readonly CelFunc[] = [
   celFunc("_<_", [STRING, STRING], BOOL, precedes),
@@ -118,7 +112,7 @@ export function beginEvaluation(): void {
 function countBytes(count: number): void {
   bytesMade += count;
   if (bytesMade > BYTES_MADE_MAX) {
-    throw new InputLimitError(`it makes more than ${BYTES_MADE_MAX} bytes`);
+    throw new FilterLimitError(`it makes more than ${BYTES_MADE_MAX} bytes`);
   }
 }
 
@@ -151,7 +145,7 @@ function countCodePoints(text: string): bigint {
 function contains(text: string, sought: string): boolean {
   const isLong = sought.length > LINEAR_SEARCH_CHARACTERS_MAX;
   if (isLong && sought.length * text.length > SEARCH_PRODUCT_MAX) {
-    throw new InputLimitError(
+    throw new FilterLimitError(
       `contains() would look for ${sought.length} characters in ${text.length} characters`,
     );
   }
@@ -168,7 +162,7 @@ const arrays = new WeakMap<CelList, CelValue[]>();
 function concat(left: CelList, right: CelList): CelList {
   const size = left.size + right.size;
   if (size > ELEMENTS_MAX) {
-    throw new InputLimitError(`a list of more than ${ELEMENTS_MAX} elements`);
+    throw new FilterLimitError(`a list of more than ${ELEMENTS_MAX} elements`);
   }
   const known = arrays.get(left);
   const array = known?.length === left.size ? known : [...left];

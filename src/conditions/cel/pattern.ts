@@ -35,9 +35,9 @@ export class PatternError extends HooklaunchError {
   }
 }
 
-/** A search would take too long. */
-class SearchLimitError extends HooklaunchError {
-  override readonly code = "filter_search_limit";
+/** A function of a filter is given more than it takes. */
+export class FilterLimitError extends HooklaunchError {
+  override readonly code = "filter_limit";
 }
 
 /** The patterns that were used last. */
@@ -68,13 +68,13 @@ export function parsePattern(pattern: string): RE2JS {
  * Reports whether a text contains a match of a pattern.
  *
  * @throws {PatternError} when the pattern is none
- * @throws {SearchLimitError} when the search would take too long
+ * @throws {FilterLimitError} when the search would take too long
  */
 export function matches(text: string, pattern: string): boolean {
   const parsed = kept.get(pattern) ?? parsePattern(pattern);
   const parts = parsed.programSize();
   if (parts * text.length > SEARCH_STEPS_MAX) {
-    throw new SearchLimitError(
+    throw new FilterLimitError(
       `a pattern of ${parts} parts would be looked for in ${text.length} characters`,
     );
   }

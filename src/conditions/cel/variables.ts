@@ -4,7 +4,8 @@
  * @module
  */
 import type { CelInput } from "@bufbuild/cel";
-import { type Bindings, conversion, type VariableType } from "./expression.ts";
+import type { VariableType } from "./check.ts";
+import { type Bindings, conversion } from "./expression.ts";
 import { fieldMap, fromJson, textMap } from "./json.ts";
 import { type LaunchRequest, valuesByName } from "../request.ts";
 

@@ -13,6 +13,8 @@ export interface Preset {
   readonly title: string;
   /** The URL of the provider's documentation: a page, or a file of its own library. */
   readonly source: string;
+  /** The provider disables an endpoint that answers with errors for some time, 4xx included. */
+  readonly disablesEndpoints?: true;
   /** A fact that an owner must know beside the settings. */
   readonly note?: string;
   /** The question by which the provider checks that the URL is listening, and its answer. */

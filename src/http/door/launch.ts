@@ -9,14 +9,14 @@ import type { Answer } from "../../conditions/handshake.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import type { Acceptance, Launch } from "../../runs/accept.ts";
 import type { Delivery } from "../../runs/delivery_ids.ts";
-import { inspectHead, refusedByQuota } from "../../triggers/order.ts";
+import { inspectHead, type Refused, refusedByQuota } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
-import { inspectLogged, noteRepeat, noteUnavailable, refuse } from "./refusal.ts";
+import { inspectLogged, noteRefusal, noteRepeat, noteUnavailable, refuse } from "./refusal.ts";
 import { launchFacts, shownId } from "./request_facts.ts";
 import { arrivalHandler, type SendersContext } from "./request_intake.ts";
 import type { Door } from "./door.ts";
 import type { ArrivedRequest } from "./launch_request.ts";
-import { problem } from "../problem.ts";
+import { problem, rejected } from "../problem.ts";
 
 const CONTENT_TYPE_LENGTH_MAX = 255;
 /**
@@ -24,6 +24,12 @@ const CONTENT_TYPE_LENGTH_MAX = 255;
  * answer ends, and a sender that keeps the connection waits in vain.
  */
 const EMPTY_STATUSES: readonly number[] = [204, 205];
+
+/** The answer to a request that a filter refuses, where the trigger sets its status. */
+const IGNORED: Omit<Answer, "status"> = {
+  contentType: "application/json; charset=utf-8",
+  body: '{"status":"ignored"}',
+};
 
 const log = getLogger(["hooklaunch", "http"]);
 
@@ -48,7 +54,10 @@ async function answerLaunch(
   request: ArrivedRequest,
 ): Promise<Response> {
   const inspection = await inspectLogged(door, prepared, prepared.launch, request);
-  if ("refused" in inspection) return refuse(door, prepared, request, inspection.refused);
+  if ("refused" in inspection) {
+    const { refused, isFiltered } = inspection;
+    return (isFiltered ? answerFiltered : refuse)(door, prepared, request, refused);
+  }
   if ("answer" in inspection) return responseOf(inspection.answer);
   // A check may have waited for an issuer's keys while the trigger changed.
   if (!door.triggers.isCurrent(prepared)) return await answerAnew(door, prepared, request);
@@ -78,6 +87,19 @@ async function accept(
     else if (error instanceof UnavailableError) noteUnavailable(door, prepared, request, error);
     throw error;
   }
+}
+
+/** Answers a request that a payload filter refuses. */
+function answerFiltered(
+  door: Door,
+  prepared: PreparedTrigger,
+  request: ArrivedRequest,
+  refused: Refused,
+): Response {
+  const { filtered } = prepared.trigger;
+  const answer = filtered ? responseOf({ ...IGNORED, status: filtered.status }) : rejected();
+  noteRefusal(door, prepared, request, { refused, outcome: "filtered", status: answer.status });
+  return answer;
 }
 
 /** Answers a launch whose trigger has changed, by the trigger as it is now. */

@@ -89,14 +89,14 @@ export function noteRefusal(
   door: Door,
   prepared: PreparedTrigger,
   request: SeenRequest,
-  { refused, status }: { refused: Refused; status: number },
+  { refused, status, outcome = "refused" }: Omit<Turned, "outcome"> & Partial<Turned>,
 ): void {
   door.metrics.refused(refused.condition);
   log.debug("A request to trigger {trigger} was refused by {condition}", {
     trigger: prepared.trigger.name,
     condition: refused.condition,
   });
-  addRefusal(door, prepared, request, { refused, outcome: "refused", status });
+  addRefusal(door, prepared, request, { refused, outcome, status });
 }
 
 /** A request that makes no run, and how it is answered. */

@@ -10,6 +10,7 @@ export const commerce = {
   stripe: {
     title: "Stripe",
     source: "https://github.com/stripe/stripe-node/blob/master/src/Webhooks.ts",
+    disablesEndpoints: true,
     scheme: {
       // The key is the whole text `whsec_…`. Test events carry `v0` as a decoy.
       algorithm: "sha256",
@@ -52,6 +53,7 @@ export const commerce = {
   shopify: {
     title: "Shopify",
     source: "https://shopify.dev/docs/apps/build/webhooks/verify-deliveries",
+    disablesEndpoints: true,
     scheme: {
       algorithm: "sha256",
       encoding: "base64",
@@ -63,6 +65,7 @@ export const commerce = {
     title: "WooCommerce",
     source:
       "https://github.com/woocommerce/woocommerce/blob/trunk/plugins/woocommerce/includes/class-wc-webhook.php",
+    disablesEndpoints: true,
     note: "The ping on saving the webhook is not signed, and so is refused",
     scheme: {
       algorithm: "sha256",

@@ -74,6 +74,7 @@ export const documents = {
   calendly: {
     title: "Calendly",
     source: "https://developer.calendly.com/api-docs/overview/webhooks/webhook-signatures",
+    disablesEndpoints: true,
     scheme: {
       algorithm: "sha256",
       header: "Calendly-Webhook-Signature",

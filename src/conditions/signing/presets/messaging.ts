@@ -10,6 +10,7 @@ export const messaging = {
   slack: {
     title: "Slack",
     source: "https://docs.slack.dev/authentication/verifying-requests-from-slack/",
+    disablesEndpoints: true,
     scheme: {
       algorithm: "sha256",
       header: "X-Slack-Signature",

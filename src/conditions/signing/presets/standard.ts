@@ -52,11 +52,13 @@ export const standardSecrets = {
   svix: {
     title: "Svix",
     source: "https://docs.svix.com/receiving/verifying-payloads/how-manual",
+    disablesEndpoints: true,
     scheme: { ...SVIX_HEADERS, ...SECRET },
   },
   gitlab_signed: {
     title: "GitLab, signing token",
     source: "https://docs.gitlab.com/user/project/integrations/webhooks/",
+    disablesEndpoints: true,
     scheme: { ...STANDARD_HEADERS, ...SECRET },
   },
 } satisfies Record<string, SigningPreset>;
@@ -71,6 +73,7 @@ export const standardKeys = {
   svix: {
     title: "Svix, Ed25519",
     source: "https://docs.svix.com/receiving/verifying-payloads/how-manual",
+    disablesEndpoints: true,
     scheme: { ...SVIX_HEADERS, ...KEY },
   },
 } satisfies Record<string, SigningPreset>;

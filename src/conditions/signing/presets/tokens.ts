@@ -10,6 +10,7 @@ export const tokens = {
   gitlab: {
     title: "GitLab, secret token",
     source: "https://docs.gitlab.com/user/project/integrations/webhooks/",
+    disablesEndpoints: true,
     token: { in: "header", name: "X-Gitlab-Token" },
     delivery_id: { in: "header", name: "Idempotency-Key" },
   },
