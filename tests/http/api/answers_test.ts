@@ -109,6 +109,7 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       name: "full",
       project: "files",
       max_payload: "1MiB",
+      filtered: { status: 202 },
       conditions: [
         { type: "ip_allowlist", ranges: ["127.0.0.0/8"] },
         { type: "static_token", in: "header", name: "X-Token", secrets: ["{env:UNSET}", "a"] },
