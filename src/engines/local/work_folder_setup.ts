@@ -9,13 +9,23 @@ import { removeTree } from "../../platform/files/remove_tree.ts";
 import { settleAll } from "../../platform/waiting/promises.ts";
 import { shellQuote } from "../../platform/shell.ts";
 import type { Execution } from "../../store/records/executions.ts";
-import { configFiles, inputConfigFiles } from "../shared/config_files.ts";
+import { getRun, type Run } from "../../store/records/runs.ts";
+import type { Store } from "../../store/store.ts";
+import {
+  configFiles,
+  inputConfigFiles,
+  payloadPath,
+  requestConfigFile,
+} from "../shared/config_files.ts";
 import { commandEnvironment } from "../shared/environment.ts";
 import type { StoredLine } from "../shared/log_format.ts";
 import { appendToLog } from "../shared/log_writer.ts";
 import { stageInputs } from "./inputs/mod.ts";
 import type { Sources } from "./inputs/source.ts";
 import { removeTrees, type WorkFolder } from "./work_folder.ts";
+
+/** The most replays of replays that are followed to the first run. */
+const REPLAYS_MAX = 16;
 
 /** Where the content of a work folder comes from. */
 export interface SetupContext {
@@ -71,14 +81,21 @@ async function fill(
   const { temporary, layout } = folder;
   try {
     makeFolders(folder);
-    writeFiles(folder, layout.wrapperFolder, controlFiles(execution, layout.seenAs(folder.path)));
     writeFiles(folder, "config", configFiles(execution, layout.runner));
     if (keep) await keep();
-    const [, inputs] = await settleAll([
+    const [, inputs, run] = await settleAll([
       checkout(execution.project, execution.commit, join(temporary, "repository")),
       stageInputs(execution, join(temporary, "inputs"), sources),
+      launchedRun(sources.store, execution.run_id),
     ]);
-    writeFiles(folder, "config", inputConfigFiles(inputs, layout.seenAs(folder.path)));
+    const seenAs = layout.seenAs(folder.path);
+    writeFiles(folder, "config", inputConfigFiles(inputs, seenAs));
+    writeFiles(folder, "config", requestConfigFile(run));
+    const environment = commandEnvironment(execution, {
+      folder: seenAs,
+      payload: payloadPath(inputs),
+    });
+    writeFiles(folder, layout.wrapperFolder, controlFiles(execution, environment));
   } catch (error) {
     await removeAllButLog(folder);
     throw error;
@@ -111,15 +128,22 @@ function writeFiles({ temporary }: WorkFolder, name: string, files: Map<string, 
   }
 }
 
-/** The files of the wrapper. `path` is the work folder as the command sees it. */
-function controlFiles(execution: Execution, path: string): Map<string, string> {
-  const environment = Object.entries(commandEnvironment(execution, path));
-  return new Map([
-    ["command", `${execution.command}\n`],
-    [
-      "environment",
-      // With `command` a shell goes on after an error, such as bash for its read-only variable UID.
-      environment.map(([name, value]) => `command export ${name}=${shellQuote(value)}\n`).join(""),
-    ],
-  ]);
+/** Reads the run whose request launched an execution: of a replay the run that is replayed. */
+async function launchedRun(store: Store, id: string): Promise<Run | undefined> {
+  let run = await getRun(store, id);
+  for (let count = 0; run?.replay_of !== undefined && count < REPLAYS_MAX; count++) {
+    run = await getRun(store, run.replay_of);
+  }
+  return run;
+}
+
+function controlFiles(
+  { command }: Execution,
+  environment: Record<string, string>,
+): Map<string, string> {
+  const variables = Object.entries(environment).map(([name, value]) =>
+    // With `command` a shell goes on after an error, such as bash for its read-only variable UID.
+    `command export ${name}=${shellQuote(value)}\n`
+  );
+  return new Map([["command", `${command}\n`], ["environment", variables.join("")]]);
 }

@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Execution } from "../../store/records/executions.ts";
+import type { Run } from "../../store/records/runs.ts";
 
 /** A file of an input, where the command finds it. */
 export interface StagedFile {
@@ -16,11 +17,15 @@ export interface StagedFile {
   /** Where it comes from, without credentials. */
   uri?: string;
   datumId?: string;
+  /** True for the payload of the run. */
+  isPayload?: true;
 }
 
 /** The files of each input, by the input's name. */
 export type StagedInputs = ReadonlyMap<string, readonly StagedFile[]>;
 
+/** The value of a parameter that carried a credential, as a run's record has it. */
+const MASK = "********";
 /** The owner of every project: the format demands one. */
 const OWNER = "hooklaunch";
 
@@ -41,6 +46,27 @@ export function configFiles(execution: Execution, runner: string): Map<string, s
  */
 export function inputConfigFiles(inputs: StagedInputs, folder: string): Map<string, string> {
   return asFiles({ inputs: aboutInputs(inputs, folder) });
+}
+
+/**
+ * Returns the file about the request that launched a run, by name, with its text. Credentials are left out.
+ *
+ * @param run undefined when it is not stored any more
+ */
+export function requestConfigFile(run: Run | undefined): Map<string, string> {
+  const { headers = {}, query = "" } = run?.request ?? {};
+  const sent = [...new URLSearchParams(query)].filter(([, value]) => value !== MASK);
+  const content = { headers, query: Object.fromEntries(sent) };
+  return new Map([["request.json", `${JSON.stringify(content, null, 2)}\n`]]);
+}
+
+/** Returns the path of the payload in the inputs folder; undefined when no input has it. */
+export function payloadPath(inputs: StagedInputs): string | undefined {
+  for (const [input, files] of inputs) {
+    const payload = files.find(({ isPayload }) => isPayload);
+    if (payload) return join(input, payload.name);
+  }
+  return undefined;
 }
 
 function asFiles(contents: Record<string, unknown>): Map<string, string> {

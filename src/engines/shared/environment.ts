@@ -1,6 +1,6 @@
 /**
- * What a command finds in its environment: where things are, who it is, and what its step declares.
- * Nothing of the service's own environment but the path, the language and the time zone.
+ * The environment of a command: paths, ids, and the variables of its step. Of the service's own environment
+ * only the path, the language and the time zone are passed on.
  *
  * @module
  */
@@ -8,16 +8,16 @@ import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import type { Execution } from "../../store/records/executions.ts";
 
-/** What the wrapper, and with it the command, gets of the service's environment. */
+/** The variables of the service's environment that the wrapper and the command get. */
 export const FOR_COMMANDS = ["PATH", "LANG", "TZ"];
 
 /**
- * How long the path of the folder for temporary files may be. A socket's has 107 bytes, and those that
- * Python's `multiprocessing` makes there have names of 32.
+ * The longest path of the folder for temporary files. The path of a socket has 107 bytes at most, and Python's
+ * `multiprocessing` makes sockets with names of 32 bytes there.
  */
 const TEMPORARY_BYTES_MAX = 107 - 32;
 
-/** Variables of the service's environment, as far as they are set. There is always a path. */
+/** Returns those variables of the service's environment that are set. There is always a path. */
 export function passedOn(names: readonly string[]): Record<string, string> {
   const environment: Record<string, string> = { PATH: "/usr/local/bin:/usr/bin:/bin" };
   for (const name of names) {
@@ -27,22 +27,28 @@ export function passedOn(names: readonly string[]): Record<string, string> {
   return environment;
 }
 
-/** What the command gets beside it. A step may set anything but what says where things are. */
+/**
+ * Returns the other variables of a command. A step may set any variable but those that start with `VH_`.
+ *
+ * @param folder the work folder as the command sees it
+ * @param payload the path of the payload in the inputs folder
+ */
 export function commandEnvironment(
   { id, project, pipeline_id, node, environment_variables, traceparent }: Execution,
-  folder: string,
+  { folder, payload }: { folder: string; payload: string | undefined },
 ): Record<string, string> {
   const temporary = join(folder, "tmp");
   return {
     HOME: join(folder, "home"),
-    // The wrapper has a shorter name for one that is too long.
+    // The wrapper replaces a path that is too long by a shorter one.
     ...(Buffer.byteLength(temporary) > TEMPORARY_BYTES_MAX ? {} : { TMPDIR: temporary }),
-    // What programs with OpenTelemetry look for, to go on with a trace.
+    // Programs with OpenTelemetry continue this trace.
     ...(traceparent === undefined ? {} : { TRACEPARENT: traceparent }),
     ...environment_variables,
     VH_CONFIG_DIR: join(folder, "config"),
     VH_INPUTS_DIR: join(folder, "inputs"),
     VH_OUTPUTS_DIR: join(folder, "outputs"),
+    ...(payload === undefined ? {} : { VH_PAYLOAD: join(folder, "inputs", payload) }),
     VH_REPOSITORY_DIR: join(folder, "repository"),
     VH_JOB_ID: `exec-${id}`,
     VH_EXECUTION_ID: id,

@@ -186,7 +186,8 @@ Deno.test("run: the configuration files say what runs", async () => {
   });
   const names = [...Deno.readDirSync(fixture.path(execution.id, "config"))].map(({ name }) => name);
   const kinds = ["api", "execution", "inputs", "parameters", "runtime"];
-  assertEquals(names.sort(), kinds.flatMap((kind) => [`${kind}.json`, `${kind}.yaml`]));
+  const expected = kinds.flatMap((kind) => [`${kind}.json`, `${kind}.yaml`]);
+  assertEquals(names.sort(), [...expected, "request.json"].sort());
   for (const kind of kinds) {
     const json = textOf(fixture.path(execution.id, "config", `${kind}.json`));
     const yaml = textOf(fixture.path(execution.id, "config", `${kind}.yaml`));

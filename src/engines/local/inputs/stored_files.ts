@@ -30,7 +30,7 @@ export async function stagePayload(
   for await (const chunk of readPayload(sources.store, payload_of, size, sha256)) {
     writeAllSync(target, chunk);
   }
-  return { name, size, ...(sha256 === undefined ? {} : { sha256 }) };
+  return { name, size, ...(sha256 === undefined ? {} : { sha256 }), isPayload: true };
 }
 
 /**
