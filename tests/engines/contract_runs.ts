@@ -53,7 +53,7 @@ export const runs: Case[] = [
       await service.store.committer.write(payloadWrites(run_id, body));
       const { id, status } = await service.run(
         `cat code.txt; pwd
-        cat "$VH_INPUTS_DIR/my labels/a b.csv"; echo
+        cat "$VH_INPUTS_DIR/my labels/a b.csv"; echo; cat "$VH_PAYLOAD"; echo
         cat "$(sed -n 's/.*"path": "\\(.*\\)",*$/\\1/p' "$VH_CONFIG_DIR/inputs.json")"; echo
         tr -d ' \\n' <"$VH_CONFIG_DIR/parameters.json"; echo
         echo "$MODE"; echo "$VH_JOB_ID $VH_EXECUTION_ID $VH_PROJECT_ID"
@@ -70,12 +70,13 @@ export const runs: Case[] = [
       assertEquals(printed, [
         "one two three",
         "one two three",
+        "one two three",
         `{"epochs":5,"note":"it's"}`,
         "it's",
         "a $(test) é",
         `exec-${id} ${id} files`,
         folder,
-        "10",
+        "11",
       ]);
     },
   },
