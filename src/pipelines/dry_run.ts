@@ -1,6 +1,6 @@
 /**
  * Dry runs of plans: each node is launched with stand-ins for the files and values that edges will
- * bring. What cannot work is told before anything starts.
+ * bring. A plan that cannot work is refused before anything starts.
  *
  * @module
  */

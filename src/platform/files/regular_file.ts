@@ -16,7 +16,7 @@ import { ignoreMissing } from "./missing_file.ts";
 
 /** A file that is read while it grows. */
 export interface GrowingFile extends Disposable {
-  /** Reads what is there; returns null at the end. */
+  /** Reads the next bytes; returns null at the end. */
   readSync(buffer: Uint8Array): number | null;
   seekSync(offset: number, from: Deno.SeekMode.Start): number;
   close(): void;

@@ -140,7 +140,7 @@ function syntaxDetail({ code, message }: YAMLError): string {
 }
 
 /**
- * Visits a document once: finds what is wrong beyond its syntax, and the nodes that aliases stand
+ * Visits a document once: finds problems beyond its syntax, and the nodes that aliases stand
  * for.
  */
 function survey(

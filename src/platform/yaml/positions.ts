@@ -1,5 +1,5 @@
 /**
- * Lines and columns of what stands in a YAML text.
+ * Lines and columns in a YAML text.
  *
  * @module
  */

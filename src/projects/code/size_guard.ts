@@ -53,7 +53,7 @@ export async function guardSize(
   full.signal.throwIfAborted();
   let measuring = Promise.resolve();
   const timer = setInterval(() => {
-    // What cannot be measured now is measured next time.
+    // A failed measurement is repeated at the next interval.
     measuring = measuring.then(measure).catch(() => {});
   }, INTERVAL_MS);
   try {

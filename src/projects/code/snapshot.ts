@@ -175,7 +175,7 @@ async function realFolder(directory: string): Promise<string> {
     const root = await Deno.realPath(directory);
     if ((await Deno.stat(root)).isDirectory) return root.endsWith(sep) ? root.slice(0, -1) : root;
   } catch {
-    // The message below tells what is wrong.
+    // The error below tells the reason.
   }
   throw new ActionError(`Cannot use the folder ${directory}: it does not exist or is no folder`);
 }

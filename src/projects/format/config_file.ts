@@ -28,7 +28,7 @@ export interface ProjectConfig {
   pipelines: Map<string, Pipeline>;
   endpoints: Map<string, Endpoint>;
   tasks: Map<string, Task>;
-  /** Oddities that prevent no launch, in the order of the text. */
+  /** Warnings, in the order of the text. */
   warnings: LocatedProblem[];
 }
 

@@ -25,7 +25,7 @@ export interface ConfigJobInput extends JobInput {
   path: string;
 }
 
-/** The file as JSON, or what is wrong with it. */
+/** The file as JSON, or its problems. */
 export type ConfigJobOutput = { json: string } | { problems: readonly Problem[] };
 
 /** Runs the job in a Worker. */

@@ -64,7 +64,7 @@ export class ExpressionError extends HooklaunchError {
   /**
    * @param position the first character that does not fit, counted from 1
    * @param expected what would fit there, such as "a value"
-   * @param found what is there
+   * @param found the text that is there
    */
   constructor(readonly position: number, readonly expected: string, readonly found: string) {
     super(

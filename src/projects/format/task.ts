@@ -73,7 +73,7 @@ export const taskSchema = fields.superRefine((written, context) => {
 }).transform(({ name, step }): Task => ({ name, step }));
 
 /**
- * Returns what is odd about a task, with pointers into it.
+ * Returns warnings about a task, with pointers into it.
  *
  * @param written its fields, as in the file
  */

@@ -13,7 +13,7 @@ export interface ReadEdge {
   edge: PipelineEdge;
   /** Pointers to its ends, within the edge. */
   places: { source: string; target: string };
-  /** Oddities of the edge itself, with pointers into it. */
+  /** Warnings about the edge itself, with pointers into it. */
   warnings: Problem[];
 }
 

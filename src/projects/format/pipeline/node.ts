@@ -15,7 +15,7 @@ export interface ReadNode {
   node: PipelineNode;
   /** The task that it runs in place of a step. */
   task: string | undefined;
-  /** Oddities of the node itself, with pointers into it. */
+  /** Warnings about the node itself, with pointers into it. */
   warnings: Problem[];
 }
 

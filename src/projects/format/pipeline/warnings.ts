@@ -13,7 +13,7 @@ import { missingValueWarnings } from "./missing_values.ts";
 import { firstQuoted } from "../../../platform/text/display.ts";
 import type { PipelineParts } from "./schema.ts";
 
-/** Returns what is odd about a pipeline without problems, with pointers into it. */
+/** Returns warnings about a pipeline without problems, with pointers into it. */
 export function pipelineWarnings(parts: PipelineParts, declared: Declared): Problem[] {
   return [
     ...nodeWarnings(parts, declared),

@@ -59,7 +59,7 @@ export function overrideStep(step: Step, override: Override): Record<string, unk
   throw new ActionError(`Cannot override step "${step.name}": ${details.join("; ")}`);
 }
 
-/** Returns what is wrong with a valid override for a step, with pointers into the override. */
+/** Returns the problems of a valid override with its step, with pointers into the override. */
 export function overrideProblems(step: Step, override: Override): Problem[] {
   const problems: Problem[] = [];
   for (const [index, { name }] of itemsOf(override.inputs).entries()) {
@@ -87,7 +87,7 @@ export function overrideProblems(step: Step, override: Override): Problem[] {
   return problems;
 }
 
-/** Returns what is odd about an override of a step, with pointers into the override. */
+/** Returns warnings about an override of a step, with pointers into the override. */
 export function overrideWarnings(step: Step, override: Override): Problem[] {
   const ofParameters = mergedParameters(step, override).flatMap(({ item, result }, index) => {
     if (result === undefined || "problems" in result) return [];

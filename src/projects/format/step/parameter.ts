@@ -104,8 +104,7 @@ export const parameterSchema = parameterFieldsSchema.superRefine((declared, cont
 });
 
 /**
- * Returns what is odd about a parameter and does not prevent a launch, with pointers into the
- * parameter.
+ * Returns warnings about a parameter, with pointers into it.
  *
  * @param written its fields, as in the file
  */

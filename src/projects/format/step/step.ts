@@ -108,7 +108,7 @@ function limitsOf(written: z.infer<typeof resourcesSchema> | undefined): Resourc
 }
 
 /**
- * Returns what is odd about a step and does not prevent its launch, with pointers into the step.
+ * Returns warnings about a step, with pointers into it.
  */
 export function stepWarnings({ parameters, written }: Step): Problem[] {
   const warnings: Problem[] = [];
@@ -132,7 +132,7 @@ export function stepWarnings({ parameters, written }: Step): Problem[] {
 }
 
 /**
- * Returns what is odd about the commands and the URLs of inputs of a step or an override, with
+ * Returns warnings about the commands and the URLs of inputs of a step or an override, with
  * pointers into it.
  *
  * @param written its valid fields, as in the file
