@@ -91,7 +91,7 @@ function resolveLaunch(
   const inputs = inputFiles(step, options, values, budget, problems);
   const environment_variables = environmentOf(step, options, problems);
   if (step.needsMounts) {
-    problems.push({ pointer: "", detail: "it has mounts, which no runner of Hooklaunch makes" });
+    problems.push({ pointer: "", detail: "it has mounts, which no runner supports" });
   }
   if (problems.length > 0) return undefined;
   const { parameters, sourcePath, timeLimit_s, noOutputTimeout_s, stopCondition, resources } = step;

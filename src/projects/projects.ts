@@ -83,7 +83,7 @@ export class Projects {
     };
     const { signal } = this.#closing;
     this.#configs = new ConfigCache((bytes, { path, project }) =>
-      readConfig(bytes, path, { project, signal, runJob })
+      readConfig(bytes, normalize(path), { project, signal, runJob })
     );
   }
 
@@ -242,7 +242,7 @@ export class Projects {
   }
 
   #configOf(project: Project, commit: string): Promise<ProjectConfig> {
-    const place = { project: project.name, commit, path: normalize(project.config_file) };
+    const place = { project: project.name, commit, path: project.config_file };
     return this.#configs.get(place, () => this.#readConfig(project, commit));
   }
 
@@ -256,7 +256,7 @@ export class Projects {
     }
     const refuse = () => {
       throw new ActionError(
-        `Cannot check out ${commit} of project "${projectName}": the snapshot is not kept any more`,
+        `Cannot check out ${commit} of project "${projectName}": the snapshot is not kept any more; launch it again`,
       );
     };
     return { make: refuse, isWhole: (folder) => isSnapshot(folder, commit) };
@@ -368,7 +368,9 @@ async function readFile(path: string): Promise<Uint8Array | undefined> {
   try {
     const { size } = await Deno.stat(path);
     if (size > CONFIG_BYTES_MAX) {
-      throw new ActionError(`Cannot read ${path}: it is larger than it may be`);
+      throw new ActionError(
+        `Cannot read ${path}: expected at most ${CONFIG_BYTES_MAX} bytes, found ${size}`,
+      );
     }
     return await Deno.readFile(path);
   } catch (error) {

@@ -175,7 +175,7 @@ const failures: [step: string, options: LaunchOptions, message: string][] = [
   ],
   ["demanding", { inputs: { x: [payload] } }, 'it has no input "x"; its inputs are none'],
   ["bare", {}, 'its input "data" has no file'],
-  ["mounting", {}, "it has mounts, which no runner of Hooklaunch makes"],
+  ["mounting", {}, "it has mounts, which no runner supports"],
   ["demanding", {}, 'its parameter "p" has no value; its environment variable "KEY" has no value'],
   ["demanding", { parameters: { p: null } }, 'its parameter "p" has no value'],
   [

@@ -97,7 +97,7 @@ export async function git(args: readonly string[], options: GitOptions): Promise
   const { env = {}, cwd, stdin, stdoutBytesMax = 1024 * 1024, failsOn, signal } = options;
   const { ownSession = false, usesConfiguration = false } = options;
   if (signal?.aborted) {
-    throw new GitError("git was not started: it was given up", { wasEnded: true });
+    throw new GitError("git was not started: the work was aborted", { wasEnded: true });
   }
   const child = new Deno.Command("git", {
     args: [...SETTINGS, ...args],

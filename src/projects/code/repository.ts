@@ -83,7 +83,9 @@ export class Repository {
       if (!(error instanceof GitError)) throw error;
       if (!error.wasEnded) throw this.#unreadable(commit, error);
     }
-    throw new ActionError(`Cannot read ${path} of commit ${commit}: it is larger than it may be`);
+    throw new ActionError(
+      `Cannot read ${path} of commit ${commit}: expected at most ${bytesMax} bytes`,
+    );
   }
 
   /**
@@ -129,7 +131,7 @@ export class Repository {
   #unreadable(commit: string, { message }: GitError): ActionError {
     return new ActionError(
       `Cannot read commit ${commit} of the repository of project "${this.#projectName}", ` +
-        `nor after its mirror was made anew: ${message}`,
+        `also not after its mirror was made anew: ${message}`,
     );
   }
 

@@ -128,7 +128,7 @@ Deno.test("repository: a reference follows a mirror that was made anew", async (
   await assertRejects(
     () => projects.checkout("digits", hash, join(folder.path, "copy")),
     ActionError,
-    "nor after its mirror was made anew",
+    "also not after its mirror was made anew",
   );
 });
 

@@ -342,7 +342,7 @@ Deno.test("snapshot: a folder that is missing, relative or too large is refused"
     [{ ...project, directory: "digits" }, "an absolute path"],
     [{ ...project, config_file: "other.yaml" }, "has no such file"],
     [{ ...project, config_file: "src" }, "has no such file"],
-    [{ ...project, config_file: "large.yaml" }, "larger than it may be"],
+    [{ ...project, config_file: "large.yaml" }, "expected at most 1048576 bytes"],
     [{ ...project, config_file: "../outside.yaml" }, "it is outside of it"],
     [{ ...project, config_file: "src/../../outside.yaml" }, "it is outside of it"],
     [{ ...project, config_file: join(directory, "valohai.yaml") }, "it is outside of it"],

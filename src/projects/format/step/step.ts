@@ -107,9 +107,7 @@ function limitsOf(written: z.infer<typeof resourcesSchema> | undefined): Resourc
   return { ...(cpu === undefined ? {} : { cpu }), ...(memory === undefined ? {} : { memory }) };
 }
 
-/**
- * Returns warnings about a step, with pointers into it.
- */
+/** * Returns warnings about a step, with pointers into it. */
 export function stepWarnings({ parameters, written }: Step): Problem[] {
   const warnings: Problem[] = [];
   for (const list of ["parameters", "inputs", "environment-variables"]) {
