@@ -52,7 +52,7 @@ export function checkExpression(
 ): CheckResult {
   const walk = new Walk(variables, functions);
   walk.visit(parsed.expr, 1, 0, []);
-  const problem = walk.problem ?? whyNotBool(parsed.expr, parsed, variables, functions);
+  const problem = walk.problem ?? boolProblem(parsed.expr, parsed, variables, functions);
   return { problem, used: walk.used };
 }
 
@@ -115,13 +115,13 @@ class Walk {
 }
 
 /** Returns why an expression can never be a bool. */
-function whyNotBool(
+function boolProblem(
   expr: Expr,
   parsed: ParsedExpression,
   variables: Readonly<Record<string, VariableType>>,
   functions: Functions,
 ): string | undefined {
-  const again = (child: Expr) => whyNotBool(child, parsed, variables, functions);
+  const again = (child: Expr) => boolProblem(child, parsed, variables, functions);
   const not = (type: string) => `Must be true or false: this is of type ${type}`;
   const { exprKind } = expr;
   switch (exprKind.case) {

@@ -1,6 +1,6 @@
 /**
- * What the CEL package does otherwise than the language has it (cel-spec, doc/langdef.md): which
- * texts its conversions read, and the time zone in which its getters count.
+ * Corrections of the CEL package where it differs from the language (cel-spec, doc/langdef.md): the texts
+ * that its conversions accept, and the time zone of its getters.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { parseTimestamp } from "../freshness.ts";
 
 const { INT, STRING } = CelScalar;
 const TIMESTAMP = "google.protobuf.Timestamp";
-/** The first second of the year 1, and the last one of the year 9999: what a timestamp can be. */
+/** A timestamp lies between the first second of the year 1 and the last one of the year 9999. */
 const YEAR_1_S = -62_135_596_800n;
 const YEAR_9999_S = 253_402_300_799n;
 
@@ -17,7 +17,7 @@ const WHOLE = /^[+-]?\d+$/;
 const NATURAL = /^\d+$/;
 const DECIMAL = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|Infinity)$|^NaN$/;
 
-/** Texts that are one: the package makes 0 of an empty text, and the 2nd of March of the 30th of February. */
+/** The package reads an empty text as 0, and the 30th of February as the 2nd of March. */
 const isReadable: Readonly<Record<string, (text: string) => boolean>> = {
   int: (text) => WHOLE.test(text),
   uint: (text) => NATURAL.test(text),
@@ -26,10 +26,7 @@ const isReadable: Readonly<Record<string, (text: string) => boolean>> = {
   timestamp: (text) => parseTimestamp(text, "rfc3339") !== undefined,
 };
 
-/**
- * What the getters of timestamps give. The package counts in the time zone of the process, in which
- * some hours of UTC do not exist.
- */
+/** The package counts in the time zone of the process, in which some hours of UTC do not exist. */
 const getters: Readonly<Record<string, (time: Temporal.ZonedDateTime) => number>> = {
   getDate: ({ day }) => day,
   getDayOfMonth: ({ day }) => day - 1,
@@ -47,7 +44,7 @@ type Call = CelFunc["call"];
 
 const toText = celEnv().funcs.find("string");
 
-/** The same function as the language has it. */
+/** Returns a function as the language defines it. */
 export function corrected(func: CelFunc): CelFunc {
   const call = callOf(func);
   // The package tells a function by a symbol of its own, which comes with the prototype.

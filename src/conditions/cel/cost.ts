@@ -50,7 +50,7 @@ export interface InputSize {
   text: number;
 }
 
-/** Reports whether an evaluation is sure to take a few milliseconds at most. */
+/** Tells whether an evaluation is sure to take a few milliseconds at most. */
 export function isShortWork({ rounds, growth, isUnbounded }: Cost, size: InputSize): boolean {
   if (isUnbounded) return false;
   const [values, text] = [size.values * growth, size.text * growth];
@@ -208,7 +208,7 @@ function appendedTo(
     : undefined;
 }
 
-/** Reports whether a value is compared in one step. */
+/** Tells whether a value is compared in one step. */
 function isScalar(expr: Expr | undefined): boolean {
   return constantOf(expr) !== undefined ||
     (expr?.exprKind.case === "callExpr" && MAKES_SCALAR.has(expr.exprKind.value.function));

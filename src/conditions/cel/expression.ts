@@ -21,7 +21,7 @@ import { type Expr, keysOf, type ParsedExpression } from "./syntax.ts";
 const EXPRESSION_BYTES_MAX = 4096;
 const DETAIL_CHARACTERS_MAX = 80;
 
-/** An expression that cannot be used, and why. */
+/** An expression cannot be used. */
 export class ExpressionError extends HooklaunchError {
   override readonly code = "invalid_expression";
 }
@@ -45,7 +45,7 @@ export interface Clause extends Term {
    * Explains why the clause does not hold, given the first operand's value. A clause that has this is
    * false where an operand is an error, and the operand is then called missing.
    */
-  whyNot?(value: CelResult): string | undefined;
+  explain?(value: CelResult): string | undefined;
 }
 
 /** An expression that can be evaluated: it is true when all clauses are. */

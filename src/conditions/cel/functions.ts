@@ -1,6 +1,6 @@
 /**
- * The functions of CEL that differ from the package's: what the package gets wrong, and what takes far
- * longer there than the size of its input.
+ * The functions of CEL that replace the package's own: those are wrong, or take far longer than the size of
+ * their input explains.
  *
  * @module
  */
@@ -104,7 +104,7 @@ function limited(func: CelFunc): CelFunc {
 
 let bytesMade = 0;
 
-/** Begins to count anew what one evaluation makes. */
+/** Begins an evaluation: limits of one evaluation count from here. */
 export function beginEvaluation(): void {
   bytesMade = 0;
 }

@@ -1,6 +1,6 @@
 /**
- * JSON and fields as values of CEL. Nothing is converted before an expression reads it, so that a
- * large body costs no more than what an expression looks at.
+ * JSON and fields as values of CEL. A value is converted when an expression reads it, so that a large body
+ * costs no more than the part that is read.
  *
  * @module
  */
@@ -26,15 +26,15 @@ export function fromJson(value: unknown): CelInput {
 /** Makes a map whose keys are strings. */
 export function textMap(entries: ReadonlyMap<string, CelInput>): CelMap {
   const map = celMap(entries);
-  // The package looks through all keys for a number that is none of them.
+  // The package searches all keys for a number.
   const { get } = map;
   map.get = (key) => typeof key === "string" ? get.call(map, key) : undefined;
-  // And it takes a key whose value is null for one that is not there; CEL does not.
+  // The package takes a key whose value is null for a missing one; CEL does not.
   map.has = (key) => map.get(key) !== undefined;
   return map;
 }
 
-/** Converts the fields of a form or a query: one that comes once is a string, else it is a list of strings. */
+/** Converts the fields of a form or a query: a string, or a list of strings where a field comes twice. */
 export function fieldMap(fields: ReadonlyMap<string, readonly string[]>): CelMap {
   const values = new Map<string, CelInput>();
   for (const [name, [first = "", ...others]] of fields) {
@@ -43,9 +43,9 @@ export function fieldMap(fields: ReadonlyMap<string, readonly string[]>): CelMap
   return textMap(values);
 }
 
-/** An array whose elements are converted each time they are read. */
+/** Views an array; its elements are converted each time they are read. */
 function listView(array: readonly unknown[]): readonly CelInput[] {
-  // Whatever reads an element through the proxy gets what fromJson makes of it.
+  // The cast is sound: an element that is read through the proxy is converted.
   return new Proxy(array, {
     get(target, key) {
       const value = Reflect.get(target, key);

@@ -25,7 +25,7 @@ export const KEPT_PARTS_MAX = 1000;
 /** A counted repeat, and the end of the group before it, if it repeats one. */
 const REPEAT = /(\)|\\E)?\{(\d+)(?:,(\d*))?\}/g;
 
-/** A pattern that cannot be used, and why. */
+/** A pattern cannot be used. */
 export class PatternError extends HooklaunchError {
   override readonly code = "invalid_pattern";
 
@@ -65,7 +65,7 @@ export function parsePattern(pattern: string): RE2JS {
 }
 
 /**
- * Reports whether a text contains a match of a pattern.
+ * Tells whether a text contains a match of a pattern.
  *
  * @throws {PatternError} when the pattern is none
  * @throws {FilterLimitError} when the search would take too long

@@ -23,7 +23,7 @@ const OPERANDS_SHOWN_MAX = 4;
 const CREDENTIAL_PART_CHARACTERS_MIN = 6;
 /** A text that holds a credential holds the beginning of it. */
 const CREDENTIAL_START_CHARACTERS_MAX = 4096;
-/** The part of a text that is searched for credentials: what is shown is within one, or one begins in it. */
+/** The part of a text that is searched for credentials: any that reaches into the shown part begins in it. */
 const SEARCHED_CHARACTERS_MAX = SHOWN_CHARACTERS_MAX + 8 * CREDENTIAL_START_CHARACTERS_MAX;
 
 const TIMES = ["google.protobuf.Timestamp", "google.protobuf.Duration"];
@@ -42,7 +42,7 @@ export function explain(clause: Clause, value: CelResult, evaluation: Evaluation
   const { request, credentials } = evaluation;
   const censor = censorOf(request, credentials);
   const expected = truncate(clause.text, SHOWN_CHARACTERS_MAX);
-  if (isCelError(value) && !clause.whyNot) {
+  if (isCelError(value) && !clause.explain) {
     return { reason: `Payload filter failed: ${censor(value.message)}`, expected };
   }
   if (value !== false && !isCelError(value)) {
@@ -50,7 +50,7 @@ export function explain(clause: Clause, value: CelResult, evaluation: Evaluation
     return { reason: "Payload filter is neither true nor false", expected, found };
   }
   const found = truncate(operandsOf(clause, evaluation, censor).join("; "), SHOWN_CHARACTERS_MAX);
-  const why = whyNot(clause, evaluation);
+  const why = explanation(clause, evaluation);
   return {
     reason: truncate(
       why === undefined ? "Payload filter is false" : `Payload filter is false: ${why}`,
@@ -61,9 +61,9 @@ export function explain(clause: Clause, value: CelResult, evaluation: Evaluation
   };
 }
 
-function whyNot(clause: Clause, { bindings }: Evaluation): string | undefined {
+function explanation(clause: Clause, { bindings }: Evaluation): string | undefined {
   const [operand] = clause.operands;
-  return operand && clause.whyNot?.(operand.evaluate(bindings));
+  return operand && clause.explain?.(operand.evaluate(bindings));
 }
 
 function operandsOf(clause: Clause, { bindings }: Evaluation, censor: Censor): string[] {
@@ -72,7 +72,7 @@ function operandsOf(clause: Clause, { bindings }: Evaluation, censor: Censor): s
     if (shown.length === OPERANDS_SHOWN_MAX) break;
     const value = evaluate(bindings);
     if (!isCelError(value)) shown.push(`${text} is ${censor(show(value))}`);
-    else if (clause.whyNot) shown.push(`${text} is missing`);
+    else if (clause.explain) shown.push(`${text} is missing`);
   }
   return shown;
 }

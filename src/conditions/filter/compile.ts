@@ -1,6 +1,5 @@
 /**
- * Filter lists compiled to expressions of CEL: the same evaluator and the same limits as for an
- * expression that an operator writes, and the same words in the log.
+ * Compiles filter lists to expressions of CEL: one evaluator, one set of limits and one wording in the log.
  *
  * @module
  */
@@ -14,12 +13,12 @@ import { type Path, readPath } from "./path.ts";
 
 /** A clause or a group of clauses in CEL. */
 interface Part {
-  /** As the list has it, for the log. */
+  /** The clause as the list writes it, for the log. */
   text: string;
   source: string;
-  /** The places that it looks at. */
+  /** The values that it reads. */
   paths: readonly Path[];
-  /** The kinds of value that it can hold of, where it is one clause. */
+  /** The kinds of value for which it can be true, where it is one clause. */
   kinds?: readonly Kind[] | undefined;
 }
 
@@ -33,7 +32,7 @@ export function compileList(list: FilterClause): Expression {
   return { ...whole, clauses: conjuncts(list).map((part) => clauseOf(partOf(part, false))) };
 }
 
-/** What must all hold. */
+/** Lists the clauses that must all be true. */
 function conjuncts(list: FilterClause): readonly FilterClause[] {
   return list.all ? list.all.flatMap(conjuncts) : [list];
 }
@@ -45,11 +44,12 @@ function clauseOf({ text, source, paths, kinds }: Part): Clause {
     ...compileTerm(source),
     text,
     operands,
-    whyNot: (value) => only && others.length === 0 ? whyNot(only.text, kinds, value) : undefined,
+    explain: (value) =>
+      only && others.length === 0 ? explainOne(only.text, kinds, value) : undefined,
   };
 }
 
-function whyNot(
+function explainOne(
   path: string,
   kinds: readonly Kind[] | undefined,
   value: CelResult,
@@ -61,8 +61,8 @@ function whyNot(
 }
 
 /**
- * @param isInNot whether an error must be false: outside of `not` the two come to the same, and the
- * expression is a tenth of the size
+ * @param isInNot an error must be false; outside of `not` it refuses as well, and the expression is a tenth
+ * of the size
  */
 function partOf(clause: FilterClause, isInNot: boolean): Part {
   const { all, any, not } = clause;

@@ -30,7 +30,7 @@ export type FilterWork = Pick<HeavyWork<{ filter: () => Promise<typeof filterJob
 /** The filters that were evaluated last. */
 const kept = new Map<string, Expression>();
 
-/** Evaluates a filter over a request and returns why it refuses the request. */
+/** Evaluates a filter over a request; returns the refusal. */
 export function filterJob(
   { filter, credentials, bytes, headers, query, ...facts }: FilterInput,
 ): Refusal | undefined {

@@ -1,11 +1,9 @@
 /**
- * A plain list as a payload filter: `all`, `any` and `not` of clauses such as
- * `{"path": "body.action", "op": "in", "value": ["opened"]}`. It is checked here and compiled to an
- * expression of CEL by `filter_list_compile.ts`.
+ * The schema of a payload filter that is a list: `all`, `any` and `not` of clauses such as
+ * `{"path": "body.action", "op": "in", "value": ["opened"]}`. `compile.ts` makes an expression of it.
  *
- * A path that leads nowhere makes its clause false whatever the operator, `ne` and `not_in` included:
- * these say what a value is not, and there is none. So does a value of another kind than the clause
- * compares with, and so `ne` is not the opposite of `eq`: that is `not` around it.
+ * A clause on a missing value is false whatever its operator, `ne` and `not_in` included, and so is one on a
+ * value of another kind. So `ne` is not the opposite of `eq`: that is `not` around it.
  *
  * @module
  */
@@ -15,7 +13,7 @@ import { show } from "./literal.ts";
 import { type ClauseValue, operators } from "./operators.ts";
 import { readPath } from "./path.ts";
 
-/** How deep groups can stand in one another; what needs more is better read as an expression. */
+/** Deeper groups are easier to read as an expression. */
 const GROUPS_DEEP_MAX = 3;
 
 // Sound: the operators are an object literal, which has no other keys than its type.
@@ -39,7 +37,7 @@ const plainShape = {
   value: valueSchema.optional().describe("What the value is compared with"),
 };
 
-/** A clause on one value, or a group of clauses; which of the two, {@linkcode checkList} sees to. */
+/** A clause on one value, or a group of clauses: {@linkcode checkList} refuses a mixture. */
 export interface FilterClause {
   path?: string | undefined;
   op?: z.infer<typeof opSchema> | undefined;
@@ -49,13 +47,13 @@ export interface FilterClause {
   not?: FilterClause | undefined;
 }
 
-/** The names of groups, which a payload filter and its clauses have alike. */
+/** The names of groups, in a payload filter and in its clauses. */
 export const groupNames = ["all", "any", "not"] as const;
 
 /** The fields of a payload filter that is a list. */
 export const listShape = groupShape(clauseSchema(GROUPS_DEEP_MAX - 1));
 
-/** Refuses, in a schema's `superRefine`, what is no group of clauses. */
+/** Checks that a list is a group of clauses, in a schema's `superRefine`. */
 export function checkList(list: FilterClause, context: z.RefinementCtx): void {
   checkGroup(list, [], (path, message) => refuseField(context, path, message));
 }
@@ -101,11 +99,11 @@ function checkClause(clause: FilterClause, path: (string | number)[], refuse: Re
   }
   const place = readPath(clause.path ?? "");
   if (typeof place === "string") refuse([...path, "path"], place);
-  const problem = whyNotValue(clause.op, clause.value);
+  const problem = valueProblem(clause.op, clause.value);
   if (problem !== undefined) refuse([...path, "value"], problem);
 }
 
-function whyNotValue(op: FilterClause["op"], value: ClauseValue): string | undefined {
+function valueProblem(op: FilterClause["op"], value: ClauseValue): string | undefined {
   const isWellFormed = [value].flat().every((part) =>
     typeof part !== "string" || part.isWellFormed()
   );

@@ -11,7 +11,7 @@ const SHOWN_CHARACTERS_MAX = 80;
 /** A value that a filter list can compare with. */
 export type Scalar = string | number | boolean | null;
 
-/** What a value can be, as JSON and a filter list have it. */
+/** The kind of a value of JSON. */
 export type Kind = "string" | "number" | "boolean" | "null" | "list" | "map";
 
 const celTypes: Readonly<Record<Kind, readonly string[]>> = {
@@ -37,7 +37,7 @@ export function literals(values: readonly Scalar[]): string {
   return `[${values.map(literal).join(", ")}]`;
 }
 
-/** An expression that is true where `value` is of one of the kinds. */
+/** Writes an expression that is true where `value` is of one of the kinds. */
 export function isOfKind(value: string, kinds: readonly Kind[]): string {
   const types = kinds.flatMap((kind) => celTypes[kind]);
   const [only] = types;
@@ -46,7 +46,7 @@ export function isOfKind(value: string, kinds: readonly Kind[]): string {
     : `type(${value}) in [${types.join(", ")}]`;
 }
 
-/** The kind of a value of a filter list, or of CEL. */
+/** Returns the kind of a value of a filter list, or of CEL. */
 export function kindOf(value: Scalar | CelValue): Kind {
   if (value === null) return "null";
   switch (typeof value) {
@@ -62,7 +62,7 @@ export function kindOf(value: Scalar | CelValue): Kind {
   }
 }
 
-/** Writes what was found in a list, for a message. */
+/** Writes a value of a list for a message. */
 export function show(value: unknown): string {
   return truncate(value === undefined ? "nothing" : JSON.stringify(value), SHOWN_CHARACTERS_MAX);
 }

@@ -1,5 +1,5 @@
 /**
- * The operators of a filter list: which values each takes, and the expression that it means.
+ * The operators of a filter list: the values that each takes, and the expression that it stands for.
  *
  * @module
  */
@@ -7,18 +7,18 @@ import { messageOf } from "../../platform/errors.ts";
 import { parsePattern } from "../cel/pattern.ts";
 import { isOfKind, type Kind, kindOf, literal, literals, type Scalar, show } from "./literal.ts";
 
-/** What a clause can compare with. */
+/** A value that a clause compares with. */
 export type ClauseValue = Scalar | readonly Scalar[] | undefined;
 
-/** What an operator means. */
+/** The meaning of an operator with its value. */
 export interface Test {
-  /** The kinds of value that it can hold of; any where it says none. */
+  /** The kinds of value for which it can be true; any when absent. */
   kinds?: readonly Kind[];
-  /** An expression that is true where it holds of the value that the expression `value` gives. */
+  /** Writes the expression that tests `value`, which is an expression too. */
   expression(value: string): string;
 }
 
-/** Makes a test of what an operator is written with; answers what is wrong, if anything. */
+/** Makes the test of an operator with its value; returns a message where it takes no such value. */
 type Operator = (value: ClauseValue) => Test | string;
 
 const equal: Operator = scalar((wanted) => ({
@@ -102,7 +102,7 @@ function ofPattern(operator: Operator): Operator {
   };
 }
 
-/** Whatever is there can be compared with null. */
+/** A value of any kind can be compared with null. */
 function kindsOf(values: readonly Scalar[]): Pick<Test, "kinds"> {
   const kinds = [...new Set(values.map(kindOf))];
   return kinds.includes("null") ? {} : { kinds };

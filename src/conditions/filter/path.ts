@@ -8,19 +8,19 @@ import { literal } from "./literal.ts";
 
 const PATH_CHARACTERS_MAX = 256;
 const INDEX = /^(0|[1-9][0-9]{0,8})$/;
-/** A part: no dot or backslash but with a backslash before it; a digit may have one too. */
+/** A part: a dot and a backslash have a backslash before them, and a digit may have one. */
 const PART = /(?:[^.\\]|\\[.\\0-9])+/gs;
 
-/** The variables that a path can begin with; a time compares with nothing that JSON can say. */
+/** The variables that a path can begin with: JSON has no value that compares with a time. */
 const variables = Object.entries(filterVariables).filter(([, type]) => type !== "timestamp");
 
-/** Where a value of a request is, in the two ways in which a filter asks for it. */
+/** The place of a value in a request, as the two expressions that read it. */
 export interface Path {
   /** The path as it was written. */
   text: string;
-  /** An expression of the value; an error where there is none. */
+  /** An expression of the value; an error where it is missing. */
   value: string;
-  /** An expression of the list that holds the value; an empty list where there is none. */
+  /** An expression of a list with the value; an empty list where it is missing. */
   found: string;
 }
 
@@ -28,7 +28,7 @@ export interface Path {
  * Reads a path: parts between dots, the first of them a variable. A number is an index into a list;
  * a backslash before it makes it a key, and one before a dot makes the dot a part of the key.
  *
- * @returns the path, or what is wrong with it
+ * @returns the path, or a message
  */
 export function readPath(text: string): Path | string {
   if (text.length > PATH_CHARACTERS_MAX) {
@@ -66,7 +66,7 @@ function within(path: Path, part: string, isIndex: boolean, name: string): Path 
     };
   }
   const plain = part.replace(/\\(.)/gs, "$1");
-  // The names of headers come in any case.
+  // A list may write the names of headers in any case.
   const key = literal(name === "headers" ? plain.toLowerCase() : plain);
   return {
     text: path.text,

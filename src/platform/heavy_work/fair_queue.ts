@@ -5,8 +5,8 @@
  */
 
 /**
- * Holds items by owner. An owner takes at most as many places as are left to all others: alone it has half
- * of them, two that take what they can get have a third each.
+ * Holds items by owner. An owner has at most as many places as are left to all others: a greedy one alone has
+ * half of them, two have a third each.
  */
 export class FairQueue<Item> {
   readonly #places: number;

@@ -31,7 +31,6 @@ const log = getLogger(["hooklaunch"]);
 
 /** A job that waits or runs. */
 interface Pending {
-  key: string;
   kind: string;
   input: JobInput;
   timeout_ms: number;
@@ -112,7 +111,7 @@ export class HeavyWork<Kinds extends JobKinds> implements Disposable {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
     };
-    const job: Pending = { key, kind, input, timeout_ms, done, begin };
+    const job: Pending = { kind, input, timeout_ms, done, begin };
     if (!this.#queue.add(key, job)) leave(unavailable("too much of it waits already"));
     this.#next();
     return await done.promise.finally(begin);
