@@ -32,7 +32,7 @@ export interface Answer {
 
 /** The handshakes of a trigger. Both functions return undefined for any other request. */
 export interface Handshakes {
-  /** Whether a request may be answered before authentication. */
+  /** True when a request may be answered before authentication. */
   readonly hasUnverified: boolean;
   /** Answers before authentication: Microsoft Graph signs nothing when it validates a URL. */
   unverified(request: LaunchRequest): Answer | undefined;

@@ -17,7 +17,7 @@ import webhookProject from "./webhook/valohai.yaml" with { type: "text" };
 
 /** Something that can be shown. */
 export interface Example {
-  /** What is sent, as the rest of a sentence. */
+  /** Description of the request, as the rest of a sentence. */
   sends: string;
   /** The body of the webhook, JSON. */
   body: string;
@@ -27,7 +27,7 @@ export interface Example {
   config: string;
   /** The files of the project, by path. */
   project: Readonly<Record<string, string>>;
-  /** What one of the steps prints when all has gone well. */
+  /** The line that one of the steps prints when all has gone well. */
   prints: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What an engine is: the thing that executes. The service stores an execution, hands it to the engine
+ * The interface of an engine, which executes. The service stores an execution, hands it to the engine
  * of its project, and from then on the engine keeps the record true until the execution has ended.
  *
  * @module
@@ -31,7 +31,7 @@ export interface Engine {
   log(executionId: string, options?: LogOptions): Promise<LogPage>;
   /** Opens an output of an execution; undefined when there is none of this path. */
   output(executionId: string, path: string): Promise<EngineOutput | undefined>;
-  /** How many executions run, and how many are known to wait. */
+  /** Numbers of executions that run and that are known to wait. */
   readonly load: EngineLoad;
   /**
    * Removes everything that is kept of an ended execution but its record.
@@ -46,7 +46,7 @@ export interface Engine {
   close(deadline_ms: number): Promise<void>;
 }
 
-/** How much an engine has to do. */
+/** The load of an engine. */
 export interface EngineLoad {
   running: number;
   waiting: number;

@@ -11,7 +11,7 @@ import type { Store } from "../store/store.ts";
 import type { Engine, EngineLoad } from "./engine.ts";
 import { LocalEngine } from "./local/mod.ts";
 
-/** What engines work with. */
+/** The parts of the service that engines use. */
 export interface EnginesOptions {
   store: Store;
   /** The code of projects. */
@@ -22,7 +22,7 @@ export interface EnginesOptions {
   clock: Clock;
   /** The service's data folder. */
   dataFolder: string;
-  /** How many executions run at once on this machine. Default: one a processor. */
+  /** Executions that run at once on this machine. Default: one a processor. */
   executionsMax?: number;
   /** Told of each change of an execution's record, after it is stored. */
   onChange?: (execution: Execution) => void;
@@ -51,7 +51,7 @@ export class Engines {
     await Promise.all(this.#all((engine) => engine.start()));
   }
 
-  /** How much all of them have to do. */
+  /** The load of all engines together. */
   get load(): EngineLoad {
     return this.#all(({ load }) => load).reduce((sum, { running, waiting }) => ({
       running: sum.running + running,

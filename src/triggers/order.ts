@@ -79,7 +79,7 @@ export interface Order {
 /** The parts that an order is made of. */
 export interface OrderParts {
   enabled: boolean;
-  /** Why the trigger refuses every request: a secret of its own cannot be decrypted. */
+  /** The reason why the trigger refuses every request: one of its secrets cannot be decrypted. */
   locked: Refusal | undefined;
   conditions: PreparedConditions;
   /** The longest body of a launch, in bytes. */

@@ -70,9 +70,9 @@ export function costOf(expr: Expr): Cost {
 
 /** The macros around a node. */
 interface Place {
-  /** How many go through lists of any length. */
+  /** Number of nested macros over lists of any length. */
   depth: number;
-  /** How often those over literal lists evaluate it. */
+  /** Number of evaluations by macros over literal lists. */
   times: number;
   /** The variables in which they collect their results. */
   results: readonly string[];

@@ -30,7 +30,7 @@ type Stream = (typeof STREAMS)[number];
 /** Gets events of metadata, as JSON lines. */
 type OnEvents = (events: string) => Promise<void>;
 
-/** What is known from the log of an earlier service. */
+/** The state that the log of an earlier service tells. */
 interface Earlier {
   metadata: Metadata;
   /** The offsets up to which the log has each stream. */

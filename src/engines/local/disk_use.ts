@@ -8,22 +8,21 @@ import type { Clock } from "../../platform/clock.ts";
 import { diskLimit_mb } from "../../projects/code/size_guard.ts";
 import type { Execution } from "../../store/records/executions.ts";
 
-/** How often is measured at least, as so many times the shortest interval. */
+/** Longest interval between measurements, as a multiple of the shortest. */
 const INTERVALS_MAX = 6;
-/** How much of the time may go into measuring: one part in so many. */
+/** Share of the time that measuring may take: one part in this many. */
 const SHARE = 20;
 
-/** What an execution may take, in MiB. */
+/** Returns the disk limit of an execution, in MiB. */
 export function diskMbMax({ engine }: Pick<Execution, "engine">): number {
   return diskLimit_mb(engine);
 }
 
-/** What measuring takes. */
 export interface DiskUseParts {
   clock: Clock;
-  /** How often is measured at most. */
+  /** Shortest interval between measurements. */
   interval_ms: number;
-  /** What the execution may take, in MiB. */
+  /** The limit, in MiB. */
   mb_max: number;
   /** Measures, in MiB. What it rejects with is ignored. */
   measure(signal: AbortSignal): Promise<number>;

@@ -24,15 +24,15 @@ import { StopCondition } from "../shared/stop_condition.ts";
 import { Watch, type WatchParts } from "./watch.ts";
 import { WorkFolder } from "./work_folder.ts";
 
-/** How often an execution is run again when nobody can tell how it ended. */
+/** Limit of the runs of an execution whose end is unknown. */
 const RERUNS_MAX = 3;
 /** The exit code of a command that SIGTERM has ended, as machines that shut down send it to all. */
 const TOLD_TO_END = 128 + 15;
-/** Why that counts as having been lost. */
+/** The reason why such an execution counts as lost. */
 const SHUT_DOWN = "The command was told to end, and the machine may have been restarted since";
-/** Why what was about to be run again is, when the service ended before. */
+/** The reason of a rerun that an end of the service interrupted. */
 const NOT_RENEWED = "The service was stopped before the command ran again";
-/** How long who asks it to stop waits for what runs its command to take that up. */
+/** Time limit for the runner to take up a stop. */
 const TELL_MS = 5_000;
 
 const logger = getLogger(["hooklaunch", "engine"]);
@@ -48,11 +48,11 @@ export class ExecutionRun {
   /** When its time began, by the steady clock: setting the other one changes nothing of it. */
   #started_ms: number;
   #watch: Watch | undefined;
-  /** How it is to end, once that is decided. */
+  /** The end that is decided. */
   #ending: Ending | undefined;
-  /** Whether its command has ended for good, so that there is nothing to stop. */
+  /** True once its command has ended for good, so that nothing is left to stop. */
   #isOver = false;
-  /** Whether the log says that it waits. */
+  /** True once the log says that it waits. */
   #isToldToWait = false;
 
   constructor(execution: Execution, context: RunContext) {
@@ -68,7 +68,7 @@ export class ExecutionRun {
     return this.#detaching.signal.aborted;
   }
 
-  /** Whether its record says that it has ended. */
+  /** True when its record says that it has ended. */
   get hasEnded(): boolean {
     return hasEnded(this.#execution.status);
   }
@@ -158,7 +158,7 @@ export class ExecutionRun {
     return { execution_id, run_id, project, error: messageOf(error) };
   }
 
-  /** Where work fails for want of files or processes, nothing is lost: it is found again, as by the next service. */
+  /** Repeats work that fails for lack of files or processes: the execution is found again, as by the next service. */
   #retryOnShortage(work: () => Promise<void>): Promise<void> {
     return retryOnShortage(work, {
       again: () => this.hasEnded ? this.#folder.tidy() : this.#find(),
@@ -296,13 +296,13 @@ export class ExecutionRun {
     await this.#end({ ending: this.#ending ?? found, exitCode: exit?.code, at_ms }, capture);
   }
 
-  /** Whether it is run again when nobody can tell how it ended. */
+  /** True when it is run again if its end is unknown. */
   get #mayRunAgain(): boolean {
     const isWanted = this.#execution.rerun === true && this.#ending === undefined;
     return isWanted && !this.#isDetached && this.#reruns < RERUNS_MAX;
   }
 
-  /** How often it was run again. One whose folder was not made anew to the end has not begun. */
+  /** Number of its reruns. One whose folder was not made completely has not begun. */
   get #reruns(): number {
     const begun = Number(this.#execution.engine_state?.reruns ?? 0);
     return this.#folder.isHalfRenewed ? Math.max(0, begun - 1) : begun;

@@ -21,7 +21,6 @@ export interface HashedFile {
   sha256: string;
 }
 
-/** How to hash. */
 export interface HashOptions {
   /** Aborted when the hash is not needed any more. */
   signal?: AbortSignal | undefined;

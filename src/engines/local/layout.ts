@@ -1,5 +1,5 @@
 /**
- * How a work folder is arranged, and how the command sees it, which depends on what the command runs in.
+ * The layout of a work folder, and the paths by which the command sees it, which depend on its runner.
  *
  * @module
  */
@@ -8,19 +8,19 @@ import type { LocalSettings } from "./settings.ts";
 /** The runners there are. */
 export type RunnerName = LocalSettings["runner"];
 
-/** How a runner has work folders arranged. */
+/** The layout of a runner's work folders. */
 export interface Layout {
   /** The runner's name, for the command to read. */
   readonly runner: RunnerName;
   /** The folder of the files by which engine and wrapper know of each other. */
   readonly wrapperFolder: string;
-  /** What the command alone needed. The rest is what it left behind. */
+  /** The folders that only the running command needs. The rest is kept. */
   readonly onlyWhileRunning: readonly string[];
   /** The path of the work folder as the command sees it. */
   seenAs(path: string): string;
 }
 
-/** What a command works in and on, apart from its outputs and the files that describe it. */
+/** The folders that a command works in, apart from its outputs and the files that describe it. */
 const FOR_THE_COMMAND = ["repository", "inputs", "tmp", "home"];
 const FOR_THE_WRAPPER = ["environment", "stdout", "stderr", "stdout.cut", "stderr.cut"];
 
@@ -32,10 +32,10 @@ export const PROCESS_LAYOUT: Layout = {
   seenAs: (path) => path,
 };
 
-/** Where a container has its work folder. */
+/** The path of the work folder in a container. */
 export const CONTAINER_FOLDER = "/valohai";
 
-/** What of a work folder a container sees, each by the name that it has there. */
+/** The parts of a work folder that a container sees, by their names there. */
 export const CONTAINER_MOUNTS = {
   config: "config",
   control: "control/container",

@@ -1,5 +1,5 @@
 /**
- * What commands leave running. Their wrappers end what is in their own process groups; what has moved to
+ * The processes that commands leave running. Their wrappers end their own process groups. A process that moved to
  * another group of the session is found by looking through the machine's processes, which is done
  * for many sessions at once.
  *

@@ -12,7 +12,7 @@ export class ExecutionQueue {
   /** Sorted by id, which is by age. */
   readonly #held: Execution[] = [];
   #hasMore = false;
-  /** How often one was left to the database. */
+  /** Number of executions that were left to the database. */
   #left = 0;
 
   /** @param max how many are held in memory */
@@ -20,17 +20,17 @@ export class ExecutionQueue {
     this.#max = max;
   }
 
-  /** How many are held. */
+  /** Number of executions in memory. */
   get size(): number {
     return this.#held.length;
   }
 
-  /** Whether those that are held have become few and others are to be read from the database. */
+  /** True when few are in memory and others are to be read from the database. */
   get wantsMore(): boolean {
     return this.#hasMore && this.#held.length <= this.#max / 4;
   }
 
-  /** Whether one of this id is held. */
+  /** Returns true when an execution of this id is in memory. */
   has(id: string): boolean {
     const at = this.#placeOf(id);
     return this.#held[at]?.id === id;

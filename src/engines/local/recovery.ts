@@ -11,24 +11,24 @@ import type { Machine } from "./processes.ts";
 import type { Found } from "./runners/runner.ts";
 import type { WorkFolder } from "./work_folder.ts";
 
-/** How long a wrapper may take from taking its mark to writing into it. */
+/** Time limit of a wrapper between taking its mark and writing into it. */
 const MARK_WAIT_MS = 1_000;
 const MARK_POLL_MS = 20;
 
 /**
- * Why nothing is known of an execution that was about to start, and not by this start of the machine as
- * far as can be told. A machine that was restarted, another one and a backup look the same.
+ * The reason for an execution that was about to start before this boot of the machine, as far as can be told.
+ * A machine that was restarted, another machine and a backup look the same.
  */
 export const MAY_HAVE_RUN =
   "The machine may have been restarted when the command was about to start, or its data came from a " +
   "backup or another machine: it may have run, so it is not started again";
 
-/** Why there is no exit code of an execution that ran, and not at this start of the machine. */
+/** The reason for a missing exit code of an execution that ran before this boot of the machine. */
 export const OUT_OF_SIGHT =
   "The machine may have been restarted while the command ran, or its data came from a backup or " +
   "another machine: how it ended is not known";
 
-/** Whether the machine is known not to have been restarted since an execution was started. */
+/** Returns true when the machine is known not to have been restarted since an execution was started. */
 export function isSameBoot({ engine_state }: Execution, { bootId }: Machine): boolean {
   return bootId !== "" && engine_state?.boot_id === bootId;
 }

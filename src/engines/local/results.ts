@@ -19,7 +19,6 @@ const ENDING_BYTES = 4 * 1024;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-/** Where results come from and go to. */
 export interface ResultsContext {
   folder: WorkFolder;
   /** Writes the names in the folder of all executions to disk. */

@@ -6,12 +6,11 @@
 import { delay } from "@std/async/delay";
 import { isShortage } from "../../platform/errors.ts";
 
-/** How soon it is tried again. */
+/** Delay before the next try. */
 const RETRY_MS = 1_000;
 
-/** How work is gone on with. */
 export interface ShortageOptions {
-  /** What is done in place of work that has failed so. */
+  /** Runs in place of work that failed for lack of files or processes. */
   again(): Promise<void>;
   /** Told each time. */
   onShortage(error: unknown): void;

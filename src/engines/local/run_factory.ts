@@ -15,7 +15,7 @@ import type { Machine } from "./processes.ts";
 import type { RunContext } from "./run_context.ts";
 import { runnerOf } from "./runners/mod.ts";
 
-/** What the engine gives to all runs. */
+/** The parts of the engine that all runs use. */
 export interface RunFactoryOptions
   extends Omit<RunContext, "remote" | "bootId" | "runnerOf" | "syncRoot"> {
   /** The service's data folder. */

@@ -1,12 +1,12 @@
 /**
- * What a project may say of how the local engine runs its executions.
+ * The settings of the local engine in a project.
  *
  * @module
  */
 import { isAbsolute } from "node:path";
 import { z } from "zod";
 
-/** Where inputs that are given as URLs may come from, and how much they may be. */
+/** The allowed sources and sizes of inputs that are given as URLs. */
 const inputsSchema = z.strictObject({
   folders: z.array(
     z.string().min(1).max(2_048).refine(isAbsolute, { error: "Expected an absolute path" }),

@@ -27,7 +27,7 @@ export class StreamReader {
   #file: GrowingFile | undefined;
   /** The offset behind all that was read. */
   #position: number;
-  /** What was read and not returned: the start of a line, or more behind a long line. */
+  /** Bytes that were read and not returned: the start of a line, or the rest after a long line. */
   #carry = new Uint8Array(0);
   #carryHasLines = false;
   /** A line that is longer than the buffer. */

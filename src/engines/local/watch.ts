@@ -13,15 +13,14 @@ import type { CommandHandle } from "./runners/runner.ts";
 import type { StopCondition } from "../shared/stop_condition.ts";
 import type { WorkFolder } from "./work_folder.ts";
 
-/** How long the captures may take after the command has ended. */
+/** Time limit for the captures after the command has ended. */
 const DRAIN_MS = 1_000;
-/** How often metadata is told of while it changes. */
+/** Interval of metadata updates while it changes. */
 const METADATA_MS = 5_000;
 
-/** What watching takes. */
 export interface WatchParts {
   command: CommandHandle;
-  /** Whether it may have run for some time. */
+  /** True when it may have run for some time. */
   isFound: boolean;
   folder: WorkFolder;
   capture: Capture;
@@ -29,9 +28,9 @@ export interface WatchParts {
   disk: DiskUse;
   stopCondition: StopCondition;
   clock: Clock;
-  /** How often output and limits are looked at. */
+  /** Interval of the checks of output and limits. */
   poll_ms: number;
-  /** How long the command may take to end after SIGTERM. */
+  /** Time that the command gets to end after SIGTERM. */
   grace_ms: number;
   /** A limit is reached, or its stop condition holds. Told once. */
   onReached(ending: Ending): Promise<void>;
@@ -44,13 +43,13 @@ export class Watch {
   readonly #parts: WatchParts;
   #isDetached = false;
   #isReached = false;
-  /** Whether the leader was seen to end since anybody looked. */
+  /** True once the leader was seen to end. */
   #isLeaderOver = false;
   /** When SIGKILL follows. */
   #kill_ms = Infinity;
-  /** Why it could not be told to end. */
+  /** The error of a failed signal. */
   #untold: unknown;
-  /** How often the metadata had changed when it was last told of, and when that was. */
+  /** Number of metadata changes at the last update, and its time. */
   #toldChanges = 0;
   #metadata_ms: number;
   #wake: () => void = () => {};
@@ -124,7 +123,7 @@ export class Watch {
     this.#wake();
   }
 
-  /** How it is to end for what is reached. */
+  /** The end that a reached limit or condition demands. */
   #reached(): Ending | undefined {
     const { limits, disk, stopCondition } = this.#parts;
     const limit = limits.reached() ?? disk.reached();

@@ -27,7 +27,6 @@ import { removeTrees, type WorkFolder } from "./work_folder.ts";
 /** The most replays of replays that are followed to the first run. */
 const REPLAYS_MAX = 16;
 
-/** Where the content of a work folder comes from. */
 export interface SetupContext {
   sources: Sources;
   checkout(projectName: string, commit: string, destination: string): Promise<void>;

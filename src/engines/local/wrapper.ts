@@ -8,11 +8,10 @@
 /** The exit code of a wrapper that found the mark taken. It has done nothing then. */
 export const MARK_IS_TAKEN = 97;
 
-/** What a wrapper is told. */
 export interface WrapperOptions {
   /** The shell that runs the command; empty when the command names its own interpreter. */
   shell: string;
-  /** How much of stdout, and as much of stderr, is kept. */
+  /** Limit of stdout that is kept, and of stderr. */
   streamBytesMax: number;
 }
 
@@ -32,7 +31,7 @@ export function blocksOf(bytes: number): number {
   return Math.ceil(bytes / BLOCK_BYTES);
 }
 
-/** How much of a stream a wrapper keeps at most, which is whole blocks. */
+/** Returns the limit of a stream in whole blocks, as a wrapper keeps them. */
 export function keptBytesMax(streamBytesMax: number): number {
   return blocksOf(streamBytesMax) * BLOCK_BYTES;
 }

@@ -14,7 +14,7 @@ export interface StagedFile {
   name: string;
   size: number;
   sha256?: string;
-  /** Where it comes from, without credentials. */
+  /** Its source, without credentials. */
   uri?: string;
   datumId?: string;
   /** True for the payload of the run. */

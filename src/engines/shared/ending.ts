@@ -1,5 +1,5 @@
 /**
- * How executions end: what the exit code, or the reason for stopping, makes of the record.
+ * The ends of executions: the record's fields by the exit code, or by the reason for stopping.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import type { Execution } from "../../store/records/executions.ts";
 
 const REASON_LENGTH_MAX = 1_024;
 
-/** How an execution ends. */
+/** The end of an execution. */
 export interface Ending {
   status: "stopped" | "error" | "complete";
   /** One sentence without a full stop. */
@@ -30,7 +30,7 @@ export function endingOf(exitCode: number): Ending {
   return failure(`The command ended with exit code ${exitCode}`);
 }
 
-/** What is known when an execution ends. */
+/** The facts that are known when an execution ends. */
 export interface End {
   ending: Ending;
   exitCode?: number | undefined;

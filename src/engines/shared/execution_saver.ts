@@ -13,7 +13,6 @@ const RETRY_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-/** Where records are stored, and who is told. */
 export interface SaverOptions {
   store: Store;
   /** Called after each change of a record is stored. */

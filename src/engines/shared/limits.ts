@@ -6,7 +6,7 @@
 import type { Clock } from "../../platform/clock.ts";
 import type { Execution } from "../../store/records/executions.ts";
 
-/** What a timer takes; a time limit may be longer. */
+/** Longest delay of a timer. A time limit may be longer. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** By what an execution's time is measured. */
@@ -14,7 +14,7 @@ export interface TimeParts {
   clock: Clock;
   /** When it started, by the steady clock. */
   started_ms: number;
-  /** How long it has printed nothing when watching begins. Default 0. */
+  /** Time without output before watching begins. Default 0. */
   silence_ms?: number;
 }
 

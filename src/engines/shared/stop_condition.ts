@@ -8,7 +8,7 @@ import { evaluate, type Expression, parseExpression } from "../../projects/forma
 import type { Execution } from "../../store/records/executions.ts";
 import type { Metadata } from "./metadata.ts";
 
-/** How much of a condition a reason shows. */
+/** Characters of a condition that a reason shows. */
 const SHOWN_CHARACTERS_MAX = 200;
 
 /** Watches whether an execution's stop condition holds. */
@@ -16,7 +16,7 @@ export class StopCondition {
   readonly #execution: Execution;
   readonly #metadata: Metadata;
   readonly #expression: Expression | undefined;
-  /** How often the metadata had changed when it was last looked at. */
+  /** Number of metadata changes at the last check. */
   #seen = 0;
 
   constructor(execution: Execution, metadata: Metadata) {
@@ -38,7 +38,7 @@ export class StopCondition {
   }
 }
 
-/** What cannot be read any more, which its step's schema once could, must not end the execution. */
+/** Parses a condition. One that this version cannot parse, though its step's schema once could, is ignored. */
 function read(condition: string | undefined): Expression | undefined {
   if (condition === undefined) return undefined;
   try {

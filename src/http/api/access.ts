@@ -1,5 +1,5 @@
 /**
- * What an operator's token allows: a scope, and the triggers and projects that it is limited to.
+ * The access that an operator's token gives: a scope, and the triggers and projects that it is limited to.
  *
  * A limited token reaches a record only where this file can tell its trigger and its project, and is refused
  * everywhere else, such as at the tokens.
@@ -15,7 +15,7 @@ import type { Author } from "../../store/records/audit.ts";
 import type { Declaration } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 
-/** What the token of a request allows. */
+/** The access that the token of a request gives. */
 export interface Access extends Author {
   scope: Scope;
   /** The triggers that it is limited to, by name or id. */

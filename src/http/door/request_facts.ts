@@ -104,7 +104,7 @@ interface Treatment {
   /** Names of headers with the id of a delivery. */
   ids: readonly string[];
   queryCredentials: ReadonlySet<string>;
-  /** Whether a run's record keeps a header, by its name. */
+  /** True for the headers that a run's record keeps, by name. */
   kept: Map<string, boolean>;
 }
 

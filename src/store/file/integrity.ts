@@ -7,7 +7,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../../platform/errors.ts";
 
-/** How long another connection may keep the database busy. */
+/** Time limit to wait for another connection to the database. */
 const BUSY_MS = 10_000;
 /** SQLite's codes for a file that is damaged, or no database. */
 const DAMAGED_CODES = [11, 26];

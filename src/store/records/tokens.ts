@@ -8,10 +8,10 @@ import { keys } from "../keys.ts";
 import { readValue, scan } from "../scan.ts";
 import type { Store } from "../store.ts";
 
-/** What a token allows, from the least to the most. Each scope includes the ones before it. */
+/** The scopes of tokens, from the least to the most. Each includes the ones before it. */
 export const SCOPES = ["read", "operate", "admin"] as const;
 
-/** What a token allows: to read, to run and stop work, or to change everything. */
+/** The scope of a token: to read, to run and stop work, or to change everything. */
 export type Scope = typeof SCOPES[number];
 
 /** A token, without its secret. All times are RFC 3339. */

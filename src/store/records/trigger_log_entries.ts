@@ -99,7 +99,7 @@ export type TriggerLogEntry = { id: string; time: string } & TriggerLogEvent;
 /** An entry about a delivery. */
 export type DeliveryEntry = { id: string; time: string } & (RefusedEvent | RepeatEvent);
 
-/** What the list over all triggers holds of an entry. */
+/** The fields of an entry in the list over all triggers. */
 export interface EntrySummary {
   trigger_id: string;
   /** Of a delivery. */

@@ -41,7 +41,6 @@ export const systemNetwork: Network = {
   silence_ms: 30_000,
 };
 
-/** How to connect. */
 export interface ConnectOptions {
   network: Network;
   /** True when addresses that are not public are allowed. */

@@ -25,7 +25,6 @@ export interface Validators {
   last_modified?: string | undefined;
 }
 
-/** How to request. */
 export interface FollowOptions extends ConnectOptions {
   validators?: Validators | undefined;
   /** The wall clock, in milliseconds since the epoch. */

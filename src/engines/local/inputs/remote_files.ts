@@ -28,7 +28,6 @@ const MADE_ROOM = "the disk is full: other files are removed from the cache";
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-/** How remote files are fetched and cached. */
 export interface RemoteFilesOptions {
   /** The folder of the cache. */
   folder: string;

@@ -9,7 +9,6 @@ import { TransientError } from "./errors.ts";
 /** The longest pause that a server can ask for, in milliseconds. */
 const WAIT_MAX_MS = 30_000;
 
-/** How to retry. */
 export interface TryOptions {
   /** The pause after each failed try, in milliseconds. One more try follows the last pause. */
   backoff_ms: readonly number[];

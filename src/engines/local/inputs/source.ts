@@ -1,5 +1,5 @@
 /**
- * What the sources of input files share. A source is a function that stages one file: it puts the file
+ * The interface of the sources of input files. A source is a function that stages one file: it puts the file
  * into the work folder.
  *
  * @module
@@ -12,7 +12,7 @@ import type { InputBudget } from "./budget.ts";
 import type { InputFolder } from "./input_folder.ts";
 import type { RemoteFiles } from "./remote_files.ts";
 
-/** Where the files of an execution come from. */
+/** The sources of an execution's files. */
 export interface Sources {
   store: Store;
   clock: Clock;
@@ -25,7 +25,6 @@ export interface Sources {
   logEvent(message: string): Promise<void>;
 }
 
-/** What a source gets. */
 export interface StagingContext {
   execution: Execution;
   settings: NonNullable<LocalSettings["inputs"]>;

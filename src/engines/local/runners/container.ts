@@ -42,14 +42,14 @@ import type { ContainerProgram } from "./container_program.ts";
 import { containerWrapperArguments, handOverScript } from "./container_wrapper.ts";
 import type { CommandHandle, Found, Job, Runner, Settled } from "./runner.ts";
 
-/** How often the engine is asked whether a container still runs, and how often when it should not. */
+/** Interval of the checks that a container still runs, and that one has ended. */
 const LIFE_CHECK_MS = 5_000;
 const END_CHECK_MS = 500;
 /** Starting may mean to copy an image, and giving files to another user takes a while for many. */
 const LONG_CALL_MS = 5 * 60_000;
 const REACH_POLL_MS = 1_000;
 const NAME_POLL_MS = 200;
-/** How much longer is waited for an engine when a container may run on it than when none does. */
+/** Factor by which the engine gets more time while a container may run on it. */
 const FOLLOW_PATIENCE = 15;
 
 /** The error of a container engine that has no control of processors, such as one without root. */
@@ -57,16 +57,15 @@ const NO_PRIORITY = /cpu.?(shares|weight)|controller.*\bcpu\b|\bcpu\b.*controlle
 const GONE =
   "The command's container ended without leaving an exit code: something else has ended it";
 
-/** What the container runner works with. */
 export interface ContainerRunnerParts {
   program: ContainerProgram;
   settings: Pick<LocalSettings, "network">;
   machine: Machine;
   /** The folder of all executions. */
   root: string;
-  /** How long fetching an image may take. */
+  /** Time limit to pull an image. */
   pull_ms: number;
-  /** How long an engine that cannot be reached is tried again before an execution is given up. */
+  /** Time that an unreachable engine is tried again before an execution is given up. */
   reach_ms: number;
 }
 
@@ -313,14 +312,14 @@ export class ContainerRunner implements Runner {
     );
   }
 
-  /** What the container has written outside of the work folder, in MiB. */
+  /** Returns the size of what the container has written outside the work folder, in MiB. */
   async #layerUse_mb({ execution, signal }: Job): Promise<number> {
     const format = "--format={{.SizeRw}}";
     const args = ["container", "inspect", "--size", format, containerName(execution)];
     return (Number.parseInt((await this.#call(args, { signal })).stdout) || 0) / 2 ** 20;
   }
 
-  /** What the work folder takes as the container sees it, in MiB. */
+  /** Returns the size of the work folder as the container sees it, in MiB. */
   async #innerUse_mb(job: Job): Promise<number> {
     const folders = Object.keys(CONTAINER_MOUNTS).map((name) => `${CONTAINER_FOLDER}/${name}`);
     const args = ["exec", containerName(job.execution), "du", "-skx", ...folders];

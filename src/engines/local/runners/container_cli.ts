@@ -9,11 +9,11 @@ import { readFirstBytes } from "../../../platform/files/bytes.ts";
 import { passedOn } from "../../shared/environment.ts";
 
 const CALL_MS = 60_000;
-/** How long a call that is given up may take to end. */
+/** Time that a call gets to end after it is given up. */
 const KILL_MS = 5_000;
 /**
- * How much it may write to stdout, and as much to stderr: more than it lists of containers. What a registry
- * says, and what a program in a container prints, may be without end.
+ * Limit of its stdout, and of its stderr: more than a list of containers needs. A registry's answer and the
+ * output of a program in a container may have no end.
  */
 const OUTPUT_BYTES_MAX = 1024 * 1024;
 const MESSAGE_LENGTH_MAX = 500;
@@ -57,7 +57,6 @@ export class ContainersError extends HooklaunchError {
   override readonly code = "containers_failed";
 }
 
-/** How a call is made. */
 export interface CallOptions {
   /** Default: one minute. */
   timeout_ms?: number;
@@ -66,11 +65,11 @@ export interface CallOptions {
   cwd?: string;
 }
 
-/** What a call came to. */
+/** The result of a call. */
 export interface Answer {
   isOk: boolean;
   stdout: string;
-  /** What it complained of, fit for an owner to read. */
+  /** Its error, in a form for an owner. */
   message: string;
 }
 
@@ -148,7 +147,7 @@ function kill(child: Deno.ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
   }
 }
 
-/** What the program complained of, without warnings, how to call it, and what may be a credential. */
+/** Extracts the error from the program's output, without warnings, usage and possible credentials. */
 export function messageFor(stderr: string): string {
   const lines = stderr.split("\n").map((line) => line.trim()).filter((line) =>
     line !== "" && !/^(time=|WARN|Run ')|^See '/.test(line)

@@ -15,7 +15,6 @@ const MIB = 1024 ** 2;
 /** The most images that one call asks about. */
 const AT_ONCE = 100;
 
-/** Where images are, and whose they are. */
 interface ImagesContext {
   program: ContainerProgram;
   /** The folder of all executions. */

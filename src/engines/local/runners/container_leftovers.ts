@@ -19,7 +19,6 @@ const AT_ONCE = 50;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-/** What is looked for, and with what. */
 export interface LeftoverOptions {
   store: Store;
   /** The folder of all executions. */

@@ -11,7 +11,7 @@ export interface ContainerProgram {
   readonly runArguments: readonly string[];
   /** Options of a mount that only it has. */
   readonly mountOptions: readonly string[];
-  /** What to do when it cannot be reached. */
+  /** Advice for an owner when it cannot be reached. */
   readonly advice: string;
 }
 

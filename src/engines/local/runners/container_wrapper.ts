@@ -7,11 +7,10 @@
  */
 import { blocksOf, CAPTURE, LEAVE, MARK_IS_TAKEN } from "../wrapper.ts";
 
-/** What a wrapper is told. */
 export interface ContainerWrapperOptions {
-  /** Whether the command names its own interpreter. */
+  /** True when the command names its own interpreter. */
   hasShebang: boolean;
-  /** How much of stdout, and as much of stderr, is kept. */
+  /** Limit of stdout that is kept, and of stderr. */
   streamBytesMax: number;
 }
 

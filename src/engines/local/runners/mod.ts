@@ -13,7 +13,6 @@ import { CONTAINER_PROGRAMS } from "./container_program.ts";
 import { ProcessRunner } from "./process.ts";
 import type { Runner } from "./runner.ts";
 
-/** What runners are made with. */
 export interface RunnerParts extends Omit<ContainerRunnerParts, "program" | "settings"> {
   onSessionOver: OnSessionOver;
 }

@@ -1,5 +1,5 @@
 /**
- * What a runner is: the way in which the local engine runs a command, such as a process of the machine.
+ * The interface of a runner, by which the local engine runs a command, such as a process of the machine.
  * The engine prepares a work folder, keeps the record, takes in what is printed and minds the limits;
  * all that depends on what the command runs in is behind this interface.
  *
@@ -13,7 +13,7 @@ import type { WorkFolder } from "../work_folder.ts";
 export interface Job {
   readonly execution: Execution;
   readonly folder: WorkFolder;
-  /** How much of stdout, and as much of stderr, is kept. */
+  /** Limit of stdout that is kept, and of stderr. */
   readonly streamBytesMax: number;
   /** Aborted when what is done with it is not wanted any more. */
   readonly signal: AbortSignal;
@@ -38,14 +38,14 @@ export interface Runner {
   diskUse_mb(job: Job): Promise<number>;
 }
 
-/** What runs a command, started by this service or found again by it. */
+/** A running command, started by this service or found again by it. */
 export interface CommandHandle {
   /** Resolves when it has ended, where that can be known without asking. */
   readonly over: Promise<unknown>;
-  /** Whether it did nothing because another one came first. */
+  /** True when it did nothing because another one came first. */
   readonly cameSecond: boolean;
   /**
-   * Whether it has ended.
+   * Resolves to true when it has ended.
    *
    * @param isDue whether it should have, so that asking is worth its while
    */
@@ -62,17 +62,17 @@ export interface CommandHandle {
   release(): void;
 }
 
-/** What is known of an end beside its exit code. Reasons are sentences without a full stop. */
+/** The facts of an end beside its exit code. Reasons are sentences without a full stop. */
 export interface Settled {
-  /** What has ended the command, when that is known. */
+  /** The cause of the command's end, when it is known. */
   cause?: string;
-  /** Why there is no exit code that says how it went, when there is none, as far as anybody can tell. */
+  /** The reason why an exit code is missing, as far as it is known. */
   lost: string;
-  /** Whether the exit code says no more than that it was told to end. */
+  /** True when the exit code only says that it was told to end. */
   isInterrupted?: boolean;
 }
 
-/** What became of an execution that an earlier service has started. */
+/** The state of an execution that an earlier service has started. */
 export type Found =
   /** It did not start; it may now. Something that is just starting comes first or second, and is found again then. */
   | { kind: "not_started" }
