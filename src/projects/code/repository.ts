@@ -14,7 +14,6 @@ const NAMES_SHOWN = 20;
 /** By SHA-1, or by SHA-256. */
 const WHOLE_HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
 
-/** A repository. */
 export class Repository {
   readonly #projectName: string;
   readonly #mirror: Mirror;

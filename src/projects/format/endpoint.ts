@@ -9,7 +9,6 @@ import { refuseField } from "../../platform/schema/schema.ts";
 import { booleanSchema, textListSchema } from "./fields.ts";
 import { rangeSchema, resourcesSchema } from "./step/requirements.ts";
 
-/** An endpoint. */
 export interface Endpoint {
   name: string;
 }
@@ -61,7 +60,6 @@ const fields = z.strictObject({
   "shared-volumes": z.array(sharedVolumeSchema).optional(),
 });
 
-/** The schema of an endpoint. */
 export const endpointSchema = fields.superRefine((written, context) => {
   for (const index of twiceMounted(written)) {
     const path = ["shared-volumes", index, "mount-path"];

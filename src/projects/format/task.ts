@@ -11,7 +11,6 @@ import { booleanSchema, expressionSchema } from "./fields.ts";
 
 import { quotedList } from "../../platform/text/display.ts";
 
-/** A task. */
 export interface Task {
   name: string;
   /** The step that it runs. */
@@ -66,7 +65,6 @@ const fields = z.strictObject({
   "reuse-children": booleanSchema.optional(),
 });
 
-/** The schema of a task. */
 export const taskSchema = fields.superRefine((written, context) => {
   if (written.parameters !== undefined || written["parameter-sets"] !== undefined) return;
   refuseField(context, ["parameters"], "Expected parameters or parameter-sets");

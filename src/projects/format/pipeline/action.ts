@@ -17,7 +17,6 @@ const EFFECTS: readonly NodeEffect[] = [
   "require-approval",
 ];
 
-/** An action that was read. */
 export interface ReadAction {
   /** One for each of its moments and effects. */
   actions: NodeAction[];
@@ -25,7 +24,6 @@ export interface ReadAction {
   warnings: Problem[];
 }
 
-/** The schema of an action of a node. */
 export const nodeActionSchema = z.strictObject({
   when: textListSchema,
   if: expressionListSchema.optional(),

@@ -8,7 +8,6 @@ import { z } from "zod";
 import type { Problem } from "../../../platform/errors.ts";
 import type { EdgeEnd, EdgeType, PipelineEdge } from "./pipeline.ts";
 
-/** An edge that was read. */
 export interface ReadEdge {
   edge: PipelineEdge;
   /** Pointers to its ends, within the edge. */
@@ -61,7 +60,6 @@ const fullSchema = z.strictObject({
   configuration: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** The schema of an edge. */
 export const edgeSchema = z.unknown().transform((value, context): ReadEdge => {
   const isShort = Array.isArray(value);
   const result = (isShort ? shortSchema : fullSchema).safeParse(value, { reportInput: true });

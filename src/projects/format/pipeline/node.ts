@@ -10,7 +10,6 @@ import { overrideSchema } from "../step/override.ts";
 import type { PipelineNode } from "./pipeline.ts";
 import { nodeActionSchema } from "./action.ts";
 
-/** A node that was read. */
 export interface ReadNode {
   node: PipelineNode;
   /** The task that it runs in place of a step. */
@@ -58,7 +57,6 @@ const deploymentSchema = z.strictObject({
   "on-error": z.enum(["stop-all", "stop-next", "continue"]).default("stop-all"),
 });
 
-/** The schema of a node. */
 export const nodeSchema = z.discriminatedUnion("type", [
   executionSchema,
   taskSchema,

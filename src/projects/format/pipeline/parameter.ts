@@ -7,7 +7,6 @@ import { z } from "zod";
 import type { PipelineParameter } from "./pipeline.ts";
 import { partsOfEnd } from "./edge.ts";
 
-/** A parameter that was read. */
 export interface ReadParameter {
   parameter: PipelineParameter;
   /** Pointers to its targets, within the parameter. */
@@ -25,7 +24,6 @@ const targetSchema = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** The schema of a parameter of a pipeline. */
 export const pipelineParameterSchema = z.strictObject({
   name: z.string().min(1),
   default: z.unknown().optional(),

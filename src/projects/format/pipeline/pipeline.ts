@@ -14,7 +14,6 @@ export interface Pipeline {
   reuseExecutions: boolean;
 }
 
-/** A node. */
 export interface PipelineNode {
   name: string;
   type: "execution" | "task" | "deployment";
@@ -61,13 +60,11 @@ export interface EdgeEnd {
   key: string;
 }
 
-/** An edge. */
 export interface PipelineEdge {
   source: EdgeEnd;
   target: EdgeEnd;
 }
 
-/** A parameter of a pipeline. */
 export interface PipelineParameter {
   name: string;
   /**

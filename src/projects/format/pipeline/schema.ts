@@ -14,7 +14,6 @@ const NODES_MAX = 1_000;
 const EDGES_MAX = 10_000;
 const PARAMETERS_MAX = 1_000;
 
-/** The schema of a pipeline. */
 export const pipelineSchema = z.strictObject({
   name: z.string().min(1),
   // Lengths are checked first, so that a long list is one problem.

@@ -6,7 +6,6 @@
 import { z } from "zod";
 import { booleanOfWord, booleanSchema, textListSchema } from "../fields.ts";
 
-/** An input of a step. */
 export interface Input {
   name: string;
   /** URLs of its files, unless a launch brings others. */
@@ -19,7 +18,6 @@ export interface Input {
   keepDirectories: "none" | "full" | "suffix";
 }
 
-/** An environment variable of a step. */
 export interface EnvironmentVariable {
   name: string;
   default: string | undefined;
@@ -27,7 +25,6 @@ export interface EnvironmentVariable {
   optional: boolean;
 }
 
-/** The schema of an input. */
 export const inputSchema = z.strictObject({
   name: z.string().min(1).max(64),
   default: textListSchema.optional(),
@@ -53,7 +50,6 @@ export const inputSchema = z.strictObject({
 /** The names of variables in a shell. */
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** The schema of an environment variable. */
 export const environmentVariableSchema = z.strictObject({
   name: z.string().regex(VARIABLE_NAME, {
     error: "Expected a name of letters, digits and underscores that begins with no digit",

@@ -13,7 +13,6 @@ export type ParameterAtom = string | number | boolean;
 /** A parameter's value: several if it is `multiple`. */
 export type ParameterValue = ParameterAtom | ParameterAtom[];
 
-/** A parameter of a step. */
 export interface Parameter {
   name: string;
   type: "flag" | "float" | "integer" | "string";
@@ -75,7 +74,6 @@ export const parameterFieldsSchema = z.strictObject({
   widget: widgetSchema.optional(),
 });
 
-/** The schema of a parameter. */
 export const parameterSchema = parameterFieldsSchema.superRefine((declared, context) => {
   if (declared.type === "flag" && declared.multiple !== "none") {
     refuseField(context, ["multiple"], "Expected a flag to have no multiple values");

@@ -27,7 +27,6 @@ export const mountSchema = z.unknown().transform((value, context): unknown => {
   options: z.record(z.string(), z.unknown()).optional(),
 }));
 
-/** The schema of a least and a most. */
 export const rangeSchema = z.strictObject({
   min: z.number().optional(),
   max: z.number().optional(),

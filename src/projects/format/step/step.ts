@@ -73,7 +73,6 @@ const fields = z.strictObject({
   "upload-store": z.string().max(64).optional(),
 });
 
-/** The schema of a step. */
 export const stepSchema = fields.superRefine((written, context) => {
   if (written["runtime-config-preset"] !== undefined && written.environment === undefined) {
     refuseField(context, ["runtime-config-preset"], "Expected an environment beside the preset");
