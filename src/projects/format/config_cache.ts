@@ -5,13 +5,13 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { InvalidInputError } from "../../platform/errors.ts";
+import { InvalidInputError, isShortage } from "../../platform/errors.ts";
 import { evictOldest } from "../../platform/evict_oldest.ts";
 import type { ProjectConfig } from "./config_file.ts";
 
 /** The number of commits, and of bytes of files, that are kept. */
 const COMMITS_MAX = 4_096;
-const BYTES_MAX = 8 * 1024 * 1024;
+const BYTES_MAX = 4 * 1024 * 1024;
 /**
  * The time for which a file is not read again that could not be read, for another reason than its
  * contents.
@@ -112,9 +112,11 @@ export class ConfigCache {
     }
     kept.config.catch((error) => {
       if (error instanceof InvalidInputError) return;
-      Deno.unrefTimer(
-        setTimeout(() => this.#kept.get(hash) === kept && this.#remove(hash), FAILURE_MS),
-      );
+      const remove = () => {
+        if (this.#kept.get(hash) === kept) this.#remove(hash);
+      };
+      if (isShortage(error)) remove();
+      else Deno.unrefTimer(setTimeout(remove, FAILURE_MS));
     });
     return kept;
   }
