@@ -4,13 +4,16 @@
  * The file is SQLite's, in WAL mode, where who reads never keeps anybody from writing, nor is kept from
  * it: the service does not notice. All pages are copied within one read transaction, so they are of one
  * moment, that of a commit. Without it the copy would begin anew whenever the service writes, and under
- * load never come to its end; `VACUUM INTO` needs a second database attached, which Deno allows only to
- * programs with all permissions; and the plain file lacks what is still in the WAL.
+ * load never come to its end; and the plain file lacks what is still in the WAL. The records are copied from
+ * that copy, since its free pages hold what was removed.
  *
  * @module
  */
 import { backup, DatabaseSync } from "node:sqlite";
 import { messageOf } from "../platform/errors.ts";
+import { ignoreMissing } from "../platform/files/missing_file.ts";
+import { copyRecords } from "../store/file/compaction.ts";
+import { findDamage } from "../store/file/integrity.ts";
 import { BackupError } from "./error.ts";
 
 /** Time limit to wait for a process that recovers the file after a crash. */
@@ -19,11 +22,32 @@ const BUSY_MS = 10_000;
 const PAGES = 512;
 
 /**
- * Copies a database to a new file.
+ * Copies what a database holds to a new file. What was removed from it is not in the copy.
  *
  * @throws {BackupError} when it cannot be read, or is damaged
  */
 export async function copyDatabase(source: string, target: string): Promise<void> {
+  const pages = `${target}.pages`;
+  try {
+    await copyPages(source, pages);
+    // There is an earlier one where the key has changed meanwhile.
+    await Deno.remove(target).catch(ignoreMissing);
+    await copyRecords(pages, target);
+  } catch (error) {
+    if (error instanceof BackupError) throw error;
+    throw new BackupError(`Cannot copy the database ${source} to ${target}: ${messageOf(error)}`);
+  } finally {
+    // SQLite keeps two files beside one that it reads.
+    for (const ending of ["", "-wal", "-shm"]) {
+      await Deno.remove(pages + ending).catch(ignoreMissing);
+    }
+  }
+}
+
+/** Copies all pages, the free ones too, and checks them: a damaged database could hide records. */
+async function copyPages(source: string, target: string): Promise<void> {
+  // SQLite makes a file for everybody to read.
+  (await Deno.open(target, { write: true, create: true, mode: 0o600 })).close();
   try {
     await copyFrom(source, target).catch(async (error) => {
       if (!isCannotOpen(error)) throw error;
@@ -40,7 +64,6 @@ export async function copyDatabase(source: string, target: string): Promise<void
       `Cannot copy the database ${source} to ${target}: ${messageOf(error)}`,
     );
   }
-  await Deno.chmod(target, 0o600);
   const problem = problemOf(target);
   if (problem === undefined) return;
   throw new BackupError(`Cannot back up the database ${source}: ${problem}`);
@@ -83,16 +106,12 @@ export async function settleDatabase(path: string): Promise<void> {
 /** Checks a database that no process has open. Returns the problem; undefined when there is none. */
 export function problemOf(path: string): string | undefined {
   try {
-    const database = new DatabaseSync(path);
-    try {
-      const [found] = Object.values(database.prepare("PRAGMA quick_check(1)").get() ?? {});
-      if (found !== "ok") return `it is damaged: ${found}`;
-      // SQLite takes any short file for an empty database, and Deno KV would make tables in it.
-      if (database.prepare("SELECT 1 FROM kv LIMIT 1").get() === undefined) return "it is empty";
-      return undefined;
-    } finally {
-      database.close();
-    }
+    const damage = findDamage(path);
+    if (damage !== undefined) return `it is damaged: ${damage}`;
+    using database = new DatabaseSync(path);
+    // SQLite takes any short file for an empty database, and Deno KV would make tables in it.
+    if (database.prepare("SELECT 1 FROM kv LIMIT 1").get() === undefined) return "it is empty";
+    return undefined;
   } catch (error) {
     return `it is no database of Hooklaunch, or is damaged: ${messageOf(error)}`;
   }

@@ -67,6 +67,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "Restore a backup to a data folder that no service uses",
     load: async () => (await import("./restore.ts")).defineRestore,
   },
+  compact: {
+    summary: "Make the database of a stopped service small, and free of removed data",
+    load: async () => (await import("./compact.ts")).defineCompact,
+  },
   apply: {
     summary: "Create and update projects and triggers from a file",
     load: async () => (await import("./apply.ts")).defineApply,

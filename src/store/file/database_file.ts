@@ -20,7 +20,7 @@ export const UNFINISHED_RESTORE = "restoring-";
  * system: a chunk of a payload is fifteen of them, and launches of 1 KiB are a tenth slower. It cannot be
  * changed any more once there is something in the file.
  */
-const PAGE_BYTES = 16 * 1024;
+export const PAGE_BYTES = 16 * 1024;
 /** Time limit to wait for another connection to the database. */
 const PATIENCE_MS = 10_000;
 
