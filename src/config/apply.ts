@@ -4,8 +4,9 @@
  *
  * @module
  */
+import { isDeepStrictEqual } from "node:util";
 import { ConflictError, InvalidInputError, type Problem } from "../platform/errors.ts";
-import type { Project } from "../store/records/projects.ts";
+import { type Project, projectSettings } from "../store/records/projects.ts";
 import type { Trigger, TriggerSettings } from "../triggers/trigger.ts";
 import type { ConfigDocument } from "./document.ts";
 
@@ -13,7 +14,7 @@ import type { ConfigDocument } from "./document.ts";
 export interface ApplyTarget {
   /** Lists all projects. */
   projects(): Promise<Project[]>;
-  putProject(project: Project): Promise<void>;
+  putProject(project: Project): Promise<SavedProject>;
   /** Lists all triggers. */
   triggers(): Promise<Trigger[]>;
   /** @throws {ConflictError} when its name is taken */
@@ -21,6 +22,9 @@ export interface ApplyTarget {
   /** @throws {ConflictError} when its name is taken */
   updateTrigger(id: string, settings: TriggerSettings): Promise<SavedTrigger>;
 }
+
+/** A project as it was saved. */
+export type SavedProject = Project & { warnings: Problem[] };
 
 /** A trigger as it was saved. The warnings come from the service, which alone knows its environment. */
 export type SavedTrigger = Trigger & { url?: string; warnings: Problem[] };
@@ -48,10 +52,10 @@ export async function* applyConfig(
   const projects = new Map((await target.projects()).map((project) => [project.name, project]));
   for (const project of document.projects) {
     const before = projects.get(project.name);
-    const isSame = JSON.stringify(before) === JSON.stringify(project);
-    if (!isSame) await target.putProject(project);
+    const isSame = before !== undefined && isDeepStrictEqual(projectSettings(before), project);
+    const warnings = isSame ? [] : (await target.putProject(project)).warnings;
     const outcome = isSame ? "unchanged" : before ? "updated" : "created";
-    yield { kind: "project", name: project.name, outcome, warnings: [] };
+    yield { kind: "project", name: project.name, outcome, warnings };
   }
   const triggers = await target.triggers();
   for (const [index, settings] of document.triggers.entries()) {

@@ -4,19 +4,20 @@
  * @module
  */
 import { listProjects, putProject } from "../store/records/projects.ts";
-import type { Store } from "../store/store.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";
 import { triggerWarnings } from "../triggers/review.ts";
+import {
+  savedProjectWarnings,
+  savedTriggerWarnings,
+  type WarningParts,
+} from "../triggers/save_warnings.ts";
 import type { Trigger } from "../triggers/trigger.ts";
 import { type Applied, applyConfig, type ApplyTarget, type SavedTrigger } from "./apply.ts";
 import { parseConfig } from "./document.ts";
 
 /** The parts of a service that applying a file needs. */
-export interface LocalService {
-  store: Store;
+export interface LocalService extends WarningParts {
   triggers: TriggerRegistry;
-  /** Reads an environment variable, for secrets written as `{env:NAME}`. */
-  env(name: string): string | undefined;
 }
 
 /**
@@ -36,16 +37,26 @@ export function applyText(
 }
 
 /** The database as a target of {@linkcode applyConfig}. */
-function targetOf({ store, triggers, env }: LocalService): ApplyTarget {
-  const saved = (trigger: Trigger): SavedTrigger => ({
+function targetOf(service: LocalService): ApplyTarget {
+  const { store, triggers } = service;
+  const saved = async (trigger: Trigger): Promise<SavedTrigger> => ({
     ...trigger,
-    warnings: triggerWarnings(trigger, env),
+    warnings: await savedTriggerWarnings(trigger, service),
   });
   return {
     projects: () => listProjects(store),
-    putProject: (project) => putProject(store, project),
+    async putProject(project) {
+      const stored = await putProject(store, project);
+      return { ...stored, warnings: await savedProjectWarnings(stored, service) };
+    },
     triggers: () => Array.fromAsync(triggers.all()),
     createTrigger: async (settings) => saved(await triggers.create(settings)),
-    updateTrigger: async (id, settings) => saved(await triggers.update(id, () => settings)),
+    async updateTrigger(id, settings) {
+      const before = await triggers.get(id);
+      const after = await triggers.update(id, () => settings);
+      if (after.revision !== before?.revision) return await saved(after);
+      // A look into its project at each start would take the longer the more triggers there are.
+      return { ...after, warnings: triggerWarnings(after, service.env) };
+    },
   };
 }

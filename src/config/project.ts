@@ -15,6 +15,7 @@ import { nameSchema } from "../projects/name_schema.ts";
 import { addressProblem, isRelativePath, isSshAddress } from "../projects/code/remote.ts";
 
 const ADDRESS_LENGTH_MAX = 2_048;
+const READ_ONLY = ["revision", "warnings"];
 
 /** An error about an address must not show the password in it. */
 const addressSchema = z.string().check(({ value, issues }) => {
@@ -79,5 +80,13 @@ export const projectSchema = z.strictObject({
  * @throws {InvalidInputError} with everything that is wrong with it
  */
 export function parseProject(value: unknown): Project {
-  return parseInput(projectSchema, value, "the project");
+  return parseInput(projectSchema, withoutReadOnly(value), "the project");
+}
+
+/** Leaves out the fields that the service fills in: what was read can be written back. */
+function withoutReadOnly(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).filter(([name]) => !READ_ONLY.includes(name)),
+  );
 }

@@ -7,6 +7,7 @@ import { STATUS_CODE, STATUS_TEXT } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
 import {
   ActionError,
+  ChangedError,
   ConflictError,
   ForbiddenError,
   IncompleteError,
@@ -90,6 +91,12 @@ export function problemOfError(error: unknown): Response {
   }
   if (error instanceof ForbiddenError) {
     return problem(STATUS_CODE.Forbidden, { detail: error.message });
+  }
+  if (error instanceof ChangedError) {
+    return problem(STATUS_CODE.PreconditionFailed, {
+      detail: error.message,
+      errors: error.differences,
+    });
   }
   if (error instanceof ConflictError) {
     return problem(STATUS_CODE.Conflict, { detail: error.message });

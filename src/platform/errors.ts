@@ -82,6 +82,16 @@ export class ConflictError extends HooklaunchError {
   override readonly code = "conflict";
 }
 
+/** A record has changed since the client read it: `If-Match` names another revision. */
+export class ChangedError extends HooklaunchError {
+  override readonly code = "changed";
+
+  /** @param differences the fields in which the stored and the sent record differ */
+  constructor(message: string, readonly differences: readonly Problem[]) {
+    super(message);
+  }
+}
+
 /** The service cannot do this now; the same request may succeed later. */
 export class UnavailableError extends HooklaunchError {
   override readonly code = "unavailable";

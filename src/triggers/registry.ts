@@ -6,7 +6,12 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ConditionEnvironment } from "../conditions/condition.ts";
-import { ConflictError, InvalidInputError, NotFoundError } from "../platform/errors.ts";
+import {
+  ChangedError,
+  ConflictError,
+  InvalidInputError,
+  NotFoundError,
+} from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
 import { evictOldest } from "../platform/evict_oldest.ts";
 import { childOf } from "../platform/schema/pointer.ts";
@@ -36,6 +41,7 @@ import {
   type SecretBox,
   unmaskSecrets,
 } from "./secrets.ts";
+import { expectRevision, settingsOf } from "./revision.ts";
 import type { Trigger, TriggerSettings } from "./trigger.ts";
 import { missingVariables } from "./variables.ts";
 
@@ -66,6 +72,14 @@ export interface MissingSecrets {
   total: number;
   /** The trigger, the pointer and the variable of some of them. */
   places: string[];
+}
+
+/** The terms of a change. */
+export interface SaveOptions {
+  /** The revisions of which the record must have one; any one when undefined. */
+  expected?: readonly number[] | undefined;
+  /** Validates the change and returns its result, and stores nothing. */
+  isDryRun?: boolean;
 }
 
 /** The triggers of a database. */
@@ -133,7 +147,7 @@ export class TriggerRegistry {
    * @throws {InvalidInputError} with everything that is wrong with it
    * @throws {ConflictError} when its name or its id is taken
    */
-  create(value: unknown): Promise<Trigger> {
+  create(value: unknown, { isDryRun = false }: SaveOptions = {}): Promise<Trigger> {
     return this.#change(async () => {
       const settings = await this.#check(value, undefined);
       const now_ms = this.#parts.context.clock.now();
@@ -142,7 +156,8 @@ export class TriggerRegistry {
         throw new ConflictError(`Cannot save the trigger: another one has the id ${id}`);
       }
       const now = new Date(now_ms).toISOString();
-      return await this.#put({ ...settings, id, created_at: now, updated_at: now });
+      const trigger = { ...settings, id, created_at: now, updated_at: now, revision: 1 };
+      return isDryRun ? maskSecrets(trigger) : await this.#put(trigger);
     });
   }
 
@@ -152,23 +167,31 @@ export class TriggerRegistry {
    * @param change makes the new version from the stored one, its secrets masked. A field that it returns
    * as the very same object was not written: secrets in it that cannot be decrypted stay as they are
    * @throws {NotFoundError} when there is no trigger of this id
+   * @throws {ChangedError} when it has another revision, with the differences of the two versions
    * @throws {InvalidInputError} with everything that is wrong with the new version
    * @throws {ConflictError} when its name is taken
    */
-  update(id: string, change: (current: Trigger) => unknown): Promise<Trigger> {
+  update(
+    id: string,
+    change: (current: Trigger) => unknown,
+    { expected, isDryRun = false }: SaveOptions = {},
+  ): Promise<Trigger> {
     return this.#change(async () => {
       const stored = await this.#stored(id);
       const opened = openWhatOpens(triggerOf(stored), this.#parts.secrets, id);
       const { value: current } = opened;
       const shown = maskSecrets(current);
       const written = change(shown);
+      await expectRevision(shown, expected, written);
       const kept = opened.locked.map(nameAt)
         .filter((name) => childOf(written, name) === childOf(shown, name));
       const locked = opened.locked.filter((at) => !kept.includes(nameAt(at)));
       const settings = await this.#check(written, { value: current, locked }, kept);
       if (isSame(settings, current)) return shown;
       const updated_at = new Date(this.#parts.context.clock.now()).toISOString();
-      const trigger = { ...settings, id, created_at: stored.created_at, updated_at };
+      const revision = shown.revision + 1;
+      const trigger = { ...settings, id, created_at: stored.created_at, updated_at, revision };
+      if (isDryRun) return maskSecrets(trigger);
       const sealed = kept.map((name) => [name, childOf(stored.settings, name)] as const);
       return await this.#put(trigger, Object.fromEntries(sealed));
     });
@@ -178,10 +201,12 @@ export class TriggerRegistry {
    * Deletes a trigger.
    *
    * @throws {NotFoundError} when there is no trigger of this id
+   * @throws {ChangedError} when it has another revision
    */
-  delete(id: string): Promise<void> {
+  delete(id: string, { expected }: Pick<SaveOptions, "expected"> = {}): Promise<void> {
     return this.#change(async () => {
       const stored = await this.#stored(id);
+      await expectRevision(triggerOf(stored), expected);
       await deleteStoredTrigger(this.#parts.store, stored).finally(() => this.#forget(id));
     });
   }
@@ -314,9 +339,9 @@ export class TriggerRegistry {
   /** @param sealed the fields that stay as they are stored */
   async #put(trigger: Trigger, sealed: Record<string, unknown> = {}): Promise<Trigger> {
     const { store, secrets } = this.#parts;
-    const { id, name, created_at, updated_at } = trigger;
+    const { id, name, created_at, updated_at, revision } = trigger;
     const settings = { ...sealSecrets(settingsOf(trigger), secrets, id), ...sealed };
-    const record = { id, name, created_at, updated_at, settings };
+    const record = { id, name, created_at, updated_at, revision, settings };
     const bytes = recordBytes(record);
     if (bytes > RECORD_BYTES_MAX) {
       throw new InvalidInputError(
@@ -341,12 +366,6 @@ export class TriggerRegistry {
   }
 }
 
-/** Returns the part of a trigger that its owner writes. */
-export function settingsOf(trigger: Trigger): TriggerSettings {
-  const { created_at: _created, updated_at: _updated, ...settings } = trigger;
-  return settings;
-}
-
 /** Returns the name of the field of a trigger that a pointer leads into. */
 function nameAt(at: string): string {
   return at.split("/")[1] ?? "";
@@ -361,9 +380,9 @@ function isSame(settings: TriggerSettings, current: Trigger): boolean {
 }
 
 function triggerOf(stored: StoredTrigger): Trigger {
-  const { id, created_at, updated_at, settings } = stored;
+  const { id, created_at, updated_at, revision = 1, settings } = stored;
   // The stored settings have passed the schema.
-  return { ...settings as TriggerSettings, id, created_at, updated_at };
+  return { ...settings as TriggerSettings, id, created_at, updated_at, revision };
 }
 
 /** @throws {LockedSecretError} with the trigger's name, and what to do */

@@ -13,7 +13,7 @@ import { responseSchema } from "./response.ts";
 
 const CONDITIONS_MAX = 32;
 const ACTIONS_MAX = 16;
-const READ_ONLY = ["url", "warnings", "created_at", "updated_at"];
+const READ_ONLY = ["url", "warnings", "created_at", "updated_at", "revision"];
 
 /** The schema of a trigger as its owner writes it. */
 export const triggerSchema = z.strictObject({
@@ -46,6 +46,8 @@ export interface Trigger extends TriggerSettings {
   id: string;
   created_at: string;
   updated_at: string;
+  /** The number of times that it was saved. */
+  revision: number;
 }
 
 /** Removes the fields that the service adds, so that a trigger can be written as it was read. */

@@ -9,7 +9,8 @@ Deno.test("trigger list and trigger log print what there is, readably", async ()
   await using service = await startService();
   const { url } = await service.trigger({ name: "labels", conditions: [HMAC_CONDITION] });
   const body = "x\u001b[2J\n";
-  for (const headers of [{ "content-type": "x\u0085" }, { "x-signature": "sha256=00\u0085" }]) {
+  const wrong = { "x-signature": `sha256=${"0".repeat(64)}`, "content-type": "x\u0085" };
+  for (const headers of [wrong, { "x-signature": "sha256=00\u0085" }, {}]) {
     await (await fetch(url, { method: "POST", headers, body })).body?.cancel();
   }
   const list = await run(["trigger", "list", "--url", service.url], TOKEN);
@@ -28,7 +29,7 @@ Deno.test("trigger list and trigger log print what there is, readably", async ()
   for (const hidden of [SECRET, "\u001b", "\u0085"]) assert(!log.printed.includes(hidden));
 
   const json = await run(["trigger", "log", "labels", "--json", "--url", service.url], TOKEN);
-  assertEquals(JSON.parse(json.printed).length, 2);
+  assertEquals(JSON.parse(json.printed).length, 3);
   assertStringIncludes(json.printed, "\\u0085");
   assert(!json.printed.includes("\u0085"), json.printed);
 });

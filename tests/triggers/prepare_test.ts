@@ -34,7 +34,7 @@ function settingsOf(parts: Record<string, unknown>): TriggerSettings {
 }
 
 function prepared(parts: Record<string, unknown>): Promise<PreparedTrigger> {
-  const times = { created_at: "", updated_at: "" };
+  const times = { created_at: "", updated_at: "", revision: 1 };
   const trigger = { ...settingsOf(parts), id: "0190fe82-c984-7f66-8302-69874914e1c9", ...times };
   const options = { lockedSecrets: [], payloadBytesMax: 1_024 * 1_024 };
   return prepareTrigger(trigger, context(), options);

@@ -8,15 +8,13 @@ import { STATUS_CODE } from "@std/http/status";
 import { ConflictError } from "../../platform/errors.ts";
 import type { Project } from "../../store/records/projects.ts";
 import type { Trigger } from "../../triggers/trigger.ts";
-import type { ApplyTarget, SavedTrigger } from "../../config/apply.ts";
+import type { ApplyTarget, SavedProject, SavedTrigger } from "../../config/apply.ts";
 
 /** Makes a running service the target of {@linkcode applyConfig}. */
 export function apiTarget(api: ApiClient): ApplyTarget {
   return {
     projects: () => api.list<Project>("projects/"),
-    async putProject(project) {
-      await api.request("PUT", `projects/${project.name}/`, project);
-    },
+    putProject: (project) => api.request<SavedProject>("PUT", `projects/${project.name}/`, project),
     triggers: () => api.list<Trigger>("triggers/"),
     createTrigger: (settings) =>
       api.request<SavedTrigger>("POST", "triggers/", settings).catch(throwConflict),

@@ -113,7 +113,8 @@ export function routesOf(operations: readonly Operation[], api: Api): Hono {
       const body = await bodyOf(each, context, api);
       const perform = async () => await each.perform({ api, context, params, query, body });
       const name = params.id ?? params.name;
-      if (each.method !== "get" && !each.isTrial) {
+      const isTrial = each.isTrial || Object(query).dry_run === true;
+      if (each.method !== "get" && !isTrial) {
         // Hono has removed the slash from its end.
         const path = `${context.req.path.replace(/^\/api\/v0/, "")}/`;
         return await audited({ operation: each.id, path, name, perform }, authenticated, api);

@@ -6,25 +6,51 @@
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { parseProject, projectSchema } from "../../config/project.ts";
-import { ConflictError, InvalidInputError, NotFoundError } from "../../platform/errors.ts";
+import {
+  ChangedError,
+  ConflictError,
+  InvalidInputError,
+  NotFoundError,
+  type Problem,
+} from "../../platform/errors.ts";
+import { differencesOf } from "../../platform/schema/differences.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
 import type { FetchResult } from "../../projects/projects.ts";
 import {
   deleteProject,
   getProject,
   listProjects,
+  nextProject,
   type Project,
+  projectSettings,
   putProject,
+  revisionOf,
 } from "../../store/records/projects.ts";
 import type { Store } from "../../store/store.ts";
-import { answer, input, page, text } from "./answer.ts";
+import { savedProjectWarnings } from "../../triggers/save_warnings.ts";
+import { answer, count, input, page, problem, text } from "./answer.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { wholeListAnswer } from "./page_answer.ts";
-import { projectQuery } from "./queries.ts";
+import { projectQuery, saveQuery } from "./queries.ts";
+import {
+  expectedRevisions,
+  IF_MATCH,
+  logWarnings,
+  REVISION_HEADER,
+  revisionHeader,
+} from "./revisions.ts";
 
-// A stored project is what its schema let through.
-const project = answer<z.output<typeof projectSchema>>()("Project", projectSchema.clone());
+const project = answer<ShownProject>()(
+  "Project",
+  z.strictObject({
+    ...projectSchema.shape,
+    revision: count.describe("The number of times that it was saved"),
+    warnings: z.array(problem).exactOptional().describe(
+      "In answers to a save: what is not there, such as its folder or its configuration file",
+    ),
+  }),
+);
 
 const fetchResult = answer<FetchResult>()(
   "FetchResult",
@@ -65,8 +91,8 @@ export const projectOperations = [
     query: projectQuery,
     answers: { 200: { schema: page(project) } },
     async perform({ api, context, query }) {
-      const keyOf = ({ name }: Project) => name;
-      const all = await listProjects(api.store);
+      const keyOf = ({ name }: ShownProject) => name;
+      const all = (await listProjects(api.store)).map(shown);
       return wholeListAnswer(context, api.baseUrl(), all, { ...query, keyOf });
     },
   }),
@@ -75,20 +101,29 @@ export const projectOperations = [
     method: "post",
     path: "/projects/",
     summary: "Create a project",
+    query: saveQuery,
     body: projectInput,
     answers: {
-      201: { schema: project, headers: { Location: "The address of the new project" } },
+      200: { description: "With dry_run: nothing is stored", schema: project },
+      201: {
+        schema: project,
+        headers: { Location: "The address of the new project", ...REVISION_HEADER },
+      },
     },
-    async perform({ api: { store, triggers, baseUrl }, context, body }) {
+    async perform({ api, context, query: { dry_run: isDryRun }, body }) {
+      const { store, triggers, baseUrl } = api;
       const made = parseProject(body);
-      await triggers.between(async () => {
+      const stored = await triggers.between(async () => {
         if (await getProject(store, made.name)) {
           throw new ConflictError(`Cannot create the project: another is named "${made.name}"`);
         }
-        await putProject(store, made);
+        return isDryRun ? nextProject(undefined, made) : await putProject(store, made);
       });
-      return context.json(made, STATUS_CODE.Created, {
+      const answer = await saved(stored, api, isDryRun);
+      if (isDryRun) return context.json(answer);
+      return context.json(answer, STATUS_CODE.Created, {
         location: `${baseUrl()}/api/v0/projects/${made.name}/`,
+        ...revisionHeader(answer),
       });
     },
   }),
@@ -97,9 +132,10 @@ export const projectOperations = [
     method: "get",
     path: "/projects/{name}/",
     summary: "Read a project",
-    answers: { 200: { schema: project } },
+    answers: { 200: { schema: project, headers: REVISION_HEADER } },
     async perform({ api, context, params: { name } }) {
-      return context.json(await existing(api.store, name));
+      const answer = shown(await existing(api.store, name));
+      return context.json(answer, 200, revisionHeader(answer));
     },
   }),
   operation({
@@ -107,24 +143,28 @@ export const projectOperations = [
     method: "put",
     path: "/projects/{name}/",
     summary: "Create or replace a project",
+    query: saveQuery,
+    headers: IF_MATCH,
     body: namedProjectInput,
-    answers: { 200: { schema: project }, 201: { description: "Created", schema: project } },
-    async perform({ api: { store, triggers }, context, params: { name }, body }) {
-      const made = parseProject(
-        isObject(body) ? { ...body, name: body.name ?? name } : body,
-      );
-      if (made.name !== name) {
-        throw new InvalidInputError("the project", [{
-          pointer: "/name",
-          detail: `Expected "${name}", found "${made.name}": a project keeps its name`,
-        }]);
-      }
-      const isNew = await triggers.between(async () => {
+    answers: {
+      200: { schema: project, headers: REVISION_HEADER },
+      201: { description: "Created", schema: project, headers: REVISION_HEADER },
+    },
+    async perform({ api, context, params: { name }, query: { dry_run: isDryRun }, body }) {
+      const { store, triggers } = api;
+      const made = parseNamed(name, body);
+      const expected = expectedRevisions(context);
+      const { before, stored } = await triggers.between(async () => {
         const before = await getProject(store, name);
-        await putProject(store, made);
-        return before === undefined;
+        expectRevision(name, before, { expected, written: made });
+        return {
+          before,
+          stored: isDryRun ? nextProject(before, made) : await putProject(store, made),
+        };
       });
-      return context.json(made, isNew ? STATUS_CODE.Created : STATUS_CODE.OK);
+      const answer = await saved(stored, api, isDryRun);
+      const status = before === undefined && !isDryRun ? STATUS_CODE.Created : STATUS_CODE.OK;
+      return context.json(answer, status, revisionHeader(answer));
     },
   }),
   operation({
@@ -132,11 +172,13 @@ export const projectOperations = [
     method: "delete",
     path: "/projects/{name}/",
     summary: "Delete a project",
+    headers: IF_MATCH,
     answers: { 204: {} },
     async perform({ api, context, params: { name } }) {
-      await existing(api.store, name);
       // Between changes of triggers: none can begin to use the project before it is removed.
+      const expected = expectedRevisions(context);
       const removeFiles = await api.triggers.between(async () => {
+        expectRevision(name, await existing(api.store, name), { expected });
         const user = await userOf(api, name);
         if (user !== undefined) {
           throw new ConflictError(`Cannot delete the project "${name}": trigger "${user}" uses it`);
@@ -161,6 +203,50 @@ export const projectOperations = [
     },
   }),
 ];
+
+/** A project as the API shows it. What is stored of it is what its schema let through. */
+export type ShownProject = z.output<typeof projectSchema> & {
+  revision: number;
+  warnings?: Problem[];
+};
+
+function shown(project: Project): ShownProject {
+  // The schema of the engine is that of its type.
+  return { ...project as z.output<typeof projectSchema>, revision: revisionOf(project) };
+}
+
+/** Shows a project that was just saved, with what is not there, and logs that. */
+async function saved(project: Project, api: Operator, isDryRun: boolean): Promise<ShownProject> {
+  const warnings = await savedProjectWarnings(project, api);
+  if (!isDryRun) logWarnings("project", project.name, warnings);
+  return { ...shown(project), warnings };
+}
+
+/** Reads a project whose name is in the path, and may be in the body. */
+function parseNamed(name: string, body: unknown): Project {
+  const made = parseProject(isObject(body) ? { ...body, name: body.name ?? name } : body);
+  if (made.name === name) return made;
+  throw new InvalidInputError("the project", [{
+    pointer: "/name",
+    detail: `Expected "${name}", found "${made.name}": a project keeps its name`,
+  }]);
+}
+
+/** @throws {ChangedError} when a project has none of the expected revisions */
+function expectRevision(
+  name: string,
+  project: Project | undefined,
+  { expected, written }: { expected: readonly number[] | undefined; written?: Project },
+): void {
+  if (expected === undefined || (project && expected.includes(revisionOf(project)))) return;
+  const found = project === undefined
+    ? "does not exist"
+    : `has revision ${revisionOf(project)} by now`;
+  throw new ChangedError(
+    `Cannot change project "${name}": it ${found}. Read it again, and repeat the change with its ETag`,
+    project && written ? differencesOf(projectSettings(project), written) : [],
+  );
+}
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

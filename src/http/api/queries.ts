@@ -34,6 +34,12 @@ const limit = wholeNumberTo(LIMIT_MAX).default(50)
 const page = { limit, cursor: cursor(idSchema) };
 const project = nameSchema.optional().describe("Only those of this project");
 
+/** The query of changes. */
+export const saveQuery = z.strictObject({
+  dry_run: z.enum(["", "true", "false"]).default("false").transform((text) => text !== "false")
+    .describe("Validate the change and answer with its result, and store nothing"),
+});
+
 /** The query of lists of records with ids. */
 export const listQuery = z.strictObject(page);
 

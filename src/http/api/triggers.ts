@@ -7,18 +7,26 @@ import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { childOf } from "../../platform/schema/pointer.ts";
 import { removeTriggerLog } from "../../store/records/trigger_log.ts";
-import { settingsOf } from "../../triggers/registry.ts";
+import { settingsOf } from "../../triggers/revision.ts";
+import { savedTriggerWarnings } from "../../triggers/save_warnings.ts";
 import { triggerWarnings } from "../../triggers/review.ts";
 import { type Trigger, triggerSchema, withoutReadOnly } from "../../triggers/trigger.ts";
-import { answer, input, page, problem, text, time } from "./answer.ts";
+import { answer, count, input, page, problem, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { mergePatch } from "./input.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
-import { listQuery } from "./queries.ts";
+import { listQuery, saveQuery } from "./queries.ts";
+import {
+  expectedRevisions,
+  IF_MATCH,
+  logWarnings,
+  REVISION_HEADER,
+  revisionHeader,
+} from "./revisions.ts";
 
-const LOCATION = { Location: "The address of the new trigger" };
+const LOCATION = { Location: "The address of the new trigger", ...REVISION_HEADER };
 
 const trigger = answer<ShownTrigger>()(
   "Trigger",
@@ -26,8 +34,11 @@ const trigger = answer<ShownTrigger>()(
     id: text,
     created_at: time,
     updated_at: time,
+    revision: count.describe("The number of times that it was saved"),
     url: text.describe("The launch URL"),
-    warnings: z.array(problem),
+    warnings: z.array(problem).describe(
+      "What its owner should know. An answer to a save also has what the project's current commit lacks",
+    ),
   }),
 );
 
@@ -75,12 +86,19 @@ export const triggerOperations = [
     method: "post",
     path: "/triggers/",
     summary: "Create a trigger",
+    query: saveQuery,
     body: triggerInput,
-    answers: { 201: { schema: trigger, headers: LOCATION } },
-    async perform({ api, context, body }) {
-      const created = await api.triggers.create(withoutReadOnly(body));
-      return context.json(shown(created, api), STATUS_CODE.Created, {
+    answers: {
+      200: { description: "With dry_run: nothing is stored", schema: trigger },
+      201: { schema: trigger, headers: LOCATION },
+    },
+    async perform({ api, context, query: { dry_run: isDryRun }, body }) {
+      const created = await api.triggers.create(withoutReadOnly(body), { isDryRun });
+      const answer = await saved(created, api, isDryRun);
+      if (isDryRun) return context.json(answer);
+      return context.json(answer, STATUS_CODE.Created, {
         location: `${api.baseUrl()}/api/v0/triggers/${created.id}/`,
+        ...revisionHeader(created),
       });
     },
   }),
@@ -89,9 +107,10 @@ export const triggerOperations = [
     method: "get",
     path: "/triggers/{id}/",
     summary: "Read a trigger",
-    answers: { 200: { schema: trigger } },
+    answers: { 200: { schema: trigger, headers: REVISION_HEADER } },
     async perform({ api, context, params: { id } }) {
-      return context.json(shown(await found("trigger", id, api.triggers.get(id)), api));
+      const trigger = await found("trigger", id, api.triggers.get(id));
+      return context.json(shown(trigger, api), 200, revisionHeader(trigger));
     },
   }),
   operation({
@@ -99,11 +118,15 @@ export const triggerOperations = [
     method: "put",
     path: "/triggers/{id}/",
     summary: "Replace a trigger",
+    query: saveQuery,
+    headers: IF_MATCH,
     body: triggerInput,
-    answers: { 200: { schema: trigger } },
-    async perform({ api, context, params: { id }, body }) {
+    answers: { 200: { schema: trigger, headers: REVISION_HEADER } },
+    async perform({ api, context, params: { id }, query: { dry_run: isDryRun }, body }) {
       const settings = withoutReadOnly(body);
-      return context.json(shown(await api.triggers.update(id, () => settings), api));
+      const expected = expectedRevisions(context);
+      const replaced = await api.triggers.update(id, () => settings, { expected, isDryRun });
+      return context.json(await saved(replaced, api, isDryRun), 200, revisionHeader(replaced));
     },
   }),
   operation({
@@ -111,15 +134,18 @@ export const triggerOperations = [
     method: "patch",
     path: "/triggers/{id}/",
     summary: "Change a trigger by a JSON Merge Patch (RFC 7396)",
+    query: saveQuery,
+    headers: IF_MATCH,
     body: triggerPatch,
-    answers: { 200: { schema: trigger } },
-    async perform({ api, context, params: { id }, body }) {
+    answers: { 200: { schema: trigger, headers: REVISION_HEADER } },
+    async perform({ api, context, params: { id }, query: { dry_run: isDryRun }, body }) {
       const patch = withoutReadOnly(body);
       const patched = await api.triggers.update(
         id,
         (current) => patchSettings(settingsOf(current), patch),
+        { expected: expectedRevisions(context), isDryRun },
       );
-      return context.json(shown(patched, api));
+      return context.json(await saved(patched, api, isDryRun), 200, revisionHeader(patched));
     },
   }),
   operation({
@@ -127,9 +153,10 @@ export const triggerOperations = [
     method: "delete",
     path: "/triggers/{id}/",
     summary: "Delete a trigger",
+    headers: IF_MATCH,
     answers: { 204: {} },
     async perform({ api, context, params: { id } }) {
-      await api.triggers.delete(id);
+      await api.triggers.delete(id, { expected: expectedRevisions(context) });
       await removeTriggerLog(api.store, id);
       return context.body(null, STATUS_CODE.NoContent);
     },
@@ -158,6 +185,13 @@ function patchOf(shape: Readonly<Record<string, z.ZodType>>) {
 
 /** A trigger as the API shows it. */
 export type ShownTrigger = ReturnType<typeof shown>;
+
+/** Shows a trigger that was just saved, with all that can be known of it, and logs its warnings. */
+async function saved(trigger: Trigger, api: Operator, isDryRun: boolean): Promise<ShownTrigger> {
+  const warnings = await savedTriggerWarnings(trigger, api);
+  if (!isDryRun) logWarnings("trigger", trigger.name, warnings);
+  return { ...shown(trigger, api), warnings };
+}
 
 function shown(trigger: Trigger, { baseUrl, env }: Operator) {
   return {

@@ -3,12 +3,13 @@
  *
  * @module
  */
+import { isDeepStrictEqual } from "node:util";
 import { keys } from "../keys.ts";
 import { type FoundEntry, isStored, logDamage, readValue, scan } from "../scan.ts";
 import { recordWrite } from "../record_size.ts";
 import type { Store } from "../store.ts";
 
-/** A project as it is stored: exactly what its owner wrote, defaults filled in. */
+/** A project as it is stored: what its owner wrote, defaults filled in, and its revision. */
 export interface Project {
   /** Unique; letters, digits, `.`, `_` and `-`. */
   name: string;
@@ -21,6 +22,8 @@ export interface Project {
   /** The project configuration file, relative to the repository. */
   config_file: string;
   engine: EngineSettings;
+  /** See {@linkcode revisionOf}. */
+  revision?: number;
 }
 
 /** The settings of an engine, as its own schema gives them. */
@@ -71,10 +74,32 @@ function wholeProject({ key, value }: FoundEntry): Project | undefined {
   return undefined;
 }
 
-/** Stores a project in place of the one of its name. */
-export async function putProject(store: Store, project: Project): Promise<void> {
-  await store.committer.write([recordWrite(keys.project(project.name), project)]);
+/** Stores a project in place of the one of its name, if it differs from that. Returns what is stored then. */
+export async function putProject(store: Store, project: Project): Promise<Project> {
+  const before = await getProject(store, project.name);
+  const stored = nextProject(before, project);
+  if (stored === before) return before;
+  await store.committer.write([recordWrite(keys.project(project.name), stored)]);
   known.delete(store);
+  return stored;
+}
+
+/** Returns what is stored of a project in place of what is stored now: the same, where nothing differs. */
+export function nextProject(before: Project | undefined, project: Project): Project {
+  const settings = projectSettings(project);
+  if (before === undefined) return { ...settings, revision: 1 };
+  if (isDeepStrictEqual(projectSettings(before), settings)) return before;
+  return { ...settings, revision: revisionOf(before) + 1 };
+}
+
+/** Returns the part of a project that its owner writes. */
+export function projectSettings({ revision: _revision, ...settings }: Project): Project {
+  return settings;
+}
+
+/** Returns the number of times that a record was saved. Records of earlier versions do not have it. */
+export function revisionOf({ revision = 1 }: { revision?: number }): number {
+  return revision;
 }
 
 /** Removes a project's record. */

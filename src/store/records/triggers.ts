@@ -22,6 +22,8 @@ export interface StoredTrigger {
   name: string;
   created_at: string;
   updated_at: string;
+  /** The number of times that it was saved; absent in records of earlier versions, which is 1. */
+  revision?: number;
   /** The settings, by the schema in `trigger/trigger.ts`. */
   settings: unknown;
 }

@@ -91,6 +91,7 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       engine: { type: "local", disk_mb: 100, inputs: { folders: ["/x"], max_mb: 1 } },
     };
     const at = { name: "git" };
+    await ask("/projects/", { method: "POST", body: project, query: "?dry_run" });
     await ask("/projects/", { method: "POST", body: project, status: 201 });
     await ask("/projects/{name}/", { method: "PUT", at, body: project });
     await ask("/projects/{name}/", { at });
@@ -135,6 +136,7 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       ],
       response: { type: "json", json: { deep: [{ run: "{run_id}" }] }, status: 202 },
     };
+    await ask("/triggers/", { method: "POST", body, query: "?dry_run" });
     const { id, warnings } = await ask("/triggers/", { method: "POST", body, status: 201 });
     assert(warnings.length > 0);
     const at = { id };

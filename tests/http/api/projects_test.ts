@@ -6,13 +6,16 @@ Deno.test("a project is created, read, listed, replaced and deleted", async () =
   const settings = { name: "digits", repository: "https://git.example.com/digits.git" };
   const created = await service.api("POST", "projects/", settings);
   assertEquals(created.status, 201);
-  assertEquals(created.body, {
+  const { warnings, ...shown } = created.body;
+  assertEquals(warnings, []);
+  assertEquals(shown, {
     ...settings,
     config_file: "valohai.yaml",
     engine: { type: "local", runner: "process" },
+    revision: 1,
   });
   assertEquals((await service.api("POST", "projects/", settings)).status, 409);
-  assertEquals((await service.api("GET", "projects/digits/")).body, created.body);
+  assertEquals((await service.api("GET", "projects/digits/")).body, shown);
   const { body: { results } } = await service.api("GET", "projects/");
   assertEquals(results.map(({ name }: { name: string }) => name), ["digits", "files"]);
   const changed = { ...settings, config_file: "ml/valohai.yaml" };
