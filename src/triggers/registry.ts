@@ -6,12 +6,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ConditionEnvironment } from "../conditions/condition.ts";
-import {
-  ChangedError,
-  ConflictError,
-  InvalidInputError,
-  NotFoundError,
-} from "../platform/errors.ts";
+import { ConflictError, InvalidInputError, NotFoundError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
 import { evictOldest } from "../platform/evict_oldest.ts";
 import { childOf } from "../platform/schema/pointer.ts";
