@@ -10,7 +10,6 @@ import { getLogger } from "@logtape/logtape";
 import type { Committer } from "./committer.ts";
 import type { Write } from "./change.ts";
 import type { Execution } from "./records/executions.ts";
-import { holdOnlyExpiring } from "./file/database_file.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import type { EngineSettings, Project } from "./records/projects.ts";
 import { readValue, scan } from "./scan.ts";
@@ -35,10 +34,8 @@ export interface Migration {
   says: string;
   /**
    * Changes all records that have the form of its format; answers how many.
-   *
-   * @param file the database's; a remote one has none
    */
-  run(database: Database, file: string | undefined): Promise<number>;
+  run(database: Database): Promise<number>;
 }
 
 /** All steps, in order. */
@@ -54,8 +51,6 @@ export const MIGRATIONS: readonly Migration[] = [
 export interface MigrateOptions {
   /** The data folder, or the URL of a remote one. */
   where: string;
-  /** Its file; a remote one has none. */
-  file: string | undefined;
   /** The format that it has. */
   from: number;
 }
@@ -63,7 +58,7 @@ export interface MigrateOptions {
 /** Brings a database up to the present format. */
 export async function migrate(
   database: Database,
-  { where, file, from }: MigrateOptions,
+  { where, from }: MigrateOptions,
 ): Promise<void> {
   if (from < FORMAT_VERSION) {
     log.warn(
@@ -74,7 +69,7 @@ export async function migrate(
   }
   for (const step of MIGRATIONS) {
     if (step.from < from) continue;
-    const records = await step.run(database, file);
+    const records = await step.run(database);
     await database.committer.write([{ key: keys.format(), value: step.from + 1 }]);
     log.info("Format {to}: {says}; {records} records changed", {
       to: step.from + 1,
@@ -108,8 +103,7 @@ async function nameEngines(database: Database): Promise<number> {
 }
 
 /** Format 3 had the keys of pending runs without their triggers, which listed them from the beginning. */
-async function to4({ kv, committer }: Database, file: string | undefined): Promise<number> {
-  if (file !== undefined) await holdOnlyExpiring(file);
+async function to4({ kv, committer }: Database): Promise<number> {
   let moves: Promise<void>[] = [];
   let moved = 0;
   for await (const { key, value = null } of scan(kv, ["pending"], { batchSize: RECORDS_HELD })) {

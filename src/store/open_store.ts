@@ -9,12 +9,7 @@ import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import { ConflictError, InvalidInputError, messageOf } from "../platform/errors.ts";
 import { Reads } from "./batched_get.ts";
 import { Committer, type CommitterEvents } from "./committer.ts";
-import {
-  DATABASE_FILE,
-  databaseFiles,
-  holdOnlyExpiring,
-  makeDatabaseFile,
-} from "./file/database_file.ts";
+import { DATABASE_FILE, databaseFiles, makeDatabaseFile } from "./file/database_file.ts";
 import { DatabaseGuard } from "./file/database_guard.ts";
 import { lockDataFolder } from "./file/folder_lock.ts";
 import { makePrivate } from "./file/private_files.ts";
@@ -88,14 +83,13 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
     opened.use(await lockDataFolder(folder));
   }
   const where = remote?.url ?? folder;
-  const file = remote === undefined ? join(folder, DATABASE_FILE) : undefined;
   const store = new OpenStore(kv, { events, ownership, guard, opened: opened.move() });
   try {
-    await prepareFormat(store, { where, file, keepFormat });
+    await prepareFormat(store, { where, keepFormat });
     return store;
   } catch (error) {
     await store.close();
-    if (file === undefined || !isDamage(error)) throw error;
+    if (remote !== undefined || !isDamage(error)) throw error;
     throw new DamagedDatabaseError(folder, messageOf(error));
   }
 }
@@ -198,11 +192,10 @@ class OpenStore implements Store {
 
 async function prepareFormat(
   { kv, committer }: Store,
-  { where, file, keepFormat }: { where: string; file: string | undefined; keepFormat: boolean },
+  { where, keepFormat }: { where: string; keepFormat: boolean },
 ): Promise<void> {
   const { value } = await kv.get<number>(keys.format());
   if (value === null) {
-    if (file !== undefined) await holdOnlyExpiring(file);
     await committer.write([{ key: keys.format(), value: FORMAT_VERSION }]);
   } else if (!Number.isInteger(value) || value < 1 || value > FORMAT_VERSION) {
     const hint = value > FORMAT_VERSION ? "; a newer version of Hooklaunch has written it" : "";
@@ -211,6 +204,6 @@ async function prepareFormat(
         `and this version reads format ${FORMAT_VERSION}${hint}`,
     );
   } else if (!keepFormat) {
-    await migrate({ kv, committer }, { where, file, from: value });
+    await migrate({ kv, committer }, { where, from: value });
   }
 }

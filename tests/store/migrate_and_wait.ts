@@ -12,10 +12,9 @@ import { watchedKv } from "./fixture.ts";
 
 const [folder = "", commits = "0"] = Deno.args;
 let left = Number(commits);
-const file = join(folder, DATABASE_FILE);
-const kv = watchedKv(await Deno.openKv(file), (_commit, store) => {
+const kv = watchedKv(await Deno.openKv(join(folder, DATABASE_FILE)), (_commit, store) => {
   if (left-- > 0) return store();
   console.log("waiting");
   return new Promise(() => setInterval(() => {}, 1_000));
 });
-await migrate({ kv, committer: new Committer(kv) }, { where: folder, file, from: 1 });
+await migrate({ kv, committer: new Committer(kv) }, { where: folder, from: 1 });

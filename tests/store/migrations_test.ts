@@ -220,34 +220,6 @@ Deno.test("format 4: refused requests and counts are listed over all triggers, f
   ]);
 });
 
-Deno.test("what Deno KV keeps to find expired records holds those alone, in a new database and an older one", async () => {
-  await using older = await temporaryFolder();
-  await writeFormat1(older.path, 3);
-  await using newer = await temporaryFolder();
-  for (const { path } of [older, newer]) {
-    for (const _ of ["at first", "once more"]) await (await openStore(path)).close();
-    const file = join(path, DATABASE_FILE);
-    using kv = await Deno.openKv(file);
-    await kv.set(["gone"], 1, { expireIn: 1 });
-    await kv.set(["stays"], 1);
-    const database = new DatabaseSync(file);
-    const { sql } = database.prepare("SELECT sql FROM sqlite_schema WHERE name = ?")
-      .get("kv_expiration_ms_idx") ?? {};
-    // As Deno KV asks for them.
-    const query = "delete from kv where expiration_ms >= 0 and expiration_ms <= ? returning k";
-    const plan = database.prepare(`EXPLAIN QUERY PLAN ${query}`).all(1);
-    const removed = database.prepare(query).all(Date.now() + 1_000);
-    database.close();
-    assertEquals(
-      sql,
-      "CREATE INDEX kv_expiration_ms_idx on kv (expiration_ms) WHERE expiration_ms >= 0",
-    );
-    assert(plan.some(({ detail }) => String(detail).includes("INDEX kv_expiration_ms_idx")));
-    assertEquals(removed.length, 1);
-    assertEquals((await kv.get(["stays"])).value, 1);
-  }
-});
-
 Deno.test("a migration that is cut off at any commit is gone on with at the next start", async () => {
   await using folder = await temporaryFolder();
   const executions = await writeFormat1(folder.path, 700);
@@ -263,11 +235,7 @@ Deno.test("a migration that is cut off at any commit is gone on with at the next
     });
     assertEquals((await inner.get(keys.format())).value, 1);
     try {
-      await migrate({ kv, committer: new Committer(kv) }, {
-        where: folder.path,
-        file: path,
-        from: 1,
-      });
+      await migrate({ kv, committer: new Committer(kv) }, { where: folder.path, from: 1 });
       seen = cuts;
       break;
     } catch (error) {

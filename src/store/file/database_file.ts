@@ -21,13 +21,6 @@ export const UNFINISHED_RESTORE = "restoring-";
  * changed any more once there is something in the file.
  */
 export const PAGE_BYTES = 16 * 1024;
-/** Time limit to wait for another connection to the database. */
-const PATIENCE_MS = 10_000;
-
-/** The index by which Deno KV finds what has expired, as it makes it. */
-const INDEX = "kv_expiration_ms_idx";
-const INDEX_OF_ALL = `CREATE INDEX ${INDEX} on kv (expiration_ms)`;
-
 /**
  * Makes the file of a database for its owner alone, unless there is one.
  *
@@ -40,41 +33,10 @@ export async function makeDatabaseFile(folder: string): Promise<void> {
   await expectNoRestore(folder);
   // SQLite makes it for everybody to read; those that it keeps beside it get the mode of this one.
   (await Deno.open(path, { create: true, write: true, mode: 0o600 })).close();
-  // As Deno KV has it; besides, this writes the first page.
-  await change(path, (database) => {
-    database.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA journal_mode = WAL`);
-  });
-}
-
-/**
- * Makes the index of what expires hold only that, in a database that Deno KV has made. Its own holds
- * every key: each write of a new key, and each removal, changes a second page somewhere in the file, for
- * records that never expire. What asks for expired ones goes by the smaller index as well: SQLite uses a
- * partial index where the query has its condition (https://www.sqlite.org/partialindex.html, section 3).
- */
-export async function holdOnlyExpiring(path: string): Promise<void> {
-  await change(path, (database) => {
-    const index = database.prepare("SELECT sql FROM sqlite_schema WHERE name = ?").get(INDEX);
-    // Another version of Deno may know better.
-    if (index?.sql !== INDEX_OF_ALL) return;
-    database.exec(
-      `BEGIN IMMEDIATE; DROP INDEX ${INDEX}; ` +
-        `${INDEX_OF_ALL} WHERE expiration_ms >= 0; COMMIT`,
-    );
-  });
-}
-
-async function change(
-  path: string,
-  how: (database: import("node:sqlite").DatabaseSync) => void,
-): Promise<void> {
   const { DatabaseSync } = await import("node:sqlite");
-  const database = new DatabaseSync(path, { timeout: PATIENCE_MS });
-  try {
-    how(database);
-  } finally {
-    database.close();
-  }
+  using database = new DatabaseSync(path);
+  // The journal as Deno KV has it; besides, this writes the first page.
+  database.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA journal_mode = WAL`);
 }
 
 /** Refuses to start on an unfinished restore: the owner expects the data of the backup, not an empty service. */
