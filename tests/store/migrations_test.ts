@@ -5,7 +5,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { derivedId, newId } from "../../src/platform/ids.ts";
 import { Committer } from "../../src/store/committer.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
