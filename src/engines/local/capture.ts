@@ -23,6 +23,9 @@ const PUMP_BYTES_MAX = 1024 * 1024;
 const PUMP_MS = 100;
 /** The time that all executions together take to look for metadata. */
 const METADATA_TIME = new TimeShare({ slice_ms: 2, share: 0.15 });
+/** The time for the rest of the metadata of an execution that was stopped. */
+const STOPPED_MS = 300;
+const STOPPED = "The last of what was printed is not searched for metadata, since it was stopped";
 /** The number of lines between two looks at the clock. */
 const LINES_A_LOOK = 32;
 
@@ -49,6 +52,7 @@ export class Capture implements AsyncDisposable {
   readonly #cut = new Set<Stream>();
   /** The reasons for missing metadata that the log has. */
   readonly #loggedReasons = new Set<string>();
+  #metadataUntil_ms = Infinity;
 
   private constructor(
     folder: WorkFolder,
@@ -113,8 +117,13 @@ export class Capture implements AsyncDisposable {
     return found;
   }
 
-  /** Takes in the rest, when nothing more is printed. */
-  async finish(): Promise<void> {
+  /**
+   * Takes in the rest, when nothing more is printed.
+   *
+   * @param isStopped true when the execution is asked to stop: its end does not wait for much metadata
+   */
+  async finish({ isStopped }: { isStopped: boolean }): Promise<void> {
+    if (isStopped) this.#metadataUntil_ms = performance.now() + STOPPED_MS;
     while (await this.pump());
     for (const stream of STREAMS) {
       const { content, end } = this.#readers[stream].rest();
@@ -138,7 +147,8 @@ export class Capture implements AsyncDisposable {
     await this.#log.addChunk({ time, stream, end, content });
     if (stream !== "stdout") return;
     const onEvents = (events: string) => writeEvents(this.#folder, events, { append: true });
-    await takeMetadata(this.metadata, { content, time }, onEvents);
+    const until_ms = this.#metadataUntil_ms;
+    await takeMetadata(this.metadata, { content, time, until_ms }, onEvents);
     await this.#logLeftOut();
   }
 
@@ -197,7 +207,7 @@ async function takeRecord(
 /** Takes in the metadata in a chunk of stdout, a slice of time after the other. */
 async function takeMetadata(
   metadata: Metadata,
-  { content, time }: { content: Uint8Array; time: string },
+  { content, time, until_ms = Infinity }: { content: Uint8Array; time: string; until_ms?: number },
   onEvents: OnEvents,
 ): Promise<void> {
   if (metadata.isFull) return;
@@ -212,6 +222,7 @@ async function takeMetadata(
     events = "";
     await METADATA_TIME.turn();
     began_ms = performance.now();
+    if (began_ms > until_ms) return metadata.end(STOPPED);
   }
   if (events !== "") await onEvents(events);
 }

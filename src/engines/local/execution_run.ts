@@ -279,7 +279,7 @@ export class ExecutionRun {
     if (!await watch.untilOver() || command.cameSecond) return;
     // One that may be run again can be asked to stop until it is known that it is not.
     this.#isOver = !this.#mayRunAgain;
-    await capture.finish();
+    await capture.finish({ isStopped: this.#ending !== undefined });
     const exit = readExitCode(this.#folder);
     this.#isOver ||= exit?.code === 0;
     // What is left of it may take long to be removed.

@@ -70,6 +70,12 @@ export class Metadata {
     return this.#lines >= LINES_MAX;
   }
 
+  /** Ignores all further lines, for a reason that is a sentence without a full stop. */
+  end(reason: string): void {
+    this.#lines = LINES_MAX;
+    this.leftOut.add(reason);
+  }
+
   /** The latest value of each key. */
   get latest(): Record<string, unknown> {
     return Object.fromEntries(Array.from(this.#latest, ([key, { value }]) => [key, value]));

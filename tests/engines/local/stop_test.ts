@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import { delay } from "@std/async/delay";
 import { existsSync } from "node:fs";
 import { systemClock } from "../../../src/platform/clock.ts";
@@ -324,4 +324,19 @@ Deno.test("condition: metadata that an earlier service has taken in counts after
   await fixture.restart();
   Deno.writeTextFileSync(fixture.path(id, "tmp", "go"), "");
   assertEquals((await fixture.ended(id)).status, "stopped");
+});
+
+Deno.test("stop: an end does not wait for the metadata in all that was printed", async () => {
+  await using fixture = await EngineFixture.make();
+  const id = await fixture.submit(
+    `yes '{}' | head -c 30000000; echo x >$VH_OUTPUTS_DIR/x; sleep 100`,
+  );
+  await until(() => textOf(fixture.path(id, "outputs", "x")) !== "");
+  const began_ms = performance.now();
+  assertEquals(await fixture.engine.stop(id), true);
+  assertEquals((await fixture.ended(id)).status, "stopped");
+  // Else it takes half a minute.
+  assertLess(performance.now() - began_ms, 10_000);
+  const events = await fixture.printed(id, "event");
+  assert(events.some((event) => event.includes("is not searched for metadata")), `${events}`);
 });
