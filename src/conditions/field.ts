@@ -106,7 +106,7 @@ export function readText(request: LaunchRequest, field: Field): string | Refusal
  * @returns the value of each element, or why one has none
  */
 export function readEach(request: LaunchRequest, list: string, name: string): string[] | Refusal {
-  const body = request.parsedBody();
+  const body = request.parsedBody({ path: pathOf(list), each: pathOf(name) });
   const field: Field = { in: "body", name: list };
   if (body.kind === "other") return unreadable(request, field, body);
   const elements = body.kind === "json" ? pathOf(list).reduce(childOf, body.value) : undefined;
@@ -151,7 +151,7 @@ function otherHeader({ headers }: RequestHead, { other_name }: Field): string | 
 
 function readBodyField(request: LaunchRequest, field: Field): string | number | Refusal {
   const path = pathOf(field.name);
-  const body = request.parsedBody();
+  const body = request.parsedBody({ path });
   switch (body.kind) {
     case "other":
       return unreadable(request, field, body);

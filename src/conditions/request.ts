@@ -5,7 +5,8 @@
  */
 import { isUtf8 } from "node:buffer";
 import { mediaType } from "../platform/network/media_type.ts";
-import { type BodySize, sizeOfBody } from "./body_limits.ts";
+import { type BodySize, SHORT_BYTES_MAX, SHORT_NAMES_MAX, sizeOfBody } from "./body_limits.ts";
+import type { BodyPart } from "./body_part.ts";
 
 const TYPE_CHARACTERS_SHOWN_MAX = 100;
 
@@ -32,8 +33,13 @@ export interface LaunchRequest extends RequestHead {
   readonly signal?: AbortSignal;
   /** Measures the body; undefined when it cannot be parsed. */
   bodySize(): BodySize | undefined;
-  /** Parses the body at the first call and keeps the value. */
-  parsedBody(): ParsedBody;
+  /**
+   * Parses the body at the first call and keeps the value.
+   *
+   * @param part the part that the caller reads: of a long body, no other part need be there
+   * @throws {PartPending} when that part of a long body is not read yet
+   */
+  parsedBody(part?: BodyPart): ParsedBody;
 }
 
 /** Returns the length of the body that a request declares; undefined when it declares none. */
@@ -86,6 +92,11 @@ export class RequestBody {
   get size(): BodySize | undefined {
     const measured = this.#measure();
     return "size" in measured ? measured.size : undefined;
+  }
+
+  /** Parsing takes too long for the thread that answers requests. */
+  get isLong(): boolean {
+    return this.#bytes.length > SHORT_BYTES_MAX || (this.size?.names ?? 0) > SHORT_NAMES_MAX;
   }
 
   /** Parses the body at the first call and keeps the value. */

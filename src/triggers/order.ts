@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { whenPartsRead } from "../conditions/body_part.ts";
 import type { Check, HeadCheck as ConditionHeadCheck, Refusal } from "../conditions/check.ts";
 import type { Stage } from "../conditions/condition.ts";
 import type { Answer } from "../conditions/handshake.ts";
@@ -103,10 +104,10 @@ export function launchOrder({ enabled, locked, conditions, bodyBytesMax }: Order
     withBody: [
       bodySizeCheck(bodyBytesMax),
       ...ofStage(checks, "address"),
-      { answer: (request) => handshakes.unverified(request) },
+      { answer: (request) => whenPartsRead(() => handshakes.unverified(request)) },
       ...ofStage(checks, "authentication"),
       ...ofStage(checks, "timestamp"),
-      { answer: (request) => handshakes.verified(request) },
+      { answer: (request) => whenPartsRead(() => handshakes.verified(request)) },
       ...ofStage(checks, "filter").map((check) => ({ ...check, isFilter: true as const })),
       ...deliveryChecks(quotas),
     ],
@@ -257,10 +258,11 @@ function ofStage(checks: readonly PreparedCondition[], stage: Stage): BodyCheck[
 function deliveryChecks(quotas: readonly PreparedQuota[]): BodyCheck[] {
   return quotas.flatMap(({ type, index, readDelivery }) => {
     if (readDelivery === undefined) return [];
-    const look = (request: LaunchRequest): Finding => {
-      const delivery = readDelivery(request);
-      return "reason" in delivery ? delivery : { delivery };
-    };
+    const look = (request: LaunchRequest) =>
+      whenPartsRead((): Finding => {
+        const delivery = readDelivery(request);
+        return "reason" in delivery ? delivery : { delivery };
+      });
     return [{ condition: type, index, look }];
   });
 }
@@ -275,7 +277,7 @@ function checkHead(check: ConditionHeadCheck, request: RequestHead): Refusal | u
 
 function checkOne(check: Check, request: LaunchRequest): ReturnType<Check> {
   try {
-    const refusal = check(request);
+    const refusal = whenPartsRead(() => check(request));
     return refusal instanceof Promise ? refusal.catch(uncheckable) : refusal;
   } catch (error) {
     return uncheckable(error);

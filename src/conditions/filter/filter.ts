@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
 import type { Refusal } from "../check.ts";
 import { type InputSize, isShortWork } from "../cel/cost.ts";
 import { compile, type Expression } from "../cel/expression.ts";
@@ -20,12 +21,8 @@ export interface FilterSettings extends Pick<FilterClause, "all" | "any" | "not"
   expression?: string | undefined;
 }
 
-/** A longer body is not even measured here, since that takes time too. */
-const SHORT_BODY_BYTES_MAX = 64 * 1024;
-/** V8 spends 4 µs on a name that is new at its place. */
-const SHORT_BODY_NAMES_MAX = 1_000;
-/** No request of which a filter looks at 64 KiB is larger. */
-const LARGEST: InputSize = { values: SHORT_BODY_BYTES_MAX, text: SHORT_BODY_BYTES_MAX };
+/** No request with a short body is larger. */
+const LARGEST: InputSize = { values: SHORT_BYTES_MAX, text: SHORT_BYTES_MAX };
 
 /**
  * Compiles a filter.
@@ -67,9 +64,9 @@ export function evaluateFilter(
 /** Tells whether a filter over a request is sure to take a few milliseconds at most. */
 export function isShort({ variables, cost }: Expression, request: LaunchRequest): boolean {
   const readsBody = variables.has("body") || variables.has("raw");
-  if (readsBody && request.body.length > SHORT_BODY_BYTES_MAX) return false;
+  if (readsBody && request.body.length > SHORT_BYTES_MAX) return false;
   const body = variables.has("body") ? request.bodySize() : undefined;
-  if (body && body.names > SHORT_BODY_NAMES_MAX) return false;
+  if (body && body.names > SHORT_NAMES_MAX) return false;
   if (isShortWork(cost, LARGEST)) return true;
   let values = body?.values ?? 0;
   let text = Math.max(variables.has("raw") ? request.body.length : 0, body?.text ?? 0);

@@ -63,7 +63,7 @@ function twilioParameters(request: LaunchRequest, url: string): string | Refusal
     return { reason: "Query parameter bodySHA256 is not the SHA-256 of the body" };
   }
   if (request.body.length === 0) return "";
-  const parsed = request.parsedBody();
+  const parsed = request.parsedBody({ path: [] });
   if (parsed.kind !== "form") {
     return { reason: "Query parameter bodySHA256 is missing: the body is no form" };
   }

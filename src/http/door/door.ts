@@ -4,6 +4,7 @@
  * @module
  */
 import type { Context } from "@hono/hono";
+import type { PartWork } from "../../conditions/body_part.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { Acceptor } from "../../runs/accept.ts";
@@ -27,6 +28,7 @@ export interface Door {
   worker: Worker;
   bodies: BodyReader;
   values: ParsedValues;
+  heavyWork: PartWork;
   metrics: Pick<Metrics, "launch" | "refused">;
   peerOf(context: Context): Peer;
   /** Returns the address of the service as senders reach it, without a slash at the end. */

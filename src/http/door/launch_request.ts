@@ -4,6 +4,7 @@
  * @module
  */
 import type { BodySize } from "../../conditions/body_limits.ts";
+import { type BodyPart, PartPending } from "../../conditions/body_part.ts";
 import { type LaunchRequest, type ParsedBody, RequestBody } from "../../conditions/request.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import type { ParsedValues } from "./parsed_value_budget.ts";
@@ -18,6 +19,8 @@ export interface ArrivalFacts {
   isDelivery: boolean;
   /** The budget that the values of its body count against. */
   values: ParsedValues;
+  /** Reads a part of a long body. */
+  readPart(request: LaunchRequest, part: BodyPart): Promise<ParsedBody>;
 }
 
 const NO_BYTES = new Uint8Array();
@@ -41,6 +44,9 @@ export class ArrivedRequest implements LaunchRequest, SeenRequest, Disposable {
   readonly #budget: ParsedValues;
   #values = 0;
   #body: RequestBody | undefined;
+  readonly #readPart: ArrivalFacts["readPart"];
+  /** The parts of a long body that have been read. */
+  readonly #parts = new Map<string, ParsedBody>();
 
   constructor(request: Request, facts: ArrivalFacts) {
     this.method = request.method;
@@ -51,6 +57,7 @@ export class ArrivedRequest implements LaunchRequest, SeenRequest, Disposable {
     this.#request = request;
     this.#baseUrl = facts.baseUrl;
     this.#budget = facts.values;
+    this.#readPart = facts.readPart;
   }
 
   /** The part that is known before the body is read. */
@@ -84,8 +91,15 @@ export class ArrivedRequest implements LaunchRequest, SeenRequest, Disposable {
   }
 
   /** @throws {UnavailableError} when other bodies hold too many values */
-  parsedBody(): ParsedBody {
-    return this.#readableBody().parsed();
+  parsedBody(part?: BodyPart): ParsedBody {
+    const body = this.#readableBody();
+    if (part === undefined || !body.isLong) return body.parsed();
+    const key = JSON.stringify(part);
+    const read = this.#parts.get(key);
+    if (read !== undefined) return read;
+    throw new PartPending(
+      this.#readPart(this, part).then((parsed) => this.#parts.set(key, parsed)),
+    );
   }
 
   /** Drops the parsed body. */

@@ -6,6 +6,7 @@
  */
 import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
+import { readPart } from "../../conditions/body_part.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import { isId } from "../../platform/ids.ts";
 import { networkOf } from "../../platform/network/ip_ranges.ts";
@@ -133,6 +134,11 @@ class Intake {
       receivedAt_ms,
       isDelivery: this.#endpoint.isDelivery,
       values: door.values,
+      readPart: ({ body: bytes, headers, signal }, part) => {
+        const contentType = headers.get("content-type") ?? "";
+        const options = { key: id, ...(signal && { signal }) };
+        return readPart(door.heavyWork, { bytes, contentType, part }, options);
+      },
     });
     const order = this.#endpoint.order(found);
     const refused = inspectHead(order, arrived);

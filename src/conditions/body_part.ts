@@ -1,0 +1,127 @@
+/**
+ * Parts of long bodies. To parse a long body takes too long for the thread that answers requests, so the
+ * Worker for heavy work does it and returns the part that a condition reads.
+ *
+ * A condition reads a body as if it were parsed. When the part has not been read yet, the read throws a
+ * {@linkcode PartPending}, and the check is done again once the part is there.
+ *
+ * @module
+ */
+import type { HeavyWork } from "../platform/heavy_work/heavy_work.ts";
+import {
+  JobFailedError,
+  type JobInput,
+  JobTimeoutError,
+  WorkerLostError,
+} from "../platform/heavy_work/job.ts";
+import { childOf } from "../platform/schema/pointer.ts";
+import { parseBody, type ParsedBody } from "./request.ts";
+
+/** A part of a body: a value, or a value in each element of a list. */
+export interface BodyPart {
+  /** The keys that lead to the value, or to the list; none for a form as a whole. */
+  path: readonly string[];
+  /** The keys that lead from an element of the list to the value. */
+  each?: readonly string[];
+}
+
+/** A body, and the part of it that is read. */
+export interface PartInput extends JobInput {
+  contentType: string;
+  part: BodyPart;
+}
+
+/** Heavy work that reads parts of bodies. */
+export type PartWork = Pick<HeavyWork<{ body_part: () => Promise<typeof bodyPartJob> }>, "run">;
+
+const PART_MS_MAX = 2_000;
+/** A longer text is cut off: no credential, time or id is as long. */
+const TEXT_CHARACTERS_MAX = 65_536;
+/** One more than {@linkcode readEach} takes. */
+const ELEMENTS_MAX = 1_001;
+const FIELDS_MAX = 1_000;
+
+/** Parses a body; returns nothing of it but a part. */
+export function bodyPartJob({ bytes, contentType, part }: PartInput): ParsedBody {
+  const body = parseBody(bytes, contentType);
+  switch (body.kind) {
+    case "json":
+      return { kind: "json", value: pruned(body.value, part) };
+    case "form":
+      return body.fields.size > FIELDS_MAX && part.path.length === 0
+        ? { kind: "other", refused: `it has more than ${FIELDS_MAX} fields` }
+        : { kind: "form", fields: fieldsOf(body.fields, part) };
+    case "other":
+      return body;
+  }
+}
+
+function fieldsOf(
+  fields: ReadonlyMap<string, readonly string[]>,
+  { path: [name] }: BodyPart,
+): ReadonlyMap<string, readonly string[]> {
+  if (name === undefined) return fields;
+  const values = fields.get(name);
+  return new Map(values ? [[name, values.slice(0, ELEMENTS_MAX).map(shortened)]] : []);
+}
+
+/** Copies the path to a value, and the value. Another kind of value than is read stays of its kind. */
+function pruned(value: unknown, { path: [key, ...path], each }: BodyPart): unknown {
+  if (key !== undefined) {
+    const child = childOf(value, key);
+    if (child === undefined) return leafOf(value);
+    return Object.fromEntries([[key, pruned(child, { path, ...(each && { each }) })]]);
+  }
+  if (each === undefined || !Array.isArray(value)) return leafOf(value);
+  return value.slice(0, ELEMENTS_MAX).map((element) => pruned(element, { path: each }));
+}
+
+function leafOf(value: unknown): unknown {
+  if (typeof value === "string") return shortened(value);
+  if (typeof value !== "object" || value === null) return value;
+  return Array.isArray(value) ? [] : {};
+}
+
+function shortened(text: string): string {
+  return text.slice(0, TEXT_CHARACTERS_MAX);
+}
+
+/** Reads a part of a long body in the Worker. A body that takes too long is one that cannot be parsed. */
+export async function readPart(
+  work: PartWork,
+  input: PartInput,
+  options: { key: string; signal?: AbortSignal },
+): Promise<ParsedBody> {
+  try {
+    return await work.run("body_part", input, { ...options, timeout_ms: PART_MS_MAX });
+  } catch (error) {
+    if (error instanceof JobTimeoutError) {
+      return { kind: "other", refused: `it takes more than ${PART_MS_MAX} ms to parse` };
+    }
+    if (error instanceof WorkerLostError || error instanceof JobFailedError) {
+      return { kind: "other", refused: "to parse it takes too much memory" };
+    }
+    throw error;
+  }
+}
+
+/** A part of a body that is being read. */
+export class PartPending {
+  /** @param ready settles when the part has been read */
+  constructor(readonly ready: Promise<unknown>) {}
+}
+
+/** Does what reads a body, again when a part has been read that it waits for. */
+export function whenPartsRead<T>(read: () => T | Promise<T>): T | Promise<T> {
+  try {
+    const result = read();
+    return result instanceof Promise ? result.catch((error) => readAgain(error, read)) : result;
+  } catch (error) {
+    return readAgain(error, read);
+  }
+}
+
+function readAgain<T>(error: unknown, read: () => T | Promise<T>): Promise<T> {
+  if (!(error instanceof PartPending)) throw error;
+  return error.ready.then(() => whenPartsRead(read));
+}
