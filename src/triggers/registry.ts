@@ -108,6 +108,12 @@ export class TriggerRegistry {
     return this.#prepared.has(id);
   }
 
+  /** Returns the name of a trigger; undefined when there is none of this id. */
+  async nameOf(id: string): Promise<string | undefined> {
+    return this.#prepared.get(id)?.trigger.name ??
+      (await getStoredTrigger(this.#parts.store, id))?.name;
+  }
+
   /** Returns true when a trigger is still as it was prepared; false also when that is no longer known. */
   isCurrent(prepared: PreparedTrigger): boolean {
     return this.#prepared.get(prepared.trigger.id) === prepared &&

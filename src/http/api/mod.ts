@@ -9,6 +9,7 @@ import { NotFoundError } from "../../platform/errors.ts";
 import { methodNotAllowed } from "../problem.ts";
 import { auditOperations } from "./audit.ts";
 import type { TokenCheck } from "./auth.ts";
+import { deliveryOperations } from "./deliveries.ts";
 import { executionLogOperations } from "./execution_log.ts";
 import { executionOperations } from "./executions.ts";
 import { LogStreams, type LogStreamsOptions } from "./log_stream.ts";
@@ -31,6 +32,7 @@ export const operations: readonly Operation[] = [
   ...triggerOperations,
   ...tryOutOperations,
   ...triggerLogOperations,
+  ...deliveryOperations,
   ...runOperations,
   ...projectOperations,
   ...executionOperations,

@@ -9,6 +9,8 @@ import { InvalidInputError } from "../../platform/errors.ts";
 import { ID_PATTERN, isId } from "../../platform/ids.ts";
 import { parseWith } from "../../platform/schema/schema.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
+import { REFUSERS } from "../../conditions/kinds.ts";
+import { DELIVERY_OUTCOMES } from "../../store/records/deliveries.ts";
 import { EXECUTION_STATUSES } from "../../store/records/executions.ts";
 import { PIPELINE_STATUSES } from "../../store/records/pipelines.ts";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
@@ -62,6 +64,27 @@ export const auditQuery = z.strictObject({
   ...page,
   operation: z.string().max(64).optional().describe(
     "Only those of this operation, by its operationId",
+  ),
+});
+
+const filterText = z.string().min(1).max(200);
+/** A time, in milliseconds since the epoch. */
+const timeSchema = z.iso.datetime({
+  offset: true,
+  error: "Expected a time such as 2026-01-31T12:00:00Z",
+}).transform((text) => Date.parse(text));
+
+/** The query of `GET /deliveries/`. */
+export const deliveryQuery = z.strictObject({
+  ...page,
+  trigger: nameOrIdSchema,
+  outcome: z.enum(DELIVERY_OUTCOMES).optional().describe("Only those with this outcome"),
+  condition: z.enum(REFUSERS).optional().describe("Only those that this has refused"),
+  from: timeSchema.optional().describe("Only those of this time (RFC 3339) or later"),
+  to: timeSchema.optional().describe("Only those before this time"),
+  delivery_id: filterText.optional().describe("Only those with this id of the sender"),
+  text: filterText.optional().describe(
+    "Only those with this text in an id or in the first 256 KiB of the body",
   ),
 });
 

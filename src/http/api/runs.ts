@@ -17,7 +17,11 @@ import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { search } from "./search.ts";
+import { withStates, type WorkStates, workStates } from "./work_states.ts";
 import { listQuery, runQuery, triggerIdOf } from "./queries.ts";
+
+/** A run as the API shows it. */
+export type ShownRun = Run & WorkStates;
 
 /** The object that an action created. */
 export const created = z.union([
@@ -25,7 +29,7 @@ export const created = z.union([
   z.object({ pipeline_name: text, pipeline_id: text }),
 ]);
 
-const run = answer<Run>()(
+const run = answer<ShownRun>()(
   "Run",
   z.object({
     id: text,
@@ -55,6 +59,7 @@ const run = answer<Run>()(
       error: text.exactOptional().describe("Absent when it did not fail"),
     })).describe("The outcome of each action, in order; empty while the run is pending"),
     replay_of: text.exactOptional().describe("The run whose payload was launched again"),
+    ...workStates,
   }),
 );
 
@@ -76,7 +81,7 @@ export const runOperations = [
     async perform({ api, context, params: { id }, query: { limit, cursor } }) {
       await found("trigger", id, api.triggers.get(id));
       const { records, next } = await runsOf(api, id, { before: cursor, limit });
-      return pageAnswer(context, api.baseUrl(), records, next);
+      return pageAnswer(context, api.baseUrl(), await allWithStates(api, records), next);
     },
   }),
   operation({
@@ -92,7 +97,7 @@ export const runOperations = [
       const read = (part: Page) =>
         id === undefined ? listRuns(api.store, part) : runsOf(api, id, part);
       const { records, next } = await search(read, { limit, cursor, filters });
-      return pageAnswer(context, api.baseUrl(), records, next);
+      return pageAnswer(context, api.baseUrl(), await allWithStates(api, records), next);
     },
   }),
   operation({
@@ -102,7 +107,8 @@ export const runOperations = [
     summary: "Read a run",
     answers: { 200: { schema: run } },
     async perform({ api, context, params: { id } }) {
-      return context.json(await found("run", id, getRun(api.store, id)));
+      const run = await found("run", id, getRun(api.store, id));
+      return context.json(await withStates(api.store, run));
     },
   }),
   operation({
@@ -140,7 +146,7 @@ export const runOperations = [
     perform({ api, context, params: { id } }) {
       const perform = async () => {
         const replay = await replayRun(api, await found("run", id, getRun(api.store, id)));
-        return context.json(replay, STATUS_CODE.Created, {
+        return context.json(await withStates(api.store, replay), STATUS_CODE.Created, {
           location: `${api.baseUrl()}/api/v0/runs/${replay.id}/`,
         });
       };
@@ -150,6 +156,10 @@ export const runOperations = [
     },
   }),
 ];
+
+function allWithStates({ store }: Operator, runs: readonly Run[]): Promise<ShownRun[]> {
+  return Promise.all(runs.map((run) => withStates(store, run)));
+}
 
 function runsOf({ store, worker }: Operator, triggerId: string, part: Page): Promise<Listed<Run>> {
   return listTriggerRuns(store, triggerId, { ...part, pending: worker.pendingOf(triggerId) });

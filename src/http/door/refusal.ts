@@ -14,14 +14,14 @@ import {
   type Order,
   type Refused,
 } from "../../triggers/order.ts";
-import type { NoRunOutcome } from "../../store/records/trigger_log_entries.ts";
+import { type NoRunOutcome, shownId } from "../../store/records/trigger_log_entries.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { knownVerdicts } from "../../triggers/verdicts.ts";
 import { PART_BYTES_MIN } from "../body_stream.ts";
 import { NOT_READ_ON, problem, rejected } from "../problem.ts";
 import type { Door } from "./door.ts";
 import type { ArrivedRequest } from "./launch_request.ts";
-import { deliveryIdOf, requestFacts, type SeenRequest, shownId } from "./request_facts.ts";
+import { deliveryIdOf, requestFacts, type SeenRequest } from "./request_facts.ts";
 
 /** The refusal of a body that comes in more parts than its length explains. */
 export const TOO_MANY_PARTS: Refused = {

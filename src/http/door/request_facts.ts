@@ -7,7 +7,7 @@ import { hash } from "node:crypto";
 import { STATUS_CODE } from "@std/http/status";
 import type { LaunchRequest } from "../../conditions/request.ts";
 import type { LaunchFacts } from "../../store/records/runs.ts";
-import type { RequestFacts } from "../../store/records/trigger_log_entries.ts";
+import { type RequestFacts, shownId } from "../../store/records/trigger_log_entries.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 
 /** Headers in which providers send the id of a delivery, in the order in which they are looked for. */
@@ -63,6 +63,7 @@ const SHOWN_HEADERS = new Set([
 const LEFT_OUT_HEADERS = new Set([
   "accept",
   "accept-encoding",
+  "accept-language",
   "connection",
   "content-length",
   "content-type",
@@ -82,7 +83,6 @@ const QUERY_LENGTH_MAX = 500;
 const HEADERS_MAX = 64;
 /** Limit of the headers of one run, in characters. */
 const RUN_HEADERS_LENGTH_MAX = 2_048;
-const DELIVERY_ID_LENGTH_MAX = 200;
 /** Limit of the header names that are remembered for a trigger. */
 const NAMES_MAX = 256;
 
@@ -169,11 +169,6 @@ export function deliveryIdOf(
   prepared: PreparedTrigger,
 ): string | undefined {
   return idIn((name) => headers.get(name) ?? undefined, treatmentOf(prepared));
-}
-
-/** Returns the sender's id of a delivery as it is shown: a long one is cut. */
-export function shownId(id: string): string {
-  return id.slice(0, DELIVERY_ID_LENGTH_MAX);
 }
 
 function idIn(

@@ -110,6 +110,14 @@ export interface EntrySummary {
   deliveries?: Partial<Record<NoRunOutcome, number>>;
 }
 
+/** Limit of a sender's id that is kept. */
+const DELIVERY_ID_LENGTH_MAX = 200;
+
+/** Returns the sender's id of a delivery as it is kept: a long one is cut. */
+export function shownId(id: string): string {
+  return id.slice(0, DELIVERY_ID_LENGTH_MAX);
+}
+
 /** Returns true for an entry about a request at a launch URL. */
 export function isDelivery(entry: TriggerLogEntry): entry is DeliveryEntry {
   return entry.kind === "repeat" || (entry.kind === "refused" && entry.is_question !== true);

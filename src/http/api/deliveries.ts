@@ -1,0 +1,93 @@
+/**
+ * `/api/v0/deliveries/`: the requests at the launch URLs of all triggers.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { DELIVERY_OUTCOMES } from "../../store/records/deliveries.ts";
+import { NO_RUN_OUTCOMES } from "../../store/records/trigger_log_entries.ts";
+import { answer, count, pageFields, text, time } from "./answer.ts";
+import { listDeliveries, type ShownDelivery, type ShownOmission } from "./delivery_views.ts";
+import { operation } from "./operation.ts";
+import { type AnswerPage, pageOf } from "./page_answer.ts";
+import { deliveryQuery, triggerIdOf } from "./queries.ts";
+import { workStates } from "./work_states.ts";
+
+const delivery = answer<ShownDelivery>()(
+  "Delivery",
+  z.object({
+    id: text.describe("That of the run, where it made one"),
+    time,
+    trigger_id: text,
+    trigger: text.exactOptional().describe("The trigger's name; absent when it was deleted"),
+    outcome: z.enum(DELIVERY_OUTCOMES),
+    status: z.int().describe("The status that the sender got"),
+    condition: text.exactOptional().describe("What refused it: a condition, or another cause"),
+    reason: text.exactOptional(),
+    delivery_id: text.exactOptional().describe("The sender's id of the delivery"),
+    remote_ip: text,
+    size: count.exactOptional().describe("Absent when the body was not read"),
+    sha256: text.exactOptional(),
+    run_id: text.exactOptional().describe("The run that it made, or that it is a repeat of"),
+    replay_of: text.exactOptional().describe("The run whose payload was launched again"),
+    executions: workStates.executions.exactOptional(),
+    pipelines: workStates.pipelines.exactOptional(),
+  }),
+);
+
+const omission = answer<ShownOmission>()(
+  "OmittedDeliveries",
+  z.object({
+    time,
+    trigger_id: text,
+    trigger: text.exactOptional(),
+    deliveries: z.partialRecord(z.enum(NO_RUN_OUTCOMES), count).describe(
+      "Their number, by outcome",
+    ),
+  }),
+);
+
+/** A page of deliveries, as JSON. */
+export interface DeliveryPage extends AnswerPage<ShownDelivery> {
+  omitted: readonly ShownOmission[];
+  scanned_to?: string;
+}
+
+const deliveryPage = answer<DeliveryPage>()(
+  "DeliveryPage",
+  z.object({
+    ...pageFields(delivery),
+    omitted: z.array(omission).describe("Deliveries without an entry of their own"),
+    scanned_to: time.exactOptional().describe(
+      "The time that the search has come to, where it was cut short: follow `next`",
+    ),
+  }),
+);
+
+/** The operations below `/deliveries/`. */
+export const deliveryOperations = [
+  operation({
+    id: "listDeliveries",
+    method: "get",
+    path: "/deliveries/",
+    summary: "List the deliveries of all triggers, newest first",
+    description: "A search ends after 40 ms: then a page may hold fewer than `limit`, or none, " +
+      "`scanned_to` says how far it has come, and `next` goes on from there.",
+    query: deliveryQuery,
+    answers: { 200: { schema: deliveryPage } },
+    async perform({ api, context, query: { limit, cursor, trigger, from, to, ...filter } }) {
+      const { results, next, ...rest } = await listDeliveries(api, {
+        limit,
+        cursor,
+        filter: {
+          ...filter,
+          trigger_id: await triggerIdOf(api.store, trigger),
+          from_ms: from,
+          to_ms: to,
+        },
+      });
+      const page: DeliveryPage = { ...pageOf(context, api.baseUrl(), results, next), ...rest };
+      return context.json(page);
+    },
+  }),
+];

@@ -1,0 +1,174 @@
+/**
+ * Deliveries as operators see them.
+ *
+ * @module
+ */
+import { STATUS_CODE } from "@std/http/status";
+import { idTime } from "../../platform/ids.ts";
+import {
+  type DeliveryFilter,
+  type DeliveryOutcome,
+  type FoundDelivery,
+  type OmittedDeliveries,
+  searchDeliveries,
+} from "../../store/records/deliveries.ts";
+import type { Run } from "../../store/records/runs.ts";
+import {
+  type DeliveryEntry,
+  type NoRunOutcome,
+  outcomeOf,
+} from "../../store/records/trigger_log_entries.ts";
+import type { Operator } from "./operator.ts";
+import { statesOf, type WorkStates } from "./work_states.ts";
+
+/** A delivery as a list shows it. */
+export interface ShownDelivery extends Partial<WorkStates> {
+  id: string;
+  time: string;
+  trigger_id: string;
+  /** The trigger's name; absent when the trigger was deleted. */
+  trigger?: string;
+  outcome: DeliveryOutcome;
+  /** The status that the sender got. */
+  status: number;
+  /** What refused it: the type of a condition, or another cause. */
+  condition?: string;
+  reason?: string;
+  /** The sender's id. */
+  delivery_id?: string;
+  remote_ip: string;
+  /** Absent, as `sha256` is, when the body was not read. */
+  size?: number;
+  sha256?: string;
+  run_id?: string;
+  /** The run whose payload was launched again: this one was no request. */
+  replay_of?: string;
+}
+
+/** The number of deliveries of one trigger and minute that have no entries of their own. */
+export interface ShownOmission {
+  time: string;
+  trigger_id: string;
+  trigger?: string;
+  deliveries: Partial<Record<NoRunOutcome, number>>;
+}
+
+/** Some deliveries, newest first. */
+export interface DeliveryList {
+  results: ShownDelivery[];
+  omitted: ShownOmission[];
+  next: string | undefined;
+  /** The time that the search has come to; absent when it was not cut short. */
+  scanned_to?: string;
+}
+
+type Parts = Pick<Operator, "store" | "triggers" | "triggerLog" | "worker">;
+
+/** Searches the deliveries, newest first. */
+export async function listDeliveries(
+  parts: Parts,
+  { filter, limit, cursor }: { filter: DeliveryFilter; limit: number; cursor: string | undefined },
+): Promise<DeliveryList> {
+  const { store, worker, triggerLog } = parts;
+  // What cannot be stored keeps nobody from reading what is.
+  await triggerLog.flush().catch(() => {});
+  const { trigger_id } = filter;
+  const { records, omitted, next, scannedTo_ms } = await searchDeliveries(store, {
+    filter,
+    limit,
+    before: cursor,
+    ...(trigger_id === undefined ? {} : { pending: worker.pendingOf(trigger_id) }),
+  });
+  const names = new TriggerNames(parts);
+  return {
+    results: await Promise.all(records.map((delivery) => shownDelivery(store, delivery, names))),
+    omitted: await Promise.all(omitted.map((each) => shownOmission(each, names))),
+    next,
+    ...(scannedTo_ms === undefined ? {} : { scanned_to: new Date(scannedTo_ms).toISOString() }),
+  };
+}
+
+/** Reads the names of triggers, each once. */
+class TriggerNames {
+  readonly #triggers: Parts["triggers"];
+  readonly #names = new Map<string, Promise<{ trigger?: string }>>();
+
+  constructor({ triggers }: Pick<Parts, "triggers">) {
+    this.#triggers = triggers;
+  }
+
+  /** Returns the name of a trigger as a field; no field when the trigger was deleted. */
+  of(id: string): Promise<{ trigger?: string }> {
+    let name = this.#names.get(id);
+    if (name === undefined) this.#names.set(id, name = this.#read(id));
+    return name;
+  }
+
+  async #read(id: string): Promise<{ trigger?: string }> {
+    const trigger = await this.#triggers.nameOf(id);
+    return trigger === undefined ? {} : { trigger };
+  }
+}
+
+async function shownDelivery(
+  store: Parts["store"],
+  delivery: FoundDelivery,
+  names: TriggerNames,
+): Promise<ShownDelivery> {
+  if ("run" in delivery) {
+    const { run } = delivery;
+    const [name, states] = await Promise.all([names.of(run.trigger_id), statesOf(store, run)]);
+    return { ...ofRun(run), ...name, ...states };
+  }
+  const { trigger_id, entry } = delivery;
+  return { ...ofEntry(trigger_id, entry), ...await names.of(trigger_id) };
+}
+
+function ofRun({ id, trigger_id, created_at, remote_ip, payload, ...run }: Run): ShownDelivery {
+  const { delivery_id, replay_of, request: { status = STATUS_CODE.OK } = {} } = run;
+  return {
+    id,
+    time: created_at,
+    trigger_id,
+    outcome: "accepted",
+    status,
+    ...(delivery_id === undefined ? {} : { delivery_id }),
+    remote_ip,
+    size: payload.size,
+    sha256: payload.sha256,
+    run_id: id,
+    ...(replay_of === undefined ? {} : { replay_of }),
+  };
+}
+
+function ofEntry(trigger_id: string, entry: DeliveryEntry): ShownDelivery {
+  const { id, time, delivery_id, request: { remote_ip, size, sha256 } } = entry;
+  return {
+    id,
+    time,
+    trigger_id,
+    outcome: outcomeOf(entry),
+    status: entry.status ?? statusOf(entry),
+    ...(entry.kind === "refused" ? { condition: entry.condition, reason: entry.reason } : {}),
+    ...(delivery_id === undefined ? {} : { delivery_id }),
+    remote_ip,
+    ...(size === undefined ? {} : { size }),
+    ...(sha256 === undefined ? {} : { sha256 }),
+    ...(entry.kind === "repeat" ? { run_id: entry.run_id } : {}),
+  };
+}
+
+/** The status of an entry of an earlier version, which does not hold it. */
+function statusOf(entry: DeliveryEntry): number {
+  return entry.kind === "refused" && entry.condition === "body_size"
+    ? STATUS_CODE.ContentTooLarge
+    : STATUS_CODE.BadRequest;
+}
+
+async function shownOmission(
+  { id, trigger_id, deliveries }: OmittedDeliveries,
+  names: TriggerNames,
+): Promise<ShownOmission> {
+  const time = new Date(idTime(id)).toISOString();
+  return { time, trigger_id, ...await names.of(trigger_id), deliveries };
+}

@@ -1,0 +1,203 @@
+/**
+ * Deliveries: the requests at launch URLs, newest first. A delivery that was accepted is its run; the others
+ * are entries of the trigger logs. A search reads both side by side. What no index serves is looked through
+ * for a short time, and goes on behind the place that the search has come to.
+ *
+ * @module
+ */
+import { idTime, lowestId } from "../../platform/ids.ts";
+import type { Store } from "../store.ts";
+import {
+  type Candidate,
+  type CandidateDelivery,
+  type DeliveryOutcome,
+  type DeliverySource,
+  type FoundDelivery,
+  type OmittedDeliveries,
+  sourcesOf,
+} from "./delivery_sources.ts";
+import { hasText } from "./delivery_text.ts";
+
+export {
+  DELIVERY_OUTCOMES,
+  type DeliveryOutcome,
+  type FoundDelivery,
+  type OmittedDeliveries,
+} from "./delivery_sources.ts";
+
+/** The time that one search takes, in milliseconds. */
+const SEARCH_MS = 40;
+/** Limit of the counts of one page. */
+const COUNTS_MAX = 200;
+/** Deliveries that are read at a time where only some are wanted. */
+const BATCH_SIZE = 64;
+const BATCH_SIZE_MAX = 512;
+
+/** Which deliveries are wanted. All that are given must hold. */
+export interface DeliveryFilter {
+  trigger_id?: string | undefined;
+  outcome?: DeliveryOutcome | undefined;
+  /** What refused it. */
+  condition?: string | undefined;
+  /** The sender's id. */
+  delivery_id?: string | undefined;
+  /** A part of an id of the delivery, or of its body. */
+  text?: string | undefined;
+  /** Made at this time or later, in milliseconds since the epoch. */
+  from_ms?: number | undefined;
+  /** Made before this time. */
+  to_ms?: number | undefined;
+}
+
+/** Options of {@linkcode searchDeliveries}. */
+export interface SearchOptions {
+  filter: DeliveryFilter;
+  limit: number;
+  /** Only those older than this id. */
+  before?: string | undefined;
+  /** The ids of the trigger's pending runs, where the filter names a trigger. */
+  pending?: readonly string[];
+  /** The time after which it ends. */
+  search_ms?: number;
+  /** Deliveries that are read at first, where only some are wanted. */
+  batchSize?: number;
+}
+
+/** Some deliveries. */
+export interface DeliveriesPage {
+  records: FoundDelivery[];
+  /** Of the time that the page spans. */
+  omitted: OmittedDeliveries[];
+  /** The id behind which to go on; undefined when there are no more. */
+  next: string | undefined;
+  /** The time that the search has come to, in milliseconds; undefined when it was not cut short. */
+  scannedTo_ms: number | undefined;
+}
+
+/** Searches the deliveries, newest first. */
+export async function searchDeliveries(
+  store: Store,
+  options: SearchOptions,
+): Promise<DeliveriesPage> {
+  const search = new Search(store, options);
+  await search.run();
+  return await search.page();
+}
+
+class Search {
+  readonly #store: Store;
+  readonly #filter: DeliveryFilter;
+  readonly #limit: number;
+  readonly #batchSize: number;
+  readonly #sources: readonly DeliverySource[];
+  readonly #oldest: string;
+  readonly #until_ms: number;
+  /** One more than is shown tells whether another page comes. */
+  readonly #found: CandidateDelivery[] = [];
+  readonly #omitted: OmittedDeliveries[] = [];
+  #before: string | undefined;
+  #next: string | undefined;
+  #scannedTo_ms: number | undefined;
+
+  constructor(store: Store, options: SearchOptions) {
+    const { filter, limit, before, pending = [], search_ms = SEARCH_MS, batchSize = BATCH_SIZE } =
+      options;
+    this.#store = store;
+    this.#filter = filter;
+    this.#limit = limit;
+    this.#batchSize = batchSize;
+    this.#sources = sourcesOf(store, filter, pending);
+    this.#oldest = filter.from_ms === undefined ? "" : lowestId(filter.from_ms);
+    this.#until_ms = performance.now() + search_ms;
+    this.#before = earlier(before, filter.to_ms === undefined ? undefined : lowestId(filter.to_ms));
+  }
+
+  async run(): Promise<void> {
+    const { outcome, condition, text } = this.#filter;
+    const isPlain = text === undefined && condition === undefined &&
+      (outcome === undefined || outcome === "accepted");
+    let size = isPlain ? this.#limit + 1 : this.#batchSize;
+    for (;; size = Math.min(2 * size, BATCH_SIZE_MAX)) {
+      const { candidates, end } = await this.#read(size);
+      for (const candidate of candidates) {
+        if (candidate.id < this.#oldest) return;
+        if (await this.#take(candidate)) return;
+        this.#before = candidate.id;
+        if (performance.now() > this.#until_ms && text !== undefined) return this.#cutShort();
+      }
+      if (end === undefined) return;
+      this.#before = end;
+      if (performance.now() > this.#until_ms) return this.#cutShort();
+    }
+  }
+
+  async page(): Promise<DeliveriesPage> {
+    const loaded = await Promise.all(this.#found.slice(0, this.#limit).map(({ load }) => load()));
+    return {
+      records: loaded.filter((delivery) => delivery !== undefined),
+      // Those behind the last one that is shown come with the next page.
+      omitted: this.#omitted.filter(({ id }) => this.#next === undefined || id >= this.#next),
+      next: this.#next,
+      scannedTo_ms: this.#scannedTo_ms,
+    };
+  }
+
+  #cutShort(): void {
+    this.#next = this.#before;
+    this.#scannedTo_ms = idTime(this.#before ?? "");
+  }
+
+  /** Reads the next candidates of all sources, as far down as each of them was read. */
+  async #read(limit: number): Promise<{ candidates: Candidate[]; end: string | undefined }> {
+    const byId = new Map<string, Candidate>();
+    let end: string | undefined;
+    // One after the other: a run that ends meanwhile is found by the source behind that of pending ones.
+    for (const source of this.#sources) {
+      const { candidates, next } = await source({ before: this.#before, limit });
+      for (const candidate of candidates) byId.set(candidate.id, candidate);
+      if (next !== undefined && (end === undefined || next > end)) end = next;
+    }
+    const candidates = [...byId.values()].filter(({ id }) => end === undefined || id >= end)
+      .sort((a, b) => a.id < b.id ? 1 : -1);
+    return { candidates, end };
+  }
+
+  /** Takes a candidate into the page if it is wanted; returns true when the page is full. */
+  async #take(candidate: Candidate): Promise<boolean> {
+    if ("omitted" in candidate) {
+      if (this.#counts(candidate.omitted)) this.#omitted.push(candidate.omitted);
+      if (this.#omitted.length < COUNTS_MAX) return false;
+      this.#next = candidate.id;
+      return true;
+    }
+    if (!await this.#isWanted(candidate)) return false;
+    if (this.#found.length === this.#limit) {
+      this.#next = this.#found.at(-1)?.id;
+      return true;
+    }
+    this.#found.push(candidate);
+    return false;
+  }
+
+  #counts({ deliveries }: OmittedDeliveries): boolean {
+    const { outcome, condition, delivery_id, text } = this.#filter;
+    if (condition !== undefined || delivery_id !== undefined || text !== undefined) return false;
+    return outcome === undefined || (outcome !== "accepted" && outcome in deliveries);
+  }
+
+  #isWanted(candidate: CandidateDelivery): boolean | Promise<boolean> {
+    const { trigger_id, outcome, condition, delivery_id, text } = this.#filter;
+    const isWanted = (trigger_id === undefined || trigger_id === candidate.trigger_id) &&
+      (outcome === undefined || outcome === candidate.outcome) &&
+      (condition === undefined || condition === candidate.condition) &&
+      (delivery_id === undefined || delivery_id === candidate.delivery_id);
+    if (!isWanted || text === undefined) return isWanted;
+    return hasText(this.#store, candidate, text);
+  }
+}
+
+/** The earlier of two ids. */
+function earlier(one: string | undefined, other: string | undefined): string | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return one < other ? one : other;
+}

@@ -1,0 +1,288 @@
+/** Deliveries: what came to the launch URLs is found, whatever came of it, and no credential is shown. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import {
+  type ApiAnswer,
+  endOfExecution,
+  endOfRun,
+  eventually,
+  HMAC_CONDITION,
+  signature,
+  startService,
+  type TestService,
+} from "../../data.ts";
+
+type Json = ApiAnswer["body"];
+
+const FILTER = { type: "payload_filter", expression: "body.a == 1" };
+const DEDUPLICATION = { type: "deduplication", in: "header", name: "X-Delivery" };
+const ECHO = [{ type: "run_execution", step: "echo" }];
+const BODY = '{"a":1,"fruit":"a pear"}';
+
+/** Sends a request to a launch URL, and answers the text of the answer. */
+async function send(
+  url: string,
+  { body = BODY, headers = {} }: { body?: string; headers?: Record<string, string> } = {},
+): Promise<string> {
+  const signed = { ...signature(body), ...headers };
+  return await (await fetch(url, { method: "POST", body, headers: signed })).text();
+}
+
+/** Two triggers, and one delivery of each outcome to the first. */
+async function withDeliveries(service: TestService): Promise<{ first: Json; runId: string }> {
+  const first: Json = await service.trigger({
+    name: "first",
+    conditions: [HMAC_CONDITION, FILTER, DEDUPLICATION],
+    actions: ECHO,
+    response: { type: "text", text: "{run_id}", status: 202 },
+  });
+  const second = await service.trigger({ name: "second", actions: ECHO });
+  const headers = { "x-delivery": "evt_1" };
+  const runId = await send(`${first.url}?ref=main&token=abc`, { headers });
+  await endOfRun(service, runId);
+  await send(first.url, { headers });
+  await send(first.url, { body: '{"a":2}', headers: { "x-delivery": "evt_2" } });
+  await send(first.url, { headers: { "x-delivery": "evt_3", "x-signature": "sha256=00" } });
+  await send(second.url, { body: "an apple" });
+  return { first, runId };
+}
+
+async function list(service: TestService, query = ""): Promise<Json> {
+  const { status, body } = await service.api("GET", `deliveries/${query}`);
+  assertEquals(status, 200, JSON.stringify(body));
+  return body;
+}
+
+function outcomes({ results }: Json): string[] {
+  return results.map(({ trigger, outcome, condition = "" }: Json) =>
+    `${trigger} ${outcome} ${condition}`.trimEnd()
+  );
+}
+
+Deno.test("the list shows every delivery of all triggers, newest first", async () => {
+  await using service = await startService();
+  const { first, runId } = await withDeliveries(service);
+  const { results, next, omitted } = await list(service);
+  assertEquals([next, omitted], [null, []]);
+  assertEquals(outcomes({ results }), [
+    "second accepted",
+    "first refused hmac",
+    "first refused payload_filter",
+    "first repeat",
+    "first accepted",
+  ]);
+  const [, , refused, repeat, accepted] = results;
+  const { executions: [{ id: execution_id }] } = accepted;
+  assertEquals(accepted, {
+    id: runId,
+    time: accepted.time,
+    trigger_id: first.id,
+    trigger: "first",
+    outcome: "accepted",
+    status: 202,
+    delivery_id: "evt_1",
+    remote_ip: "127.0.0.1",
+    size: BODY.length,
+    sha256: accepted.sha256,
+    run_id: runId,
+    executions: [{ id: execution_id, step: "echo", status: accepted.executions[0].status }],
+    pipelines: [],
+  });
+  assertEquals([repeat.run_id, repeat.status, repeat.delivery_id], [runId, 202, "evt_1"]);
+  assertEquals([refused.status, refused.reason, refused.run_id], [
+    400,
+    "Payload filter is false",
+    undefined,
+  ]);
+});
+
+Deno.test("filters of the list", async (t) => {
+  await using service = await startService();
+  const { first, runId } = await withDeliveries(service);
+  const later = encodeURIComponent(new Date(Date.now() + 60_000).toISOString());
+  const scenarios: [name: string, query: string, expected: string[]][] = [
+    ["a trigger by its name", "trigger=second", ["second accepted"]],
+    ["a trigger by its id, and an outcome", `trigger=${first.id}&outcome=repeat`, ["first repeat"]],
+    ["accepted", "outcome=accepted", ["second accepted", "first accepted"]],
+    ["refused", "outcome=refused", ["first refused hmac", "first refused payload_filter"]],
+    ["none", "outcome=unavailable", []],
+    ["a condition", "condition=payload_filter", ["first refused payload_filter"]],
+    ["the sender's id", "delivery_id=evt_1", ["first repeat", "first accepted"]],
+    ["the sender's id of one refused", "delivery_id=evt_3", ["first refused hmac"]],
+    ["an id that is only a part", "delivery_id=evt", []],
+    ["a text in the body", "text=pear", ["first accepted"]],
+    ["a text in the body of another", "text=apple", ["second accepted"]],
+    ["a part of an id", `text=${runId.slice(-12)}`, ["first accepted"]],
+    ["a part of the sender's id", "text=evt_2", ["first refused payload_filter"]],
+    ["a time to come", `from=${later}`, []],
+    ["a time that is over", "to=2020-01-01T00:00:00Z", []],
+    ["a span of time", `from=2020-01-01T00:00:00%2B02:00&to=${later}&outcome=repeat`, [
+      "first repeat",
+    ]],
+  ];
+  for (const [name, query, expected] of scenarios) {
+    await t.step(name, async () => {
+      assertEquals(outcomes(await list(service, `?${query}`)), expected);
+    });
+  }
+});
+
+Deno.test("what the list cannot be asked for is refused", async (t) => {
+  await using service = await startService();
+  const scenarios: [query: string, pointer: string][] = [
+    ["trigger=nobody", "/trigger"],
+    ["outcome=lost", "/outcome"],
+    ["condition=moon", "/condition"],
+    ["from=yesterday", "/from"],
+    ["to=2026-02-31T00:00:00Z", "/to"],
+    ["text=", "/text"],
+    [`text=${"x".repeat(201)}`, "/text"],
+    ["delivery_id=", "/delivery_id"],
+    ["cursor=abc", "/cursor"],
+    ["limit=0", "/limit"],
+    ["colour=red", "/colour"],
+  ];
+  for (const [query, pointer] of scenarios) {
+    await t.step(query.slice(0, 40), async () => {
+      const { status, body } = await service.api("GET", `deliveries/?${query}`);
+      assertEquals([status, body.errors?.map((each: Json) => each.pointer)], [422, [pointer]]);
+    });
+  }
+});
+
+Deno.test("pages lead from the newest delivery to the oldest, each once, filters kept", async () => {
+  await using service = await startService();
+  await withDeliveries(service);
+  for (const [query, expected] of [["", 5], ["outcome=refused", 2], ["trigger=first", 4]]) {
+    const ids: string[] = [];
+    let address = `?limit=1&${query}`;
+    for (;;) {
+      const page = await list(service, address);
+      ids.push(...page.results.map(({ id }: Json) => id));
+      if (page.next === null) break;
+      address = new URL(page.next).search;
+    }
+    assertEquals([new Set(ids).size, ids], [expected, ids.toSorted().toReversed()]);
+  }
+});
+
+Deno.test("wherever a run is shown, the states of its executions stand beside it", async () => {
+  await using service = await startService();
+  const { id, url } = await service.trigger({
+    actions: [{ type: "run_execution", step: "copy", payload_input_name: "nothing" }, ...ECHO],
+    response: { type: "text", text: "{run_id}" },
+  });
+  const run = await endOfRun(service, await send(url));
+  const { created: { execution_id } } = run.actions[1];
+  await endOfExecution(service, execution_id);
+  const expected = [{ id: execution_id, step: "echo", status: "complete" }];
+  const states: Json[] = [
+    (await service.api("GET", `runs/${run.id}/`)).body,
+    (await service.api("GET", "runs/")).body.results[0],
+    (await service.api("GET", `triggers/${id}/runs/`)).body.results[0],
+    (await list(service)).results[0],
+  ];
+  for (const { executions, pipelines } of states) {
+    assertEquals([executions, pipelines], [expected, []]);
+  }
+});
+
+Deno.test("a run keeps the headers and the query of its request, and no credential", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({
+    conditions: [
+      HMAC_CONDITION,
+      { type: "static_token", in: "query", name: "who", secrets: ["s3cret"] },
+      { type: "static_token", in: "header", name: "X-Caller", secrets: ["s3cret"] },
+    ],
+    actions: ECHO,
+    response: { type: "text", text: "{run_id}" },
+  });
+  const headers = {
+    "x-caller": "s3cret",
+    "authorization": "Basic c2VjcmV0",
+    "cookie": "a=s3cret",
+    "x-api-key": "s3cret",
+    "x-github-event": "push",
+    "x-github-delivery": "72d3162e",
+    "x-model": "digits",
+    "x-long": "x".repeat(1_000),
+    "user-agent": "GitHub-Hookshot/1",
+  };
+  const runId = await send(`${url}?who=s3cret&ref=main&api_key=s3cret&flag`, { headers });
+  const run = await endOfRun(service, runId);
+  assertEquals(run.delivery_id, "72d3162e");
+  assertEquals(run.request, {
+    headers: {
+      "user-agent": "GitHub-Hookshot/1",
+      "x-github-delivery": "72d3162e",
+      "x-github-event": "push",
+      "x-long": "x".repeat(200),
+      "x-model": "digits",
+    },
+    query: "who=********&ref=main&api_key=********&flag",
+  });
+});
+
+Deno.test("of a refused request that may have its credential elsewhere, no value of the query is shown", async () => {
+  await using service = await startService();
+  const condition = { type: "static_token", in: "query", name: "token", secrets: ["s3cret"] };
+  const { id, url } = await service.trigger({ conditions: [condition] });
+  await send(`${url}?tokn=s3cret&s3cret`);
+  await eventually(async () => {
+    const { body: { results: [entry] } } = await service.api("GET", `triggers/${id}/log/`);
+    if (entry === undefined) return undefined;
+    assertEquals(entry.request.query, "tokn=********&********");
+    assert(!JSON.stringify(entry).includes("s3cret"));
+    return entry;
+  });
+});
+
+Deno.test("a flood of refusals is counted beyond 60, and the log of the trigger is as it was", async () => {
+  await using service = await startService();
+  const { id, url } = await service.trigger({ name: "flooded", conditions: [HMAC_CONDITION] });
+  for (let count = 0; count < 125; count++) await send(url, { headers: { "x-signature": "" } });
+  await service.restart();
+  const { results, omitted } = await list(service, "?limit=200");
+  const counted = omitted.reduce((sum: number, each: Json) => sum + each.deliveries.refused, 0);
+  assert(counted >= 5 && counted + results.length === 125, `${counted} of ${results.length}`);
+  assertEquals([omitted[0].trigger, omitted[0].trigger_id], ["flooded", id]);
+  const { body: log } = await service.api("GET", `triggers/${id}/log/?limit=200`);
+  const { id: _id, time: _time, ...count } = log.results.find((each: Json) =>
+    each.kind === "omitted"
+  );
+  assertEquals(count, { kind: "omitted", count: omitted[0].deliveries.refused });
+  const refused = log.results.find((each: Json) => each.kind === "refused");
+  assertEquals(Object.keys(refused).sort(), [
+    "condition",
+    "condition_index",
+    "expected",
+    "id",
+    "kind",
+    "reason",
+    "request",
+    "time",
+  ]);
+});
+
+Deno.test("a repeat is no entry of the trigger's log, and a question about a run is no delivery", async () => {
+  await using service = await startService();
+  const { first } = await withDeliveries(service);
+  const { url } = first;
+  await (await fetch(`${url}run/?run_id=x`)).text();
+  const { body: { results } } = await service.api("GET", `triggers/${first.id}/log/`);
+  assertEquals(results.map((each: Json) => `${each.kind} ${each.condition}`), [
+    "refused hmac",
+    "refused hmac",
+    "refused payload_filter",
+  ]);
+  assertEquals((await list(service)).results.length, 5);
+});
+
+Deno.test("the deliveries of a deleted trigger that made runs stay, without its name", async () => {
+  await using service = await startService();
+  const { first, runId } = await withDeliveries(service);
+  await service.api("DELETE", `triggers/${first.id}/`);
+  const { results } = await list(service, `?trigger=${first.id}`);
+  assertEquals(results.map(({ id, trigger }: Json) => [id, trigger]), [[runId, undefined]]);
+  assertMatch(results[0].time, /Z$/);
+});
