@@ -108,10 +108,12 @@ export class TriggerRegistry {
     return this.#prepared.has(id);
   }
 
-  /** Returns the name of a trigger; undefined when there is none of this id. */
-  async nameOf(id: string): Promise<string | undefined> {
-    return this.#prepared.get(id)?.trigger.name ??
-      (await getStoredTrigger(this.#parts.store, id))?.name;
+  /** Returns the name and the project of a trigger; undefined when there is none of this id. */
+  async labelsOf(id: string): Promise<{ name: string; project: string } | undefined> {
+    const { trigger } = this.#prepared.get(id) ?? {};
+    if (trigger !== undefined) return { name: trigger.name, project: trigger.project };
+    const stored = await getStoredTrigger(this.#parts.store, id);
+    return stored && { name: stored.name, project: triggerOf(stored).project };
   }
 
   /** Returns true when a trigger is still as it was prepared; false also when that is no longer known. */

@@ -12,6 +12,7 @@ import { getPipeline } from "../../store/records/pipelines.ts";
 import { getRun } from "../../store/records/runs.ts";
 import { type Scope, SCOPES } from "../../store/records/tokens.ts";
 import type { Author } from "../../store/records/audit.ts";
+import { findDelivery } from "./delivery_views.ts";
 import type { Declaration } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 
@@ -92,13 +93,20 @@ export async function filtered(
 ): Promise<Response> {
   const [, kind = ""] = path.split("/");
   const isJson = answer.headers.get("content-type")?.startsWith("application/json") ?? false;
-  const { results, ...rest } = isJson ? await answer.json() : { results: undefined };
+  const { results, omitted, ...rest } = isJson ? await answer.json() : { results: undefined };
   if (!Array.isArray(results) || READERS[kind] === undefined) throw refused(access);
-  const kept = [];
-  for (const record of results) {
-    if (permits(access, await targetOf(kind, record, operator))) kept.push(record);
-  }
-  return Response.json({ results: kept, ...rest }, { status: answer.status });
+  const permitted = async (records: readonly object[]) => {
+    const kept = [];
+    for (const record of records) {
+      if (permits(access, await targetOf(kind, record, operator))) kept.push(record);
+    }
+    return kept;
+  };
+  return Response.json({
+    results: await permitted(results),
+    ...rest,
+    ...(omitted === undefined ? {} : { omitted: await permitted(omitted) }),
+  }, { status: answer.status });
 }
 
 /** Readers of the records whose targets are known, by the first part of their paths. */
@@ -106,6 +114,7 @@ const READERS: Readonly<
   Record<string, (operator: Operator, id: string) => Promise<object | undefined>>
 > = {
   triggers: async ({ triggers }, id) => await triggers.get(id),
+  deliveries: (operator, id) => findDelivery(operator, id),
   runs: ({ store }, id) => getRun(store, id),
   executions: ({ store }, id) => getExecution(store, id),
   pipelines: ({ store }, id) => getPipeline(store, id),

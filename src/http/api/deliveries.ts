@@ -20,6 +20,7 @@ const delivery = answer<ShownDelivery>()(
     time,
     trigger_id: text,
     trigger: text.exactOptional().describe("The trigger's name; absent when it was deleted"),
+    project: text.exactOptional().describe("That of the run, or else of the trigger"),
     outcome: z.enum(DELIVERY_OUTCOMES),
     status: z.int().describe("The status that the sender got"),
     condition: text.exactOptional().describe("What refused it: a condition, or another cause"),
@@ -41,6 +42,7 @@ const omission = answer<ShownOmission>()(
     time,
     trigger_id: text,
     trigger: text.exactOptional(),
+    project: text.exactOptional(),
     deliveries: z.partialRecord(z.enum(NO_RUN_OUTCOMES), count).describe(
       "Their number, by outcome",
     ),

@@ -10,6 +10,7 @@ import {
   type DeliveryOutcome,
   type FoundDelivery,
   type OmittedDeliveries,
+  readDelivery,
   searchDeliveries,
 } from "../../store/records/deliveries.ts";
 import type { Run } from "../../store/records/runs.ts";
@@ -28,6 +29,8 @@ export interface ShownDelivery extends Partial<WorkStates> {
   trigger_id: string;
   /** The trigger's name; absent when the trigger was deleted. */
   trigger?: string;
+  /** The project of the run, or of the trigger. */
+  project?: string;
   outcome: DeliveryOutcome;
   /** The status that the sender got. */
   status: number;
@@ -50,6 +53,7 @@ export interface ShownOmission {
   time: string;
   trigger_id: string;
   trigger?: string;
+  project?: string;
   deliveries: Partial<Record<NoRunOutcome, number>>;
 }
 
@@ -79,49 +83,67 @@ export async function listDeliveries(
     before: cursor,
     ...(trigger_id === undefined ? {} : { pending: worker.pendingOf(trigger_id) }),
   });
-  const names = new TriggerNames(parts);
+  const labels = new TriggerLabels(parts);
   return {
-    results: await Promise.all(records.map((delivery) => shownDelivery(store, delivery, names))),
-    omitted: await Promise.all(omitted.map((each) => shownOmission(each, names))),
+    results: await Promise.all(records.map((delivery) => shownDelivery(store, delivery, labels))),
+    omitted: await Promise.all(omitted.map((each) => shownOmission(each, labels))),
     next,
     ...(scannedTo_ms === undefined ? {} : { scanned_to: new Date(scannedTo_ms).toISOString() }),
   };
 }
 
-/** Reads the names of triggers, each once. */
-class TriggerNames {
+/** Reads the delivery of an id; undefined when there is none. */
+export async function findDelivery(
+  parts: Parts,
+  id: string,
+): Promise<ShownDelivery | undefined> {
+  await parts.triggerLog.flush().catch(() => {});
+  const delivery = await readDelivery(parts.store, id);
+  return delivery && await shownDelivery(parts.store, delivery, new TriggerLabels(parts));
+}
+
+/** The fields that name the trigger of a delivery; none when it was deleted. */
+interface Labels {
+  trigger?: string;
+  project?: string;
+}
+
+/** Reads the names and projects of triggers, each once. */
+class TriggerLabels {
   readonly #triggers: Parts["triggers"];
-  readonly #names = new Map<string, Promise<{ trigger?: string }>>();
+  readonly #labels = new Map<string, Promise<Labels>>();
 
   constructor({ triggers }: Pick<Parts, "triggers">) {
     this.#triggers = triggers;
   }
 
-  /** Returns the name of a trigger as a field; no field when the trigger was deleted. */
-  of(id: string): Promise<{ trigger?: string }> {
-    let name = this.#names.get(id);
-    if (name === undefined) this.#names.set(id, name = this.#read(id));
-    return name;
+  of(id: string): Promise<Labels> {
+    let labels = this.#labels.get(id);
+    if (labels === undefined) this.#labels.set(id, labels = this.#read(id));
+    return labels;
   }
 
-  async #read(id: string): Promise<{ trigger?: string }> {
-    const trigger = await this.#triggers.nameOf(id);
-    return trigger === undefined ? {} : { trigger };
+  async #read(id: string): Promise<Labels> {
+    const found = await this.#triggers.labelsOf(id);
+    return found ? { trigger: found.name, project: found.project } : {};
   }
 }
 
 async function shownDelivery(
   store: Parts["store"],
   delivery: FoundDelivery,
-  names: TriggerNames,
+  labels: TriggerLabels,
 ): Promise<ShownDelivery> {
   if ("run" in delivery) {
     const { run } = delivery;
-    const [name, states] = await Promise.all([names.of(run.trigger_id), statesOf(store, run)]);
-    return { ...ofRun(run), ...name, ...states };
+    const [ofTrigger, states] = await Promise.all([
+      labels.of(run.trigger_id),
+      statesOf(store, run),
+    ]);
+    return { ...ofRun(run), ...ofTrigger, project: run.project, ...states };
   }
   const { trigger_id, entry } = delivery;
-  return { ...ofEntry(trigger_id, entry), ...await names.of(trigger_id) };
+  return { ...ofEntry(trigger_id, entry), ...await labels.of(trigger_id) };
 }
 
 function ofRun({ id, trigger_id, created_at, remote_ip, payload, ...run }: Run): ShownDelivery {
@@ -167,8 +189,8 @@ function statusOf(entry: DeliveryEntry): number {
 
 async function shownOmission(
   { id, trigger_id, deliveries }: OmittedDeliveries,
-  names: TriggerNames,
+  labels: TriggerLabels,
 ): Promise<ShownOmission> {
   const time = new Date(idTime(id)).toISOString();
-  return { time, trigger_id, ...await names.of(trigger_id), deliveries };
+  return { time, trigger_id, ...await labels.of(trigger_id), deliveries };
 }

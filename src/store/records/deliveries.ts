@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { idTime, lowestId } from "../../platform/ids.ts";
+import { idTime, isId, lowestId } from "../../platform/ids.ts";
 import type { Store } from "../store.ts";
 import {
   type Candidate,
@@ -14,6 +14,7 @@ import {
   type DeliverySource,
   type FoundDelivery,
   type OmittedDeliveries,
+  readCandidate,
   sourcesOf,
 } from "./delivery_sources.ts";
 import { hasText } from "./delivery_text.ts";
@@ -82,6 +83,12 @@ export async function searchDeliveries(
   const search = new Search(store, options);
   await search.run();
   return await search.page();
+}
+
+/** Reads the delivery of an id: that of a run or of an entry; undefined when there is none. */
+export async function readDelivery(store: Store, id: string): Promise<FoundDelivery | undefined> {
+  const candidate = isId(id) ? await readCandidate(store, id) : undefined;
+  return candidate && "load" in candidate ? await candidate.load() : undefined;
 }
 
 class Search {

@@ -300,6 +300,14 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     assert(results.some((each: Json) => each.expected && each.condition_index === 0));
   });
 
+  await t.step("deliveries", async () => {
+    const { next, omitted, scanned_to } = await ask("/deliveries/", { query: "?limit=1" });
+    assert(next && scanned_to === undefined && omitted.length === 0);
+    const refused = await ask("/deliveries/", { query: "?limit=200&outcome=refused" });
+    assert(refused.omitted.length > 0);
+    await ask("/deliveries/", { query: `?trigger=${ids.trigger}&outcome=accepted` });
+  });
+
   await t.step("that was all there is", () => {
     assertEquals([...described.seen].toSorted(), described.all().toSorted());
     // This one is there while a pipeline ends, and seen by chance.
