@@ -64,6 +64,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./triggers.md", { with: { type: "text" } }),
       },
       {
+        name: "deliveries",
+        title: "Deliveries",
+        about: "every request at a launch URL: how to find it, and what came of it",
+        read: () => import("./deliveries.md", { with: { type: "text" } }),
+      },
+      {
         name: "requests",
         title: "Requests and answers",
         about: "what a sender gets, and how it asks for the result of a run",

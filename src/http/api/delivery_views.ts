@@ -34,7 +34,7 @@ export interface ShownDelivery extends Partial<WorkStates> {
   outcome: DeliveryOutcome;
   /** The status that the sender got. */
   status: number;
-  /** What refused it: the type of a condition, or another cause. */
+  /** The type of the condition that refused it, or another cause. */
   condition?: string;
   reason?: string;
   /** The sender's id. */

@@ -38,7 +38,7 @@ const BATCH_SIZE_MAX = 512;
 export interface DeliveryFilter {
   trigger_id?: string | undefined;
   outcome?: DeliveryOutcome | undefined;
-  /** What refused it. */
+  /** The cause of the refusal. */
   condition?: string | undefined;
   /** The sender's id. */
   delivery_id?: string | undefined;
