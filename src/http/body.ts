@@ -82,8 +82,8 @@ class Memory implements HeldBody {
 interface TimedRead {
   request: Request;
   /** Cancelled at the deadline, over HTTP/1.1. */
-  reader?: ReadableStreamBYOBReader;
-  memory?: Memory | undefined;
+  reader: ReadableStreamBYOBReader;
+  memory?: Memory;
 }
 
 /** Reads bodies, and counts the memory that they take until they are let go. */
@@ -141,13 +141,12 @@ export class BodyReader implements Disposable {
    * @returns whether it was read to its end
    */
   async discard(request: Request): Promise<boolean> {
-    const { body, headers } = request;
-    if (body === null) return true;
+    const { headers } = request;
     const bytes_max = isHttp2(headers) ? DISCARDED_BYTES_MAX : SHORT_BYTES_MAX;
     const declared_bytes = declaredLength(headers) ?? Infinity;
     const isTooLong = declared_bytes !== Infinity && declared_bytes > bytes_max;
     if (isTooLong || !isPlainlySent(request) || !this.#hasRoom()) return false;
-    const reader = declared_bytes <= SHORT_BYTES_MAX ? undefined : bufferReader(body);
+    const reader = streamOf(request, declared_bytes);
     if (reader === undefined) return "bytes" in await this.#readInOnePiece(request);
     return await this.#timed({ request, reader }, () => discardStream(reader, bytes_max)) === true;
   }
@@ -160,8 +159,7 @@ export class BodyReader implements Disposable {
       return { failure: "too_large" };
     }
     if (!this.#hasRoom()) return { failure: "no_memory" };
-    if (request.body === null) return { bytes: new Uint8Array() };
-    const reader = declared_bytes <= SHORT_BYTES_MAX ? undefined : bufferReader(request.body);
+    const reader = streamOf(request, declared_bytes);
     if (reader === undefined) {
       const read = await this.#readInOnePiece(request, memory);
       if ("failure" in read) return read;
@@ -184,9 +182,19 @@ export class BodyReader implements Disposable {
     return this.#deadlines.size < this.#arriving_max || this.#deadlines.hurry(this.#slow_ms);
   }
 
-  #readInOnePiece(request: Request, memory?: Memory): Promise<ReadBody> {
-    const read = async () => ({ bytes: await request.bytes() });
-    return this.#timed({ request, memory }, read);
+  async #readInOnePiece(request: Request, memory?: Memory): Promise<ReadBody> {
+    const { promise, resolve } = Promise.withResolvers<ReadBody>();
+    const reading = request.bytes().then(
+      (bytes) => resolve({ bytes }),
+      () => resolve({ failure: "cut_off" }),
+    );
+    const done = this.#deadlines.begin((isHurried) => {
+      if (memory && isHttp2(request.headers)) memory.rest = reading;
+      resolve(givenUp(isHurried));
+    });
+    const read = await promise;
+    done();
+    return read;
   }
 
   /**
@@ -204,12 +212,12 @@ export class BodyReader implements Disposable {
     const result = read().catch(() => ({ failure: "cut_off" as const }));
     void result.then(resolve);
     const done = this.#deadlines.begin((isHurried) => {
-      resolve({ failure: isHurried ? "no_memory" : "too_slow" });
+      resolve(givenUp(isHurried));
       if (isHttp2(request.headers)) {
         if (memory) memory.rest = result;
         return;
       }
-      reader?.cancel().catch(() => {
+      reader.cancel().catch(() => {
         // The connection is closed already.
       });
     });
@@ -228,6 +236,18 @@ export class BodyReader implements Disposable {
   [Symbol.dispose](): void {
     this.#deadlines[Symbol.dispose]();
   }
+}
+
+/** Opens the stream of a body; undefined for one that is read in one piece, such as one that is declared short. */
+function streamOf(request: Request, declared_bytes: number): ReadableStreamBYOBReader | undefined {
+  // Deno makes a stream when it is asked for the body, which costs more than reading a short one.
+  if (declared_bytes <= SHORT_BYTES_MAX) return undefined;
+  return request.body === null ? undefined : bufferReader(request.body);
+}
+
+/** Returns the failure of a body at its deadline, or of one whose place another body needs. */
+function givenUp(isHurried: boolean): { failure: "too_slow" | "no_memory" } {
+  return { failure: isHurried ? "no_memory" : "too_slow" };
 }
 
 /** Returns whether the bytes that come are the body's own: Deno undoes no transfer coding but `chunked`. */

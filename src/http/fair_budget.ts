@@ -25,8 +25,8 @@ export class FairBudget {
    */
   take(amount: number, owners: readonly string[] = []): Disposable | undefined {
     const free = this.#max - this.#taken;
-    const most = Math.max(0, ...owners.map((owner) => this.#byOwner.get(owner) ?? 0));
-    if (most + amount > free) return undefined;
+    if (amount > free) return undefined;
+    if (owners.some((owner) => (this.#byOwner.get(owner) ?? 0) + amount > free)) return undefined;
     this.#add(amount, owners);
     let isTaken = true;
     return {

@@ -6,29 +6,40 @@
  * @module
  */
 import { UnavailableError } from "../../platform/errors.ts";
-import { Deadlines } from "../../platform/waiting/deadlines.ts";
 import type { Acceptance } from "../../runs/accept.ts";
 import type { ArrivedRequest } from "./launch_request.ts";
 
 /** The time in which a launch is stored. */
 const TIMEOUT_MS = 10_000;
 /**
- * The time after which the sender is looked for. Most launches are stored before: a look at each takes a
- * third of the throughput of Deno's server.
+ * The interval at which waiting requests are checked, and the least time after which a sender is looked
+ * for. Most launches are stored before: a look at each takes a third of the throughput of Deno's server.
  */
-const LOOK_MS = 500;
+const CHECK_MS = 500;
 
 /** Made once, since many requests get it. */
 const LATE = new UnavailableError("Cannot accept requests: the database does not answer", 5);
 
+/** A request that waits. */
+interface Waiting {
+  readonly since_ms: number;
+  /** Looks for the sender. */
+  look?(): void;
+  /** Ends the wait without a result. */
+  giveUp(): void;
+}
+
 /** Waits for the database, as long as senders do. */
 export class DatabaseDeadline implements Disposable {
-  readonly #ends: Deadlines;
-  readonly #looks: Deadlines;
+  readonly #timeout_ms: number;
+  readonly #check_ms: number;
+  /** In the order in which they came. */
+  readonly #waiting = new Set<Waiting>();
+  #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor({ timeout_ms = TIMEOUT_MS, look_ms = LOOK_MS } = {}) {
-    this.#ends = new Deadlines(timeout_ms);
-    this.#looks = new Deadlines(look_ms);
+  constructor({ timeout_ms = TIMEOUT_MS, check_ms = CHECK_MS } = {}) {
+    this.#timeout_ms = timeout_ms;
+    this.#check_ms = check_ms;
   }
 
   /**
@@ -36,11 +47,13 @@ export class DatabaseDeadline implements Disposable {
    *
    * @throws {UnavailableError} when it takes too long
    */
-  async read<T>(reading: Promise<T>): Promise<T> {
+  read<T>(reading: Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     reading.then(resolve, reject);
-    const done = this.#ends.begin(() => reject(LATE));
-    return await promise.finally(done);
+    return this.#wait(promise, {
+      since_ms: performance.now(),
+      giveUp: () => reject(LATE),
+    });
   }
 
   /**
@@ -49,7 +62,7 @@ export class DatabaseDeadline implements Disposable {
    * @param accept gets a function that tells whether the sender waits no longer
    * @throws {UnavailableError} when it takes too long
    */
-  async accept(
+  accept(
     request: ArrivedRequest,
     accept: (isAbandoned: () => boolean) => Promise<Acceptance>,
   ): Promise<Acceptance> {
@@ -58,23 +71,41 @@ export class DatabaseDeadline implements Disposable {
     let signal: AbortSignal | undefined;
     const accepting = accept(() => isLate || signal?.aborted === true);
     accepting.then(resolve, reject);
-    const looked = this.#looks.begin(() => signal = request.signal);
-    const ended = this.#ends.begin(() => {
-      isLate = true;
-      request.inUse = accepting;
-      reject(LATE);
+    return this.#wait(promise, {
+      since_ms: performance.now(),
+      look: () => signal = request.signal,
+      giveUp() {
+        isLate = true;
+        request.inUse = accepting;
+        reject(LATE);
+      },
     });
+  }
+
+  async #wait<T>(result: Promise<T>, waiting: Waiting): Promise<T> {
+    this.#waiting.add(waiting);
+    this.#timer ??= setInterval(() => this.#check(), this.#check_ms);
     try {
-      return await promise;
+      return await result;
     } finally {
-      looked();
-      ended();
+      this.#waiting.delete(waiting);
     }
   }
 
-  /** Forgets the requests that wait. */
+  #check(): void {
+    const now_ms = performance.now();
+    for (const waiting of this.#waiting) {
+      const waited_ms = now_ms - waiting.since_ms;
+      if (waited_ms < this.#check_ms) return;
+      if (waited_ms >= this.#timeout_ms) waiting.giveUp();
+      else waiting.look?.();
+    }
+    if (this.#waiting.size === 0) this[Symbol.dispose]();
+  }
+
+  /** Stops checking. */
   [Symbol.dispose](): void {
-    this.#ends[Symbol.dispose]();
-    this.#looks[Symbol.dispose]();
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 }

@@ -67,18 +67,20 @@ export function arrivalHandler(
   const intake = new Intake(door, endpoint);
   const trace = requestTracer();
   const { route, methods } = endpoint;
-  return async (context) => {
+  return (context) => {
     const request = context.req.raw;
     const { method } = request;
     if (!methods.includes(method)) {
-      return await intake.leave(request, methodNotAllowed(methods.join(", ")));
+      return intake.leave(request, methodNotAllowed(methods.join(", ")));
     }
-    if (door.closing.aborted && !endpoint.answersWhileClosing) return unavailable(1);
+    if (door.closing.aborted && !endpoint.answersWhileClosing) {
+      return Promise.resolve(unavailable(1));
+    }
     const full = context.env.isLate ? FULL : intake.fullness;
-    if (full) return await intake.turnAway(context, full);
-    if (trace === undefined) return await intake.take(context);
+    if (full) return intake.turnAway(context, full);
+    if (trace === undefined) return intake.take(context);
     const traceparent = context.req.header("traceparent");
-    return await trace({ method, route, traceparent }, (span) => intake.take(context, span));
+    return trace({ method, route, traceparent }, (span) => intake.take(context, span));
   };
 }
 

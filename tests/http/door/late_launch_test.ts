@@ -29,7 +29,7 @@ async function startRemote(): Promise<Remote> {
   const secretKey = "00".repeat(32);
   const service = stack.use(await startService({ settings: { kv: way.url, secretKey } }));
   const bodies = stack.use(new BodyReader({ bodies_bytes_max: 100_000 }));
-  const databaseDeadline = stack.use(new DatabaseDeadline({ timeout_ms: 500, look_ms: 50 }));
+  const databaseDeadline = stack.use(new DatabaseDeadline({ timeout_ms: 500, check_ms: 50 }));
   const { parts } = service.service;
   let accepting = 0;
   const accept = (launch: Launch) => {
