@@ -59,6 +59,6 @@ export const EXAMPLES = {
       "train.awk": train,
       "test.awk": test,
     },
-    prints: "flowers were told rightly",
+    prints: "flowers were classified correctly",
   },
 } as const satisfies Record<string, Example>;

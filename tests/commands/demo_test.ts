@@ -53,7 +53,7 @@ Deno.test("demo --example pipeline trains and tests a model on the labels of a w
   // The scale that ingest has found came to both of the other steps, and the model to the last.
   assertStringIncludes(printed, "Found 40 labels; the largest measure is 4.9 cm.");
   assertStringIncludes(printed, "Trained on 30 samples.");
-  assertStringIncludes(printed, "10 of 10 flowers were told rightly.");
+  assertStringIncludes(printed, "10 of 10 flowers were classified correctly.");
   assertMatch(printed, /Pipeline [0-9a-f-]{36}: complete\n/);
 });
 

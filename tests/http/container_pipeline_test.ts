@@ -49,7 +49,7 @@ for (const program of ["docker", "podman"] as const) {
       assertEquals(pipeline.status, "complete", JSON.stringify(pipeline.nodes));
       const tested = pipeline.nodes[2].execution_id;
       const { body: log } = await service.api("GET", `executions/${tested}/log/`);
-      assertStringIncludes(JSON.stringify(log), "10 of 10 flowers were told rightly.");
+      assertStringIncludes(JSON.stringify(log), "10 of 10 flowers were classified correctly.");
       const { body: execution } = await service.api("GET", `executions/${tested}/`);
       assertEquals([execution.engine, execution.metadata], [engine, { accuracy: 1 }]);
     },

@@ -7,6 +7,6 @@ NR == 1 { a = $1; b = $2; c = $3; next }
 }
 
 END {
-  printf "%d of %d flowers were told rightly.\n", right, NR - 1
+  printf "%d of %d flowers were classified correctly.\n", right, NR - 1
   printf "{\"accuracy\": %.3f}\n", right / (NR - 1)
 }
