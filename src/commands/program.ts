@@ -55,6 +55,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "Send a file to a trigger, signed as its conditions require",
     load: async () => (await import("./send.ts")).defineSend,
   },
+  diagnose: {
+    summary: "Say why the signature or the token of a request does not match",
+    load: async () => (await import("./diagnose.ts")).defineDiagnose,
+  },
   "secret-key": {
     summary: "Change the key that encrypts stored secrets",
     load: async () => (await import("./secret_key.ts")).defineSecretKey,

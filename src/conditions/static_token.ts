@@ -96,7 +96,8 @@ function presetOf({ preset }: StaticTokenSettings): TokenPreset | undefined {
   return preset === undefined ? undefined : tokenPresets[preset];
 }
 
-function tokenPlace(settings: StaticTokenSettings): TokenPlace {
+/** Returns the place in which a condition reads its token. */
+export function tokenPlace(settings: StaticTokenSettings): TokenPlace {
   const row = presetOf(settings)?.token;
   const { in: place = row?.in ?? "header", name = row?.name ?? "Authorization" } = settings;
   return {

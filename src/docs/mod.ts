@@ -47,6 +47,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./providers.md", { with: { type: "text" } }),
       },
       {
+        name: "doctor",
+        title: "Why does my signature not match?",
+        about: "finds out why a signature or a token is refused",
+        read: () => import("./doctor.md", { with: { type: "text" } }),
+      },
+      {
         name: "troubleshooting",
         title: "Troubleshooting",
         about: "what refusals and errors mean, and what to do",

@@ -10,6 +10,8 @@ import { methodNotAllowed } from "../problem.ts";
 import { auditOperations } from "./audit.ts";
 import type { TokenCheck } from "./auth.ts";
 import { deliveryOperations } from "./deliveries.ts";
+import { diagnosisOperations } from "./diagnose.ts";
+import { DiagnosisLimits } from "./diagnosis_limits.ts";
 import { executionLogOperations } from "./execution_log.ts";
 import { executionOperations } from "./executions.ts";
 import { LogStreams, type LogStreamsOptions } from "./log_stream.ts";
@@ -31,6 +33,7 @@ const NAME_LENGTH_MAX = 256;
 export const operations: readonly Operation[] = [
   ...triggerOperations,
   ...tryOutOperations,
+  ...diagnosisOperations,
   ...triggerLogOperations,
   ...deliveryOperations,
   ...runOperations,
@@ -58,6 +61,8 @@ export function operatorRoutes(
 ): Hono {
   const { store, clock } = operator;
   const streams = new LogStreams({ store, clock, ...options });
+  const diagnoses = new DiagnosisLimits(clock);
+  const parts = { ...operator, streams, diagnoses, hasEnvironmentToken, checkToken };
   const api = new Hono({ strict: false });
   return api
     .use(refuseOtherMethods({
@@ -69,5 +74,5 @@ export function operatorRoutes(
       if (length <= NAME_LENGTH_MAX) return await next();
       throw new NotFoundError(`There is nothing of a name or an id of ${length} characters`);
     })
-    .route("/", routesOf(operations, { ...operator, streams, hasEnvironmentToken, checkToken }));
+    .route("/", routesOf(operations, parts));
 }

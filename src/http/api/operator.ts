@@ -14,6 +14,7 @@ import type { TriggerLog } from "../../store/records/trigger_log.ts";
 import type { TriggerRegistry } from "../../triggers/registry.ts";
 import type { BodyReader } from "../body.ts";
 import type { TokenCheck } from "./auth.ts";
+import type { DiagnosisLimits } from "./diagnosis_limits.ts";
 import type { LogStreams } from "./log_stream.ts";
 
 /** The parts of the service that an operator's request uses. */
@@ -37,6 +38,7 @@ export interface Operator {
 /** The parts of the service, and of the API, that an operation uses. */
 export interface Api extends Operator {
   streams: LogStreams;
+  diagnoses: DiagnosisLimits;
   /** `HOOKLAUNCH_ADMIN_TOKEN` is set. */
   hasEnvironmentToken: boolean;
   /** Checks a token again: it may have been revoked since its request came. */

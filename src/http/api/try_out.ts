@@ -60,11 +60,14 @@ const headerValueSchema = z.string().regex(/^[\x01-\x09\x0b\x0c\x0e-\xff]*$/, {
   error: "Must be the value of a header: one line of characters of Latin-1",
 });
 
+/** The schema of a request's headers. */
+export const sentHeadersSchema = z.record(headerSchema, headerValueSchema);
+
 const request = input(
   "Request",
   z.strictObject({
     method: z.string().max(16).default("POST"),
-    headers: z.record(headerSchema, headerValueSchema).default({}),
+    headers: sentHeadersSchema.default({}),
     query: z.string().max(8_192).regex(/^(\?[^#]*)?$/, {
       error: "Must begin with ? and have no fragment",
     }).default("").describe("The query behind the launch URL, with its ?"),

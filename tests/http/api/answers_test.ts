@@ -149,6 +149,13 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     assert(said.conditions.some((each: Json) => each.expected && each.found && each.reason));
     const signed = await ask("/triggers/{id}/sign/", { method: "POST", at, body: tried });
     assert(signed.notes.length > 0 && signed.problems.length > 0);
+    const refused = { headers: { "X-Id": "1" }, body: "e30=" };
+    const { findings } = await ask("/triggers/{id}/diagnose/", {
+      method: "POST",
+      at,
+      body: refused,
+    });
+    assert(findings.some((each: Json) => each.certainty === "likely" && each.index === 1));
     await ask("/triggers/{id}/", { method: "DELETE", at, status: 204 });
   });
 

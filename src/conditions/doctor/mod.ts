@@ -1,0 +1,46 @@
+/**
+ * The signature doctor: finds out why a condition refuses a request whose sender means well. It tries the
+ * trigger's secrets against every scheme, and says in words what would match.
+ *
+ * @module
+ */
+import type { ConditionSettings } from "../condition.ts";
+import { CONDITION_TYPES, type ConditionType } from "../kinds.ts";
+import type { Diagnose, DiagnosisContext } from "./context.ts";
+import type { Clue } from "./finding.ts";
+import { diagnoseHmac } from "./hmac.ts";
+import { diagnoseJwt } from "./jwt.ts";
+import { diagnoseSignature } from "./signature.ts";
+import { diagnoseTimestamp } from "./timestamp.ts";
+import { diagnoseToken } from "./token.ts";
+
+export { Budget } from "./budget.ts";
+export type { DiagnosisContext, KnownSecret } from "./context.ts";
+export { knownSecrets } from "./context.ts";
+export { bestFirst, CERTAINTIES, type Certainty, type Finding } from "./finding.ts";
+
+/** The diagnosis of each kind of condition that has one. */
+const DIAGNOSES: Partial<Record<ConditionType, Diagnose<never>>> = {
+  static_token: diagnoseToken,
+  hmac: diagnoseHmac,
+  jwt: diagnoseJwt,
+  signature: diagnoseSignature,
+  timestamp: diagnoseTimestamp,
+};
+
+/**
+ * Diagnoses a condition that refuses a request.
+ *
+ * @returns what was found, the most certain first; undefined where this kind of condition has no diagnosis
+ */
+export async function diagnoseCondition(
+  settings: ConditionSettings,
+  context: DiagnosisContext,
+): Promise<Clue[] | undefined> {
+  const type = CONDITION_TYPES.find((name) => name === settings.type);
+  const diagnose = type && DIAGNOSES[type];
+  if (diagnose === undefined) return undefined;
+  // The type of the settings goes with the kind: the schema of the condition has checked them.
+  const clues = await diagnose(settings as never, context);
+  return clues.filter(({ sentence }) => sentence !== "");
+}

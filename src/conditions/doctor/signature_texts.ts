@@ -1,0 +1,81 @@
+/**
+ * The ways in which the text of a header can hold signatures.
+ *
+ * @module
+ */
+import { isMac, isWellFormed } from "../signing/algorithms.ts";
+import { decode, type Encoding } from "../signing/encoding.ts";
+import { MAC_BYTES, type MacAlgorithm, type Scheme } from "../signing/scheme.ts";
+
+const ENCODINGS: readonly Encoding[] = ["hex", "base64", "base64url"];
+/** The text before a signature, and the signature: in base64 or hex, and in hex behind letters. */
+const PREFIXED = [/^([^]*?)([A-Za-z0-9+/_-]{20,}={0,2})$/, /^([^]*?)([0-9A-Fa-f]{40,})$/];
+const NAMED_ITEM = /^([\w-]{1,32})([=:,])(\S+)$/;
+const LIST_SEPARATORS = [",", ";", " "];
+/** A longer text holds no signature. */
+const CHARACTERS_MAX = 4096;
+const ITEMS_MAX = 16;
+
+/** The fields of a scheme that say how a signature is written. */
+export type SignatureText = Pick<
+  Scheme,
+  | "algorithm"
+  | "encoding"
+  | "signature_format"
+  | "prefix"
+  | "list_separator"
+  | "field_separator"
+  | "field"
+>;
+
+/** Lists the ways in which a text may hold signatures of the kind that a scheme has. */
+export function* signatureTexts(text: string, scheme: Scheme): Generator<SignatureText> {
+  const whole = text.trim();
+  if (whole.length > CHARACTERS_MAX) return;
+  yield* single(whole, scheme);
+  for (const list_separator of LIST_SEPARATORS) {
+    if (!whole.includes(list_separator)) continue;
+    for (const item of whole.split(list_separator, ITEMS_MAX)) {
+      yield* named(item.trim(), list_separator, scheme);
+    }
+  }
+}
+
+function* single(text: string, scheme: Scheme): Generator<SignatureText> {
+  const without = { list_separator: undefined, field_separator: undefined, field: undefined };
+  for (const pattern of PREFIXED) {
+    const [, prefix = "", signature = ""] = pattern.exec(text) ?? [];
+    for (const form of forms(signature, scheme)) yield { ...form, prefix, ...without };
+  }
+}
+
+function* named(item: string, list_separator: string, scheme: Scheme): Generator<SignatureText> {
+  const [, field, field_separator, signature = ""] = NAMED_ITEM.exec(item) ?? [];
+  if (field === undefined || field_separator === list_separator) return;
+  for (const form of forms(signature, scheme)) {
+    yield { ...form, prefix: "", list_separator, field_separator, field };
+  }
+}
+
+/** Lists the encodings and algorithms that a signature may be of, by its characters and its length. */
+function* forms(
+  text: string,
+  scheme: Scheme,
+): Generator<Pick<Scheme, "algorithm" | "encoding" | "signature_format">> {
+  for (const encoding of ENCODINGS) {
+    const bytes = decode(text, encoding);
+    if (bytes === undefined) continue;
+    for (const signature_format of ["der", "raw"] as const) {
+      for (const algorithm of algorithmsLike(scheme.algorithm)) {
+        const form = { algorithm, encoding, signature_format };
+        if (isWellFormed(bytes, { ...scheme, ...form })) yield form;
+      }
+      if (scheme.algorithm !== "ecdsa_p256") break;
+    }
+  }
+}
+
+/** A secret makes HMACs of any hash; a public key is one of its algorithm. */
+function algorithmsLike(algorithm: Scheme["algorithm"]): Scheme["algorithm"][] {
+  return isMac(algorithm) ? Object.keys(MAC_BYTES) as MacAlgorithm[] : [algorithm];
+}

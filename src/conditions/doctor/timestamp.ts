@@ -1,0 +1,42 @@
+/**
+ * The diagnosis of the condition `timestamp`.
+ *
+ * @module
+ */
+import { readField } from "../field.ts";
+import { checkFreshness, parseTimestamp, TIMESTAMP_FORMATS } from "../freshness.ts";
+import type { TimestampSettings } from "../timestamp.ts";
+import { describeAge } from "./age.ts";
+import type { DiagnosisContext } from "./context.ts";
+import { type Clue, likely, matching } from "./finding.ts";
+import { missingSentence } from "./places.ts";
+
+/** Diagnoses a time that is refused. */
+export function diagnoseTimestamp(
+  settings: TimestampSettings,
+  context: DiagnosisContext,
+): Promise<Clue[]> {
+  return Promise.resolve([clueOf(settings, context)]);
+}
+
+function clueOf(settings: TimestampSettings, context: DiagnosisContext): Clue {
+  const { request, refusal } = context;
+  const value = readField(request, settings);
+  if (typeof value === "object") {
+    return likely(missingSentence(settings, request, "does the sender send its time there?"));
+  }
+  const text = String(value);
+  const { tolerance } = settings;
+  const place = "";
+  const format = TIMESTAMP_FORMATS.find((format) =>
+    checkFreshness(text, { format, tolerance, place }, request.receivedAt_ms) === undefined
+  );
+  if (format !== undefined) {
+    return matching([`The time is fresh, and of another format: set \`format: ${format}\`.`]);
+  }
+  const time_ms = parseTimestamp(text, settings.format);
+  const age = time_ms === undefined
+    ? undefined
+    : describeAge(time_ms, { tolerance, what: "The request is" }, context);
+  return age ?? likely(`${refusal.reason}: expected ${refusal.expected}.`);
+}

@@ -1,0 +1,112 @@
+/**
+ * The findings about a signature that nothing matches: what the request shows.
+ *
+ * @module
+ */
+import { isInHead, readHeadField, readText } from "../field.ts";
+import type { LaunchRequest } from "../request.ts";
+import { candidatesReader, describePlace, describeSignature } from "../signing/candidates.ts";
+import { presetsByType } from "../signing/presets/mod.ts";
+import { type Scheme, signatureFields, signatureHeaders } from "../signing/scheme.ts";
+import type { DiagnosisContext } from "./context.ts";
+import { type Clue, likely, possible } from "./finding.ts";
+import { nearHeader } from "./header_names.ts";
+import type { KnownScheme } from "./writings.ts";
+
+/** The facts about a condition that its findings name. */
+interface Condition {
+  scheme: Scheme;
+  preset: string | undefined;
+  keyWord: string;
+}
+
+/** The facts about a request that nothing matched. */
+interface Request {
+  sent: LaunchRequest;
+  /** The schemes of other providers whose signatures the request has, well formed. */
+  plausible: readonly KnownScheme[];
+}
+
+/** Says what a request shows whose signature could not be verified in any way. */
+export function unmatched(
+  condition: Condition,
+  { sent, plausible }: Request,
+  context: DiagnosisContext,
+): Clue[] {
+  const { scheme } = condition;
+  const fields = signatureFields(scheme);
+  const read = candidatesReader(scheme)(fields.map((field) => readText(sent, field)));
+  const others = plausible.map(otherProvider);
+  if (!("reason" in read)) {
+    const { refusal } = context;
+    // The signature is there, and another signed part is missing or wrong.
+    const isOther = !refusal.reason.includes(" holds a wrong signature");
+    return [...isOther ? [likely(`${refusal.reason}.`)] : [], wrongKey(condition), ...others];
+  }
+  const isMissing = fields.every((field) =>
+    isInHead(field)
+      ? typeof readHeadField(sent, field) === "object"
+      : typeof readText(sent, field) === "object"
+  );
+  if (!isMissing) {
+    const found = read.found === undefined ? "" : `, found ${read.found}`;
+    const sentence = `${read.reason}: expected ${describeSignature(scheme)}${found}. Is it the ` +
+      "signature of another provider, or in another encoding?";
+    return [...others, likely(sentence)];
+  }
+  return [...others, ...withTokens(sent), missing(scheme, sent, others.length > 0)];
+}
+
+function wrongKey({ scheme, preset, keyWord }: Condition): Clue {
+  const title = titleOf(preset);
+  const what = title === undefined ? "The signature is well formed" : `This is ${title}'s scheme`;
+  const where = title === undefined ? "" : ` Copy the ${keyWord} of this endpoint from ${title}.`;
+  const also = scheme.field === undefined ? "" : ", or the sender signs other content";
+  return likely(
+    `${what}, and the ${keyWord} is another endpoint's: no ${keyWord} of the condition matches.${where} ` +
+      `If it is the right one, the body was changed on its way${also}.`,
+  );
+}
+
+function otherProvider({ titles, type, preset }: KnownScheme): Clue {
+  const key = type === "hmac" ? "secret" : "public key";
+  return likely(
+    `The request is signed as by ${titles}, and not as the condition expects: use the condition ` +
+      `\`${type}\` with \`preset: ${preset}\` and the ${key} of that provider.`,
+  );
+}
+
+/** Finds tokens of providers that sign nothing. */
+function withTokens({ headers }: LaunchRequest): Clue[] {
+  return Object.entries(presetsByType.static_token).flatMap(([preset, { title, token }]) => {
+    if (token.in !== "header" || token.name === "Authorization") return [];
+    if (!headers.has(token.name)) return [];
+    return [likely(
+      `The request is not signed, and has the token of ${title} in header ${token.name}: use the ` +
+        `condition \`static_token\` with \`preset: ${preset}\`.`,
+    )];
+  });
+}
+
+function missing(scheme: Scheme, { headers }: LaunchRequest, isOtherFound: boolean): Clue {
+  const place = describePlace(signatureFields(scheme));
+  for (const name of signatureHeaders(scheme)) {
+    const near = nearHeader(headers, name);
+    if (near === undefined) continue;
+    return likely(
+      `Header ${name} is missing, and the request has ${near}: is the name misspelled, or of another ` +
+        "version of the provider?",
+    );
+  }
+  const underscore = signatureHeaders(scheme).some((name) => name.includes("_"))
+    ? " nginx drops headers with `_` in their names."
+    : "";
+  const sentence = `${place} is missing: the sender signs nothing, or a proxy removes it. Is the ` +
+    `secret set at the provider?${underscore}`;
+  return isOtherFound ? possible(sentence) : likely(sentence);
+}
+
+function titleOf(preset: string | undefined): string | undefined {
+  if (preset === undefined) return undefined;
+  return presetsByType.hmac[preset]?.title ?? presetsByType.signature[preset]?.title;
+}

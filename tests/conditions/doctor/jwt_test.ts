@@ -1,0 +1,199 @@
+/** The signature doctor names every mistake that can be made with a JWT. */
+import { Buffer } from "node:buffer";
+import { generateKeyPairSync } from "node:crypto";
+import { type JWTPayload, SignJWT } from "@panva/jose";
+import type { Certainty } from "../../../src/conditions/doctor/finding.ts";
+import { NOW_MS } from "../fixture.ts";
+import { type Sent, URL_OF_TRIGGER } from "../signing/senders.ts";
+import { assertFirst, diagnosed, prepared, type Written } from "./fixture.ts";
+
+const SECRET = Buffer.from("a secret of an issuer, thirty-two bytes").toString("base64");
+const NOW_S = NOW_MS / 1000;
+const KEY = new TextEncoder().encode(SECRET);
+const OWN = { type: "jwt", algorithms: ["HS256"], secrets: [SECRET] };
+const KEYS = { type: "jwt", algorithms: ["ES256"] };
+const pairs = [0, 1].map(() => generateKeyPairSync("ec", { namedCurve: "P-256" }));
+const [own, other] = pairs.map(({ publicKey }) =>
+  publicKey.export({ format: "pem", type: "spki" })
+);
+
+interface TokenParts {
+  alg?: string;
+  key?: Uint8Array | Parameters<SignJWT["sign"]>[0];
+  claims?: JWTPayload;
+}
+
+async function token({ alg = "HS256", key = KEY, claims = {} }: TokenParts = {}): Promise<string> {
+  return await new SignJWT({ exp: NOW_S + 300, ...claims }).setProtectedHeader({ alg }).sign(key);
+}
+
+function send(headers: Record<string, string>): Sent {
+  return {
+    method: "POST",
+    url: URL_OF_TRIGGER,
+    headers,
+    body: new Uint8Array(),
+    receivedAt_ms: NOW_MS,
+  };
+}
+
+function bearer(text: string): Sent {
+  return send({ authorization: `Bearer ${text}` });
+}
+
+const unsigned = ["none", "x"].map((text) =>
+  Buffer.from(JSON.stringify({ alg: text })).toString("base64url")
+).join(".");
+
+const cases: [
+  name: string,
+  condition: Written,
+  sent: () => Promise<Sent> | Sent,
+  certainty: Certainty,
+  words: string | RegExp,
+][] = [
+  ["the right one", OWN, async () => bearer(await token()), "matches", "Everything passes"],
+  [
+    "another secret",
+    { ...OWN, secrets: ["another secret of the trigger"] },
+    async () => bearer(await token()),
+    "likely",
+    "The token is signed with another secret",
+  ],
+  [
+    "the bytes of a secret in base64",
+    OWN,
+    async () => bearer(await token({ key: Buffer.from(SECRET, "base64") })),
+    "matches",
+    "Signed with the bytes that the secret writes in base64 instead of its text",
+  ],
+  [
+    "a line break at the end of the secret",
+    { ...OWN, secrets: [`${SECRET}\n`] },
+    async () => bearer(await token()),
+    "matches",
+    "Signed with the secret without the white space around it",
+  ],
+  [
+    "another algorithm",
+    OWN,
+    async () => bearer(await token({ alg: "HS512" })),
+    "matches",
+    "The token is signed with HS512, which `algorithms` does not list: add it",
+  ],
+  [
+    "another algorithm and another reading",
+    OWN,
+    async () => bearer(await token({ alg: "HS384", key: Buffer.from(SECRET, "base64") })),
+    "matches",
+    /^Several things differ.*HS384.*in base64 instead of its text/,
+  ],
+  ["no signature", OWN, () => bearer(`${unsigned}.`), "likely", "The token is not signed"],
+  ["no JWT", OWN, () => bearer("0paque"), "likely", "holds no JWT, which has three parts"],
+  ["a JWE", OWN, () => bearer("eyJhIjoxfQ.a.b.c.d"), "likely", "The token is encrypted (a JWE)"],
+  ["nothing", OWN, () => send({}), "likely", "Header Authorization is missing: does the sender"],
+  [
+    "an expired one",
+    OWN,
+    async () => bearer(await token({ claims: { exp: NOW_S - 660 } })),
+    "likely",
+    "Right signature, and the token expired 11 minutes ago: let the sender fetch a new one",
+  ],
+  [
+    "one that is not valid yet",
+    OWN,
+    async () => bearer(await token({ claims: { nbf: NOW_S + 660 } })),
+    "likely",
+    "Right signature, and the token is valid only in 11 minutes: look at the clock",
+  ],
+  [
+    "another audience",
+    { ...OWN, audience: "hooks" },
+    async () => bearer(await token({ claims: { aud: "other" } })),
+    "likely",
+    'Right signature. The claim \'aud\' of the token does not hold: expected "hooks", found "other"',
+  ],
+  [
+    "no audience",
+    { ...OWN, audience: "hooks" },
+    async () => bearer(await token()),
+    "likely",
+    "Right signature. The token has no claim 'aud'.",
+  ],
+  [
+    "an issuer with a slash at its end",
+    { ...OWN, issuer: "https://issuer.example" },
+    async () => bearer(await token({ claims: { iss: "https://issuer.example/" } })),
+    "likely",
+    "They differ by the slash at the end.",
+  ],
+  [
+    "another claim",
+    { ...OWN, claims: { scope: "launch" } },
+    async () => bearer(await token({ claims: { scope: "read" } })),
+    "likely",
+    "The claim 'scope' of the token does not hold",
+  ],
+  [
+    "another header",
+    OWN,
+    async () => send({ "x-jwt": await token() }),
+    "matches",
+    "The token is in header x-jwt, and the condition reads header Authorization",
+  ],
+  [
+    "no prefix",
+    OWN,
+    async () => send({ authorization: await token() }),
+    "matches",
+    "The condition expects `Bearer ` before the token, and there is nothing",
+  ],
+  [
+    "another public key",
+    { ...KEYS, public_keys: [other] },
+    async () => bearer(await token({ alg: "ES256", key: privateKey(0) })),
+    "likely",
+    "The token is signed with another private key",
+  ],
+  [
+    "the right public key, and an expired token",
+    { ...KEYS, public_keys: [other, own] },
+    async () =>
+      bearer(await token({ alg: "ES256", key: privateKey(0), claims: { exp: NOW_S - 660 } })),
+    "likely",
+    "the token expired 11 minutes ago",
+  ],
+  [
+    "a secret's signature in place of a private key's",
+    { ...KEYS, public_keys: [own] },
+    async () => bearer(await token()),
+    "likely",
+    "The token is signed with HS256, which `algorithms` does not list",
+  ],
+  [
+    "a private key's signature in place of a secret's",
+    OWN,
+    async () => bearer(await token({ alg: "ES256", key: privateKey(0) })),
+    "likely",
+    "The token is signed with ES256, which `algorithms` does not list",
+  ],
+];
+
+function privateKey(place: number) {
+  const pair = pairs[place];
+  if (pair === undefined) throw new RangeError(`No pair ${place}`);
+  return pair.privateKey;
+}
+
+for (const [name, condition, sent, certainty, words] of cases) {
+  Deno.test(`doctor: jwt: ${name}`, async () => {
+    assertFirst(await diagnosed([condition], await sent()), certainty, words, name);
+  });
+}
+
+Deno.test("doctor: jwt: the secret of another trigger", async () => {
+  const others = [await prepared([OWN], { name: "two" })];
+  const conditions = [{ ...OWN, secrets: ["the secret of this trigger"] }];
+  const found = await diagnosed(conditions, bearer(await token()), { others });
+  assertFirst(found, "matches", 'The secret is that of trigger "two"', "another trigger");
+});

@@ -1,0 +1,209 @@
+/** The signature doctor names what differs from a scheme that an operator wrote, and how a body or a URL was changed. */
+import { Buffer } from "node:buffer";
+import { generateKeyPairSync } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import { hmac } from "../../../src/conditions/hmac.ts";
+import { signature } from "../../../src/conditions/signature.ts";
+import { type Sent, URL_OF_TRIGGER } from "../signing/senders.ts";
+import { assertFirst, diagnosed, signed, withBody, type Written } from "./fixture.ts";
+
+const SECRET = "a secret of an acme, long enough";
+const OWN = { type: "hmac", algorithm: "sha256", header: "X-Signature", secrets: [SECRET] };
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+
+/** Signs as the sender does. */
+function sendBy(scheme: Written, parts: Parameters<typeof signed>[1] = {}): Promise<Sent> {
+  return signed([hmac.schema.parse({ ...OWN, ...scheme })], parts);
+}
+
+Deno.test("doctor: a scheme that differs in one part", async (t) => {
+  const cases: [name: string, sender: Written, own: Written, words: string | RegExp][] = [
+    ["another prefix", { prefix: "sha256=" }, {}, 'set `prefix: "sha256="`'],
+    ["no prefix", {}, { prefix: "sha256=" }, 'set `prefix: ""`'],
+    ["another prefix of any text", { prefix: "acme/" }, {}, "set `prefix` to the text before it"],
+    ["another hash", { algorithm: "sha512" }, {}, 'set `algorithm: "sha512"`'],
+    ["another hash and encoding", { algorithm: "sha1", encoding: "base64" }, {}, /sha1.*base64/],
+    ["base64url", { encoding: "base64url" }, {}, 'set `encoding: "base64url"`'],
+    ["another header", { header: "X-Acme" }, {}, "The signature is in header x-acme: set `header"],
+    [
+      "a list of fields",
+      { list_separator: ",", field_separator: "=", field: "v1" },
+      {},
+      /`field: "v1"`|`prefix: "v1="`/,
+    ],
+    [
+      "a signed time",
+      {
+        signed_content: "{timestamp}.{body}",
+        timestamp: { in: "header", name: "X-Time", format: "unix_s" },
+      },
+      {},
+      'Signed is other content: set `signed_content: "{timestamp}.{body}"`, `timestamp`',
+    ],
+    [
+      "a time that is not signed",
+      { signed_content: "{body}" },
+      {
+        signed_content: "{timestamp}.{body}",
+        timestamp: { in: "header", name: "Date-Sent", format: "unix_s" },
+      },
+      'Signed is other content: set `signed_content: "{body}"`',
+    ],
+    [
+      "a time in milliseconds",
+      {
+        signed_content: "{timestamp}.{body}",
+        timestamp: { in: "header", name: "X-Time", format: "unix_ms" },
+      },
+      {
+        signed_content: "{timestamp}.{body}",
+        timestamp: { in: "header", name: "X-Time", format: "unix_s" },
+      },
+      "The time is written in milliseconds since 1970: set `format: unix_ms`",
+    ],
+  ];
+  for (const [name, sender, own, words] of cases) {
+    await t.step(name, async () => {
+      const sent = await sendBy(sender, { headers: { "date-sent": "1700000000" } });
+      assertFirst(await diagnosed([{ ...OWN, ...own }], sent), "matches", words, name);
+    });
+  }
+});
+
+Deno.test("doctor: a public key's signature in another form", async () => {
+  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const own = {
+    type: "signature",
+    algorithm: "ecdsa_p256",
+    header: "X-Signature",
+    public_keys: [publicKey.export({ format: "pem", type: "spki" })],
+  };
+  const privateKeys = [String(privateKey.export({ format: "pem", type: "pkcs8" }))];
+  const sign = (scheme: Written) =>
+    signed([signature.schema.parse({ ...own, ...scheme })], { privateKeys });
+  const raw = await diagnosed([own], await sign({ signature_format: "raw" }));
+  assertFirst(raw, "matches", 'set `signature_format: "raw"`', "raw");
+  const hex = await diagnosed([own], await sign({ encoding: "hex" }));
+  assertFirst(hex, "matches", 'set `encoding: "hex"`', "hex");
+  const sent = withBody(await sign({}), (body) => `${body}\n`);
+  assertFirst(await diagnosed([own], sent), "matches", "without the line break", "a line break");
+});
+
+Deno.test("doctor: a body that was changed after it was signed", async (t) => {
+  const json = '{"b": 1.0, "a": ["x", {"url": "http://a/<b>&ä"}], "c": 12345678901234567890}';
+  const compact = '{"b":1.0,"a":["x",{"url":"http://a/<b>&ä"}],"c":12345678901234567890}';
+  const wrapped = Buffer.from(compact).toString("base64");
+  const cases: [
+    name: string,
+    before: string,
+    after: string | Uint8Array,
+    words: string,
+    headers?: Record<string, string>,
+  ][] = [
+    ["compact", compact, json, "compact JSON would match"],
+    ["Python's blanks", json, compact, "as Python writes it would match"],
+    ["4 spaces", indent(compact, "    "), compact, "pretty-printed JSON with 4 spaces"],
+    ["tabs", indent(compact, "\t"), compact, "pretty-printed JSON with tabs"],
+    [
+      "sorted keys",
+      '{"a":["x",{"url":"http://a/<b>&ä"}],"b":1.0,"c":12345678901234567890}',
+      compact,
+      "compact JSON, keys sorted would match",
+    ],
+    [
+      "escaped unicode",
+      compact.replace("ä", "\\u00e4"),
+      compact,
+      "other characters than ASCII escaped",
+    ],
+    ["PHP's slashes", compact.replaceAll("/", "\\/"), compact, "`/` escaped, as PHP writes it"],
+    [
+      "Go's escapes",
+      compact.replace("<b>&", "\\u003cb\\u003e\\u0026"),
+      compact,
+      "`<`, `>` and `&` escaped, as Go writes it",
+    ],
+    [
+      "pretty with a line break",
+      `${indent(compact, "  ")}\n`,
+      compact,
+      "pretty-printed JSON with 2 spaces, with a line break at its end would match",
+    ],
+    ["a line break", `${compact}\n`, compact, "the body with a line break at its end would match"],
+    ["CR LF at the end", `${compact}\r\n`, compact, "a line break (CR LF) at its end would match"],
+    ["CR LF", "a\r\nb", "a\nb", "the body with line ends CR LF in place of LF"],
+    ["LF", "a\nb", "a\r\nb", "the body with line ends LF in place of CR LF"],
+    ["white space around it", "a", "\n a \n", "the body without white space around it"],
+    ["a byte order mark", "a", "\ufeffa", "the body without the byte order mark before it"],
+    ["no body", "", compact, "Signed as if the body were empty"],
+    ["base64 of a gateway", compact, wrapped, "The body came encoded in base64"],
+    ["JSON in JSON", compact, JSON.stringify(compact), "The body is JSON inside of a JSON text"],
+    ["gzip", compact, gzipSync(compact), "Signed before the body was compressed"],
+    ["form", "a=1&b=x+y", "a=1&b=x%20y", "the form as browsers encode it", FORM],
+    ["form of percent codes", "a=%c3%a4", "a=%C3%A4", "percent codes in lower case", FORM],
+    ["form as JSON", '{"a":"1"}', "a=1", "Signed as JSON and sent as a form", FORM],
+    ["JSON as form", "a=1&b=x+y", '{"a":"1","b":"x y"}', "Signed as a form and sent as JSON"],
+    ["the field payload", compact, `payload=${encodeURIComponent(compact)}`, "`payload`", FORM],
+  ];
+  for (const [name, before, after, words, headers = {}] of cases) {
+    await t.step(name, async () => {
+      const sent = await sendBy({}, { body: before, headers });
+      const body = typeof after === "string" ? Buffer.from(after) : after;
+      const found = await diagnosed([OWN], { ...sent, body });
+      assertFirst(found, "matches", words, name);
+    });
+  }
+});
+
+Deno.test("doctor: a URL that the sender knows otherwise", async (t) => {
+  const cases: [name: string, url: string, words: string][] = [
+    ["http", URL_OF_TRIGGER.replace("https:", "http:"), "with http"],
+    ["no slash", URL_OF_TRIGGER.replace("/?", "?"), "without the slash at its end"],
+    ["no query", URL_OF_TRIGGER.replace(/\?.*/, ""), "without its query"],
+    [
+      "another host",
+      URL_OF_TRIGGER.replace("hooks.example", "internal:8080"),
+      "with the host of header host",
+    ],
+    [
+      "another host with http",
+      URL_OF_TRIGGER.replace("https://hooks.example", "http://internal:8080"),
+      "with the host of header host and with http",
+    ],
+  ];
+  for (const preset of ["square", "twilio", "hubspot_v3"]) {
+    for (const [name, url, words] of cases) {
+      await t.step(`${preset}: ${name}`, async () => {
+        const own = { type: "hmac", preset, secrets: [SECRET] };
+        const headers = { ...FORM, host: "internal:8080" };
+        const sent = await signed([hmac.schema.parse(own)], { url, headers, body: "a=1" });
+        const found = await diagnosed([own], { ...sent, url: URL_OF_TRIGGER });
+        assertFirst(found, "matches", `Signed for another URL, ${words}`, name);
+      });
+    }
+  }
+});
+
+Deno.test("doctor: two mistakes at once", async () => {
+  const secret = Buffer.from(SECRET).toString("base64");
+  const own = { ...OWN, secrets: [secret] };
+  const sent = await sendBy({ secrets: [secret], key_encoding: "base64" }, { body: '{"a":1}' });
+  const changed = withBody(sent, () => '{ "a": 1 }');
+  const found = await diagnosed([own], changed);
+  assertFirst(found, "matches", /^Several things differ.*compact JSON.*in base64/, "body and key");
+  const late = { ...sent, receivedAt_ms: sent.receivedAt_ms };
+  assertFirst(await diagnosed([own], late), "matches", "in base64 instead of its text", "key");
+});
+
+function indent(json: string, space: string): string {
+  // Numbers of more digits than JavaScript has stay as they are.
+  return JSON.stringify(
+    JSON.parse(
+      json,
+      (_key, value, ...[written]: [{ source: string }?]) =>
+        typeof value === "number" ? `#${written?.source}#` : value,
+    ),
+    undefined,
+    space,
+  ).replaceAll(/"#(.*?)#"/g, "$1");
+}

@@ -1,0 +1,237 @@
+/** The signature doctor names every mistake that can be made with a token, a password or a time. */
+import { Buffer } from "node:buffer";
+import { hash } from "node:crypto";
+import { tokenPresets } from "../../../src/conditions/signing/presets/mod.ts";
+import type { Certainty } from "../../../src/conditions/doctor/finding.ts";
+import { NOW_MS } from "../fixture.ts";
+import { type Sent, URL_OF_TRIGGER } from "../signing/senders.ts";
+import { assertFirst, diagnosed, prepared, type Written } from "./fixture.ts";
+
+const TOKEN = "t0ken-of-the-tests+/=";
+const X_TOKEN = { type: "static_token", in: "header", name: "X-Token", secrets: [TOKEN] };
+const BEARER = { ...X_TOKEN, name: "Authorization", prefix: "Bearer " };
+const BASIC = { type: "static_token", basic: { username: "ci" }, secrets: [TOKEN] };
+
+function send(headers: Record<string, string>, { query = "", body = "" } = {}): Sent {
+  return {
+    method: "POST",
+    url: URL_OF_TRIGGER + query,
+    headers: { "content-type": "application/json", ...headers },
+    body: Buffer.from(body),
+    receivedAt_ms: NOW_MS,
+  };
+}
+
+function basic(credentials: string): Record<string, string> {
+  return { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` };
+}
+
+const cases: [
+  name: string,
+  condition: Written,
+  sent: Sent,
+  certainty: Certainty,
+  words: string | RegExp,
+][] = [
+  ["the right one", X_TOKEN, send({ "x-token": TOKEN }), "matches", "Everything passes"],
+  ["another one", X_TOKEN, send({ "x-token": "other" }), "likely", "The token is another one"],
+  ["none", X_TOKEN, send({}), "likely", "Header X-Token is missing: is the token set"],
+  [
+    "a misspelled name",
+    X_TOKEN,
+    send({ "x-tokenn": "other" }),
+    "likely",
+    "Header X-Token is missing, and the request has x-tokenn",
+  ],
+  [
+    "another header",
+    X_TOKEN,
+    send({ "x-auth": TOKEN }),
+    "matches",
+    "The token is in header x-auth, and the condition reads header X-Token",
+  ],
+  [
+    "the query",
+    X_TOKEN,
+    send({}, { query: `&key=${encodeURIComponent(TOKEN)}` }),
+    "matches",
+    "The token is in query parameter key",
+  ],
+  [
+    "the body",
+    X_TOKEN,
+    send({}, { body: JSON.stringify({ auth: { token: TOKEN } }) }),
+    "matches",
+    "The token is in body field /auth/token",
+  ],
+  [
+    "a Bearer token in place of a bare one",
+    X_TOKEN,
+    send({ "x-token": `Bearer ${TOKEN}` }),
+    "matches",
+    'before it stands `Bearer `: the condition expects nothing. Set `prefix: "Bearer "`',
+  ],
+  [
+    "a bare token in place of a Bearer token",
+    BEARER,
+    send({ authorization: TOKEN }),
+    "matches",
+    "the text before it is missing: the condition expects `Bearer `",
+  ],
+  [
+    "Token in place of Bearer",
+    BEARER,
+    send({ authorization: `Token ${TOKEN}` }),
+    "matches",
+    "before it stands `Token `: the condition expects `Bearer `",
+  ],
+  [
+    "a Bearer token in another header",
+    X_TOKEN,
+    send({ authorization: `Bearer ${TOKEN}` }),
+    "matches",
+    "The token is in header authorization",
+  ],
+  [
+    "the password of HTTP Basic",
+    X_TOKEN,
+    send(basic(`ci:${TOKEN}`)),
+    "matches",
+    "The secret is the password of HTTP Basic",
+  ],
+  ["quotes", X_TOKEN, send({ "x-token": `"${TOKEN}"` }), "matches", /with quotes around it/],
+  ["upper case", X_TOKEN, send({ "x-token": TOKEN.toUpperCase() }), "matches", "in upper case"],
+  [
+    "percent codes",
+    X_TOKEN,
+    send({ "x-token": encodeURIComponent(TOKEN) }),
+    "matches",
+    "with percent codes",
+  ],
+  [
+    "base64",
+    X_TOKEN,
+    send({ "x-token": Buffer.from(TOKEN).toString("base64") }),
+    "matches",
+    "The token is the secret, encoded in base64 once more",
+  ],
+  [
+    "its hash",
+    X_TOKEN,
+    send({ "x-token": hash("sha256", TOKEN) }),
+    "matches",
+    "The token is the SHA-256 of the secret",
+  ],
+  [
+    "+ in a query",
+    { ...X_TOKEN, in: "query", name: "token" },
+    send({}, { query: `&token=${TOKEN}` }),
+    "matches",
+    "with `+` read as a blank",
+  ],
+  [
+    "one element of a list without it",
+    { type: "static_token", preset: "microsoft_graph", secrets: [TOKEN] },
+    send({}, {
+      body: JSON.stringify({ value: [{ clientState: TOKEN }, { clientState: "other" }] }),
+    }),
+    "likely",
+    "Element 1 of the list has another token",
+  ],
+  ["Basic: right", BASIC, send(basic(`ci:${TOKEN}`)), "matches", "Everything passes"],
+  ["Basic: wrong", BASIC, send(basic("ci:x")), "likely", "The password is another one"],
+  ["Basic: none", BASIC, send({}), "likely", "Header Authorization is missing"],
+  [
+    "Basic: another username",
+    BASIC,
+    send(basic(`root:${TOKEN}`)),
+    "matches",
+    "The username is another one: the condition expects `ci`",
+  ],
+  [
+    "Basic: swapped",
+    BASIC,
+    send(basic(`${TOKEN}:ci`)),
+    "matches",
+    "The secret is given as the username",
+  ],
+  [
+    "Basic: Bearer",
+    BASIC,
+    send({ authorization: `Bearer ${TOKEN}` }),
+    "matches",
+    "The password is right, and it does not come by HTTP Basic",
+  ],
+  [
+    "Basic: not encoded",
+    BASIC,
+    send({ authorization: `Basic ci:${TOKEN}` }),
+    "matches",
+    "The credentials are not encoded in base64",
+  ],
+  [
+    "Basic: the secret has the username",
+    { ...BASIC, secrets: [`ci:${TOKEN}`] },
+    send(basic(`ci:${TOKEN}`)),
+    "matches",
+    "The trigger's secret is username and password",
+  ],
+  [
+    "Basic: a line break at the end",
+    BASIC,
+    send(basic(`ci:${TOKEN}\n`)),
+    "matches",
+    "The password is the secret with a line break at its end",
+  ],
+];
+
+for (const [name, condition, sent, certainty, words] of cases) {
+  Deno.test(`doctor: token: ${name}`, async () => {
+    assertFirst(await diagnosed([condition], sent), certainty, words, name);
+  });
+}
+
+Deno.test("doctor: each preset with a token says what is missing, and finds the token elsewhere", async () => {
+  for (const [preset, { token }] of Object.entries(tokenPresets)) {
+    const own = { type: "static_token", preset, secrets: [TOKEN] };
+    const body = token.each === undefined ? "{}" : JSON.stringify({ value: [{ id: 1 }] });
+    const none = await diagnosed([own], send({}, { body }));
+    assertFirst(none, "likely", /is missing|has no clientState in its element 0/, preset);
+    const moved = await diagnosed([own], send({ "x-elsewhere": TOKEN }, { body }));
+    assertFirst(moved, "matches", "The token is in header x-elsewhere", preset);
+  }
+});
+
+Deno.test("doctor: a token of another trigger", async () => {
+  const others = [await prepared([{ ...X_TOKEN, secrets: ["another-token"] }], { name: "two" })];
+  const found = await diagnosed([X_TOKEN], send({ "x-token": "another-token" }), { others });
+  assertFirst(found, "matches", 'The secret is that of trigger "two"', "another trigger");
+});
+
+Deno.test("doctor: a time that is missing, of another format, too old, or ahead", async () => {
+  const own = { type: "timestamp", in: "header", name: "X-Time", format: "unix_s", tolerance: 300 };
+  const at = (text: string) => diagnosed([own], send({ "x-time": text }));
+  const now_s = NOW_MS / 1000;
+  assertFirst(await at(String(now_s)), "matches", "Everything passes", "now");
+  assertFirst(await at(String(NOW_MS)), "matches", "set `format: unix_ms`", "milliseconds");
+  const text = new Date(NOW_MS).toISOString();
+  assertFirst(await at(text), "matches", "set `format: rfc3339`", "text");
+  const old = "The request is 11 minutes old: look at the clock";
+  assertFirst(await at(String(now_s - 660)), "likely", old.replace("old:", "old:"), "old");
+  assertFirst(await at(String(now_s + 7_200)), "likely", "2 hours in the future", "ahead");
+  assertFirst(await at("noon"), "likely", "Header X-Time is not a timestamp", "no time");
+  assertFirst(await diagnosed([own], send({})), "likely", "Header X-Time is missing", "none");
+});
+
+Deno.test("doctor: where every credential is right, it says which condition refuses", async () => {
+  const filter = { type: "payload_filter", expression: "body.action == 'opened'" };
+  const sent = send({ "x-token": TOKEN }, { body: '{"action":"closed"}' });
+  const found = await diagnosed([X_TOKEN, filter], sent);
+  const words = "Every credential is right. It is refused by conditions/1 (payload_filter): ";
+  assertFirst(found, "likely", words, "filter");
+  const address = { type: "ip_allowlist", ranges: ["203.0.113.0/24"] };
+  const delivered = await diagnosed([address, X_TOKEN], sent);
+  assertFirst(delivered, "likely", "conditions/0 (ip_allowlist)", "address");
+  const pasted = await diagnosed([address, X_TOKEN], sent, { isAddressKnown: false });
+  assertFirst(pasted, "matches", "Everything passes", "a pasted request has no address");
+});
