@@ -1,15 +1,31 @@
 /**
- * The engines. An engine is one folder here and one line in {@linkcode Engines}.
+ * The engines. An engine is one folder here and one line in {@linkcode engineMakers}.
  *
  * @module
  */
+import { getLogger } from "@logtape/logtape";
+import { deadline } from "@std/async/deadline";
+import { delay } from "@std/async/delay";
 import type { Clock } from "../platform/clock.ts";
-import { ActionError } from "../platform/errors.ts";
-import type { Execution } from "../store/records/executions.ts";
+import { ActionError, HooklaunchError, messageOf } from "../platform/errors.ts";
+import { ignoreTimeout } from "../platform/waiting/promises.ts";
+import { type Execution, getExecution } from "../store/records/executions.ts";
 import { hasProject } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
-import type { Engine, EngineLoad } from "./engine.ts";
+import type { Engine, EngineLoad, EngineOutput } from "./engine.ts";
 import { LocalEngine } from "./local/mod.ts";
+
+/** The time that the service's start waits for engines. */
+const START_MS = 10_000;
+/** The pause before an engine that did not start is tried again. */
+const RETRY_MS = 10_000;
+
+const log = getLogger(["hooklaunch", "engine"]);
+
+/** An execution, or a project, names an engine that this version does not have. */
+export class UnknownEngineError extends HooklaunchError {
+  override readonly code = "unknown_engine";
+}
 
 /** The parts of the service that engines use. */
 export interface EnginesOptions {
@@ -20,61 +36,117 @@ export interface EnginesOptions {
     checkout(projectName: string, commit: string, destination: string): Promise<void>;
   };
   clock: Clock;
-  /** The service's data folder. */
-  dataFolder: string;
-  /** Executions that run at once on this machine. Default: one a processor. */
-  executionsMax?: number;
-  /** Told of each change of an execution's record, after it is stored. */
+  /** Called after each change of an execution's record is stored. */
   onChange?: (execution: Execution) => void;
 }
 
-/** All engines of a service. */
-export class Engines {
-  readonly #engines: ReadonlyMap<string, Engine>;
+/** The parts that an engine is made of. */
+export interface EngineParts extends EnginesOptions {
+  /** Opens an output of an execution of any engine; undefined when there is none. */
+  openOutput(executionId: string, path: string): Promise<EngineOutput | undefined>;
+}
 
-  constructor(options: EnginesOptions) {
-    const projects = { checkout: checkoutOf(options) };
-    this.#engines = new Map<string, Engine>([
-      ["local", new LocalEngine({ ...options, projects })],
-    ]);
+/** Makes an engine. */
+export type EngineMaker = (parts: EngineParts) => Engine;
+
+/** The machine, as the local engine uses it. */
+export interface LocalOptions {
+  /** The service's data folder. */
+  dataFolder: string;
+  /** The most executions that run at once on this machine. Default: the number of processors. */
+  executionsMax?: number;
+}
+
+/** Returns the makers of all engines, by type. */
+export function engineMakers(local: LocalOptions): Readonly<Record<string, EngineMaker>> {
+  return {
+    local: (parts) => new LocalEngine({ ...parts, ...local }),
+  };
+}
+
+/** All engines of a service. One that is down does not affect the others. */
+export class Engines {
+  readonly #store: Store;
+  readonly #engines: ReadonlyMap<string, Engine>;
+  readonly #closing = new AbortController();
+
+  constructor(makers: Readonly<Record<string, EngineMaker>>, options: EnginesOptions) {
+    const parts: EngineParts = {
+      ...options,
+      projects: { checkout: checkoutOf(options) },
+      openOutput: (id, path) => this.#openOutput(id, path),
+    };
+    this.#store = options.store;
+    this.#engines = new Map(Object.entries(makers).map(([type, make]) => [type, make(parts)]));
   }
 
-  /** The engine of a type, as a project names it. */
+  /**
+   * Returns the engine of a type, as a project names it.
+   *
+   * @throws {UnknownEngineError} when there is none
+   */
   of(type: string): Engine {
     const engine = this.#engines.get(type);
-    if (engine === undefined) throw new RangeError(`Cannot find the engine "${type}"`);
+    if (engine === undefined) throw new UnknownEngineError(`Cannot find the engine "${type}"`);
     return engine;
   }
 
-  /** Starts all of them. */
+  /** Starts all engines. Waits for them for some time; an engine that fails is tried again. */
   async start(): Promise<void> {
-    await Promise.all(this.#all((engine) => engine.start()));
+    await Promise.all(
+      Array.from(
+        this.#engines,
+        ([type, engine]) => deadline(this.#start(type, engine), START_MS).catch(ignoreTimeout),
+      ),
+    );
   }
 
   /** The load of all engines together. */
   get load(): EngineLoad {
-    return this.#all(({ load }) => load).reduce((sum, { running, waiting }) => ({
-      running: sum.running + running,
-      waiting: sum.waiting + waiting,
-    }));
+    return Array.from(this.#engines.values(), ({ load }) => load)
+      .reduce((sum, { running, waiting }) => ({
+        running: sum.running + running,
+        waiting: sum.waiting + waiting,
+      }));
   }
 
-  /** Removes everything that is kept of an ended execution but its record, wherever it ran. */
-  async forget(executionId: string): Promise<void> {
-    await Promise.all(this.#all((engine) => engine.forget(executionId)));
+  /**
+   * Removes everything that an engine keeps of an ended execution.
+   *
+   * @throws {ConflictError} when it has not ended
+   */
+  async forget({ id, engine }: Pick<Execution, "id" | "engine">): Promise<void> {
+    await this.of(engine.type).forget(id);
   }
 
-  /** Closes all of them, each with the same deadline. */
+  /** Closes all engines, each with the same deadline. */
   async close(deadline_ms: number): Promise<void> {
-    await Promise.all(this.#all((engine) => engine.close(deadline_ms)));
+    this.#closing.abort();
+    await Promise.all(Array.from(this.#engines.values(), (engine) => engine.close(deadline_ms)));
   }
 
-  #all<T>(work: (engine: Engine) => T): T[] {
-    return Array.from(this.#engines.values(), work);
+  async #start(type: string, engine: Engine): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      try {
+        return await engine.start();
+      } catch (error) {
+        log.error("Cannot start the engine {engine}, trying again: {error}", {
+          engine: type,
+          error: messageOf(error),
+        });
+      }
+      await delay(RETRY_MS, { signal }).catch(() => {});
+    }
+  }
+
+  async #openOutput(executionId: string, path: string): Promise<EngineOutput | undefined> {
+    const execution = await getExecution(this.#store, executionId);
+    return await (execution && this.of(execution.engine.type).output(executionId, path));
   }
 }
 
-/** A checkout that says so when it fails for a project that was deleted while its execution waited. */
+/** Returns a checkout whose error tells when the project was deleted while its execution waited. */
 function checkoutOf(
   { store, projects }: Pick<EnginesOptions, "store" | "projects">,
 ): EnginesOptions["projects"]["checkout"] {

@@ -203,7 +203,7 @@ async function forgetAll(
       try {
         // Before its files go: no pipeline must take it any more.
         if (!await forgetReusable(store, execution, taken)) continue;
-        await engines.forget(execution.id);
+        await engines.forget(execution);
         forgotten.push(execution);
       } catch (error) {
         // It is tried again at the next cleanup, and must not keep those behind it from being removed.

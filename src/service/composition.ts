@@ -9,7 +9,7 @@ import { AddressRanges } from "../platform/network/ip_ranges.ts";
 import type { Clock } from "../platform/clock.ts";
 import { REFUSERS } from "../conditions/kinds.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
-import { Engines } from "../engines/mod.ts";
+import { engineMakers, Engines } from "../engines/mod.ts";
 import { DatabaseDeadline } from "../http/door/database_deadline.ts";
 import type { Exposure } from "../http/peer.ts";
 import { Metrics } from "../telemetry/metrics.ts";
@@ -159,12 +159,10 @@ function newEngines(
   { data: dataFolder, executionsMax }: ServiceSettings,
   { store, clock, projects, metrics }: Pick<Parts, "store" | "clock" | "projects" | "metrics">,
 ): Pick<Parts, "engines" | "pipelines"> {
-  const engines = new Engines({
+  const engines = new Engines(engineMakers({ dataFolder, executionsMax }), {
     store,
     projects,
     clock,
-    dataFolder,
-    executionsMax,
     onChange(execution) {
       metrics.execution(execution);
       traceExecution(execution);

@@ -6,7 +6,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { join } from "node:path";
 import { systemClock } from "../../src/platform/clock.ts";
-import { Engines } from "../../src/engines/mod.ts";
+import { engineMakers, Engines, UnknownEngineError } from "../../src/engines/mod.ts";
 import { findStep, launchStep, Projects } from "../../src/projects/mod.ts";
 import { saveExecution } from "../../src/store/records/executions.ts";
 import { payloadWrites } from "../../src/store/records/payloads.ts";
@@ -43,7 +43,12 @@ Deno.test("engines: a step of a repository runs on the payload", async () => {
   };
   const dataFolder = join(fixture.folder, "other");
   const projects = new Projects({ dataFolder, clock: systemClock });
-  const engines = new Engines({ store: fixture.store, projects, clock: systemClock, dataFolder });
+  const { store } = fixture;
+  const engines = new Engines(engineMakers({ dataFolder }), {
+    store,
+    projects,
+    clock: systemClock,
+  });
   await engines.start();
 
   const { commit, config } = await projects.resolve(project, "HEAD");
@@ -63,6 +68,6 @@ Deno.test("engines: a step of a repository runs on the payload", async () => {
   assertEquals(ended.outputs.map(({ path }) => path), ["arguments"]);
   const left = textOf(join(dataFolder, "executions", execution.id, "outputs/arguments"));
   assertEquals(left, "fast\n--epochs=5\n--note=it's\n");
-  await engines.forget(execution.id);
-  assertThrows(() => engines.of("remote"), RangeError, 'the engine "remote"');
+  await engines.forget(execution);
+  assertThrows(() => engines.of("remote"), UnknownEngineError, 'the engine "remote"');
 });

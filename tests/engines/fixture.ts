@@ -89,7 +89,11 @@ export class EngineFixture extends EngineService<LocalEngine> {
     const remote = new RemoteFiles({ folder: join(this.folder, "cache"), clock: systemClock });
     const { signal } = new AbortController();
     const logEvent = () => Promise.resolve();
-    const sources = { store: this.store, clock: systemClock, root, remote, signal, logEvent };
+    const openOutput = () => Promise.resolve(undefined);
+    const sources = {
+      ...{ store: this.store, clock: systemClock, remote, openOutput },
+      ...{ signal, logEvent },
+    };
     await setUpFolder(folder, execution, { sources, checkout });
     return folder;
   }

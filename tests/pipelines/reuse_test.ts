@@ -108,7 +108,7 @@ async function rivals(fixture: PipelineFixture) {
       retention_days: 0,
       signal: new AbortController().signal,
       triggers: { between: (act) => act() },
-      engines: { forget: (id) => Promise.resolve(void forgotten.push(id)) },
+      engines: { forget: ({ id }) => Promise.resolve(void forgotten.push(id)) },
       projects: {
         kept: () => Promise.resolve([]),
         forget: () => Promise.resolve(() => Promise.resolve()),

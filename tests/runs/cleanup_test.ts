@@ -86,7 +86,7 @@ async function cleanUpAt(
     signal: new AbortController().signal,
     triggers: NO_TRIGGERS,
     engines: {
-      forget(id) {
+      forget({ id }) {
         told.forgotten.push(id);
         return Promise.resolve();
       },
@@ -310,7 +310,7 @@ Deno.test("an execution that the engine cannot forget stays, and no other has to
   clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
   let isBroken = true;
   const engines = {
-    forget: (id: string) =>
+    forget: ({ id }: Pick<Execution, "id">) =>
       isBroken && id === failing ? Promise.reject(new Error("busy")) : Promise.resolve(),
   };
   assertEquals((await cleanUpAt(store, clock, { engines })).report.executions, 2);

@@ -12,18 +12,14 @@ import { ignoreTimeout } from "../../platform/waiting/promises.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { ConflictError, messageOf } from "../../platform/errors.ts";
 import { evictOldest } from "../../platform/evict_oldest.ts";
-import {
-  type Execution,
-  getExecution,
-  getExecutions,
-  openExecutions,
-} from "../../store/records/executions.ts";
+import { type Execution, getExecution } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
 import { inTrace } from "../../telemetry/spans.ts";
 import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage } from "../engine.ts";
 import { stopped, writeEnd } from "../shared/ending.ts";
 import { executionSaver, type SaveExecution } from "../shared/execution_saver.ts";
 import { readLog } from "../shared/log_reader.ts";
+import { openExecutionsOf } from "../shared/open_executions.ts";
 import type { ExecutionRun } from "./execution_run.ts";
 import { OrphanProcesses } from "./orphan_processes.ts";
 import { openOutput } from "./outputs.ts";
@@ -34,6 +30,8 @@ import type { RunFactory } from "./run_factory.ts";
 import { removeLeftoverContainers } from "./runners/container_leftovers.ts";
 import { WorkFolder } from "./work_folder.ts";
 
+/** The name of this engine in projects and executions. */
+const TYPE = "local";
 const SETTINGS: RunSettings = {
   logBytesMax: 64 * 1024 * 1024,
   outputsMax: 1_000,
@@ -57,6 +55,8 @@ export interface LocalEngineOptions {
   /** The code of projects. */
   projects: Pick<RunContext, "checkout">;
   clock: Clock;
+  /** Opens an output of an execution of any engine. Default: of this one. */
+  openOutput?: Engine["output"];
   /** The service's data folder. Work folders are in `executions/<id>/` below it. */
   dataFolder: string;
   /** The most executions that run at once. Default: the number of processors. */
@@ -103,16 +103,13 @@ export class LocalEngine implements Engine {
   async start(): Promise<void> {
     await Deno.mkdir(this.#root, { recursive: true, mode: 0o700 });
     const machine = await lookAtMachine();
-    const started: string[] = [];
-    for await (const { id, status } of openExecutions(this.#options.store)) {
-      if (status === "started" || status === "stopping") started.push(id);
-    }
-    this.#machine = machine;
     const { store } = this.#options;
+    const begun = await Array.fromAsync(openExecutionsOf(store, TYPE, ["started", "stopping"]));
+    this.#machine = machine;
     const { signal } = this.#closing;
     this.#leftoverContainers = removeLeftoverContainers({ store, root: this.#root, signal });
-    for (const execution of await getExecutions(store, started)) {
-      this.#run(execution, (run) => run.takeOver());
+    for (const execution of begun) {
+      if (!this.#taken.has(execution.id)) this.#run(execution, (run) => run.takeOver());
     }
     await this.#readWaiting();
     this.#startNext();
@@ -239,10 +236,12 @@ export class LocalEngine implements Engine {
   async #loadFactory(): Promise<RunFactory> {
     const { RunFactory } = await import("./run_factory.ts");
     const { store, clock, projects, dataFolder, settings } = this.#options;
+    const { openOutput = this.output.bind(this) } = this.#options;
     return new RunFactory({
       store,
       clock,
       checkout: (...args) => projects.checkout(...args),
+      openOutput,
       dataFolder,
       root: this.#root,
       // Nothing runs before `start` has looked at the machine.
@@ -263,19 +262,16 @@ export class LocalEngine implements Engine {
   #readWaiting(): Promise<void> {
     const { store, waitingMax = WAITING_MAX } = this.#options;
     return this.#queue.refill(async () => {
-      const ids: string[] = [];
+      const executions: Execution[] = [];
       let isAll = true;
-      for await (const { id, status } of openExecutions(store)) {
-        if (status !== "queued" || this.#taken.has(id)) continue;
-        isAll = ids.length < waitingMax;
+      for await (const execution of openExecutionsOf(store, TYPE, ["queued"])) {
+        if (this.#taken.has(execution.id)) continue;
+        isAll = executions.length < waitingMax;
         if (!isAll) break;
-        ids.push(id);
+        executions.push(execution);
       }
-      const found = await getExecutions(store, ids);
-      const executions = found.filter(({ id, status }) =>
-        status === "queued" && !this.#taken.has(id)
-      );
-      return { executions, isAll };
+      // Some may have started since they were read.
+      return { executions: executions.filter(({ id }) => !this.#taken.has(id)), isAll };
     });
   }
 }

@@ -79,12 +79,12 @@ export class Preparation {
   }
 
   #setupContext(log: PreparationLog): SetupContext {
-    const { store, clock, root, remote, checkout } = this.#context;
+    const { store, clock, remote, openOutput, checkout } = this.#context;
     const underWay = this.#begin();
     const { signal } = underWay;
     const logEvent = (message: string) => log.logEvent(message);
     return {
-      sources: { store, clock, root, remote, signal, logEvent },
+      sources: { store, clock, remote, openOutput, signal, logEvent },
       checkout: (...args) =>
         checkout(...args).catch((error) => {
           // Without its code, the execution does not need its inputs.

@@ -8,6 +8,7 @@ import type { Execution } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
 import type { SaveExecution } from "../shared/execution_saver.ts";
 import type { RemoteFiles } from "./inputs/remote_files.ts";
+import type { Sources } from "./inputs/source.ts";
 import type { Runner } from "./runners/runner.ts";
 import type { SetupContext } from "./work_folder_setup.ts";
 
@@ -34,6 +35,7 @@ export interface RunContext {
   store: Store;
   clock: Clock;
   checkout: SetupContext["checkout"];
+  openOutput: Sources["openOutput"];
   /** The folder of all executions. */
   root: string;
   /** Writes the names in that folder to disk. */

@@ -7,6 +7,7 @@
 import type { Clock } from "../../../platform/clock.ts";
 import type { Execution, InputFile } from "../../../store/records/executions.ts";
 import type { Store } from "../../../store/store.ts";
+import type { EngineOutput } from "../../engine.ts";
 import type { LocalSettings } from "../settings.ts";
 import type { InputBudget } from "./budget.ts";
 import type { InputFolder } from "./input_folder.ts";
@@ -16,8 +17,8 @@ import type { RemoteFiles } from "./remote_files.ts";
 export interface Sources {
   store: Store;
   clock: Clock;
-  /** The folder of all executions, whose outputs can be inputs. */
-  root: string;
+  /** Opens an output of an execution of any engine; undefined when there is none. */
+  openOutput(executionId: string, path: string): Promise<EngineOutput | undefined>;
   remote: RemoteFiles;
   /** Aborted when the execution must not start any more. */
   signal: AbortSignal;

@@ -3,14 +3,13 @@
  *
  * @module
  */
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import { writeAllSync } from "../../../platform/files/bytes.ts";
 import { isId } from "../../../platform/ids.ts";
 import { datumId, findDatum } from "../../../store/records/executions.ts";
 import { readPayload } from "../../../store/records/payloads.ts";
 import type { StagedFile } from "../../shared/config_files.ts";
-import { openOutput } from "../outputs.ts";
-import { checkedCopy } from "./checked_copy.ts";
+import { writeNew } from "./checked_copy.ts";
 import { NO_NAME } from "./names.ts";
 import { StagingError } from "./errors.ts";
 import type { OutputInputFile, PayloadFile, StagingContext, UrlFile } from "./source.ts";
@@ -44,15 +43,15 @@ export async function stageOutput(
 ): Promise<StagedFile> {
   budget.take(size);
   const what = `the output ${JSON.stringify(path)} of execution ${output_of}`;
-  const output = isId(output_of)
-    ? await openOutput(join(sources.root, output_of, "outputs"), path)
-    : undefined;
+  const output = isId(output_of) ? await sources.openOutput(output_of, path) : undefined;
   if (output === undefined) throw new StagingError(`${what} is not there any more`);
-  using _closed = output;
   const changed = new StagingError(`${what} was changed after it had been made`);
-  if ((await output.stat()).size !== size) throw changed;
+  if (output.size !== size) {
+    await output.stream.cancel();
+    throw changed;
+  }
   const place = folder.place(wanted);
-  const copied = await checkedCopy(output, place.path, {
+  const copied = await writeNew(place.path, output.stream, {
     signal: budget.signal,
     onBytes: (total) => {
       if (total > size) throw changed;

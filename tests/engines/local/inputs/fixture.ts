@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import { systemClock } from "../../../../src/platform/clock.ts";
 import { stageInputs } from "../../../../src/engines/local/inputs/mod.ts";
+import { openOutput } from "../../../../src/engines/local/outputs.ts";
 import { RemoteFiles } from "../../../../src/engines/local/inputs/remote_files.ts";
 import type { StagedFile } from "../../../../src/engines/shared/config_files.ts";
 import type { Network } from "../../../../src/engines/local/inputs/connection.ts";
@@ -138,7 +139,10 @@ export class Bench implements AsyncDisposable {
     const staged = await stageInputs(execution, folder, {
       store: this.store,
       clock: systemClock,
-      root: join(this.folder, "executions"),
+      openOutput: async (id, path) => {
+        const file = await openOutput(join(this.folder, "executions", id, "outputs"), path);
+        return file && { size: (await file.stat()).size, stream: file.readable };
+      },
       remote: this.remote,
       signal,
       logEvent: (message) => Promise.resolve(void this.told.push(message)),
