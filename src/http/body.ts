@@ -146,7 +146,9 @@ export class BodyReader implements Disposable {
     const declared_bytes = declaredLength(headers) ?? Infinity;
     const isTooLong = declared_bytes !== Infinity && declared_bytes > bytes_max;
     if (isTooLong || !isPlainlySent(request) || !this.#hasRoom()) return false;
-    const reader = streamOf(request, declared_bytes);
+    const stream = streamOf(request, declared_bytes);
+    if (stream === null) return true;
+    const reader = stream && bufferReader(stream);
     if (reader === undefined) return "bytes" in await this.#readInOnePiece(request);
     return await this.#timed({ request, reader }, () => discardStream(reader, bytes_max)) === true;
   }
@@ -159,7 +161,9 @@ export class BodyReader implements Disposable {
       return { failure: "too_large" };
     }
     if (!this.#hasRoom()) return { failure: "no_memory" };
-    const reader = streamOf(request, declared_bytes);
+    const stream = streamOf(request, declared_bytes);
+    if (stream === null) return { bytes: new Uint8Array() };
+    const reader = stream && bufferReader(stream);
     if (reader === undefined) {
       const read = await this.#readInOnePiece(request, memory);
       if ("failure" in read) return read;
@@ -238,11 +242,10 @@ export class BodyReader implements Disposable {
   }
 }
 
-/** Opens the stream of a body; undefined for one that is read in one piece, such as one that is declared short. */
-function streamOf(request: Request, declared_bytes: number): ReadableStreamBYOBReader | undefined {
+/** Returns the stream of a body; null for none, undefined for a body that is read in one piece. */
+function streamOf(request: Request, declared_bytes: number): Request["body"] | undefined {
   // Deno makes a stream when it is asked for the body, which costs more than reading a short one.
-  if (declared_bytes <= SHORT_BYTES_MAX) return undefined;
-  return request.body === null ? undefined : bufferReader(request.body);
+  return declared_bytes <= SHORT_BYTES_MAX ? undefined : request.body;
 }
 
 /** Returns the failure of a body at its deadline, or of one whose place another body needs. */
