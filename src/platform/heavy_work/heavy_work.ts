@@ -24,7 +24,7 @@ const WAITING_MAX = 256;
 /** The time that a job waits to begin. GitHub gives up on a request after 10 s. */
 const WAIT_MS_MAX = 5_000;
 /** An idle Worker holds some 25 MiB, and the garbage of its last job. */
-const IDLE_MS_MAX = 60_000;
+const IDLE_MS = 60_000;
 const RETRY_AFTER_S = 2;
 
 const log = getLogger(["hooklaunch"]);
@@ -49,14 +49,16 @@ interface Pending {
  */
 export class HeavyWork<Kinds extends JobKinds> implements Disposable {
   readonly #createWorker: CreateWorker;
+  readonly #idle_ms: number;
   readonly #queue = new FairQueue<Pending>(WAITING_MAX);
   #worker: WorkerHandle | undefined;
   #running: Pending | undefined;
   #idle: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
 
-  constructor(createWorker: CreateWorker) {
+  constructor(createWorker: CreateWorker, { idle_ms = IDLE_MS }: { idle_ms?: number } = {}) {
     this.#createWorker = createWorker;
+    this.#idle_ms = idle_ms;
   }
 
   /**
@@ -123,7 +125,7 @@ export class HeavyWork<Kinds extends JobKinds> implements Disposable {
     clearTimeout(this.#idle);
     this.#running = this.#queue.take();
     if (this.#running === undefined) {
-      this.#idle = setTimeout(() => this.#stopWorker(), IDLE_MS_MAX);
+      this.#idle = setTimeout(() => this.#stopWorker(), this.#idle_ms);
       Deno.unrefTimer(this.#idle);
       return;
     }

@@ -15,11 +15,11 @@ const options = { key: "a", timeout_ms: 5_000 };
 class TestWork extends HeavyWork<typeof kinds> {
   started = 0;
 
-  constructor(path = "./worker.ts") {
+  constructor(path = "./worker.ts", options: { idle_ms?: number } = {}) {
     super((workerOptions) => {
       this.started++;
       return Promise.resolve(new Worker(new URL(path, import.meta.url), workerOptions));
-    });
+    }, options);
   }
 }
 
@@ -74,6 +74,17 @@ Deno.test("heavy work: a job that needs too much memory ends the Worker alone", 
   const growing = work.run("grow", { bytes }, { ...options, timeout_ms: 2_000 });
   await assertRejects(() => growing, WorkerLostError);
   assertEquals((await work.run("echo", { bytes, text: "next" }, options)).text, "next");
+  assertEquals(work.started, 2);
+});
+
+Deno.test("heavy work: an idle Worker ends, and another starts when it is needed", async () => {
+  using work = new TestWork("./worker.ts", { idle_ms: 50 });
+  const echo = () => work.run("echo", { bytes, text: "" }, options);
+  await echo();
+  await echo();
+  assertEquals(work.started, 1);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  await echo();
   assertEquals(work.started, 2);
 });
 
