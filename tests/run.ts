@@ -50,6 +50,7 @@ const ALONE = [
   "faults/full_disk_test.ts",
   "faults/kill_test.ts",
   "faults/queue_test.ts",
+  "faults/power_test.ts",
   "faults/failing_writes_test.ts",
   "faults/moved_folder_test.ts",
   "store/golden_test.ts",

@@ -16,6 +16,7 @@ import { Findings, Random } from "./findings.ts";
 import { fullDisk } from "./full_disk.ts";
 import { fuzz } from "./fuzz.ts";
 import { kills } from "./kills.ts";
+import { power } from "./power.ts";
 import { overload } from "./overload.ts";
 
 /** One part of the tests. */
@@ -48,6 +49,11 @@ const parts: Readonly<Record<string, Part>> = {
       // Longer than the database waits between two looks at what it could do by itself.
       await fullDisk(findings, random, { rounds: 1, full_ms: 75_000 });
     },
+  },
+  power: {
+    what: "The power is cut 20 times under load",
+    needs: "xfs_io",
+    run: (findings, random) => power(findings, random, 20),
   },
   writes: {
     what: "fsync, writes and renames that fail at random moments under load",

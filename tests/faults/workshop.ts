@@ -50,14 +50,17 @@ export async function workshop(triggers: readonly TriggerSettings[]): Promise<Wo
   );
   return {
     folder,
-    async marks() {
-      const found = new Map<string, number>();
-      for await (const { name } of Deno.readDir(marks)) {
-        const text = await Deno.readTextFile(`${marks}/${name}`);
-        found.set(name, text.split("\n").length - 1);
-      }
-      return found;
-    },
+    marks: () => marksIn(marks),
     [Symbol.asyncDispose]: () => temporary[Symbol.asyncDispose](),
   };
+}
+
+/** Returns how often each execution's command has begun, from the folder that the commands mark it in. */
+export async function marksIn(folder: string): Promise<Map<string, number>> {
+  const found = new Map<string, number>();
+  for await (const { name } of Deno.readDir(folder)) {
+    const text = await Deno.readTextFile(`${folder}/${name}`);
+    found.set(name, text.split("\n").length - 1);
+  }
+  return found;
 }

@@ -4,47 +4,9 @@ import { join } from "node:path";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { Projects } from "../../../src/projects/mod.ts";
 import type { Project } from "../../../src/store/records/projects.ts";
+import { PowerDisk } from "../../faults/power_disk.ts";
 import { has } from "../../needs.ts";
 import { configFile, GitFixture, TemporaryFolder } from "./git_fixture.ts";
-
-/** A small disk in a file, whose power can be cut: everything that is not written to it yet is lost. */
-class Disk implements AsyncDisposable {
-  readonly path: string;
-  readonly #image: string;
-
-  constructor(folder: string) {
-    this.path = join(folder, "disk");
-    this.#image = join(folder, "image");
-  }
-
-  static async make(folder: string): Promise<Disk> {
-    const disk = new Disk(folder);
-    await sh('mkdir "$1"; truncate -s 64M "$2"; mkfs.ext4 -q "$2"', [disk.path, disk.#image]);
-    await disk.#mount();
-    return disk;
-  }
-
-  async cutPower(): Promise<void> {
-    await sh('xfs_io -x -c shutdown "$1" && umount "$1"', [this.path]);
-    await this.#mount();
-  }
-
-  async #mount(): Promise<void> {
-    await sh('mount -o loop "$2" "$1"', [this.path, this.#image]);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await sh('umount "$1"', [this.path]);
-  }
-}
-
-async function sh(script: string, args: string[]): Promise<void> {
-  const { code } = await new Deno.Command("sh", {
-    args: ["-c", `PATH="$PATH:/usr/sbin:/sbin"; ${script}`, "sh", ...args],
-    stdout: "null",
-  }).output();
-  assertEquals(code, 0, script);
-}
 
 Deno.test({
   name: "power: code that was used before a cut is used after it, whatever became of its source",
@@ -61,7 +23,7 @@ Deno.test({
       { ...base, name: "repository", repository: remote.path },
       { ...base, name: "plain", directory },
     ];
-    await using disk = await Disk.make(folder.path);
+    await using disk = await PowerDisk.make(folder.path);
     const service = () => new Projects({ dataFolder: join(disk.path, "data"), clock: systemClock });
     const before = service();
     const commits = new Map<string, string>();
@@ -70,7 +32,8 @@ Deno.test({
       commits.set(project.name, commit);
       await before.checkout(project.name, commit, join(folder.path, `before-${project.name}`));
     }
-    await disk.cutPower();
+    await disk.cut();
+    await disk.bringBack();
     // Nothing can be fetched or copied again.
     await Deno.rename(remote.path, `${remote.path}-gone`);
     await Deno.writeTextFile(join(directory, "valohai.yaml"), configFile("second"));

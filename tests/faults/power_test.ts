@@ -1,0 +1,14 @@
+/** The short form of `deno task faults power`. */
+import { has } from "../needs.ts";
+import { Findings, Random } from "./findings.ts";
+import { power } from "./power.ts";
+
+Deno.test({
+  name: "power: two cuts under load take nothing that was promised or recorded",
+  ignore: !has("xfs_io"),
+  async fn() {
+    const findings = new Findings();
+    await power(findings, new Random(1), 2);
+    findings.assertNone();
+  },
+});
