@@ -70,7 +70,7 @@ export function unavailable(retryAfter_s: number): Response {
 /** Makes the answer to a request from the error that it ended with. */
 export function problemOfError(error: unknown): Response {
   if (error instanceof UnavailableError) {
-    noteUnavailable(error);
+    logTurnedAway(error);
     return unavailable(error.retryAfter_s);
   }
   if (error instanceof InvalidInputError) {
@@ -110,7 +110,7 @@ export function problemOfError(error: unknown): Response {
 }
 
 /** Logs a request that is turned away, at most once a second. */
-export function noteUnavailable(error: UnavailableError): void {
+export function logTurnedAway(error: UnavailableError): void {
   turnedAway.requests++;
   const now_ms = performance.now();
   if (now_ms - turnedAway.logged_ms < UNAVAILABLE_LOG_MS) return;

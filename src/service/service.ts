@@ -14,9 +14,9 @@ import { withoutLength } from "../http/head_response.ts";
 import { refuseHost } from "../http/host_header.ts";
 import { checkTls, listenError } from "../http/listen_error.ts";
 import { Listener, type Serve } from "../http/listener.ts";
-import { ParsedValues } from "../http/door/parsed_value_budget.ts";
+import { ParsedValueBudget } from "../http/door/parsed_value_budget.ts";
 import { peerOf } from "../http/peer.ts";
-import { type Arrival, inTurn } from "../http/door/request_queue.ts";
+import { type HandlerInfo, withRequestQueue } from "../http/door/request_queue.ts";
 import { closeParts, openParts, type Parts } from "./composition.ts";
 import { cleanUp, type CleanupReport } from "../runs/cleanup.ts";
 import {
@@ -203,8 +203,8 @@ function listen(
     door: {
       ...parts,
       bodies: bodies.senders,
-      values: new ParsedValues(),
-      peerOf: (context: Context<{ Bindings: Arrival }>) =>
+      values: new ParsedValueBudget(),
+      peerOf: (context: Context<{ Bindings: HandlerInfo }>) =>
         peerOf(context.req.raw.headers, context.env.remoteAddr.hostname, exposure),
       baseUrl: () => parts.baseUrl,
       closing: closing.signal,
@@ -220,11 +220,11 @@ function listen(
     tcpBacklog: CONNECTIONS_WAITING_MAX,
     onListen() {},
   };
-  const answer = (request: Request, arrival: Arrival) => {
+  const answer = (request: Request, arrival: HandlerInfo) => {
     const answered = refuseHost(request.headers) ?? app.fetch(request, arrival);
     return request.method === "HEAD" ? withoutLength(answered) : answered;
   };
-  const handler = inTurn(
+  const handler = withRequestQueue(
     // Deno may call it in the trace of what was done last.
     isTracing ? (request, arrival) => inTrace(undefined, () => answer(request, arrival)) : answer,
     parts.clock,

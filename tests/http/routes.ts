@@ -2,7 +2,7 @@
 import { createApp } from "../../src/http/app.ts";
 import { BodyReader } from "../../src/http/body.ts";
 import type { Door } from "../../src/http/door/door.ts";
-import { ParsedValues } from "../../src/http/door/parsed_value_budget.ts";
+import { ParsedValueBudget } from "../../src/http/door/parsed_value_budget.ts";
 import { ADMIN_TOKEN, type TestService } from "../data.ts";
 
 /** How requests arrive. */
@@ -26,7 +26,7 @@ export function routesOf({ service }: TestService, door: Partial<Door> & Pick<Do
   return createApp({
     door: {
       ...parts,
-      values: new ParsedValues(),
+      values: new ParsedValueBudget(),
       peerOf: () => ({ ip: "127.0.0.1", secure: true }),
       baseUrl,
       closing: parts.closing.signal,

@@ -7,7 +7,7 @@
  */
 import { UnavailableError } from "../../platform/errors.ts";
 import type { Acceptance } from "../../runs/accept.ts";
-import type { ArrivedRequest } from "./launch_request.ts";
+import type { IncomingRequest } from "./incoming_request.ts";
 
 /** The time in which a launch is stored. */
 const TIMEOUT_MS = 10_000;
@@ -63,7 +63,7 @@ export class DatabaseDeadline implements Disposable {
    * @throws {UnavailableError} when it takes too long
    */
   accept(
-    request: ArrivedRequest,
+    request: IncomingRequest,
     accept: (isAbandoned: () => boolean) => Promise<Acceptance>,
   ): Promise<Acceptance> {
     const { promise, resolve, reject } = Promise.withResolvers<Acceptance>();

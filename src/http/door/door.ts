@@ -14,7 +14,7 @@ import type { TriggerLog } from "../../store/records/trigger_log.ts";
 import type { TriggerRegistry } from "../../triggers/registry.ts";
 import type { BodyReader } from "../body.ts";
 import type { DatabaseDeadline } from "./database_deadline.ts";
-import type { ParsedValues } from "./parsed_value_budget.ts";
+import type { ParsedValueBudget } from "./parsed_value_budget.ts";
 import type { Peer } from "../peer.ts";
 
 /** The parts of the service that the endpoints for senders use. */
@@ -27,7 +27,7 @@ export interface Door {
   databaseDeadline: DatabaseDeadline;
   worker: Worker;
   bodies: BodyReader;
-  values: ParsedValues;
+  values: ParsedValueBudget;
   heavyWork: PartWork;
   metrics: Pick<Metrics, "launch" | "refused">;
   peerOf(context: Context): Peer;

@@ -14,9 +14,9 @@ import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { shownId } from "../../store/records/trigger_log_entries.ts";
 import { inspectLogged, noteRefusal, noteRepeat, noteUnavailable, refuse } from "./refusal.ts";
 import { launchFacts } from "./request_facts.ts";
-import { arrivalHandler, type SendersContext } from "./request_intake.ts";
+import { intakeHandler, type SendersContext } from "./request_intake.ts";
 import type { Door } from "./door.ts";
-import type { ArrivedRequest } from "./launch_request.ts";
+import type { IncomingRequest } from "./incoming_request.ts";
 import { problem, rejected } from "../problem.ts";
 
 const CONTENT_TYPE_LENGTH_MAX = 255;
@@ -38,7 +38,7 @@ const log = getLogger(["hooklaunch", "http"]);
 export function launchHandler(door: Door): (context: SendersContext) => Promise<Response> {
   return counted(
     door,
-    arrivalHandler(door, {
+    intakeHandler(door, {
       route: "/api/v0/launch/{trigger_id}/",
       methods: ["POST"],
       isDelivery: true,
@@ -52,7 +52,7 @@ export function launchHandler(door: Door): (context: SendersContext) => Promise<
 async function answerLaunch(
   door: Door,
   prepared: PreparedTrigger,
-  request: ArrivedRequest,
+  request: IncomingRequest,
 ): Promise<Response> {
   const inspection = await inspectLogged(door, prepared, prepared.launch, request);
   if ("refused" in inspection) {
@@ -73,7 +73,7 @@ async function answerLaunch(
 async function accept(
   door: Door,
   prepared: PreparedTrigger,
-  request: ArrivedRequest,
+  request: IncomingRequest,
   launch: Launch,
 ): Promise<Acceptance> {
   const { acceptor, databaseDeadline, triggerLog } = door;
@@ -94,7 +94,7 @@ async function accept(
 function answerFiltered(
   door: Door,
   prepared: PreparedTrigger,
-  request: ArrivedRequest,
+  request: IncomingRequest,
   refused: Refused,
 ): Response {
   const { filtered } = prepared.trigger;
@@ -107,7 +107,7 @@ function answerFiltered(
 async function answerAnew(
   door: Door,
   { trigger: { id } }: PreparedTrigger,
-  request: ArrivedRequest,
+  request: IncomingRequest,
 ): Promise<Response> {
   const current = await door.triggers.prepared(id);
   if (current === undefined) return problem(STATUS_CODE.NotFound);
@@ -141,7 +141,7 @@ function counted(
 function launchOf(
   { triggers }: Door,
   prepared: PreparedTrigger,
-  request: ArrivedRequest,
+  request: IncomingRequest,
   delivery: Delivery | undefined,
 ): Launch {
   const { headers, body, remoteIp } = request;
@@ -165,7 +165,7 @@ function launchOf(
 function answerTo(
   door: Door,
   prepared: PreparedTrigger,
-  request: ArrivedRequest,
+  request: IncomingRequest,
   acceptance: Exclude<Acceptance, { outdated: true }>,
   delivery: Delivery | undefined,
 ): Response {

@@ -8,7 +8,7 @@
 const VALUES_MAX = 2_000_000;
 
 /** Counts the values of parsed bodies. */
-export class ParsedValues {
+export class ParsedValueBudget {
   #held = 0;
 
   /** Takes room for a number of values; false where there is none. A single body always has room. */

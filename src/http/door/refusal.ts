@@ -20,7 +20,7 @@ import { knownVerdicts } from "../../triggers/verdicts.ts";
 import { PART_BYTES_MIN } from "../body_stream.ts";
 import { NOT_READ_ON, problem, rejected } from "../problem.ts";
 import type { Door } from "./door.ts";
-import type { ArrivedRequest } from "./launch_request.ts";
+import type { IncomingRequest } from "./incoming_request.ts";
 import { deliveryIdOf, requestFacts, type SeenRequest } from "./request_facts.ts";
 
 /** The refusal of a body that comes in more parts than its length explains. */
@@ -42,7 +42,7 @@ export async function inspectLogged(
   door: Door,
   prepared: PreparedTrigger,
   order: Order,
-  request: ArrivedRequest,
+  request: IncomingRequest,
 ): Promise<Inspection> {
   try {
     return await inspectBody(order, request);
@@ -135,7 +135,7 @@ function addRefusal(
 export function noteRepeat(
   { triggerLog }: Door,
   prepared: PreparedTrigger,
-  request: ArrivedRequest,
+  request: IncomingRequest,
   { run_id, deliveryId, status }: { run_id: string; deliveryId: string; status: number },
 ): void {
   const { id } = prepared.trigger;

@@ -16,20 +16,20 @@ import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import type { BodyFailure, HeldBody } from "../body.ts";
 import { endingWith } from "../http2.ts";
 import {
+  logTurnedAway,
   methodNotAllowed,
   NOT_READ_ON,
-  noteUnavailable,
   problem,
   problemOfError,
   unavailable,
 } from "../problem.ts";
 import { requestTracer } from "../request_spans.ts";
 import type { Door } from "./door.ts";
-import { ArrivedRequest } from "./launch_request.ts";
+import { IncomingRequest } from "./incoming_request.ts";
 import { noteRefusal, refuse, TOO_MANY_PARTS } from "./refusal.ts";
-import type { Arrival } from "./request_queue.ts";
+import type { HandlerInfo } from "./request_queue.ts";
 
-/** The requests to one endpoint that may wait for their answers, once they have arrived. */
+/** The requests to one endpoint that may wait for their answers, once they have incoming. */
 const UNDER_WAY_MAX = 4_096;
 
 /** Made once, since many requests get them. */
@@ -37,7 +37,7 @@ const FULL = new UnavailableError("Cannot accept requests: too many wait for the
 const NO_MEMORY = new UnavailableError("Cannot accept requests: too many bodies are arriving", 1);
 
 /** A request to an endpoint for senders. */
-export type SendersContext = Context<{ Bindings: Arrival }>;
+export type SendersContext = Context<{ Bindings: HandlerInfo }>;
 
 /** An endpoint for senders. */
 export interface Endpoint {
@@ -56,11 +56,11 @@ export interface Endpoint {
    * Answers a request whose head was checked. An answer that takes long first disposes of the request,
    * whose parsed body would take room from others.
    */
-  answer(prepared: PreparedTrigger, request: ArrivedRequest): Promise<Response>;
+  answer(prepared: PreparedTrigger, request: IncomingRequest): Promise<Response>;
 }
 
 /** Makes the handler of an endpoint. */
-export function arrivalHandler(
+export function intakeHandler(
   door: Door,
   endpoint: Endpoint,
 ): (context: SendersContext) => Promise<Response> {
@@ -71,16 +71,16 @@ export function arrivalHandler(
     const request = context.req.raw;
     const { method } = request;
     if (!methods.includes(method)) {
-      return intake.leave(request, methodNotAllowed(methods.join(", ")));
+      return intake.answerUnread(request, methodNotAllowed(methods.join(", ")));
     }
     if (door.closing.aborted && !endpoint.answersWhileClosing) {
       return Promise.resolve(unavailable(1));
     }
     const full = context.env.isLate ? FULL : intake.fullness;
     if (full) return intake.turnAway(context, full);
-    if (trace === undefined) return intake.take(context);
+    if (trace === undefined) return intake.handle(context);
     const traceparent = context.req.header("traceparent");
-    return trace({ method, route, traceparent }, (span) => intake.take(context, span));
+    return trace({ method, route, traceparent }, (span) => intake.handle(context, span));
   };
 }
 
@@ -102,8 +102,8 @@ class Intake {
     return this.#endpoint.readsOnly ? undefined : this.#door.acceptor.fullness;
   }
 
-  /** Gives an answer that does not depend on the request's body. */
-  async leave(request: Request, answer: Response): Promise<Response> {
+  /** Gives an answer that does not depend on the body, which is read and dropped where that helps. */
+  async answerUnread(request: Request, answer: Response): Promise<Response> {
     const isRead = await this.#door.bodies.discard(request);
     if (!isRead) answer.headers.set("connection", NOT_READ_ON.connection);
     return answer;
@@ -113,24 +113,24 @@ class Intake {
   async turnAway(context: SendersContext, full: UnavailableError): Promise<Response> {
     const id = context.req.param("trigger_id") ?? "";
     if (this.#door.triggers.isPrepared(id)) this.#countTurnedAway(id);
-    return await this.leave(context.req.raw, problemOfError(full));
+    return await this.answerUnread(context.req.raw, problemOfError(full));
   }
 
   #countTurnedAway(triggerId: string): void {
     if (this.#endpoint.isDelivery) this.#door.triggerLog.omit(triggerId, "unavailable");
   }
 
-  async take(context: SendersContext, span?: Span): Promise<Response> {
+  async handle(context: SendersContext, span?: Span): Promise<Response> {
     const door = this.#door;
     const receivedAt_ms = door.clock.now() - (context.env.waited_ms ?? 0);
     const request = context.req.raw;
     const peer = door.peerOf(context);
-    if (!peer.secure) return await this.leave(request, problem(STATUS_CODE.Forbidden));
+    if (!peer.secure) return await this.answerUnread(request, problem(STATUS_CODE.Forbidden));
     const id = context.req.param("trigger_id") ?? "";
     const found = isId(id) ? await this.#prepared(id) : undefined;
-    if (found === undefined) return await this.leave(request, problem(STATUS_CODE.NotFound));
+    if (found === undefined) return await this.answerUnread(request, problem(STATUS_CODE.NotFound));
     span?.setAttribute("hooklaunch.trigger", found.trigger.name);
-    using arrived = new ArrivedRequest(request, {
+    using incoming = new IncomingRequest(request, {
       baseUrl: door.baseUrl(),
       remoteIp: peer.ip,
       receivedAt_ms,
@@ -143,20 +143,22 @@ class Intake {
       },
     });
     const order = this.#endpoint.order(found);
-    const refused = inspectHead(order, arrived);
-    if (refused) return await this.leave(request, refuse(door, found, arrived.head, refused));
+    const refused = inspectHead(order, incoming);
+    if (refused) {
+      return await this.answerUnread(request, refuse(door, found, incoming.head, refused));
+    }
     const held = await door.bodies.read(request, order.bodyBytesMax, [
       `trigger ${id}`,
       `network ${networkOf(peer.ip)}`,
     ]);
     try {
       const { body } = held;
-      if ("failure" in body) return await this.#refuseBody(held, body.failure, { found, arrived });
-      arrived.body = body.bytes;
-      return await this.#answer(found, arrived);
+      if ("failure" in body) return await this.#refuseBody(held, body.failure, { found, incoming });
+      incoming.body = body.bytes;
+      return await this.#answer(found, incoming);
     } finally {
       const release = () => held[Symbol.dispose]();
-      if (arrived.inUse) void arrived.inUse.then(release, release);
+      if (incoming.inUse) void incoming.inUse.then(release, release);
       else release();
     }
   }
@@ -170,7 +172,7 @@ class Intake {
   async #refuseBody(
     { rest }: HeldBody,
     failure: BodyFailure,
-    { found, arrived: { head } }: { found: PreparedTrigger; arrived: ArrivedRequest },
+    { found, incoming: { head } }: { found: PreparedTrigger; incoming: IncomingRequest },
   ): Promise<Response> {
     const door = this.#door;
     if (failure === "too_large") {
@@ -183,15 +185,15 @@ class Intake {
     return await endingWith(rest, answer);
   }
 
-  async #answer(found: PreparedTrigger, arrived: ArrivedRequest): Promise<Response> {
+  async #answer(found: PreparedTrigger, incoming: IncomingRequest): Promise<Response> {
     const door = this.#door;
-    // It may have been changed, or deleted, while the body arrived.
+    // It may have been changed, or deleted, while the body incoming.
     const prepared = await this.#prepared(found.trigger.id);
     if (prepared === undefined) return problem(STATUS_CODE.NotFound);
     const refused = prepared === found
       ? undefined
-      : inspectHead(this.#endpoint.order(prepared), arrived);
-    if (refused) return refuse(door, prepared, arrived, refused);
+      : inspectHead(this.#endpoint.order(prepared), incoming);
+    if (refused) return refuse(door, prepared, incoming, refused);
     // Others may have taken the last place meanwhile.
     const { fullness } = this;
     if (fullness) {
@@ -200,7 +202,7 @@ class Intake {
     }
     this.#underWay++;
     try {
-      return await this.#endpoint.answer(prepared, arrived);
+      return await this.#endpoint.answer(prepared, incoming);
     } finally {
       this.#underWay--;
     }
@@ -219,7 +221,7 @@ function bodyFailure(
     case "too_many_parts":
       return problem(STATUS_CODE.BadRequest, { headers });
     case "no_memory":
-      noteUnavailable(NO_MEMORY);
+      logTurnedAway(NO_MEMORY);
       return problem(STATUS_CODE.ServiceUnavailable, later);
     case "cut_off":
       return breaksOff()

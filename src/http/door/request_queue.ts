@@ -32,31 +32,31 @@ interface Wait {
 }
 
 /** The facts that a handler gets beside a request; those of its wait only if it waited. */
-export interface Arrival extends Deno.ServeHandlerInfo<Deno.NetAddr>, Partial<Wait> {}
+export interface HandlerInfo extends Deno.ServeHandlerInfo<Deno.NetAddr>, Partial<Wait> {}
 
 /** Answers a request. */
-export type Handler = (request: Request, arrival: Arrival) => Response | Promise<Response>;
+export type Handler = (request: Request, info: HandlerInfo) => Response | Promise<Response>;
 
 /**
  * Makes a handler for which senders' requests wait when many come at once.
  *
  * @param isBusy returns true while so many launches wait to be stored that others should wait here
  */
-export function inTurn(
+export function withRequestQueue(
   handler: Handler,
   clock: Pick<Clock, "steady">,
   isBusy: () => boolean,
 ): Handler {
   const launches = new RequestQueue(clock, isBusy);
   const polls = new RequestQueue(clock, () => false);
-  return (request, arrival) => {
+  return (request, info) => {
     const path = decodedPath(request.url);
     const at = path.indexOf(SENDERS_PATH);
-    if (at === -1) return handler(request, arrival);
+    if (at === -1) return handler(request, info);
     const isPoll = path.startsWith(RUN_INFO_PATH, at + SENDERS_PATH.length + ID_LENGTH);
     const queue = isPoll ? polls : launches;
-    if (queue.begins()) return handler(request, arrival);
-    const { remoteAddr, completed } = arrival;
+    if (queue.begins()) return handler(request, info);
+    const { remoteAddr, completed } = info;
     return queue.wait().then((wait) => handler(request, { remoteAddr, completed, ...wait }));
   };
 }

@@ -14,9 +14,9 @@ import { getRun, type Run } from "../../store/records/runs.ts";
 import { inspect, type Inspection, NO_CONDITION } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { inspectLogged, refuse } from "./refusal.ts";
-import { arrivalHandler, type SendersContext } from "./request_intake.ts";
+import { intakeHandler, type SendersContext } from "./request_intake.ts";
 import type { Door } from "./door.ts";
-import type { ArrivedRequest } from "./launch_request.ts";
+import type { IncomingRequest } from "./incoming_request.ts";
 import { FairBudget } from "../fair_budget.ts";
 import { problem } from "../problem.ts";
 
@@ -33,7 +33,7 @@ export function runInfoHandler(
   door: Door,
 ): (context: SendersContext) => Promise<Response> {
   const waits = new FairBudget(WAITS_MAX);
-  return arrivalHandler(door, {
+  return intakeHandler(door, {
     route: "/api/v0/launch/{trigger_id}/run/",
     methods: ["GET", "POST"],
     isDelivery: false,
@@ -52,7 +52,7 @@ export function runInfoHandler(
 function refusalOf(
   door: Door,
   prepared: PreparedTrigger,
-  request: ArrivedRequest,
+  request: IncomingRequest,
   inspection: Inspection,
 ): Response | undefined {
   return "refused" in inspection ? refuse(door, prepared, request, inspection.refused) : undefined;
@@ -62,7 +62,7 @@ function refusalOf(
 async function refusalAnew(
   door: Door,
   { trigger: { id } }: PreparedTrigger,
-  request: ArrivedRequest,
+  request: IncomingRequest,
 ): Promise<Response | undefined> {
   const current = await door.triggers.prepared(id);
   if (current === undefined) return problem(STATUS_CODE.NotFound);
@@ -72,7 +72,7 @@ async function refusalAnew(
 async function answer(
   { door, waits }: { door: Door; waits: FairBudget },
   prepared: PreparedTrigger,
-  request: ArrivedRequest,
+  request: IncomingRequest,
 ): Promise<Response> {
   const { trigger, answersGet } = prepared;
   // Where requests are signed, the body names the run: many signatures do not cover the query.

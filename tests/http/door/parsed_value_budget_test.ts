@@ -4,8 +4,8 @@
  * @module
  */
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { ArrivedRequest } from "../../../src/http/door/launch_request.ts";
-import { ParsedValues } from "../../../src/http/door/parsed_value_budget.ts";
+import { IncomingRequest } from "../../../src/http/door/incoming_request.ts";
+import { ParsedValueBudget } from "../../../src/http/door/parsed_value_budget.ts";
 import { startService } from "../../data.ts";
 import { REJECTED } from "../scenario.ts";
 
@@ -56,7 +56,7 @@ Deno.test("bodies of many values are turned away for a moment while others are h
 });
 
 Deno.test("what a request lets go of before its answer is given back once", () => {
-  const values = new ParsedValues();
+  const values = new ParsedValueBudget();
   const facts = {
     baseUrl: "http://localhost",
     remoteIp: "127.0.0.1",
@@ -67,7 +67,7 @@ Deno.test("what a request lets go of before its answer is given back once", () =
   };
   const request = new Request("http://localhost/", { method: "POST" });
   {
-    using sent = new ArrivedRequest(request, facts);
+    using sent = new IncomingRequest(request, facts);
     sent.body = new TextEncoder().encode("[1,2,3]");
     assertEquals(sent.parsedBody(), { kind: "json", value: [1, 2, 3] });
     // As run info does before it waits.

@@ -1,7 +1,7 @@
 /** Requests that come all at once begin some in each turn of the event loop, and none waits for too long. */
 import { assertEquals } from "@std/assert";
 import { setImmediate } from "node:timers";
-import { inTurn } from "../../../src/http/door/request_queue.ts";
+import { withRequestQueue } from "../../../src/http/door/request_queue.ts";
 import { eventually, startService } from "../../data.ts";
 
 /** How many begin in one turn. */
@@ -13,7 +13,7 @@ const LAUNCH = "http://localhost/api/v0/launch/01900000-0000-7000-8000-000000000
 /** A queue with a clock of its own, and what is told of each request, in the order in which it is. */
 function queueAt(now: { ms: number; isBusy?: boolean }) {
   const told: string[] = [];
-  const handle = inTurn(
+  const handle = withRequestQueue(
     (request, { waited_ms, isLate }) => {
       const wait = waited_ms === undefined ? "" : ` after ${waited_ms} ms`;
       told.push(`${request.headers.get("name")}${wait}${isLate ? ", too late" : ""}`);

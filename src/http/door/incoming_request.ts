@@ -7,18 +7,18 @@ import type { BodySize } from "../../conditions/body_limits.ts";
 import { type BodyPart, PartPending } from "../../conditions/body_part.ts";
 import { type LaunchRequest, type ParsedBody, RequestBody } from "../../conditions/request.ts";
 import { UnavailableError } from "../../platform/errors.ts";
-import type { ParsedValues } from "./parsed_value_budget.ts";
+import type { ParsedValueBudget } from "./parsed_value_budget.ts";
 import type { SeenRequest } from "./request_facts.ts";
 
 /** The facts of a request that its head does not hold. */
-export interface ArrivalFacts {
+export interface IncomingFacts {
   baseUrl: string;
   remoteIp: string;
   receivedAt_ms: number;
   /** True at a launch URL, false where a sender asks how a run went. */
   isDelivery: boolean;
   /** The budget that the values of its body count against. */
-  values: ParsedValues;
+  values: ParsedValueBudget;
   /** Reads a part of a long body. */
   readPart(request: LaunchRequest, part: BodyPart): Promise<ParsedBody>;
 }
@@ -29,7 +29,7 @@ const NO_BYTES = new Uint8Array();
  * A request that arrives: its head first, then its body. Its URL and its body are parsed when they are
  * first asked for: most conditions use neither.
  */
-export class ArrivedRequest implements LaunchRequest, SeenRequest, Disposable {
+export class IncomingRequest implements LaunchRequest, SeenRequest, Disposable {
   readonly method: string;
   readonly headers: Headers;
   readonly remoteIp: string;
@@ -41,14 +41,14 @@ export class ArrivedRequest implements LaunchRequest, SeenRequest, Disposable {
   inUse?: Promise<unknown>;
   readonly #request: Request;
   readonly #baseUrl: string;
-  readonly #budget: ParsedValues;
+  readonly #budget: ParsedValueBudget;
   #values = 0;
   #body: RequestBody | undefined;
-  readonly #readPart: ArrivalFacts["readPart"];
+  readonly #readPart: IncomingFacts["readPart"];
   /** The parts of a long body that have been read. */
   readonly #parts = new Map<string, ParsedBody>();
 
-  constructor(request: Request, facts: ArrivalFacts) {
+  constructor(request: Request, facts: IncomingFacts) {
     this.method = request.method;
     this.headers = request.headers;
     this.remoteIp = facts.remoteIp;
