@@ -29,7 +29,7 @@ import { IncomingRequest } from "./incoming_request.ts";
 import { noteRefusal, refuse, TOO_MANY_PARTS } from "./refusal.ts";
 import type { HandlerInfo } from "./request_queue.ts";
 
-/** The requests to one endpoint that may wait for their answers, once they have incoming. */
+/** The requests to one endpoint that may wait for their answers, once their bodies are read. */
 const UNDER_WAY_MAX = 4_096;
 
 /** Made once, since many requests get them. */
@@ -187,7 +187,7 @@ class Intake {
 
   async #answer(found: PreparedTrigger, incoming: IncomingRequest): Promise<Response> {
     const door = this.#door;
-    // It may have been changed, or deleted, while the body incoming.
+    // It may have been changed, or deleted, while the body arrived.
     const prepared = await this.#prepared(found.trigger.id);
     if (prepared === undefined) return problem(STATUS_CODE.NotFound);
     const refused = prepared === found
