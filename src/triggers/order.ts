@@ -39,6 +39,13 @@ export interface CheckName {
   index: number;
 }
 
+/** A check cannot decide now, and may a little later. */
+export class UndecidedError extends UnavailableError {
+  constructor(readonly check: CheckName, { message, retryAfter_s, cause }: UnavailableError) {
+    super(message, retryAfter_s, { cause });
+  }
+}
+
 /** A check before the body is read. */
 export interface HeadCheck extends CheckName {
   head(request: RequestHead): Refusal | undefined;
@@ -224,8 +231,8 @@ function headChecks(
     if (beforeBody === undefined) return [];
     // A handshake that proves nothing comes before authentication, and only a whole request shows it.
     if (handshakes.hasUnverified && stage !== "address") return [];
-    const head = (request: RequestHead) => checkHead(beforeBody, request);
-    return [{ condition: type, index, head }];
+    const place = { condition: type, index };
+    return [{ ...place, head: (request: RequestHead) => checkHead(beforeBody, request, place) }];
   });
   const isTooLong = ({ headers }: RequestHead) => (declaredLength(headers) ?? 0) > bodyBytesMax;
   return [
@@ -251,7 +258,7 @@ function ofStage(checks: readonly PreparedCondition[], stage: Stage): BodyCheck[
     .map(({ type, index, check }) => ({
       condition: type,
       index,
-      look: (request) => checkOne(check, request),
+      look: (request) => checkOne(check, request, { condition: type, index }),
     }));
 }
 
@@ -267,26 +274,32 @@ function deliveryChecks(quotas: readonly PreparedQuota[]): BodyCheck[] {
   });
 }
 
-function checkHead(check: ConditionHeadCheck, request: RequestHead): Refusal | undefined {
+function checkHead(
+  check: ConditionHeadCheck,
+  request: RequestHead,
+  place: CheckName,
+): Refusal | undefined {
   try {
     return check(request);
   } catch (error) {
-    return uncheckable(error);
+    return uncheckable(error, place);
   }
 }
 
-function checkOne(check: Check, request: LaunchRequest): ReturnType<Check> {
+function checkOne(check: Check, request: LaunchRequest, place: CheckName): ReturnType<Check> {
   try {
     const refusal = whenPartsRead(() => check(request));
-    return refusal instanceof Promise ? refusal.catch(uncheckable) : refusal;
+    return refusal instanceof Promise
+      ? refusal.catch((error) => uncheckable(error, place))
+      : refusal;
   } catch (error) {
-    return uncheckable(error);
+    return uncheckable(error, place);
   }
 }
 
-/** @throws {UnavailableError} as it is: the same request may be checked a little later */
-function uncheckable(error: unknown): Refusal {
-  if (error instanceof UnavailableError) throw error;
+/** @throws {UndecidedError} when the same request may be checked a little later */
+function uncheckable(error: unknown, place: CheckName): Refusal {
+  if (error instanceof UnavailableError) throw new UndecidedError(place, error);
   return { reason: `The condition could not be checked: ${messageOf(error)}` };
 }
 

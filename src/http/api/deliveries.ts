@@ -7,32 +7,60 @@ import { z } from "zod";
 import { DELIVERY_OUTCOMES } from "../../store/records/deliveries.ts";
 import { NO_RUN_OUTCOMES } from "../../store/records/trigger_log_entries.ts";
 import { answer, count, pageFields, text, time } from "./answer.ts";
+import { type DeliveryDetails, deliveryDetails } from "./delivery_details.ts";
+import { found } from "./finder.ts";
+import { run } from "./runs.ts";
 import { listDeliveries, type ShownDelivery, type ShownOmission } from "./delivery_views.ts";
 import { operation } from "./operation.ts";
 import { type AnswerPage, pageOf } from "./page_answer.ts";
 import { deliveryQuery, triggerIdOf } from "./queries.ts";
 import { workStates } from "./work_states.ts";
 
-const delivery = answer<ShownDelivery>()(
-  "Delivery",
+const fields = {
+  id: text.describe("That of the run, where it made one"),
+  time,
+  trigger_id: text,
+  trigger: text.exactOptional().describe("The trigger's name; absent when it was deleted"),
+  project: text.exactOptional().describe("That of the run, or else of the trigger"),
+  outcome: z.enum(DELIVERY_OUTCOMES),
+  status: z.int().describe("The status that the sender got"),
+  condition: text.exactOptional().describe("What refused it: a condition, or another cause"),
+  reason: text.exactOptional(),
+  delivery_id: text.exactOptional().describe("The sender's id of the delivery"),
+  remote_ip: text,
+  size: count.exactOptional().describe("Absent when the body was not read"),
+  sha256: text.exactOptional(),
+  run_id: text.exactOptional().describe("The run that it made, or that it is a repeat of"),
+  replay_of: text.exactOptional().describe("The run whose payload was launched again"),
+  executions: workStates.executions.exactOptional(),
+  pipelines: workStates.pipelines.exactOptional(),
+};
+
+const delivery = answer<ShownDelivery>()("Delivery", z.object(fields));
+
+const details = answer<DeliveryDetails>()(
+  "DeliveryDetails",
   z.object({
-    id: text.describe("That of the run, where it made one"),
-    time,
-    trigger_id: text,
-    trigger: text.exactOptional().describe("The trigger's name; absent when it was deleted"),
-    project: text.exactOptional().describe("That of the run, or else of the trigger"),
-    outcome: z.enum(DELIVERY_OUTCOMES),
-    status: z.int().describe("The status that the sender got"),
-    condition: text.exactOptional().describe("What refused it: a condition, or another cause"),
-    reason: text.exactOptional(),
-    delivery_id: text.exactOptional().describe("The sender's id of the delivery"),
-    remote_ip: text,
-    size: count.exactOptional().describe("Absent when the body was not read"),
-    sha256: text.exactOptional(),
-    run_id: text.exactOptional().describe("The run that it made, or that it is a repeat of"),
-    replay_of: text.exactOptional().describe("The run whose payload was launched again"),
-    executions: workStates.executions.exactOptional(),
-    pipelines: workStates.pipelines.exactOptional(),
+    ...fields,
+    method: text,
+    headers: z.record(text, text).describe(
+      "Without credentials, or with ******** in place of their values",
+    ),
+    query: text.exactOptional().describe("Without its ?, credentials masked"),
+    body: text.exactOptional().describe(
+      "In base64. Absent when it is not kept, or longer than 1 MiB",
+    ),
+    verdicts: z.array(z.object({
+      condition: text,
+      index: z.int().describe("Its place among the conditions; -1 for what is not a condition"),
+      verdict: z.enum(["passed", "failed", "not reached"]),
+      reason: text.exactOptional(),
+      found: text.exactOptional(),
+      expected: text.exactOptional(),
+    })).exactOptional().describe("Absent when the trigger has changed since, and in replays"),
+    run: run.exactOptional().describe(
+      "The run that it made, or that it is a repeat of; absent when it was removed",
+    ),
   }),
 );
 
@@ -90,6 +118,16 @@ export const deliveryOperations = [
       });
       const page: DeliveryPage = { ...pageOf(context, api.baseUrl(), results, next), ...rest };
       return context.json(page);
+    },
+  }),
+  operation({
+    id: "getDelivery",
+    method: "get",
+    path: "/deliveries/{id}/",
+    summary: "Read a delivery: the request, the verdict on each condition, the run",
+    answers: { 200: { schema: details } },
+    async perform({ api, context, params: { id } }) {
+      return context.json(await found("delivery", id, deliveryDetails(api, id)));
     },
   }),
 ];

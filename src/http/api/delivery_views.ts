@@ -66,11 +66,12 @@ export interface DeliveryList {
   scanned_to?: string;
 }
 
-type Parts = Pick<Operator, "store" | "triggers" | "triggerLog" | "worker">;
+/** The parts of the service that deliveries are read from. */
+export type DeliveryParts = Pick<Operator, "store" | "triggers" | "triggerLog" | "worker">;
 
 /** Searches the deliveries, newest first. */
 export async function listDeliveries(
-  parts: Parts,
+  parts: DeliveryParts,
   { filter, limit, cursor }: { filter: DeliveryFilter; limit: number; cursor: string | undefined },
 ): Promise<DeliveryList> {
   const { store, worker, triggerLog } = parts;
@@ -94,7 +95,7 @@ export async function listDeliveries(
 
 /** Reads the delivery of an id; undefined when there is none. */
 export async function findDelivery(
-  parts: Parts,
+  parts: DeliveryParts,
   id: string,
 ): Promise<ShownDelivery | undefined> {
   await parts.triggerLog.flush().catch(() => {});
@@ -109,11 +110,11 @@ interface Labels {
 }
 
 /** Reads the names and projects of triggers, each once. */
-class TriggerLabels {
-  readonly #triggers: Parts["triggers"];
+export class TriggerLabels {
+  readonly #triggers: DeliveryParts["triggers"];
   readonly #labels = new Map<string, Promise<Labels>>();
 
-  constructor({ triggers }: Pick<Parts, "triggers">) {
+  constructor({ triggers }: Pick<DeliveryParts, "triggers">) {
     this.#triggers = triggers;
   }
 
@@ -129,8 +130,9 @@ class TriggerLabels {
   }
 }
 
-async function shownDelivery(
-  store: Parts["store"],
+/** Returns a delivery as a list shows it. */
+export async function shownDelivery(
+  store: DeliveryParts["store"],
   delivery: FoundDelivery,
   labels: TriggerLabels,
 ): Promise<ShownDelivery> {

@@ -29,7 +29,8 @@ export const created = z.union([
   z.object({ pipeline_name: text, pipeline_id: text }),
 ]);
 
-const run = answer<ShownRun>()(
+/** The schema of {@linkcode ShownRun}. */
+export const run = answer<ShownRun>()(
   "Run",
   z.object({
     id: text,

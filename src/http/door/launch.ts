@@ -85,7 +85,9 @@ async function accept(
   } catch (error) {
     // Under overload there are too many to tell of each.
     if (acceptor.fullness) triggerLog.omit(prepared.trigger.id, "unavailable");
-    else if (error instanceof UnavailableError) noteUnavailable(door, prepared, request, error);
+    else if (error instanceof UnavailableError) {
+      noteUnavailable(door, prepared, request, { error, end: "commit" });
+    }
     throw error;
   }
 }

@@ -8,15 +8,17 @@ import { getLogger } from "@logtape/logtape";
 import { STATUS_CODE } from "@std/http/status";
 import { UnavailableError } from "../../platform/errors.ts";
 import {
+  type CheckName,
   inspectBody,
   type Inspection,
   NO_CONDITION,
   type Order,
   type Refused,
+  UndecidedError,
 } from "../../triggers/order.ts";
 import { type NoRunOutcome, shownId } from "../../store/records/trigger_log_entries.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
-import { knownVerdicts } from "../../triggers/verdicts.ts";
+import { type EndOfChecks, knownVerdicts } from "../../triggers/verdicts.ts";
 import { PART_BYTES_MIN } from "../body_stream.ts";
 import { NOT_READ_ON, problem, rejected } from "../problem.ts";
 import type { Door } from "./door.ts";
@@ -30,6 +32,9 @@ export const TOO_MANY_PARTS: Refused = {
   reason: "The body comes in too many short parts",
   expected: `chunks of ${PART_BYTES_MIN} bytes or more`,
 };
+
+/** Stands for a check that is no condition, such as a handshake. */
+const UNKNOWN_CHECK: CheckName = { condition: "overload", index: NO_CONDITION };
 
 const log = getLogger(["hooklaunch", "http"]);
 
@@ -49,7 +54,8 @@ export async function inspectLogged(
   } catch (error) {
     if (error instanceof UnavailableError) {
       door.metrics.refused("overload");
-      noteUnavailable(door, prepared, request, error);
+      const check = error instanceof UndecidedError ? error.check : UNKNOWN_CHECK;
+      noteUnavailable(door, prepared, request, { error, end: { undecided: check } });
     }
     throw error;
   }
@@ -60,11 +66,12 @@ export function noteUnavailable(
   door: Door,
   prepared: PreparedTrigger,
   request: SeenRequest,
-  error: UnavailableError,
+  { error, end }: { error: UnavailableError; end: EndOfChecks },
 ): void {
   const reason = `Answered 503: ${error.message}`;
   addRefusal(door, prepared, request, {
     refused: { condition: "overload", index: NO_CONDITION, reason },
+    end,
     outcome: "unavailable",
     status: STATUS_CODE.ServiceUnavailable,
   });
@@ -102,6 +109,8 @@ export function noteRefusal(
 /** A request that makes no run, and how it is answered. */
 interface Turned {
   refused: Refused;
+  /** The end of the checks, where it is not the refusal. */
+  end?: EndOfChecks;
   outcome: Exclude<NoRunOutcome, "repeat">;
   status: number;
 }
@@ -110,7 +119,7 @@ function addRefusal(
   { triggerLog }: Door,
   prepared: PreparedTrigger,
   request: SeenRequest,
-  { refused, outcome, status }: Turned,
+  { refused, end = refused, outcome, status }: Turned,
 ): void {
   const { id } = prepared.trigger;
   if (!triggerLog.hasRoom(id, outcome)) return;
@@ -124,7 +133,7 @@ function addRefusal(
       ? {
         status,
         ...deliveryFacts(request, prepared),
-        verdicts: knownVerdicts(prepared.launch, refused),
+        verdicts: knownVerdicts(prepared.launch, end),
       }
       : { is_question: true }),
     request: requestFacts(request, prepared),
@@ -145,7 +154,7 @@ export function noteRepeat(
     run_id,
     status,
     delivery_id: shownId(deliveryId),
-    verdicts: knownVerdicts(prepared.launch, "deduplication"),
+    verdicts: knownVerdicts(prepared.launch, "repeat"),
     request: requestFacts(request, prepared),
   });
 }

@@ -60,7 +60,8 @@ async function launch(described: Described, service: TestService, trigger_id: st
   const id_header = { "x-github-delivery": "72d3162e" };
   const headers = { "content-type": "application/json", ...id_header, ...signature(body) };
   const path = "/launch/{trigger_id}/";
-  const id = await described.ask(path, { method: "POST", at: { trigger_id }, headers, body });
+  const sent = { method: "POST", at: { trigger_id }, query: "?ref=main", headers, body };
+  const id = await described.ask(path, sent);
   await endOfRun(service, id);
   return await described.ask("/runs/{id}/", { at: { id } });
 }
@@ -298,8 +299,15 @@ Deno.test("every answer is what the description says, and nothing beside it", as
   await t.step("deliveries", async () => {
     const { next, omitted } = await ask("/deliveries/", { query: "?limit=1" });
     assert(next && omitted.length === 0);
-    await ask("/deliveries/", { query: "?limit=200&outcome=refused" });
-    await ask("/deliveries/", { query: `?trigger=${ids.trigger}&outcome=accepted` });
+    const { results: [refused] } = await ask("/deliveries/", {
+      query: "?limit=200&outcome=refused",
+    });
+    const { results: [replay] } = await ask("/deliveries/", {
+      query: `?trigger=${ids.trigger}&outcome=accepted`,
+    });
+    for (const id of [refused.id, replay.id, ids.run ?? ""]) {
+      await ask("/deliveries/{id}/", { at: { id } });
+    }
   });
 
   await t.step("a trigger's log", async () => {

@@ -151,6 +151,145 @@ Deno.test("what the list cannot be asked for is refused", async (t) => {
   }
 });
 
+/** Reads the newest delivery that a query finds, with all that is known of it. */
+async function details(service: TestService, query: string): Promise<Json> {
+  const { results: [{ id }] } = await list(service, query);
+  const { status, body } = await service.api("GET", `deliveries/${id}/`);
+  assertEquals(status, 200, JSON.stringify(body));
+  return body;
+}
+
+function verdictsOf({ verdicts }: Json): string[] {
+  return verdicts.map(({ condition, index, verdict, reason = "" }: Json) =>
+    `${condition} ${index} ${verdict} ${reason}`.trimEnd()
+  );
+}
+
+Deno.test("one delivery has its request, the verdict on each condition, and its run", async (t) => {
+  await using service = await startService();
+  const { first, runId } = await withDeliveries(service);
+
+  await t.step("accepted", async () => {
+    const found = await details(service, "?trigger=first&outcome=accepted");
+    assertEquals([found.id, found.run.id, found.run.executions], [
+      runId,
+      runId,
+      found.executions,
+    ]);
+    assertEquals([found.method, found.query], ["POST", "ref=main&token=********"]);
+    assertEquals(found.headers["x-delivery"], "evt_1");
+    assertEquals(found.headers["content-type"], "text/plain;charset=UTF-8");
+    assertEquals(new TextDecoder().decode(Uint8Array.fromBase64(found.body)), BODY);
+    assertEquals(verdictsOf(found), [
+      "hmac 0 passed",
+      "payload_filter 1 passed",
+      "deduplication 2 passed",
+    ]);
+  });
+
+  await t.step("a repeat has the run that it repeats", async () => {
+    const found = await details(service, "?outcome=repeat");
+    assertEquals([found.run.id, found.executions], [runId, undefined]);
+    assertEquals(verdictsOf(found), [
+      "hmac 0 passed",
+      "payload_filter 1 passed",
+      `deduplication 2 passed A repeat of what made run ${runId}`,
+    ]);
+  });
+
+  await t.step("filtered", async () => {
+    const found = await details(service, "?outcome=filtered");
+    assertEquals(verdictsOf(found), [
+      "hmac 0 passed",
+      "payload_filter 1 failed Payload filter is false",
+      "deduplication 2 not reached",
+    ]);
+    assertEquals([found.body, found.run, found.headers["x-signature"]], [
+      undefined,
+      undefined,
+      "********",
+    ]);
+  });
+
+  await t.step(
+    "refused by its head: a condition that was checked in part has not passed",
+    async () => {
+      const found = await details(service, "?outcome=refused");
+      assertEquals(verdictsOf(found), [
+        "hmac 0 failed Header X-Signature is malformed",
+        "payload_filter 1 not reached",
+        "deduplication 2 not reached",
+      ]);
+      assertEquals([found.verdicts[0].expected, found.verdicts[0].found], [
+        "sha256=<64 hex digits>",
+        "2 characters",
+      ]);
+    },
+  );
+
+  await t.step("refused by what is no condition", async () => {
+    await service.api("PATCH", `triggers/${first.id}/`, { enabled: false });
+    await send(first.url);
+    const found = await details(service, "?outcome=refused");
+    assertEquals(verdictsOf(found), [
+      "enabled -1 failed The trigger is disabled",
+      "hmac 0 not reached",
+      "payload_filter 1 not reached",
+      "deduplication 2 not reached",
+    ]);
+  });
+
+  await t.step(
+    "of an accepted one whose trigger has changed since, they are not known",
+    async () => {
+      const found = await details(service, "?trigger=first&outcome=accepted");
+      assertEquals(found.verdicts, undefined);
+    },
+  );
+
+  await t.step("a replay is no request", async () => {
+    await service.api("PATCH", `triggers/${first.id}/`, { enabled: true });
+    const { body: replay } = await service.api("POST", `runs/${runId}/replay/`);
+    const found = await details(service, "?trigger=first&outcome=accepted");
+    assertEquals([found.id, found.replay_of, found.verdicts], [replay.id, runId, undefined]);
+  });
+
+  await t.step("none", async () => {
+    for (const id of [first.id, "x", runId.toUpperCase()]) {
+      const { status, body } = await service.api("GET", `deliveries/${id}/`);
+      assertEquals([status, body.detail], [404, `There is no delivery of the id ${id}`]);
+    }
+  });
+});
+
+Deno.test("a request that a rate limit refuses has passed everything before it", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({
+    conditions: [
+      { type: "rate_limit", period: 3_600, quota: 1 },
+      HMAC_CONDITION,
+      { type: "rate_limit", period: 60, quota: 100 },
+    ],
+    actions: ECHO,
+  });
+  await send(url);
+  await send(url);
+  const found = await details(service, "?outcome=refused");
+  assertEquals(verdictsOf(found).map((each) => each.replace(/ The quota .*/, "")), [
+    "hmac 1 passed",
+    "rate_limit 0 failed",
+    "rate_limit 2 not reached",
+  ]);
+});
+
+Deno.test("a long body is left out, and is the payload of the run", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({ actions: ECHO });
+  await send(url, { body: "x".repeat(1024 * 1024 + 1) });
+  const found = await details(service, "");
+  assertEquals([found.body, found.size], [undefined, 1024 * 1024 + 1]);
+});
+
 Deno.test("pages lead from the newest delivery to the oldest, each once, filters kept", async () => {
   await using service = await startService();
   await withDeliveries(service);

@@ -1,0 +1,145 @@
+/**
+ * One delivery with all that is known of it: the request, the verdict on each condition, the run.
+ *
+ * @module
+ */
+import { readPayload } from "../../store/records/payloads.ts";
+import { type FoundDelivery, readDelivery } from "../../store/records/deliveries.ts";
+import { getRun, type Run } from "../../store/records/runs.ts";
+import type { DeliveryEntry, KnownVerdict } from "../../store/records/trigger_log_entries.ts";
+import { NO_CONDITION } from "../../triggers/order.ts";
+import { knownVerdicts } from "../../triggers/verdicts.ts";
+import {
+  type DeliveryParts,
+  type ShownDelivery,
+  shownDelivery,
+  TriggerLabels,
+} from "./delivery_views.ts";
+import type { ShownRun } from "./runs.ts";
+import { withStates } from "./work_states.ts";
+
+/** A longer body is left out. */
+const BODY_BYTES_MAX = 1024 * 1024;
+
+/** The result of one condition, with what the condition said. */
+export interface DeliveryVerdict extends KnownVerdict {
+  reason?: string;
+  found?: string;
+  expected?: string;
+}
+
+/** A delivery with its request, its verdicts and its run. */
+export interface DeliveryDetails extends ShownDelivery {
+  method: string;
+  headers: Record<string, string>;
+  query?: string;
+  /** In base64. Absent when it is not kept, or longer than 1 MiB. */
+  body?: string;
+  /** Absent when they are not known: the trigger has changed since, or it is a replay. */
+  verdicts?: DeliveryVerdict[];
+  /** The run that it made, or that it is a repeat of; absent when it was removed. */
+  run?: ShownRun;
+}
+
+/** Reads a delivery with all that is known of it; undefined when there is none of this id. */
+export async function deliveryDetails(
+  parts: DeliveryParts,
+  id: string,
+): Promise<DeliveryDetails | undefined> {
+  await parts.triggerLog.flush().catch(() => {});
+  const delivery = await readDelivery(parts.store, id);
+  if (delivery === undefined) return undefined;
+  const shown = await shownDelivery(parts.store, delivery, new TriggerLabels(parts));
+  const run = await runOf(parts, delivery);
+  return {
+    ...shown,
+    ...("run" in delivery
+      ? await acceptedRequest(parts, delivery.run)
+      : refusedRequest(delivery.entry)),
+    ...(run && { run: await withStates(parts.store, run) }),
+  };
+}
+
+async function runOf(
+  { store }: DeliveryParts,
+  delivery: FoundDelivery,
+): Promise<Run | undefined> {
+  if ("run" in delivery) return delivery.run;
+  const { entry } = delivery;
+  return entry.kind === "repeat" ? await getRun(store, entry.run_id) : undefined;
+}
+
+type RequestDetails = Pick<DeliveryDetails, "method" | "headers" | "query" | "body" | "verdicts">;
+
+async function acceptedRequest(parts: DeliveryParts, run: Run): Promise<RequestDetails> {
+  const { request: { headers = {}, query } = {}, payload } = run;
+  const type = payload.content_type === undefined ? {} : { "content-type": payload.content_type };
+  const body = payload.size > BODY_BYTES_MAX ? undefined : await bodyOf(parts, run);
+  const verdicts = await acceptedVerdicts(parts, run);
+  return {
+    method: "POST",
+    headers: { ...type, ...headers },
+    ...(query === undefined ? {} : { query }),
+    ...(body === undefined ? {} : { body }),
+    ...(verdicts && { verdicts }),
+  };
+}
+
+async function bodyOf(
+  { store }: DeliveryParts,
+  { id, payload: { size, sha256 } }: Run,
+): Promise<string | undefined> {
+  const body = new Uint8Array(size);
+  let offset = 0;
+  try {
+    for await (const chunk of readPayload(store, id, size, sha256)) {
+      body.set(chunk, offset);
+      offset += chunk.length;
+    }
+  } catch {
+    // A damaged payload is told of where it is asked for by itself.
+    return undefined;
+  }
+  return body.toBase64();
+}
+
+/** Returns that all conditions have passed, where they are still those that the request met. */
+async function acceptedVerdicts(
+  { triggers }: DeliveryParts,
+  { trigger_id, created_at, replay_of }: Run,
+): Promise<DeliveryVerdict[] | undefined> {
+  if (replay_of !== undefined) return undefined;
+  const prepared = await triggers.prepared(trigger_id);
+  if (prepared === undefined || prepared.trigger.updated_at > created_at) return undefined;
+  return knownVerdicts(prepared.launch);
+}
+
+function refusedRequest(entry: DeliveryEntry): RequestDetails {
+  const { request: { method, headers, query }, verdicts } = entry;
+  return {
+    method,
+    headers,
+    ...(query === undefined ? {} : { query }),
+    ...(verdicts && { verdicts: explained(entry, verdicts) }),
+  };
+}
+
+/** Adds what the condition that ended the checks said, or the cause that is no condition. */
+function explained(entry: DeliveryEntry, verdicts: readonly KnownVerdict[]): DeliveryVerdict[] {
+  if (entry.kind === "repeat") {
+    const reason = `A repeat of what made run ${entry.run_id}`;
+    return verdicts.map((each) => each.condition === "deduplication" ? { ...each, reason } : each);
+  }
+  const { condition, condition_index: index = NO_CONDITION, reason, found, expected } = entry;
+  const said = {
+    reason,
+    ...(found === undefined ? {} : { found }),
+    ...(expected === undefined ? {} : { expected }),
+  };
+  if (index !== NO_CONDITION) {
+    return verdicts.map((each) => each.verdict === "failed" ? { ...each, ...said } : each);
+  }
+  const place = verdicts.findIndex(({ verdict }) => verdict === "not reached");
+  const cause: DeliveryVerdict = { condition, index, verdict: "failed", ...said };
+  return verdicts.toSpliced(place === -1 ? verdicts.length : place, 0, cause);
+}
