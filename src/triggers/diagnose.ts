@@ -13,11 +13,11 @@ import {
   type Finding,
   type KnownSecret,
   knownSecrets,
+  secretsOf,
 } from "../conditions/doctor/mod.ts";
 import { loadKinds } from "../conditions/prepare.ts";
 import { factsOf } from "../conditions/facts.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
-import type { SecretSetting } from "../conditions/secret.ts";
 import { type AcceptancePreview, explain, type Verdict } from "./explain.ts";
 import { NO_CONDITION } from "./order.ts";
 import type { PreparedTrigger } from "./prepare.ts";
@@ -155,12 +155,8 @@ class TriggerDiagnosis {
   }
 
   #secretsOf(settings: ConditionSettings): KnownSecret[] {
-    return knownSecrets(secretsIn(settings), this.#parts);
+    return knownSecrets(secretsOf(settings), this.#parts);
   }
-}
-
-function secretsIn(settings: ConditionSettings & { secrets?: readonly SecretSetting[] }) {
-  return settings.secrets ?? [];
 }
 
 /** A refusal as the dry run says it. */

@@ -9,7 +9,7 @@ import type { LaunchRequest } from "../request.ts";
 import { candidatesReader } from "../signing/candidates.ts";
 import { type Scheme, signatureFields } from "../signing/scheme.ts";
 import type { DiagnosisContext } from "./context.ts";
-import { type Clue, likely, possible } from "./finding.ts";
+import { type Clue, matching, possible } from "./finding.ts";
 
 const UNITS = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]] as const;
 
@@ -46,16 +46,16 @@ export function describeAge(
   const age = duration(Math.abs(age_ms));
   const allowed = `${duration(tolerance * 1000)} are allowed (\`tolerance\`)`;
   if (age_ms < 0) {
-    return likely(
+    return matching([
       `${what} ${age} in the future: look at the clock. ${allowed}. Set the clocks of the sender and of ` +
-        "this machine by NTP.",
-    );
+      "this machine by NTP.",
+    ]);
   }
   if (isReceiptKnown) {
-    return likely(
+    return matching([
       `${what} ${age} old: look at the clock. ${allowed}. If the clocks are right, the request waited, ` +
-        "or was sent again.",
-    );
+      "or was sent again.",
+    ]);
   }
   return possible(
     `${what} ${age} old by now; ${allowed}. If it was as old when it came, look at the clock.`,

@@ -7,7 +7,8 @@
 import type { ConditionSettings } from "../condition.ts";
 import { CONDITION_TYPES, type ConditionType } from "../kinds.ts";
 import type { Diagnose, DiagnosisContext } from "./context.ts";
-import type { Clue } from "./finding.ts";
+import { resolveSecrets, type SecretSetting } from "../secret.ts";
+import { type Clue, likely } from "./finding.ts";
 import { diagnoseHmac } from "./hmac.ts";
 import { diagnoseJwt } from "./jwt.ts";
 import { diagnoseSignature } from "./signature.ts";
@@ -41,6 +42,23 @@ export async function diagnoseCondition(
   const diagnose = type && DIAGNOSES[type];
   if (diagnose === undefined) return undefined;
   // The type of the settings goes with the kind: the schema of the condition has checked them.
-  const clues = await diagnose(settings as never, context);
-  return clues.filter(({ sentence }) => sentence !== "");
+  const clues = (await diagnose(settings as never, context))
+    .filter(({ sentence }) => sentence !== "");
+  if (clues.some(({ certainty }) => certainty === "matches")) return clues;
+  const { usable, missing } = resolveSecrets(secretsOf(settings), context.env);
+  const unset = missing.map((variable) =>
+    likely(
+      `The environment variable ${variable} of the service is not set, or empty: its secret matches nothing. ` +
+        "Set it, and restart the service.",
+    )
+  );
+  // Without a secret nothing could be tried.
+  return unset.length > 0 && usable.length === 0 ? unset : [...unset, ...clues];
+}
+
+/** Returns the secrets of a condition's settings; none where its kind has none. */
+export function secretsOf(
+  settings: ConditionSettings & { secrets?: readonly SecretSetting[] },
+): readonly SecretSetting[] {
+  return settings.secrets ?? [];
 }

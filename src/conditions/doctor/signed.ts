@@ -26,7 +26,7 @@ import {
 } from "./writings.ts";
 
 /** Keys times bytes of one attempt, which holds up others. */
-const HASHED_BYTES_MAX = 2 * 1024 * 1024;
+const HASHED_BYTES_MAX = 1024 * 1024;
 const KEYS_MIN = 4;
 
 /** A key that may have made a signature, and a sentence where it is not one that the condition accepts. */

@@ -109,7 +109,7 @@ const mistakes: Mistake[] = [
       const receivedAt_ms = NOW_MS + tolerance * 1000 + ELEVEN_MINUTES_MS;
       return { sent: { ...sent, receivedAt_ms }, conditions: [own(sender)] };
     },
-    certainty: "likely",
+    certainty: "matches",
     words: /^Right signature, (11|12|13|14|16|21) minutes old: look at the clock/,
   },
   {
@@ -121,7 +121,7 @@ const mistakes: Mistake[] = [
       const receivedAt_ms = NOW_MS - tolerance * 1000 - ELEVEN_MINUTES_MS;
       return { sent: { ...sent, receivedAt_ms }, conditions: [own(sender)] };
     },
-    certainty: "likely",
+    certainty: "matches",
     words: /^Right signature, \d+ minutes in the future: look at the clock/,
   },
   {
