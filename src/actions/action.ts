@@ -12,7 +12,7 @@ import type { Pipelines } from "../pipelines/mod.ts";
 import type { Projects } from "../projects/mod.ts";
 import type { Project } from "../store/records/projects.ts";
 import type { CheckContext } from "./check.ts";
-import type { Unstored } from "../runs/worker.ts";
+import type { Unstored } from "../runs/outcome.ts";
 import type { ActionSettings, CreatedObject, Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 

@@ -11,7 +11,7 @@ import { ActionError, isShortage, messageOf, prefixed, type Problem } from "../p
 import { schemasOf } from "../platform/schema/schema.ts";
 import type { ResolvedCommit } from "../projects/mod.ts";
 import { getProject } from "../store/records/projects.ts";
-import type { Performed, WaitingRun } from "../runs/worker.ts";
+import type { Performed, WaitingRun } from "../runs/outcome.ts";
 import type { ActionOutcome, ActionSettings, Run } from "../store/records/runs.ts";
 import { inSpan } from "../telemetry/spans.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";

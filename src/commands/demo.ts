@@ -174,13 +174,13 @@ function showCreated(
 
 /** Waits for a pipeline, and prints the states of its nodes and what their steps printed. */
 async function showPipeline(parts: Parts, id: string): Promise<string> {
-  const told = new Map<string, string>();
+  const shown = new Map<string, string>();
   let printed = "";
   const pipeline = await eventually(parts, `Pipeline ${id}`, async () => {
     const found = await getPipeline(parts.store, id);
     for (const { name, status, execution_id, reason = "" } of found?.nodes ?? []) {
-      if (told.get(name) === status) continue;
-      told.set(name, status);
+      if (shown.get(name) === status) continue;
+      shown.set(name, status);
       console.log(`Pipeline ${id}: node "${name}" is ${status} ${reason}`.trimEnd());
       const isOver = execution_id !== undefined && (status === "complete" || status === "error");
       if (isOver) printed += await showExecution(parts, execution_id);

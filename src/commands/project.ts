@@ -15,7 +15,7 @@ import { harmless, printFields, printJson, printList } from "./console/table.ts"
 
 const CONFIG_FILE = "valohai.yaml";
 /** Longer than the service lets a fetch take. */
-const FETCH_PATIENCE_MS = 15 * 60_000;
+const FETCH_TIMEOUT_MS = 15 * 60_000;
 /** A request that failed sooner failed for another reason than the client's timeout. */
 const REQUEST_MIN_MS = 20_000;
 
@@ -95,7 +95,7 @@ async function waitForFetch(
   api: ApiClient,
   path: string,
 ): Promise<{ branches: Record<string, string> }> {
-  const until_ms = performance.now() + FETCH_PATIENCE_MS;
+  const until_ms = performance.now() + FETCH_TIMEOUT_MS;
   for (;;) {
     const asked_ms = performance.now();
     try {

@@ -21,7 +21,7 @@ export type Check = (
 ) => Refusal | undefined | Promise<Refusal | undefined>;
 
 /** Runs costly work of a trigger's checks, one request at a time. */
-export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
+export type RunSerially = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** Checks a request before its body is read: undefined lets the body be read. */
 export type HeadCheck = (head: RequestHead) => Refusal | undefined;

@@ -7,7 +7,7 @@ import type { z } from "zod";
 import type { Clock } from "../platform/clock.ts";
 import type { Problem } from "../platform/errors.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
-import type { Check, HeadCheck, InTurn, Refusal } from "./check.ts";
+import type { Check, HeadCheck, Refusal, RunSerially } from "./check.ts";
 import type { CredentialField, Field } from "./field.ts";
 import type { FilterWork } from "./filter/job.ts";
 import type { PreparedHandshake } from "./handshake.ts";
@@ -61,7 +61,7 @@ export interface ConditionContext extends ConditionEnvironment, TriggerFacts {
    *
    * @throws {UnavailableError} when too many requests wait for their turn
    */
-  inTurn: InTurn;
+  runSerially: RunSerially;
   /** The trigger, to which the Worker's time is counted. */
   triggerId: string;
 }

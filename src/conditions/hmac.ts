@@ -107,7 +107,7 @@ function prepare(settings: HmacSettings, context: ConditionContext): Check {
     matcher: macMatcher(scheme.algorithm, secrets.usable.map(({ bytes }) => bytes)),
     timeField: context.times[0],
     hint: describeMissing(secrets),
-    inTurn: context.inTurn,
+    runSerially: context.runSerially,
   });
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { UnavailableError } from "../platform/errors.ts";
-import type { Check, HeadCheck, InTurn } from "./check.ts";
+import type { Check, HeadCheck, RunSerially } from "./check.ts";
 import type {
   ConditionContext,
   ConditionEnvironment,
@@ -66,7 +66,7 @@ export async function prepareConditions(
     clock: environment.clock,
     env: (name) => environment.env(name),
     signal: environment.signal,
-    inTurn: inTurns(),
+    runSerially: serialQueue(),
     heavyWork: environment.heavyWork,
     triggerId,
     ...facts,
@@ -115,7 +115,7 @@ export async function loadKinds(
 }
 
 /** Makes a queue that runs one piece of work at a time. */
-function inTurns(): InTurn {
+function serialQueue(): RunSerially {
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
   return <T>(work: () => Promise<T>) => {

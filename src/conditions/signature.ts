@@ -111,7 +111,7 @@ function prepare(settings: SignatureSettings, context: ConditionContext): Check 
     matcher: signatureMatcher(scheme, keys),
     timeField: context.times[0],
     hint: "",
-    inTurn: context.inTurn,
+    runSerially: context.runSerially,
   });
 }
 

@@ -18,7 +18,7 @@ export function isHttp2(headers: Headers): boolean {
 }
 
 /** Makes an answer that begins at once and ends when no more of the body comes, or after a second. */
-export async function endingWith(
+export async function endAfter(
   rest: Promise<unknown> | undefined,
   answer: Response,
 ): Promise<Response> {

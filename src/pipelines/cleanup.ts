@@ -10,7 +10,7 @@ import {
   type InputFile,
   openExecutions,
 } from "../store/records/executions.ts";
-import { thenRest } from "../store/chunked.ts";
+import { withPause } from "../store/chunked.ts";
 import { getPipeline, getPlan, openPipelines } from "../store/records/pipelines.ts";
 import { pendingEntries } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
@@ -52,7 +52,7 @@ export async function findNeeded(store: Store, signal: AbortSignal): Promise<Nee
   for (const id of await openPipelines(store)) needed.pipelines.add(id);
   for (const id of needed.pipelines) {
     if (signal.aborted) break;
-    const [pipeline, plan] = await thenRest(() =>
+    const [pipeline, plan] = await withPause(() =>
       Promise.all([getPipeline(store, id), getPlan(store, id)])
     );
     if (pipeline === undefined) continue;
@@ -69,7 +69,7 @@ export async function findNeeded(store: Store, signal: AbortSignal): Promise<Nee
   }
   for (const id of datums) {
     if (signal.aborted) break;
-    const found = await thenRest(() => findDatum(store, id));
+    const found = await withPause(() => findDatum(store, id));
     if (found) needed.executions.add(found.execution.id);
   }
   return needed;
@@ -100,7 +100,7 @@ async function addOpenExecutions(
   const open = await Array.fromAsync(openExecutions(store), ({ id }) => id);
   for (let start = 0; start < open.length && !signal.aborted; start += PAGE_SIZE) {
     const ids = open.slice(start, start + PAGE_SIZE);
-    const executions = await thenRest(() => getExecutions(store, ids));
+    const executions = await withPause(() => getExecutions(store, ids));
     for (const { project, commit, run_id, inputs } of executions) {
       needed.commits.add(`${project}/${commit}`);
       needed.runs.add(run_id);

@@ -48,10 +48,10 @@ function withoutEdges(plan: PipelinePlan, node: PlannedNode): Step {
       ] as const,
   );
   const inputs = Array.from(step.inputs, ([name, input]) => {
-    const waits = input.defaults.some((url) =>
+    const isUnresolved = input.defaults.some((url) =>
       brought.some((parameter) => url.includes(`{parameter:${parameter}}`))
     );
-    return [name, waits ? { ...input, optional: true } : input] as const;
+    return [name, isUnresolved ? { ...input, optional: true } : input] as const;
   });
   return { ...step, parameters: new Map(parameters), inputs: new Map(inputs) };
 }

@@ -78,8 +78,8 @@ export class AcceptanceChange implements Change {
       return [];
     }
     this.#admission = admission;
-    const remembered = this.#claim?.writes(this.#pending.run.id) ?? [];
-    return [...admission.writes, ...remembered, ...acceptWrites(this.#pending, body)];
+    const claimed = this.#claim?.writes(this.#pending.run.id) ?? [];
+    return [...admission.writes, ...claimed, ...acceptWrites(this.#pending, body)];
   }
 
   undo(): void {

@@ -16,11 +16,11 @@ import {
   removeExecutionWrites,
 } from "../store/records/executions.ts";
 import { removeEndedDeliveries } from "../store/records/delivery_ids.ts";
-import { removeInParts, thenRest } from "../store/chunked.ts";
+import { removeInBatches, withPause } from "../store/chunked.ts";
 import { abandonedUploads, removeUpload } from "../store/records/payloads.ts";
 import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/records/pipelines.ts";
 import { hasProject } from "../store/records/projects.ts";
-import { forgetReusable, watchReusable } from "../store/records/reusable_executions.ts";
+import { watchReusable, withdrawReusable } from "../store/records/reusable_executions.ts";
 import {
   endedRunsMadeBefore,
   type OldListed,
@@ -42,7 +42,7 @@ import type { WrittenKeys } from "../store/written_keys.ts";
 /** Records that are read at a time. Removing so many runs mostly takes two commits. */
 const PAGE_SIZE = 64;
 /** Folders that are removed at once. */
-const FORGOTTEN_AT_ONCE = 4;
+const REMOVALS_AT_ONCE = 4;
 const LEFTOVERS_SIZE = 50;
 /** An upload older than this was abandoned: no body may take so long to arrive. */
 const UPLOAD_AGE_MAX_MS = 60 * 60_000;
@@ -117,7 +117,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
     deliveries: await attempt("deliveries", () => removeEndedDeliveries(parts)),
   };
   for (const name of await projects.kept()) {
-    await attempt(`project ${name}`, () => forgetDeleted(parts, name));
+    await attempt(`project ${name}`, () => removeDeletedProject(parts, name));
   }
   await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));
   log.info(
@@ -138,7 +138,7 @@ interface Old {
 }
 
 async function unlistRuns(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
-  return await removeInParts(parts, async (after: OldListed["next"]) => {
+  return await removeInBatches(parts, async (after: OldListed["next"]) => {
     const { found, next } = await runsListedBefore(parts.store, before_ms, pageBehind(after));
     const unneeded = found.filter(({ id }) => !needed.runs.has(id));
     return { writes: unneeded.map(({ removal }) => removal), count: unneeded.length, next };
@@ -146,7 +146,7 @@ async function unlistRuns(parts: CleanupParts, { before_ms, needed }: Old): Prom
 }
 
 async function removeRuns(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
-  return await removeInParts<string>(parts, async (after) => {
+  return await removeInBatches<string>(parts, async (after) => {
     const runs = await endedRunsMadeBefore(parts.store, before_ms, pageBehind(after));
     const unneeded = runs.filter(({ id }) => !needed.runs.has(id));
     return {
@@ -158,7 +158,7 @@ async function removeRuns(parts: CleanupParts, { before_ms, needed }: Old): Prom
 }
 
 async function removePipelines(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
-  return await removeInParts<string>(parts, async (after) => {
+  return await removeInBatches<string>(parts, async (after) => {
     const page = await endedPipelinesMadeBefore(parts.store, before_ms, pageBehind(after));
     const unneeded = page.ended.filter(({ id, run_id }) =>
       !needed.pipelines.has(id) && !needed.runs.has(run_id)
@@ -173,38 +173,38 @@ async function removePipelines(parts: CleanupParts, { before_ms, needed }: Old):
 
 async function removeExecutions(parts: CleanupParts, old: Old): Promise<number> {
   const { before_ms, needed, taken } = old;
-  return await removeInParts<string>(parts, async (after) => {
+  return await removeInBatches<string>(parts, async (after) => {
     const page = await endedExecutionsMadeBefore(parts.store, before_ms, pageBehind(after));
     const unneeded = page.ended.filter(({ id, run_id, pipeline_id = "" }) =>
       // What it left behind may be an input of nodes that have not started.
       !needed.pipelines.has(pipeline_id) && !needed.executions.has(id) && !needed.runs.has(run_id)
     );
     // The folder first: a record without a folder can be removed again, a folder without a record not.
-    const forgotten = await forgetAll(parts, unneeded, taken);
+    const removed = await removeTraces(parts, unneeded, taken);
     return {
-      writes: forgotten.flatMap(({ id }) => removeExecutionWrites(id)),
-      count: forgotten.length,
+      writes: removed.flatMap(({ id }) => removeExecutionWrites(id)),
+      count: removed.length,
       next: page.next,
     };
   });
 }
 
 /** Removes everything that is kept of executions but their records; answers those where that went well. */
-async function forgetAll(
+async function removeTraces(
   { store, engines, signal }: CleanupParts,
   executions: readonly Execution[],
   taken: WrittenKeys,
 ): Promise<Execution[]> {
-  const forgotten: Execution[] = [];
+  const removed: Execution[] = [];
   const left = executions.values();
-  const forgetOneByOne = async () => {
+  const removeNext = async () => {
     for (const execution of left) {
       if (signal.aborted) return;
       try {
         // Before its files go: no pipeline must take it any more.
-        if (!await forgetReusable(store, execution, taken)) continue;
+        if (!await withdrawReusable(store, execution, taken)) continue;
         await engines.forget(execution);
-        forgotten.push(execution);
+        removed.push(execution);
       } catch (error) {
         // It is tried again at the next cleanup, and must not keep those behind it from being removed.
         const { id: execution_id, run_id, project } = execution;
@@ -213,8 +213,8 @@ async function forgetAll(
       }
     }
   };
-  await Promise.all(Array.from({ length: FORGOTTEN_AT_ONCE }, forgetOneByOne));
-  return forgotten;
+  await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, removeNext));
+  return removed;
 }
 
 async function removeLogs(parts: CleanupParts, before_ms: number): Promise<number> {
@@ -222,7 +222,7 @@ async function removeLogs(parts: CleanupParts, before_ms: number): Promise<numbe
   let removed = 0;
   for await (const triggerId of loggedTriggers(store)) {
     if (signal.aborted) break;
-    removed += await removeInParts<true>(parts, async () => {
+    removed += await removeInBatches<true>(parts, async () => {
       const { count, writes } = await oldEntries(store, triggerId, { before_ms, limit: PAGE_SIZE });
       // What was found is removed then, so the next page begins where this one did.
       return { writes, count, next: count < PAGE_SIZE ? undefined : true };
@@ -233,7 +233,7 @@ async function removeLogs(parts: CleanupParts, before_ms: number): Promise<numbe
 
 async function removeAudit(parts: CleanupParts): Promise<number> {
   const before_ms = parts.clock.now() - AUDIT_DAYS * DAY_MS;
-  return await removeInParts<string>(parts, async (after) => {
+  return await removeInBatches<string>(parts, async (after) => {
     const ids = await auditMadeBefore(parts.store, before_ms, pageBehind(after));
     return {
       writes: ids.map((id) => ({ key: keys.audit(id) })),
@@ -249,7 +249,7 @@ async function removeUploads({ store, clock, signal }: CleanupParts): Promise<nu
   const now_ms = Math.min(clock.now(), clock.steady());
   for (const runId of await abandonedUploads(store, now_ms - UPLOAD_AGE_MAX_MS)) {
     if (signal.aborted) break;
-    await thenRest(() => removeUpload(store, runId));
+    await withPause(() => removeUpload(store, runId));
     removed++;
   }
   return removed;
@@ -264,7 +264,7 @@ async function removeAllLeftovers({ store, signal }: CleanupParts): Promise<numb
     const options = { limit: LEFTOVERS_SIZE, written };
     let step = LEFTOVERS_SIZE;
     while (!signal.aborted && step === LEFTOVERS_SIZE) {
-      step = await thenRest(() => removeLeftovers(store, triggerId, options));
+      step = await withPause(() => removeLeftovers(store, triggerId, options));
       removed += step;
     }
   }
@@ -272,7 +272,7 @@ async function removeAllLeftovers({ store, signal }: CleanupParts): Promise<numb
 }
 
 /** Removes the code of a project that is gone, which a crash or a fetch may have left behind. */
-async function forgetDeleted(
+async function removeDeletedProject(
   { store, projects, triggers }: CleanupParts,
   name: string,
 ): Promise<number> {

@@ -27,18 +27,18 @@ export class LoadWindow {
 
   /** Notes the number of launches that are being stored now. */
   note(count: number, now_ms: number): void {
-    this.#turn(now_ms);
+    this.#roll(now_ms);
     this.#most[0] = Math.max(this.#most[0], count);
   }
 
   /** Returns true when each of the last two full windows had such a load. */
   lasts(now_ms: number): boolean {
-    this.#turn(now_ms);
+    this.#roll(now_ms);
     const [, before, earlier] = this.#most;
     return Math.min(before, earlier) >= this.#least;
   }
 
-  #turn(now_ms: number): void {
+  #roll(now_ms: number): void {
     const windows = Math.floor((now_ms - this.#start_ms) / this.#window_ms);
     if (windows < 1) return;
     const [now, before] = this.#most;

@@ -37,7 +37,7 @@ export class RunWaiters {
   }
 
   /** Tells that a run has ended. */
-  tell(runId: string): void {
-    for (const tell of this.#watchers.get(runId) ?? []) tell();
+  notify(runId: string): void {
+    for (const notify of this.#watchers.get(runId) ?? []) notify();
   }
 }

@@ -16,9 +16,7 @@ import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import type { Clock } from "../platform/clock.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
-import type { Write } from "../store/change.ts";
 import {
-  type ActionOutcome,
   damagedRun,
   endWrites,
   getPending,
@@ -27,11 +25,18 @@ import {
   pendingIds,
   type PendingRun,
   type Run,
-  type RunStatus,
 } from "../store/records/runs.ts";
+import type { Write } from "../store/change.ts";
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
 import { concurrencyUnderLoad, LoadWindow } from "./load_window.ts";
+import {
+  type Perform,
+  type Performed,
+  statusOf,
+  type WaitingRun,
+  withLastFailed,
+} from "./outcome.ts";
 import { RunWaiters } from "./run_waiters.ts";
 
 /** Runs that are performed at a time. Most of them wait for the same commit. */
@@ -50,33 +55,6 @@ const RETRY_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "runs"]);
 
-/** A run that waits for its turn. */
-export interface WaitingRun extends PendingRun {
-  /** True when a worker that is gone may have begun its actions. */
-  repeated: boolean;
-}
-
-/** Something that an action has made and that is not stored yet. */
-export interface Unstored {
-  /** The writes that store it. */
-  writes: readonly Write[];
-  /** Sets it going; called once it is on disk. */
-  begin(): void;
-}
-
-/** The outcomes of the actions of a run. */
-export interface Performed {
-  /** In their order. */
-  outcomes: ActionOutcome[];
-  /** The object that the last of them has made: one commit stores it and the end of the run. */
-  unstored?: Unstored;
-  /** Set when one of them failed for lack of files or processes, and may succeed a moment later. */
-  isShort?: boolean;
-}
-
-/** Performs the actions of a run. */
-export type Perform = (waiting: WaitingRun, signal: AbortSignal) => Promise<Performed>;
-
 export interface WorkerParts {
   store: Store;
   clock: Clock;
@@ -89,7 +67,7 @@ export interface WorkerParts {
   backlogMax?: number;
   /** False to hand over no run in memory. Tests use it: messages alone wake the worker then. */
   handsOver?: boolean;
-  /** Told of each run that has ended, once that is on disk. */
+  /** Called for each run that has ended, once that is on disk. */
   onEnd?(run: Run): void;
 }
 
@@ -198,7 +176,7 @@ export class Worker {
       .finally(() => {
         this.#claiming = undefined;
         this.#endedMeanwhile.clear();
-        // Not another look: what this one leaves, the next would leave as well.
+        // Begins runs without another search: it would leave what this one leaves.
         this.#begin();
         if (!this.#claimAgain) return;
         this.#claimAgain = false;
@@ -249,7 +227,7 @@ export class Worker {
       this.#performing.add(work);
     }
     if (this.#waiting.length > 0 && this.#performing.size < this.#concurrency && !this.#closing) {
-      // Held back for the launches' sake, and those that have the places may take long to end.
+      // Launches go first, and the runs under way may take long: look again soon.
       this.#lookAgain ??= setTimeout(() => {
         this.#lookAgain = undefined;
         this.#next();
@@ -274,7 +252,7 @@ export class Worker {
   /** Performs a run and stores its end. Never rejects. */
   async #perform(waiting: WaitingRun): Promise<void> {
     const performed = await this.#untilPerformed(waiting);
-    // What was cut off by the stop is not an outcome: the run stays pending and is done again.
+    // An action that the stop cut off has no outcome: the run stays pending and is performed again.
     if (performed === undefined || this.#abort.signal.aborted) return;
     await this.#end(waiting, performed);
   }
@@ -311,7 +289,7 @@ export class Worker {
     }
   }
 
-  /** Stores the end of a run with what its last action has made, sets that going, and tells of the end. */
+  /** Stores the end of a run with what its last action has made, begins that work, and notifies those that wait. */
   async #end(waiting: WaitingRun, { outcomes, unstored }: Performed): Promise<void> {
     const { run, body } = waiting;
     const ended = this.#ended({ ...run, status: statusOf(outcomes), actions: outcomes });
@@ -326,7 +304,7 @@ export class Worker {
       if (this.#abort.signal.aborted) return;
     }
     unstored?.begin();
-    this.#tell(ended);
+    this.#notifyEnd(ended);
   }
 
   #ended(run: Run): Run {
@@ -348,22 +326,22 @@ export class Worker {
     }
   }
 
-  /** Tells of an end that is on disk. */
-  #tell(run: Run): void {
+  /** Notifies those that wait for the end of a run, which is on disk. */
+  #notifyEnd(run: Run): void {
     this.#pending.delete(run.id);
     this.#held.delete(run.id);
     if (this.#claiming) this.#endedMeanwhile.add(run.id);
-    this.#waiters.tell(run.id);
+    this.#waiters.notify(run.id);
     try {
       this.#parts.onEnd?.(run);
     } catch (error) {
-      log.error("Cannot tell of the end of run {run_id}: {error}", { run_id: run.id, error });
+      log.error("Cannot report the end of run {run_id}: {error}", { run_id: run.id, error });
     }
   }
 
   /**
-   * Takes over what nobody has in memory. The database is this process's alone, so whoever else
-   * accepted it is gone.
+   * Takes over what nobody has in memory. This process alone uses the database, so
+   * the process that accepted the run has ended.
    */
   async #claimPending(): Promise<void> {
     for await (const entry of pendingEntries(this.#parts.store)) {
@@ -380,29 +358,16 @@ export class Worker {
     }
   }
 
-  /** Ends a run of which nobody can tell any more what was to be done. */
+  /** Ends a run whose record is damaged, so that its actions are not known. */
   async #endDamaged({ id, triggerId, removal }: PendingEntry): Promise<void> {
     const run = this.#ended(await damagedRun(this.#parts.store, id, triggerId));
     // The next look tries again where this one cannot.
     const failure = await this.#storeEnd(run.id, [...endWrites(run), removal]);
-    if (failure === undefined) this.#tell(run);
+    if (failure === undefined) this.#notifyEnd(run);
   }
 
   #hold(pending: PendingRun, repeated = false): void {
     this.#held.set(pending.run.id, pending.run);
     this.#waiting.push({ ...pending, repeated });
   }
-}
-
-/** The status that a run ends with, by what came of its actions. */
-export function statusOf(actions: readonly ActionOutcome[]): RunStatus {
-  const failed = actions.filter(({ error }) => error !== undefined).length;
-  if (failed === 0) return "completed";
-  return failed === actions.length ? "error" : "complete_with_error";
-}
-
-/** The outcomes where what the last action has made cannot be stored. */
-function withLastFailed(outcomes: readonly ActionOutcome[], error: unknown): ActionOutcome[] {
-  const { action } = outcomes.at(-1) ?? { action: "none" };
-  return [...outcomes.slice(0, -1), { action, error: messageOf(error) }];
 }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type Perform, statusOf } from "../runs/worker.ts";
+import { type Perform, statusOf } from "../runs/outcome.ts";
 import { type Execution, hasEnded } from "../store/records/executions.ts";
 import type { Pipeline } from "../store/records/pipelines.ts";
 import {

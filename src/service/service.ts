@@ -38,7 +38,7 @@ const CLEANUP_END_MS = 1_000;
 /** Share of the stop timeout in which request bodies may still arrive. */
 const ARRIVING_SHARE = 0.5;
 /** Time for request bodies to arrive before a new certificate is served, which interrupts them. */
-const RENEWAL_PATIENCE_MS = 5_000;
+const RENEWAL_TIMEOUT_MS = 5_000;
 /** Memory that senders' long bodies, which may arrive slowly, leave to the usual short ones. */
 const SHORT_BODIES_BYTES_MAX = 64 * 1024 * 1024;
 /** Length of the kernel's queue of new connections. Beyond it a client's SYN is dropped and sent again after 1 s. */
@@ -137,7 +137,7 @@ export class Service {
    */
   async renewTls(tls: Tls): Promise<void> {
     checkTls(tls);
-    await this.#bodiesArrived(RENEWAL_PATIENCE_MS);
+    await this.#bodiesArrived(RENEWAL_TIMEOUT_MS);
     await this.#listener.renew(tls);
   }
 

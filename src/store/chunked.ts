@@ -1,6 +1,6 @@
 /**
- * Goes through stored records in the background and removes some of them: part by part, with a rest after
- * each, so that launches hardly slow down.
+ * Goes through stored records in the background and removes some of them: batch by batch, with a pause
+ * after each, so that launches hardly slow down.
  *
  * @module
  */
@@ -11,15 +11,15 @@ import type { Store } from "./store.ts";
 /** Writes of one commit. Launches wait while it is under way, a millisecond or two. */
 const WRITES_MAX = 100;
 /**
- * Length of the rest after a part, as a multiple of the part's duration: the database has one thread, and
- * this share of its time belongs to launches. Under load a part takes longer, and so does the rest.
+ * Length of the pause after a batch, as a multiple of the batch's duration: the database has one thread, and
+ * this share of its time belongs to launches. Under load a batch takes longer, and so does the pause.
  */
-const REST_RATIO = 10;
-/** With more rest than this, what has to be removed could come faster than it goes. */
-const REST_MAX_MS = 20;
+const PAUSE_RATIO = 10;
+/** With longer pauses, records could come faster than they are removed. */
+const PAUSE_MAX_MS = 20;
 
-/** Some of what is gone through. */
-export interface Part<Place> {
+/** A page of records, and the deletes of those to remove. */
+export interface Batch<Place> {
   /** Deletes of the records to remove. They may go into several commits. */
   writes: readonly Write[];
   /** Number of records to remove. */
@@ -28,35 +28,34 @@ export interface Part<Place> {
   next: Place | undefined;
 }
 
-export interface InPartsOptions {
+export interface RemovalOptions {
   store: Store;
   /** Aborted when the service stops: nothing is begun after it. */
   signal: AbortSignal;
-  /** The first part of keys that may be written anew: what was, since its page was read, stays. */
+  /** The first part of keys that may be written again: a key that was written since its page was read stays. */
   renewed?: string;
 }
 
 /**
- * Goes through pages, and removes what each of them says. The next one is read when that is done, so there
- * is never more than one in memory.
+ * Goes through pages of records, and removes those that each page names. One page at a time is in memory.
  *
  * @param read reads the page behind a place, or the first
  * @returns how many were removed
  */
-export async function removeInParts<Place>(
-  { store, signal, renewed }: InPartsOptions,
-  read: (after: Place | undefined) => Promise<Part<Place>>,
+export async function removeInBatches<Place>(
+  { store, signal, renewed }: RemovalOptions,
+  read: (after: Place | undefined) => Promise<Batch<Place>>,
 ): Promise<number> {
   let removed = 0;
   let after: Place | undefined;
   while (!signal.aborted) {
     using written = renewed === undefined ? undefined : store.committer.watch(renewed);
-    const { writes, count, next } = await thenRest(() => read(after));
+    const { writes, count, next } = await withPause(() => read(after));
     for (let start = 0; start < writes.length; start += WRITES_MAX) {
       if (start > 0 && signal.aborted) return removed;
       const part = writes.slice(start, start + WRITES_MAX);
       const change = { writes: () => part.filter(({ key }) => !written?.has(key)) };
-      await thenRest(() => store.committer.commit(change));
+      await withPause(() => store.committer.commit(change));
     }
     removed += count;
     if (next === undefined) break;
@@ -65,11 +64,11 @@ export async function removeInParts<Place>(
   return removed;
 }
 
-/** Does a part of the work, and rests. */
-export async function thenRest<T>(work: () => Promise<T>): Promise<T> {
+/** Does a part of the work, and waits. */
+export async function withPause<T>(work: () => Promise<T>): Promise<T> {
   const began_ms = performance.now();
   const result = await work();
-  const rest_ms = Math.min(REST_MAX_MS, REST_RATIO * (performance.now() - began_ms));
-  await delay(rest_ms);
+  const pause_ms = Math.min(PAUSE_MAX_MS, PAUSE_RATIO * (performance.now() - began_ms));
+  await delay(pause_ms);
   return result;
 }

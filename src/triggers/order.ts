@@ -128,8 +128,8 @@ function limitsOf(quotas: readonly PreparedQuota[]): Limit[] {
     limit ? [{ condition: type, index, quota: limit }] : []
   );
   const periods = limits.map(({ quota }) => quota.period);
-  const turnOf = ({ quota }: Limit) => periods.indexOf(quota.period);
-  return limits.sort((a, b) => turnOf(a) - turnOf(b) || a.quota.quota - b.quota.quota);
+  const rankOf = ({ quota }: Limit) => periods.indexOf(quota.period);
+  return limits.sort((a, b) => rankOf(a) - rankOf(b) || a.quota.quota - b.quota.quota);
 }
 
 /** Makes the order of run info: it proves the sender, and neither filters nor counts. */

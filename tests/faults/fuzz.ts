@@ -74,7 +74,7 @@ export async function fuzz(findings: Findings, random: Random, requests: number)
       const request = someRequest(drawn, vocabulary);
       const sent_ms = performance.now();
       const { bytes, isHead } = request;
-      const outcome = await sender.exchange(bytes, { patience_ms: PATIENCE_MS, isHead });
+      const outcome = await sender.exchange(bytes, { timeout_ms: PATIENCE_MS, isHead });
       const status = typeof outcome === "string" ? outcome : outcome.status;
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       const took_ms = performance.now() - sent_ms;

@@ -42,14 +42,14 @@ export class Sender implements Disposable {
   /**
    * Sends a request as it is, and reads the answer to it.
    *
-   * @param options.patience_ms after so long the connection is closed
+   * @param options.timeout_ms after so long the connection is closed
    * @param options.isHead whether the answer has no body, whatever its head says
    */
   async exchange(
     request: Uint8Array,
-    { patience_ms = 60_000, isHead = false }: { patience_ms?: number; isHead?: boolean } = {},
+    { timeout_ms = 60_000, isHead = false }: { timeout_ms?: number; isHead?: boolean } = {},
   ): Promise<Outcome> {
-    const timer = setTimeout(() => this.close(), patience_ms);
+    const timer = setTimeout(() => this.close(), timeout_ms);
     try {
       return await this.#exchange(request, isHead);
     } finally {

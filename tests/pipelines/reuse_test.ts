@@ -6,9 +6,9 @@ import { cleanUp } from "../../src/runs/cleanup.ts";
 import { type Execution, saveExecution } from "../../src/store/records/executions.ts";
 import {
   findReusable,
-  forgetReusable,
   reusableWrite,
   watchReusable,
+  withdrawReusable,
 } from "../../src/store/records/reusable_executions.ts";
 import type { Store } from "../../src/store/store.ts";
 import { executionOf } from "../store/execution.ts";
@@ -76,9 +76,9 @@ Deno.test("an execution that is forgotten leaves the later one that did the same
   const [first, second] = [await made(test.store), await made(test.store)];
   const found = async () => (await findReusable(test.store, first.project, deciding))?.id;
   using written = watchReusable(test.store);
-  assertEquals(await forgetReusable(test.store, first, written), true);
+  assertEquals(await withdrawReusable(test.store, first, written), true);
   assertEquals(await found(), second.id);
-  assertEquals(await forgetReusable(test.store, second, written), true);
+  assertEquals(await withdrawReusable(test.store, second, written), true);
   assertEquals(await found(), undefined);
 });
 

@@ -3,7 +3,8 @@
  * more runs than it keeps in memory, after another worker's death, and while it stops.
  */
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
-import { statusOf, Worker } from "../../src/runs/worker.ts";
+import { statusOf } from "../../src/runs/outcome.ts";
+import { Worker } from "../../src/runs/worker.ts";
 import { keys } from "../../src/store/keys.ts";
 import { type ActionOutcome, getPending, getRun, type Run } from "../../src/store/records/runs.ts";
 import type { Store } from "../../src/store/store.ts";

@@ -4,11 +4,11 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { delay } from "@std/async/delay";
-import { type Part, removeInParts, thenRest } from "../../src/store/chunked.ts";
+import { type Batch, removeInBatches, withPause } from "../../src/store/chunked.ts";
 import { storeInMemory } from "./fixture.ts";
 
 /** A page that removes so many keys. */
-function pageOf(count: number, next?: number): Part<number> {
+function pageOf(count: number, next?: number): Batch<number> {
   const writes = Array.from({ length: count }, (_, index) => ({ key: ["x", next ?? 0, index] }));
   return { writes, count, next };
 }
@@ -20,7 +20,7 @@ Deno.test("pages are read one by one, and a large one goes in several commits", 
     return store();
   });
   const { signal } = new AbortController();
-  const removed = await removeInParts<number>({ store, signal }, (after = 0) => {
+  const removed = await removeInBatches<number>({ store, signal }, (after = 0) => {
     steps.push(`read ${after}`);
     return Promise.resolve([pageOf(3, 1), pageOf(0, 2), pageOf(250)][after] ?? pageOf(0));
   });
@@ -45,7 +45,7 @@ Deno.test("a stop ends it between two commits of one page", async () => {
   });
   const options = { store, signal: controller.signal };
   const read = (after = 0) => Promise.resolve(pageOf(after === 0 ? 10 : 1_000, after + 1));
-  assertEquals(await removeInParts<number>(options, read), 10);
+  assertEquals(await removeInBatches<number>(options, read), 10);
   assertEquals(commits, 3);
 });
 
@@ -56,7 +56,7 @@ Deno.test("a stop while a page is read still stores what was made of it", async 
     commits++;
     return store();
   });
-  const removed = await removeInParts<number>({ store, signal: controller.signal }, () => {
+  const removed = await removeInBatches<number>({ store, signal: controller.signal }, () => {
     controller.abort();
     return Promise.resolve(pageOf(10, 1));
   });
@@ -65,7 +65,7 @@ Deno.test("a stop while a page is read still stores what was made of it", async 
 
 Deno.test("the rest is longer than the part took, but has an end", async () => {
   const rested = async (work_ms: number) => {
-    const done_ms = await thenRest(async () => {
+    const done_ms = await withPause(async () => {
       await delay(work_ms);
       return performance.now();
     });

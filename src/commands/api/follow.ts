@@ -11,8 +11,8 @@ import { type ApiClient, ApiError, isPassing } from "./client.ts";
 import { readEvents } from "./server_sent_events.ts";
 
 /** The service sends at least a comment every 15 s. */
-const SILENCE_MS = 60_000;
-const PATIENCE_MS = 60_000;
+const STALL_TIMEOUT_MS = 60_000;
+const RETRY_TIMEOUT_MS = 60_000;
 const RETRY_MS = 1_000;
 
 /** The end of an execution, as the last event says it. */
@@ -54,7 +54,7 @@ export async function* followLog(
       failure = error;
     }
     lost_ms ??= performance.now();
-    if (performance.now() - lost_ms > PATIENCE_MS) throw failure;
+    if (performance.now() - lost_ms > RETRY_TIMEOUT_MS) throw failure;
     await delay(RETRY_MS);
   }
 }
@@ -63,7 +63,7 @@ export async function* followLog(
 async function* eventsOf({ body }: Response) {
   if (body === null) return;
   try {
-    yield* readEvents(body, { silence_ms: SILENCE_MS });
+    yield* readEvents(body, { stall_timeout_ms: STALL_TIMEOUT_MS });
   } catch (error) {
     throw new ApiError(`Cannot follow the log: ${messageOf(error)}`);
   }

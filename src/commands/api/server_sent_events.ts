@@ -23,12 +23,12 @@ export interface ServerSentEvent {
  * Reads the events of an answer, and yields those that come together. An event that is cut off at the end
  * is left out: it comes again.
  *
- * @param silence_ms the longest time without anything, not even a comment
+ * @param stall_timeout_ms the longest time without anything, not even a comment
  * @throws {ApiError} when nothing comes, or an event is too long; other errors when the connection is lost
  */
 export async function* readEvents(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  { silence_ms }: { silence_ms: number },
+  { stall_timeout_ms }: { stall_timeout_ms: number },
 ): AsyncGenerator<ServerSentEvent[]> {
   let events: ServerSentEvent[] = [];
   let id = "";
@@ -46,8 +46,8 @@ export async function* readEvents(
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     for (;;) {
-      const read = await deadline(reader.read(), silence_ms).catch(ignoreTimeout);
-      if (read === undefined) throw new ApiError(`Nothing came for ${silence_ms / 1_000} s`);
+      const read = await deadline(reader.read(), stall_timeout_ms).catch(ignoreTimeout);
+      if (read === undefined) throw new ApiError(`Nothing came for ${stall_timeout_ms / 1_000} s`);
       if (read.done) return;
       events = [];
       parser.feed(read.value);

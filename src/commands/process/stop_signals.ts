@@ -7,9 +7,9 @@
 const SIGNALS: readonly Deno.Signal[] = ["SIGINT", "SIGTERM"];
 
 /** Calls a function for each signal. Until the result is disposed of, the signals do not end the process. */
-export function onStopSignal(tell: (signal: Deno.Signal) => void): Disposable {
+export function onStopSignal(onSignal: (signal: Deno.Signal) => void): Disposable {
   const listeners = SIGNALS.map((signal) => {
-    const listener = () => tell(signal);
+    const listener = () => onSignal(signal);
     Deno.addSignalListener(signal, listener);
     return () => Deno.removeSignalListener(signal, listener);
   });

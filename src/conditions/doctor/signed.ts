@@ -140,7 +140,7 @@ function parts(matcher: Matcher, times: readonly Field[]) {
     matcher,
     timeField: times[0],
     hint: "",
-    inTurn: <T>(work: () => Promise<T>): Promise<T> => work(),
+    runSerially: <T>(work: () => Promise<T>): Promise<T> => work(),
   };
 }
 

@@ -16,7 +16,7 @@ const COOLDOWN_MS = 30_000;
 const COOLDOWN_WITHOUT_KEYS_MS = 5_000;
 const TIMEOUT_MS = 5_000;
 /** The time that a request with a known key waits for an issuer whose last fetch failed. */
-const DOWN_PATIENCE_MS = 250;
+const DOWN_TIMEOUT_MS = 250;
 /**
  * The requests that wait for one issuer. Anybody can ask for an unknown key: where the issuer hangs, such
  * requests must not take all places of the service.
@@ -93,7 +93,7 @@ export class RemoteKeys {
     const refreshed = this.#refresh();
     this.#waiting++;
     if (found.length > 0 && wasDown) {
-      await deadline(refreshed, DOWN_PATIENCE_MS).catch(ignoreTimeout);
+      await deadline(refreshed, DOWN_TIMEOUT_MS).catch(ignoreTimeout);
     } else await refreshed;
     this.#waiting--;
     return this.#matching(filter);

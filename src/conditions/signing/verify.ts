@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Check, HeadCheck, InTurn, Refusal } from "../check.ts";
+import type { Check, HeadCheck, Refusal, RunSerially } from "../check.ts";
 import {
   bytesOf,
   describeField,
@@ -35,7 +35,7 @@ export interface VerifierParts {
   /** An addition to the reason of a wrong signature, such as a secret that is missing. */
   hint: string;
   /** Runs costly work of the trigger one at a time. */
-  inTurn: InTurn;
+  runSerially: RunSerially;
 }
 
 /** The signatures of a request, and the contents that they may belong to. */
@@ -48,14 +48,14 @@ interface Signed {
 
 /** Makes the check of a scheme. A refusal names the missing or wrong part, never a value that would pass. */
 export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
-  const { matcher, inTurn } = parts;
+  const { matcher, runSerially } = parts;
   const read = signedReader(scheme, parts);
   return (request) => {
     const signed = read(request);
     if ("reason" in signed) return signed;
     const { signatures, contents, otherwise } = signed;
     if (request.body.length > IMMEDIATE_BYTES_MAX) {
-      return inTurn(async () => {
+      return runSerially(async () => {
         for (const content of contents) {
           if (await matcher.matchesLong(content, signatures)) return undefined;
         }

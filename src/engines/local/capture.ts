@@ -220,7 +220,7 @@ async function takeMetadata(
     if (!isLook || performance.now() - began_ms < METADATA_TIME.slice_ms) continue;
     if (events !== "") await onEvents(events);
     events = "";
-    await METADATA_TIME.turn();
+    await METADATA_TIME.nextSlice();
     began_ms = performance.now();
     if (began_ms > until_ms) return metadata.end(STOPPED);
   }

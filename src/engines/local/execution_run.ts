@@ -11,7 +11,7 @@ import { type Execution, hasEnded } from "../../store/records/executions.ts";
 import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import { diskMbMax, DiskUse } from "./disk_use.ts";
-import { type End, type Ending, endingOf, failure } from "../shared/ending.ts";
+import { type End, type Ending, endingByExitCode, failure } from "../shared/execution_end.ts";
 import { Limits, startedBefore_ms, withTimeLimit } from "../shared/limits.ts";
 import type { StoredLine } from "../shared/log_format.ts";
 import { appendToLog } from "../shared/log_writer.ts";
@@ -53,7 +53,7 @@ export class ExecutionRun {
   /** True once its command has ended for good, so that nothing is left to stop. */
   #isOver = false;
   /** True once the log says that it waits. */
-  #isToldToWait = false;
+  #hasLoggedWait = false;
 
   constructor(execution: Execution, context: RunContext) {
     this.#execution = execution;
@@ -164,8 +164,8 @@ export class ExecutionRun {
       again: () => this.hasEnded ? this.#folder.tidy() : this.#find(),
       onShortage: (error) => {
         const details = this.#logged(error);
-        if (!this.#isToldToWait) logger.warn("Execution {execution_id} waits: {error}", details);
-        this.#isToldToWait = true;
+        if (!this.#hasLoggedWait) logger.warn("Execution {execution_id} waits: {error}", details);
+        this.#hasLoggedWait = true;
         this.#watch = undefined;
       },
       signal: this.#detaching.signal,
@@ -271,8 +271,8 @@ export class ExecutionRun {
     await using capture = await Capture.open(this.#folder, clock, settings.logBytesMax);
     const { note } = this.#execution;
     if (!isFound && note !== undefined) await capture.logEvent(note);
-    const silence_ms = isFound ? await this.#folder.silence_ms(clock.now()) : 0;
-    const limits = new Limits(this.#execution, { clock, started_ms: this.#started_ms, silence_ms });
+    const idle_ms = isFound ? await this.#folder.idle_ms(clock.now()) : 0;
+    const limits = new Limits(this.#execution, { clock, started_ms: this.#started_ms, idle_ms });
     const watch = this.#watch = this.#newWatch({ command, capture, limits, disk, isFound });
     if (this.#ending) await watch.end();
     if (this.#isDetached) watch.detach();
@@ -292,7 +292,9 @@ export class ExecutionRun {
       if (exit.code === TOLD_TO_END && isFound && isOfOtherBoot) return SHUT_DOWN;
     }
     this.#context.onCommandOver?.();
-    const found = cause !== undefined || isLost ? failure(cause ?? lost) : endingOf(exit.code);
+    const found = cause !== undefined || isLost
+      ? failure(cause ?? lost)
+      : endingByExitCode(exit.code);
     await this.#end({ ending: this.#ending ?? found, exitCode: exit?.code, at_ms }, capture);
   }
 

@@ -16,7 +16,7 @@ import { type Execution, getExecution } from "../../store/records/executions.ts"
 import type { Store } from "../../store/store.ts";
 import { inTrace } from "../../telemetry/spans.ts";
 import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage } from "../engine.ts";
-import { stopped, writeEnd } from "../shared/ending.ts";
+import { stopped, writeEnd } from "../shared/execution_end.ts";
 import { executionSaver, type SaveExecution } from "../shared/execution_saver.ts";
 import { readLog } from "../shared/log_reader.ts";
 import { openExecutionsOf } from "../shared/open_executions.ts";
@@ -27,7 +27,7 @@ import { lookAtMachine, type Machine } from "./processes.ts";
 import { ExecutionQueue } from "./queue.ts";
 import type { RunContext, RunSettings } from "./run_context.ts";
 import type { RunFactory } from "./run_factory.ts";
-import { removeLeftoverContainers } from "./runners/container_leftovers.ts";
+import { removeOrphanContainers } from "./runners/orphan_containers.ts";
 import { WorkFolder } from "./work_folder.ts";
 
 /** The name of this engine in projects and executions. */
@@ -107,7 +107,7 @@ export class LocalEngine implements Engine {
     const begun = await Array.fromAsync(openExecutionsOf(store, TYPE, ["started", "stopping"]));
     this.#machine = machine;
     const { signal } = this.#closing;
-    this.#leftoverContainers = removeLeftoverContainers({ store, root: this.#root, signal });
+    this.#leftoverContainers = removeOrphanContainers({ store, root: this.#root, signal });
     for (const execution of begun) {
       if (!this.#taken.has(execution.id)) this.#run(execution, (run) => run.takeOver());
     }

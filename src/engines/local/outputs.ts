@@ -8,7 +8,7 @@ import { openRegularFile } from "../../platform/files/regular_file.ts";
 import { isShortage } from "../../platform/errors.ts";
 import type { Execution, OutputFile } from "../../store/records/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../store/record_size.ts";
-import { failInstead } from "../shared/ending.ts";
+import { failInstead } from "../shared/execution_end.ts";
 import { hashFile, type HashOptions } from "./file_hash.ts";
 
 const ENTRIES_MAX = 100_000;

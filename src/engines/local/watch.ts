@@ -7,7 +7,7 @@ import type { Clock } from "../../platform/clock.ts";
 import type { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import type { DiskUse } from "./disk_use.ts";
-import { type Ending, failure } from "../shared/ending.ts";
+import { type Ending, failure } from "../shared/execution_end.ts";
 import type { Limits } from "../shared/limits.ts";
 import type { CommandHandle } from "./runners/runner.ts";
 import type { StopCondition } from "../shared/stop_condition.ts";

@@ -70,7 +70,7 @@ export class WorkFolder {
   }
 
   /** Returns the time since the last output, in milliseconds; 0 when there was none. */
-  async silence_ms(now_ms: number): Promise<number> {
+  async idle_ms(now_ms: number): Promise<number> {
     const printed = await Promise.all(
       [this.control("stdout"), this.control("stderr")].map((path) =>
         Deno.lstat(path).then(({ mtime }) => mtime?.getTime() ?? 0, () => 0)

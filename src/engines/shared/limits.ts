@@ -15,7 +15,7 @@ export interface TimeParts {
   /** When it started, by the steady clock. */
   started_ms: number;
   /** Time without output before watching begins. Default 0. */
-  silence_ms?: number;
+  idle_ms?: number;
 }
 
 /** When an execution that an earlier service has started did so, by the steady clock of this one. */
@@ -31,11 +31,11 @@ export class Limits {
   readonly #started_ms: number;
   #printed_ms: number;
 
-  constructor(execution: Execution, { clock, started_ms, silence_ms = 0 }: TimeParts) {
+  constructor(execution: Execution, { clock, started_ms, idle_ms = 0 }: TimeParts) {
     this.#execution = execution;
     this.#clock = clock;
     this.#started_ms = started_ms;
-    this.#printed_ms = clock.steady() - Math.max(0, silence_ms);
+    this.#printed_ms = clock.steady() - Math.max(0, idle_ms);
   }
 
   /** Says that something was printed. */

@@ -135,7 +135,7 @@ export const pipelineOperations = [
       const { node } = parseInput(approval, body === undefined ? {} : body, "the approval");
       if (node !== undefined) expectNode(pipeline, node);
       if ((await pipelines.approve(id, node)).length === 0) {
-        throw new ConflictError(whyNothingWaits(await existing(store, id), node));
+        throw new ConflictError(noApprovalReason(await existing(store, id), node));
       }
       return context.json(show(await existing(store, id)), STATUS_CODE.Accepted);
     },
@@ -172,7 +172,7 @@ function expectNode({ nodes }: Pipeline, name: string): void {
   }]);
 }
 
-function whyNothingWaits({ id, status, nodes }: Pipeline, name: string | undefined): string {
+function noApprovalReason({ id, status, nodes }: Pipeline, name: string | undefined): string {
   const node = nodes.find((each) => each.name === name);
   return node === undefined
     ? `Cannot approve pipeline ${id}, which is ${status}: none of its nodes waits for approval`

@@ -14,7 +14,7 @@ import type { Span } from "../../telemetry/spans.ts";
 import { inspectHead, type Order, tooLarge } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import type { BodyFailure, HeldBody } from "../body.ts";
-import { endingWith } from "../http2.ts";
+import { endAfter } from "../http2.ts";
 import {
   logTurnedAway,
   methodNotAllowed,
@@ -182,7 +182,7 @@ class Intake {
     if (failure === "too_many_parts") {
       noteRefusal(door, found, head, { refused: TOO_MANY_PARTS, status: answer.status });
     } else if (failure === "no_memory") this.#countTurnedAway(found.trigger.id);
-    return await endingWith(rest, answer);
+    return await endAfter(rest, answer);
   }
 
   async #answer(found: PreparedTrigger, incoming: IncomingRequest): Promise<Response> {

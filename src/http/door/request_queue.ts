@@ -84,7 +84,7 @@ class RequestQueue {
   readonly #waiting: Waiting[] = [];
   /** The requests that have begun since the last turn. */
   #begun = 0;
-  #isTurnAwaited = false;
+  #isScheduled = false;
 
   constructor(clock: Pick<Clock, "steady">, isBusy: () => boolean) {
     this.#clock = clock;
@@ -95,7 +95,7 @@ class RequestQueue {
   begins(): boolean {
     if (this.#begun === PER_TURN || this.#waiting.length > 0 || this.#isBusy()) return false;
     this.#begun++;
-    if (this.#begun === PER_TURN) this.#awaitTurn();
+    if (this.#begun === PER_TURN) this.#schedule();
     return true;
   }
 
@@ -103,22 +103,22 @@ class RequestQueue {
   wait(): Promise<Wait> {
     return new Promise((resolve) => {
       this.#waiting.push({ since_ms: this.#clock.steady(), end: resolve });
-      this.#awaitTurn();
+      this.#schedule();
     });
   }
 
-  #awaitTurn(): void {
-    if (this.#isTurnAwaited) return;
-    this.#isTurnAwaited = true;
-    const turn = () => {
-      this.#isTurnAwaited = false;
-      this.#turn();
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    const onTurn = () => {
+      this.#isScheduled = false;
+      this.#beginWaiting();
     };
-    if (this.#isBusy()) setTimeout(turn, BUSY_POLL_MS);
-    else setImmediate(turn);
+    if (this.#isBusy()) setTimeout(onTurn, BUSY_POLL_MS);
+    else setImmediate(onTurn);
   }
 
-  #turn(): void {
+  #beginWaiting(): void {
     const now_ms = this.#clock.steady();
     const isLate = () => now_ms - (this.#waiting[0]?.since_ms ?? Infinity) > WAIT_MAX_MS;
     const end = (waiting: Waiting | undefined, isLate: boolean) =>
@@ -126,10 +126,10 @@ class RequestQueue {
     for (let count = 0; count < TURNED_AWAY_PER_TURN && isLate(); count++) {
       end(this.#waiting.shift(), true);
     }
-    // With more late requests than a turn can turn away, the latest to come begin: others would be late, too.
+    // With more late requests than one turn can turn away, the latest to come begin: others would be late, too.
     const next = isLate() ? () => this.#waiting.pop() : () => this.#waiting.shift();
     this.#begun = this.#isBusy() ? 0 : Math.min(PER_TURN, this.#waiting.length);
     for (let count = 0; count < this.#begun; count++) end(next(), false);
-    if (this.#waiting.length > 0 || this.#begun === PER_TURN) this.#awaitTurn();
+    if (this.#waiting.length > 0 || this.#begun === PER_TURN) this.#schedule();
   }
 }

@@ -22,7 +22,7 @@ import { problem } from "../problem.ts";
 
 const WAIT_S_MAX = 30;
 /** The senders that may wait for runs to end. */
-const WAITS_MAX = 4_096;
+const LONG_POLLS_MAX = 4_096;
 const FOUND_CHARACTERS_MAX = 64;
 const HEADERS = { "content-type": "application/json; charset=utf-8" };
 /** Caches do not store the answer to a POST unless told to (RFC 9110 section 9.3.3). */
@@ -32,7 +32,7 @@ const GET_HEADERS = { ...HEADERS, "cache-control": "no-store" };
 export function runInfoHandler(
   door: Door,
 ): (context: SendersContext) => Promise<Response> {
-  const waits = new FairBudget(WAITS_MAX);
+  const longPolls = new FairBudget(LONG_POLLS_MAX);
   return intakeHandler(door, {
     route: "/api/v0/launch/{trigger_id}/run/",
     methods: ["GET", "POST"],
@@ -43,7 +43,7 @@ export function runInfoHandler(
     async answer(prepared, request) {
       const inspection = await inspectLogged(door, prepared, prepared.runInfo, request);
       return refusalOf(door, prepared, request, inspection) ??
-        await answer({ door, waits }, prepared, request);
+        await answer({ door, longPolls }, prepared, request);
     },
   });
 }
@@ -70,7 +70,7 @@ async function refusalAnew(
 }
 
 async function answer(
-  { door, waits }: { door: Door; waits: FairBudget },
+  { door, longPolls }: { door: Door; longPolls: FairBudget },
   prepared: PreparedTrigger,
   request: IncomingRequest,
 ): Promise<Response> {
@@ -93,7 +93,7 @@ async function answer(
   if (run?.trigger_id !== trigger.id) return problem(STATUS_CODE.NotFound);
   if (run.status === "pending" && wait_s > 0 && !door.closing.aborted) {
     request[Symbol.dispose]();
-    using place = waits.take(1, [trigger.id]);
+    using place = longPolls.take(1, [trigger.id]);
     if (place === undefined) {
       throw new UnavailableError(
         `Cannot wait for a run's end: too many senders of trigger ${trigger.name} do`,

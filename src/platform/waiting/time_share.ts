@@ -20,7 +20,7 @@ export class TimeShare {
   }
 
   /** Waits for the next free slice. */
-  async turn(): Promise<void> {
+  async nextSlice(): Promise<void> {
     const now_ms = performance.now();
     const begin_ms = Math.max(now_ms, this.#next_ms);
     this.#next_ms = begin_ms + this.#period_ms;

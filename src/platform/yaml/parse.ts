@@ -151,29 +151,29 @@ function survey(
   const anchors = new Map<string, Node>();
   const targets = new Map<Alias, Node>();
   let aliases = 0;
-  const tell = (node: Node, detail: string) =>
+  const report = (node: Node, detail: string) =>
     found.push(problemAt(positionAt(node.range?.[0] ?? 0), "", detail));
   visit(document, {
     Node(_key, node, ancestors) {
       if (isAlias(node)) {
         const target = anchors.get(node.source);
         if (target) targets.set(node, target);
-        else tell(node, `Expected an alias of an anchor above, found *${node.source}`);
+        else report(node, `Expected an alias of an anchor above, found *${node.source}`);
         if (target && ancestors.includes(target)) {
-          tell(node, `Expected no alias inside of what it stands for, found *${node.source}`);
+          report(node, `Expected no alias inside of what it stands for, found *${node.source}`);
         }
         aliases += 1;
-        if (aliases === ALIASES_MAX + 1) tell(node, `Expected at most ${ALIASES_MAX} aliases`);
+        if (aliases === ALIASES_MAX + 1) report(node, `Expected at most ${ALIASES_MAX} aliases`);
         return;
       }
       if (node.anchor !== undefined) anchors.set(node.anchor, node);
       if (isMap(node)) {
         for (const key of repeatedKeys(node)) {
-          tell(key, `Map keys must be unique, found ${describeValue(String(key.value))} again`);
+          report(key, `Map keys must be unique, found ${describeValue(String(key.value))} again`);
         }
       } else if (isScalar(node) && typeof node.value === "number") {
         const inexact = inexactNumberProblem(node.value, node.source ?? "");
-        if (inexact !== undefined) tell(node, inexact);
+        if (inexact !== undefined) report(node, inexact);
       }
     },
   });

@@ -117,9 +117,9 @@ export class TreeCache {
     this.#listings.delete(name);
     this.#whole.delete(name);
     // Renamed first, so that nobody takes what is left of it for the whole tree.
-    const gone = this.pathOf(TEMPORARY + crypto.randomUUID());
-    Deno.renameSync(this.pathOf(name), gone);
-    await removeTree(gone);
+    const trash = this.pathOf(TEMPORARY + crypto.randomUUID());
+    Deno.renameSync(this.pathOf(name), trash);
+    await removeTree(trash);
   }
 
   async #make(commit: string, make: TreeSource["make"]): Promise<void> {

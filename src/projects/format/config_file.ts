@@ -192,7 +192,7 @@ function readStep(value: unknown, at: string, reading: Reading): void {
   const read = check(stepSchema, value, at, reading);
   // The schema accepts only objects.
   const step = read && { ...read, written: value as Record<string, unknown> };
-  remember("step", reading.steps, step, value, at, reading);
+  register("step", reading.steps, step, value, at, reading);
   if (step) add(reading.warnings, at, stepWarnings(step));
 }
 
@@ -200,24 +200,24 @@ function readPipeline(value: unknown, at: string, reading: Reading): void {
   check(pipelineSchema, value, at, reading);
   const parts = readParts(value);
   reading.allPipelines.push({ at, parts });
-  remember("pipeline", reading.pipelines, parts, value, at, reading);
+  register("pipeline", reading.pipelines, parts, value, at, reading);
 }
 
 function readEndpoint(value: unknown, at: string, reading: Reading): void {
   const endpoint = check(endpointSchema, value, at, reading);
-  remember("endpoint", reading.endpoints, endpoint, value, at, reading);
+  register("endpoint", reading.endpoints, endpoint, value, at, reading);
 }
 
 function readTask(value: unknown, at: string, reading: Reading): void {
   const task = check(taskSchema, value, at, reading);
-  remember("task", reading.tasks, task, value, at, reading);
+  register("task", reading.tasks, task, value, at, reading);
   // The schema accepts only objects.
   const written = value as Record<string, unknown>;
   if (task) add(reading.warnings, at, taskWarnings(written));
 }
 
 /** Adds an item by its name, also one that is not valid: references to it are right. */
-function remember<T>(
+function register<T>(
   kind: string,
   items: Map<string, T | undefined>,
   item: T | undefined,

@@ -11,7 +11,7 @@ import { unusable } from "./unusable.ts";
 /** The file in the data folder that the process locks which uses the folder. */
 export const LOCK_FILE = "lock";
 /** A process that was killed may leave a child that holds the lock for the moment before its exec. */
-const LOCK_PATIENCE_MS = 1_000;
+const LOCK_TIMEOUT_MS = 1_000;
 const LOCK_RETRY_MS = 20;
 
 /**
@@ -21,7 +21,7 @@ const LOCK_RETRY_MS = 20;
  * @throws {InvalidInputError} when nothing can be written to it
  */
 export async function lockDataFolder(folder: string): Promise<Disposable> {
-  const until_ms = performance.now() + LOCK_PATIENCE_MS;
+  const until_ms = performance.now() + LOCK_TIMEOUT_MS;
   for (;;) {
     const locks = await tryToLock(folder);
     if (locks !== undefined) return locks;

@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../../platform/clock.ts";
 import type { Write } from "../change.ts";
-import { removeInParts } from "../chunked.ts";
+import { removeInBatches } from "../chunked.ts";
 import { keys } from "../keys.ts";
 import { behind, readWhole } from "../scan.ts";
 import type { Store } from "../store.ts";
@@ -48,7 +48,7 @@ export async function removeEndedDeliveries(
 ): Promise<number> {
   // One whose window is over may be accepted anew at any time.
   const options = { store, signal, renewed: "delivery" };
-  return await removeInParts<Deno.KvKey>(options, async (last) => {
+  return await removeInBatches<Deno.KvKey>(options, async (last) => {
     const limits = { limit: PAGE_SIZE, batchSize: PAGE_SIZE };
     const page = await Array.fromAsync(store.kv.list<unknown>(behind(["delivery"], last), limits));
     const now_ms = clock.steady();

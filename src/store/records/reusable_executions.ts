@@ -77,7 +77,7 @@ export async function takeReusable(
  * @param written what was written since it was known that nothing needs it
  * @returns false when a pipeline may have taken it since then
  */
-export async function forgetReusable(
+export async function withdrawReusable(
   store: Store,
   execution: Execution,
   written: WrittenKeys,

@@ -6,7 +6,7 @@
 import { ConflictError } from "../../platform/errors.ts";
 import type { Write } from "../change.ts";
 import { keys } from "../keys.ts";
-import { thenRest } from "../chunked.ts";
+import { withPause } from "../chunked.ts";
 import { type Listed, recordOf } from "../lists.ts";
 import { behind, readValue, scan } from "../scan.ts";
 import type { Store } from "../store.ts";
@@ -104,7 +104,7 @@ export async function* allStoredTriggers(
   let after: string | undefined;
   do {
     const read = () => listStoredTriggers(store, { after, limit: PAGE_SIZE });
-    const { records, next } = await (rests ? thenRest(read) : read());
+    const { records, next } = await (rests ? withPause(read) : read());
     yield* records;
     after = next;
   } while (after !== undefined);

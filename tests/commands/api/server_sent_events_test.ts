@@ -3,7 +3,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { ApiError } from "../../../src/commands/api/client.ts";
 import { readEvents } from "../../../src/commands/api/server_sent_events.ts";
 
-const SILENCE = { silence_ms: 5_000 };
+const SILENCE = { stall_timeout_ms: 5_000 };
 
 async function read(text: string, pieceLength: number) {
   const bytes = new TextEncoder().encode(text);
@@ -72,7 +72,7 @@ Deno.test("an event without an end does not fill the memory", async () => {
 Deno.test("a connection that says nothing is given up", async () => {
   const silent = new ReadableStream<Uint8Array<ArrayBuffer>>();
   await assertRejects(
-    () => Array.fromAsync(readEvents(silent, { silence_ms: 20 })),
+    () => Array.fromAsync(readEvents(silent, { stall_timeout_ms: 20 })),
     Error,
     "Nothing came for 0.02 s",
   );

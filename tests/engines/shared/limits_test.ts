@@ -8,7 +8,7 @@ function limitsOf(parts: { time_limit?: number; no_output_timeout?: number }, cl
   const started_at = new Date(clock.now() - 4_000).toISOString();
   const execution = executionOf({ ...parts, started_at });
   const started_ms = startedBefore_ms(execution, clock);
-  return new Limits(execution, { clock, started_ms, silence_ms: 1_000 });
+  return new Limits(execution, { clock, started_ms, idle_ms: 1_000 });
 }
 
 Deno.test("limits: a time limit counts from the start, whatever is printed and the wall clock says", () => {

@@ -202,7 +202,7 @@ export async function follow(
   const response = await fetch(`${url}/api/v0/executions/${executionId}/log/?follow${query}`, {
     headers: { ...AUTHORIZED, ...headers },
   });
-  const events = readEvents(response.body ?? new ReadableStream(), { silence_ms: 20_000 });
+  const events = readEvents(response.body ?? new ReadableStream(), { stall_timeout_ms: 20_000 });
   const waiting: ServerSentEvent[] = [];
   return {
     response,

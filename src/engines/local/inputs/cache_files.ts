@@ -139,10 +139,10 @@ export class CacheFiles {
   /** Renames the file first, so that nobody begins to use it. */
   async #remove(sha256: string): Promise<void> {
     this.#checked.delete(sha256);
-    const gone = join(this.#folder, TEMPORARY + crypto.randomUUID());
+    const trash = join(this.#folder, TEMPORARY + crypto.randomUUID());
     try {
-      Deno.renameSync(this.#pathOf(sha256), gone);
-      await Deno.remove(gone, { recursive: true });
+      Deno.renameSync(this.#pathOf(sha256), trash);
+      await Deno.remove(trash, { recursive: true });
     } catch (error) {
       ignoreMissing(error);
     }

@@ -29,7 +29,7 @@ export interface Network {
   /** The pause after each failed try, in milliseconds. One more try follows the last pause. */
   backoff_ms: readonly number[];
   /** The time without a byte after which the log says so, in milliseconds. */
-  silence_ms: number;
+  stall_timeout_ms: number;
 }
 
 /** The machine's network. */
@@ -38,7 +38,7 @@ export const systemNetwork: Network = {
   isPublic,
   caCerts: [],
   backoff_ms: [500, 2_000],
-  silence_ms: 30_000,
+  stall_timeout_ms: 30_000,
 };
 
 export interface ConnectOptions {

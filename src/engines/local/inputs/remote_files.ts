@@ -146,7 +146,7 @@ export class RemoteFiles {
     waiter: Waiter,
   ): Promise<RemoteFile> {
     await this.#open();
-    using all = reportStall(waiter, this.#network.silence_ms);
+    using all = reportStall(waiter, this.#network.stall_timeout_ms);
     const { signal } = all;
     const known = await this.#urls.get(key);
     let held = known && hasValidators(known) ? await this.#files.find(known, signal) : undefined;

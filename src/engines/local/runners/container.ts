@@ -37,7 +37,7 @@ import {
   ContainersUnreachableError,
 } from "./container_cli.ts";
 import { countImage } from "./container_images.ts";
-import { markAsUsed } from "./container_leftovers.ts";
+import { markAsUsed } from "./orphan_containers.ts";
 import type { ContainerProgram } from "./container_program.ts";
 import { containerWrapperArguments, handOverScript } from "./container_wrapper.ts";
 import type { CommandHandle, Found, Job, Runner, Settled } from "./runner.ts";
@@ -50,7 +50,7 @@ const LONG_CALL_MS = 5 * 60_000;
 const REACH_POLL_MS = 1_000;
 const NAME_POLL_MS = 200;
 /** Factor by which the engine gets more time while a container may run on it. */
-const FOLLOW_PATIENCE = 15;
+const FOLLOW_TIMEOUT_RATIO = 15;
 
 /** The error of a container engine that has no control of processors, such as one without root. */
 const NO_PRIORITY = /cpu.?(shares|weight)|controller.*\bcpu\b|\bcpu\b.*controller/i;
@@ -107,7 +107,7 @@ export class ContainerRunner implements Runner {
     const started: Found = { kind: "started", command: this.#leaderOf(job, lost) };
     if (readExitCode(folder) !== undefined) return started;
     const { status } = await this.#reaching(
-      reach_ms * FOLLOW_PATIENCE,
+      reach_ms * FOLLOW_TIMEOUT_RATIO,
       signal,
       () => this.#state(execution),
     );
@@ -251,8 +251,8 @@ export class ContainerRunner implements Runner {
           return status !== "running";
         } catch (error) {
           // Its end is told by the exit code, so what the engine says can wait.
-          const patience_ms = this.#parts.reach_ms * FOLLOW_PATIENCE;
-          if (performance.now() - reached_ms > patience_ms) throw error;
+          const timeout_ms = this.#parts.reach_ms * FOLLOW_TIMEOUT_RATIO;
+          if (performance.now() - reached_ms > timeout_ms) throw error;
           return false;
         }
       },
@@ -340,11 +340,11 @@ export class ContainerRunner implements Runner {
 
   /** Does something as soon as the engine can be reached. */
   async #reaching<T>(
-    patience_ms: number,
+    timeout_ms: number,
     signal: AbortSignal,
     work: () => Promise<T>,
   ): Promise<T> {
-    const end_ms = performance.now() + patience_ms;
+    const end_ms = performance.now() + timeout_ms;
     for (;;) {
       try {
         return await work();
@@ -352,7 +352,7 @@ export class ContainerRunner implements Runner {
         const isOver = performance.now() >= end_ms || signal.aborted;
         if (!(error instanceof ContainersUnreachableError) || isOver) throw error;
       }
-      await delay(Math.min(REACH_POLL_MS, patience_ms), { signal }).catch(() => {});
+      await delay(Math.min(REACH_POLL_MS, timeout_ms), { signal }).catch(() => {});
     }
   }
 }

@@ -28,14 +28,14 @@ function withoutBeginnings(hops: readonly Hop[]): Hop[] {
   const leadingTo = new Map<string, number>();
   for (const [, to] of hops) leadingTo.set(to, (leadingTo.get(to) ?? 0) + 1);
   const free = [...following.keys()].filter((name) => !leadingTo.has(name));
-  const gone = new Set<string>();
+  const removed = new Set<string>();
   for (const name of free) {
-    gone.add(name);
+    removed.add(name);
     for (const [, to] of following.get(name) ?? []) {
       const count = (leadingTo.get(to) ?? 0) - 1;
       leadingTo.set(to, count);
       if (count === 0) free.push(to);
     }
   }
-  return hops.filter(([from]) => !gone.has(from));
+  return hops.filter(([from]) => !removed.has(from));
 }

@@ -143,7 +143,7 @@ Deno.test("remote: credentials are sent to whom they are for, and shown to nobod
 });
 
 Deno.test("remote: a host that is silent is told of, once until something comes", async () => {
-  await using bench = await Bench.make({ network: { silence_ms: 200 } });
+  await using bench = await Bench.make({ network: { stall_timeout_ms: 200 } });
   const silence =
     "Fetching data.csv: no data for 0.2 s; the fetch goes on until inputs.timeout is over";
   await using server = new TestServer(() => {

@@ -25,7 +25,7 @@ export function failure(reason: string): Ending {
 }
 
 /** The ending of an execution whose command has left an exit code. */
-export function endingOf(exitCode: number): Ending {
+export function endingByExitCode(exitCode: number): Ending {
   if (exitCode === 0) return { status: "complete" };
   return failure(`The command ended with exit code ${exitCode}`);
 }

@@ -19,7 +19,7 @@ const AT_ONCE = 50;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-export interface LeftoverOptions {
+export interface OrphanOptions {
   store: Store;
   /** The folder of all executions. */
   root: string;
@@ -28,7 +28,7 @@ export interface LeftoverOptions {
 }
 
 /** Removes the containers of executions that have ended. Never rejects. */
-export async function removeLeftoverContainers(options: LeftoverOptions): Promise<void> {
+export async function removeOrphanContainers(options: OrphanOptions): Promise<void> {
   await Promise.all(CONTAINER_PROGRAMS.map(async (program) => {
     try {
       if (await wasUsed(options.root, program)) await removeOf(program, options);
@@ -54,7 +54,7 @@ async function wasUsed(root: string, { name }: ContainerProgram): Promise<boolea
 
 async function removeOf(
   program: ContainerProgram,
-  { store, root, signal }: LeftoverOptions,
+  { store, root, signal }: OrphanOptions,
 ): Promise<void> {
   const options = { cwd: root, signal };
   const filter = `--filter=label=${OWNER_LABEL}=${root}`;
