@@ -43,6 +43,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "List, create and revoke operators' tokens",
     load: async () => (await import("./token.ts")).defineToken,
   },
+  replay: {
+    summary: "Launch all runs again that a filter finds",
+    load: async () => (await import("./replay.ts")).defineReplay,
+  },
   audit: {
     summary: "List the changes that operators made",
     load: async () => (await import("./audit.ts")).defineAudit,

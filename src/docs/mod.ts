@@ -76,6 +76,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./deliveries.md", { with: { type: "text" } }),
       },
       {
+        name: "replays",
+        title: "Replays",
+        about: "launching runs again: one, or all that a filter finds",
+        read: () => import("./replays.md", { with: { type: "text" } }),
+      },
+      {
         name: "requests",
         title: "Requests and answers",
         about: "what a sender gets, and how it asks for the result of a run",

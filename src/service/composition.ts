@@ -31,6 +31,7 @@ import type { Store } from "../store/store.ts";
 import { TriggerLog } from "../store/records/trigger_log.ts";
 import { inTrace } from "../telemetry/spans.ts";
 import { TriggerRegistry } from "../triggers/registry.ts";
+import { Replays } from "../triggers/replays.ts";
 import { openSecretBox, type SecretBox } from "../triggers/secrets.ts";
 
 const ACTION_TIMEOUT_MS = 15 * 60_000;
@@ -51,6 +52,7 @@ export interface Parts {
   /** Time limits of actions. */
   deadlines: Deadlines;
   acceptor: Acceptor;
+  replays: Replays;
   databaseDeadline: DatabaseDeadline;
   space: Space;
   metrics: Metrics;
@@ -126,6 +128,7 @@ function partsOn(
     storeBytes: () => databaseBytes(settings.data),
     memoryBytes: () => Deno.memoryUsage().rss,
   });
+  const acceptor = new Acceptor({ store, clock, worker, space, quotas });
   return {
     settings,
     clock,
@@ -137,7 +140,8 @@ function partsOn(
     pipelines,
     worker,
     deadlines,
-    acceptor: new Acceptor({ store, clock, worker, space, quotas }),
+    acceptor,
+    replays: new Replays({ store, clock, triggers, acceptor }),
     databaseDeadline: new DatabaseDeadline(),
     space,
     metrics,
@@ -213,6 +217,7 @@ export async function closeParts(parts: Parts, deadline_ms: number): Promise<voi
   closing.abort();
   const until_ms = clock.steady() + deadline_ms;
   parts.databaseDeadline[Symbol.dispose]();
+  await parts.replays.close();
   await worker.close(deadline_ms);
   deadlines[Symbol.dispose]();
   await engines.close(Math.max(0, until_ms - clock.steady()));

@@ -87,6 +87,7 @@ export class Service {
       await parts.engines.start();
       await parts.pipelines.start();
       await parts.worker.start();
+      await parts.replays.start();
       await parts.space.start();
       listenToQueue(parts);
       const bodies: Bodies = {

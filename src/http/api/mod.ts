@@ -20,6 +20,7 @@ import type { Operator } from "./operator.ts";
 import { outputOperations } from "./outputs.ts";
 import { pipelineOperations } from "./pipelines.ts";
 import { projectOperations } from "./projects.ts";
+import { replayOperations } from "./replays.ts";
 import { runOperations } from "./runs.ts";
 import { tokenOperations } from "./tokens.ts";
 import { triggerLogOperations } from "./trigger_log.ts";
@@ -37,6 +38,7 @@ export const operations: readonly Operation[] = [
   ...triggerLogOperations,
   ...deliveryOperations,
   ...runOperations,
+  ...replayOperations,
   ...projectOperations,
   ...executionOperations,
   ...executionLogOperations,

@@ -12,6 +12,7 @@ import type { Worker } from "../../runs/worker.ts";
 import type { Store } from "../../store/store.ts";
 import type { TriggerLog } from "../../store/records/trigger_log.ts";
 import type { TriggerRegistry } from "../../triggers/registry.ts";
+import type { Replays } from "../../triggers/replays.ts";
 import type { BodyReader } from "../body.ts";
 import type { TokenCheck } from "./auth.ts";
 import type { DiagnosisLimits } from "./diagnosis_limits.ts";
@@ -23,6 +24,7 @@ export interface Operator {
   triggers: TriggerRegistry;
   triggerLog: TriggerLog;
   acceptor: Acceptor;
+  replays: Replays;
   worker: Pick<Worker, "pendingOf">;
   projects: Projects;
   engines: Engines;

@@ -88,6 +88,18 @@ export const deliveryQuery = z.strictObject({
   ),
 });
 
+/** The filter of a replay: the accepted deliveries to launch again. */
+export const replayFilter = z.strictObject({
+  trigger: nameOrIdSchema,
+  from: timeSchema.optional().describe("Only those of this time (RFC 3339) or later"),
+  to: timeSchema.optional().describe("Only those before this time"),
+  delivery_id: filterText.optional().describe("Only those with this id of the sender"),
+  text: filterText.optional().describe("Only those with this text in an id or in the body"),
+});
+
+/** The query of lists of records with ids. */
+export const idQuery = z.strictObject(page);
+
 /** The query of `GET /executions/`. */
 export const executionQuery = z.strictObject({
   ...page,

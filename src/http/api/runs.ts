@@ -11,6 +11,7 @@ import { listRuns, listTriggerRuns } from "../../store/records/run_lists.ts";
 import { getRun, type Run, RUN_STATUSES } from "../../store/records/runs.ts";
 import type { Listed, Page } from "../../store/lists.ts";
 import { requestTracer } from "../request_spans.ts";
+import { replay } from "../../triggers/replay.ts";
 import { answer, count, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
@@ -146,9 +147,9 @@ export const runOperations = [
     answers: { 201: { schema: run, headers: { Location: "The address of the new run" } } },
     perform({ api, context, params: { id } }) {
       const perform = async () => {
-        const replay = await replayRun(api, await found("run", id, getRun(api.store, id)));
-        return context.json(await withStates(api.store, replay), STATUS_CODE.Created, {
-          location: `${api.baseUrl()}/api/v0/runs/${replay.id}/`,
+        const made = await replayOnce(api, await found("run", id, getRun(api.store, id)));
+        return context.json(await withStates(api.store, made), STATUS_CODE.Created, {
+          location: `${api.baseUrl()}/api/v0/runs/${made.id}/`,
         });
       };
       const traceparent = context.req.header("traceparent");
@@ -175,43 +176,15 @@ async function* concatenated<T>(
   yield* rest;
 }
 
-async function replayRun(operator: Operator, run: Run): Promise<Run> {
-  const { store } = operator;
-  const body = new Uint8Array(run.payload.size);
-  let offset = 0;
-  for await (const chunk of readPayload(store, run.id, run.payload.size, run.payload.sha256)) {
-    body.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return await launchAgain(operator, run, body);
-}
-
-async function launchAgain(operator: Operator, run: Run, body: Uint8Array): Promise<Run> {
-  const { triggers, acceptor } = operator;
-  // After the payload: the trigger may change, or be deleted, while that is read.
-  const prepared = await triggers.prepared(run.trigger_id);
-  if (prepared === undefined) {
-    throw new ConflictError(`Cannot replay run ${run.id}: its trigger was deleted`);
-  }
-  const { trigger, quotas } = prepared;
-  const acceptance = await acceptor.accept({
-    triggerId: trigger.id,
-    project: trigger.project,
-    actions: trigger.actions,
-    quotas,
-    body,
-    contentType: run.payload.content_type,
-    remoteIp: run.remote_ip,
-    replayOf: run.id,
-    isCurrent: () => triggers.isCurrent(prepared),
-  });
-  if ("outdated" in acceptance) return await launchAgain(operator, run, body);
-  if ("exhausted" in acceptance) {
-    const { quota, period } = acceptance.exhausted;
+/** Launches a run's payload again. */
+async function replayOnce(operator: Operator, run: Run): Promise<Run> {
+  const replayed = await replay(operator, run);
+  if ("exhausted" in replayed) {
+    const { quota, period } = replayed.exhausted;
     throw new ConflictError(
       `Cannot replay run ${run.id}: the quota of ${quota} launches in ${period} s is used up`,
     );
   }
-  // A replay names no delivery, so it is never a repeat.
-  return "run" in acceptance ? acceptance.run : run;
+  // One replay names no delivery, so it is never a repeat.
+  return "run" in replayed ? replayed.run : run;
 }

@@ -278,6 +278,16 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/runs/", { query: "?limit=2" });
   });
 
+  await t.step("replays", async () => {
+    const filter = { from: "2026-01-01T00:00:00Z" };
+    await ask("/replays/", { method: "POST", body: { filter, dry_run: true } });
+    const body = { filter, rate: 1_000, commit: "none", body: btoa("a") };
+    const { id } = await ask("/replays/", { method: "POST", body, status: 201 });
+    await ask("/replays/");
+    await ask("/replays/{id}/", { at: { id } });
+    await ask("/replays/{id}/stop/", { method: "POST", at: { id } });
+  });
+
   await t.step("tokens", async () => {
     const limits = { triggers: ["retrain"], projects: ["digits"] };
     const body = { name: "ci", ...limits, expires_at: "2100-01-01T00:00:00Z" };

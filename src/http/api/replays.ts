@@ -1,0 +1,204 @@
+/**
+ * `/api/v0/replays/`: launching many runs again.
+ *
+ * @module
+ */
+import { STATUS_CODE } from "@std/http/status";
+import { z } from "zod";
+import { InvalidInputError, prefixed } from "../../platform/errors.ts";
+import { searchDeliveries } from "../../store/records/deliveries.ts";
+import { getReplay, listReplays, type Replay, REPLAY_STATES } from "../../store/records/replays.ts";
+import { REPLAY_RUNS_MAX } from "../../triggers/replays.ts";
+import { answer, count, input, page, text, time } from "./answer.ts";
+import { found } from "./finder.ts";
+import { parseInput } from "../../platform/schema/nulls.ts";
+import { operation } from "./operation.ts";
+import type { Operator } from "./operator.ts";
+import { pageAnswer } from "./page_answer.ts";
+import { idQuery, replayFilter, triggerIdOf } from "./queries.ts";
+
+const RATE_MAX = 1_000;
+const PAGE_SIZE = 200;
+const BODY_BYTES_MAX = 64 * 1024;
+
+/** A replay, as the API shows it. */
+export interface ShownReplay extends Omit<Replay, "body"> {
+  /** Its runs get another payload than their own. */
+  has_body?: true;
+}
+
+/** The number of runs that a replay would launch again. */
+export interface DryRun {
+  state: "dry_run";
+  count: number;
+}
+
+const replaySchema = answer<ShownReplay>()(
+  "Replay",
+  z.object({
+    id: text,
+    state: z.enum(REPLAY_STATES),
+    created_at: time,
+    ended_at: time.exactOptional(),
+    filter: z.record(text, text),
+    rate: z.number().describe("Launches a second at most"),
+    only_without_success: z.boolean(),
+    commit: text.exactOptional(),
+    has_body: z.literal(true).exactOptional().describe("Its runs get another payload"),
+    count: count.describe("Runs to launch again"),
+    done: count.describe("Of these, the ones that were launched, skipped or failed"),
+    launched: count,
+    skipped: count.describe("Removed meanwhile, or successful already"),
+    failed: count,
+    error: text.exactOptional().describe("The reason of the latest failure"),
+  }),
+);
+
+const dryRun = answer<DryRun>()("ReplayDryRun", z.object({ state: z.literal("dry_run"), count }));
+
+const replayInput = input(
+  "ReplayInput",
+  z.strictObject({
+    filter: replayFilter.describe("The accepted deliveries to launch again, as for the list"),
+    dry_run: z.boolean().default(false).describe("Count them, and launch nothing"),
+    rate: z.number().positive().max(RATE_MAX).default(10).describe("Launches a second at most"),
+    only_without_success: z.boolean().default(false)
+      .describe("Leave out those whose run and executions have completed"),
+    commit: z.string().min(1).max(256).exactOptional()
+      .describe("The commit that the actions run at, in place of their own"),
+    body: z.base64().max(BODY_BYTES_MAX * 4 / 3).exactOptional()
+      .describe("The payload of every launch, in place of the run's own; at most 64 KiB"),
+  }),
+);
+
+/** The operations below `/replays/`. */
+export const replayOperations = [
+  operation({
+    id: "createReplay",
+    method: "post",
+    path: "/replays/",
+    scope: "operate",
+    summary: "Launch the runs of many deliveries again",
+    description:
+      "Oldest first, with each trigger's actions and rate limits as they are now. A launch " +
+      "that finds its quota used up waits for it.",
+    body: {
+      schema: replayInput,
+      examples: {
+        "Count first": {
+          filter: { trigger: "retrain", from: "2026-11-01T00:00:00Z" },
+          dry_run: true,
+        },
+        "What has not succeeded, at another commit": {
+          filter: { trigger: "retrain" },
+          only_without_success: true,
+          commit: "fix-42",
+        },
+      },
+    },
+    answers: {
+      200: { description: "A dry run", schema: dryRun },
+      201: { schema: replaySchema, headers: { Location: "The address of the new replay" } },
+    },
+    async perform({ api, context, body: sent }) {
+      const { dry_run, filter, body, commit, ...rest } = parseInput(
+        replayInput,
+        sent,
+        "the replay",
+      );
+      const runIds = await runsOf(api, filter);
+      if (dry_run) return context.json({ state: "dry_run", count: runIds.length });
+      const made = await api.replays.create({
+        ...rest,
+        filter: shownFilter(filter),
+        ...(commit !== undefined && { commit }),
+        ...(body !== undefined && { body: Uint8Array.fromBase64(body) }),
+      }, runIds);
+      return context.json(shown(made), STATUS_CODE.Created, {
+        location: `${api.baseUrl()}/api/v0/replays/${made.id}/`,
+      });
+    },
+  }),
+  operation({
+    id: "listReplays",
+    method: "get",
+    path: "/replays/",
+    summary: "List the replays, newest first",
+    query: idQuery,
+    answers: { 200: { schema: page(replaySchema) } },
+    async perform({ api, context, query: { limit, cursor } }) {
+      const { records, next } = await listReplays(api.store, { before: cursor, limit });
+      return pageAnswer(context, api.baseUrl(), records.map(shown), next);
+    },
+  }),
+  operation({
+    id: "getReplay",
+    method: "get",
+    path: "/replays/{id}/",
+    summary: "Read how far a replay is",
+    answers: { 200: { schema: replaySchema } },
+    async perform({ api, context, params: { id } }) {
+      return context.json(shown(await found("replay", id, getReplay(api.store, id))));
+    },
+  }),
+  operation({
+    id: "stopReplay",
+    method: "post",
+    path: "/replays/{id}/stop/",
+    scope: "operate",
+    summary: "Stop a replay",
+    description: "Runs that it has launched go on.",
+    answers: { 200: { schema: replaySchema } },
+    async perform({ api, context, params: { id } }) {
+      return context.json(shown(await found("replay", id, api.replays.stop(id))));
+    },
+  }),
+];
+
+/** Finds the runs of the accepted deliveries that a filter wants, oldest first. */
+async function runsOf(
+  { store }: Operator,
+  { trigger, from, to, ...filter }: z.output<typeof replayFilter>,
+): Promise<string[]> {
+  const wanted = {
+    ...filter,
+    outcome: "accepted" as const,
+    trigger_id: await triggerIdOf(store, trigger).catch((error) => {
+      if (!(error instanceof InvalidInputError)) throw error;
+      throw new InvalidInputError("the replay", prefixed("/filter", error.problems));
+    }),
+    from_ms: from,
+    to_ms: to,
+  };
+  const ids: string[] = [];
+  for (let before: string | undefined;;) {
+    const { records, next } = await searchDeliveries(store, {
+      filter: wanted,
+      limit: PAGE_SIZE,
+      before,
+    });
+    for (const found of records) if ("run" in found) ids.push(found.run.id);
+    if (ids.length > REPLAY_RUNS_MAX) {
+      const detail = `Expected a filter that finds at most ${REPLAY_RUNS_MAX} runs: narrow it`;
+      throw new InvalidInputError("the replay", [{ pointer: "/filter", detail }]);
+    }
+    if (next === undefined) return ids.reverse();
+    before = next;
+  }
+}
+
+/** A filter as it was sent: the fields that it has, as text. */
+function shownFilter({ from, to, ...rest }: z.output<typeof replayFilter>): Record<string, string> {
+  const texts = {
+    ...rest,
+    from: from === undefined ? undefined : new Date(from).toISOString(),
+    to: to === undefined ? undefined : new Date(to).toISOString(),
+  };
+  return Object.fromEntries(
+    Object.entries(texts).flatMap(([name, value]) => value === undefined ? [] : [[name, value]]),
+  );
+}
+
+function shown({ body, ...replay }: Replay): ShownReplay {
+  return body === undefined ? replay : { ...replay, has_body: true };
+}

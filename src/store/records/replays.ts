@@ -1,0 +1,99 @@
+/**
+ * The records of bulk replays, and the runs that each of them launches again.
+ *
+ * @module
+ */
+import type { Write } from "../change.ts";
+import { keys } from "../keys.ts";
+import { type Listed, listNewest, type Page } from "../lists.ts";
+import { readValue } from "../scan.ts";
+import type { Store } from "../store.ts";
+
+/** The states of a bulk replay. */
+export const REPLAY_STATES = ["running", "completed", "stopped"] as const;
+
+/** The state of a bulk replay. */
+export type ReplayState = typeof REPLAY_STATES[number];
+
+/** A bulk replay. All times are RFC 3339. */
+export interface Replay {
+  id: string;
+  state: ReplayState;
+  created_at: string;
+  ended_at?: string;
+  /** The filter as it was sent, for its owner. */
+  filter: Record<string, string>;
+  /** Launches a second at most. */
+  rate: number;
+  /** Leaves out deliveries that already have a successful run. */
+  only_without_success: boolean;
+  /** The commit that the actions run at, in place of their own. */
+  commit?: string;
+  /** The payload in place of each run's own. */
+  body?: Uint8Array;
+  /** Number of the runs to launch again. */
+  count: number;
+  /** Number of these that are done: launched, skipped or failed. */
+  done: number;
+  launched: number;
+  skipped: number;
+  failed: number;
+  /** The reason of the latest failure. */
+  error?: string;
+}
+
+/** Runs in one value: 36 KB. */
+const IDS_A_CHUNK = 1_000;
+
+/** Returns the writes that store a new replay with the runs that it launches again, in their order. */
+export function newReplayWrites(replay: Replay, runIds: readonly string[]): Write[] {
+  const writes: Write[] = [replayWrite(replay)];
+  for (let index = 0; index * IDS_A_CHUNK < runIds.length; index++) {
+    const value = runIds.slice(index * IDS_A_CHUNK, (index + 1) * IDS_A_CHUNK);
+    writes.push({ key: keys.replayRuns(replay.id, index), value, bytes: 48 * value.length });
+  }
+  return writes;
+}
+
+/** Returns the write that stores how far a replay is. */
+export function replayWrite(replay: Replay): Write {
+  return { key: keys.replay(replay.id), value: replay, bytes: 4_096 + (replay.body?.length ?? 0) };
+}
+
+/** Reads a replay; undefined when there is none of this id. */
+export async function getReplay(store: Store, id: string): Promise<Replay | undefined> {
+  const value = await readValue(store.kv, keys.replay(id));
+  return isReplay(value) ? value : undefined;
+}
+
+/** Lists the replays, newest first. */
+export function listReplays(store: Store, page: Page): Promise<Listed<Replay>> {
+  return listNewest<Replay>(store, ["replay"], page);
+}
+
+/** Reads the ids of the runs that a replay launches again, from a place on. */
+export async function* replayedRuns(
+  store: Store,
+  { id, count, done }: Replay,
+): AsyncGenerator<string> {
+  for (let index = Math.floor(done / IDS_A_CHUNK); index * IDS_A_CHUNK < count; index++) {
+    const ids = await readValue(store.kv, keys.replayRuns(id, index));
+    if (!Array.isArray(ids)) return;
+    yield* ids.slice(Math.max(0, done - index * IDS_A_CHUNK)).map(String);
+  }
+}
+
+/** Returns the deletes of a replay and its list of runs. */
+export function removeReplayWrites({ id, count }: Replay): Write[] {
+  const chunks = Math.ceil(count / IDS_A_CHUNK);
+  return [
+    { key: keys.replay(id) },
+    ...Array.from({ length: chunks }, (_, index) => ({ key: keys.replayRuns(id, index) })),
+  ];
+}
+
+function isReplay(value: unknown): value is Replay {
+  const { id, state, count, done } = Object(value);
+  return typeof id === "string" && REPLAY_STATES.includes(state) &&
+    Number.isSafeInteger(count) && Number.isSafeInteger(done);
+}

@@ -1,0 +1,195 @@
+/**
+ * Bulk replays. Each goes through its runs one after the other, oldest first, at a bounded rate. Its record
+ * says how far it is, so a restart goes on with it. A run is launched once by one replay: the new launch is
+ * stored with an id by which a repeat is found.
+ *
+ * @module
+ */
+import { delay } from "@std/async/delay";
+import { getLogger } from "@logtape/logtape";
+import type { Clock } from "../platform/clock.ts";
+import { ConflictError, messageOf, UnavailableError } from "../platform/errors.ts";
+import { newId } from "../platform/ids.ts";
+import { getExecution } from "../store/records/executions.ts";
+import { getPipeline } from "../store/records/pipelines.ts";
+import {
+  getReplay,
+  listReplays,
+  newReplayWrites,
+  type Replay,
+  replayedRuns,
+  replayWrite,
+} from "../store/records/replays.ts";
+import { getRun, type Run } from "../store/records/runs.ts";
+import type { Store } from "../store/store.ts";
+import { replay, type Replayed, type ReplayParts } from "./replay.ts";
+
+/** Limit of the runs of one replay. */
+export const REPLAY_RUNS_MAX = 100_000;
+const RUNNING_MAX = 10;
+/** A repeat of a launch by the same replay is found for so long. */
+const REPEAT_WINDOW_S = 30 * 24 * 60 * 60;
+/** Least time between two writes of how far a replay is. */
+const PROGRESS_MS = 500;
+/** Delay before a launch that was turned away is tried again. */
+const RETRY_MS = 1_000;
+
+const log = getLogger(["hooklaunch", "replay"]);
+
+/** The settings of a bulk replay. */
+export type ReplaySettings = Pick<
+  Replay,
+  "filter" | "rate" | "only_without_success" | "commit" | "body"
+>;
+
+/** The bulk replays of a service. */
+export class Replays {
+  readonly #parts: ReplayParts & { clock: Clock };
+  readonly #running = new Map<string, { abort: AbortController; end: Promise<void> }>();
+  #isClosing = false;
+
+  constructor(parts: ReplayParts & { clock: Clock }) {
+    this.#parts = parts;
+  }
+
+  /** Goes on with the replays that a stop interrupted. */
+  async start(): Promise<void> {
+    const { records } = await listReplays(this.#parts.store, { limit: 100 });
+    for (const each of records) if (each.state === "running") this.#run(each);
+  }
+
+  /**
+   * Stores a new replay and begins it.
+   *
+   * @param runIds the runs to launch again, oldest first
+   * @throws {ConflictError} when too many replays are running
+   */
+  async create(settings: ReplaySettings, runIds: readonly string[]): Promise<Replay> {
+    if (this.#running.size >= RUNNING_MAX) {
+      throw new ConflictError(
+        `Cannot begin a replay: ${RUNNING_MAX} are running. Stop one, or wait`,
+      );
+    }
+    const { clock, store } = this.#parts;
+    const now_ms = clock.now();
+    const made: Replay = {
+      id: newId(now_ms),
+      state: "running",
+      created_at: new Date(now_ms).toISOString(),
+      ...settings,
+      count: runIds.length,
+      done: 0,
+      launched: 0,
+      skipped: 0,
+      failed: 0,
+    };
+    await store.committer.writeInParts(newReplayWrites(made, runIds).reverse());
+    this.#run(made);
+    return made;
+  }
+
+  /** Stops a replay. Runs that it has launched go on. Returns undefined when there is none of this id. */
+  async stop(id: string): Promise<Replay | undefined> {
+    const running = this.#running.get(id);
+    running?.abort.abort();
+    await running?.end;
+    return await getReplay(this.#parts.store, id);
+  }
+
+  /** Ends the work on all replays, which go on at the next start. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    for (const { abort } of this.#running.values()) abort.abort();
+    await Promise.all(Array.from(this.#running.values(), ({ end }) => end));
+  }
+
+  #run(begun: Replay): void {
+    const abort = new AbortController();
+    const end = this.#launchAll(begun, abort.signal)
+      .catch((error) => log.error("Replay {id} failed: {error}", { id: begun.id, error }))
+      .finally(() => this.#running.delete(begun.id));
+    this.#running.set(begun.id, { abort, end });
+  }
+
+  async #launchAll(begun: Replay, signal: AbortSignal): Promise<void> {
+    const { store, clock } = this.#parts;
+    const progress = { ...begun };
+    let stored_ms = clock.steady();
+    for await (const runId of replayedRuns(store, begun)) {
+      if (signal.aborted) break;
+      const started_ms = clock.steady();
+      const outcome = await this.#launch(progress, runId, signal);
+      if (outcome === undefined) break;
+      progress[outcome]++;
+      progress.done++;
+      if (clock.steady() - stored_ms >= PROGRESS_MS) {
+        stored_ms = clock.steady();
+        await store.committer.write([replayWrite(progress)]);
+      }
+      const rest_ms = 1_000 / begun.rate - (clock.steady() - started_ms);
+      if (outcome === "launched" && rest_ms > 0) {
+        await delay(rest_ms, { signal }).catch(() => {
+          // The loop sees the signal.
+        });
+      }
+    }
+    if (!this.#isClosing) {
+      progress.state = progress.done < progress.count && signal.aborted ? "stopped" : "completed";
+      progress.ended_at = new Date(clock.now()).toISOString();
+      const { id, launched, skipped, failed } = progress;
+      log.info("Replay {id} ended: {launched} launched, {skipped} skipped, {failed} failed", {
+        id,
+        launched,
+        skipped,
+        failed,
+      });
+    }
+    await store.committer.write([replayWrite(progress)]);
+  }
+
+  /** Launches one run again. Returns undefined when the signal aborted first. */
+  async #launch(
+    progress: Replay,
+    runId: string,
+    signal: AbortSignal,
+  ): Promise<"launched" | "skipped" | "failed" | undefined> {
+    const { store } = this.#parts;
+    while (!signal.aborted) {
+      try {
+        const run = await getRun(store, runId);
+        if (run === undefined) return "skipped";
+        if (progress.only_without_success && await hasSucceeded(store, run)) return "skipped";
+        const replayed = await this.#replay(progress, run);
+        if (!("exhausted" in replayed)) return "launched";
+        // The quota comes back; an operator who does not want to wait stops the replay.
+      } catch (error) {
+        if (!(error instanceof UnavailableError)) {
+          progress.error = messageOf(error);
+          return "failed";
+        }
+      }
+      await delay(RETRY_MS, { signal }).catch(() => {
+        // The loop sees the signal.
+      });
+    }
+    return undefined;
+  }
+
+  #replay({ id, body, commit }: Replay, run: Run): Promise<Replayed> {
+    const delivery = { id: `replay/${id}/${run.id}`, window_s: REPEAT_WINDOW_S };
+    return replay(this.#parts, run, { body, commit, delivery });
+  }
+}
+
+/** Tells whether a run's actions and all the work that they launched have completed. */
+export async function hasSucceeded(store: Store, run: Run): Promise<boolean> {
+  if (run.status !== "completed") return false;
+  for (const { created } of run.actions) {
+    if (created === undefined) continue;
+    const work = "execution_id" in created
+      ? await getExecution(store, created.execution_id)
+      : await getPipeline(store, created.pipeline_id);
+    if (work?.status !== "complete") return false;
+  }
+  return true;
+}

@@ -1,0 +1,151 @@
+/** Bulk replays: what is launched again, once each, and what is not. */
+import { assert, assertEquals } from "@std/assert";
+import { Service } from "../../../src/service/service.ts";
+import { eventually, startService } from "../../data.ts";
+
+type Running = Awaited<ReturnType<typeof startService>>;
+
+/** Starts a service with a trigger and some of its runs, of which the bodies say whether they succeed. */
+async function withRuns(bodies: readonly string[]) {
+  const service = await startService();
+  await Deno.writeTextFile(
+    `${service.folder}/project/valohai.yaml`,
+    JSON.stringify([{
+      step: {
+        name: "read",
+        image: "i",
+        command: "grep -q good $VH_INPUTS_DIR/a/payload*",
+        inputs: [{ name: "a" }],
+      },
+    }]),
+  );
+  const { id, url } = await service.trigger({
+    name: "replayed",
+    actions: [{ type: "run_execution", step: "read", payload_input_name: "a" }],
+    response: { type: "text", text: "{run_id}" },
+  });
+  const runs: string[] = [];
+  for (const body of bodies) runs.push(await (await fetch(url, { method: "POST", body })).text());
+  await allEnded(service);
+  return { service, id, runs };
+}
+
+async function allEnded(service: Running): Promise<void> {
+  await eventually(async () => {
+    const { body } = await service.api("GET", "executions/");
+    return body.results.every(({ ended_at }: { ended_at?: string }) => ended_at) || undefined;
+  }, { what: "that all executions have ended" });
+}
+
+async function ended(service: Running, id: string) {
+  return await eventually(async () => {
+    const { body } = await service.api("GET", `replays/${id}/`);
+    return body.state === "running" ? undefined : body;
+  }, { what: "the end of the replay" });
+}
+
+/** The runs that launched another one again, as [source, payload size]. */
+async function replays(service: Running, trigger: string) {
+  const { body } = await service.api("GET", `triggers/${trigger}/runs/?limit=200`);
+  return body.results.filter(({ replay_of }: { replay_of?: string }) => replay_of)
+    .map(({ replay_of, payload }: { replay_of: string; payload: { size: number } }) =>
+      [replay_of, payload.size] as const
+    ).reverse();
+}
+
+Deno.test("a replay counts first, then launches the runs of a filter again, oldest first", async () => {
+  const { service, id, runs } = await withRuns(["good", "bad!", "good"]);
+  await using _ = service;
+  const filter = { trigger: "replayed" };
+  const dry = await service.api("POST", "replays/", { filter, dry_run: true });
+  assertEquals([dry.status, dry.body], [200, { state: "dry_run", count: 3 }]);
+  assertEquals(await replays(service, id), []);
+
+  const made = await service.api("POST", "replays/", { filter, rate: 1_000 });
+  assertEquals([made.status, made.body.count, made.body.filter], [201, 3, filter]);
+  const { state, done, launched, failed } = await ended(service, made.body.id);
+  assertEquals([state, done, launched, failed], ["completed", 3, 3, 0]);
+  assertEquals(await replays(service, id), runs.map((run) => [run, 4] as const));
+});
+
+Deno.test("a replay leaves out what has succeeded, and takes another payload", async () => {
+  const { service, id, runs } = await withRuns(["good", "bad!", "bad!"]);
+  await using _ = service;
+  const made = await service.api("POST", "replays/", {
+    filter: { trigger: id },
+    rate: 1_000,
+    only_without_success: true,
+    body: btoa("good at last"),
+  });
+  const { launched, skipped } = await ended(service, made.body.id);
+  assertEquals([launched, skipped], [2, 1]);
+  assertEquals(await replays(service, id), runs.slice(1).map((run) => [run, 12] as const));
+});
+
+Deno.test("a replay at a commit that does not exist makes runs that say so", async () => {
+  const { service, id } = await withRuns(["good"]);
+  await using _ = service;
+  const made = await service.api("POST", "replays/", { filter: { trigger: id }, commit: "none" });
+  await ended(service, made.body.id);
+  const error = await eventually(async () => {
+    const { body } = await service.api("GET", `triggers/${id}/runs/`);
+    const [{ actions: [action] }] = body.results;
+    return action?.error;
+  }, { what: "the end of the new run" });
+  assert(/commit|HEAD/i.test(error), error);
+});
+
+Deno.test("a replay is stopped, and keeps its rate until then", async () => {
+  const { service, id } = await withRuns(["good", "good", "good", "good"]);
+  await using _ = service;
+  const made = await service.api("POST", "replays/", { filter: { trigger: id }, rate: 0.5 });
+  await eventually(async () => (await replays(service, id)).length === 1 || undefined, {
+    what: "the first launch",
+  });
+  const stopped = await service.api("POST", `replays/${made.body.id}/stop/`);
+  assertEquals([stopped.body.state, stopped.body.launched], ["stopped", 1]);
+  assertEquals((await replays(service, id)).length, 1);
+  assertEquals((await service.api("POST", "replays/none/stop/")).status, 404);
+});
+
+Deno.test("a replay goes on after a restart, and launches nothing twice", async () => {
+  const { service, id, runs } = await withRuns(["good", "good", "good", "good", "good"]);
+  await using _ = service;
+  const made = await service.api("POST", "replays/", { filter: { trigger: id }, rate: 5 });
+  await eventually(async () => (await replays(service, id)).length >= 2 || undefined, {
+    what: "the first launches",
+  });
+  const { settings, clock } = service.service.parts;
+  await service.service.close(0);
+  const again = await Service.start(settings, { clock, env: () => undefined });
+  try {
+    const headers = { authorization: `Bearer ${settings.adminToken}` };
+    const get = async (path: string) =>
+      await (await fetch(`${again.url}/api/v0/${path}`, { headers })).json();
+    await eventually(
+      async () => (await get(`replays/${made.body.id}/`)).state === "completed" || undefined,
+      { what: "the end of the replay" },
+    );
+    const { results } = await get(`triggers/${id}/runs/?limit=200`);
+    const sources = results.flatMap(({ replay_of }: { replay_of?: string }) => replay_of ?? []);
+    assertEquals(sources.sort(), runs.toSorted());
+  } finally {
+    await again.close(0);
+  }
+});
+
+Deno.test("a replay that cannot be is refused", async () => {
+  await using service = await startService();
+  const cases: [settings: Record<string, unknown>, pointer: string][] = [
+    [{}, "/filter"],
+    [{ filter: { outcome: "refused" } }, "/filter/outcome"],
+    [{ filter: { from: "yesterday" } }, "/filter/from"],
+    [{ filter: { trigger: "nobody" } }, "/filter/trigger"],
+    [{ filter: {}, rate: 0 }, "/rate"],
+    [{ filter: {}, body: "not base64!" }, "/body"],
+  ];
+  for (const [settings, pointer] of cases) {
+    const { status, body } = await service.api("POST", "replays/", settings);
+    assertEquals([status, body.errors[0].pointer], [422, pointer], JSON.stringify(settings));
+  }
+});
