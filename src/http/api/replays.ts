@@ -171,7 +171,8 @@ async function runsOf(
     to_ms: to,
   };
   const ids: string[] = [];
-  for (let before: string | undefined;;) {
+  let before: string | undefined;
+  for (;;) {
     const { records, next } = await searchDeliveries(store, {
       filter: wanted,
       limit: PAGE_SIZE,
