@@ -5,12 +5,10 @@
  */
 import type { Command } from "commander";
 import { join } from "node:path";
-import { systemClock } from "../platform/clock.ts";
 import { checkRemote } from "../config/settings.ts";
-import { newHeavyWork } from "../service/heavy_work.ts";
 import { DATABASE_FILE } from "../store/file/database_file.ts";
 import { openStore } from "../store/open_store.ts";
-import { TriggerRegistry } from "../triggers/registry.ts";
+import { sealAgain } from "../triggers/seal_again.ts";
 import {
   addSecretKey,
   keepCurrentSecretKey,
@@ -52,17 +50,7 @@ async function rotate({ data, kv }: { data: string; kv?: string }): Promise<void
       "Expected the new key and the old key, separated by a comma, found one key",
     );
   }
-  const registry = new TriggerRegistry({
-    store,
-    secrets: await openSecretBox(data, variable),
-    context: {
-      clock: systemClock,
-      env: environment,
-      signal: AbortSignal.abort(),
-      heavyWork: newHeavyWork(),
-    },
-  });
-  const count = await registry.sealAgain();
+  const count = await sealAgain(store, await openSecretBox(data, variable));
   if (variable === undefined) await keepCurrentSecretKey(data);
   console.log(`Encrypted the secrets of ${count} triggers with the new key`);
   if (variable !== undefined) {

@@ -7,29 +7,40 @@
 import { hash } from "node:crypto";
 import { timingSafeEqual } from "@std/crypto/timing-safe-equal";
 import type { Refusal } from "./check.ts";
+import { readSecretFile } from "./secret_file.ts";
 
 /** The setting of a secret that is in an environment variable. */
 export const VARIABLE = /^\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;
 
+/** The setting of a secret that is in a file, by its absolute path. */
+export const SECRET_FILE = /^\{file:(\/[^{}\0]*[^{}\0/])\}$/;
+
 /** The text that the API shows in place of a stored secret. Writing it back keeps the stored one. */
 export const SECRET_MASK = "********";
 
-/** Tells whether a text stands for a secret that is in the environment, or stored. */
+/** Tells whether a text stands for a secret that is in the environment, in a file, or stored. */
 export function standsForSecret(text: string): boolean {
-  return VARIABLE.test(text) || text === SECRET_MASK;
+  return VARIABLE.test(text) || SECRET_FILE.test(text) || text === SECRET_MASK;
 }
 
-/** The setting of a secret: a literal or `{env:NAME}`, with or without an end date. */
-export type SecretSetting = string | { readonly secret: string; readonly until: string };
+/** The setting of a secret: a literal, `{env:NAME}` or `{file:PATH}`, with or without a name and an end date. */
+export type SecretSetting = string | {
+  readonly name?: string | undefined;
+  readonly value?: string | undefined;
+  /** The earlier name of `value`. */
+  readonly secret?: string | undefined;
+  readonly until?: string | undefined;
+};
 
-/** Returns the secret of a setting, without its end date. */
+/** Returns the secret of a setting, without its name and end date. */
 export function secretText(setting: SecretSetting): string {
-  return typeof setting === "string" ? setting : setting.secret;
+  return typeof setting === "string" ? setting : setting.value ?? setting.secret ?? "";
 }
 
 /** Returns the time at which a secret ends, in milliseconds since the epoch; Infinity without an end date. */
 export function secretEnd_ms(setting: SecretSetting): number {
-  return typeof setting === "string" ? Infinity : Date.parse(setting.until);
+  const until = typeof setting === "string" ? undefined : setting.until;
+  return until === undefined ? Infinity : Date.parse(until);
 }
 
 export interface Secret {
@@ -44,6 +55,8 @@ export interface Secrets {
   readonly usable: readonly Secret[];
   /** The environment variables that are not set, empty or blank. */
   readonly missing: readonly string[];
+  /** The files that cannot be read, are empty or blank. */
+  readonly unreadable: readonly string[];
   /** The number of secrets that could not be decoded. */
   readonly malformed: number;
 }
@@ -61,20 +74,38 @@ export function resolveSecrets(
 ): Secrets {
   const usable: Secret[] = [];
   const missing: string[] = [];
+  const unreadable: string[] = [];
   let malformed = 0;
   for (const setting of settings) {
     const written = secretText(setting);
+    const text = resolveSecret(written, env);
     const variable = VARIABLE.exec(written)?.[1];
-    const text = variable === undefined ? written : valueOf(variable, env);
+    const file = SECRET_FILE.exec(written)?.[1];
     if (text) {
       const bytes = decode(text);
       if (bytes === undefined || bytes.length === 0) malformed++;
       else usable.push({ bytes, digest: hash("sha256", bytes, "buffer") });
     } else if (variable !== undefined) {
       missing.push(variable);
+    } else if (file !== undefined) {
+      unreadable.push(file);
     }
   }
-  return { usable, missing, malformed };
+  return { usable, missing, unreadable, malformed };
+}
+
+/**
+ * Reads a secret where its setting says that it is. Undefined where a variable is not set, or a file cannot be
+ * read, or either is empty or blank.
+ */
+export function resolveSecret(
+  written: string,
+  env: (name: string) => string | undefined,
+): string | undefined {
+  const variable = VARIABLE.exec(written)?.[1];
+  if (variable !== undefined) return valueOf(variable, env);
+  const file = SECRET_FILE.exec(written)?.[1];
+  return file === undefined ? written : readSecretFile(file);
 }
 
 /** Reads an environment variable; undefined where it is not set, empty or blank. */
@@ -95,10 +126,11 @@ export function refuseWithoutSecrets(secrets: Secrets): Refusal | undefined {
 }
 
 /** Says which secrets cannot be used, to end a reason with; empty where all can. */
-export function describeMissing({ missing, malformed }: Secrets): string {
+export function describeMissing({ missing, unreadable, malformed }: Secrets): string {
   const parts: string[] = [];
   if (missing.length === 1) parts.push(`environment variable ${missing[0]} is not set`);
   if (missing.length > 1) parts.push(`environment variables ${missing.join(", ")} are not set`);
+  for (const path of unreadable) parts.push(`file ${path} cannot be read, or is empty`);
   if (malformed > 0) parts.push(`${malformed} cannot be decoded`);
   return parts.length === 0 ? "" : `: ${parts.join("; ")}`;
 }

@@ -6,7 +6,8 @@
 import { z } from "zod";
 import { refuseField } from "../platform/schema/schema.ts";
 import { type Field, fieldError, HEADER_NAME, NOT_A_HEADER } from "./field.ts";
-import { VARIABLE } from "./secret.ts";
+import { type SecretSetting, standsForSecret } from "./secret.ts";
+import { nameSchema } from "../projects/name_schema.ts";
 
 const NAME_CHARACTERS_MAX = 256;
 const SECRET_CHARACTERS_MAX = 4096;
@@ -47,23 +48,37 @@ export function checkField(field: Field, context: z.RefinementCtx): void {
 }
 
 const secretSchema = z.string().min(1, { error: "Must not be empty" }).max(SECRET_CHARACTERS_MAX)
-  .refine((text) => VARIABLE.test(text) || !text.includes("{env:"), {
-    error: "Must be a literal, or {env:NAME} and nothing else",
+  .refine((text) => standsForSecret(text) || !/\{(?:env|file):/.test(text), {
+    error: "Must be a literal, or {env:NAME} or {file:/absolute/path} and nothing else",
   });
 
 /** The schema of a condition's `secrets`: any one may match, so that they can be rotated. */
 export const secretsSchema = z.array(z.union([
   secretSchema,
   z.strictObject({
-    secret: secretSchema,
+    name: nameSchema.optional().describe("Unique among the condition's secrets"),
+    value: secretSchema.optional().describe("A literal, {env:NAME} or {file:/absolute/path}"),
+    secret: secretSchema.optional().describe("The earlier name of `value`"),
     until: z.iso.datetime({
       offset: true,
       error: "Expected a date and time with its offset, such as 2027-01-31T00:00:00Z",
-    }).describe("From then on it matches nothing (RFC 3339)"),
+    }).optional().describe("From then on it matches nothing (RFC 3339)"),
+    fingerprint: z.string().max(64).optional().describe(
+      "Shown with a literal. Beside a mask, it says which stored secret is meant",
+    ),
+  }).refine(({ value, secret }) => (value === undefined) !== (secret === undefined), {
+    error: "Expected a secret in `value`",
   }),
-])).min(1).max(SECRETS_MAX).describe(
-  "Secrets of which any one may match, each a literal or {env:NAME}, with or without an end date",
+])).min(1).max(SECRETS_MAX).refine(haveUniqueNames, {
+  error: "Expected unique names of secrets, found one twice",
+}).describe(
+  "Secrets of which any one may match: each a literal, {env:NAME} or {file:PATH}, or an object with one and a name or an end date",
 );
+
+function haveUniqueNames(secrets: readonly SecretSetting[]): boolean {
+  const names = secrets.flatMap((each) => typeof each === "string" ? [] : each.name ?? []);
+  return new Set(names).size === names.length;
+}
 
 /** The schema of a public key; its form depends on the kind, which checks it. */
 export const publicKeySchema = z.union([

@@ -12,6 +12,7 @@ import { type Quota, smallestByPeriod } from "../runs/rate_window.ts";
 import { sizeOf } from "./max_payload.ts";
 import { launchOrder, type Order, type OrderParts, runInfoOrder } from "./order.ts";
 import { prepareResponse, type Responder } from "./response.ts";
+import { SecretFiles } from "./secret_files.ts";
 import type { Trigger } from "./trigger.ts";
 
 /** A trigger that is ready for launches. */
@@ -23,6 +24,8 @@ export interface PreparedTrigger {
   credentials: readonly CredentialField[];
   /** The time at which a secret expires and it must be prepared again, in milliseconds since the epoch. */
   until_ms: number;
+  /** The files of its secrets. It must be prepared again when one has changed. */
+  secretFiles: SecretFiles;
   quotas: readonly Quota[];
   /** True when run info may be asked for by GET: a request without a body cannot be signed. */
   answersGet: boolean;
@@ -46,6 +49,8 @@ export async function prepareTrigger(
 ): Promise<PreparedTrigger> {
   const now_ms = environment.clock.now();
   const live = trigger.conditions.map((condition) => withoutEnded(condition, now_ms));
+  const secrets = live.flatMap(secretsOf);
+  const secretFiles = new SecretFiles(secrets, now_ms);
   const conditions = await prepareConditions(live, environment, trigger.id);
   const limits = conditions.quotas.map(({ limit }) => limit).filter((limit) => limit !== undefined);
   const parts: OrderParts = {
@@ -58,7 +63,8 @@ export async function prepareTrigger(
     trigger,
     conditions: live,
     credentials: conditions.credentials,
-    until_ms: Math.min(...live.flatMap(secretsOf).map(secretEnd_ms)),
+    until_ms: Math.min(...secrets.map(secretEnd_ms)),
+    secretFiles,
     quotas: smallestByPeriod(limits),
     answersGet: conditions.signedBy === undefined,
     respond: prepareResponse(trigger.response),

@@ -26,17 +26,9 @@ import {
   type StoredTrigger,
 } from "../store/records/triggers.ts";
 import type { PreparedTrigger } from "./prepare.ts";
-import {
-  LockedSecretError,
-  maskSecrets,
-  type Opened,
-  openSecrets,
-  openWhatOpens,
-  sealSecrets,
-  type SecretBox,
-  unmaskSecrets,
-} from "./secrets.ts";
+import { type Opened, openWhatOpens, sealSecrets, type SecretBox } from "./secrets.ts";
 import { expectRevision, settingsOf } from "./revision.ts";
+import { type Mark, maskSecrets, normalSecrets, unmaskSecrets } from "./secret_masks.ts";
 import type { Trigger, TriggerSettings } from "./trigger.ts";
 import { missingVariables } from "./variables.ts";
 
@@ -93,7 +85,10 @@ export class TriggerRegistry {
   /** Returns a trigger that is ready for launches; undefined when none has this id. */
   prepared(id: string): PreparedTrigger | undefined | Promise<PreparedTrigger | undefined> {
     const known = this.#prepared.get(id);
-    if (known === undefined || known.until_ms <= this.#parts.context.clock.now()) {
+    const now_ms = this.#parts.context.clock.now();
+    if (
+      known === undefined || known.until_ms <= now_ms || known.secretFiles.haveChanged(now_ms)
+    ) {
       return this.#preparing.get(id) ?? this.#prepare(id);
     }
     if (this.#prepared.size >= PREPARED_MAX) {
@@ -125,7 +120,7 @@ export class TriggerRegistry {
   /** Reads a trigger as the API shows it, secrets masked; undefined when none has this id. */
   async get(id: string): Promise<Trigger | undefined> {
     const stored = await getStoredTrigger(this.#parts.store, id);
-    return stored && maskSecrets(triggerOf(stored));
+    return stored && this.#shown(stored);
   }
 
   /** Reads a page of triggers as the API shows them, oldest first. */
@@ -133,13 +128,13 @@ export class TriggerRegistry {
     page: { after?: string | undefined; limit: number },
   ): Promise<Listed<Trigger>> {
     const { records, next } = await listStoredTriggers(this.#parts.store, page);
-    return { records: records.map((stored) => maskSecrets(triggerOf(stored))), next };
+    return { records: records.map((stored) => this.#shown(stored)), next };
   }
 
   /** Reads all triggers as the API shows them, oldest first. */
   async *all(): AsyncGenerator<Trigger> {
     for await (const stored of allStoredTriggers(this.#parts.store)) {
-      yield maskSecrets(triggerOf(stored));
+      yield this.#shown(stored);
     }
   }
 
@@ -160,7 +155,7 @@ export class TriggerRegistry {
       }
       const now = new Date(now_ms).toISOString();
       const trigger = { ...settings, id, created_at: now, updated_at: now, revision: 1 };
-      return isDryRun ? maskSecrets(trigger) : await this.#put(trigger);
+      return isDryRun ? this.#masked(trigger) : await this.#put(trigger);
     });
   }
 
@@ -183,9 +178,9 @@ export class TriggerRegistry {
       const stored = await this.#stored(id);
       const opened = openWhatOpens(triggerOf(stored), this.#parts.secrets, id);
       const { value: current } = opened;
-      const shown = maskSecrets(current);
+      const shown = this.#masked(current, opened.locked);
       const written = change(shown);
-      await expectRevision(shown, expected, written);
+      await expectRevision(shown, expected, { written, mark: this.#markOf(id) });
       const kept = opened.locked.map(nameAt)
         .filter((name) => childOf(written, name) === childOf(shown, name));
       const locked = opened.locked.filter((at) => !kept.includes(nameAt(at)));
@@ -194,9 +189,10 @@ export class TriggerRegistry {
       const updated_at = new Date(this.#parts.context.clock.now()).toISOString();
       const revision = shown.revision + 1;
       const trigger = { ...settings, id, created_at: stored.created_at, updated_at, revision };
-      if (isDryRun) return maskSecrets(trigger);
+      if (isDryRun) return this.#masked(trigger);
       const sealed = kept.map((name) => [name, childOf(stored.settings, name)] as const);
-      return await this.#put(trigger, Object.fromEntries(sealed));
+      const unread = opened.locked.filter((at) => kept.includes(nameAt(at)));
+      return await this.#put(trigger, Object.fromEntries(sealed), unread);
     });
   }
 
@@ -261,24 +257,6 @@ export class TriggerRegistry {
     return counted;
   }
 
-  /**
-   * Encrypts the secrets of all triggers with the current key.
-   *
-   * @returns the number of triggers
-   * @throws {LockedSecretError} when a secret cannot be decrypted with any of the keys
-   */
-  async sealAgain(): Promise<number> {
-    const { store, secrets } = this.#parts;
-    let count = 0;
-    for await (const stored of allStoredTriggers(store)) {
-      const settings = opened(stored, secrets);
-      const sealed = sealSecrets(settings, secrets, stored.id);
-      await putStoredTrigger(store, { ...stored, settings: sealed });
-      count++;
-    }
-    return count;
-  }
-
   async #prepare(id: string): Promise<PreparedTrigger | undefined> {
     const preparing = this.#readPrepared(id);
     this.#preparing.set(id, preparing);
@@ -325,7 +303,10 @@ export class TriggerRegistry {
           `Expected "${current.value.id}", found "${parsed.id}": the id of a trigger cannot change`,
       }]);
     }
-    const settings = unmaskSecrets(parsed, current, "the trigger");
+    const mark = this.#markOf(current?.value.id ?? "");
+    const unwritten = kept.map((name) => [name, childOf(current?.value, name)]);
+    const written = { ...parsed, ...Object.fromEntries(unwritten) };
+    const settings = unmaskSecrets(written, current, { what: "the trigger", mark });
     const { reviewTrigger } = await import("./review.ts");
     if (!kept.includes("conditions")) reviewTrigger(settings, "the trigger");
     const { checkMaxPayload } = await import("./max_payload.ts");
@@ -339,8 +320,15 @@ export class TriggerRegistry {
     return settings;
   }
 
-  /** @param sealed the fields that stay as they are stored */
-  async #put(trigger: Trigger, sealed: Record<string, unknown> = {}): Promise<Trigger> {
+  /**
+   * @param sealed the fields that stay as they are stored
+   * @param locked pointers to the secrets in them that cannot be decrypted
+   */
+  async #put(
+    trigger: Trigger,
+    sealed: Record<string, unknown> = {},
+    locked: readonly string[] = [],
+  ): Promise<Trigger> {
     const { store, secrets } = this.#parts;
     const { id, name, created_at, updated_at, revision } = trigger;
     const settings = { ...sealSecrets(settingsOf(trigger), secrets, id), ...sealed };
@@ -353,7 +341,21 @@ export class TriggerRegistry {
       );
     }
     await putStoredTrigger(store, record).finally(() => this.#forget(id));
-    return maskSecrets(trigger);
+    return this.#masked(trigger, locked);
+  }
+
+  /** Shows a stored trigger. */
+  #shown(stored: StoredTrigger): Trigger {
+    const { value, locked } = openWhatOpens(triggerOf(stored), this.#parts.secrets, stored.id);
+    return this.#masked(value, locked);
+  }
+
+  #masked(trigger: Trigger, locked: readonly string[] = []): Trigger {
+    return maskSecrets(trigger, this.#markOf(trigger.id), locked);
+  }
+
+  #markOf(id: string): Mark {
+    return (secret) => this.#parts.secrets.mark(secret, id);
   }
 
   async #stored(id: string): Promise<StoredTrigger> {
@@ -385,19 +387,5 @@ function isSame(settings: TriggerSettings, current: Trigger): boolean {
 function triggerOf(stored: StoredTrigger): Trigger {
   const { id, created_at, updated_at, revision = 1, settings } = stored;
   // The stored settings have passed the schema.
-  return { ...settings as TriggerSettings, id, created_at, updated_at, revision };
-}
-
-/** @throws {LockedSecretError} with the trigger's name, and what to do */
-function opened({ id, name, settings }: StoredTrigger, secrets: SecretBox): unknown {
-  try {
-    return openSecrets(settings, secrets, id);
-  } catch (error) {
-    if (!(error instanceof LockedSecretError)) throw error;
-    throw new LockedSecretError(
-      `Cannot encrypt the secrets of trigger "${name}" with the new key: ${error.message} ` +
-        "Name the key that encrypted them too, save the trigger with its secrets again, or delete it",
-      { cause: error },
-    );
-  }
+  return { ...normalSecrets(settings as TriggerSettings), id, created_at, updated_at, revision };
 }

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { ChangedError } from "../platform/errors.ts";
+import { ChangedError, type Problem } from "../platform/errors.ts";
 import { differencesOf } from "../platform/schema/differences.ts";
 import { withoutNulls } from "../platform/schema/nulls.ts";
-import { maskSecrets } from "./secrets.ts";
+import { type Mark, maskSecrets } from "./secret_masks.ts";
 import type { Trigger, TriggerSettings } from "./trigger.ts";
 
 /** Returns the part of a trigger that its owner writes. */
@@ -18,29 +18,33 @@ export function settingsOf(trigger: Trigger): TriggerSettings {
 /**
  * Expects a trigger to have one of some revisions.
  *
+ * @param current the stored trigger, its secrets masked
  * @param expected undefined for any revision
- * @param written the new version, not validated yet; undefined for a deletion
+ * @param change the new version, not validated yet; undefined for a deletion
  * @throws {ChangedError} with the differences of the two versions, when it has another revision
  */
 export async function expectRevision(
   current: Trigger,
   expected: readonly number[] | undefined,
-  written?: unknown,
+  change?: { written: unknown; mark: Mark },
 ): Promise<void> {
   if (expected === undefined || expected.includes(current.revision)) return;
   throw new ChangedError(
     `Cannot change trigger "${current.name}": it has revision ${current.revision} by now. ` +
       "Read it again, and repeat the change with its ETag",
-    written === undefined ? [] : await differences(current, written),
+    change === undefined ? [] : await differences(current, change),
   );
 }
 
-async function differences(current: Trigger, written: unknown) {
+async function differences(
+  current: Trigger,
+  { written, mark }: { written: unknown; mark: Mark },
+): Promise<Problem[]> {
   const { triggerSchema } = await import("./trigger.ts");
   const sent = triggerSchema.safeParse(withoutNulls(triggerSchema, written));
   if (!sent.success) return [];
   // A version to be saved may name its id or not.
-  const { id: _id, ...fields } = maskSecrets(sent.data);
-  const { id: _storedId, ...stored } = maskSecrets(settingsOf(current));
+  const { id: _id, ...fields } = maskSecrets(sent.data, mark);
+  const { id: _storedId, ...stored } = settingsOf(current);
   return differencesOf(stored, fields);
 }

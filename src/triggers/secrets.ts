@@ -1,15 +1,14 @@
 /**
  * Secrets at rest. Every list named `secrets` in a trigger holds secrets. A literal is encrypted before it
- * is stored, and shown as a mask afterwards. `{env:NAME}` only names a variable, so it is stored and shown
- * as it is.
+ * is stored, and shown as a mask afterwards. `{env:NAME}` and `{file:PATH}` only name a place, so they are
+ * stored and shown as they are.
  *
  * @module
  */
 import { Buffer } from "node:buffer";
 import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
-import { SECRET_MASK } from "../conditions/secret.ts";
-import { HooklaunchError, InvalidInputError, type Problem } from "../platform/errors.ts";
-import { childOf, pointer, pointerParts } from "../platform/schema/pointer.ts";
+import { HooklaunchError } from "../platform/errors.ts";
+import { pointer } from "../platform/schema/pointer.ts";
 import { readSecretKeys } from "./secret_key.ts";
 
 const CIPHER = "aes-256-gcm";
@@ -17,11 +16,10 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const CIPHERTEXT_PREFIX = `${CIPHER}:`;
 const encoder = new TextEncoder();
-const ENV_REFERENCE = /^\{env:[^}]*\}$/;
-/** A pointer to a secret: the object with the field `secrets`, and the way from there. */
-const SECRETS_POINTER = /^(.*)\/secrets(\/.*)?$/s;
-/** The end of a pointer to a secret that has an end date beside it. */
-const DATED = /(?<=\/secrets\/\d+)\/secret$/;
+const REFERENCE = /^\{(?:env|file):[^}]*\}$/;
+/** The fields of an element of `secrets` that hold the secret. `secret` is the earlier name of `value`. */
+const SECRET_FIELDS = ["value", "secret"];
+const MARK_LENGTH = 12;
 
 /** A stored secret cannot be decrypted: the key is another one, or the stored text was changed or moved. */
 export class LockedSecretError extends HooklaunchError {
@@ -36,6 +34,11 @@ export interface SecretBox {
   seal(secret: string, owner: string): string;
   /** @throws {LockedSecretError} when the key is another one, or the text was changed or moved */
   open(sealed: string, owner: string): string;
+  /**
+   * The fingerprint of a secret, which tells it from the owner's other secrets. It is keyed: who sees it
+   * cannot try secrets, nor see that two owners have the same one.
+   */
+  mark(secret: string, owner: string): string;
 }
 
 /**
@@ -56,8 +59,14 @@ export async function openSecretBox(
 export function secretBox(all: readonly Uint8Array[]): SecretBox {
   const [current, ...previous] = all;
   if (current === undefined) throw new RangeError("Cannot encrypt without a key");
+  const markKey = createHmac("sha256", current).update("fingerprints of secrets").digest();
   return {
     fingerprint: all.map(fingerprintOf).join(" "),
+    mark: (secret, owner) =>
+      createHmac("sha256", markKey).update(`${owner}\0${secret}`).digest("hex").slice(
+        0,
+        MARK_LENGTH,
+      ),
     seal: (secret, owner) => encrypt(secret, owner, current),
     open(sealed, owner) {
       // While a key is changed, some secrets are still encrypted with the previous one.
@@ -99,18 +108,36 @@ function decrypt(sealed: string, owner: string, key: Uint8Array): string | undef
   }
 }
 
+/** Replaces the elements of every list named `secrets` in a value by the results of a function. */
+export function mapElements<T>(value: T, change: (element: unknown, at: string) => unknown): T {
+  // The caller's function keeps the shape that the schema of secrets gives to elements.
+  return walk(value, "", change) as T;
+}
+
 /** Replaces every secret in a value by the result of a function of the secret and the pointer to it. */
 export function mapSecrets<T>(value: T, change: (secret: string, at: string) => string): T {
-  // The shape stays as it is: only strings are replaced by strings.
-  return walk(value, "", false, change) as T;
+  return mapElements(value, (element, at) => {
+    if (typeof element === "string") return change(element, at);
+    if (typeof element !== "object" || element === null) return element;
+    return Object.fromEntries(
+      Object.entries(element).map(([name, inner]) => [
+        name,
+        typeof inner === "string" && SECRET_FIELDS.includes(name)
+          ? change(inner, at + pointer(name))
+          : inner,
+      ]),
+    );
+  });
+}
+
+/** Returns true for a text that only names the place of a secret. */
+export function isReference(text: string): boolean {
+  return REFERENCE.test(text);
 }
 
 /** Replaces every literal secret likewise. References such as `{env:NAME}` stay as they are. */
 export function mapLiterals<T>(value: T, change: (secret: string, at: string) => string): T {
-  return mapSecrets(
-    value,
-    (secret, at) => ENV_REFERENCE.test(secret) ? secret : change(secret, at),
-  );
+  return mapSecrets(value, (secret, at) => isReference(secret) ? secret : change(secret, at));
 }
 
 /** Encrypts the literal secrets of a value. */
@@ -156,142 +183,25 @@ export function tryOpen(sealed: string, box: SecretBox, owner: string): string |
   }
 }
 
-/** Puts the mask in place of the literal secrets of a value. */
-export function maskSecrets<T>(value: T): T {
-  return mapLiterals(value, () => SECRET_MASK);
-}
-
-/**
- * Puts stored secrets back where a new version of a value has the mask. The mask stands for a secret of the
- * stored condition with the same settings, first of one at the same place; otherwise of the condition of the
- * same type at the same place. In the list, it stands for the secret at its place; in a list that has become
- * shorter, for the only secret with the same end date.
- *
- * @param stored the stored value, its secrets in clear; undefined when there is none
- * @throws {InvalidInputError} where the mask stands for no secret, for several, or for a locked one
- */
-export function unmaskSecrets<T>(
-  value: T,
-  stored: Opened<unknown> | undefined,
-  what: string,
-): T {
-  const lists = stored === undefined ? new Map<string, StoredList>() : storedLists(stored);
-  const problems: Problem[] = [];
-  const unmasked = mapSecrets(value, (secret, at) => {
-    if (secret !== SECRET_MASK) return secret;
-    const kept = findStored(lists, placeOf(value, at));
-    if (typeof kept === "object" && !kept.isLocked) return kept.secret;
-    const why = typeof kept === "string"
-      ? kept
-      : "the one at this place cannot be decrypted with this key: give it anew";
-    problems.push({
-      pointer: at,
-      detail: `Expected a secret, found ${SECRET_MASK}, which stands for a stored one, and ${why}`,
-    });
-    return secret;
-  });
-  if (problems.length > 0) throw new InvalidInputError(what, problems);
-  return unmasked;
-}
-
-/** A stored literal. */
-interface StoredSecret {
-  secret: string;
-  isLocked: boolean;
-  /** The end date, if the settings have one. */
-  until: unknown;
-}
-
-/** The secrets of one list: their number, and the literals by their places. */
-interface StoredList {
-  count: number;
-  literals: Map<string, StoredSecret>;
-}
-
-function storedLists({ value, locked }: Opened<unknown>): Map<string, StoredList> {
-  const lists = new Map<string, StoredList>();
-  const byHolder = new Map<string, StoredList>();
-  mapLiterals(value, (secret, at) => {
-    const { holderAt, names, place, count, until } = placeOf(value, at);
-    const list = byHolder.get(holderAt) ?? { count, literals: new Map() };
-    byHolder.set(holderAt, list);
-    list.literals.set(place, { secret, isLocked: locked.includes(at), until });
-    for (const name of names) lists.set(name, list);
-    return secret;
-  });
-  return lists;
-}
-
-/** Returns the stored secret that a mask stands for, or the reason why there is none. */
-function findStored(
-  lists: ReadonlyMap<string, StoredList>,
-  { names, place, count, until }: SecretPlace,
-): StoredSecret | string {
-  let why = "none is stored at this place";
-  for (const name of names) {
-    const list = lists.get(name);
-    if (list === undefined) continue;
-    if (count >= list.count) {
-      const found = list.literals.get(place);
-      if (found) return found;
-      continue;
-    }
-    const [only, ...others] = [...list.literals.values()].filter((one) => one.until === until);
-    if (only && others.length === 0) return only;
-    why = `nothing says which, as its list had ${list.count} and has ${count}: give it anew`;
-  }
-  return why;
-}
-
-/** The place of a secret. */
-interface SecretPlace {
-  /** The pointer to the object with the field `secrets`. */
-  holderAt: string;
-  /** The names of its list, best first: by its place, and by the other settings of its condition. */
-  names: readonly string[];
-  /** Its place in the list, which is the same with an end date and without. */
-  place: string;
-  /** The number of secrets in the list, references included. */
-  count: number;
-  until: unknown;
-}
-
-function placeOf(value: unknown, at: string): SecretPlace {
-  const [, holderAt = "", place = ""] = SECRETS_POINTER.exec(at.replace(DATED, "")) ?? [];
-  const holder = pointerParts(holderAt).reduce(childOf, value);
-  const { secrets, ...others } = Object(holder);
-  const settings = JSON.stringify(Object.entries(others).sort(([a], [b]) => a < b ? -1 : 1));
-  return {
-    holderAt,
-    names: [
-      `same settings and place: ${holderAt} ${settings}`,
-      `same settings: ${settings}`,
-      `same place and type: ${holderAt} ${others.type}`,
-    ],
-    place,
-    count: Array.isArray(secrets) ? secrets.length : 1,
-    until: childOf(pointerParts(place).reduce(childOf, secrets), "until"),
-  };
-}
-
 function walk(
   value: unknown,
   at: string,
-  secret: boolean,
-  change: (secret: string, at: string) => string,
+  change: (element: unknown, at: string) => unknown,
 ): unknown {
-  if (typeof value === "string") return secret ? change(value, at) : value;
   if (Array.isArray(value)) {
-    return value.map((element, index) => walk(element, at + pointer(index), secret, change));
+    return value.map((element, index) => walk(element, at + pointer(index), change));
   }
   if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).map(([name, inner]) =>
-    // An element of the list is a secret, or an object with a secret and its end date.
-    [name, walk(inner, at + pointer(name), isSecretField(name, secret), change)] as const
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => {
+      const place = at + pointer(name);
+      if (name !== "secrets") return [name, walk(inner, place, change)];
+      return [
+        name,
+        Array.isArray(inner)
+          ? inner.map((element, index) => change(element, place + pointer(index)))
+          : change(inner, place),
+      ];
+    }),
   );
-  return Object.fromEntries(entries);
-}
-
-function isSecretField(name: string, isInSecrets: boolean): boolean {
-  return name === "secrets" || (isInSecrets && name === "secret");
 }

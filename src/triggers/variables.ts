@@ -1,64 +1,80 @@
 /**
- * Secrets in environment variables, `{env:NAME}`. A variable that the service does not have matches nothing.
+ * Secrets in environment variables, `{env:NAME}`, and in files, `{file:PATH}`. Where the service does not have
+ * the variable or the file, the secret matches nothing.
  *
  * @module
  */
-import { valueOf, VARIABLE } from "../conditions/secret.ts";
+import { SECRET_FILE, valueOf, VARIABLE } from "../conditions/secret.ts";
+import { readSecretFile } from "../conditions/secret_file.ts";
 import type { Problem } from "../platform/errors.ts";
 import { mapSecrets } from "./secrets.ts";
 
 /** A shorter secret gets a warning. Providers' own secrets are longer, and so is an operator's token. */
 const LENGTH_MIN = 16;
 
-/** A secret in an environment variable. */
+/** A secret that is in an environment variable or a file. */
 export interface SecretVariable {
   /** JSON Pointer to the secret in the trigger. */
   pointer: string;
-  /** The variable's name. */
+  /** The variable's name, or the file's path. */
   variable: string;
 }
 
-/** Returns the secrets of a trigger whose environment variables are not set, empty or blank. */
+/** A secret that is elsewhere, and what is found there. */
+interface Source extends SecretVariable {
+  /** The place in words, such as `environment variable TOKEN`. */
+  place: string;
+  /** Undefined where there is none, or an empty one. */
+  text: string | undefined;
+}
+
+/** Returns the secrets of a trigger whose variables are not set or empty, or whose files cannot be read. */
 export function missingVariables(
   trigger: unknown,
   env: (name: string) => string | undefined,
 ): SecretVariable[] {
-  return variablesOf(trigger).filter(({ variable }) => valueOf(variable, env) === undefined);
+  return sourcesOf(trigger, env).filter(({ text }) => text === undefined)
+    .map(({ pointer, variable }) => ({ pointer, variable }));
 }
 
-/**
- * Returns warnings about a trigger's secrets in environment variables, each with a pointer to the secret.
- */
+/** Returns warnings about a trigger's secrets that are elsewhere, each with a pointer to the secret. */
 export function variableWarnings(
   trigger: unknown,
   env: (name: string) => string | undefined,
 ): Problem[] {
-  return variablesOf(trigger).flatMap(({ pointer, variable }) =>
-    flawsOf(`environment variable ${variable}`, valueOf(variable, env))
-      .map((detail) => ({ pointer, detail }))
+  return sourcesOf(trigger, env).flatMap(({ pointer, place, text }) =>
+    flawsOf(place, text).map((detail) => ({ pointer, detail }))
   );
 }
 
-/** @param it the name of the variable, for the text */
-function flawsOf(it: string, text: string | undefined): string[] {
-  if (text === undefined) return [`Matches nothing: the service's ${it} is not set, or empty`];
+function flawsOf(place: string, text: string | undefined): string[] {
+  if (text === undefined) {
+    const why = place.startsWith("file ") ? "cannot be read, or is empty" : "is not set, or empty";
+    return [`Matches nothing: the service's ${place} ${why}`];
+  }
   const flaws: string[] = [];
   if (text !== text.trim()) {
     flaws.push(
-      `The service's ${it} begins or ends with white space, as of a line's end: it counts`,
+      `The service's ${place} begins or ends with white space, as of a line's end: it counts`,
     );
   }
   if (text.length < LENGTH_MIN) {
-    flaws.push(`The service's ${it} can be guessed: expected ${LENGTH_MIN} characters or more`);
+    flaws.push(`The service's ${place} can be guessed: expected ${LENGTH_MIN} characters or more`);
   }
   return flaws;
 }
 
-function variablesOf(trigger: unknown): SecretVariable[] {
-  const found: SecretVariable[] = [];
+function sourcesOf(trigger: unknown, env: (name: string) => string | undefined): Source[] {
+  const found: Source[] = [];
   mapSecrets(trigger, (secret, pointer) => {
     const variable = VARIABLE.exec(secret)?.[1];
-    if (variable !== undefined) found.push({ pointer, variable });
+    const path = SECRET_FILE.exec(secret)?.[1];
+    if (variable !== undefined) {
+      const place = `environment variable ${variable}`;
+      found.push({ pointer, variable, place, text: valueOf(variable, env) });
+    } else if (path !== undefined) {
+      found.push({ pointer, variable: path, place: `file ${path}`, text: readSecretFile(path) });
+    }
     return secret;
   });
   return found;

@@ -42,7 +42,7 @@ Deno.test("with another key, triggers with stored secrets refuse all, say why, a
   assertEquals(tried.body.conditions[0].condition, "secrets");
 
   const read = await service.api("GET", path);
-  assertEquals([read.status, read.body.conditions[0].secrets], [200, ["********"]]);
+  assertEquals([read.status, read.body.conditions[0].secrets], [200, [{ value: "********" }]]);
   const same = await service.api("PUT", path, read.body);
   assertEquals(same.status, 422);
   assertEquals(same.body.errors[0].pointer, "/conditions/0/secrets/0");

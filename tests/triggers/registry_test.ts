@@ -19,6 +19,7 @@ import { inspect, type Refused } from "../../src/triggers/order.ts";
 import type { PreparedTrigger } from "../../src/triggers/prepare.ts";
 import { type RegistryParts, TriggerRegistry } from "../../src/triggers/registry.ts";
 import { settingsOf } from "../../src/triggers/revision.ts";
+import { sealAgain } from "../../src/triggers/seal_again.ts";
 import { SECRET_MASK, secretText } from "../../src/conditions/secret.ts";
 import { LockedSecretError, openSecretBox, type SecretBox } from "../../src/triggers/secrets.ts";
 import type { Trigger } from "../../src/triggers/trigger.ts";
@@ -81,6 +82,14 @@ async function preparedSecrets(triggers: TriggerRegistry, id: string): Promise<s
   return secretsOf((await triggers.prepared(id))?.trigger);
 }
 
+function keyBox(): Promise<SecretBox> {
+  return openSecretBox("/nowhere", KEY);
+}
+
+function secretsShown(condition: object): unknown[] {
+  return "secrets" in condition && Array.isArray(condition.secrets) ? condition.secrets : [];
+}
+
 /** Changes fields of a trigger, as an owner does who reads it, edits it and writes it back. */
 function edit(triggers: TriggerRegistry, id: string, fields: Record<string, unknown>) {
   return triggers.update(id, (current) => ({ ...settingsOf(current), ...fields }));
@@ -97,7 +106,7 @@ Deno.test("a trigger gets an id, its defaults and its times, and is shown as it 
     name: "retrain",
     project: "digits",
     enabled: true,
-    conditions: [{ type: "static_token", prefix: "", secrets: [SECRET_MASK] }],
+    conditions: [{ type: "static_token", prefix: "", secrets: [{ value: SECRET_MASK }] }],
     actions: [{ type: "run_execution", step: "train", commit: "HEAD" }],
     created_at: "2026-01-02T03:04:05.000Z",
     updated_at: "2026-01-02T03:04:05.000Z",
@@ -137,7 +146,7 @@ const refused: { name: string; parts: Record<string, unknown>; pointer: string }
   },
   {
     name: "with a mask where nothing is stored",
-    parts: { conditions: [{ ...TOKEN, secrets: [SECRET, SECRET_MASK] }] },
+    parts: { conditions: [{ ...TOKEN, secrets: [SECRET, { name: "x", value: SECRET_MASK }] }] },
     pointer: "/conditions/0/secrets/1",
   },
   {
@@ -489,7 +498,17 @@ Deno.test("other fields of a locked trigger can be changed, and its secrets stay
   const triggers = await openRegistry(store, { secrets: await openSecretBox("/nowhere", OTHER) });
   const changed = await edit(triggers, id, { name: "renamed", enabled: false });
   assertEquals([changed.name, changed.enabled], ["renamed", false]);
-  assertEquals(changed.conditions, shown?.conditions);
+  // What cannot be read has no fingerprint.
+  assertEquals(shown?.conditions.flatMap(secretsShown), [
+    { fingerprint: (await keyBox()).mark(SECRET, id), value: SECRET_MASK },
+    "{env:TOKEN}",
+    { fingerprint: (await keyBox()).mark(SECRET, id), value: SECRET_MASK },
+  ]);
+  assertEquals(changed.conditions.flatMap(secretsShown), [
+    { value: SECRET_MASK },
+    "{env:TOKEN}",
+    { value: SECRET_MASK },
+  ]);
   assertEquals((await refusalOf(await triggers.prepared(id)))?.condition, "secrets");
   assertEquals((await triggers.prepared(id))?.trigger.enabled, false);
   const kept = await contents(store);
@@ -536,7 +555,7 @@ Deno.test("the secrets of more triggers than one page holds are looked at, and e
   const both = await openSecretBox("/nowhere", `${OTHER},${KEY}`);
   const triggers = await openRegistry(store, { secrets: both });
   assertEquals(await triggers.countLocked(), { locked: 0, total: 101 });
-  assertEquals(await triggers.sealAgain(), 101);
+  assertEquals(await sealAgain(store, both), 101);
   const after = await openRegistry(store, { secrets: await openSecretBox("/nowhere", OTHER) });
   assertEquals(await after.countLocked(), { locked: 0, total: 101 });
   assertEquals(await preparedSecrets(after, ids.at(-1) ?? ""), [SECRET]);
@@ -555,7 +574,7 @@ Deno.test("secrets in variables that are not set are found at each look, with tr
   assertEquals(await triggers.countMissing(), {
     missing: 2,
     total: 3,
-    places: ["retrain /conditions/1/secrets/1/secret GONE", "other /conditions/0/secrets/0 EMPTY"],
+    places: ["retrain /conditions/1/secrets/1/value GONE", "other /conditions/0/secrets/0 EMPTY"],
   });
   Object.assign(environment, { EMPTY: "x", GONE: "x" });
   assertEquals(await triggers.countMissing(), { missing: 0, total: 3, places: [] });
@@ -565,9 +584,9 @@ Deno.test("the key cannot be changed while a secret is locked, and nothing is lo
   await using store = await storeInMemory();
   const before = await openRegistry(store);
   const { id } = await before.create(written({ conditions: [TOKEN] }));
-  const triggers = await openRegistry(store, { secrets: await openSecretBox("/nowhere", OTHER) });
+  const other = await openSecretBox("/nowhere", OTHER);
   await assertRejects(
-    () => triggers.sealAgain(),
+    () => sealAgain(store, other),
     LockedSecretError,
     'of trigger "retrain" with the new key',
   );

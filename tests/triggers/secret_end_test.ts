@@ -7,7 +7,10 @@ Deno.test("a secret with an end date matches until then and not a moment longer"
   await using service = await startService({ clock });
   const until = new Date(clock.time_ms + 60_000).toISOString();
   const trigger = await service.trigger({
-    conditions: [{ ...HMAC_CONDITION, secrets: ["the-new-one", { secret: "the-old-one", until }] }],
+    conditions: [{
+      ...HMAC_CONDITION,
+      secrets: ["the-new-one", { name: "old", secret: "the-old-one", until }],
+    }],
   });
   const send = async (secret: string) => {
     const headers = signature("x", secret);
@@ -22,10 +25,12 @@ Deno.test("a secret with an end date matches until then and not a moment longer"
   assertEquals([await send("the-new-one"), await send("the-old-one")], [200, 400]);
 
   const { body } = await service.api("GET", `triggers/${trigger.id}/`);
-  assertEquals(body.conditions[0].secrets, ["********", { secret: "********", until }]);
+  const [shownNew, { fingerprint, ...shownOld }] = body.conditions[0].secrets;
+  assertMatch(fingerprint, /^[0-9a-f]{12}$/);
+  assertEquals(shownOld, { name: "old", value: "********", until });
   const inTwoHours = new Date(clock.time_ms + 60_000 + 2 * 60 * 60_000).toISOString();
   const later = inTwoHours.replace("Z", "+02:00");
-  const secrets = ["********", { secret: "********", until: later }];
+  const secrets = [{ ...shownOld, until: later }, shownNew];
   const conditions = [{ ...HMAC_CONDITION, secrets }];
   assertEquals((await service.api("PATCH", `triggers/${trigger.id}/`, { conditions })).status, 200);
   assertEquals(await send("the-old-one"), 200, "the masked secret was kept, its end moved");
@@ -37,11 +42,11 @@ Deno.test("a secret with an end date matches until then and not a moment longer"
   }
 });
 
-Deno.test("a stored secret is given an end, and loses it, by its mask", async () => {
+Deno.test("a stored secret is given an end, and loses it, by its name", async () => {
   const clock = new TestClock();
   await using service = await startService({ clock });
   const trigger = await service.trigger({
-    conditions: [{ ...HMAC_CONDITION, secrets: ["the-old-one"] }],
+    conditions: [{ ...HMAC_CONDITION, secrets: [{ name: "old", value: "the-old-one" }] }],
   });
   const sendOld = async () => {
     const headers = signature("x", "the-old-one");
@@ -54,11 +59,12 @@ Deno.test("a stored secret is given an end, and loses it, by its mask", async ()
     return (await service.api("PATCH", `triggers/${trigger.id}/`, { conditions })).status;
   };
   const until = new Date(clock.time_ms + 60_000).toISOString();
-  assertEquals(await save([{ secret: "********", until }, "the-new-one"]), 200);
+  assertEquals(await save(["the-new-one", { name: "old", value: "********", until }]), 200);
   assertEquals(await sendOld(), 200);
   clock.time_ms += 60_000;
   assertEquals(await sendOld(), 400);
-  assertEquals(await save(["********", "********"]), 200);
+  assertEquals(await save(["********", "********"]), 422);
+  assertEquals(await save([{ name: "old", value: "********" }]), 200);
   assertEquals(await sendOld(), 200);
 });
 

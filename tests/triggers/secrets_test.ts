@@ -15,13 +15,11 @@ import { SECRET_MASK } from "../../src/conditions/secret.ts";
 import { InvalidInputError } from "../../src/platform/errors.ts";
 import {
   LockedSecretError,
-  maskSecrets,
   openSecretBox,
   openSecrets,
   openWhatOpens,
   sealSecrets,
   type SecretBox,
-  unmaskSecrets,
 } from "../../src/triggers/secrets.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
@@ -45,8 +43,6 @@ const TRIGGER = {
   enabled: true,
   nothing: null,
 };
-
-const STORED = { value: TRIGGER, locked: [] };
 
 function secretsOf(trigger: typeof TRIGGER): (string[] | undefined)[] {
   return trigger.conditions.map(({ secrets }) => secrets);
@@ -208,49 +204,8 @@ Deno.test("sealing changes the secrets of a value and nothing else, opening brin
   assert(token?.[2]?.startsWith("aes-256-gcm:"));
   assertEquals(filter, undefined);
   assertNotEquals(hmac?.[0], token?.[0]);
-  assertEquals(maskSecrets(sealed), maskSecrets(TRIGGER));
   assertEquals(sealed.name, "hunter2");
   assertEquals(secretsOf(TRIGGER)[0]?.[0], "hunter2", "the value itself is left alone");
-});
-
-Deno.test("the mask stands for literals alone", () => {
-  assertEquals(secretsOf(maskSecrets(TRIGGER)), [
-    [SECRET_MASK, "{env:TOKEN}", SECRET_MASK],
-    undefined,
-    [SECRET_MASK],
-  ]);
-});
-
-Deno.test("the mask written back keeps what is stored, a new secret replaces it", () => {
-  const masked = maskSecrets(TRIGGER);
-  assertEquals(unmaskSecrets(masked, STORED, "the trigger"), TRIGGER);
-  const written = structuredClone(maskSecrets(TRIGGER));
-  written.conditions[0]?.secrets?.splice(0, 1, "new");
-  assertEquals(secretsOf(unmaskSecrets(written, STORED, "the trigger")), [
-    ["new", "{env:TOKEN}", "pässwörd 🔑"],
-    undefined,
-    ["hunter2"],
-  ]);
-});
-
-Deno.test("a mask where nothing is stored is an error that says where", () => {
-  const written = structuredClone(maskSecrets(TRIGGER));
-  written.conditions[2]?.secrets?.push(SECRET_MASK);
-  const error = assertThrows(
-    () => unmaskSecrets(written, STORED, "the trigger"),
-    InvalidInputError,
-  );
-  assertEquals(error.problems.map(({ pointer }) => pointer), ["/conditions/2/secrets/1"]);
-  const all = assertThrows(
-    () => unmaskSecrets(written, undefined, "the trigger"),
-    InvalidInputError,
-  );
-  assertEquals(all.problems.map(({ pointer }) => pointer), [
-    "/conditions/0/secrets/0",
-    "/conditions/0/secrets/2",
-    "/conditions/2/secrets/0",
-    "/conditions/2/secrets/1",
-  ]);
 });
 
 Deno.test("of secrets that another key sealed none is opened, and each is told", async () => {
@@ -265,112 +220,4 @@ Deno.test("of secrets that another key sealed none is opened, and each is told",
     "/conditions/0/secrets/2",
     "/conditions/2/secrets/0",
   ]);
-});
-
-Deno.test("the mask of a secret that cannot be opened keeps nothing, and the error says where", async () => {
-  const other = sealSecrets(TRIGGER, await boxOf(OTHER_KEY), OWNER);
-  const stored = openWhatOpens(other, await boxOf(), OWNER);
-  const written = structuredClone(maskSecrets(TRIGGER));
-  written.conditions[0]?.secrets?.splice(0, 1, "new");
-  const error = assertThrows(
-    () => unmaskSecrets(written, stored, "the trigger"),
-    InvalidInputError,
-  );
-  assertEquals(error.problems.map(({ pointer }) => pointer), [
-    "/conditions/0/secrets/2",
-    "/conditions/2/secrets/0",
-  ]);
-  for (const { detail } of error.problems) assertStringIncludes(detail, "cannot be decrypted");
-});
-
-Deno.test("masks of what has the same settings, or names that JSON Pointers escape, keep each its own", () => {
-  const value = {
-    conditions: [{ type: "token", secrets: ["a", "b"] }, { type: "token", secrets: ["c"] }],
-    response: {
-      json: {
-        secrets: "d",
-        one: { secrets: "e" },
-        "x/y": { secrets: ["f"] },
-        "x~z": { secrets: ["g"] },
-      },
-    },
-  };
-  const stored = { value, locked: [] };
-  assertEquals(unmaskSecrets(maskSecrets(value), stored, "the trigger"), value);
-});
-
-Deno.test("masks follow their settings when what holds them is moved", () => {
-  const [a, b] = [
-    { type: "token", name: "X-A", secrets: ["a"] },
-    { type: "token", name: "X-B", secrets: ["b"] },
-  ];
-  const stored = { value: { conditions: [a, b] }, locked: [] };
-  const moved = { conditions: [b, a] };
-  assertEquals(unmaskSecrets(maskSecrets(moved), stored, "the trigger"), moved);
-});
-
-const UNTIL = "2027-01-31T00:00:00Z";
-const DATED_MASK = { secret: SECRET_MASK, until: UNTIL };
-const PICKED: {
-  name: string;
-  stored: unknown[];
-  written: unknown[];
-  /** What is kept; undefined where it is refused. */
-  kept?: unknown[];
-}[] = [
-  {
-    name: "behind a reference that is removed",
-    stored: ["{env:OLD}", "new"],
-    written: [SECRET_MASK],
-    kept: ["new"],
-  },
-  {
-    name: "behind one with an end that is removed",
-    stored: [{ secret: "old", until: UNTIL }, "new"],
-    written: [SECRET_MASK],
-    kept: ["new"],
-  },
-  {
-    name: "with an end, before one that is removed",
-    stored: [{ secret: "old", until: UNTIL }, "new"],
-    written: [DATED_MASK],
-    kept: [{ secret: "old", until: UNTIL }],
-  },
-  { name: "that is one of two alike", stored: ["old", "new"], written: [SECRET_MASK] },
-  {
-    name: "in the place of a reference",
-    stored: ["{env:OLD}", "new"],
-    written: [SECRET_MASK, "x"],
-  },
-  {
-    name: "beside a replaced one",
-    stored: ["old", "new"],
-    written: ["newest", SECRET_MASK],
-    kept: ["newest", "new"],
-  },
-  {
-    name: "that is given an end, before a new one",
-    stored: ["old"],
-    written: [DATED_MASK, "new"],
-    kept: [{ secret: "old", until: UNTIL }, "new"],
-  },
-];
-for (const { name, stored, written, kept } of PICKED) {
-  Deno.test(`the mask of a secret ${name} ${kept ? "keeps that one" : "keeps none"}`, () => {
-    const holding = (secrets: unknown[]) => ({ conditions: [{ type: "hmac", secrets }] });
-    const keep = () =>
-      unmaskSecrets(holding(written), { value: holding(stored), locked: [] }, "the trigger");
-    if (kept) assertEquals(keep(), holding(kept));
-    else assertThrows(keep, InvalidInputError, "/conditions/0/secrets/0");
-  });
-}
-
-Deno.test("a mask keeps its secret whatever the order of the settings, and not for another type", () => {
-  const token = { type: "token", name: "X-A", in: "header", secrets: ["a"] };
-  const stored = { value: { conditions: [{ type: "other" }, token] }, locked: [] };
-  const { secrets: _secrets, name, ...others } = token;
-  const turned = { conditions: [{ name, ...others, secrets: [SECRET_MASK] }] };
-  assertEquals(unmaskSecrets(turned, stored, "the trigger"), { conditions: [token] });
-  const another = { conditions: [{ type: "other" }, { type: "hmac", secrets: [SECRET_MASK] }] };
-  assertThrows(() => unmaskSecrets(another, stored, "the trigger"), InvalidInputError);
 });

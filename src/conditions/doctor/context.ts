@@ -6,7 +6,7 @@
 import type { Refusal } from "../check.ts";
 import type { Field } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
-import { secretEnd_ms, type SecretSetting, secretText, valueOf, VARIABLE } from "../secret.ts";
+import { resolveSecret, secretEnd_ms, type SecretSetting, secretText } from "../secret.ts";
 import type { Budget } from "./budget.ts";
 import type { Clue } from "./finding.ts";
 
@@ -48,13 +48,12 @@ export function knownSecrets(
 ): KnownSecret[] {
   return settings.flatMap((setting): KnownSecret[] => {
     const written = secretText(setting);
-    const variable = VARIABLE.exec(written)?.[1];
-    const text = variable === undefined ? written : valueOf(variable, env);
+    const text = resolveSecret(written, env);
     if (!text) return [];
     const end_ms = secretEnd_ms(setting);
     return [{
       text,
-      ...(variable !== undefined && { literal: written }),
+      ...(text !== written && { literal: written }),
       ...(end_ms <= now_ms && {
         difference: `The secret is one that ended at ${
           new Date(end_ms).toISOString()

@@ -87,8 +87,14 @@ Deno.test("a trigger is created, read, listed, replaced, patched and deleted", a
   assertEquals(url, `${service.url}/api/v0/launch/${id}/`);
   assertEquals(created.headers.get("location"), `${service.url}/api/v0/triggers/${id}/`);
   assertEquals(created.body.enabled, true);
-  assertEquals(created.body.conditions[0].secrets, ["********"]);
-  assertEquals(created.body.conditions[1].secrets, ["{env:OTHER}", "********"]);
+  const [{ secrets: [{ fingerprint, ...shown }] }, { secrets: [reference, second] }] =
+    created.body.conditions;
+  assertEquals([shown, reference, second.value], [
+    { value: "********" },
+    "{env:OTHER}",
+    "********",
+  ]);
+  assertMatch(fingerprint, /^[0-9a-f]{12}$/);
 
   const read = await service.api("GET", `triggers/${id}/`);
   assertEquals(read.body, created.body);

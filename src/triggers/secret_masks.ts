@@ -1,0 +1,164 @@
+/**
+ * Masks of secrets. A literal is shown as `{ name, fingerprint, value: "********" }`. Written back, it stands for
+ * the stored secret: by its name, or by its fingerprint. Places in the list mean nothing.
+ *
+ * @module
+ */
+import { SECRET_MASK } from "../conditions/secret.ts";
+import { InvalidInputError, type Problem } from "../platform/errors.ts";
+import { childOf, pointerParts } from "../platform/schema/pointer.ts";
+import { isReference, mapElements, type Opened } from "./secrets.ts";
+
+/** A pointer to an element of a list of secrets: the object with the field `secrets`, and the place. */
+const SECRETS_POINTER = /^(.*)\/secrets(?:\/\d+)?$/s;
+
+/** An element of a list of secrets, in the form of an object. */
+interface Element {
+  value: unknown;
+  name?: unknown;
+  until?: unknown;
+  fingerprint?: unknown;
+}
+
+/** Makes the fingerprint of a secret. */
+export type Mark = (secret: string) => string;
+
+/**
+ * Puts the mask in place of the literal secrets of a value, each with its name and fingerprint.
+ *
+ * @param locked pointers to secrets that cannot be decrypted, and have no fingerprint
+ */
+export function maskSecrets<T>(value: T, mark: Mark, locked: readonly string[] = []): T {
+  return mapElements(value, (element, at) => {
+    const { value: secret, ...others } = asObject(element);
+    // A mask is shown as it was sent.
+    if (typeof secret !== "string" || secret === SECRET_MASK) return element;
+    if (isReference(secret)) return compact({ ...others, value: secret });
+    const isLocked = locked.some((each) => each === at || each.startsWith(`${at}/`));
+    return { ...others, ...(isLocked ? {} : { fingerprint: mark(secret) }), value: SECRET_MASK };
+  });
+}
+
+/** Brings the secrets of a value into the form in which they are compared and stored. */
+export function normalSecrets<T>(value: T): T {
+  return mapElements(value, (element) => {
+    const { fingerprint: _, ...others } = asObject(element);
+    return typeof others.value === "string" ? compact(others) : element;
+  });
+}
+
+/**
+ * Puts stored secrets back where a new version of a value has the mask. The mask stands for a secret of the
+ * stored condition with the same settings, first of one at the same place; otherwise of the condition of the
+ * same type at the same place. There it stands for the secret of its name, or else of its fingerprint; without
+ * both, for the only one.
+ *
+ * @param stored the stored value, its secrets in clear; undefined when there is none
+ * @throws {InvalidInputError} where the mask stands for no secret, for several, or for a locked one
+ */
+export function unmaskSecrets<T>(
+  value: T,
+  stored: Opened<unknown> | undefined,
+  { what, mark }: { what: string; mark: Mark },
+): T {
+  const lists = stored === undefined
+    ? new Map<string, StoredSecret[]>()
+    : storedLists(stored, mark);
+  const problems: Problem[] = [];
+  const unmasked = mapElements(value, (element, at) => {
+    const { value: secret, fingerprint, ...others } = asObject(element);
+    if (typeof secret !== "string") return element;
+    if (secret !== SECRET_MASK) return compact({ ...others, value: secret });
+    const found = findStored(lists, namesOf(value, at), { name: others.name, fingerprint });
+    if (typeof found !== "string") return compact({ ...others, value: found.secret });
+    problems.push({
+      pointer: at,
+      detail: `Expected a secret, found ${SECRET_MASK}, which stands for a stored one: ${found}`,
+    });
+    return element;
+  });
+  if (problems.length > 0) throw new InvalidInputError(what, problems);
+  return unmasked;
+}
+
+/** A stored literal. */
+interface StoredSecret {
+  secret: string;
+  name: unknown;
+  /** Undefined for a secret that cannot be decrypted. */
+  fingerprint: string | undefined;
+}
+
+function storedLists({ value, locked }: Opened<unknown>, mark: Mark): Map<string, StoredSecret[]> {
+  const lists = new Map<string, StoredSecret[]>();
+  const byHolder = new Map<string, StoredSecret[]>();
+  mapElements(value, (element, at) => {
+    const { value: secret, name } = asObject(element);
+    if (typeof secret !== "string" || isReference(secret)) return element;
+    const isLocked = locked.some((each) => each === at || each.startsWith(`${at}/`));
+    const holderAt = holderOf(at);
+    const list = byHolder.get(holderAt) ?? [];
+    byHolder.set(holderAt, list);
+    list.push({ secret, name, fingerprint: isLocked ? undefined : mark(secret) });
+    for (const holder of namesOf(value, at)) lists.set(holder, list);
+    return element;
+  });
+  return lists;
+}
+
+/** Returns the stored secret that a mask stands for, or the reason why there is none. */
+function findStored(
+  lists: ReadonlyMap<string, readonly StoredSecret[]>,
+  holders: readonly string[],
+  { name, fingerprint }: { name: unknown; fingerprint: unknown },
+): StoredSecret | string {
+  let why = "none is stored here. Send the secret itself";
+  for (const holder of holders) {
+    const list = lists.get(holder);
+    if (list === undefined) continue;
+    const found = list.find((one) => name !== undefined && one.name === name) ??
+      list.find((one) => fingerprint !== undefined && one.fingerprint === fingerprint);
+    const isOnly = name === undefined && fingerprint === undefined && list.length === 1;
+    const meant = found ?? (isOnly ? list[0] : undefined);
+    if (meant?.fingerprint !== undefined) return meant;
+    if (meant !== undefined) return "it cannot be decrypted with this key. Send the secret itself";
+    why = whyNone(list.length, name, fingerprint);
+  }
+  return why;
+}
+
+function whyNone(count: number, name: unknown, fingerprint: unknown): string {
+  if (name !== undefined) return `none is named "${name}". Send the secret itself`;
+  if (fingerprint !== undefined) {
+    return `none has the fingerprint "${fingerprint}". Send the secret itself`;
+  }
+  return `${count} are stored. Send its name or its fingerprint with it, or the secret itself`;
+}
+
+function holderOf(at: string): string {
+  return SECRETS_POINTER.exec(at)?.[1] ?? "";
+}
+
+/** The names of a list, best first: by its place, and by the other settings of its condition. */
+function namesOf(value: unknown, at: string): string[] {
+  const holderAt = holderOf(at);
+  const { secrets: _, ...others } = Object(pointerParts(holderAt).reduce(childOf, value));
+  const settings = JSON.stringify(Object.entries(others).sort(([a], [b]) => a < b ? -1 : 1));
+  return [
+    `same settings and place: ${holderAt} ${settings}`,
+    `same settings: ${settings}`,
+    `same place and type: ${holderAt} ${others.type}`,
+  ];
+}
+
+function asObject(element: unknown): Element {
+  if (typeof element !== "object" || element === null) return { value: element };
+  const { secret, ...others }: { secret?: unknown; value?: unknown } = element;
+  return { ...others, value: others.value ?? secret };
+}
+
+/** A secret without a name and an end date is a text. */
+function compact(element: Element): unknown {
+  const isPlain = element.name === undefined && element.until === undefined;
+  return isPlain ? element.value : element;
+}
