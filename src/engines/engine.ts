@@ -1,47 +1,56 @@
 /**
- * The interface of an engine, which executes. The service stores an execution, hands it to the engine
- * of its project, and from then on the engine keeps the record true until the execution has ended.
+ * The interface of an engine. The service stores an execution and submits it to the engine of its project.
+ * From then on the engine keeps the record true, until the execution has ended.
  *
  * @module
  */
 import type { Execution } from "../store/records/executions.ts";
 
-/** Executes. An engine is one folder here; nothing outside of it knows how it does its work. */
+/**
+ * Runs executions. An engine is one folder here. Nothing outside of the folder knows of its processes, files or
+ * clusters.
+ */
 export interface Engine {
   /**
-   * Takes over what an earlier service has left: what ran, and what waits in the database. Executions
-   * that are handed over before wait for it.
+   * Takes over this engine's executions of an earlier service: those that run, and those that wait in the
+   * database. Executions that are submitted before wait for it. Called again when it fails.
    */
   start(): Promise<void>;
   /**
-   * Takes on an execution whose record is stored with status `queued`. Returns at once; the engine
-   * starts it when it has room. Handing the same execution over again changes nothing.
+   * Accepts an execution whose record is stored with status `queued`. Returns at once; the execution starts
+   * when the engine has room. Submitting an execution again changes nothing.
    */
   submit(execution: Execution): void;
   /**
-   * Asks an execution to stop: one that waits ends as `stopped` at once, one that runs is
-   * `stopping` until its command has ended.
+   * Asks an execution to stop. One that waits ends as `stopped` at once. One that runs is `stopping` until its
+   * command has ended.
    *
-   * @param reason the one that its record gives, as a sentence without a full stop; that it was asked to
-   * when absent
-   * @returns false when it had ended already, or is not known
+   * @param reason the reason in its record, as a sentence without a full stop. Default: it was asked to
+   * @returns false when the execution has ended, or is unknown
    */
   stop(executionId: string, reason?: string): Promise<boolean>;
-  /** Lines of an execution's log, and where to read on. */
+  /** Reads a page of an execution's log. */
   log(executionId: string, options?: LogOptions): Promise<LogPage>;
+  /**
+   * Watches a log. An engine may miss a change, such as one by another instance of the service.
+   *
+   * @param onGrowth called when the log may have grown, or the execution may have ended
+   * @returns ends the watch
+   */
+  watchLog(executionId: string, onGrowth: () => void): () => void;
   /** Opens an output of an execution; undefined when there is none of this path. */
   output(executionId: string, path: string): Promise<EngineOutput | undefined>;
   /** Numbers of executions that run and that are known to wait. */
   readonly load: EngineLoad;
   /**
-   * Removes everything that is kept of an ended execution but its record.
+   * Removes everything of an ended execution but its record.
    *
    * @throws {ConflictError} when it has not ended
    */
   forget(executionId: string): Promise<void>;
   /**
-   * Starts nothing more. Running executions may end until `deadline_ms` milliseconds have passed;
-   * those that have not are left to themselves and found again at the next start.
+   * Starts no more executions. Those that run may end within `deadline_ms` milliseconds. The others go on by
+   * themselves, and the next start takes them over.
    */
   close(deadline_ms: number): Promise<void>;
 }

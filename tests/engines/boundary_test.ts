@@ -38,6 +38,9 @@ class RemoteEngine implements Engine {
   log() {
     return Promise.resolve({ lines: [], next: "" });
   }
+  watchLog() {
+    return () => {};
+  }
   output(_id: string, path: string) {
     const stream = new Response(TEXT).body;
     const isThere = path === OUTPUT.path && stream !== null;

@@ -109,6 +109,26 @@ export const runs: Case[] = [
     },
   },
   {
+    name: "who watches a log is called when there are lines, and when the execution has ended",
+    async test(service) {
+      const seen: string[] = [];
+      let reading = Promise.resolve();
+      const id = await service.submit("echo begun; sleep 100");
+      const unwatch = service.engine.watchLog(id, () => {
+        reading = reading.then(async () => {
+          const { status } = await service.record(id);
+          const { lines } = await service.engine.log(id);
+          seen.push(...lines.map(({ message }) => message), status);
+        });
+      });
+      await until(() => seen.includes("begun"));
+      await service.engine.stop(id);
+      await until(() => seen.at(-1) === "stopped");
+      unwatch();
+      await reading;
+    },
+  },
+  {
     name: "metadata is the latest value of each key that stdout told",
     async test(service) {
       const { metadata } = await service.run(`

@@ -40,11 +40,21 @@ interface Earlier {
   ends: Record<Stream, number>;
 }
 
+/** The options of a capture. */
+interface CaptureOptions {
+  clock: Clock;
+  /** The size limit of the log. */
+  logBytesMax: number;
+  /** Called when the log has grown. */
+  onLog(): void;
+}
+
 /** Follows the output of one execution. */
 export class Capture implements AsyncDisposable {
   readonly metadata: Metadata;
   readonly #folder: WorkFolder;
   readonly #clock: Clock;
+  readonly #onLog: () => void;
   readonly #buffer = new Uint8Array(CHUNK_BYTES_MAX);
   readonly #readers: Record<Stream, StreamReader>;
   readonly #log: LogWriter;
@@ -56,11 +66,12 @@ export class Capture implements AsyncDisposable {
 
   private constructor(
     folder: WorkFolder,
-    { clock, logBytesMax, log }: { clock: Clock; logBytesMax: number; log: LogWriter },
+    { clock, logBytesMax, onLog, log }: CaptureOptions & { log: LogWriter },
     { metadata, ends }: Earlier,
   ) {
     this.#folder = folder;
     this.#clock = clock;
+    this.#onLog = onLog;
     this.#log = log;
     this.metadata = metadata;
     // A command can lengthen the files beyond what the wrapper writes, by holes even beyond the disk.
@@ -71,7 +82,7 @@ export class Capture implements AsyncDisposable {
   }
 
   /** Begins, or continues where the log of an earlier service ends. */
-  static async open(folder: WorkFolder, clock: Clock, logBytesMax: number): Promise<Capture> {
+  static async open(folder: WorkFolder, options: CaptureOptions): Promise<Capture> {
     let earlier = nothing();
     // The log comes first, so events that a crash prevented are written now, together with all others.
     let append = false;
@@ -79,7 +90,7 @@ export class Capture implements AsyncDisposable {
       await writeEvents(folder, events, { append });
       append = true;
     };
-    const log = await LogWriter.open(folder.record("log"), logBytesMax, async (record) => {
+    const log = await LogWriter.open(folder.record("log"), options.logBytesMax, async (record) => {
       if (!("line" in record && record.line.isRestart)) {
         return await takeRecord(record, earlier, onEvents);
       }
@@ -87,7 +98,7 @@ export class Capture implements AsyncDisposable {
       append = false;
       await onEvents("");
     });
-    const capture = new Capture(folder, { clock, logBytesMax, log }, earlier);
+    const capture = new Capture(folder, { ...options, log }, earlier);
     await capture.#logLeftOut();
     return capture;
   }
@@ -132,8 +143,9 @@ export class Capture implements AsyncDisposable {
   }
 
   /** Adds an event to the log. */
-  logEvent(message: string): Promise<void> {
-    return this.#log.addLine({ time: this.#now(), stream: "event", message });
+  async logEvent(message: string): Promise<void> {
+    await this.#log.addLine({ time: this.#now(), stream: "event", message });
+    this.#onLog();
   }
 
   /** Closes the files. */
@@ -145,6 +157,7 @@ export class Capture implements AsyncDisposable {
   async #take(stream: Stream, content: Uint8Array, end: number): Promise<void> {
     const time = this.#now();
     await this.#log.addChunk({ time, stream, end, content });
+    this.#onLog();
     if (stream !== "stdout") return;
     const onEvents = (events: string) => writeEvents(this.#folder, events, { append: true });
     const until_ms = this.#metadataUntil_ms;

@@ -236,8 +236,10 @@ export class ExecutionRun {
       folder: this.#folder,
       streamBytesMax: logBytesMax,
       signal,
-      logEvent: (message) =>
-        appendToLog(this.#folder.record("log"), logBytesMax, this.#event(message)),
+      logEvent: async (message) => {
+        await appendToLog(this.#folder.record("log"), logBytesMax, this.#event(message));
+        this.#context.onLog(this.#execution.id);
+      },
     };
   }
 
@@ -268,7 +270,11 @@ export class ExecutionRun {
     { isFound, disk }: { isFound: boolean; disk: DiskUse },
   ): Promise<string | undefined> {
     const { clock, settings } = this.#context;
-    await using capture = await Capture.open(this.#folder, clock, settings.logBytesMax);
+    await using capture = await Capture.open(this.#folder, {
+      clock,
+      logBytesMax: settings.logBytesMax,
+      onLog: () => this.#context.onLog(this.#execution.id),
+    });
     const { note } = this.#execution;
     if (!isFound && note !== undefined) await capture.logEvent(note);
     const idle_ms = isFound ? await this.#folder.idle_ms(clock.now()) : 0;

@@ -19,6 +19,7 @@ import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage } from "../e
 import { stopped, writeEnd } from "../shared/execution_end.ts";
 import { executionSaver, type SaveExecution } from "../shared/execution_saver.ts";
 import { readLog } from "../shared/log_reader.ts";
+import { LogWatchers } from "../shared/log_watchers.ts";
 import { openExecutionsOf } from "../shared/open_executions.ts";
 import type { ExecutionRun } from "./execution_run.ts";
 import { OrphanProcesses } from "./orphan_processes.ts";
@@ -79,6 +80,7 @@ export class LocalEngine implements Engine {
   readonly #places = new Set<string>();
   readonly #taken = new Set<string>();
   readonly #orphans = new OrphanProcesses();
+  readonly #logWatchers = new LogWatchers();
   #leftoverContainers: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
   readonly #save: SaveExecution;
@@ -91,7 +93,11 @@ export class LocalEngine implements Engine {
     this.#root = resolve(join(options.dataFolder, "executions"));
     this.#executionsMax = Math.max(1, options.executionsMax ?? navigator.hardwareConcurrency);
     this.#queue = new ExecutionQueue(options.waitingMax ?? WAITING_MAX);
-    const { store, onChange } = options;
+    const { store } = options;
+    const onChange = (execution: Execution) => {
+      options.onChange?.(execution);
+      this.#logWatchers.call(execution.id);
+    };
     this.#save = executionSaver({ store, onChange, signal: this.#closing.signal });
   }
 
@@ -141,6 +147,10 @@ export class LocalEngine implements Engine {
 
   async log(executionId: string, options?: LogOptions): Promise<LogPage> {
     return await readLog(this.#folderOf(executionId).log(), options);
+  }
+
+  watchLog(executionId: string, onGrowth: () => void): () => void {
+    return this.#logWatchers.add(executionId, onGrowth);
   }
 
   async output(executionId: string, path: string): Promise<EngineOutput | undefined> {
@@ -248,6 +258,7 @@ export class LocalEngine implements Engine {
       machine: this.#machine ?? { bootId: "", shell: "/bin/sh", beginSession: [], lowPriority: [] },
       onSessionOver: (session) => this.#orphans.add(session),
       settings: { ...SETTINGS, ...settings },
+      onLog: (executionId) => this.#logWatchers.call(executionId),
       save: this.#save,
     });
   }

@@ -75,7 +75,8 @@ export class Preparation {
 
   #newLog(): PreparationLog {
     const { clock, settings: { logBytesMax: bytesMax } } = this.#context;
-    return this.#log = new PreparationLog(this.#folder.preparationLog, { clock, bytesMax });
+    const onLog = () => this.#context.onLog(this.#execution.id);
+    return this.#log = new PreparationLog(this.#folder.preparationLog, { clock, bytesMax, onLog });
   }
 
   #setupContext(log: PreparationLog): SetupContext {

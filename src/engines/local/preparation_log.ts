@@ -8,23 +8,33 @@ import type { Clock } from "../../platform/clock.ts";
 import type { StoredLine } from "../shared/log_format.ts";
 import { appendToLog } from "../shared/log_writer.ts";
 
+/** The options of a {@linkcode PreparationLog}. */
+interface PreparationLogOptions {
+  clock: Clock;
+  /** The size limit of the log. */
+  bytesMax: number;
+  /** Called when the log has grown. */
+  onLog(): void;
+}
+
 /** Adds lines to a log, one after the other. */
 export class PreparationLog {
   readonly #path: string;
   readonly #clock: Clock;
   readonly #bytesMax: number;
+  readonly #onLog: () => void;
   /** The lines of an earlier service. */
   #earlier: Uint8Array | undefined;
   #written: Promise<void> | undefined;
 
   /**
    * @param path the log's file, whose folder is created with the first line
-   * @param bytesMax the size limit of the log
    */
-  constructor(path: string, { clock, bytesMax }: { clock: Clock; bytesMax: number }) {
+  constructor(path: string, { clock, bytesMax, onLog }: PreparationLogOptions) {
     this.#path = path;
     this.#clock = clock;
     this.#bytesMax = bytesMax;
+    this.#onLog = onLog;
   }
 
   /** True when a line was added. */
@@ -51,5 +61,6 @@ export class PreparationLog {
     this.#earlier = undefined;
     if (earlier) await Deno.writeFile(this.#path, earlier, { mode: 0o600 });
     await appendToLog(this.#path, this.#bytesMax, line);
+    this.#onLog();
   }
 }

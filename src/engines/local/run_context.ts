@@ -46,6 +46,8 @@ export interface RunContext {
   bootId: string;
   settings: RunSettings;
   runnerOf(execution: Execution): Runner;
+  /** Called when the log of an execution has grown. */
+  onLog(executionId: string): void;
   save: SaveExecution;
   /** Called when the command is over and the end is about to be stored. */
   onCommandOver?(): void;

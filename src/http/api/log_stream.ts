@@ -35,7 +35,7 @@ export interface LogStreamsOptions {
   closing: AbortSignal;
   /** The most streams at once. Default 100. */
   followersMax?: number;
-  /** The interval of looking for new lines. Default 200 ms. */
+  /** The interval of looking for new lines that the engine has not told of. Default 1 s. */
   poll_ms?: number;
   /** The longest time without sending anything. Default 15 s. */
   heartbeat_ms?: number;
@@ -63,7 +63,7 @@ export class LogStreams {
   constructor(options: LogStreamsOptions) {
     this.#settings = {
       followersMax: 100,
-      poll_ms: 200,
+      poll_ms: 1_000,
       heartbeat_ms: 15_000,
       linesMax: 200,
       ...options,
@@ -95,6 +95,10 @@ class LogSource implements UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> {
   readonly #over = new AbortController();
   #close = () => {};
   #position: string;
+  #unwatch = () => {};
+  /** Ends the wait for more lines. */
+  #wake = () => {};
+  #hasGrown = false;
   #sent_ms: number;
 
   constructor(followed: Followed, settings: Settings, release: () => void) {
@@ -110,6 +114,11 @@ class LogSource implements UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> {
       this.#end();
       controller.close();
     };
+    const { engine, executionId } = this.#followed;
+    this.#unwatch = engine.watchLog(executionId, () => {
+      this.#hasGrown = true;
+      this.#wake();
+    });
     // The client reconnects by itself and continues where it was cut off.
     this.#settings.closing.addEventListener("abort", this.#close, { once: true });
     // The first bytes tell the client that it is connected.
@@ -149,6 +158,7 @@ class LogSource implements UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> {
     const { store, clock, poll_ms, heartbeat_ms, linesMax: limit } = this.#settings;
     const { engine, executionId } = this.#followed;
     while (!this.#over.signal.aborted) {
+      this.#hasGrown = false;
       // First the record: a log that is read after its execution has ended is complete.
       const execution = await getExecution(store, executionId);
       const after = this.#position;
@@ -161,14 +171,24 @@ class LogSource implements UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> {
       if (clock.steady() - this.#sent_ms >= heartbeat_ms) {
         return { text: ": nothing new\n\n", isLast: false };
       }
-      await delay(poll_ms, { signal: this.#over.signal }).catch(() => {});
+      await this.#growth(poll_ms);
     }
     return { text: "", isLast: true };
+  }
+
+  /** Waits until the log grows, but no longer than so many milliseconds. */
+  async #growth(wait_ms: number): Promise<void> {
+    if (this.#hasGrown) return;
+    const waiting = new AbortController();
+    this.#wake = () => waiting.abort();
+    const signal = AbortSignal.any([waiting.signal, this.#over.signal]);
+    await delay(wait_ms, { signal }).catch(() => {});
   }
 
   #end(): void {
     if (this.#over.signal.aborted) return;
     this.#over.abort();
+    this.#unwatch();
     this.#settings.closing.removeEventListener("abort", this.#close);
     this.#release();
   }

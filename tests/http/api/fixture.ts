@@ -52,6 +52,10 @@ export class LogEngine {
     this.lines.push(...messages.map((message) => ({ time, stream: "stdout" as const, message })));
   }
 
+  watchLog() {
+    return () => {};
+  }
+
   log(_id: string, { after = "0", limit = 1_000 }: LogOptions = {}) {
     this.reads++;
     const [offset = 0, skip = 0] = after.split(".").map(Number);
