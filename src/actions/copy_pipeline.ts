@@ -8,7 +8,7 @@ import { z } from "zod";
 import { ActionError, type Problem } from "../platform/errors.ts";
 import { derivedId, ID_PATTERN } from "../platform/ids.ts";
 import { setPayload } from "../pipelines/mod.ts";
-import type { Write } from "../store/change.ts";
+import type { Write } from "../store/commit/change.ts";
 import {
   createPipelineWrites,
   getPipeline,

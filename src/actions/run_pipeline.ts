@@ -8,7 +8,7 @@ import { derivedId } from "../platform/ids.ts";
 import type { Problem } from "../platform/errors.ts";
 import { planPipeline, planProblems } from "../pipelines/mod.ts";
 import { createPipelineWrites, getPipeline } from "../store/records/pipelines.ts";
-import type { Write } from "../store/change.ts";
+import type { Write } from "../store/commit/change.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";

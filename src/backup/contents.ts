@@ -25,7 +25,7 @@ import { join } from "node:path";
 import { isId } from "../platform/ids.ts";
 import { openRegularFile } from "../platform/files/regular_file.ts";
 import { type Execution, hasEnded } from "../store/records/executions.ts";
-import { storedRecords } from "../store/lists.ts";
+import { storedRecords } from "../store/read/lists.ts";
 import type { Store } from "../store/store.ts";
 import type { ArchiveWriter, WrittenFile } from "./archive_writer.ts";
 import type { Flaw } from "./manifest.ts";

@@ -6,7 +6,7 @@
  * @module
  */
 import { InvalidInputError } from "../platform/errors.ts";
-import { storedRecords } from "../store/lists.ts";
+import { storedRecords } from "../store/read/lists.ts";
 import type { Store } from "../store/store.ts";
 import { KEY_FILE, parseKeyFile } from "../triggers/secret_key.ts";
 import { mapLiterals, secretBox, tryOpen } from "../triggers/secrets.ts";

@@ -10,7 +10,7 @@ import { describeValue } from "../platform/schema/describe.ts";
 import { parseInput } from "../platform/schema/nulls.ts";
 import { hideUserInfo } from "../platform/network/urls.ts";
 import type { Project } from "../store/records/projects.ts";
-import { RECORD_BYTES_MAX, recordBytes } from "../store/record_size.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../store/records/record_size.ts";
 import { nameSchema } from "../projects/name_schema.ts";
 import { addressProblem, isRelativePath, isSshAddress } from "../projects/code/remote.ts";
 

@@ -10,7 +10,7 @@ import {
   type InputFile,
   openExecutions,
 } from "../store/records/executions.ts";
-import { withPause } from "../store/chunked.ts";
+import { withPause } from "../store/commit/chunked.ts";
 import { getPipeline, getPlan, openPipelines } from "../store/records/pipelines.ts";
 import { pendingEntries } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";

@@ -8,7 +8,7 @@ import { messageOf } from "../platform/errors.ts";
 import { launchStep, type Step, stepOf } from "../projects/mod.ts";
 import { type InputFile, NEW_EXECUTION_BYTES_MAX } from "../store/records/executions.ts";
 import type { PipelinePlan, PlannedNode } from "../store/records/pipelines.ts";
-import { recordBytes } from "../store/record_size.ts";
+import { recordBytes } from "../store/records/record_size.ts";
 
 const STAND_IN: InputFile = { name: "file", url: "datum://" };
 

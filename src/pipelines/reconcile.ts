@@ -29,7 +29,7 @@ import {
   watchReusable,
 } from "../store/records/reusable_executions.ts";
 import type { Store } from "../store/store.ts";
-import type { WrittenKeys } from "../store/written_keys.ts";
+import type { WrittenKeys } from "../store/commit/written_keys.ts";
 import { activeTrace, inSpan } from "../telemetry/spans.ts";
 import { gather, type Gathered, predecessorsOf } from "./edges.ts";
 import { effectsAt, type Moment } from "./node_actions.ts";

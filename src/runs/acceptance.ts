@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Change, Write } from "../store/change.ts";
+import type { Change, Write } from "../store/commit/change.ts";
 import {
   acceptWrites,
   type ActionSettings,

@@ -16,7 +16,7 @@ import {
   removeExecutionWrites,
 } from "../store/records/executions.ts";
 import { removeEndedDeliveries } from "../store/records/delivery_ids.ts";
-import { removeInBatches, withPause } from "../store/chunked.ts";
+import { removeInBatches, withPause } from "../store/commit/chunked.ts";
 import { abandonedUploads, removeUpload } from "../store/records/payloads.ts";
 import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/records/pipelines.ts";
 import { hasProject } from "../store/records/projects.ts";
@@ -37,7 +37,7 @@ import {
   triggersWithLeftovers,
   watchTriggers,
 } from "../store/records/triggers.ts";
-import type { WrittenKeys } from "../store/written_keys.ts";
+import type { WrittenKeys } from "../store/commit/written_keys.ts";
 
 /** Records that are read at a time. Removing so many runs mostly takes two commits. */
 const PAGE_SIZE = 64;

@@ -7,7 +7,7 @@
  */
 import { hash } from "node:crypto";
 import type { Clock } from "../platform/clock.ts";
-import type { Write } from "../store/change.ts";
+import type { Write } from "../store/commit/change.ts";
 import { deliveryWrite, getDelivery } from "../store/records/delivery_ids.ts";
 import { keys } from "../store/keys.ts";
 import type { Store } from "../store/store.ts";

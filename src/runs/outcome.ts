@@ -4,7 +4,7 @@
  * @module
  */
 import { messageOf } from "../platform/errors.ts";
-import type { Write } from "../store/change.ts";
+import type { Write } from "../store/commit/change.ts";
 import type { ActionOutcome, PendingRun, RunStatus } from "../store/records/runs.ts";
 
 /** A run that waits to be performed. */

@@ -7,7 +7,7 @@
  */
 import type { Clock } from "../platform/clock.ts";
 import { admit, type Quota, settle, withoutOne } from "./rate_window.ts";
-import type { Write } from "../store/change.ts";
+import type { Write } from "../store/commit/change.ts";
 import { getRateWindow, type RateWindow, rateWindowWrite } from "../store/records/rate_windows.ts";
 import type { Store } from "../store/store.ts";
 

@@ -26,7 +26,7 @@ import {
   type PendingRun,
   type Run,
 } from "../store/records/runs.ts";
-import type { Write } from "../store/change.ts";
+import type { Write } from "../store/commit/change.ts";
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
 import { concurrencyUnderLoad, LoadWindow } from "./load_window.ts";

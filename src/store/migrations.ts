@@ -7,14 +7,14 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import type { Committer } from "./committer.ts";
-import type { Write } from "./change.ts";
+import type { Committer } from "./commit/committer.ts";
+import type { Write } from "./commit/change.ts";
 import type { Execution } from "./records/executions.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import type { EngineSettings, Project } from "./records/projects.ts";
-import { readValue, scan } from "./scan.ts";
+import { readValue, scan } from "./read/scan.ts";
 import { isEntry, summaryOf } from "./records/trigger_log_entries.ts";
-import { RECORD_BYTES_MAX, recordWrite } from "./record_size.ts";
+import { RECORD_BYTES_MAX, recordWrite } from "./records/record_size.ts";
 
 /** Records that are held in memory at a time. */
 const RECORDS_HELD = 200;

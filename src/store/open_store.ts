@@ -7,8 +7,8 @@ import { deadline } from "@std/async/deadline";
 import { join } from "node:path";
 import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import { ConflictError, InvalidInputError, messageOf } from "../platform/errors.ts";
-import { Reads } from "./batched_get.ts";
-import { Committer, type CommitterEvents } from "./committer.ts";
+import { Reads } from "./read/batched_get.ts";
+import { Committer, type CommitterEvents } from "./commit/committer.ts";
 import { DATABASE_FILE, databaseFiles, makeDatabaseFile } from "./file/database_file.ts";
 import { DatabaseGuard } from "./file/database_guard.ts";
 import { lockDataFolder } from "./file/folder_lock.ts";
@@ -18,9 +18,9 @@ import { type CheckSizes, DamagedDatabaseError, isDamage, StartCheck } from "./f
 import { unusable } from "./file/unusable.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import { migrate } from "./migrations.ts";
-import { Ownership, type OwnershipOptions } from "./ownership.ts";
+import { Ownership, type OwnershipOptions } from "./commit/ownership.ts";
 import type { Store } from "./store.ts";
-import { WakeUpQueue } from "./wake_up_queue.ts";
+import { WakeUpQueue } from "./commit/wake_up_queue.ts";
 
 /** Time limit for writes to a remote database when the store is closed. */
 const DRAIN_MS = 5_000;

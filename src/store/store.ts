@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { Reads } from "./batched_get.ts";
-import type { Committer } from "./committer.ts";
+import type { Reads } from "./read/batched_get.ts";
+import type { Committer } from "./commit/committer.ts";
 import type { DatabaseGuard } from "./file/database_guard.ts";
-import type { WakeUpQueue } from "./wake_up_queue.ts";
+import type { WakeUpQueue } from "./commit/wake_up_queue.ts";
 
 /** An open database. Everything that is stored goes through the functions of this folder. */
 export interface Store extends AsyncDisposable {

@@ -11,9 +11,9 @@ import { newId } from "../platform/ids.ts";
 import { evictOldest } from "../platform/evict_oldest.ts";
 import { childOf } from "../platform/schema/pointer.ts";
 import { parseInput } from "../platform/schema/nulls.ts";
-import type { Listed } from "../store/lists.ts";
+import type { Listed } from "../store/read/lists.ts";
 import { getProject } from "../store/records/projects.ts";
-import { RECORD_BYTES_MAX, recordBytes } from "../store/record_size.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../store/records/record_size.ts";
 import type { Store } from "../store/store.ts";
 import {
   allStoredTriggers,

@@ -11,7 +11,7 @@ import type { Engine } from "../../src/engines/engine.ts";
 import type { Engines } from "../../src/engines/mod.ts";
 import { derivedId } from "../../src/platform/ids.ts";
 import { readConfigFile } from "../../src/projects/mod.ts";
-import type { Write } from "../../src/store/change.ts";
+import type { Write } from "../../src/store/commit/change.ts";
 import { getExecution, listExecutions, saveExecution } from "../../src/store/records/executions.ts";
 import { getPipeline, listPipelines } from "../../src/store/records/pipelines.ts";
 import { deleteProject, type Project, putProject } from "../../src/store/records/projects.ts";

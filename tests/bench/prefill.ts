@@ -7,7 +7,7 @@
 import { hash } from "node:crypto";
 import { derivedId, newId } from "../../src/platform/ids.ts";
 import { parseProject } from "../../src/config/project.ts";
-import type { Write } from "../../src/store/change.ts";
+import type { Write } from "../../src/store/commit/change.ts";
 import { type Execution, executionWrites } from "../../src/store/records/executions.ts";
 import { keys } from "../../src/store/keys.ts";
 import { putProject } from "../../src/store/records/projects.ts";

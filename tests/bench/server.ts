@@ -15,7 +15,7 @@ import { LocalEngine } from "../../src/engines/local/mod.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { Worker } from "../../src/runs/worker.ts";
 import { Service } from "../../src/service/service.ts";
-import { Committer } from "../../src/store/committer.ts";
+import { Committer } from "../../src/store/commit/committer.ts";
 import { type Execution, saveExecution } from "../../src/store/records/executions.ts";
 import { setUpLogging } from "../../src/commands/console/logging.ts";
 import { OPERATORS_TOKEN } from "./requests.ts";

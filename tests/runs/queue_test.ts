@@ -3,7 +3,7 @@
  * message woke, and a message that comes twice performs nothing twice.
  */
 import { assert, assertEquals, assertLess, assertLessOrEqual } from "@std/assert";
-import type { ListenOptions } from "../../src/store/wake_up_queue.ts";
+import type { ListenOptions } from "../../src/store/commit/wake_up_queue.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openTestStore, standIn, storeInMemory, storeOn, watchedKv } from "../store/fixture.ts";
 import { eventually } from "../surroundings.ts";

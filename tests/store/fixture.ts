@@ -4,12 +4,12 @@
  *
  * @module
  */
-import { Committer, type CommitterEvents } from "../../src/store/committer.ts";
-import { Reads } from "../../src/store/batched_get.ts";
+import { Committer, type CommitterEvents } from "../../src/store/commit/committer.ts";
+import { Reads } from "../../src/store/read/batched_get.ts";
 import { pendingEntries, type PendingRun } from "../../src/store/records/runs.ts";
 import { openStore, type OpenStoreOptions } from "../../src/store/open_store.ts";
 import type { Store } from "../../src/store/store.ts";
-import { WakeUpQueue } from "../../src/store/wake_up_queue.ts";
+import { WakeUpQueue } from "../../src/store/commit/wake_up_queue.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
 /** A data folder and the store that is open on it. Both are gone at the end of its scope. */

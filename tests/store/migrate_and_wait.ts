@@ -5,7 +5,7 @@
  * @module
  */
 import { join } from "node:path";
-import { Committer } from "../../src/store/committer.ts";
+import { Committer } from "../../src/store/commit/committer.ts";
 import { migrate } from "../../src/store/migrations.ts";
 import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
 import { watchedKv } from "./fixture.ts";

@@ -6,7 +6,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { derivedId, newId } from "../../src/platform/ids.ts";
-import { Committer } from "../../src/store/committer.ts";
+import { Committer } from "../../src/store/commit/committer.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { migrate, MIGRATIONS } from "../../src/store/migrations.ts";
 import { readPayload } from "../../src/store/records/payloads.ts";

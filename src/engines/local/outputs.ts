@@ -7,7 +7,7 @@ import { basename, dirname, join } from "node:path";
 import { openRegularFile } from "../../platform/files/regular_file.ts";
 import { isShortage } from "../../platform/errors.ts";
 import type { Execution, OutputFile } from "../../store/records/executions.ts";
-import { RECORD_BYTES_MAX, recordBytes } from "../../store/record_size.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../../store/records/record_size.ts";
 import { failInstead } from "../shared/execution_end.ts";
 import { hashFile, type HashOptions } from "./file_hash.ts";
 

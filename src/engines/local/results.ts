@@ -5,7 +5,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { SyncError } from "../../platform/files/durable.ts";
-import { RECORD_BYTES_MAX, recordBytes } from "../../store/record_size.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../../store/records/record_size.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import { type End, failInstead, writeEnd } from "../shared/execution_end.ts";
 import type { Metadata } from "../shared/metadata.ts";

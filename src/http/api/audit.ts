@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import { listNewest } from "../../store/lists.ts";
+import { listNewest } from "../../store/read/lists.ts";
 import type { AuditEntry } from "../../store/records/audit.ts";
 import { answer, page, text, time } from "./answer.ts";
 import { operation } from "./operation.ts";

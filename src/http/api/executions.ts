@@ -14,7 +14,7 @@ import {
   type InputFile,
   listExecutions,
 } from "../../store/records/executions.ts";
-import type { Page } from "../../store/lists.ts";
+import type { Page } from "../../store/read/lists.ts";
 import type { Store } from "../../store/store.ts";
 import { answer, count, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";

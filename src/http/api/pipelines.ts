@@ -17,7 +17,7 @@ import {
   PIPELINE_STATUSES,
   type PipelinePlan,
 } from "../../store/records/pipelines.ts";
-import type { Page } from "../../store/lists.ts";
+import type { Page } from "../../store/read/lists.ts";
 import type { Store } from "../../store/store.ts";
 import { answer, count, input, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";

@@ -9,7 +9,7 @@ import { ConflictError } from "../../platform/errors.ts";
 import { readPayload } from "../../store/records/payloads.ts";
 import { listRuns, listTriggerRuns } from "../../store/records/run_lists.ts";
 import { getRun, type Run, RUN_STATUSES } from "../../store/records/runs.ts";
-import type { Listed, Page } from "../../store/lists.ts";
+import type { Listed, Page } from "../../store/read/lists.ts";
 import { requestTracer } from "../request_spans.ts";
 import { replay } from "../../triggers/replay.ts";
 import { answer, count, page, text, time } from "./answer.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Listed, Page } from "../../store/lists.ts";
+import type { Listed, Page } from "../../store/read/lists.ts";
 
 /** The records that one request reads at most. */
 const SCANNED_MAX = 2_000;

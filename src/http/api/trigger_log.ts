@@ -10,7 +10,7 @@ import type {
   RefusedEvent,
   TriggerLogEntry,
 } from "../../store/records/trigger_log_entries.ts";
-import type { Page } from "../../store/lists.ts";
+import type { Page } from "../../store/read/lists.ts";
 import { answer, count, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";

@@ -5,7 +5,7 @@
  */
 import { idTime, newId } from "../../platform/ids.ts";
 import { keys } from "../keys.ts";
-import { scan } from "../scan.ts";
+import { scan } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 
 /** The operator who made a change. */

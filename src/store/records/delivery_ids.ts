@@ -4,10 +4,10 @@
  * @module
  */
 import type { Clock } from "../../platform/clock.ts";
-import type { Write } from "../change.ts";
-import { removeInBatches } from "../chunked.ts";
+import type { Write } from "../commit/change.ts";
+import { removeInBatches } from "../commit/chunked.ts";
 import { keys } from "../keys.ts";
-import { behind, readWhole } from "../scan.ts";
+import { behind, readWhole } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 
 /** Deliveries that are read at a time. */

@@ -6,8 +6,8 @@
  */
 import { hash } from "node:crypto";
 import { keys } from "../keys.ts";
-import { newestEntries, type Page } from "../lists.ts";
-import { type FoundEntry, upTo, whole } from "../scan.ts";
+import { newestEntries, type Page } from "../read/lists.ts";
+import { type FoundEntry, upTo, whole } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 import type { DeliveryFilter } from "./deliveries.ts";
 import { endedIn, type EndedRun, pendingIn, type Run, withoutBody } from "./runs.ts";

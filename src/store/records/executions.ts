@@ -12,11 +12,11 @@ import {
   type OldestEnded,
   type Page,
   recordOf,
-} from "../lists.ts";
-import type { Change, Write } from "../change.ts";
+} from "../read/lists.ts";
+import type { Change, Write } from "../commit/change.ts";
 import type { EngineSettings } from "./projects.ts";
-import { scan } from "../scan.ts";
-import { RECORD_BYTES_MAX, recordBytes, recordWrite } from "../record_size.ts";
+import { scan } from "../read/scan.ts";
+import { RECORD_BYTES_MAX, recordBytes, recordWrite } from "./record_size.ts";
 import type { Store } from "../store.ts";
 
 /** The statuses of an execution. The last three are ends. */

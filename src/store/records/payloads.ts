@@ -9,9 +9,9 @@
 import { HooklaunchError } from "../../platform/errors.ts";
 import { createHash } from "node:crypto";
 import { idTime } from "../../platform/ids.ts";
-import type { Write } from "../change.ts";
+import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
-import { readFirst, readValue } from "../scan.ts";
+import { readFirst, readValue } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 
 /** The size of a chunk. A value of Deno KV holds 64 KiB. */

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { Change, Write } from "../change.ts";
+import type { Change, Write } from "../commit/change.ts";
 import type { InputFile } from "./executions.ts";
 import { keys } from "../keys.ts";
-import { isUndecodable, logDamage, scan } from "../scan.ts";
+import { isUndecodable, logDamage, scan } from "../read/scan.ts";
 import {
   type Listed,
   listNewest,
@@ -14,9 +14,9 @@ import {
   type OldestEnded,
   type Page,
   recordOf,
-} from "../lists.ts";
+} from "../read/lists.ts";
 import { CHUNK_BYTES } from "./payloads.ts";
-import { RECORD_BYTES_MAX, recordBytes, recordWrite } from "../record_size.ts";
+import { RECORD_BYTES_MAX, recordBytes, recordWrite } from "./record_size.ts";
 import type { Store } from "../store.ts";
 
 /** The statuses of a pipeline. The last three are ends. */

@@ -5,8 +5,8 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { keys } from "../keys.ts";
-import { type FoundEntry, isStored, logDamage, readValue, scan } from "../scan.ts";
-import { recordWrite } from "../record_size.ts";
+import { type FoundEntry, isStored, logDamage, readValue, scan } from "../read/scan.ts";
+import { recordWrite } from "./record_size.ts";
 import type { Store } from "../store.ts";
 
 /** A project as it is stored: what its owner wrote, defaults filled in, and its revision. */

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { Write } from "../change.ts";
+import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
-import { readWhole } from "../scan.ts";
+import { readWhole } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 
 /** The launches of one period that still count. */

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { Write } from "../change.ts";
+import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
-import { type Listed, listNewest, type Page } from "../lists.ts";
-import { readValue } from "../scan.ts";
+import { type Listed, listNewest, type Page } from "../read/lists.ts";
+import { readValue } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 
 /** The states of a bulk replay. */

@@ -5,11 +5,11 @@
  * @module
  */
 import { hash } from "node:crypto";
-import type { Write } from "../change.ts";
+import type { Write } from "../commit/change.ts";
 import { type Execution, getExecution, type InputFile } from "./executions.ts";
 import { keys } from "../keys.ts";
 import type { Store } from "../store.ts";
-import type { WrittenKeys } from "../written_keys.ts";
+import type { WrittenKeys } from "../commit/written_keys.ts";
 
 /** The fields that decide what an execution does. */
 type Deciding = Pick<

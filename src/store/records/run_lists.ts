@@ -4,9 +4,9 @@
  * @module
  */
 import { idTime } from "../../platform/ids.ts";
-import type { Write } from "../change.ts";
-import { type Listed, newestEntries, type Page } from "../lists.ts";
-import { behind, scan, upTo } from "../scan.ts";
+import type { Write } from "../commit/change.ts";
+import { type Listed, newestEntries, type Page } from "../read/lists.ts";
+import { behind, scan, upTo } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 import {
   damagedRun,

@@ -4,7 +4,7 @@
  * @module
  */
 import { idTime } from "../../platform/ids.ts";
-import type { Write } from "../change.ts";
+import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
 import {
   bodyForRecord,
@@ -14,9 +14,9 @@ import {
   removePayloadWrites,
   storedSize,
 } from "./payloads.ts";
-import { type FoundEntry, readFirst, scan, whole } from "../scan.ts";
-import { RecordCaches } from "../record_cache.ts";
-import { recordBytes } from "../record_size.ts";
+import { type FoundEntry, readFirst, scan, whole } from "../read/scan.ts";
+import { RecordCaches } from "../read/record_cache.ts";
+import { recordBytes } from "./record_size.ts";
 import type { Store } from "../store.ts";
 import { removeSentIdWrites, sentIdWrites } from "./trigger_log_entries.ts";
 

@@ -5,7 +5,7 @@
  */
 import { hash } from "node:crypto";
 import { keys } from "../keys.ts";
-import { readValue, scan } from "../scan.ts";
+import { readValue, scan } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 
 /** The scopes of tokens, from the least to the most. Each includes the ones before it. */

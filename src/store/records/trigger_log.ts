@@ -7,9 +7,9 @@
  */
 import type { Clock } from "../../platform/clock.ts";
 import { lowestId, newId } from "../../platform/ids.ts";
-import type { Write } from "../change.ts";
-import { type Listed, listNewest, type Page } from "../lists.ts";
-import { upTo } from "../scan.ts";
+import type { Write } from "../commit/change.ts";
+import { type Listed, listNewest, type Page } from "../read/lists.ts";
+import { upTo } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 import {
   entryWrites,

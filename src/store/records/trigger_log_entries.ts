@@ -5,9 +5,9 @@
  * @module
  */
 import { hash } from "node:crypto";
-import type { Write } from "../change.ts";
+import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
-import { recordWrite } from "../record_size.ts";
+import { recordWrite } from "./record_size.ts";
 
 /** The outcomes of deliveries that made no run. */
 export const NO_RUN_OUTCOMES = ["repeat", "filtered", "refused", "unavailable"] as const;

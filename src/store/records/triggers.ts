@@ -4,13 +4,13 @@
  * @module
  */
 import { ConflictError } from "../../platform/errors.ts";
-import type { Write } from "../change.ts";
+import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
-import { withPause } from "../chunked.ts";
-import { type Listed, recordOf } from "../lists.ts";
-import { behind, readValue, scan } from "../scan.ts";
+import { withPause } from "../commit/chunked.ts";
+import { type Listed, recordOf } from "../read/lists.ts";
+import { behind, readValue, scan } from "../read/scan.ts";
 import type { Store } from "../store.ts";
-import type { WrittenKeys } from "../written_keys.ts";
+import type { WrittenKeys } from "../commit/written_keys.ts";
 import { removeEntryWrites } from "./trigger_log_entries.ts";
 
 /** Triggers that are read at a time where all are read. */

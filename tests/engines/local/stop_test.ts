@@ -9,7 +9,7 @@ import { existsSync } from "node:fs";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { saveExecution } from "../../../src/store/records/executions.ts";
-import { RECORD_BYTES_MAX, recordBytes } from "../../../src/store/record_size.ts";
+import { RECORD_BYTES_MAX, recordBytes } from "../../../src/store/records/record_size.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "../fixture.ts";
 
 Deno.test("stop: a running one is stopping, then stopped, its grandchildren with it", async () => {

@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { evictOldest } from "../platform/evict_oldest.ts";
-import type { Store } from "./store.ts";
+import { evictOldest } from "../../platform/evict_oldest.ts";
+import type { Store } from "../store.ts";
 
 /** The result of reading a record: undefined when it is damaged, null when there is none. */
 type Read<T> = Promise<T | undefined | null>;

@@ -3,7 +3,7 @@
  * they asked for.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { Reads } from "../../src/store/batched_get.ts";
+import { Reads } from "../../../src/store/read/batched_get.ts";
 
 /** A database that notes how many keys each read has, and fails when a function says so. */
 function countingKv(kv: Deno.Kv, fail: (keys: readonly Deno.KvKey[]) => Error | undefined) {

@@ -12,10 +12,10 @@
 import { getLogger } from "@logtape/logtape";
 import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
-import { ignoreTimeout } from "../platform/waiting/promises.ts";
-import { ConflictError } from "../platform/errors.ts";
+import { ignoreTimeout } from "../../platform/waiting/promises.ts";
+import { ConflictError } from "../../platform/errors.ts";
 import type { Committer, Fence } from "./committer.ts";
-import { keys } from "./keys.ts";
+import { keys } from "../keys.ts";
 
 const LOOK_MS = 1_000;
 const SIGN_MS = 3_000;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Write } from "./change.ts";
+import type { Write } from "../commit/change.ts";
 
 /** Limit of a record's size, as {@linkcode recordBytes} counts. A value of Deno KV holds 64 KiB. */
 export const RECORD_BYTES_MAX = 60 * 1024;

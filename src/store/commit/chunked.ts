@@ -6,7 +6,7 @@
  */
 import { delay } from "@std/async/delay";
 import type { Write } from "./change.ts";
-import type { Store } from "./store.ts";
+import type { Store } from "../store.ts";
 
 /** Writes of one commit. Launches wait while it is under way, a millisecond or two. */
 const WRITES_MAX = 100;

@@ -9,10 +9,10 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { nextTick } from "node:process";
-import { messageOf, UnavailableError } from "../platform/errors.ts";
+import { messageOf, UnavailableError } from "../../platform/errors.ts";
 import { BatchSize } from "./batch_size.ts";
 import type { Change, Write } from "./change.ts";
-import type { DatabaseGuard } from "./file/database_guard.ts";
+import type { DatabaseGuard } from "../file/database_guard.ts";
 import { WrittenKeys } from "./written_keys.ts";
 
 /** Writes of one commit where they may be split. */

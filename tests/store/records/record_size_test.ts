@@ -6,7 +6,7 @@
 import { assert } from "@std/assert";
 import fc from "fast-check";
 import { serialize } from "node:v8";
-import { recordBytes } from "../../src/store/record_size.ts";
+import { recordBytes } from "../../../src/store/records/record_size.ts";
 
 const text = fc.oneof(fc.string({ unit: "grapheme" }), fc.string(), fc.constant("итог.txt"));
 const record = fc.record({

@@ -2,17 +2,17 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
-import { ignoreTimeout } from "../../src/platform/waiting/promises.ts";
-import { ConflictError, UnavailableError } from "../../src/platform/errors.ts";
-import { keys } from "../../src/store/keys.ts";
-import { Ownership } from "../../src/store/ownership.ts";
-import { pendingEntries } from "../../src/store/records/runs.ts";
-import { openStore } from "../../src/store/open_store.ts";
-import type { Store } from "../../src/store/store.ts";
-import { pendingOf } from "../runs/fixture.ts";
-import { eventually, temporaryFolder } from "../surroundings.ts";
-import { standIn } from "./fixture.ts";
-import { KV_TOKEN, RemoteKv } from "./kv_connect.ts";
+import { ignoreTimeout } from "../../../src/platform/waiting/promises.ts";
+import { ConflictError, UnavailableError } from "../../../src/platform/errors.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { Ownership } from "../../../src/store/commit/ownership.ts";
+import { pendingEntries } from "../../../src/store/records/runs.ts";
+import { openStore } from "../../../src/store/open_store.ts";
+import type { Store } from "../../../src/store/store.ts";
+import { pendingOf } from "../../runs/fixture.ts";
+import { eventually, temporaryFolder } from "../../surroundings.ts";
+import { standIn } from "../fixture.ts";
+import { KV_TOKEN, RemoteKv } from "../kv_connect.ts";
 
 Deno.env.set(KV_TOKEN.name, KV_TOKEN.value);
 

@@ -11,17 +11,17 @@ import {
 } from "@std/assert";
 import fc from "fast-check";
 import { join } from "node:path";
-import { UnavailableError } from "../../src/platform/errors.ts";
-import type { Change, Write } from "../../src/store/change.ts";
-import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
-import type { Store } from "../../src/store/store.ts";
+import { UnavailableError } from "../../../src/platform/errors.ts";
+import type { Change, Write } from "../../../src/store/commit/change.ts";
+import { DATABASE_FILE } from "../../../src/store/file/database_file.ts";
+import type { Store } from "../../../src/store/store.ts";
 import {
   type Between,
   contents,
   openTestStore,
   type SeenCommit,
   storeInMemory,
-} from "./fixture.ts";
+} from "../fixture.ts";
 
 const KIB = 1_024;
 /** How many changes may wait, as the committer has it. */

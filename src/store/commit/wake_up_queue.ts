@@ -5,9 +5,9 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf } from "../../platform/errors.ts";
 import type { Committer, MessageSender } from "./committer.ts";
-import type { Space } from "./file/space.ts";
+import type { Space } from "../file/space.ts";
 
 /** Time that a message counts as on its way. Deno KV delivers one within 100 ms. */
 const ON_ITS_WAY_MS = 2_000;

@@ -6,18 +6,22 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { systemClock } from "../../src/platform/clock.ts";
-import { newId } from "../../src/platform/ids.ts";
-import { keys } from "../../src/store/keys.ts";
-import { CHUNK_BYTES, CorruptPayloadError, readPayload } from "../../src/store/records/payloads.ts";
+import { systemClock } from "../../../src/platform/clock.ts";
+import { newId } from "../../../src/platform/ids.ts";
+import { keys } from "../../../src/store/keys.ts";
+import {
+  CHUNK_BYTES,
+  CorruptPayloadError,
+  readPayload,
+} from "../../../src/store/records/payloads.ts";
 import {
   getProject,
   hasProject,
   listProjects,
   putProject,
-} from "../../src/store/records/projects.ts";
-import { readValue, scan } from "../../src/store/scan.ts";
-import { endedRunsMadeBefore, listTriggerRuns } from "../../src/store/records/run_lists.ts";
+} from "../../../src/store/records/projects.ts";
+import { readValue, scan } from "../../../src/store/read/scan.ts";
+import { endedRunsMadeBefore, listTriggerRuns } from "../../../src/store/records/run_lists.ts";
 import {
   acceptWrites,
   damagedRun,
@@ -25,8 +29,8 @@ import {
   getPending,
   getRun,
   pendingEntries,
-} from "../../src/store/records/runs.ts";
-import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
+} from "../../../src/store/records/runs.ts";
+import { DATABASE_FILE } from "../../../src/store/file/database_file.ts";
 import {
   createToken,
   getToken,
@@ -35,10 +39,10 @@ import {
   removeToken,
   tokenHash,
   tokenId,
-} from "../../src/store/records/tokens.ts";
-import { TriggerLog } from "../../src/store/records/trigger_log.ts";
-import { pendingOf, storePending, TRIGGER_ID } from "../runs/fixture.ts";
-import { listPending, openTestStore, standIn, storeInMemory, type TestStore } from "./fixture.ts";
+} from "../../../src/store/records/tokens.ts";
+import { TriggerLog } from "../../../src/store/records/trigger_log.ts";
+import { pendingOf, storePending, TRIGGER_ID } from "../../runs/fixture.ts";
+import { listPending, openTestStore, standIn, storeInMemory, type TestStore } from "../fixture.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 

@@ -4,8 +4,8 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { delay } from "@std/async/delay";
-import { type Batch, removeInBatches, withPause } from "../../src/store/chunked.ts";
-import { storeInMemory } from "./fixture.ts";
+import { type Batch, removeInBatches, withPause } from "../../../src/store/commit/chunked.ts";
+import { storeInMemory } from "../fixture.ts";
 
 /** A page that removes so many keys. */
 function pageOf(count: number, next?: number): Batch<number> {

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { idTime } from "../platform/ids.ts";
+import { idTime } from "../../platform/ids.ts";
 import { type FoundEntry, isUndecodable, scan, upTo, whole } from "./scan.ts";
-import type { Store } from "./store.ts";
+import type { Store } from "../store.ts";
 
 /** Which part of a list is wanted, newest first. */
 export interface Page {
