@@ -3,7 +3,7 @@
  *
  * The file is SQLite's, in WAL mode, where who reads never keeps anybody from writing, nor is kept from
  * it: the service does not notice. All pages are copied within one read transaction, so they are of one
- * moment, that of a commit. Without it the copy would begin anew whenever the service writes, and under
+ * moment, that of a commit. Without it the copy would start again whenever the service writes, and under
  * load never come to its end; and the plain file lacks what is still in the WAL. The records are copied from
  * that copy, since its free pages hold what was removed.
  *
@@ -91,7 +91,7 @@ function isCannotOpen(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && error.errcode === 14;
 }
 
-/** Sees to it that a database that was closed is all in its one file, and on disk. */
+/** Moves all of a closed database into its one file, and that to disk. */
 export async function settleDatabase(path: string): Promise<void> {
   const database = new DatabaseSync(path, { timeout: BUSY_MS });
   try {

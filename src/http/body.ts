@@ -63,7 +63,7 @@ class Memory implements HeldBody {
     this.#take = take;
   }
 
-  /** Counts so many bytes in place of those before; false when there is no memory for them. */
+  /** Counts a number of bytes in place of those before; false when there is no memory for them. */
   hold(bytes: number): boolean {
     if (this.#isOver) return false;
     this.#held?.[Symbol.dispose]();

@@ -99,7 +99,7 @@ export function bufferReader(
   try {
     return body.getReader({ mode: "byob" });
   } catch (error) {
-    // Nothing else tells of which kind a stream is.
+    // Nothing else shows the kind of a stream.
     if (error instanceof TypeError) return undefined;
     throw error;
   }

@@ -224,7 +224,7 @@ export class Projects {
     try {
       return { commit, config: await this.#configOf(project, commit) };
     } catch (error) {
-      // In a mirror that was made anew, the reference may have another commit.
+      // In a mirror that was made again, the reference may have another commit.
       const now = originOf(project) ? await this.#commitOf(project, reference) : commit;
       if (now === commit) throw error;
       return { commit: now, config: await this.#configOf(project, now) };

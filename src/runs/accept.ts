@@ -72,7 +72,7 @@ export class Acceptor {
     this.#deliveries = new Deliveries(parts.store, parts.clock);
   }
 
-  /** True when so many launches wait to be stored that further ones should wait in the request queue. */
+  /** True when many launches wait to be stored: further ones should wait in the request queue. */
   get isBusy(): boolean {
     return this.#store.committer.waiting >= BUSY;
   }

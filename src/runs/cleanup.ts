@@ -1,6 +1,6 @@
 /**
  * Cleanup removes records past their retention and leftovers of interrupted work. It works in small parts
- * and rests after each, so that launches hardly slow down.
+ * and pauses after each, so that launches hardly slow down.
  *
  * @module
  */
@@ -39,7 +39,7 @@ import {
 } from "../store/records/triggers.ts";
 import type { WrittenKeys } from "../store/commit/written_keys.ts";
 
-/** Records that are read at a time. Removing so many runs mostly takes two commits. */
+/** Records that are read at a time. Removing a page of runs mostly takes two commits. */
 const PAGE_SIZE = 64;
 /** Folders that are removed at once. */
 const REMOVALS_AT_ONCE = 4;

@@ -42,7 +42,7 @@ export function triggerWarnings(
     ...variableWarnings({ conditions }, env),
   ];
   if (conditions.some(isAuthenticating)) return warnings;
-  const detail = "Nothing proves who the sender is: whoever knows the URL can launch";
+  const detail = "Nothing proves who the sender is: everyone who knows the URL can launch";
   return [...warnings, { pointer: "/conditions", detail }];
 }
 

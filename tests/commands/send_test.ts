@@ -291,7 +291,7 @@ Deno.test("a trigger that leaves the door open says so when it is saved", async 
     project: "files",
     actions: [{ type: "run_execution", step: "copy" }],
   });
-  assertMatch(open.body.warnings[0].detail, /whoever knows the URL can launch/);
+  assertMatch(open.body.warnings[0].detail, /everyone who knows the URL can launch/);
   const unsigned = await service.api("POST", "triggers/", {
     name: "unsigned",
     project: "files",

@@ -116,7 +116,10 @@ Deno.test("trigger log tells which action failed, of which run, and how much was
   const list = await run(["trigger", "list", "--url", service.url], TOKEN);
   assertMatch(list.printed, /\nlabels +files +no /);
   const shown = await run(["trigger", "show", "labels", "--url", service.url], TOKEN);
-  assertMatch(shown.printed, /\nenabled +no\n[^]*\nwarning 0 +.*whoever knows the URL can launch/);
+  assertMatch(
+    shown.printed,
+    /\nenabled +no\n[^]*\nwarning 0 +.*everyone who knows the URL can launch/,
+  );
 });
 
 Deno.test("trigger log shows nothing of a request that a terminal would obey", async () => {

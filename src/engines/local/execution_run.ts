@@ -264,7 +264,7 @@ export class ExecutionRun {
     if (lost !== undefined) await this.#lose(lost);
   }
 
-  /** @returns why nobody can tell how it ended, when it is to be run again for that */
+  /** @returns the reason why its end is unknown, when it is to be run again for that */
   async #stayWith(
     command: CommandHandle,
     { isFound, disk }: { isFound: boolean; disk: DiskUse },
@@ -316,7 +316,7 @@ export class ExecutionRun {
     return this.#folder.isHalfRenewed ? Math.max(0, begun - 1) : begun;
   }
 
-  /** Ends it as one of which nobody can tell how it ended, or runs it again from the start. */
+  /** Ends it as one whose end is unknown, or runs it again from the start. */
   async #lose(reason: string): Promise<void> {
     const { clock, save } = this.#context;
     const execution = this.#execution;

@@ -98,7 +98,7 @@ function isStoredLine(value: unknown): value is StoredLine {
   return typeof value === "object" && value !== null && "message" in value;
 }
 
-/** Skips so many lines of a chunk, or all when it has fewer. Returns what it has skipped. */
+/** Skips a number of lines of a chunk, or all when it has fewer. Returns the number of skipped lines. */
 export function skipLines(content: Uint8Array, count: number): { bytes: number; lines: number } {
   let bytes = 0;
   let lines = 0;

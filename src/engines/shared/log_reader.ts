@@ -108,7 +108,7 @@ function* linesOfRecord(
   }
 }
 
-/** Returns how many of so many lines a record has. */
+/** Returns how many of the requested lines a record has. */
 function skippedLines(record: LogRecord, skip: number): number {
   if (skip === 0 || "isUnknown" in record) return 0;
   return "line" in record ? 1 : skipLines(record.content, skip).lines;

@@ -146,7 +146,7 @@ function parse(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Tells if a value is nested no deeper than so many levels. */
+/** Returns true if a value has at most a number of levels. */
 function isWithin(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   return levels > 0 && Object.values(value).every((inner) => isWithin(inner, levels - 1));

@@ -83,7 +83,7 @@ async function accept(
       (isAbandoned) => acceptor.accept({ ...launch, isAbandoned }),
     );
   } catch (error) {
-    // Under overload there are too many to tell of each.
+    // Under overload there are too many to log each.
     if (acceptor.fullness) triggerLog.omit(prepared.trigger.id, "unavailable");
     else if (error instanceof UnavailableError) {
       noteUnavailable(door, prepared, request, { error, end: "commit" });

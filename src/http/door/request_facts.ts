@@ -110,7 +110,7 @@ interface Treatment {
 
 const treatments = new WeakMap<PreparedTrigger, Treatment>();
 
-/** Returns what the trigger log tells of a request. */
+/** Returns the facts of a request for the trigger log. */
 export function requestFacts(request: SeenRequest, prepared: PreparedTrigger): RequestFacts {
   const treatment = treatmentOf(prepared);
   const headers: Record<string, string> = {};

@@ -1,6 +1,6 @@
 /**
  * The mirror of a project's repository: a bare repository with the branches and tags of the last
- * fetch. A damaged mirror is made anew.
+ * fetch. A damaged mirror is made again.
  *
  * @module
  */
@@ -247,10 +247,10 @@ export class Mirror {
     if (origin === undefined) {
       throw new ActionError(
         `Cannot read the repository of project "${projectName}": its mirror is missing or damaged; ` +
-          "fetching the repository makes it anew",
+          "fetch the repository to make it again",
       );
     }
-    log.warn("The mirror of project {project} is damaged and is made anew", {
+    log.warn("The mirror of project {project} is damaged and is made again", {
       project: projectName,
     });
     await this.#locate(origin);
@@ -380,7 +380,7 @@ async function readOrigin(path: string): Promise<Origin | undefined> {
     if (deployKey === undefined) return { repository };
     return typeof deployKey === "string" ? { repository, deploy_key: deployKey } : undefined;
   } catch {
-    // Without it, the mirror is not made anew until the next fetch.
+    // Without it, the mirror is not made again until the next fetch.
     return undefined;
   }
 }

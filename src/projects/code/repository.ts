@@ -130,7 +130,7 @@ export class Repository {
   #unreadable(commit: string, { message }: GitError): ActionError {
     return new ActionError(
       `Cannot read commit ${commit} of the repository of project "${this.#projectName}", ` +
-        `also not after its mirror was made anew: ${message}`,
+        `even after its mirror was made again: ${message}`,
     );
   }
 

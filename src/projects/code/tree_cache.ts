@@ -1,7 +1,7 @@
 /**
  * The cache of the trees of commits: an execution gets its private copy without git. A tree is made
  * in a temporary folder and renamed. After a power cut its name can be there without its contents,
- * so the first use after a start verifies it, and a damaged one is made anew.
+ * so the first use after a start verifies it, and a damaged one is made again.
  *
  * @module
  */
@@ -102,7 +102,7 @@ export class TreeCache {
 
   async #makeOrVerify(commit: string, { make, isWhole }: TreeSource): Promise<void> {
     if (await exists(this.pathOf(commit)) && !await isWhole(this.pathOf(commit))) {
-      log.warn("The tree of commit {commit} in {folder} is damaged and is made anew", {
+      log.warn("The tree of commit {commit} in {folder} is damaged and is made again", {
         commit,
         folder: this.#folder,
       });

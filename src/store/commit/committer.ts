@@ -289,7 +289,7 @@ export class Committer {
     try {
       this.#events.onCommit?.(changes, performance.now() - started);
     } catch (error) {
-      log.error("Cannot tell of a commit: {error}", { error });
+      log.error("Cannot report the end of a commit: {error}", { error });
     }
   }
 

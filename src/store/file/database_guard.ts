@@ -85,7 +85,7 @@ export class DatabaseGuard {
   note(error: unknown): void {
     if (this.lost.aborted || !FATAL.test(messageOf(error))) return;
     log.error(
-      "The database failed: {error}. What it stored can no longer be told from what it lost, so the " +
+      "The database failed: {error}. It is not known which data was stored, so the " +
         "service ends. Look at the disk, then start again: the start checks the database",
       { error: messageOf(error) },
     );

@@ -46,7 +46,7 @@ export function deliveryWrite(triggerId: string, idHash: string, value: KnownDel
 export async function removeEndedDeliveries(
   { store, clock, signal }: { store: Store; clock: Clock; signal: AbortSignal },
 ): Promise<number> {
-  // One whose window is over may be accepted anew at any time.
+  // One whose window is over may be accepted again at any time.
   const options = { store, signal, renewed: "delivery" };
   return await removeInBatches<Deno.KvKey>(options, async (last) => {
     const limits = { limit: PAGE_SIZE, batchSize: PAGE_SIZE };

@@ -63,7 +63,7 @@ export interface Resources {
   memory?: number;
 }
 
-/** One launch of a step: what is to be executed, and what came of it. */
+/** One launch of a step: what is to be executed, and its outcome. */
 export interface Execution {
   id: string;
   run_id: string;

@@ -49,13 +49,13 @@ function identityOf(file: InputFile): string[] {
   return [file.name, file.sha256 ?? file.payload_of];
 }
 
-/** Begins to take down which executions are taken, found again or forgotten from now on. */
+/** Begins to record which executions are taken, found again or withdrawn from now on. */
 export function watchReusable({ committer }: Store): WrittenKeys {
   return committer.watch("reusable");
 }
 
 /**
- * Takes an execution for a pipeline, unless it was forgotten, or another has taken its place, meanwhile.
+ * Takes an execution for a pipeline, unless it was withdrawn, or another has taken its place, meanwhile.
  *
  * @param written what was written since it was found
  * @param writes what is stored with that
@@ -72,7 +72,7 @@ export async function takeReusable(
 }
 
 /**
- * Forgets a complete execution, so that no pipeline takes it any more.
+ * Withdraws a complete execution, so that no pipeline takes it any more.
  *
  * @param written what was written since it was known that nothing needs it
  * @returns false when a pipeline may have taken it since then

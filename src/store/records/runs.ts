@@ -50,7 +50,7 @@ export interface LaunchFacts {
   status?: number;
 }
 
-/** One accepted launch and what came of it. All times are RFC 3339. */
+/** One accepted launch and its outcome. All times are RFC 3339. */
 export interface Run {
   id: string;
   trigger_id: string;
@@ -59,7 +59,7 @@ export interface Run {
   created_at: string;
   ended_at?: string;
   remote_ip: string;
-  /** Absent where there is nothing to tell of the request, and in replays. */
+  /** Absent where nothing is known of the request, and in replays. */
   request?: LaunchFacts;
   /** The sender's id of the delivery. */
   delivery_id?: string;

@@ -151,7 +151,7 @@ export class TriggerLog {
     }, FLUSH_INTERVAL_MS);
   }
 
-  /** Begins all budgets anew, but for the counts that cannot be written yet. */
+  /** Resets all budgets, except the counts that cannot be written yet. */
   #writeCounts(counts_max: number): void {
     const budgets = [...this.#budgets];
     this.#budgets.clear();
@@ -190,7 +190,7 @@ export async function removeTriggerLog(store: Store, triggerId: string): Promise
 export interface OldEntriesOptions {
   /** Those that were made before this time; all when absent. */
   before_ms?: number;
-  /** The oldest of them, so many at most. */
+  /** The oldest of them, up to a limit. */
   limit?: number;
 }
 

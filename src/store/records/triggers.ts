@@ -135,7 +135,7 @@ export async function* triggersWithLeftovers(store: Store): AsyncGenerator<strin
   for (const kind of LEFTOVERS) yield* idsBehind(store, kind);
 }
 
-/** Begins to take down which triggers are written from now on. */
+/** Begins to record which triggers are written from now on. */
 export function watchTriggers({ committer }: Store): WrittenKeys {
   return committer.watch("trigger");
 }

@@ -128,7 +128,7 @@ Deno.test("repository: a reference follows a mirror that was made anew", async (
   await assertRejects(
     () => projects.checkout("digits", hash, join(folder.path, "copy")),
     ActionError,
-    "also not after its mirror was made anew",
+    "even after its mirror was made again",
   );
 });
 

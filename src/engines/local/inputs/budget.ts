@@ -43,7 +43,7 @@ export class InputBudget implements Disposable {
   }
 
   /**
-   * Checks that so many bytes are left.
+   * Checks that a number of bytes are left.
    *
    * @throws {StagingError} when they are not
    */
@@ -56,7 +56,7 @@ export class InputBudget implements Disposable {
   }
 
   /**
-   * Takes so many bytes.
+   * Takes a number of bytes.
    *
    * @throws {StagingError} when fewer are left
    */

@@ -67,7 +67,7 @@ export class UrlIndex {
     }
   }
 
-  /** Removes the oldest records until there are at most so many. */
+  /** Removes the oldest records until the limit is kept. */
   async prune(recordsMax: number): Promise<void> {
     if (this.#countAbout <= recordsMax) return;
     // Records that are added from here on count for the next call.

@@ -32,7 +32,7 @@ export interface Runner {
   start(job: Job): Promise<CommandHandle>;
   /** Finds out what became of an execution whose record says that it was started. */
   find(job: Job): Promise<Found>;
-  /** Ends and removes what is left of an execution that nobody follows, so that it can be started anew. */
+  /** Ends and removes what is left of an execution that nobody follows, so that it can be started again. */
   clear(job: Job): Promise<void>;
   /** Measures what the execution takes on disk, in MiB. */
   diskUse_mb(job: Job): Promise<number>;
@@ -76,7 +76,7 @@ export interface Settled {
 export type Found =
   /** It did not start; it may now. Something that is just starting comes first or second, and is found again then. */
   | { kind: "not_started" }
-  /** It has ended, or may have, in a way that nobody can tell. */
+  /** It has ended, or may have, in an unknown way. */
   | { kind: "lost"; reason: string }
   /** It has started, and may have ended. */
   | { kind: "started"; command: CommandHandle };
