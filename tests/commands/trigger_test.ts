@@ -75,7 +75,10 @@ Deno.test("trigger show prints one trigger, with what it checks and does, and no
     assertMatch(printed, /^name +labels$/m);
     assertMatch(printed, /^enabled +yes$/m);
     assertStringIncludes(printed, url);
-    assertMatch(printed, /^condition 0 +\{.*"type":"hmac".*"secrets":\["\*{8}"\]\}$/m);
+    assertMatch(
+      printed,
+      /^condition 0 +\{.*"type":"hmac".*"secrets":\[\{"fingerprint":"[0-9a-f]{12}","value":"\*{8}"\}\]\}$/m,
+    );
     assertMatch(printed, /^action 0 +\{"type":"run_execution",/m);
     assertMatch(printed, /^response +\{.*"text":"taken"/m);
     assert(!printed.includes(SECRET), printed);
