@@ -29,8 +29,8 @@ export function defineAudit(command: Command): void {
 }
 
 async function audit({ url, json = false, limit, operation }: AuditOptions): Promise<void> {
-  const query = { limit, ...(operation !== undefined && { operation }) };
-  printList(await clientOf(url).list<AuditEntry>("audit/", query), [
+  const query = { operation };
+  printList(await clientOf(url).list<AuditEntry>("audit/", { limit, query }), [
     ["time", ({ time }) => time],
     ["by", ({ author }) => author.name],
     ["from", ({ remote_ip }) => remote_ip],

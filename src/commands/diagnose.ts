@@ -11,7 +11,7 @@ import { apiOptions, clientOf } from "./api/options.ts";
 import { harmless, printJson } from "./console/table.ts";
 import { headersOf, type HttpMessage, parseHttpMessage } from "./input/http_message.ts";
 import { readInput } from "./input/options.ts";
-import { findTrigger } from "./trigger.ts";
+import { findTrigger } from "./api/find_trigger.ts";
 
 interface DiagnoseOptions {
   url: string;

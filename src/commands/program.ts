@@ -24,7 +24,7 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     load: async () => (await import("./demo.ts")).defineDemo,
   },
   trigger: {
-    summary: "Show triggers, and why requests were refused",
+    summary: "Show and change triggers, and show why requests were refused",
     load: async () => (await import("./trigger.ts")).defineTrigger,
   },
   execution: {

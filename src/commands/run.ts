@@ -3,21 +3,25 @@
  *
  * @module
  */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { ConflictError, messageOf } from "../platform/errors.ts";
-import type { ActionOutcome, Run } from "../store/records/runs.ts";
+import { type ActionOutcome, type Run, RUN_STATUSES } from "../store/records/runs.ts";
 import { writeAll } from "../platform/files/bytes.ts";
 import { ApiError } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { fullId, listLimit } from "./input/options.ts";
 import { printFields, printJson, printList } from "./console/table.ts";
 import { writeLines } from "./console/terminal.ts";
-import { findTrigger } from "./trigger.ts";
+import { findTrigger } from "./api/find_trigger.ts";
 
 /** Defines the command. */
 export function defineRun(command: Command): void {
-  apiOptions(command.command("list").description("List the runs of a trigger, newest first"))
-    .argument("<trigger>", "name or id")
+  apiOptions(
+    command.command("list").description("List the runs of all triggers, or of one, newest first"),
+  )
+    .argument("[trigger]", "name or id")
+    .option("--project <name>", "only those of this project")
+    .addOption(new Option("--status <status>", "only those with this status").choices(RUN_STATUSES))
     .addOption(listLimit())
     .option("--json", "print JSON")
     .action(list);
@@ -40,13 +44,19 @@ export function defineRun(command: Command): void {
     .action(replay);
 }
 
+interface ListOptions extends ApiOptions {
+  project?: string;
+  status?: string;
+  limit: number;
+}
+
 async function list(
-  nameOrId: string,
-  { url, json = false, limit }: ApiOptions & { limit: number },
+  nameOrId: string | undefined,
+  { url, json = false, limit, project, status }: ListOptions,
 ): Promise<void> {
   const api = clientOf(url);
-  const { id } = await findTrigger(api, nameOrId);
-  printList(await api.list<Run>(`triggers/${id}/runs/`, { limit }), [
+  const trigger = nameOrId === undefined ? undefined : (await findTrigger(api, nameOrId)).id;
+  printList(await api.list<Run>("runs/", { limit, query: { trigger, project, status } }), [
     ["id", (run) => run.id],
     ["status", ({ status }) => status],
     ["created", ({ created_at }) => created_at],

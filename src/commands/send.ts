@@ -12,7 +12,7 @@ import { apiOptions, clientOf } from "./api/options.ts";
 import { readInput } from "./input/options.ts";
 import { harmless } from "./console/table.ts";
 import { writeLines } from "./console/terminal.ts";
-import { findTrigger } from "./trigger.ts";
+import { findTrigger } from "./api/find_trigger.ts";
 import { typeByExtension } from "@std/media-types";
 
 const TIMEOUT_MS = 60_000;

@@ -52,6 +52,7 @@ export function defineToken(command: Command): void {
     ),
   )
     .argument("<id>", "the id, as list shows it")
+    .option("--json", "print JSON")
     .action(revoke);
 }
 
@@ -82,8 +83,9 @@ async function create(name: string, options: CreateOptions): Promise<void> {
   console.log(made.token);
 }
 
-async function revoke(id: string, { url }: ApiOptions): Promise<void> {
+async function revoke(id: string, { url, json = false }: ApiOptions): Promise<void> {
   await clientOf(url).request("DELETE", `tokens/${encodeURIComponent(id)}/`);
+  if (json) return printJson({ id });
   console.log(`Token ${id} is revoked`);
 }
 

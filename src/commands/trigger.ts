@@ -4,18 +4,17 @@
  * @module
  */
 import type { Command } from "commander";
-import { NotFoundError } from "../platform/errors.ts";
 import type { ShownTrigger } from "../http/api/triggers.ts";
 import type { LogEntry } from "../http/api/trigger_log.ts";
-import type { ApiClient } from "./api/client.ts";
+import { findTrigger } from "./api/find_trigger.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { wholeNumber } from "./input/options.ts";
 import { harmless, printFields, printJson, printList } from "./console/table.ts";
+import { defineTriggerChanges } from "./trigger_change.ts";
+import { defineTriggerSecret } from "./trigger_secret.ts";
 
 const LOG_LIMIT = 50;
 const LOG_LIMIT_MAX = 200;
-/** The names of triggers in an error about an unknown name. */
-const NAMES_SHOWN = 20;
 
 /** Defines the command. */
 export function defineTrigger(command: Command): void {
@@ -38,21 +37,10 @@ export function defineTrigger(command: Command): void {
     )
     .option("--json", "print JSON")
     .action(showLog);
-}
-
-/**
- * Finds a trigger of a running service.
- *
- * @throws {NotFoundError} when no trigger has this name or id
- */
-export async function findTrigger(api: ApiClient, nameOrId: string): Promise<ShownTrigger> {
-  const triggers = await api.list<ShownTrigger>("triggers/");
-  const found = triggers.find(({ id, name }) => name === nameOrId || id === nameOrId);
-  if (found) return found;
-  const names = triggers.slice(0, NAMES_SHOWN).map(({ name }) => name).join(", ") || "none";
-  const more = triggers.length - NAMES_SHOWN;
-  const rest = more > 0 ? ` and ${more} more; hooklaunch trigger list shows all` : "";
-  throw new NotFoundError(`There is no trigger "${nameOrId}"; there are: ${names}${rest}`);
+  defineTriggerChanges(command);
+  defineTriggerSecret(
+    command.command("secret").description("Add, expire and remove the secrets of a trigger"),
+  );
 }
 
 async function list({ url, json = false }: ApiOptions): Promise<void> {

@@ -96,13 +96,22 @@ export class ApiClient {
    * Sends a request.
    *
    * @param path relative to `/api/v0/`
+   * @param revision the revision that was read: the service refuses to change another one
    * @returns the JSON of the answer, whose type the caller names
    * @throws {InvalidInputError} when the service refuses what was sent
    * @throws {ApiError} for every other failure
    */
-  async request<T>(method: string, path: string, body?: unknown): Promise<T> {
+  async request<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    { revision }: { revision?: number } = {},
+  ): Promise<T> {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const sent = {
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(revision === undefined ? {} : { headers: { "if-match": `"${revision}"` } }),
+    };
     const answer = await this.#send(path, { method, signal, ...sent });
     const text = await answer.text().catch((error) => {
       throw new ApiError(`Cannot read the answer to ${method} ${path}: ${reasonOf(error)}`);
@@ -193,7 +202,10 @@ export class ApiClient {
 
 function failure(status: number, text: string): HooklaunchError {
   const { detail, errors } = detailsOf(text);
-  if (errors !== undefined) return new InvalidInputError("what was sent", errors);
+  // Another status has differences, not errors in what was sent.
+  if (errors !== undefined && status === 422) {
+    return new InvalidInputError("what was sent", errors);
+  }
   const said = detail ?? textOf(text);
   const advice = detail === undefined
     ? ". Check the URL, and the proxy in front of the service"

@@ -1,0 +1,154 @@
+/**
+ * `hooklaunch trigger secret`: rotates the secrets of a trigger's condition, by their names.
+ *
+ * @module
+ */
+import { type Command, InvalidArgumentError } from "commander";
+import type { ShownTrigger } from "../http/api/triggers.ts";
+import { InvalidInputError, NotFoundError } from "../platform/errors.ts";
+import { findTrigger } from "./api/find_trigger.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import { readInput } from "./input/options.ts";
+import { printSaved } from "./trigger_change.ts";
+
+/** Units of `--in`, in milliseconds. */
+const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** The form of a secret in the API. */
+type Secret = string | { name?: string; fingerprint?: string; value?: string; until?: string };
+
+interface SecretOptions extends ApiOptions {
+  condition?: number;
+}
+
+/** Defines the commands. */
+export function defineTriggerSecret(command: Command): void {
+  secretCommand(command, "add", "Add a secret. Requests may be signed with any secret of the list")
+    .option(
+      "--from <reference>",
+      "{env:NAME} or {file:/path}; else standard input holds the secret",
+    )
+    .action(add);
+  secretCommand(command, "expire", "Give a secret an end: from then on it matches nothing")
+    .option("--in <duration>", "the time until the end, such as 30m, 12h or 7d", duration_ms)
+    .option("--until <time>", "the end itself, such as 2027-01-31T00:00:00Z")
+    .action(expire);
+  secretCommand(command, "remove", "Remove a secret").action(remove);
+}
+
+function secretCommand(command: Command, name: string, description: string): Command {
+  return apiOptions(command.command(name).description(description))
+    .argument("<trigger>", "name or id")
+    .argument("<name>", "the secret's name, or its fingerprint")
+    .option(
+      "--condition <index>",
+      "the place of the condition, from 0; the only one with secrets",
+      place,
+    )
+    .option("--json", "print JSON");
+}
+
+async function add(
+  trigger: string,
+  name: string,
+  { from, ...options }: SecretOptions & { from?: string },
+): Promise<void> {
+  // Not from the command line, which everybody on the machine can read.
+  const value = from ?? new TextDecoder().decode(await readInput("-", "the secret"))
+    .replace(/\r?\n$/, "");
+  if (from !== undefined && !/^\{(env|file):/.test(from)) {
+    throw new InvalidInputError(
+      "--from",
+      "Expected {env:NAME} or {file:/path}, found another text",
+    );
+  }
+  await change(trigger, options, "changed", (secrets) => [...secrets, { name, value }]);
+}
+
+async function expire(
+  trigger: string,
+  name: string,
+  options: SecretOptions & { in?: number; until?: string },
+): Promise<void> {
+  const { in: in_ms, until = endIn(in_ms) } = options;
+  await change(trigger, options, "changed", (secrets) => {
+    const place = placeOf(secrets, name);
+    return secrets.map((each, index) =>
+      index === place ? { ...(typeof each === "string" ? { value: each } : each), until } : each
+    );
+  });
+}
+
+async function remove(trigger: string, name: string, options: SecretOptions): Promise<void> {
+  await change(trigger, options, "changed", (secrets) => {
+    const place = placeOf(secrets, name);
+    return secrets.filter((_, index) => index !== place);
+  });
+}
+
+/** Changes the secrets of one condition, unless the trigger changes meanwhile. */
+async function change(
+  nameOrId: string,
+  { url, json = false, condition }: SecretOptions,
+  did: string,
+  edit: (secrets: readonly Secret[]) => readonly Secret[],
+): Promise<void> {
+  const api = clientOf(url);
+  const trigger = await findTrigger(api, nameOrId);
+  const place = condition ?? conditionWithSecrets(trigger);
+  const conditions = trigger.conditions.map((each, index) =>
+    index === place ? { ...each, secrets: edit(secretsOf(each)) } : each
+  );
+  const { id, revision } = trigger;
+  const saved: ShownTrigger = await api.request(
+    "PATCH",
+    `triggers/${id}/`,
+    { conditions },
+    { revision },
+  );
+  printSaved(did, saved, json);
+}
+
+function conditionWithSecrets({ name, conditions }: ShownTrigger): number {
+  const places = conditions.flatMap((each, index) => secretsOf(each).length > 0 ? [index] : []);
+  const [only, ...others] = places;
+  if (only !== undefined && others.length === 0) return only;
+  throw new InvalidInputError(
+    "--condition",
+    `Expected the place of a condition of trigger "${name}" with secrets: ${
+      places.join(", ") || "it has none"
+    }`,
+  );
+}
+
+function secretsOf(condition: object): Secret[] {
+  return "secrets" in condition && Array.isArray(condition.secrets) ? condition.secrets : [];
+}
+
+function placeOf(secrets: readonly Secret[], name: string): number {
+  const place = secrets.findIndex((each) =>
+    typeof each !== "string" && (each.name === name || each.fingerprint === name)
+  );
+  if (place >= 0) return place;
+  const known = secrets.flatMap((each) =>
+    typeof each === "string" ? [] : each.name ?? each.fingerprint ?? []
+  );
+  throw new NotFoundError(`There is no secret "${name}"; there are: ${known.join(", ") || "none"}`);
+}
+
+function endIn(in_ms: number | undefined): string {
+  if (in_ms !== undefined) return new Date(Date.now() + in_ms).toISOString();
+  throw new InvalidInputError("the command", "Expected --in or --until, found neither");
+}
+
+function duration_ms(text: string): number {
+  const [, count = "", unit = ""] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
+  const unit_ms = UNITS_MS[unit];
+  if (unit_ms !== undefined) return Number(count) * unit_ms;
+  throw new InvalidArgumentError("Expected a duration such as 30m, 12h or 7d.");
+}
+
+function place(text: string): number {
+  if (/^\d{1,2}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("Expected a whole number from 0.");
+}
