@@ -95,18 +95,30 @@ export async function filtered(
   const isJson = answer.headers.get("content-type")?.startsWith("application/json") ?? false;
   const { results, omitted, ...rest } = isJson ? await answer.json() : { results: undefined };
   if (!Array.isArray(results) || READERS[kind] === undefined) throw refused(access);
-  const permitted = async (records: readonly object[]) => {
-    const kept = [];
-    for (const record of records) {
-      if (permits(access, await targetOf(kind, record, operator))) kept.push(record);
-    }
-    return kept;
-  };
+  const see = (records: readonly object[]) => visible(access, { kind, records }, operator);
   return Response.json({
-    results: await permitted(results),
+    results: await see(results),
     ...rest,
-    ...(omitted === undefined ? {} : { omitted: await permitted(omitted) }),
+    ...(omitted === undefined ? {} : { omitted: await see(omitted) }),
   }, { status: answer.status });
+}
+
+/**
+ * Returns the records of a list that a token may see.
+ *
+ * @param kind the first part of the list's path
+ */
+export async function visible<T extends object>(
+  access: Access,
+  { kind, records }: { kind: string; records: readonly T[] },
+  operator: Operator,
+): Promise<T[]> {
+  if (!isLimited(access)) return [...records];
+  const kept: T[] = [];
+  for (const record of records) {
+    if (permits(access, await targetOf(kind, record, operator))) kept.push(record);
+  }
+  return kept;
 }
 
 /** Readers of the records whose targets are known, by the first part of their paths. */

@@ -3,17 +3,25 @@
  *
  * @module
  */
+import type { Context } from "@hono/hono";
 import { z } from "zod";
-import { DELIVERY_OUTCOMES } from "../../store/records/deliveries.ts";
+import { lowestId } from "../../platform/ids.ts";
+import { parseWith } from "../../platform/schema/schema.ts";
+import { DELIVERY_OUTCOMES, type DeliveryFilter } from "../../store/records/deliveries.ts";
 import { NO_RUN_OUTCOMES } from "../../store/records/trigger_log_entries.ts";
+import { visible } from "./access.ts";
 import { answer, count, pageFields, text, time } from "./answer.ts";
 import { type DeliveryDetails, deliveryDetails } from "./delivery_details.ts";
+import { DeliverySource } from "./delivery_stream.ts";
+import { type Authenticated, tokenOf } from "./auth.ts";
+import { STREAM_HEADERS } from "./event_stream.ts";
+import type { Api } from "./operator.ts";
 import { found } from "./finder.ts";
 import { run } from "./runs.ts";
 import { listDeliveries, type ShownDelivery, type ShownOmission } from "./delivery_views.ts";
 import { operation } from "./operation.ts";
 import { type AnswerPage, pageOf } from "./page_answer.ts";
-import { deliveryQuery, triggerIdOf } from "./queries.ts";
+import { deliveryQuery, idSchema, triggerIdOf } from "./queries.ts";
 import { workStates } from "./work_states.ts";
 
 const fields = {
@@ -101,22 +109,20 @@ export const deliveryOperations = [
     method: "get",
     path: "/deliveries/",
     summary: "List the deliveries of all triggers, newest first",
-    description: "A search ends after 40 ms: then a page may hold fewer than `limit`, or none, " +
+    description:
+      "With `follow`, each new delivery is an event, with the delivery as its `data`, in " +
+      "JSON, and its id as its `id`. It comes again when it changes, for a minute. An event `gap` " +
+      "says that more came than were sent. A search ends after 40 ms: then a page may hold fewer than `limit`, or none, " +
       "`scanned_to` says how far it has come, and `next` goes on from there.",
     query: deliveryQuery,
-    answers: { 200: { schema: deliveryPage } },
-    async perform({ api, context, query: { limit, cursor, trigger, from, to, ...filter } }) {
-      const { results, next, ...rest } = await listDeliveries(api, {
-        limit,
-        cursor,
-        filter: {
-          ...filter,
-          trigger_id: await triggerIdOf(api.store, trigger),
-          from_ms: from,
-          to_ms: to,
-        },
-      });
-      const page: DeliveryPage = { ...pageOf(context, api.baseUrl(), results, next), ...rest };
+    headers: { "Last-Event-ID": "With `follow`: the id of the last event that was received" },
+    answers: { 200: { schema: deliveryPage, media: { "text/event-stream": text } } },
+    async perform({ api, context, query: { limit, cursor, follow, trigger, from, to, ...rest } }) {
+      const trigger_id = await triggerIdOf(api.store, trigger);
+      const filter = { ...rest, trigger_id, from_ms: from, to_ms: to };
+      if (follow) return followDeliveries(api, context, filter);
+      const { results, next, ...more } = await listDeliveries(api, { limit, cursor, filter });
+      const page: DeliveryPage = { ...pageOf(context, api.baseUrl(), results, next), ...more };
       return context.json(page);
     },
   }),
@@ -131,3 +137,21 @@ export const deliveryOperations = [
     },
   }),
 ];
+
+function followDeliveries(api: Api, context: Context, filter: DeliveryFilter): Response {
+  if (context.req.method === "HEAD") return context.body(null, 200, STREAM_HEADERS);
+  const lastId = context.req.header("last-event-id");
+  const after = lastId
+    ? parseWith(idSchema, lastId, "the header Last-Event-ID")
+    : lowestId(api.clock.now());
+  const token = tokenOf(context);
+  // The caller has put it there.
+  const { access }: Authenticated = context.env;
+  const source = new DeliverySource(api, {
+    filter,
+    after,
+    isAllowed: async () => await api.checkToken(token) !== undefined,
+    visible: (records) => visible(access, { kind: "deliveries", records }, api),
+  }, api.streams.linesMax);
+  return context.body(api.streams.follow(source), 200, STREAM_HEADERS);
+}

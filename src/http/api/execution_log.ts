@@ -12,7 +12,8 @@ import { parseWith } from "../../platform/schema/schema.ts";
 import { answer, pageFields, text, time } from "./answer.ts";
 import { tokenOf } from "./auth.ts";
 import { existing } from "./executions.ts";
-import { END_ID, STREAM_HEADERS } from "./log_stream.ts";
+import { STREAM_HEADERS } from "./event_stream.ts";
+import { END_ID, LogSource } from "./log_stream.ts";
 import { operation } from "./operation.ts";
 import type { Api } from "./operator.ts";
 import { type AnswerPage, pageOf } from "./page_answer.ts";
@@ -117,7 +118,7 @@ async function logAnswer(
 
 function followAnswer(
   context: Context,
-  { streams, checkToken }: Api,
+  { store, streams, checkToken }: Api,
   { id, engine, cursor }: LogPart,
 ): Response {
   const lastId = context.req.header("last-event-id");
@@ -127,6 +128,7 @@ function followAnswer(
   if (context.req.method === "HEAD") return context.body(null, 200, STREAM_HEADERS);
   const token = tokenOf(context);
   const isAllowed = async () => await checkToken(token) !== undefined;
-  const events = streams.follow({ executionId: id, engine, cursor: from, isAllowed });
-  return context.body(events, 200, STREAM_HEADERS);
+  const log = { executionId: id, engine, cursor: from, isAllowed };
+  const source = new LogSource(store, log, streams.linesMax);
+  return context.body(streams.follow(source), 200, STREAM_HEADERS);
 }

@@ -14,7 +14,7 @@ import { diagnosisOperations } from "./diagnose.ts";
 import { DiagnosisLimits } from "./diagnosis_limits.ts";
 import { executionLogOperations } from "./execution_log.ts";
 import { executionOperations } from "./executions.ts";
-import { LogStreams, type LogStreamsOptions } from "./log_stream.ts";
+import { EventStreams, type EventStreamsOptions } from "./event_stream.ts";
 import { type Operation, routesOf } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { outputOperations } from "./outputs.ts";
@@ -49,7 +49,7 @@ export const operations: readonly Operation[] = [
 ];
 
 /** The settings of the API. */
-export interface ApiOptions extends Omit<LogStreamsOptions, "store" | "clock"> {
+export interface ApiOptions extends Omit<EventStreamsOptions, "clock"> {
   /** `HOOKLAUNCH_ADMIN_TOKEN` is set. */
   hasEnvironmentToken: boolean;
   /** Checks a token again: it may have been revoked since its request came. */
@@ -61,8 +61,8 @@ export function operatorRoutes(
   operator: Operator,
   { hasEnvironmentToken, checkToken, ...options }: ApiOptions,
 ): Hono {
-  const { store, clock } = operator;
-  const streams = new LogStreams({ store, clock, ...options });
+  const { clock } = operator;
+  const streams = new EventStreams({ clock, ...options });
   const diagnoses = new DiagnosisLimits(clock);
   const parts = { ...operator, streams, diagnoses, hasEnvironmentToken, checkToken };
   const api = new Hono({ strict: false });

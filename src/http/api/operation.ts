@@ -10,6 +10,7 @@ import type { Scope } from "../../store/records/tokens.ts";
 import { filtered, isLimited, requireScope, requireTarget } from "./access.ts";
 import { audited } from "./audit_trail.ts";
 import type { Authenticated } from "./auth.ts";
+import { STREAM_HEADERS } from "./event_stream.ts";
 import { readJson, readOptionalJson } from "./input.ts";
 import type { Api } from "./operator.ts";
 import { readQuery } from "./queries.ts";
@@ -120,12 +121,18 @@ export function routesOf(operations: readonly Operation[], api: Api): Hono {
         return await audited({ operation: each.id, path, name, perform }, authenticated, api);
       }
       const answer = await perform();
-      return isLimited(authenticated.access) && name === undefined
+      const isList = name === undefined && !isStream(answer);
+      return isLimited(authenticated.access) && isList
         ? await filtered(authenticated.access, each.path, answer, api)
         : answer;
     });
   }
   return app;
+}
+
+/** Tells whether an answer is a stream of events. Its operation leaves out what a limited token may not see. */
+function isStream({ headers }: Response): boolean {
+  return headers.get("content-type") === STREAM_HEADERS["content-type"];
 }
 
 async function bodyOf({ body }: Operation, context: Context, { bodies }: Api): Promise<unknown> {

@@ -16,7 +16,7 @@ import type { Replays } from "../../triggers/replays.ts";
 import type { BodyReader } from "../body.ts";
 import type { TokenCheck } from "./auth.ts";
 import type { DiagnosisLimits } from "./diagnosis_limits.ts";
-import type { LogStreams } from "./log_stream.ts";
+import type { EventStreams } from "./event_stream.ts";
 
 /** The parts of the service that an operator's request uses. */
 export interface Operator {
@@ -39,7 +39,7 @@ export interface Operator {
 
 /** The parts of the service, and of the API, that an operation uses. */
 export interface Api extends Operator {
-  streams: LogStreams;
+  streams: EventStreams;
   diagnoses: DiagnosisLimits;
   /** `HOOKLAUNCH_ADMIN_TOKEN` is set. */
   hasEnvironmentToken: boolean;

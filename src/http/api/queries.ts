@@ -20,7 +20,8 @@ import type { Store } from "../../store/store.ts";
 const LIMIT_MAX = 200;
 const LOG_LINES_MAX = 10_000;
 
-const idSchema = z.string().regex(ID_PATTERN, {
+/** A full id. */
+export const idSchema = z.string().regex(ID_PATTERN, {
   error: "Expected a full id, a UUID in lower case",
 });
 const tokenIdSchema = z.string().regex(/^[0-9a-f]{16}$/, {
@@ -67,6 +68,8 @@ export const auditQuery = z.strictObject({
   ),
 });
 
+/** A switch, on when it has no value. */
+const follow = z.enum(["", "true", "false"]).default("false").transform((text) => text !== "false");
 const filterText = z.string().min(1).max(200);
 /** A time, in milliseconds since the epoch. */
 const timeSchema = z.iso.datetime({
@@ -86,6 +89,7 @@ export const deliveryQuery = z.strictObject({
   text: filterText.optional().describe(
     "Only those with this text in an id or in the first 256 KiB of the body",
   ),
+  follow: follow.describe("Answer with server-sent events: the deliveries that come from now on"),
 });
 
 /** The filter of a replay: the accepted deliveries to launch again. */
@@ -130,8 +134,7 @@ export const logQuery = z.strictObject({
   limit: wholeNumberTo(LOG_LINES_MAX).default(1_000)
     .describe("How many lines at most; 1000 when absent"),
   cursor: logCursorSchema.default("0").describe("Where to start; the first line when absent"),
-  follow: z.enum(["", "true", "false"]).default("false").transform((text) => text !== "false")
-    .describe("Answer with server-sent events until the execution has ended"),
+  follow: follow.describe("Answer with server-sent events until the execution has ended"),
 });
 
 /**

@@ -11,6 +11,7 @@ import {
 } from "../../data.ts";
 import { GitFixture } from "../../projects/code/git_fixture.ts";
 import { Described, type Json } from "./described.ts";
+import { AUTHORIZED } from "./fixture.ts";
 
 const CONFIG = `
 - step:
@@ -315,6 +316,13 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const { results: [replay] } = await ask("/deliveries/", {
       query: `?trigger=${ids.trigger}&outcome=accepted`,
     });
+    const head = new AbortController();
+    const stream = await fetch(`${service.url}/api/v0/deliveries/?follow`, {
+      headers: AUTHORIZED,
+      signal: head.signal,
+    });
+    described.seen.add(`GET /deliveries/ ${stream.status} ${stream.headers.get("content-type")}`);
+    head.abort();
     for (const id of [refused.id, replay.id, ids.run ?? ""]) {
       await ask("/deliveries/{id}/", { at: { id } });
     }

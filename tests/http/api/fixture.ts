@@ -198,14 +198,20 @@ export interface Followed extends AsyncDisposable {
 }
 
 /** Follows a log. */
-export async function follow(
+export function follow(
   url: string,
   executionId: string,
   { query = "", headers = {} }: { query?: string; headers?: Record<string, string> } = {},
 ): Promise<Followed> {
-  const response = await fetch(`${url}/api/v0/executions/${executionId}/log/?follow${query}`, {
-    headers: { ...AUTHORIZED, ...headers },
-  });
+  return followPath(`${url}/api/v0/executions/${executionId}/log/?follow${query}`, headers);
+}
+
+/** Follows what a URL answers as server-sent events. */
+export async function followPath(
+  url: string,
+  headers: Record<string, string> = {},
+): Promise<Followed> {
+  const response = await fetch(url, { headers: { ...AUTHORIZED, ...headers } });
   const events = readEvents(response.body ?? new ReadableStream(), { stall_timeout_ms: 20_000 });
   const waiting: ServerSentEvent[] = [];
   return {

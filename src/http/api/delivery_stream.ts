@@ -1,0 +1,98 @@
+/**
+ * The events of deliveries that are followed: `GET /api/v0/deliveries/?follow`. Each new delivery is an
+ * event. It comes again when it changes, such as when an execution that stands beside it ends.
+ *
+ * @module
+ */
+import { newestEntries } from "../../store/lists.ts";
+import type { DeliveryFilter } from "../../store/records/deliveries.ts";
+import { idTime } from "../../platform/ids.ts";
+import type { Api } from "./operator.ts";
+import { listDeliveries, type ShownDelivery } from "./delivery_views.ts";
+import { type Events, eventText, type Followed } from "./event_stream.ts";
+
+/** The time for which a delivery that was sent is looked at again. */
+const WINDOW_MS = 60_000;
+/** The longest time between two looks at the deliveries themselves. */
+const LOOK_MS = 2_000;
+
+/** The deliveries to follow. */
+export interface FollowedDeliveries extends Pick<Followed, "isAllowed"> {
+  filter: DeliveryFilter;
+  /** Only those behind this id. */
+  after: string;
+  /** Returns those that the client may see. */
+  visible(deliveries: readonly ShownDelivery[]): Promise<ShownDelivery[]>;
+}
+
+type Parts = Pick<Api, "store" | "triggers" | "triggerLog" | "worker" | "clock">;
+
+/** Follows the deliveries that a filter wants. */
+export class DeliverySource implements Followed {
+  readonly what = "the deliveries";
+  readonly isAllowed: Followed["isAllowed"];
+  readonly #parts: Parts;
+  readonly #followed: FollowedDeliveries;
+  readonly #limit: number;
+  /** The deliveries that were sent, as they were sent. */
+  #sent = new Map<string, string>();
+  #newest = "";
+  #looked_ms = -Infinity;
+  /** The time of the last read, in milliseconds since the epoch. */
+  #read_ms = 0;
+
+  /** @param limit the most deliveries of one read */
+  constructor(parts: Parts, followed: FollowedDeliveries, limit: number) {
+    this.isAllowed = followed.isAllowed;
+    this.#parts = parts;
+    this.#followed = followed;
+    this.#limit = limit;
+  }
+
+  async look(): Promise<Events | undefined> {
+    const { store, clock } = this.#parts;
+    const newest = await newestIds(store);
+    if (newest === this.#newest && clock.steady() - this.#looked_ms < LOOK_MS) return undefined;
+    this.#newest = newest;
+    this.#looked_ms = clock.steady();
+    return await this.#read();
+  }
+
+  async #read(): Promise<Events | undefined> {
+    const { filter, after, visible } = this.#followed;
+    const now_ms = this.#parts.clock.now();
+    const from_ms = Math.max(idTime(after), Math.min(now_ms, this.#read_ms) - WINDOW_MS);
+    this.#read_ms = now_ms;
+    const { results, next } = await listDeliveries(this.#parts, {
+      filter: { ...filter, from_ms: Math.max(from_ms, filter.from_ms ?? 0) },
+      limit: this.#limit,
+      cursor: undefined,
+    });
+    const found = results.filter(({ id }) => id > after);
+    const before = this.#sent;
+    this.#sent = new Map();
+    const changed: ShownDelivery[] = [];
+    for (const delivery of found) {
+      const data = JSON.stringify(delivery);
+      this.#sent.set(delivery.id, data);
+      if (before.get(delivery.id) !== data) changed.push(delivery);
+    }
+    const isGap = next !== undefined && !found.some(({ id }) => before.has(id));
+    const events = (await visible(changed)).reverse().map((data) =>
+      eventText({ id: data.id, data })
+    );
+    const [{ id = after } = {}] = found;
+    if (isGap) events.unshift(eventText({ event: "gap", id, data: {} }));
+    return events.length === 0 ? undefined : { text: events.join("") };
+  }
+}
+
+/** Returns the newest ids of all lists together, which tell whether anything came. */
+async function newestIds(store: Parts["store"]): Promise<string> {
+  const lists = await Promise.all([
+    newestEntries(store, ["pending"], { limit: 1 }, 2),
+    newestEntries(store, ["run"], { limit: 1 }),
+    newestEntries(store, ["delivery_entry"], { limit: 1 }),
+  ]);
+  return lists.flat().map(({ key }) => key.join("/")).join(" ");
+}
