@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { newestEntries } from "../../store/lists.ts";
+import { newestEntries } from "../../store/read/lists.ts";
 import type { DeliveryFilter } from "../../store/records/deliveries.ts";
 import { idTime } from "../../platform/ids.ts";
 import type { Api } from "./operator.ts";
