@@ -19,7 +19,8 @@ import { checkStored } from "./stored.ts";
 import { marksIn } from "./workshop.ts";
 
 const SENDERS = 6;
-const DISK_MIB = 1_024;
+/** Room for the outputs of all executions; the file of the disk takes only what is used. */
+const DISK_MIB = 8_192;
 /** The executions of all cuts may wait for their turn. */
 const ENDS_WITHIN_MS = 600_000;
 const MIB = 1_024 * 1_024;
@@ -203,7 +204,10 @@ async function checkKept(
 async function checkNew(findings: Findings, served: Served): Promise<void> {
   for (const [name, id] of Object.entries(TRIGGERS)) {
     const url = `${served.url}/api/v0/launch/${id}/`;
-    const runId = await (await fetch(url, { method: "POST", body: "new" })).text();
+    const answer = await fetch(url, { method: "POST", body: "new" });
+    const runId = await answer.text();
+    findings.check(answer.ok, `A new launch is answered ${answer.status}: ${runId}`);
+    if (!answer.ok) continue;
     const run = await eventually(async () => {
       const found = await served.api(`runs/${runId}/`);
       return found.status === "pending" ? undefined : found;
@@ -238,7 +242,8 @@ async function checkExecutions(findings: Findings, served: Served): Promise<void
       findings.check(reason !== "", `Execution ${id} is ${status} without a reason`);
       continue;
     }
-    findings.check(outputs.length === 2, `Execution ${id} has ${outputs.length} outputs`);
+    const shown = JSON.stringify(await served.api(`executions/${id}/`));
+    findings.check(outputs.length === 2, `An execution has ${outputs.length} outputs: ${shown}`);
     for (const { path, size, sha256 } of outputs) {
       const found = await bytesOf(served, `executions/${id}/outputs/${path}`);
       const isWhole = found.size === size && found.sha256 === sha256;

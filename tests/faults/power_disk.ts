@@ -14,6 +14,15 @@ const UNMOUNT = `for i in $(seq 100); do
   umount "$1" 2>/dev/null && exit; sleep 0.1
 done; umount "$1"`;
 
+/**
+ * Where another namespace of mounts, such as a container's that starts just then, still has the disk, it is
+ * as after the cut: nothing can be written to it.
+ */
+const MOUNT_ANEW = `for i in $(seq 300); do
+  mount -o loop "$2" "$1" && touch "$1" 2>/dev/null && exit
+  umount "$1"; sleep 0.2
+done; exit 1`;
+
 /** An ext4 file system on a loop device. It is taken away at the end of its scope. */
 export class PowerDisk implements AsyncDisposable {
   /** The folder at which it is mounted. */
@@ -41,7 +50,7 @@ export class PowerDisk implements AsyncDisposable {
   /** Brings the disk back, as it is after a cut. The processes that work on it are gone then. */
   async bringBack(): Promise<void> {
     await sh(`${END_PROCESSES}; ${UNMOUNT}`, [this.path]);
-    await sh('mount -o loop "$2" "$1"', [this.path, this.#image]);
+    await sh(MOUNT_ANEW, [this.path, this.#image]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
