@@ -23,7 +23,7 @@ import { PART_BYTES_MIN } from "../body_stream.ts";
 import { NOT_READ_ON, problem, rejected } from "../problem.ts";
 import type { Door } from "./door.ts";
 import type { IncomingRequest } from "./incoming_request.ts";
-import { deliveryIdOf, requestFacts, type SeenRequest } from "./request_facts.ts";
+import { deliveryIdOf, requestFacts, type SeenRequest, withHash } from "./request_facts.ts";
 
 /** The refusal of a body that comes in more parts than its length explains. */
 export const TOO_MANY_PARTS: Refused = {
@@ -124,7 +124,7 @@ function addRefusal(
   const { id } = prepared.trigger;
   if (!triggerLog.hasRoom(id, outcome)) return;
   const { index, isBeforeBody: _isBeforeBody, ...rest } = refused;
-  triggerLog.add(id, {
+  const entry = {
     kind: "refused",
     outcome,
     ...rest,
@@ -135,8 +135,10 @@ function addRefusal(
         ...deliveryFacts(request, prepared),
         verdicts: knownVerdicts(prepared.launch, end),
       }
-      : { is_question: true }),
-    request: requestFacts(request, prepared),
+      : { is_question: true as const }),
+  } as const;
+  withHash(requestFacts(request, prepared), request, (facts) => {
+    triggerLog.add(id, { ...entry, request: facts });
   });
 }
 
@@ -149,13 +151,15 @@ export function noteRepeat(
 ): void {
   const { id } = prepared.trigger;
   if (!triggerLog.hasRoom(id, "repeat")) return;
-  triggerLog.add(id, {
+  const entry = {
     kind: "repeat",
     run_id,
     status,
     delivery_id: shownId(deliveryId),
     verdicts: knownVerdicts(prepared.launch, "repeat"),
-    request: requestFacts(request, prepared),
+  } as const;
+  withHash(requestFacts(request, prepared), request, (facts) => {
+    triggerLog.add(id, { ...entry, request: facts });
   });
 }
 
