@@ -34,7 +34,7 @@ export interface Server extends AsyncDisposable {
 const START = config.tasks.start.command.split(" ");
 /** What the service is told of its memory, wherever it runs. */
 const V8_FLAGS = START.filter((word) => word.startsWith("--v8-flags="));
-const ROOT = new URL("../..", import.meta.url).pathname;
+const ROOT = new URL("../../", import.meta.url).pathname;
 const STOP_WITHIN_MS = 20_000;
 const START_WITHIN_MS = 60_000;
 const POLL_MS = 2;

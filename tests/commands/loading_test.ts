@@ -1,7 +1,7 @@
 /** What is not needed is not loaded: each library costs memory as long as the service runs, and time at each start. */
 import { assert, assertEquals } from "@std/assert";
 
-const ROOT = new URL("../..", import.meta.url);
+const ROOT = new URL("../../", import.meta.url);
 
 /** A part of what `deno info --json` tells. */
 interface Info {

@@ -27,7 +27,7 @@ const stripeParts = (value: string) => ({ headers: { "Stripe-Signature": value }
 const github = { preset: "github", secrets: ["s3cret"] };
 
 Deno.test("defect 1: secrets are compared in one place, in constant time", async () => {
-  const folder = new URL("../../src/conditions", import.meta.url);
+  const folder = new URL("../../src/conditions/", import.meta.url);
   for (const file of await sources(folder)) {
     const text = await Deno.readTextFile(file);
     if (!file.pathname.endsWith("/secret.ts")) assert(!text.includes("timingSafeEqual"), file.href);

@@ -28,7 +28,7 @@ export interface Block {
   at: string;
 }
 
-const ROOT = new URL("../..", import.meta.url);
+const ROOT = new URL("../../", import.meta.url);
 const BLOCK = /^( *)```(\S+)([^\n]*)\n([\s\S]*?)^\1```$/gm;
 
 /** Returns the paths of README and of all pages, from the root of the checkout. */

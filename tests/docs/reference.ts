@@ -8,7 +8,7 @@ import { apiReference } from "./api_reference.ts";
 import { cliReference } from "./cli_reference.ts";
 import { formatted, withPart } from "./markdown.ts";
 
-const PAGES = new URL("../../src/docs", import.meta.url);
+const PAGES = new URL("../../src/docs/", import.meta.url);
 
 /** A page, as it is and as it should be. */
 export interface Page {

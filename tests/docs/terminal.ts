@@ -7,7 +7,7 @@ import { assertStringIncludes } from "@std/assert";
 import { blocksOf } from "./blocks.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 
-const CHECKOUT = new URL("../..", import.meta.url).pathname;
+const CHECKOUT = new URL("../../", import.meta.url).pathname;
 /** How long a block may take. */
 const BLOCK_MS_MAX = 120_000;
 const START_MS_MAX = 30_000;

@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { sourceFiles } from "../lint/imports.ts";
 import { documentText } from "./blocks.ts";
 
-const ROOT = new URL("../..", import.meta.url);
+const ROOT = new URL("../../", import.meta.url);
 const PAGE = documentText("src/docs/troubleshooting.md");
 
 function textsIn(folder: string): { path: string; text: string }[] {

@@ -7,7 +7,7 @@ import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 
-const GOLDEN = new URL("./golden", import.meta.url).pathname;
+const GOLDEN = new URL("./golden/", import.meta.url).pathname;
 const SECRET = { "x-token": "a-secret-of-the-golden-folders" };
 /** What `copies` was launched with, in this order. */
 const BODIES = ['{"size":"small"}', "b".repeat(20_000), "c".repeat(200_000)];

@@ -25,7 +25,7 @@ Deno.test("--env-file says which file it cannot read", async () => {
 });
 
 Deno.test("src/bin/hooklaunch runs what the task runs", async () => {
-  const root = new URL("../../..", import.meta.url);
+  const root = new URL("../../../", import.meta.url);
   const { tasks } = JSON.parse(await Deno.readTextFile(new URL("deno.json", root)));
   const script = await Deno.readTextFile(new URL("src/bin/hooklaunch", root));
   const flagsOf = (command: string) => command.match(/--(allow|v8)\S+/g);

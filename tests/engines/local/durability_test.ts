@@ -54,7 +54,7 @@ for (const { what, command, fields, status, results } of cases) {
           'exec strace -f -y -qq -o "$1" -e trace=fsync,fdatasync "$2" eval "$3"',
           ...["sh", trace, Deno.execPath(), script],
         ],
-        cwd: new URL("../../..", import.meta.url),
+        cwd: new URL("../../../", import.meta.url),
         stdout: "piped",
         stderr: "piped",
       }).output();

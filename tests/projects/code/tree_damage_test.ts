@@ -141,7 +141,7 @@ Deno.test({
         `exec strace -f -y -qq -o "$1" -e trace=fsync,fdatasync,rename,renameat,renameat2 "$2" eval "$3"`,
         ...["sh", trace, Deno.execPath(), script],
       ],
-      cwd: new URL("../../..", import.meta.url),
+      cwd: new URL("../../../", import.meta.url),
       stdout: "null",
       stderr: "piped",
     }).output();
