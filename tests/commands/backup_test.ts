@@ -183,7 +183,7 @@ Deno.test("a backup that is made while launches arrive has all that was acknowle
   await t.step("what is restored from it goes on where the backup was made", async () => {
     const restored = await run(["restore", at("backup.tar.gz"), "--data", at("restored")]);
     assertEquals(restored.code, 0, restored.printed);
-    assertStringIncludes(restored.printed, "under way");
+    assertStringIncludes(restored.printed, "running in the backup");
     await using service = await serve(at("restored"));
     for (const id of before) {
       const ended = await eventually(async () => {

@@ -14,8 +14,9 @@ Deno.test("runs are listed, shown and launched again, and their payloads read", 
   });
   const body = "first\u001b[2J\u0000\n";
   const id = await (await fetch(trigger.url, { method: "POST", body })).text();
-  const record = await endOfRun(service, id);
-  const { execution_id } = record.actions[0].created;
+  const { actions: [{ created: { execution_id } }] } = await endOfRun(service, id);
+  await endOfExecution(service, execution_id);
+  const { body: record } = await service.api("GET", `runs/${id}/`);
   const url = ["--url", service.url];
   const hooklaunch = async (...args: string[]) => {
     const { code, printed } = await run(["run", ...args, ...url], TOKEN);

@@ -56,12 +56,16 @@ export async function failingWrites(
       end = await served.end();
     }
     await sending.stopped;
-    const isExpected = end.code === 1 ? endsService || error === "ENOSPC" : !endsService;
+    // Deno KV's queue ends the process by itself when it cannot take a message off.
+    const isQueue = /KV queue dequeue failed/.test(served.printed());
+    const isExpected = end.code === 1 || isQueue ? endsService || error === "ENOSPC" : !endsService;
     findings.check(
       isExpected,
       `After ${calls} with ${error} it ended with ${end.code}:\n${served.printed()}`,
     );
-    if (endsService) findings.check(/The database failed/.test(served.printed()), served.printed());
+    if (endsService && !isQueue) {
+      findings.check(/The database failed/.test(served.printed()), served.printed());
+    }
   }
   findings.say(`${calls} with ${error}: code ${end.code}, ${kept.length} launches taken`);
   await checkKept(findings, shop, kept);

@@ -109,7 +109,7 @@ Deno.test("a collector is told errors as errors, and the rest as less", async ()
   });
   await service.expect(/Listening on/);
   await Deno.writeTextFile(at("cert"), "half of a certif");
-  await service.expect(/Cannot take the certificate/);
+  await service.expect(/Cannot serve the renewed certificate/);
   service.child.kill("SIGTERM");
   await service.end();
   const logs = collector.got.get("/v1/logs") ?? "";

@@ -65,6 +65,8 @@ export class StartCheck {
    * @throws {DamagedDatabaseError}
    */
   async checkSmall(): Promise<boolean> {
+    // Opening it says what is in the place of the file.
+    if (await isFolder(this.#path)) return true;
     const size_bytes = await sizeOf(this.#path);
     const mark = join(this.#folder, DAMAGE_FILE);
     const wasDamaged = await exists(mark);
@@ -103,6 +105,10 @@ export class StartCheck {
       onDamage(new DamagedDatabaseError(this.#folder, damage));
     });
   }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return await Deno.stat(path).then(({ isDirectory }) => isDirectory, () => false);
 }
 
 async function sizeOf(path: string): Promise<number> {

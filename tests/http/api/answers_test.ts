@@ -283,8 +283,15 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const filter = { from: "2026-01-01T00:00:00Z" };
     await ask("/replays/", { method: "POST", body: { filter, dry_run: true } });
     const body = { filter, rate: 1_000, commit: "none", body: btoa("a") };
+    const gone = await service.trigger({ name: "gone" });
+    await (await fetch(gone.url, { method: "POST" })).body?.cancel();
+    await service.api("DELETE", `triggers/${gone.id}/`);
     const { id } = await ask("/replays/", { method: "POST", body, status: 201 });
     await ask("/replays/");
+    await eventually(async () => {
+      const { body: { state } } = await service.api("GET", `replays/${id}/`);
+      return state !== "running" || undefined;
+    }, { what: "the end of the replay" });
     await ask("/replays/{id}/", { at: { id } });
     await ask("/replays/{id}/stop/", { method: "POST", at: { id } });
   });
