@@ -124,7 +124,8 @@ class Search {
     const isPlain = text === undefined && condition === undefined &&
       (outcome === undefined || outcome === "accepted");
     let size = isPlain ? this.#limit + 1 : this.#batchSize;
-    for (;; size = Math.min(2 * size, BATCH_SIZE_MAX)) {
+    for (;;) {
+      const began_ms = performance.now();
       const { candidates, end } = await this.#read(size);
       for (const candidate of candidates) {
         if (candidate.id < this.#oldest) return;
@@ -134,7 +135,11 @@ class Search {
       }
       if (end === undefined) return;
       this.#before = end;
-      if (performance.now() > this.#until_ms) return this.#cutShort();
+      const now_ms = performance.now();
+      const batch_ms = now_ms - began_ms;
+      // Another batch of this size would end too late.
+      if (now_ms + batch_ms > this.#until_ms) return this.#cutShort();
+      if (now_ms + 3 * batch_ms < this.#until_ms) size = Math.min(2 * size, BATCH_SIZE_MAX);
     }
   }
 
