@@ -58,7 +58,7 @@ export async function power(findings: Findings, random: Random, cuts: number): P
   const all: Kept[] = [];
   let kept: Kept[] = [];
   for (let cut = 0; cut < cuts; cut++) {
-    await using served = await serve(path, { data });
+    await using served = await serve(path, { data, bootId: crypto.randomUUID() });
     await checkKept(findings, served, kept);
     kept = await launchUntilCut({ findings, random, served, disk, remote, folder: path, data });
     all.push(...kept);
@@ -66,7 +66,7 @@ export async function power(findings: Findings, random: Random, cuts: number): P
     await disk.bringBack();
   }
   {
-    await using served = await serve(path, { data });
+    await using served = await serve(path, { data, bootId: crypto.randomUUID() });
     await checkKept(findings, served, kept);
     await checkExecutions(findings, served);
     await checkNew(findings, served);

@@ -45,6 +45,8 @@ export interface ServeOptions {
   flags?: readonly string[];
   /** A module that is run before the service's own, and what it is told. */
   preload?: { url: string; env: Record<string, string> };
+  /** The id of the machine's start that the service sees, as after a power cut. Needs root. */
+  bootId?: string;
   /** Is given the process before it has started to listen. */
   onSpawn?(child: Deno.ChildProcess): void;
 }
@@ -56,13 +58,26 @@ export interface ServeOptions {
  */
 export async function serve(
   folder: string,
-  { data = `${folder}/data`, flags = [], preload, onSpawn }: ServeOptions = {},
+  { data = `${folder}/data`, flags = [], preload, bootId, onSpawn }: ServeOptions = {},
 ): Promise<Served> {
   const serveArguments = ["serve", "--port", "0", "--dev", "--data", data, "--log-format", "text"];
   const config = ["--config", `${folder}/hooklaunch.yaml`];
   const before = preload === undefined ? [] : ["--preload", preload.url];
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", ...FLAGS, ...before, MAIN, ...serveArguments, ...config, ...flags],
+  const deno = [
+    "run",
+    "--quiet",
+    ...FLAGS,
+    ...before,
+    MAIN,
+    ...serveArguments,
+    ...config,
+    ...flags,
+  ];
+  const [command = "", ...args] = bootId === undefined
+    ? [Deno.execPath(), ...deno]
+    : [...await startedAs(folder, bootId), Deno.execPath(), ...deno];
+  const child = new Deno.Command(command, {
+    args,
     env: { NO_COLOR: "1", HOOKLAUNCH_ADMIN_TOKEN: TOKEN, ...preload?.env },
     stdin: "null",
     stdout: "null",
@@ -111,6 +126,14 @@ export async function serve(
       await end();
     },
   };
+}
+
+/** The beginning of a command that sees another id of the machine's start. */
+async function startedAs(folder: string, bootId: string): Promise<string[]> {
+  const file = `${folder}/boot_id`;
+  await Deno.writeTextFile(file, `${bootId}\n`);
+  const script = 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"';
+  return ["sh", "-c", `exec unshare -m sh -c '${script}' "$0" "$@"`, file];
 }
 
 function operatorOf(url: string): Pick<Served, "api" | "all"> {
