@@ -4,28 +4,110 @@
  * @module
  */
 import type { Command } from "commander";
-import { apiTarget } from "./api/target.ts";
 import { applyConfig } from "../config/apply.ts";
-import { parseConfig } from "../config/document.ts";
-import { apiOptions, clientOf } from "./api/options.ts";
+import { type ConfigDocument, parseConfig } from "../config/document.ts";
+import { planConfig, type PlannedChange } from "../config/plan.ts";
+import type { ApiClient } from "./api/client.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import { apiPlanSource, apiTarget } from "./api/target.ts";
+import { confirm } from "./console/confirm.ts";
+import { harmless, printJson } from "./console/table.ts";
 import { isStandardInput, readConfiguration } from "./input/options.ts";
+
+/** The exit code of `--check` when the service differs from the file. */
+const DIFFERS = 2;
+
+interface ApplyOptions extends ApiOptions {
+  plan?: boolean;
+  prune?: boolean;
+  check?: boolean;
+  yes?: boolean;
+}
 
 /** Defines the command. */
 export function defineApply(command: Command): void {
   command.argument("<file>", "the configuration file; - reads standard input");
-  apiOptions(command).action(apply);
+  apiOptions(command)
+    .option("--plan", "show what would change, and ask before it is done")
+    .option(
+      "--prune",
+      "also delete projects and triggers that the file does not mention, after asking",
+    )
+    .option("--check", "show what would change, and change nothing")
+    .option("--yes", "do not ask")
+    .option("--json", "print JSON")
+    .addHelpText(
+      "after",
+      `
+In a plan, + creates, ~ updates and - deletes.
+Exit codes with --check:
+  0  the service is as the file says
+  1  the command itself failed, such as for an error in the file
+  ${DIFFERS}  the service differs from the file`,
+    )
+    .action(apply);
 }
 
-async function apply(path: string, { url }: { url: string }): Promise<void> {
+async function apply(path: string, options: ApplyOptions): Promise<void> {
+  const { url, json = false, plan = false, prune = false, check = false, yes = false } = options;
   const { written, folder } = await readConfiguration(path);
   const source = isStandardInput(path) ? "standard input" : path;
   const document = parseConfig(written, source, folder);
-  if (document.projects.length + document.triggers.length === 0) {
+  const api = clientOf(url);
+  let deletions: PlannedChange[] = [];
+  if (plan || prune || check) {
+    const changes = await planConfig(document, apiPlanSource(api), { prunes: prune });
+    if (check || !json) printPlan(changes, json);
+    if (check) Deno.exitCode = changes.length > 0 ? DIFFERS : 0;
+    if (check || changes.length === 0) return;
+    deletions = changes.filter(({ sign }) => sign === "-");
+    if (!yes) {
+      confirm(`Make ${changes.length === 1 ? "this change" : `these ${changes.length} changes`}?`);
+    }
+  } else if (document.projects.length + document.triggers.length === 0 && !json) {
     console.log(`Nothing to apply: ${source} holds no projects and no triggers`);
   }
-  for await (const applied of applyConfig(document, apiTarget(clientOf(url)))) {
+  const done = await applyAll(document, api, json);
+  for (const each of deletions) {
+    await remove(each, api);
+    const { kind, name } = each;
+    done.push({ kind, name, outcome: "deleted", warnings: [] });
+    if (!json) console.log(`${kind} ${name}: deleted`);
+  }
+  if (json) printJson(done);
+}
+
+async function applyAll(
+  document: ConfigDocument,
+  api: ApiClient,
+  json: boolean,
+): Promise<Record<string, unknown>[]> {
+  const done: Record<string, unknown>[] = [];
+  for await (const applied of applyConfig(document, apiTarget(api))) {
     const { kind, name, outcome, launchUrl, warnings } = applied;
+    done.push({ kind, name, outcome, url: launchUrl, warnings });
+    if (json) continue;
     console.log([`${kind} ${name}: ${outcome}`, launchUrl].filter(Boolean).join("  "));
-    for (const { pointer, detail } of warnings) console.log(`  warning: ${pointer}: ${detail}`);
+    for (const { pointer, detail } of warnings) {
+      console.log(harmless(`  warning: ${pointer}: ${detail}`));
+    }
+  }
+  return done;
+}
+
+/** Deletes what has not changed since the plan was shown. */
+async function remove({ kind, name, id, revision }: PlannedChange, api: ApiClient): Promise<void> {
+  const path = kind === "project" ? `projects/${name}/` : `triggers/${id}/`;
+  await api.request("DELETE", path, undefined, revision === undefined ? {} : { revision });
+}
+
+function printPlan(changes: readonly PlannedChange[], json: boolean): void {
+  if (json) return printJson(changes);
+  if (changes.length === 0) console.log("Nothing changes: the service is as the file says");
+  for (const { sign, kind, name, differences } of changes) {
+    console.log(`${sign} ${kind} ${name}`);
+    for (const { pointer, detail } of differences) {
+      console.log(harmless(`    ${pointer}: ${detail}`));
+    }
   }
 }

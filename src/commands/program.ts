@@ -83,6 +83,14 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "Create and update projects and triggers from a file",
     load: async () => (await import("./apply.ts")).defineApply,
   },
+  export: {
+    summary: "Print projects and triggers as a configuration file",
+    load: async () => (await import("./export.ts")).defineExport,
+  },
+  completion: {
+    summary: "Print a script that completes commands in a shell",
+    load: async () => (await import("./completion.ts")).defineCompletion,
+  },
 };
 
 /** Runs the command that the arguments name. Prints an error that its user can mend, and exits with 1. */

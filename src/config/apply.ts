@@ -80,7 +80,7 @@ function nameTaken({ name }: TriggerSettings): InvalidInputError {
 }
 
 /** Returns the trigger that settings in a file mean, by their id or their name. */
-function findTrigger(
+export function findTrigger(
   triggers: readonly Trigger[],
   settings: TriggerSettings,
 ): Trigger | undefined {

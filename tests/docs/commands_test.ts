@@ -36,10 +36,11 @@ Deno.test("every documented command exists, and has the flags that it is given",
   const known = reference();
   let count = 0;
   for (const { at, words } of commands()) {
-    const [name = "", inner = ""] = words.filter((word, index) =>
+    const names = words.filter((word, index) =>
       !word.startsWith("-") && words[index - 1] !== "--env-file"
     );
-    const flags = known.get(name) ?? known.get(`${name} ${inner}`);
+    const flags = [1, 2, 3].map((length) => known.get(names.slice(0, length).join(" ")))
+      .find((found) => found !== undefined);
     const given = words.filter((word) => /^--?[a-z]/.test(word))
       .map((word) => word.replace(/=.*/, ""));
     if (flags === undefined) {

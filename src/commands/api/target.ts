@@ -8,6 +8,7 @@ import { STATUS_CODE } from "@std/http/status";
 import { ConflictError } from "../../platform/errors.ts";
 import type { Project } from "../../store/records/projects.ts";
 import type { Trigger } from "../../triggers/trigger.ts";
+import type { PlanSource } from "../../config/plan.ts";
 import type { ApplyTarget, SavedProject, SavedTrigger } from "../../config/apply.ts";
 
 /** Makes a running service the target of {@linkcode applyConfig}. */
@@ -20,6 +21,18 @@ export function apiTarget(api: ApiClient): ApplyTarget {
       api.request<SavedTrigger>("POST", "triggers/", settings).catch(throwConflict),
     updateTrigger: (id, settings) =>
       api.request<SavedTrigger>("PUT", `triggers/${id}/`, settings).catch(throwConflict),
+  };
+}
+
+/** Makes a running service the source of {@linkcode planConfig}. */
+export function apiPlanSource(api: ApiClient): PlanSource {
+  return {
+    projects: () => api.list<Project>("projects/"),
+    triggers: () => api.list<Trigger>("triggers/"),
+    preview: (id, settings) =>
+      id === undefined
+        ? api.request("POST", "triggers/?dry_run", settings)
+        : api.request("PUT", `triggers/${id}/?dry_run`, settings),
   };
 }
 

@@ -1,0 +1,44 @@
+/**
+ * `hooklaunch export`: the projects and triggers of a running service, as a configuration file.
+ *
+ * @module
+ */
+import type { Command } from "commander";
+import { stringify } from "yaml";
+import type { ShownTrigger } from "../http/api/triggers.ts";
+import { type Project, projectSettings } from "../store/records/projects.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import { printJson } from "./console/table.ts";
+import { writeLines } from "./console/terminal.ts";
+
+const LITERALS =
+  "# Literal secrets are masked. The service that has them keeps them when this is applied; for " +
+  "another service, write the secrets in their places.\n";
+
+/** Defines the command. */
+export function defineExport(command: Command): void {
+  apiOptions(
+    command.summary("Print projects and triggers as a configuration file").description(
+      "Print projects and triggers as a configuration file, which apply and serve --config read. " +
+        "Triggers keep their ids, and so their launch URLs. Literal secrets are masked.",
+    ),
+  )
+    .option("--json", "print JSON, which is a configuration file too")
+    .action(exportAll);
+}
+
+async function exportAll({ url, json = false }: ApiOptions): Promise<void> {
+  const api = clientOf(url);
+  const projects = (await api.list<Project>("projects/")).map(projectSettings);
+  const triggers = (await api.list<ShownTrigger>("triggers/")).map(settingsOf);
+  if (json) return printJson({ projects, triggers });
+  const isMasked = JSON.stringify(triggers).includes('"********"');
+  const text = stringify({ projects, triggers }, { lineWidth: 100, aliasDuplicateObjects: false });
+  await writeLines(Deno.stdout, ((isMasked ? LITERALS : "") + text).trimEnd().split("\n"));
+}
+
+function settingsOf(trigger: ShownTrigger): object {
+  const { created_at: _created, updated_at: _updated, revision: _revision, ...rest } = trigger;
+  const { url: _url, warnings: _warnings, ...settings } = rest;
+  return settings;
+}

@@ -1,0 +1,120 @@
+/**
+ * Planning what applying a configuration file would change. The service validates each change and stores nothing.
+ *
+ * @module
+ */
+import { InvalidInputError, type Problem } from "../platform/errors.ts";
+import { differencesOf } from "../platform/schema/differences.ts";
+import { type Project, projectSettings } from "../store/records/projects.ts";
+import type { Trigger, TriggerSettings } from "../triggers/trigger.ts";
+import { findTrigger } from "./apply.ts";
+import type { ConfigDocument } from "./document.ts";
+
+/** A source of plans: the API of a running service. */
+export interface PlanSource {
+  projects(): Promise<Project[]>;
+  triggers(): Promise<Trigger[]>;
+  /**
+   * Returns the trigger that saving would make, without saving it.
+   *
+   * @param id of the trigger to be replaced; undefined for a new one
+   */
+  preview(id: string | undefined, settings: TriggerSettings): Promise<Trigger>;
+}
+
+/** A change of a plan. */
+export interface PlannedChange {
+  /** `+` creates, `~` updates, `-` deletes. */
+  sign: "+" | "~" | "-";
+  kind: "project" | "trigger";
+  name: string;
+  /** The id of a trigger that is there. */
+  id?: string;
+  /** The revision that it has. */
+  revision?: number | undefined;
+  /** The fields of an update that change. Secrets are masked. */
+  differences: Problem[];
+}
+
+/**
+ * Plans the changes of a configuration file, in the order in which they are made.
+ *
+ * @param options `prunes`: projects and triggers that the file does not mention are deleted
+ * @throws {InvalidInputError} with line and column, when the service would refuse a trigger
+ */
+export async function planConfig(
+  document: ConfigDocument,
+  source: PlanSource,
+  { prunes }: { prunes: boolean },
+): Promise<PlannedChange[]> {
+  const [projects, triggers] = await Promise.all([source.projects(), source.triggers()]);
+  const changes = document.projects.flatMap((project) => projectChange(project, projects));
+  const kept = new Set<string>();
+  for (const [index, settings] of document.triggers.entries()) {
+    const before = findTrigger(triggers, settings);
+    if (before !== undefined) kept.add(before.id);
+    changes.push(...await triggerChange(document, { index, settings, before }, source));
+  }
+  if (!prunes) return changes;
+  const names = document.projects.map(({ name }) => name);
+  return [
+    ...changes,
+    ...triggers.filter(({ id }) => !kept.has(id)).map(({ name, id, revision }) =>
+      deletion("trigger", { name, id, revision })
+    ),
+    ...projects.filter(({ name }) => !names.includes(name)).map(({ name, revision }) =>
+      deletion("project", { name, revision })
+    ),
+  ];
+}
+
+function deletion(
+  kind: PlannedChange["kind"],
+  record: Pick<PlannedChange, "name" | "id" | "revision">,
+): PlannedChange {
+  return { sign: "-", kind, ...record, differences: [] };
+}
+
+function projectChange(project: Project, all: readonly Project[]): PlannedChange[] {
+  const { name } = project;
+  const before = all.find((each) => each.name === name);
+  if (before === undefined) return [{ sign: "+", kind: "project", name, differences: [] }];
+  const differences = differencesOf(projectSettings(before), projectSettings(project));
+  return differences.length === 0 ? [] : [{ sign: "~", kind: "project", name, differences }];
+}
+
+async function triggerChange(
+  document: ConfigDocument,
+  { index, settings, before }: {
+    index: number;
+    settings: TriggerSettings;
+    before: Trigger | undefined;
+  },
+  source: PlanSource,
+): Promise<PlannedChange[]> {
+  const change = { kind: "trigger", name: settings.name } as const;
+  try {
+    const after = await source.preview(before?.id, settings);
+    if (before === undefined) return [{ sign: "+", ...change, differences: [] }];
+    if (after.revision === before.revision) return [];
+    return [{
+      sign: "~",
+      ...change,
+      id: before.id,
+      differences: differencesOf(written(before), written(after)),
+    }];
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error;
+    // Its project is created first: the service cannot look further yet.
+    const isNew = document.projects.some(({ name }) => name === settings.project) &&
+      error.problems.every(({ pointer }) => pointer === "/project");
+    if (!isNew) throw document.locate(index, error);
+    return [{ sign: before === undefined ? "+" : "~", ...change, differences: [] }];
+  }
+}
+
+/** Returns the fields that its owner writes. */
+function written(trigger: object): Record<string, unknown> {
+  const own = ["created_at", "updated_at", "revision", "url", "warnings"];
+  return Object.fromEntries(Object.entries(trigger).filter(([name]) => !own.includes(name)));
+}
