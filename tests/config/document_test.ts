@@ -118,9 +118,16 @@ const triggers = fc.tuple(
         status: fc.integer({ min: 200, max: 299 }),
       }, { noNullPrototype: true }),
       fc.record({ type: fc.constant("json"), json }, { noNullPrototype: true }),
-    ),
+      // A text like {a} would be refused as a placeholder.
+    ).filter((response) => !/\{[a-z][^{}]*\}/i.test(texts(response))),
   }),
 ).map(([required, rest]) => ({ ...required, ...rest }));
+
+/** All texts in a value, one after the other. */
+function texts(value: unknown): string {
+  if (typeof value === "string") return `${value}\n`;
+  return Object.values(Object(value)).map(texts).join("");
+}
 
 const projects = fc.tuple(
   fc.record({

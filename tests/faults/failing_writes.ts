@@ -16,6 +16,7 @@ const ID = "01900000-0000-7000-8000-000000000001";
 const LAUNCH = `/api/v0/launch/${ID}/`;
 const SENDERS = 4;
 const ENDS_WITHIN_MS = 30_000;
+const MOMENTS_MAX = 10;
 
 /** Calls of the system that fail, how, and whether the service must end. */
 export const FAILURES = [
@@ -42,9 +43,13 @@ export async function failingWrites(
     await using served = await serve(shop.folder);
     const sending = send(served, random, kept);
     await pause(200 + random.int(600));
-    await shell(inject(served.pid, { calls, error, duration_s: 0.2 + random.float() / 2 }));
-    // A disk that failed is found with the next commit.
-    await pause(500);
+    // On a busy machine a moment may pass without a commit: a disk that must end the service fails again.
+    for (let moment = 0; moment < (endsService ? MOMENTS_MAX : 1); moment++) {
+      if (served.hasEnded) break;
+      await shell(inject(served.pid, { calls, error, duration_s: 0.2 + random.float() / 2 }));
+      // A disk that failed is found with the next commit.
+      await pause(500);
+    }
     sending.stop();
     if (endsService) {
       end = await eventually(() => served.hasEnded ? served.end() : undefined, {
