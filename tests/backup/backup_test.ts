@@ -110,6 +110,11 @@ Deno.test("a copy of a database is of the moment at which it begins, whatever is
   for (let i = 0; i < 200; i++) await kv.set(["before", i], value);
   let isCopied = false;
   const copied = copyDatabase(source, target).finally(() => isCopied = true);
+  // What is written before the first page is copied is in the copy, as it should be.
+  const hasBegun = async () => {
+    return await Deno.stat(`${target}.pages`).then(({ size }) => size > 0, () => false);
+  };
+  while (!isCopied && !await hasBegun()) await new Promise((resolve) => setTimeout(resolve, 1));
   for (let i = 0; i < 50 && !isCopied; i++) await kv.set(["late", i], value);
   await copied;
   using copy = await Deno.openKv(target);
