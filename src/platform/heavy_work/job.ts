@@ -11,8 +11,8 @@ export interface JobInput {
 }
 
 /** A job: it waits for nothing, and its output is plain data. */
-// deno-lint-ignore no-explicit-any -- a job of any input; the kind's own type is kept where it is called.
-export type Job = (input: any) => unknown;
+// Of `never`, so that a job of any input is one; the kind's own type is kept where it is called.
+export type Job = (input: never) => unknown;
 
 /** The kinds of job. Each is loaded in the Worker when it is first run. */
 export type JobKinds = Readonly<Record<string, () => Promise<Job>>>;

@@ -234,6 +234,7 @@ Deno.test("a run that ends between the reads of a search is found once", async (
     return (async function* () {
       await after;
       yield* list<T>(selector, options);
+      // Only the iteration is used, which an iterator of Deno KV adds a cursor to.
     })() as unknown as Deno.KvListIterator<T>;
   }) as typeof store.kv.list;
   const { records } = await searchDeliveries(store, { filter: {}, limit: 10 });
