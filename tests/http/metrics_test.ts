@@ -6,7 +6,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { REFUSERS } from "../../src/conditions/kinds.ts";
 import { conditionKinds } from "../../src/conditions/mod.ts";
-import dashboard from "../../src/telemetry/grafana_dashboard.json" with { type: "json" };
+import dashboardText from "../../src/telemetry/grafana_dashboard.json" with { type: "text" };
 import { Metrics } from "../../src/telemetry/metrics.ts";
 import {
   ADMIN_TOKEN,
@@ -143,6 +143,7 @@ Deno.test("each way to end is counted from zero on: Prometheus sees no rise in w
 Deno.test("the dashboard asks for metrics that there are", async () => {
   const { body } = await new Metrics(REFUSERS).text();
   const known = new Set(body.match(/^# TYPE (\S+)/gm)?.map((line) => line.split(" ")[2]));
+  const dashboard: { panels: { targets: { expr: string }[] }[] } = JSON.parse(dashboardText);
   const asked = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
     .flatMap((expr) => expr.match(/hooklaunch_\w+/g) ?? [])
     .map((name) => name.replace(/_(bucket|count|sum)$/, ""));
