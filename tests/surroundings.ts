@@ -5,7 +5,7 @@
  */
 import { assertLess } from "@std/assert";
 import process from "node:process";
-import type { Clock } from "../src/platform/clock.ts";
+import { type Clock, systemClock } from "../src/platform/clock.ts";
 
 /** Tells `deno run` what modules of the tests import: beside them is a file that names what tests use alone. */
 export const CONFIG_FLAGS = ["--config", new URL("../deno.json", import.meta.url).pathname];
@@ -32,6 +32,11 @@ export class TestClock implements Clock {
 
   steady(): number {
     return this.time_ms;
+  }
+
+  /** Timers follow the machine's clock. */
+  after(delay_ms: number, call: () => void): () => void {
+    return systemClock.after(delay_ms, call);
   }
 }
 

@@ -44,7 +44,8 @@ export class Pipelines {
   readonly #work = new Map<string, Promise<unknown>>();
   /** Pipelines whose reconciliation has not begun: it will see every change until then. */
   readonly #due = new Set<string>();
-  readonly #retries = new Set<ReturnType<typeof setTimeout>>();
+  /** Cancel the timers of reconciliations that failed. */
+  readonly #retries = new Set<() => void>();
   #isClosing = false;
 
   constructor(parts: PipelinesParts) {
@@ -104,7 +105,7 @@ export class Pipelines {
   /** Starts nothing more, and waits for the work that has begun. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    for (const timer of this.#retries) clearTimeout(timer);
+    for (const cancel of this.#retries) cancel();
     await Promise.all(this.#work.values());
   }
 
@@ -191,11 +192,11 @@ export class Pipelines {
 
   #retry(id: string): void {
     if (this.#isClosing) return;
-    const timer = setTimeout(() => {
-      this.#retries.delete(timer);
+    const cancel = this.#parts.clock.after(RETRY_MS, () => {
+      this.#retries.delete(cancel);
       this.#reconcileSoon(id);
-    }, RETRY_MS);
-    this.#retries.add(timer);
+    });
+    this.#retries.add(cancel);
   }
 }
 

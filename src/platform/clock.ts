@@ -1,5 +1,5 @@
 /**
- * Time as an argument: code that decides by time takes a {@linkcode Clock}, which a test can set.
+ * Time as an argument: code that decides by time, or waits, takes a {@linkcode Clock}, which a test can set.
  *
  * @module
  */
@@ -16,6 +16,12 @@ export interface Clock {
    * clock's time and moves forward. Use it to measure spans.
    */
   steady(): number;
+  /**
+   * Calls a function once, after some milliseconds.
+   *
+   * @returns cancels the call
+   */
+  after(delay_ms: number, call: () => void): () => void;
 }
 
 const origin_ms = performance.timeOrigin;
@@ -24,4 +30,8 @@ const origin_ms = performance.timeOrigin;
 export const systemClock: Clock = {
   now: () => Date.now(),
   steady: () => origin_ms + performance.now(),
+  after(delay_ms, call) {
+    const timer = setTimeout(call, delay_ms);
+    return () => clearTimeout(timer);
+  },
 };

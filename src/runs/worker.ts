@@ -10,12 +10,10 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { deadline } from "@std/async/deadline";
-import { delay } from "@std/async/delay";
-import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import type { Clock } from "../platform/clock.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
+import { pause, within } from "../platform/waiting/timers.ts";
 import {
   damagedRun,
   endWrites,
@@ -91,7 +89,8 @@ export class Worker {
   /** Launches that are being stored. */
   #expected = 0;
   readonly #load = new LoadWindow(LOAD_WINDOW_MS, HEAVY_LOAD);
-  #lookAgain: ReturnType<typeof setTimeout> | undefined;
+  /** Cancels the timer of the next look for a place. */
+  #cancelLook: (() => void) | undefined;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
   /** The runs that have ended since the listing began, which may show them still. */
@@ -128,7 +127,7 @@ export class Worker {
   /** Announces a run that is about to be accepted for this worker, so that no listing takes it. */
   expect(runId: string): void {
     this.#held.set(runId, undefined);
-    this.#load.note(++this.#expected, performance.now());
+    this.#load.note(++this.#expected, this.#parts.clock.steady());
   }
 
   /** Takes back what was announced: the run was not accepted. */
@@ -200,9 +199,9 @@ export class Worker {
    */
   async close(deadline_ms: number): Promise<void> {
     this.#closing = true;
-    clearTimeout(this.#lookAgain);
+    this.#cancelLook?.();
     await this.#claiming;
-    await deadline(Promise.all(this.#performing), deadline_ms).catch(ignoreTimeout);
+    await within(this.#parts.clock, deadline_ms, Promise.all(this.#performing));
     this.#abort.abort();
   }
 
@@ -228,10 +227,10 @@ export class Worker {
     }
     if (this.#waiting.length > 0 && this.#performing.size < this.#concurrency && !this.#closing) {
       // Launches go first, and the runs under way may take long: look again soon.
-      this.#lookAgain ??= setTimeout(() => {
-        this.#lookAgain = undefined;
+      this.#cancelLook ??= this.#parts.clock.after(LOAD_WINDOW_MS, () => {
+        this.#cancelLook = undefined;
         this.#next();
-      }, LOAD_WINDOW_MS);
+      });
     }
   }
 
@@ -245,7 +244,7 @@ export class Worker {
    * few places, and more when their queue has grown long.
    */
   get #places(): number {
-    if (!this.#load.lasts(performance.now())) return this.#concurrency;
+    if (!this.#load.lasts(this.#parts.clock.steady())) return this.#concurrency;
     return Math.min(this.#concurrency, concurrencyUnderLoad(this.backlog));
   }
 
@@ -274,7 +273,7 @@ export class Worker {
         run_id: waiting.run.id,
         error,
       });
-      await delay(RETRY_MS, { signal }).catch(() => {});
+      await pause(this.#parts.clock, RETRY_MS, signal);
     }
     return undefined;
   }
@@ -300,7 +299,7 @@ export class Worker {
       if (unstored && !(failure.error instanceof UnavailableError)) {
         return await this.#end(waiting, { outcomes: withLastFailed(outcomes, failure.error) });
       }
-      await delay(RETRY_MS, { signal: this.#abort.signal }).catch(() => {});
+      await pause(this.#parts.clock, RETRY_MS, this.#abort.signal);
       if (this.#abort.signal.aborted) return;
     }
     unstored?.begin();

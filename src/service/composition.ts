@@ -82,6 +82,7 @@ export async function openParts(
 ): Promise<Parts> {
   const metrics = new Metrics(REFUSERS);
   const store = await openStore(settings.data, {
+    clock: surroundings.clock,
     check: CHECK_SIZES,
     events: { onCommit: (changes, duration_ms) => metrics.commit(changes, duration_ms) },
     ...(settings.kv === undefined ? {} : { remote: { url: settings.kv } }),

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { deadline } from "@std/async/deadline";
 import { join } from "node:path";
-import { ignoreTimeout } from "../platform/waiting/promises.ts";
+import { type Clock, systemClock } from "../platform/clock.ts";
+import { within } from "../platform/waiting/timers.ts";
 import { ConflictError, InvalidInputError, messageOf } from "../platform/errors.ts";
 import { Reads } from "./read/batched_get.ts";
 import { Committer, type CommitterEvents } from "./commit/committer.ts";
@@ -31,6 +31,7 @@ const TOKEN_VARIABLE = "DENO_KV_ACCESS_TOKEN";
 
 /** Options of {@linkcode openStore}. */
 export interface OpenStoreOptions {
+  clock?: Clock;
   events?: CommitterEvents;
   /** Leaves data of an earlier version in its format, for reading only. */
   keepFormat?: boolean;
@@ -63,7 +64,7 @@ export interface RemoteDatabase {
  */
 export async function openStore(folder: string, options: OpenStoreOptions = {}): Promise<Store> {
   await Deno.mkdir(folder, { recursive: true, mode: 0o700 }).catch(unusable(folder));
-  const { remote, events, keepFormat = false, check } = options;
+  const { remote, events, keepFormat = false, check, clock = systemClock } = options;
   await using opened = new AsyncDisposableStack();
   let kv: Deno.Kv;
   let ownership: Ownership | undefined;
@@ -78,17 +79,15 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
     if (isChecked === false) await startCheck?.checkLarge((error) => guard?.lose(error));
   } else {
     kv = opened.use(await openRemote(remote.url));
-    ownership = await Ownership.take(kv, remote.ownership);
+    ownership = await Ownership.take(kv, { clock, ...remote.ownership });
     opened.defer(() => ownership?.release());
     opened.use(await lockDataFolder(folder));
   }
   const where = remote?.url ?? folder;
-  const store = new OpenStore(kv, { events, ownership, guard, opened: opened.move() });
+  const parts = { clock, events, ownership, guard, opened: opened.move() };
   try {
-    await prepareFormat(store, { where, keepFormat });
-    return store;
+    return await assembleStore(kv, parts, { where, keepFormat });
   } catch (error) {
-    await store.close();
     if (remote !== undefined || !isDamage(error)) throw error;
     throw new DamagedDatabaseError(folder, messageOf(error));
   }
@@ -128,12 +127,33 @@ async function openRemote(url: string): Promise<Deno.Kv> {
   });
 }
 
-interface OpenStoreParts {
+/** The parts of a store on a database that is open. */
+export interface StoreParts {
+  clock: Clock;
   events: CommitterEvents | undefined;
   ownership: Ownership | undefined;
   guard: DatabaseGuard | undefined;
   /** Resources that are closed with the store. */
   opened: AsyncDisposableStack;
+}
+
+/**
+ * Makes a store on a database that is open, and brings what is stored up to this version's format. Closes the
+ * store if that fails.
+ */
+export async function assembleStore(
+  kv: Deno.Kv,
+  parts: StoreParts,
+  { where, keepFormat = false }: { where: string; keepFormat?: boolean },
+): Promise<Store> {
+  const store = new OpenStore(kv, parts);
+  try {
+    await prepareFormat(store, { where, keepFormat });
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 class OpenStore implements Store {
@@ -142,14 +162,17 @@ class OpenStore implements Store {
   readonly queue: WakeUpQueue | undefined;
   readonly lost: AbortSignal;
   readonly guard: DatabaseGuard | undefined;
+  readonly #clock: Clock;
   readonly #isRemote: boolean;
   readonly #opened: AsyncDisposableStack;
   #trial: Promise<boolean> | undefined;
 
-  constructor(readonly kv: Deno.Kv, { events, ownership, guard, opened }: OpenStoreParts) {
+  constructor(readonly kv: Deno.Kv, { clock, events, ownership, guard, opened }: StoreParts) {
     this.reads = new Reads(kv);
-    this.queue = ownership === undefined ? new WakeUpQueue(kv) : undefined;
+    this.queue = ownership === undefined ? new WakeUpQueue(kv, clock) : undefined;
+    this.#clock = clock;
     this.committer = new Committer(kv, {
+      clock,
       events: events ?? {},
       fence: ownership,
       guard,
@@ -178,7 +201,7 @@ class OpenStore implements Store {
   async close(): Promise<void> {
     const drained = this.committer.drain();
     // A remote database may not answer, and is asked again for ever.
-    await (this.#isRemote ? deadline(drained, DRAIN_MS).catch(ignoreTimeout) : drained);
+    await (this.#isRemote ? within(this.#clock, DRAIN_MS, drained) : drained);
     this.queue?.close();
     this.guard?.close();
     await this.#opened.disposeAsync();

@@ -5,11 +5,11 @@
  *
  * @module
  */
-import { delay } from "@std/async/delay";
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../platform/clock.ts";
 import { ConflictError, messageOf, UnavailableError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
+import { pause } from "../platform/waiting/timers.ts";
 import { getExecution } from "../store/records/executions.ts";
 import { getPipeline } from "../store/records/pipelines.ts";
 import {
@@ -128,9 +128,7 @@ export class Replays {
       }
       const rest_ms = 1_000 / begun.rate - (clock.steady() - started_ms);
       if (outcome === "launched" && rest_ms > 0) {
-        await delay(rest_ms, { signal }).catch(() => {
-          // The loop sees the signal.
-        });
+        await pause(clock, rest_ms, signal);
       }
     }
     if (!this.#isClosing) {
@@ -168,9 +166,7 @@ export class Replays {
           return "failed";
         }
       }
-      await delay(RETRY_MS, { signal }).catch(() => {
-        // The loop sees the signal.
-      });
+      await pause(this.#parts.clock, RETRY_MS, signal);
     }
     return undefined;
   }

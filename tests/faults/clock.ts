@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Clock } from "../../src/platform/clock.ts";
+import { type Clock, systemClock } from "../../src/platform/clock.ts";
 import { endOfExecution, endOfRun, startService, type TestService } from "../data.ts";
 import { type Findings, pause, type Random } from "./findings.ts";
 
@@ -35,6 +35,10 @@ class SetClock implements Clock {
 
   steady(): number {
     return performance.timeOrigin + performance.now() + this.#steadyAhead_ms;
+  }
+
+  after(delay_ms: number, call: () => void): () => void {
+    return systemClock.after(delay_ms, call);
   }
 
   /** Sets the wall clock so far ahead of the truth, or behind it. */

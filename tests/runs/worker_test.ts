@@ -3,6 +3,7 @@
  * more runs than it keeps in memory, after another worker's death, and while it stops.
  */
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
+import { systemClock } from "../../src/platform/clock.ts";
 import { statusOf } from "../../src/runs/outcome.ts";
 import { Worker } from "../../src/runs/worker.ts";
 import { keys } from "../../src/store/keys.ts";
@@ -349,7 +350,11 @@ async function crowd(
 Deno.test("while launches crowd runs hold back, and all are performed when those have left", async () => {
   await using store = await storeInMemory();
   const counted = new Counter(() => new Promise(() => {}));
-  await using desk = await startDesk(store, { concurrency: 1e6, perform: counted.perform });
+  await using desk = await startDesk(store, {
+    clock: systemClock,
+    concurrency: 1e6,
+    perform: counted.perform,
+  });
   const end_ms = performance.now() + 10_000;
   let waiting = 0;
   const ids = await crowd(desk, 32, (accepted) => {

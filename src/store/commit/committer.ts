@@ -9,6 +9,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { nextTick } from "node:process";
+import { type Clock, systemClock } from "../../platform/clock.ts";
 import { messageOf, UnavailableError } from "../../platform/errors.ts";
 import { BatchSize } from "./batch_size.ts";
 import type { Change, Write } from "./change.ts";
@@ -62,6 +63,7 @@ export interface MessageSender {
 
 /** The parts of a committer that a database may lack. */
 export interface CommitterOptions {
+  clock?: Clock;
   events?: CommitterEvents;
   fence?: Fence | undefined;
   guard?: DatabaseGuard | undefined;
@@ -71,13 +73,14 @@ export interface CommitterOptions {
 /** Stores changes in batches, in the order in which they come. */
 export class Committer {
   readonly #kv: Deno.Kv;
+  readonly #clock: Clock;
   readonly #events: CommitterEvents;
   readonly #fence: Fence | undefined;
   readonly #guard: DatabaseGuard | undefined;
   readonly #queue: MessageSender | undefined;
   readonly #writeListeners = new Set<(key: Deno.KvKey) => void>();
-  /** Timers of withdrawals that could not be stored. */
-  readonly #retries = new Set<ReturnType<typeof setTimeout>>();
+  /** Cancel the timers of withdrawals that could not be stored. */
+  readonly #retries = new Set<() => void>();
   #waiting: Waiting[] = [];
   #running = false;
   #failures = 0;
@@ -86,8 +89,12 @@ export class Committer {
   #underWay: Promise<void> = Promise.resolve();
   #idle: Promise<void> = Promise.resolve();
 
-  constructor(kv: Deno.Kv, { events = {}, fence, guard, queue }: CommitterOptions = {}) {
+  constructor(
+    kv: Deno.Kv,
+    { clock = systemClock, events = {}, fence, guard, queue }: CommitterOptions = {},
+  ) {
     this.#kv = kv;
+    this.#clock = clock;
     this.#events = events;
     this.#fence = fence;
     this.#guard = guard;
@@ -110,7 +117,7 @@ export class Committer {
    */
   async isStoring(): Promise<boolean> {
     await this.settled();
-    return performance.now() - this.#stored_ms < RECENT_MS;
+    return this.#clock.steady() - this.#stored_ms < RECENT_MS;
   }
 
   /** Resolves when the commit under way has ended and its callers know. */
@@ -174,7 +181,7 @@ export class Committer {
   /** Resolves when nothing waits any more. Call it before the database is closed. */
   async drain(): Promise<void> {
     while (this.#running) await this.#idle;
-    for (const timer of this.#retries) clearTimeout(timer);
+    for (const cancel of this.#retries) cancel();
   }
 
   #begin(): void {
@@ -227,7 +234,7 @@ export class Committer {
   }
 
   async #store(batch: readonly Prepared[]): Promise<void> {
-    const started = performance.now();
+    const started = this.#clock.steady();
     try {
       await this.#atomic(batch);
     } catch (error) {
@@ -246,7 +253,7 @@ export class Committer {
 
   async #storeEach(batch: readonly Prepared[]): Promise<void> {
     for (const waiting of batch) {
-      const started = performance.now();
+      const started = this.#clock.steady();
       let list: readonly Write[];
       try {
         list = waiting.change.writes();
@@ -279,7 +286,7 @@ export class Committer {
   #stored(batch: readonly Prepared[], started: number): void {
     // What writes nothing was decided without the database, and shows nothing of it.
     const changes = batch.reduce((count, { list }) => count + Number(list.length > 0), 0);
-    if (changes > 0) this.#stored_ms = performance.now();
+    if (changes > 0) this.#stored_ms = this.#clock.steady();
     for (const { change, list, resolve, reject } of batch) {
       if (list.length > 0 && change.withdrawal && change.isAbandoned?.()) {
         this.#withdraw(change.withdrawal, reject);
@@ -287,7 +294,7 @@ export class Committer {
     }
     if (changes === 0) return;
     try {
-      this.#events.onCommit?.(changes, performance.now() - started);
+      this.#events.onCommit?.(changes, this.#clock.steady() - started);
     } catch (error) {
       log.error("Cannot report the end of a commit: {error}", { error });
     }
@@ -299,12 +306,12 @@ export class Committer {
       log.error("Cannot withdraw a launch whose sender has gone, trying again: {error}", {
         error: messageOf(reason),
       });
-      const timer = setTimeout(() => {
-        this.#retries.delete(timer);
+      const cancel = this.#clock.after(WITHDRAWAL_RETRY_MS, () => {
+        this.#retries.delete(cancel);
         this.#withdraw(withdrawal, abandon);
         this.#begin();
-      }, WITHDRAWAL_RETRY_MS);
-      this.#retries.add(timer);
+      });
+      this.#retries.add(cancel);
     };
     this.#waiting.unshift({
       change: withdrawal,

@@ -10,10 +10,9 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { deadline } from "@std/async/deadline";
-import { delay } from "@std/async/delay";
-import { ignoreTimeout } from "../../platform/waiting/promises.ts";
+import { type Clock, systemClock } from "../../platform/clock.ts";
 import { ConflictError } from "../../platform/errors.ts";
+import { every, pause, within } from "../../platform/waiting/timers.ts";
 import type { Committer, Fence } from "./committer.ts";
 import { keys } from "../keys.ts";
 
@@ -29,6 +28,7 @@ const log = getLogger(["hooklaunch", "store"]);
 export interface OwnershipOptions {
   /** Stands by while another process owns the database and is alive. */
   standsBy?: boolean;
+  clock?: Clock;
   look_ms?: number;
   sign_ms?: number;
   gone_ms?: number;
@@ -46,22 +46,26 @@ interface Owner {
 /** The right to write to a remote database, as long as nobody else has taken it. */
 export class Ownership implements Fence {
   readonly #kv: Deno.Kv;
+  readonly #clock: Clock;
   readonly #sign_ms: number;
   readonly #lost = new AbortController();
   #owner: Owner;
   /** Of the owner's record, which each commit changes. */
   #versionstamp: string | null;
-  #signs: ReturnType<typeof setInterval> | undefined;
+  /** Ends the signs of life. */
+  #endSigns: (() => void) | undefined;
 
   private constructor(
     kv: Deno.Kv,
-    { owner, versionstamp, sign_ms }: {
+    { clock, owner, versionstamp, sign_ms }: {
+      clock: Clock;
       owner: Owner;
       versionstamp: string | null;
       sign_ms: number;
     },
   ) {
     this.#kv = kv;
+    this.#clock = clock;
     this.#owner = owner;
     this.#versionstamp = versionstamp;
     this.#sign_ms = sign_ms;
@@ -73,7 +77,8 @@ export class Ownership implements Fence {
    * @throws {ConflictError} when another process has it, and this one is not to stand by
    */
   static async take(kv: Deno.Kv, options: OwnershipOptions = {}): Promise<Ownership> {
-    const { standsBy = true, look_ms = LOOK_MS, sign_ms = SIGN_MS, gone_ms = GONE_MS } = options;
+    const { standsBy = true, clock = systemClock } = options;
+    const { look_ms = LOOK_MS, sign_ms = SIGN_MS, gone_ms = GONE_MS } = options;
     const process = crypto.randomUUID();
     let seen: string | null | undefined;
     // Not by the clock: while nobody gets an answer, its owner is not seen to be alive either.
@@ -81,7 +86,7 @@ export class Ownership implements Fence {
       const owner = await kv.get<Owner>(keys.owner());
       const { value, versionstamp } = owner;
       if (value?.process === process) {
-        return new Ownership(kv, { owner: value, versionstamp, sign_ms });
+        return new Ownership(kv, { clock, owner: value, versionstamp, sign_ms });
       }
       if (versionstamp !== seen) {
         if (value !== null && seen === undefined) {
@@ -97,10 +102,10 @@ export class Ownership implements Fence {
         looks = 0;
       }
       if (value === null || looks * look_ms >= gone_ms) {
-        const self: Owner = { process, since: new Date().toISOString(), commits: 0 };
+        const self: Owner = { process, since: new Date(clock.now()).toISOString(), commits: 0 };
         // Who has it then is looked up: a commit that was sent twice may be told that it failed.
         await kv.atomic().check(owner).set(keys.owner(), self).commit();
-      } else await delay(look_ms);
+      } else await pause(clock, look_ms);
     }
   }
 
@@ -111,11 +116,11 @@ export class Ownership implements Fence {
 
   /** Shows now and then that this process is alive, until it gives the database back. */
   showAlive(committer: Committer): void {
-    this.#signs = setInterval(() => {
+    this.#endSigns = every(this.#clock, this.#sign_ms, () => {
       committer.write([{ key: keys.ownerSign(), value: crypto.randomUUID() }]).catch((error) => {
         if (!this.lost.aborted) log.error("Cannot show a sign of life: {error}", { error });
       });
-    }, this.#sign_ms);
+    });
   }
 
   guard(operation: Deno.AtomicOperation): void {
@@ -146,14 +151,12 @@ export class Ownership implements Fence {
 
   /** Lets another process take the database at once. Nothing may be under way. */
   async release(): Promise<void> {
-    clearInterval(this.#signs);
+    this.#endSigns?.();
     const owner = { key: keys.owner(), versionstamp: this.#versionstamp };
     const released = this.#kv.atomic().check(owner).delete(owner.key).commit();
-    await deadline(
-      released.catch(() => {
-        // The database does not answer: it is free when no commits are seen any more.
-      }),
-      RELEASE_MS,
-    ).catch(ignoreTimeout);
+    const ended = released.catch(() => {
+      // The database does not answer: it is free when no commits are seen any more.
+    });
+    await within(this.#clock, RELEASE_MS, ended);
   }
 }

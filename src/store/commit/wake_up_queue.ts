@@ -5,6 +5,7 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { type Clock, systemClock } from "../../platform/clock.ts";
 import { messageOf } from "../../platform/errors.ts";
 import type { Committer, MessageSender } from "./committer.ts";
 import type { Space } from "../file/space.ts";
@@ -41,14 +42,16 @@ export interface ListenOptions {
 /** Sends wake-ups in commits, and receives them. */
 export class WakeUpQueue implements MessageSender {
   readonly #kv: Deno.Kv;
+  readonly #clock: Clock;
   #options: ListenOptions | undefined;
   #listening: Promise<void> | undefined;
   #isClosed = false;
-  /** When the message was sent that is on its way, by `performance.now()`. */
+  /** When the message was sent that is on its way, by the steady clock. */
   #sent_ms = -Infinity;
 
-  constructor(kv: Deno.Kv) {
+  constructor(kv: Deno.Kv, clock: Clock = systemClock) {
     this.#kv = kv;
+    this.#clock = clock;
   }
 
   /** Receives messages until the database is closed. Begins when the disk has room. */
@@ -67,11 +70,11 @@ export class WakeUpQueue implements MessageSender {
    */
   send(operation: Deno.AtomicOperation): boolean {
     if (this.#listening === undefined || this.#options === undefined) return false;
-    const now_ms = performance.now();
+    const now_ms = this.#clock.steady();
     if (now_ms - this.#sent_ms < ON_ITS_WAY_MS) return false;
     if (!this.#options.space.hasRoomForMessage()) return false;
     this.#sent_ms = now_ms;
-    const message: WakeUp = { sent_at_ms: Date.now() };
+    const message: WakeUp = { sent_at_ms: this.#clock.now() };
     operation.enqueue(message, { backoffSchedule: BACKOFF_MS });
     return true;
   }
@@ -98,7 +101,7 @@ export class WakeUpQueue implements MessageSender {
       await this.#kv.listenQueue(async (message: unknown) => {
         this.#sent_ms = -Infinity;
         try {
-          onDelivered?.(delayOf(message));
+          onDelivered?.(delayOf(message, this.#clock.now()));
           // A message can arrive before the acceptor learns that its commit is stored.
           await committer.settled();
           onMessage();
@@ -115,7 +118,7 @@ export class WakeUpQueue implements MessageSender {
   }
 }
 
-function delayOf(message: unknown): number {
+function delayOf(message: unknown, now_ms: number): number {
   const sent_at_ms = Number(Object(message).sent_at_ms);
-  return Number.isFinite(sent_at_ms) ? Math.max(0, Date.now() - sent_at_ms) : 0;
+  return Number.isFinite(sent_at_ms) ? Math.max(0, now_ms - sent_at_ms) : 0;
 }

@@ -64,7 +64,8 @@ export class TriggerLog {
   /** Entries of all triggers that were written in this minute. */
   #written: Counts = {};
   #unwritten: Write[][] = [];
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Cancels the timer of the next flush. */
+  #cancelFlush: (() => void) | undefined;
 
   constructor(store: Store, clock: Clock) {
     this.#store = store;
@@ -111,8 +112,8 @@ export class TriggerLog {
 
   /** Writes what has been added. It is stored when the promise resolves, whoever began to write it. */
   async flush(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#cancelFlush?.();
+    this.#cancelFlush = undefined;
     const entries = this.#unwritten;
     this.#unwritten = [];
     await Promise.all(entries.map((writes) => this.#store.committer.write(writes)));
@@ -144,11 +145,11 @@ export class TriggerLog {
     const now_ms = this.#clock.now();
     const entry = { id: newId(now_ms), time: new Date(now_ms).toISOString(), ...event };
     this.#unwritten.push(entryWrites(triggerId, entry));
-    this.#timer ??= setTimeout(() => {
+    this.#cancelFlush ??= this.#clock.after(FLUSH_INTERVAL_MS, () => {
       this.flush().catch(() => {
         // The committer's failure is counted where it happens; a lost log entry must not end the service.
       });
-    }, FLUSH_INTERVAL_MS);
+    });
   }
 
   /** Resets all budgets, except the counts that cannot be written yet. */

@@ -4,6 +4,7 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
+import { systemClock } from "../../../src/platform/clock.ts";
 import { DiskUse } from "../../../src/engines/local/disk_use.ts";
 import { EngineFixture, QUICK } from "../fixture.ts";
 
@@ -34,7 +35,7 @@ class Machine {
 
   constructor(mb_max = 20_480) {
     this.disk = new DiskUse({
-      clock: { now: () => this.now_ms, steady: () => this.now_ms },
+      clock: { ...systemClock, now: () => this.now_ms, steady: () => this.now_ms },
       interval_ms: 1_000,
       mb_max,
       measure: () => {
@@ -82,7 +83,7 @@ Deno.test("disk use: measuring that takes long is done less", async () => {
 
 Deno.test("disk use: what cannot be measured is no reason to stop", async () => {
   const disk = new DiskUse({
-    clock: { now: () => 0, steady: () => 10_000 },
+    clock: { ...systemClock, now: () => 0, steady: () => 10_000 },
     interval_ms: 0,
     mb_max: 1,
     measure: () => Promise.reject(new Error("no")),

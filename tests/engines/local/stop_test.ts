@@ -208,7 +208,7 @@ Deno.test("limit: one that has ended in time is not stopped by a service that wa
 
 Deno.test("limit: setting the clock while one is prepared takes and gives it no time", async () => {
   let ahead_ms = 0;
-  const clock = { now: () => systemClock.now() + ahead_ms, steady: systemClock.steady };
+  const clock = { ...systemClock, now: () => systemClock.now() + ahead_ms };
   const { promise, resolve } = Promise.withResolvers<void>();
   await using fixture = await EngineFixture.make({
     clock,
@@ -229,7 +229,7 @@ Deno.test("limit: setting the clock while one is prepared takes and gives it no 
 
 Deno.test("stop: one whose metadata takes nearly all of its record's room is stopped all the same", async () => {
   let ahead_ms = 0;
-  const clock = { now: systemClock.now, steady: () => systemClock.steady() + ahead_ms };
+  const clock = { ...systemClock, steady: () => systemClock.steady() + ahead_ms };
   await using fixture = await EngineFixture.make({ clock });
   const length = `${fixture.folder}/length`;
   const id = await fixture.submit(

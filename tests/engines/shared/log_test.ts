@@ -252,7 +252,7 @@ Deno.test("metadata: it is stored while the command runs", async () => {
   // A clock that runs twenty times as fast, because metadata is stored every few seconds.
   const start_ms = systemClock.steady();
   const steady = () => start_ms + 20 * (systemClock.steady() - start_ms);
-  await using fixture = await EngineFixture.make({ clock: { now: systemClock.now, steady } });
+  await using fixture = await EngineFixture.make({ clock: { ...systemClock, steady } });
   const id = await fixture.submit(`echo '{"accuracy": 0.5}'; sleep 100`);
   await until(async () => (await fixture.record(id)).metadata["accuracy"] === 0.5);
   assertEquals((await fixture.record(id)).status, "started");

@@ -114,7 +114,7 @@ for (const [name, character] of [["ASCII", "x"], ["CJK", "字"]] as const) {
 
 Deno.test("an execution's record has its metadata while its command runs", async () => {
   let ahead_ms = 0;
-  const clock = { now: systemClock.now, steady: () => systemClock.steady() + ahead_ms };
+  const clock = { ...systemClock, steady: () => systemClock.steady() + ahead_ms };
   await using fixture = await EngineFixture.make({ clock });
   const id = await fixture.submit(`echo '{"a": 1}'; exec sleep 100`);
   await until(async () => (await fixture.printed(id, "stdout")).length === 1);

@@ -1,6 +1,7 @@
 /** Requests that come all at once begin some in each turn of the event loop, and none waits for too long. */
 import { assertEquals } from "@std/assert";
 import { setImmediate } from "node:timers";
+import { systemClock } from "../../../src/platform/clock.ts";
 import { withRequestQueue } from "../../../src/http/door/request_queue.ts";
 import { eventually, startService } from "../../data.ts";
 
@@ -131,7 +132,7 @@ Deno.test("where more have waited for too long than a turn turns away, the last 
 Deno.test("of requests that come at once, those are answered 503 that have waited for too long", async () => {
   let steady_ms = 0;
   // Each look at this clock finds it some seconds later.
-  const clock = { now: () => Date.now(), steady: () => steady_ms += 3_000 };
+  const clock = { ...systemClock, steady: () => steady_ms += 3_000 };
   await using service = await startService({ clock });
   const { url } = await service.trigger({ enabled: false });
   const launch = async () => {

@@ -1,0 +1,56 @@
+/**
+ * Waiting by a {@linkcode Clock}.
+ *
+ * @module
+ */
+import type { Clock } from "../clock.ts";
+
+/** Waits for some milliseconds, or until the signal aborts. Never rejects. */
+export function pause(clock: Clock, delay_ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const end = () => {
+    cancel();
+    signal?.removeEventListener("abort", end);
+    resolve();
+  };
+  const cancel = clock.after(delay_ms, end);
+  signal?.addEventListener("abort", end, { once: true });
+  return promise;
+}
+
+/**
+ * Waits for a promise for some milliseconds at most.
+ *
+ * @returns its value; undefined when the time is over first
+ */
+export async function within<T>(
+  clock: Clock,
+  time_ms: number,
+  promise: Promise<T>,
+): Promise<T | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const cancel = clock.after(time_ms, () => resolve(undefined));
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    cancel();
+  }
+}
+
+/**
+ * Calls a function again and again, each time after a pause.
+ *
+ * @returns ends it
+ */
+export function every(clock: Clock, pause_ms: number, call: () => void): () => void {
+  let cancel = () => {};
+  const wait = () => {
+    cancel = clock.after(pause_ms, () => {
+      wait();
+      call();
+    });
+  };
+  wait();
+  return () => cancel();
+}
