@@ -25,6 +25,7 @@ export function newPipeline(
     run_id: run.id,
     trigger_id: run.trigger_id,
     project: project.name,
+    engine: project.engine,
     ...names,
     ...activeTrace(),
     status: "created",

@@ -4,11 +4,49 @@
  *
  * @module
  */
+import type { z } from "zod";
+import type { Clock } from "../platform/clock.ts";
 import type { Execution } from "../store/records/executions.ts";
+import type { Store } from "../store/store.ts";
+
+/** A kind of engine. */
+export interface EngineKind {
+  /** Loads the schema of its settings in a project, in which `type` is a literal. */
+  settings(): Promise<z.ZodObject>;
+  make(parts: EngineParts): Engine;
+  /** True when it keeps logs and outputs in the data folder. Launches need room there then. */
+  keepsFiles: boolean;
+}
+
+/** The parts of the service that engines use. */
+export interface EnginesOptions {
+  store: Store;
+  /** The service's data folder. */
+  dataFolder: string;
+  /** The most executions that run at once on the service's own machine. Default: one a processor. */
+  executionsMax?: number;
+  /** The code of projects. */
+  projects: {
+    /** Writes the files of a commit into a new folder. */
+    checkout(projectName: string, commit: string, destination: string): Promise<void>;
+  };
+  clock: Clock;
+  /** Called after each change of an execution's record is stored. */
+  onChange?: (execution: Execution) => void;
+}
+
+/** The parts that an engine is made of. */
+export interface EngineParts extends EnginesOptions {
+  /** Opens an output of an execution of any engine; undefined when there is none. */
+  openOutput(executionId: string, path: string): Promise<EngineOutput | undefined>;
+}
 
 /**
- * Runs executions. An engine is one folder here. Nothing outside of the folder knows of its processes, files or
- * clusters.
+ * Runs executions. Nothing outside of an engine's folder knows of its processes, files or clusters.
+ *
+ * An engine sees its own executions alone: those whose record names its type. A record that has not ended tells
+ * in `waiting` why the command does not start, in `machine` where it runs, and in `reachable` that the engine
+ * cannot be asked.
  */
 export interface Engine {
   /**

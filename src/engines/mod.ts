@@ -1,19 +1,21 @@
 /**
- * The engines. An engine is one folder here and one line in {@linkcode engineMakers}.
+ * The engines of a service. `kinds.ts` lists what there can be.
  *
  * @module
  */
 import { getLogger } from "@logtape/logtape";
 import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
-import type { Clock } from "../platform/clock.ts";
-import { ActionError, HooklaunchError, messageOf } from "../platform/errors.ts";
+import { ActionError, messageOf } from "../platform/errors.ts";
 import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import { type Execution, getExecution } from "../store/records/executions.ts";
 import { hasProject } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
-import type { Engine, EngineLoad, EngineOutput } from "./engine.ts";
-import { LocalEngine } from "./local/mod.ts";
+import type { Engine, EngineLoad, EngineOutput, EngineParts, EnginesOptions } from "./engine.ts";
+import { ENGINE_TYPES, engineKind, UnknownEngineError } from "./kinds.ts";
+
+export type { EngineParts, EnginesOptions } from "./engine.ts";
+export { UnknownEngineError } from "./kinds.ts";
 
 /** The time that the service's start waits for engines. */
 const START_MS = 10_000;
@@ -22,46 +24,12 @@ const RETRY_MS = 10_000;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-/** An execution, or a project, names an engine that this version does not have. */
-export class UnknownEngineError extends HooklaunchError {
-  override readonly code = "unknown_engine";
-}
-
-/** The parts of the service that engines use. */
-export interface EnginesOptions {
-  store: Store;
-  /** The code of projects. */
-  projects: {
-    /** Writes the files of a commit into a new folder. */
-    checkout(projectName: string, commit: string, destination: string): Promise<void>;
-  };
-  clock: Clock;
-  /** Called after each change of an execution's record is stored. */
-  onChange?: (execution: Execution) => void;
-}
-
-/** The parts that an engine is made of. */
-export interface EngineParts extends EnginesOptions {
-  /** Opens an output of an execution of any engine; undefined when there is none. */
-  openOutput(executionId: string, path: string): Promise<EngineOutput | undefined>;
-}
-
 /** Makes an engine. */
 export type EngineMaker = (parts: EngineParts) => Engine;
 
-/** The machine, as the local engine uses it. */
-export interface LocalOptions {
-  /** The service's data folder. */
-  dataFolder: string;
-  /** The most executions that run at once on this machine. Default: the number of processors. */
-  executionsMax?: number;
-}
-
 /** Returns the makers of all engines, by type. */
-export function engineMakers(local: LocalOptions): Readonly<Record<string, EngineMaker>> {
-  return {
-    local: (parts) => new LocalEngine({ ...parts, ...local }),
-  };
+export function engineMakers(): Readonly<Record<string, EngineMaker>> {
+  return Object.fromEntries(ENGINE_TYPES.map((type) => [type, engineKind(type).make]));
 }
 
 /** All engines of a service. One that is down does not affect the others. */
@@ -87,8 +55,8 @@ export class Engines {
    */
   of(type: string): Engine {
     const engine = this.#engines.get(type);
-    if (engine === undefined) throw new UnknownEngineError(`Cannot find the engine "${type}"`);
-    return engine;
+    if (engine !== undefined) return engine;
+    throw new UnknownEngineError(`Cannot find the engine "${type}"`);
   }
 
   /** Starts all engines. Waits for them for some time; an engine that fails is tried again. */

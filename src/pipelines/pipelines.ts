@@ -26,6 +26,9 @@ import { endPipeline } from "./outcome.ts";
 /** The pause after a reconciliation that failed. */
 const RETRY_MS = 1_000;
 
+const NO_ENGINE =
+  "Its engine is unknown: an earlier version launched it, and its project was deleted";
+
 const log = getLogger(["hooklaunch", "pipelines"]);
 
 /** Parts of the service that pipelines use. */
@@ -150,8 +153,8 @@ export class Pipelines {
 
   async #reconcileIn(pipeline: Pipeline, plan: PipelinePlan): Promise<void> {
     const { store, clock, engines, onEnd } = this.#parts;
-    // The project may have been deleted meanwhile.
-    const engine = (await getProject(store, pipeline.project))?.engine ?? { type: "local" };
+    const engine = pipeline.engine ?? (await getProject(store, pipeline.project))?.engine;
+    if (engine === undefined) endPipeline(pipeline, "error", NO_ENGINE);
     const { reconcile } = await import("./reconcile.ts");
     const onLaunch = (execution: Execution) => engines.of(execution.engine.type).submit(execution);
     const hasOutputs = (execution: Execution) => this.#hasOutputs(execution);

@@ -47,8 +47,8 @@ type Scope = Pick<Execution, "metadata" | "parameters">;
 export interface ReconcileTools {
   store: Store;
   clock: Clock;
-  /** The engine of the pipeline's project. */
-  engine: EngineSettings;
+  /** The engine of the pipeline's executions; undefined when it is unknown, and none is launched. */
+  engine: EngineSettings | undefined;
   /**
    * Submits an execution that is on disk. If the reconciliation fails after that, the next one does
    * not launch it again.
@@ -234,6 +234,8 @@ class Reconciliation {
     { launch, note }: { launch: Launch; note: string | undefined },
   ): Promise<void> {
     const { store, clock, engine, hasOutputs } = this.#tools;
+    // The pipeline ends then.
+    if (engine === undefined) return;
     const { id, run_id, trigger_id, project, title } = this.#pipeline;
     const step = stepOf(planned.step).name;
     const what = { commit: planned.commit, step, ...launch };

@@ -164,8 +164,10 @@ function newEngines(
   { data: dataFolder, executionsMax }: ServiceSettings,
   { store, clock, projects, metrics }: Pick<Parts, "store" | "clock" | "projects" | "metrics">,
 ): Pick<Parts, "engines" | "pipelines"> {
-  const engines = new Engines(engineMakers({ dataFolder, executionsMax }), {
+  const engines = new Engines(engineMakers(), {
     store,
+    dataFolder,
+    executionsMax,
     projects,
     clock,
     onChange(execution) {

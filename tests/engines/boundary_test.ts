@@ -59,9 +59,10 @@ async function enginesOf(fixture: EngineFixture, remote: RemoteEngine): Promise<
   await fixture.close();
   await fixture.open();
   return new Engines(
-    { ...engineMakers({ dataFolder: join(fixture.folder, "data") }), remote: () => remote },
+    { ...engineMakers(), remote: () => remote },
     {
       store: fixture.store,
+      dataFolder: join(fixture.folder, "data"),
       clock: systemClock,
       projects: { checkout: (_project, _commit, folder) => Deno.mkdir(folder) },
     },

@@ -44,8 +44,9 @@ Deno.test("engines: a step of a repository runs on the payload", async () => {
   const dataFolder = join(fixture.folder, "other");
   const projects = new Projects({ dataFolder, clock: systemClock });
   const { store } = fixture;
-  const engines = new Engines(engineMakers({ dataFolder }), {
+  const engines = new Engines(engineMakers(), {
     store,
+    dataFolder,
     projects,
     clock: systemClock,
   });

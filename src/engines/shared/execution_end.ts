@@ -49,6 +49,8 @@ export function writeEnd(execution: Execution, { ending, exitCode, at_ms }: End)
     execution.duration = Math.max(0, at_ms - Date.parse(execution.started_at)) / 1_000;
   }
   delete execution.engine_state;
+  delete execution.waiting;
+  delete execution.reachable;
 }
 
 /** Makes an execution that has completed one that failed. */

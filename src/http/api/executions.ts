@@ -54,12 +54,20 @@ const execution = answer<ShownExecution>()(
     resources: z.object({
       cpu: z.number().exactOptional(),
       memory: z.number().exactOptional().describe("MiB"),
+      devices: z.record(text, z.number()).exactOptional().describe("Such as nvidia.com/gpu"),
     }).exactOptional(),
     rerun: z.literal(true).exactOptional(),
     time_limit: z.number().exactOptional().describe("Seconds"),
     no_output_timeout: z.number().exactOptional().describe("Seconds"),
     stop_condition: text.exactOptional(),
     status: z.enum(EXECUTION_STATUSES),
+    waiting: text.exactOptional().describe(
+      "The engine's own reason why the command has not started",
+    ),
+    machine: text.exactOptional().describe("The machine of the engine that the command runs on"),
+    reachable: z.literal(false).exactOptional().describe(
+      "Set while the engine cannot be asked: the command may run on",
+    ),
     created_at: time,
     started_at: time.exactOptional(),
     ended_at: time.exactOptional(),

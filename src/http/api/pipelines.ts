@@ -48,6 +48,8 @@ const pipelineSchema = z.object({
   run_id: text,
   trigger_id: text,
   project: text,
+  engine: z.looseObject({ type: text }).exactOptional()
+    .describe("The project's when it was launched"),
   commit: text,
   name: text,
   title: text,

@@ -61,6 +61,8 @@ export interface Resources {
   cpu?: number;
   /** MiB. */
   memory?: number;
+  /** Numbers of devices by name, such as `nvidia.com/gpu`. */
+  devices?: Record<string, number>;
 }
 
 /** One launch of a step: what is to be executed, and its outcome. */
@@ -97,6 +99,12 @@ export interface Execution {
   /** First line of its log, such as the edges of its pipeline that brought no file. */
   note?: string;
   status: ExecutionStatus;
+  /** The engine's own reason why its command has not started. */
+  waiting?: string;
+  /** The machine of the engine that its command runs on. */
+  machine?: string;
+  /** Set while its engine cannot be asked. That says nothing about the command. */
+  reachable?: false;
   /** All times are RFC 3339. */
   created_at: string;
   started_at?: string;

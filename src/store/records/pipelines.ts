@@ -16,6 +16,7 @@ import {
   recordOf,
 } from "../read/lists.ts";
 import { CHUNK_BYTES } from "./payloads.ts";
+import type { EngineSettings } from "./projects.ts";
 import { RECORD_BYTES_MAX, recordBytes, recordWrite } from "./record_size.ts";
 import type { Store } from "../store.ts";
 
@@ -78,6 +79,8 @@ export interface Pipeline {
   run_id: string;
   trigger_id: string;
   project: string;
+  /** The engine of its executions, as the project said when it was launched. Earlier versions did not store it. */
+  engine?: EngineSettings;
   /** A commit's full hash, or `~` and a hash for the snapshot of a plain folder. */
   commit: string;
   /** The name that it has in the project configuration file. */

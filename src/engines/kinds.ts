@@ -1,0 +1,45 @@
+/**
+ * The kinds of engines. A kind is one folder here and one line in {@linkcode ENGINE_KINDS}.
+ *
+ * @module
+ */
+import type { z } from "zod";
+import { HooklaunchError } from "../platform/errors.ts";
+import type { EngineKind, EngineParts } from "./engine.ts";
+import { LocalEngine } from "./local/mod.ts";
+
+/** An execution, or a project, names an engine that this version does not have. */
+export class UnknownEngineError extends HooklaunchError {
+  override readonly code = "unknown_engine";
+}
+
+/** All kinds, by the `type` in a project's settings. */
+const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
+  local: {
+    settings: async () => (await import("./local/settings.ts")).localSettingsSchema,
+    make: (parts: EngineParts) => new LocalEngine(parts),
+    keepsFiles: true,
+  },
+};
+
+/** The types of all engines. */
+export const ENGINE_TYPES: readonly string[] = Object.keys(ENGINE_KINDS);
+
+/** Loads the schemas of the settings of all engines. */
+export function engineSettingsSchemas(): Promise<z.ZodObject[]> {
+  return Promise.all(Object.values(ENGINE_KINDS).map(({ settings }) => settings()));
+}
+
+/**
+ * Returns a kind of engine.
+ *
+ * @throws {UnknownEngineError} when there is none of this type
+ */
+export function engineKind(type: string): EngineKind {
+  const kind = Object.hasOwn(ENGINE_KINDS, type) ? ENGINE_KINDS[type] : undefined;
+  if (kind === undefined) {
+    const known = ENGINE_TYPES.join(", ");
+    throw new UnknownEngineError(`Cannot find the engine "${type}": expected one of ${known}`);
+  }
+  return kind;
+}

@@ -1,0 +1,161 @@
+/**
+ * The desk of jobs: what the routes that agents call ask for. Nothing here knows HTTP.
+ *
+ * @module
+ */
+
+/** The right to act for one job. Only {@linkcode JobDesk.admit} gives one. */
+export interface JobPass {
+  readonly executionId: string;
+  /** The hash of the token that was shown. */
+  readonly tokenHash: string;
+  /** The claim of the agent; undefined before it has one. */
+  readonly claimId: string | undefined;
+}
+
+/** An agent that wants a job, and where it is. */
+export interface JobClaim {
+  /** An id that the agent has made, so that it can repeat a claim whose answer was lost. */
+  claimId: string;
+  /** The name of its machine. */
+  host: string;
+  /** The absolute path of the job's folder there. */
+  folder: string;
+}
+
+/** The content of a job's folder before its command starts, and the limits of the command. */
+export interface JobManifest {
+  /** Folders to make, relative to the job's folder. */
+  folders: string[];
+  files: JobFile[];
+  /** True when a shell runs `control/command`; false when that names its own interpreter. */
+  shell: boolean;
+  timeLimitS?: number;
+  noOutputTimeoutS?: number;
+  /** Seconds between SIGTERM and SIGKILL. */
+  graceS: number;
+  /** The most bytes of each stream that are kept. */
+  streamBytesMax: number;
+  /** The most outputs, and the most bytes that they have together. */
+  outputsMax: number;
+  outputBytesMax: number;
+}
+
+/** A file to bring. */
+export interface JobFile {
+  /** Relative to the job's folder. Of a `tar` it is the folder to unpack it in. */
+  path: string;
+  kind: "file" | "tar";
+  /** The permissions of a `file`. */
+  mode: number;
+  /** Known for a `file`. */
+  size?: number;
+  sha256?: string;
+}
+
+/** New output of a command. */
+export interface JobBeat {
+  stream: "stdout" | "stderr";
+  /** The place of the first byte in the stream. */
+  offset: number;
+  /** May be empty. */
+  bytes: Uint8Array;
+  /** The time at which the agent saw them, in milliseconds since the epoch. */
+  time_ms?: number;
+  /** True when nothing follows in this stream: what is behind the last line break counts, too. */
+  isLast?: boolean;
+  state: "preparing" | "running" | "ended";
+}
+
+/** The answer to a beat. */
+export interface BeatAnswer {
+  /** The offset up to which the stream is stored. */
+  acknowledged: number;
+  /** True when the command is to end. */
+  stop: boolean;
+  /** True when no more output is kept. The rest is to be acknowledged all the same. */
+  full: boolean;
+}
+
+/** An output that an agent offers. */
+export interface JobOutput {
+  path: string;
+  size: number;
+  sha256: string;
+}
+
+/** The end of a job. */
+export interface JobEnd {
+  /** Absent when the command has not started, or left none. */
+  exitCode?: number;
+  /** The reason for which the agent has ended the command. */
+  cause?: "stopped" | "time_limit" | "no_output" | "terminated";
+  /** The reason for which the command did not start, as a sentence without a full stop. */
+  reason?: string;
+  /** Paths of files that could not be uploaded. */
+  notUploaded: string[];
+  /** The lengths of the streams. */
+  logEnds: { stdout: number; stderr: number };
+}
+
+/** Acts for agents. */
+export interface JobDesk {
+  /**
+   * Admits a request. Undefined when the token is forged, expired, or of another execution, and when another
+   * agent has the claim.
+   *
+   * @param claimId the agent's claim; undefined when it has none yet
+   */
+  admit(
+    executionId: string,
+    token: string,
+    claimId: string | undefined,
+  ): Promise<JobPass | undefined>;
+  /** Claims the job. `taken` when another agent has it, or when it is not wanted any more. */
+  claim(pass: JobPass, claim: JobClaim): Promise<"claimed" | "taken">;
+  /**
+   * Returns what the job needs; `preparing` while that is fetched.
+   *
+   * @throws {ConflictError} without a claim
+   * @throws {ActionError} when it cannot be had: the execution has ended then
+   */
+  manifest(pass: JobPass): Promise<JobManifest | "preparing">;
+  /** Opens a file of the manifest by its place there; undefined when there is none. */
+  file(
+    pass: JobPass,
+    index: number,
+  ): Promise<{ size?: number; stream: ReadableStream<Uint8Array> } | undefined>;
+  /**
+   * Takes new output in. Of bytes that are known already only the others are taken. Bytes behind a gap are not.
+   *
+   * @throws {ConflictError} without a claim
+   */
+  beat(pass: JobPass, beat: JobBeat): Promise<BeatAnswer>;
+  /**
+   * Begins an upload: `stored` when that file is there, `send` when {@linkcode JobDesk.upload} takes it, or the
+   * URL to put it at.
+   *
+   * @throws {TooLargeError} when it is over a limit
+   * @throws {InvalidInputError} when its path cannot be one
+   */
+  beginUpload(pass: JobPass, output: JobOutput): Promise<"stored" | "send" | { put: string }>;
+  /**
+   * Stores an output.
+   *
+   * @throws {ArtifactMismatchError} when size or checksum differ
+   */
+  upload(
+    pass: JobPass,
+    output: JobOutput,
+    stream: ReadableStream<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<void>;
+  /** Takes in what was put at a URL. False when it is not there, or differs. */
+  finishUpload(pass: JobPass, output: JobOutput): Promise<boolean>;
+  /**
+   * Ends the job. Again changes nothing.
+   *
+   * @throws {ConflictError} when less of the output is stored than there is
+   */
+  end(pass: JobPass, end: JobEnd): Promise<void>;
+}
