@@ -1,0 +1,35 @@
+/**
+ * Compares the bytes of an artifact with its description while they pass.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import { type ArtifactContent, type ArtifactInfo, ArtifactMismatchError } from "./store.ts";
+
+/**
+ * Yields the chunks of a content. Throws before the end when they are more than expected, and at the end when
+ * they are fewer or others.
+ *
+ * @throws {ArtifactMismatchError} when the size or the SHA-256 differs
+ */
+export async function* checkedChunks(
+  key: string,
+  content: ArtifactContent,
+  { size, sha256 }: ArtifactInfo,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  for await (const chunk of content instanceof Uint8Array ? [content] : content) {
+    bytes += chunk.length;
+    if (bytes > size) throw mismatch(key, `it has more than ${size} bytes`);
+    hash.update(chunk);
+    yield chunk;
+  }
+  if (bytes < size) throw mismatch(key, `it has ${bytes} of ${size} bytes`);
+  const found = hash.digest("hex");
+  if (found !== sha256) throw mismatch(key, `its SHA-256 is ${found}, expected ${sha256}`);
+}
+
+function mismatch(key: string, what: string): ArtifactMismatchError {
+  return new ArtifactMismatchError(`Cannot store ${JSON.stringify(key)}: ${what}`);
+}

@@ -1,0 +1,182 @@
+/**
+ * An artifact store in a folder of this machine.
+ *
+ * @module
+ */
+import { dirname, join } from "node:path";
+import { writeAll } from "../platform/files/bytes.ts";
+import { syncFolder } from "../platform/files/durable.ts";
+import { openRegularFile } from "../platform/files/regular_file.ts";
+import { removeTree } from "../platform/files/remove_tree.ts";
+import { messageOf, UnavailableError } from "../platform/errors.ts";
+import { checkedChunks } from "./checked_content.ts";
+import { checkKey } from "./keys.ts";
+import {
+  type ArtifactContent,
+  type ArtifactInfo,
+  ArtifactMismatchError,
+  type ArtifactStore,
+  type OpenArtifact,
+  type OpenOptions,
+  type PutOptions,
+} from "./store.ts";
+
+/** The folder of files that are being written. No key begins with it. */
+const TEMPORARY = ".tmp";
+const RETRY_AFTER_S = 5;
+/** Errors of a disk that may go away. */
+const DISK_ERRORS = ["ENOSPC", "EDQUOT", "EIO", "EROFS", "EMFILE", "ENFILE", "ENOMEM"];
+
+/** Keeps artifacts as files. A file gets its name after its bytes are checked and on disk. */
+export class FolderStore implements ArtifactStore {
+  readonly name: string;
+  readonly #root: string;
+  #prepared: Promise<void> | undefined;
+
+  /** @param root the folder, which is made for the first artifact */
+  constructor(root: string) {
+    this.#root = root;
+    this.name = root;
+  }
+
+  async put(
+    key: string,
+    content: ArtifactContent,
+    info: ArtifactInfo,
+    { signal }: PutOptions = {},
+  ): Promise<void> {
+    checkKey(key);
+    try {
+      await this.#write(key, checkedChunks(key, content, info), signal);
+    } catch (error) {
+      // Whoever sends the content is told to stop.
+      if (content instanceof ReadableStream && !content.locked) {
+        await content.cancel().catch(() => {});
+      }
+      throw isOfDisk(error) ? unavailable(key, error) : error;
+    }
+  }
+
+  async open(key: string, { offset = 0 }: OpenOptions = {}): Promise<OpenArtifact | undefined> {
+    checkKey(key);
+    const file = await openRegularFile(join(this.#root, key)).catch((error) => {
+      // A part of the path is a file.
+      if (error instanceof Deno.errors.NotADirectory) return undefined;
+      throw error;
+    });
+    if (file === undefined) return undefined;
+    try {
+      const { size } = await file.stat();
+      if (offset > 0) await file.seek(offset, Deno.SeekMode.Start);
+      return { size, stream: file.readable };
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+  }
+
+  async verify(key: string, info: ArtifactInfo): Promise<boolean> {
+    const found = await this.open(key);
+    if (found === undefined) return false;
+    try {
+      for await (const _ of checkedChunks(key, found.stream, info));
+      return true;
+    } catch (error) {
+      if (error instanceof ArtifactMismatchError) return false;
+      throw error;
+    }
+  }
+
+  async remove(prefix: string): Promise<void> {
+    const path = prefix.replace(/\/$/, "");
+    checkKey(path);
+    await removeTree(join(this.#root, path)).catch((error) => {
+      if (!(error instanceof Deno.errors.NotADirectory)) throw error;
+    });
+  }
+
+  presignGet(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  presignPut(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  /** The disk of the data folder is watched elsewhere. */
+  probe(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  [Symbol.dispose](): void {
+    // No file stays open.
+  }
+
+  async #write(
+    key: string,
+    chunks: AsyncIterable<Uint8Array>,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    await this.#prepare();
+    const temporary = join(this.#root, TEMPORARY, crypto.randomUUID());
+    try {
+      using file = await Deno.open(temporary, { write: true, createNew: true, mode: 0o600 });
+      for await (const chunk of chunks) {
+        signal?.throwIfAborted();
+        await writeAll(file, chunk);
+      }
+      await file.sync();
+      await this.#giveName(temporary, key);
+    } catch (error) {
+      await Deno.remove(temporary).catch(() => {});
+      throw error;
+    }
+  }
+
+  async #giveName(temporary: string, key: string): Promise<void> {
+    const path = join(this.#root, key);
+    const folders = await this.#makeFolders(dirname(key));
+    await Deno.rename(temporary, path);
+    for (const folder of folders) await syncFolder(folder);
+  }
+
+  /** Makes the folders of a key. Returns those whose names are to be written to disk, the innermost first. */
+  async #makeFolders(folder: string): Promise<string[]> {
+    const changed = [join(this.#root, folder)];
+    for (let at = folder; at !== "."; at = dirname(at)) {
+      const isThere = await Deno.lstat(join(this.#root, at)).then(() => true, () => false);
+      if (isThere) break;
+      changed.push(join(this.#root, dirname(at)));
+    }
+    await Deno.mkdir(join(this.#root, folder), { recursive: true, mode: 0o700 });
+    return changed;
+  }
+
+  /** Makes the folder, and removes what an earlier process began to write: one process has the data folder. */
+  #prepare(): Promise<void> {
+    return this.#prepared ??= this.#makeTemporary().catch((error) => {
+      this.#prepared = undefined;
+      throw error;
+    });
+  }
+
+  async #makeTemporary(): Promise<void> {
+    const temporary = join(this.#root, TEMPORARY);
+    await removeTree(temporary);
+    await Deno.mkdir(temporary, { recursive: true, mode: 0o700 });
+    await syncFolder(dirname(this.#root));
+  }
+}
+
+function isOfDisk(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return DISK_ERRORS.includes(code);
+}
+
+function unavailable(key: string, cause: unknown): UnavailableError {
+  return new UnavailableError(
+    `Cannot store ${JSON.stringify(key)} in the artifact store: ${messageOf(cause)}`,
+    RETRY_AFTER_S,
+    { cause },
+  );
+}

@@ -1,0 +1,39 @@
+/**
+ * The keys of artifacts.
+ *
+ * @module
+ */
+import { InvalidInputError } from "../platform/errors.ts";
+
+/** The longest key in bytes of UTF-8, as S3 takes it. */
+const KEY_BYTES_MAX = 1024;
+
+/** Keys begin with one of these. */
+export const artifactKeys = {
+  /** Everything of one execution. */
+  execution: (id: string): string => `executions/${id}/`,
+  /** An output, by its path. */
+  output: (executionId: string, path: string): string =>
+    `executions/${executionId}/outputs/${path}`,
+  /** The log of an ended execution. */
+  log: (executionId: string): string => `executions/${executionId}/log`,
+  /** The payload of a run. */
+  payload: (runId: string): string => `payloads/${runId}`,
+};
+
+/**
+ * Checks a key: it leads nowhere else in a folder, and S3 takes it.
+ *
+ * @throws {InvalidInputError} when it cannot be used
+ */
+export function checkKey(key: string): void {
+  const parts = key.split("/");
+  const isPath = parts.every((part) => part !== "" && part !== "." && part !== "..");
+  const isText = key.isWellFormed() && !key.includes("\0");
+  if (isPath && isText && new TextEncoder().encode(key).length <= KEY_BYTES_MAX) return;
+  throw new InvalidInputError(
+    "the artifact",
+    `Expected a path of at most ${KEY_BYTES_MAX} bytes without empty parts, "." and "..", found ` +
+      JSON.stringify(key.slice(0, 200)),
+  );
+}
