@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { systemClock } from "../../src/platform/clock.ts";
-import { RemoteFiles } from "../../src/engines/local/inputs/remote_files.ts";
+import { RemoteFiles } from "../../src/engines/shared/inputs/remote_files.ts";
 import type { Layout } from "../../src/engines/local/layout.ts";
 import { LocalEngine, type LocalEngineOptions } from "../../src/engines/local/mod.ts";
 import { WorkFolder } from "../../src/engines/local/work_folder.ts";

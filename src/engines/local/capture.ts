@@ -8,10 +8,10 @@
  */
 import { existsSync } from "node:fs";
 import type { Clock } from "../../platform/clock.ts";
-import { TimeShare } from "../../platform/waiting/time_share.ts";
 import { CHUNK_BYTES_MAX, type LogRecord } from "../shared/log_format.ts";
 import { LogWriter } from "../shared/log_writer.ts";
-import { Metadata, objectLines } from "../shared/metadata.ts";
+import { Metadata } from "../shared/metadata.ts";
+import { type OnEvents, takeMetadata } from "../shared/metadata_search.ts";
 import { openWritten } from "./control_files.ts";
 import { StreamReader } from "./stream_reader.ts";
 import type { WorkFolder } from "./work_folder.ts";
@@ -21,17 +21,10 @@ const STREAMS = ["stdout", "stderr"] as const;
 /** The most bytes of a stream that one call of `pump` takes in, and the time after which it takes no more. */
 const PUMP_BYTES_MAX = 1024 * 1024;
 const PUMP_MS = 100;
-/** The time that all executions together take to look for metadata. */
-const METADATA_TIME = new TimeShare({ slice_ms: 2, share: 0.15 });
 /** The time for the rest of the metadata of an execution that was stopped. */
 const STOPPED_MS = 300;
-const STOPPED = "The last of what was printed is not searched for metadata, since it was stopped";
-/** The number of lines between two looks at the clock. */
-const LINES_A_LOOK = 32;
 
 type Stream = (typeof STREAMS)[number];
-/** Gets events of metadata, as JSON lines. */
-type OnEvents = (events: string) => Promise<void>;
 
 /** The state that the log of an earlier service tells. */
 interface Earlier {
@@ -215,27 +208,4 @@ async function takeRecord(
     const event = stream === "stdout" ? metadata.take(message, time) : undefined;
     if (event !== undefined) await onEvents(event);
   }
-}
-
-/** Takes in the metadata in a chunk of stdout, a slice of time after the other. */
-async function takeMetadata(
-  metadata: Metadata,
-  { content, time, until_ms = Infinity }: { content: Uint8Array; time: string; until_ms?: number },
-  onEvents: OnEvents,
-): Promise<void> {
-  if (metadata.isFull) return;
-  let events = "";
-  let began_ms = performance.now();
-  let lines = 0;
-  for (const text of objectLines(content)) {
-    if (text !== undefined) events += metadata.take(text, time) ?? "";
-    const isLook = ++lines % LINES_A_LOOK === 0;
-    if (!isLook || performance.now() - began_ms < METADATA_TIME.slice_ms) continue;
-    if (events !== "") await onEvents(events);
-    events = "";
-    await METADATA_TIME.nextSlice();
-    began_ms = performance.now();
-    if (began_ms > until_ms) return metadata.end(STOPPED);
-  }
-  if (events !== "") await onEvents(events);
 }

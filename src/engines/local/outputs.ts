@@ -6,24 +6,14 @@
 import { basename, dirname, join } from "node:path";
 import { openRegularFile } from "../../platform/files/regular_file.ts";
 import { isShortage } from "../../platform/errors.ts";
-import type { Execution, OutputFile } from "../../store/records/executions.ts";
-import { RECORD_BYTES_MAX, recordBytes } from "../../store/records/record_size.ts";
-import { failInstead } from "../shared/execution_end.ts";
-import { hashFile, type HashOptions } from "./file_hash.ts";
+import type { OutputFile } from "../../store/records/executions.ts";
+import { hashFile, type HashOptions } from "../shared/file_hash.ts";
+import type { ListedOutputs } from "../shared/results.ts";
 
 const ENTRIES_MAX = 100_000;
-/** Room in a record for the reason of a failure. */
-const REASON_BYTES = 256;
-const PATHS_SHOWN_MAX = 10;
 
 /** The content of an outputs folder. */
-export interface Outputs {
-  /** By path. */
-  files: OutputFile[];
-  /** At least so many files are there besides. */
-  more: number;
-  /** True when some are left out because of their length. */
-  isTooLarge: boolean;
+export interface Outputs extends ListedOutputs {
   /** The paths of links, pipes, and of files and folders that cannot be read or have no name in UTF-8. */
   passedOver: string[];
 }
@@ -62,48 +52,6 @@ export async function listOutputs(
     else passedOver.push(path);
   }
   return { files, more, isTooLarge: bytes > bytesMax, passedOver: passedOver.sort() };
-}
-
-/**
- * Writes outputs into the record of an execution that has ended. If some are left out, the execution fails.
- *
- * @param mb_max the limit of their length together
- */
-export function takeOutputs(
-  execution: Execution,
-  { files, more, isTooLarge }: Outputs,
-  mb_max: number,
-): void {
-  execution.outputs = fitting(execution, files);
-  const { length: listed } = execution.outputs;
-  const all = files.length + more;
-  if (isTooLarge) failInstead(execution, `The outputs are longer than ${mb_max} MiB together`);
-  if (listed < all) {
-    const advice = "put some of them together into an archive";
-    failInstead(execution, `Too many outputs: ${listed} of ${all} can be listed; ${advice}`);
-  }
-}
-
-/** Returns as many of the files as the record has room for. */
-function fitting(execution: Execution, files: OutputFile[]): OutputFile[] {
-  const isTooLarge = (count: number) =>
-    recordBytes({ ...execution, outputs: files.slice(0, count) }) >
-      RECORD_BYTES_MAX - REASON_BYTES;
-  if (!isTooLarge(files.length)) return files;
-  let [fit, tooMany] = [0, files.length];
-  while (tooMany - fit > 1) {
-    const middle = Math.floor((fit + tooMany) / 2);
-    if (isTooLarge(middle)) tooMany = middle;
-    else fit = middle;
-  }
-  return files.slice(0, fit);
-}
-
-/** Returns some of the paths, for a message. */
-export function shown(paths: readonly string[]): string {
-  const more = paths.length - PATHS_SHOWN_MAX;
-  const some = paths.slice(0, PATHS_SHOWN_MAX).map((path) => JSON.stringify(path)).join(", ");
-  return more > 0 ? `${some} and ${more} more` : some;
 }
 
 /** Opens an output; undefined when there is no regular file of this path in the folder. */

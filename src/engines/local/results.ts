@@ -5,17 +5,15 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { SyncError } from "../../platform/files/durable.ts";
-import { RECORD_BYTES_MAX, recordBytes } from "../../store/records/record_size.ts";
+import { RECORD_BYTES_MAX } from "../../store/records/record_size.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import { type End, failInstead, writeEnd } from "../shared/execution_end.ts";
 import type { Metadata } from "../shared/metadata.ts";
 import { diskMbMax } from "./disk_use.ts";
 import { syncResults } from "./durability.ts";
-import { listOutputs, shown, takeOutputs } from "./outputs.ts";
+import { shown, takeOutputs, writeMetadata } from "../shared/results.ts";
+import { listOutputs } from "./outputs.ts";
 import type { WorkFolder } from "./work_folder.ts";
-
-/** Room in the record of a running execution for how it is to end, which is stored before it ends. */
-const ENDING_BYTES = 4 * 1024;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
@@ -65,21 +63,4 @@ export async function writeResults(
     failInstead(execution, error.message);
     await logEvent(error.message);
   }
-}
-
-/**
- * Writes metadata into the record of an execution.
- *
- * @param bytesMax the size limit of the record. Default: room is left for its end
- * @returns false when the record has no room for it. The record has no metadata then
- */
-export function writeMetadata(
-  execution: Execution,
-  metadata: Metadata,
-  bytesMax = RECORD_BYTES_MAX - ENDING_BYTES,
-): boolean {
-  execution.metadata = metadata.latest;
-  if (recordBytes(execution) <= bytesMax) return true;
-  execution.metadata = {};
-  return false;
 }

@@ -7,8 +7,8 @@ import type { Clock } from "../../platform/clock.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
 import type { SaveExecution } from "../shared/execution_saver.ts";
-import type { RemoteFiles } from "./inputs/remote_files.ts";
-import type { Sources } from "./inputs/source.ts";
+import type { RemoteFiles } from "../shared/inputs/remote_files.ts";
+import type { Sources } from "../shared/inputs/source.ts";
 import type { Runner } from "./runners/runner.ts";
 import type { SetupContext } from "./work_folder_setup.ts";
 

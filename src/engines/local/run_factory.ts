@@ -9,7 +9,7 @@ import { syncFolder } from "../../platform/files/durable.ts";
 import { CoalescedWork } from "../../platform/waiting/coalesced_work.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import { ExecutionRun } from "./execution_run.ts";
-import { RemoteFiles } from "./inputs/remote_files.ts";
+import { RemoteFiles } from "../shared/inputs/remote_files.ts";
 import type { OnSessionOver } from "./process_group.ts";
 import type { Machine } from "./processes.ts";
 import type { RunContext } from "./run_context.ts";

@@ -7,25 +7,20 @@ import { dirname, join } from "node:path";
 import { ignoreMissing } from "../../platform/files/missing_file.ts";
 import { removeTree } from "../../platform/files/remove_tree.ts";
 import { settleAll } from "../../platform/waiting/promises.ts";
-import { shellQuote } from "../../platform/shell.ts";
 import type { Execution } from "../../store/records/executions.ts";
-import { getRun, type Run } from "../../store/records/runs.ts";
-import type { Store } from "../../store/store.ts";
 import {
   configFiles,
   inputConfigFiles,
+  launchedRun,
   payloadPath,
   requestConfigFile,
 } from "../shared/config_files.ts";
-import { commandEnvironment } from "../shared/environment.ts";
+import { commandEnvironment, exportScript } from "../shared/environment.ts";
 import type { StoredLine } from "../shared/log_format.ts";
 import { appendToLog } from "../shared/log_writer.ts";
-import { stageInputs } from "./inputs/mod.ts";
-import type { Sources } from "./inputs/source.ts";
+import { stageInputs } from "../shared/inputs/mod.ts";
+import type { Sources } from "../shared/inputs/source.ts";
 import { removeTrees, type WorkFolder } from "./work_folder.ts";
-
-/** The most replays of replays that are followed to the first run. */
-const REPLAYS_MAX = 16;
 
 export interface SetupContext {
   sources: Sources;
@@ -127,22 +122,9 @@ function writeFiles({ temporary }: WorkFolder, name: string, files: Map<string, 
   }
 }
 
-/** Reads the run whose request launched an execution: of a replay the run that is replayed. */
-async function launchedRun(store: Store, id: string): Promise<Run | undefined> {
-  let run = await getRun(store, id);
-  for (let count = 0; run?.replay_of !== undefined && count < REPLAYS_MAX; count++) {
-    run = await getRun(store, run.replay_of);
-  }
-  return run;
-}
-
 function controlFiles(
   { command }: Execution,
   environment: Record<string, string>,
 ): Map<string, string> {
-  const variables = Object.entries(environment).map(([name, value]) =>
-    // With `command` a shell goes on after an error, such as bash for its read-only variable UID.
-    `command export ${name}=${shellQuote(value)}\n`
-  );
-  return new Map([["command", `${command}\n`], ["environment", variables.join("")]]);
+  return new Map([["command", `${command}\n`], ["environment", exportScript(environment)]]);
 }

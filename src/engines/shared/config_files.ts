@@ -6,7 +6,8 @@
 import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Execution } from "../../store/records/executions.ts";
-import type { Run } from "../../store/records/runs.ts";
+import { getRun, type Run } from "../../store/records/runs.ts";
+import type { Store } from "../../store/store.ts";
 
 /** A file of an input, where the command finds it. */
 export interface StagedFile {
@@ -24,6 +25,8 @@ export interface StagedFile {
 /** The files of each input, by the input's name. */
 export type StagedInputs = ReadonlyMap<string, readonly StagedFile[]>;
 
+/** The most replays of replays that are followed to the first run. */
+const REPLAYS_MAX = 16;
 /** The value of a parameter that carried a credential, as a run's record has it. */
 const MASK = "********";
 /** The owner of every project: the format demands one. */
@@ -58,6 +61,15 @@ export function requestConfigFile(run: Run | undefined): Map<string, string> {
   const sent = [...new URLSearchParams(query)].filter(([, value]) => value !== MASK);
   const content = { headers, query: Object.fromEntries(sent) };
   return new Map([["request.json", `${JSON.stringify(content, null, 2)}\n`]]);
+}
+
+/** Reads the run whose request launched an execution: of a replay the run that is replayed. */
+export async function launchedRun(store: Store, id: string): Promise<Run | undefined> {
+  let run = await getRun(store, id);
+  for (let count = 0; run?.replay_of !== undefined && count < REPLAYS_MAX; count++) {
+    run = await getRun(store, run.replay_of);
+  }
+  return run;
 }
 
 /** Returns the path of the payload in the inputs folder; undefined when no input has it. */

@@ -6,6 +6,7 @@
  */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
+import { shellQuote } from "../../platform/shell.ts";
 import type { Execution } from "../../store/records/executions.ts";
 
 /** The variables of the service's environment that the wrapper and the command get. */
@@ -56,4 +57,13 @@ export function commandEnvironment(
     ...(pipeline_id === undefined ? {} : { VH_PIPELINE_ID: pipeline_id }),
     ...(node === undefined ? {} : { VH_PIPELINE_NODE_ID: node }),
   };
+}
+
+/** Returns the script that exports variables. */
+export function exportScript(environment: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(environment).map(([name, value]) =>
+    // With `command` a shell goes on after an error, such as bash for its read-only variable UID.
+    `command export ${name}=${shellQuote(value)}\n`
+  );
+  return lines.join("");
 }

@@ -6,11 +6,11 @@
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import { systemClock } from "../../../../src/platform/clock.ts";
-import { stageInputs } from "../../../../src/engines/local/inputs/mod.ts";
+import { stageInputs } from "../../../../src/engines/shared/inputs/mod.ts";
 import { openOutput } from "../../../../src/engines/local/outputs.ts";
-import { RemoteFiles } from "../../../../src/engines/local/inputs/remote_files.ts";
+import { RemoteFiles } from "../../../../src/engines/shared/inputs/remote_files.ts";
 import type { StagedFile } from "../../../../src/engines/shared/config_files.ts";
-import type { Network } from "../../../../src/engines/local/inputs/connection.ts";
+import type { Network } from "../../../../src/engines/shared/inputs/connection.ts";
 import type { LocalSettings } from "../../../../src/engines/local/settings.ts";
 import { newId } from "../../../../src/platform/ids.ts";
 import {

@@ -5,7 +5,7 @@
  */
 import { abortable } from "@std/async/abortable";
 import { formatBytes } from "../../../platform/text/display.ts";
-import type { StagedFile } from "../../shared/config_files.ts";
+import type { StagedFile } from "../config_files.ts";
 import { NO_NAME } from "./names.ts";
 import { redactedUrl, withoutUserInfo } from "./redirects.ts";
 import type { StagingContext, UrlFile } from "./source.ts";

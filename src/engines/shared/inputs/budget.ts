@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { LocalSettings } from "../settings.ts";
+import type { InputSettings } from "./settings.ts";
 import { StagingError } from "./errors.ts";
 
 const MAX_MB = 10 * 1_024;
@@ -19,7 +19,7 @@ export class InputBudget implements Disposable {
   #time: { signal: AbortSignal; timer: ReturnType<typeof setTimeout> } | undefined;
 
   /** @param signal aborted when the files are not needed any more */
-  constructor({ max_mb, timeout }: NonNullable<LocalSettings["inputs"]>, signal: AbortSignal) {
+  constructor({ max_mb, timeout }: InputSettings, signal: AbortSignal) {
     this.#max_mb = max_mb ?? MAX_MB;
     this.#timeout_s = timeout ?? TIMEOUT_S;
     this.#left = this.#max_mb * MIB;

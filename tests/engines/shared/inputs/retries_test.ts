@@ -4,9 +4,9 @@
  * @module
  */
 import { assertEquals } from "@std/assert";
-import { TransientError } from "../../../../src/engines/local/inputs/errors.ts";
-import { redactedUrl } from "../../../../src/engines/local/inputs/redirects.ts";
-import { retryAfter_ms, withRetries } from "../../../../src/engines/local/inputs/retries.ts";
+import { TransientError } from "../../../../src/engines/shared/inputs/errors.ts";
+import { redactedUrl } from "../../../../src/engines/shared/inputs/redirects.ts";
+import { retryAfter_ms, withRetries } from "../../../../src/engines/shared/inputs/retries.ts";
 import { messageOf } from "./fixture.ts";
 
 const NOW_MS = Date.parse("2026-11-01T10:00:00Z");

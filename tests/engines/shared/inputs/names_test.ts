@@ -12,7 +12,7 @@ import {
   FILES_MAX,
   Names,
   suggestedName,
-} from "../../../../src/engines/local/inputs/names.ts";
+} from "../../../../src/engines/shared/inputs/names.ts";
 import { unicode } from "../../../arbitraries.ts";
 
 const allowed = ["a", "a b", "ä", ".hidden", "...", "a/b/c.csv", "-rf", "a\\b", "a\nb", "ü/😀.csv"];

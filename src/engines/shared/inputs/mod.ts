@@ -6,8 +6,8 @@
 import { join } from "node:path";
 import { messageOf } from "../../../platform/errors.ts";
 import type { Execution, InputFile } from "../../../store/records/executions.ts";
-import type { StagedFile, StagedInputs } from "../../shared/config_files.ts";
-import type { LocalSettings } from "../settings.ts";
+import type { StagedFile, StagedInputs } from "../config_files.ts";
+import type { InputSettings } from "./settings.ts";
 import { InputBudget } from "./budget.ts";
 import { InputFolder } from "./input_folder.ts";
 import { stageLocalFile } from "./local_file.ts";
@@ -42,7 +42,7 @@ export async function stageInputs(
 ): Promise<StagedInputs> {
   checkNames(execution);
   // The schema checked them when the project was stored.
-  const { inputs: settings = {} } = execution.engine as LocalSettings;
+  const { inputs: settings = {} } = execution.engine as { inputs?: InputSettings };
   using budget = new InputBudget(settings, sources.signal);
   const staged = new Map<string, StagedFile[]>();
   for (const [input, files] of Object.entries(execution.inputs)) {

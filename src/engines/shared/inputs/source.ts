@@ -8,7 +8,7 @@ import type { Clock } from "../../../platform/clock.ts";
 import type { Execution, InputFile } from "../../../store/records/executions.ts";
 import type { Store } from "../../../store/store.ts";
 import type { EngineOutput } from "../../engine.ts";
-import type { LocalSettings } from "../settings.ts";
+import type { InputSettings } from "./settings.ts";
 import type { InputBudget } from "./budget.ts";
 import type { InputFolder } from "./input_folder.ts";
 import type { RemoteFiles } from "./remote_files.ts";
@@ -28,7 +28,7 @@ export interface Sources {
 
 export interface StagingContext {
   execution: Execution;
-  settings: NonNullable<LocalSettings["inputs"]>;
+  settings: InputSettings;
   sources: Sources;
   budget: InputBudget;
   /** The folder that the file goes into. */

@@ -8,7 +8,7 @@ import { writeAllSync } from "../../../platform/files/bytes.ts";
 import { isId } from "../../../platform/ids.ts";
 import { datumId, findDatum } from "../../../store/records/executions.ts";
 import { readPayload } from "../../../store/records/payloads.ts";
-import type { StagedFile } from "../../shared/config_files.ts";
+import type { StagedFile } from "../config_files.ts";
 import { writeNew } from "./checked_copy.ts";
 import { NO_NAME } from "./names.ts";
 import { StagingError } from "./errors.ts";

@@ -5,8 +5,8 @@
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
-import { CacheFiles } from "../../../../src/engines/local/inputs/cache_files.ts";
-import { UrlIndex } from "../../../../src/engines/local/inputs/url_index.ts";
+import { CacheFiles } from "../../../../src/engines/shared/inputs/cache_files.ts";
+import { UrlIndex } from "../../../../src/engines/shared/inputs/url_index.ts";
 import { shell, unmount } from "../../../faults/served.ts";
 import { has } from "../../../needs.ts";
 import { until } from "../../fixture.ts";

@@ -6,7 +6,7 @@
 import { sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openRegularFile } from "../../../platform/files/regular_file.ts";
-import type { StagedFile } from "../../shared/config_files.ts";
+import type { StagedFile } from "../config_files.ts";
 import { checkedCopy } from "./checked_copy.ts";
 import { StagingError } from "./errors.ts";
 import type { StagingContext, UrlFile } from "./source.ts";
