@@ -16,6 +16,7 @@ import {
   removeExecutionWrites,
 } from "../store/records/executions.ts";
 import { removeEndedDeliveries } from "../store/records/delivery_ids.ts";
+import { removeKeptOf } from "../store/records/kept_requests.ts";
 import { removeInBatches, withPause } from "../store/commit/chunked.ts";
 import { abandonedUploads, removeUpload } from "../store/records/payloads.ts";
 import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/records/pipelines.ts";
@@ -261,6 +262,7 @@ async function removeAllLeftovers({ store, signal }: CleanupParts): Promise<numb
     if (signal.aborted) break;
     using written = watchTriggers(store);
     if (await getStoredTrigger(store, triggerId)) continue;
+    await removeKeptOf(store, triggerId);
     const options = { limit: LEFTOVERS_SIZE, written };
     let step = LEFTOVERS_SIZE;
     while (!signal.aborted && step === LEFTOVERS_SIZE) {

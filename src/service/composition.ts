@@ -30,6 +30,7 @@ import { openStore } from "../store/open_store.ts";
 import type { Store } from "../store/store.ts";
 import { TriggerLog } from "../store/records/trigger_log.ts";
 import { inTrace } from "../telemetry/spans.ts";
+import { KeptRequests } from "../triggers/kept_requests.ts";
 import { TriggerRegistry } from "../triggers/registry.ts";
 import { Replays } from "../triggers/replays.ts";
 import { openSecretBox, type SecretBox } from "../triggers/secrets.ts";
@@ -45,6 +46,7 @@ export interface Parts {
   store: Store;
   triggers: TriggerRegistry;
   triggerLog: TriggerLog;
+  keptRequests: KeptRequests;
   projects: Projects;
   engines: Engines;
   pipelines: Pipelines;
@@ -136,6 +138,7 @@ function partsOn(
     store,
     triggers,
     triggerLog,
+    keptRequests: new KeptRequests({ store, secrets, clock, space }),
     projects,
     engines,
     pipelines,

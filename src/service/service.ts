@@ -87,6 +87,7 @@ export class Service {
       await parts.engines.start();
       await parts.pipelines.start();
       await parts.worker.start();
+      await parts.keptRequests.start();
       await parts.replays.start();
       await parts.space.start();
       listenToQueue(parts);
@@ -121,6 +122,9 @@ export class Service {
   sweep(): void {
     this.#parts.worker.claim();
     this.#parts.triggerLog.turn();
+    this.#parts.keptRequests.sweep().catch((error) =>
+      log.error("Cannot remove refused requests whose time is over: {error}", { error })
+    );
   }
 
   /** Removes records past their retention. Only one cleanup runs at a time. */

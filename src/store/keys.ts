@@ -59,6 +59,10 @@ export const keys = {
   ],
   /** `EntrySummary`, for each entry of a trigger log that is, or counts, deliveries that made no run. */
   deliveryEntry: (entryId: string): Deno.KvKey => ["delivery_entry", entryId],
+  /** `KeptIndex`: a request that made no run and that is kept, by its entry. Its body has the chunks of a payload. */
+  kept: (triggerId: string, entryId: string): Deno.KvKey => ["kept", triggerId, entryId],
+  /** Text: the encrypted head of a kept request. */
+  keptHead: (entryId: string): Deno.KvKey => ["kept_head", entryId],
   /** Nothing, for each ended run and each entry with a sender's id, by the SHA-256 of that id. */
   sentId: (hash: string, id: string): Deno.KvKey => ["sent_id", hash, id],
   /** `Execution`. */

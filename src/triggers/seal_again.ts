@@ -9,7 +9,8 @@ import {
   putStoredTrigger,
   type StoredTrigger,
 } from "../store/records/triggers.ts";
-import { LockedSecretError, openSecrets, sealSecrets, type SecretBox } from "./secrets.ts";
+import { getHead, headWrite, keptRequests } from "../store/records/kept_requests.ts";
+import { LockedSecretError, openSecrets, sealSecrets, type SecretBox, tryOpen } from "./secrets.ts";
 
 /**
  * Encrypts the secrets of all triggers with the current key. No service may use the database meanwhile.
@@ -24,7 +25,18 @@ export async function sealAgain(store: Store, secrets: SecretBox): Promise<numbe
     await putStoredTrigger(store, { ...stored, settings });
     count++;
   }
+  await sealKeptAgain(store, secrets);
   return count;
+}
+
+/** Encrypts the heads of kept requests with the current key. One that cannot be decrypted stays useless. */
+async function sealKeptAgain(store: Store, secrets: SecretBox): Promise<void> {
+  for await (const { triggerId, entryId } of keptRequests(store)) {
+    const sealed = await getHead(store, entryId);
+    const head = sealed && tryOpen(sealed, secrets, triggerId);
+    if (head === undefined) continue;
+    await store.committer.write([headWrite(entryId, secrets.seal(head, triggerId))]);
+  }
 }
 
 /** @throws {LockedSecretError} with the trigger's name, and what to do */

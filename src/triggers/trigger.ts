@@ -8,6 +8,7 @@ import { actionSchema } from "../actions/mod.ts";
 import { conditionSchema } from "../conditions/mod.ts";
 import { ID_PATTERN } from "../platform/ids.ts";
 import { nameSchema } from "../projects/name_schema.ts";
+import { keepRefusedSchema } from "./keep_refused.ts";
 import { maxPayloadSchema } from "./max_payload.ts";
 import { responseSchema } from "./response.ts";
 
@@ -34,6 +35,8 @@ export const triggerSchema = z.strictObject({
   filtered: z.strictObject({ status: z.int().min(200).max(299) }).describe(
     "The answer to a request that proves its sender and that a payload filter refuses; 400 when absent",
   ).optional(),
+  /** The time for which requests that are refused or filtered are kept as they came; none when absent. */
+  keep_refused: keepRefusedSchema.optional(),
   /** The answer to an accepted request. */
   response: responseSchema.optional(),
 });

@@ -1,10 +1,25 @@
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
-import { ADMIN_TOKEN, HMAC_CONDITION, signature, startService, temporaryFolder } from "../data.ts";
+import {
+  ADMIN_TOKEN,
+  eventually,
+  HMAC_CONDITION,
+  signature,
+  startService,
+  temporaryFolder,
+} from "../data.ts";
 import { run } from "./process.ts";
 
 Deno.test("secret-key rotate encrypts all secrets with a new key, and the old one opens nothing", async () => {
   await using service = await startService();
-  const trigger = await service.trigger({ conditions: [HMAC_CONDITION] });
+  const trigger = await service.trigger({ conditions: [HMAC_CONDITION], keep_refused: "1h" });
+  await (await fetch(trigger.url, { method: "POST", body: "kept" })).body?.cancel();
+  const keptBody = () =>
+    eventually(async () => {
+      const { body: { results } } = await service.api("GET", "deliveries/?outcome=refused");
+      if (results.length === 0) return undefined;
+      return (await service.api("GET", `deliveries/${results[0].id}/`)).body.body;
+    }, { what: "the refused request" });
+  assertEquals(await keptBody(), btoa("kept"));
   const path = new URL(trigger.url).pathname;
   const data = `${service.folder}/data`;
   const keyBefore = await Deno.readTextFile(`${data}/secret.key`);
@@ -33,6 +48,7 @@ Deno.test("secret-key rotate encrypts all secrets with a new key, and the old on
   };
   await service.restart();
   assertEquals(await send(), 200);
+  assertEquals(await keptBody(), btoa("kept"));
   await service.service.close();
   await Deno.writeTextFile(`${data}/secret.key`, keyBefore);
   await service.restart();

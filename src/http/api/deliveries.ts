@@ -58,6 +58,9 @@ const details = answer<DeliveryDetails>()(
     body: text.exactOptional().describe(
       "In base64. Absent when it is not kept, or longer than 1 MiB",
     ),
+    kept_until: time.exactOptional().describe(
+      "The time up to which a request that made no run is kept as it came; absent when it is not",
+    ),
     verdicts: z.array(z.object({
       condition: text,
       index: z.int().describe("Its place among the conditions; -1 for what is not a condition"),

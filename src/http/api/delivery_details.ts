@@ -15,6 +15,7 @@ import {
   shownDelivery,
   TriggerLabels,
 } from "./delivery_views.ts";
+import type { Operator } from "./operator.ts";
 import type { ShownRun } from "./runs.ts";
 import { withStates } from "./work_states.ts";
 
@@ -35,6 +36,8 @@ export interface DeliveryDetails extends ShownDelivery {
   query?: string;
   /** In base64. Absent when it is not kept, or longer than 1 MiB. */
   body?: string;
+  /** The time up to which a request that made no run is kept as it came; absent when it is not. */
+  kept_until?: string;
   /** Absent when they are not known: the trigger has changed since, or it is a replay. */
   verdicts?: DeliveryVerdict[];
   /** The run that it made, or that it is a repeat of; absent when it was removed. */
@@ -43,7 +46,7 @@ export interface DeliveryDetails extends ShownDelivery {
 
 /** Reads a delivery with all that is known of it; undefined when there is none of this id. */
 export async function deliveryDetails(
-  parts: DeliveryParts,
+  parts: DeliveryParts & Pick<Operator, "keptRequests">,
   id: string,
 ): Promise<DeliveryDetails | undefined> {
   await parts.triggerLog.flush().catch(() => {});
@@ -55,7 +58,7 @@ export async function deliveryDetails(
     ...shown,
     ...("run" in delivery
       ? await acceptedRequest(parts, delivery.run)
-      : refusedRequest(delivery.entry)),
+      : { ...refusedRequest(delivery.entry), ...await keptBody(parts, delivery) }),
     ...(run && { run: await withStates(parts.store, run) }),
   };
 }
@@ -112,6 +115,15 @@ async function acceptedVerdicts(
   const prepared = await triggers.prepared(trigger_id);
   if (prepared === undefined || prepared.trigger.updated_at > created_at) return undefined;
   return knownVerdicts(prepared.launch);
+}
+
+async function keptBody(
+  { keptRequests }: Pick<Operator, "keptRequests">,
+  { trigger_id, entry: { id: entryId } }: Exclude<FoundDelivery, { run: Run }>,
+): Promise<Pick<DeliveryDetails, "body" | "kept_until">> {
+  const kept = await keptRequests.read({ triggerId: trigger_id, entryId });
+  if (kept === undefined) return {};
+  return { body: kept.body.toBase64(), kept_until: new Date(kept.until_ms).toISOString() };
 }
 
 function refusedRequest(entry: DeliveryEntry): RequestDetails {

@@ -67,7 +67,10 @@ export interface DeliveryList {
 }
 
 /** The parts of the service that deliveries are read from. */
-export type DeliveryParts = Pick<Operator, "store" | "triggers" | "triggerLog" | "worker">;
+export type DeliveryParts = Pick<
+  Operator,
+  "store" | "triggers" | "triggerLog" | "worker"
+>;
 
 /** Searches the deliveries, newest first. */
 export async function listDeliveries(

@@ -87,7 +87,7 @@ export const deliveryQuery = z.strictObject({
   to: timeSchema.optional().describe("Only those before this time"),
   delivery_id: filterText.optional().describe("Only those with this id of the sender"),
   text: filterText.optional().describe(
-    "Only those with this text in an id or in the first 256 KiB of the body",
+    "Only those with this text in an id, or in the first 256 KiB of a body that is kept",
   ),
   follow: follow.describe("Answer with server-sent events: the deliveries that come from now on"),
 });

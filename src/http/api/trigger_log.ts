@@ -22,7 +22,10 @@ import { search } from "./search.ts";
 export type LogEntry =
   & { id: string; time: string }
   & (
-    | Omit<RefusedEvent, "outcome" | "is_question" | "status" | "delivery_id" | "verdicts">
+    | Omit<
+      RefusedEvent,
+      "outcome" | "is_question" | "status" | "delivery_id" | "verdicts" | "kept_until"
+    >
     | ActionFailedEvent
     | Pick<OmittedEvent, "kind" | "count">
   );
@@ -106,6 +109,7 @@ function shown(entry: TriggerLogEntry): LogEntry | undefined {
         status: _status,
         delivery_id: _deliveryId,
         verdicts: _verdicts,
+        kept_until: _keptUntil,
         ...rest
       } = entry;
       return rest;

@@ -157,6 +157,7 @@ export const triggerOperations = [
     answers: { 204: {} },
     async perform({ api, context, params: { id } }) {
       await api.triggers.delete(id, { expected: expectedRevisions(context) });
+      await api.keptRequests.forget(id);
       // What is written later is found by the cleanup.
       await api.triggerLog.flush().catch(() => {});
       await removeTriggerLog(api.store, id);

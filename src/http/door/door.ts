@@ -11,6 +11,7 @@ import type { Acceptor } from "../../runs/accept.ts";
 import type { Worker } from "../../runs/worker.ts";
 import type { Store } from "../../store/store.ts";
 import type { TriggerLog } from "../../store/records/trigger_log.ts";
+import type { KeptRequests } from "../../triggers/kept_requests.ts";
 import type { TriggerRegistry } from "../../triggers/registry.ts";
 import type { BodyReader } from "../body.ts";
 import type { DatabaseDeadline } from "./database_deadline.ts";
@@ -23,6 +24,7 @@ export interface Door {
   store: Store;
   triggers: TriggerRegistry;
   triggerLog: TriggerLog;
+  keptRequests: Pick<KeptRequests, "hasRoom" | "until_ms" | "keep">;
   acceptor: Acceptor;
   databaseDeadline: DatabaseDeadline;
   worker: Worker;

@@ -22,7 +22,7 @@ import { type EndOfChecks, knownVerdicts } from "../../triggers/verdicts.ts";
 import { PART_BYTES_MIN } from "../body_stream.ts";
 import { NOT_READ_ON, problem, rejected } from "../problem.ts";
 import type { Door } from "./door.ts";
-import type { IncomingRequest } from "./incoming_request.ts";
+import { IncomingRequest } from "./incoming_request.ts";
 import { deliveryIdOf, requestFacts, type SeenRequest, withHash } from "./request_facts.ts";
 
 /** The refusal of a body that comes in more parts than its length explains. */
@@ -116,11 +116,13 @@ interface Turned {
 }
 
 function addRefusal(
-  { triggerLog }: Door,
+  door: Door,
   prepared: PreparedTrigger,
   request: SeenRequest,
-  { refused, end = refused, outcome, status }: Turned,
+  turned: Turned,
 ): void {
+  const { refused, end = refused, outcome, status } = turned;
+  const { triggerLog } = door;
   const { id } = prepared.trigger;
   if (!triggerLog.hasRoom(id, outcome)) return;
   const { index, isBeforeBody: _isBeforeBody, ...rest } = refused;
@@ -137,9 +139,44 @@ function addRefusal(
       }
       : { is_question: true as const }),
   } as const;
+  const keep = keeper(door, prepared, request, turned);
   withHash(requestFacts(request, prepared), request, (facts) => {
-    triggerLog.add(id, { ...entry, request: facts });
+    const kept = keep && { kept_until: new Date(keep.until_ms).toISOString() };
+    const entryId = triggerLog.add(id, { ...entry, request: facts, ...kept });
+    keep?.store(entryId, facts.sha256);
   });
+}
+
+/** Keeps a request for its owner, by its entry in the trigger log. */
+interface Keeper {
+  until_ms: number;
+  store(entryId: string | undefined, sha256: string | undefined): void;
+}
+
+/** Takes hold of a request that is to be kept as it came, until it is stored; undefined when it is not. */
+function keeper(
+  { keptRequests }: Door,
+  { trigger }: PreparedTrigger,
+  request: SeenRequest,
+  { outcome }: Turned,
+): Keeper | undefined {
+  // Another one has no body, or is only the head of one that was too long.
+  const isWhole = request instanceof IncomingRequest && request.isDelivery;
+  if (!isWhole || outcome === "unavailable") return undefined;
+  if (!keptRequests.hasRoom(trigger, request.body.length)) return undefined;
+  const until_ms = keptRequests.until_ms(trigger);
+  const { method, target, headers, remoteIp, receivedAt_ms, body } = request;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  request.inUse = promise;
+  return {
+    until_ms,
+    store(entryId, sha256) {
+      if (entryId === undefined || sha256 === undefined) return resolve();
+      const place = { triggerId: trigger.id, entryId };
+      const sent = { method, target, headers, remoteIp, receivedAt_ms, body };
+      resolve(keptRequests.keep(place, sent, { until_ms, sha256 }));
+    },
+  };
 }
 
 /** Writes into the trigger log that a delivery is answered like an earlier one. */

@@ -7,11 +7,13 @@
 import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { readPart } from "../../conditions/body_part.ts";
+import { declaredLength } from "../../conditions/request.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import { isId } from "../../platform/ids.ts";
 import { networkOf } from "../../platform/network/ip_ranges.ts";
 import type { Span } from "../../telemetry/spans.ts";
-import { inspectHead, type Order, tooLarge } from "../../triggers/order.ts";
+import { KEPT_BODY_BYTES_MAX } from "../../store/records/kept_requests.ts";
+import { inspectHead, type Order, type Refused, tooLarge } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import type { BodyFailure, HeldBody } from "../body.ts";
 import { endAfter } from "../http2.ts";
@@ -105,8 +107,7 @@ class Intake {
   /** Gives an answer that does not depend on the body, which is read and dropped where that helps. */
   async answerUnread(request: Request, answer: Response): Promise<Response> {
     const isRead = await this.#door.bodies.discard(request);
-    if (!isRead) answer.headers.set("connection", NOT_READ_ON.connection);
-    return answer;
+    return isRead ? answer : notReadOn(answer);
   }
 
   /** Answers a request that there is no room for. It is counted where that takes no read. */
@@ -144,23 +145,38 @@ class Intake {
     });
     const order = this.#endpoint.order(found);
     const refused = inspectHead(order, incoming);
-    if (refused) {
+    if (refused && !this.#keepsBody(found, incoming, refused)) {
       return await this.answerUnread(request, refuse(door, found, incoming.head, refused));
     }
-    const held = await door.bodies.read(request, order.bodyBytesMax, [
+    const limit_bytes = refused ? KEPT_BODY_BYTES_MAX : order.bodyBytesMax;
+    const held = await door.bodies.read(request, limit_bytes, [
       `trigger ${id}`,
       `network ${networkOf(peer.ip)}`,
     ]);
     try {
       const { body } = held;
-      if ("failure" in body) return await this.#refuseBody(held, body.failure, { found, incoming });
+      if ("failure" in body) {
+        return refused
+          ? await endAfter(held.rest, notReadOn(refuse(door, found, incoming.head, refused)))
+          : await this.#refuseBody(held, body.failure, { found, incoming });
+      }
       incoming.body = body.bytes;
-      return await this.#answer(found, incoming);
+      return refused ? refuse(door, found, incoming, refused) : await this.#answer(found, incoming);
     } finally {
       const release = () => held[Symbol.dispose]();
       if (incoming.inUse) void incoming.inUse.then(release, release);
       else release();
     }
+  }
+
+  /** Returns true when the body of a request that is refused by its head is read: it is to be kept. */
+  #keepsBody(
+    { trigger }: PreparedTrigger,
+    { headers }: IncomingRequest,
+    { condition }: Refused,
+  ): boolean {
+    return this.#endpoint.isDelivery && condition !== "body_size" &&
+      this.#door.keptRequests.hasRoom(trigger, declaredLength(headers) ?? 0);
   }
 
   #prepared(id: string): PreparedTrigger | undefined | Promise<PreparedTrigger | undefined> {
@@ -207,6 +223,12 @@ class Intake {
       this.#underWay--;
     }
   }
+}
+
+/** Says in an answer that the connection ends: the rest of the body is not read. */
+function notReadOn(answer: Response): Response {
+  answer.headers.set("connection", NOT_READ_ON.connection);
+  return answer;
 }
 
 function bodyFailure(

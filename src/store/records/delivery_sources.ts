@@ -48,6 +48,8 @@ export interface CandidateDelivery {
   delivery_id?: string | undefined;
   /** The run of an accepted one, with its body where that lies in its record. */
   run?: EndedRun;
+  /** Bytes of the body of one that made no run, where it is kept. */
+  kept_size?: number | undefined;
   /** Reads what is shown of it; undefined when it is gone or damaged. */
   load(): Promise<FoundDelivery | undefined>;
 }
@@ -234,12 +236,12 @@ function ofSummary(store: Store, found: FoundEntry): Candidate | undefined {
 
 function candidateOf(
   id: string,
-  { trigger_id, outcome, condition, delivery_id, deliveries = {} }: EntrySummary,
+  { trigger_id, outcome, deliveries = {}, ...rest }: EntrySummary,
   load: CandidateDelivery["load"],
 ): Candidate {
   return outcome === undefined
     ? { id, omitted: { id, trigger_id, deliveries } }
-    : { id, trigger_id, outcome, condition, delivery_id, load };
+    : { id, trigger_id, outcome, ...rest, load };
 }
 
 function isSummary(value: unknown): value is EntrySummary {

@@ -92,6 +92,14 @@ function chunkWrites(runId: string, body: Uint8Array): Write[] {
   }));
 }
 
+/** Stores the body of a request that made no run, by the id of its entry. */
+export async function putKeptBody(store: Store, entryId: string, body: Uint8Array): Promise<void> {
+  const chunks = chunkWrites(entryId, body);
+  for (let start = 0; start < chunks.length; start += CHUNKS_PER_COMMIT) {
+    await store.committer.write(chunks.slice(start, start + CHUNKS_PER_COMMIT));
+  }
+}
+
 /** The writes that remove a payload. */
 export function removePayloadWrites(runId: string, size: number): Write[] {
   return Array.from(

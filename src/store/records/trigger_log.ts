@@ -89,13 +89,17 @@ export class TriggerLog {
     count(this.#budgetOf(triggerId).omitted, kind);
   }
 
-  /** Adds an entry, unless there is no room for it. It is written shortly after. */
-  add(triggerId: string, event: Happening): void {
+  /**
+   * Adds an entry, unless there is no room for it. It is written shortly after.
+   *
+   * @returns its id; undefined when there is no room
+   */
+  add(triggerId: string, event: Happening): string | undefined {
     const kind = event.kind === "action_failed" ? event.kind : outcomeOf(event);
-    if (!this.hasRoom(triggerId, kind)) return;
+    if (!this.hasRoom(triggerId, kind)) return undefined;
     count(this.#budgetOf(triggerId).written, kind);
     count(this.#written, kind);
-    this.#write(triggerId, event);
+    return this.#write(triggerId, event);
   }
 
   /**
@@ -141,7 +145,7 @@ export class TriggerLog {
     return budget;
   }
 
-  #write(triggerId: string, event: TriggerLogEvent): void {
+  #write(triggerId: string, event: TriggerLogEvent): string {
     const now_ms = this.#clock.now();
     const entry = { id: newId(now_ms), time: new Date(now_ms).toISOString(), ...event };
     this.#unwritten.push(entryWrites(triggerId, entry));
@@ -150,6 +154,7 @@ export class TriggerLog {
         // The committer's failure is counted where it happens; a lost log entry must not end the service.
       });
     });
+    return entry.id;
   }
 
   /** Resets all budgets, except the counts that cannot be written yet. */

@@ -62,6 +62,8 @@ export interface RefusedEvent extends DeliveryFacts {
   expected?: string;
   found?: string;
   request: RequestFacts;
+  /** The time up to which the request itself is kept (RFC 3339). */
+  kept_until?: string;
 }
 
 /** A request that was answered like an earlier one of the same delivery. */
@@ -106,6 +108,8 @@ export interface EntrySummary {
   outcome?: NoRunOutcome;
   condition?: string;
   delivery_id?: string;
+  /** Bytes of the body, where the request itself is kept. */
+  kept_size?: number;
   /** Of an entry that counts what was left out. */
   deliveries?: Partial<Record<NoRunOutcome, number>>;
 }
@@ -135,10 +139,13 @@ export function summaryOf(trigger_id: string, entry: TriggerLogEntry): EntrySumm
   }
   if (!isDelivery(entry)) return undefined;
   const { delivery_id } = entry;
+  const { size } = entry.request;
+  const isKept = entry.kind === "refused" && entry.kept_until !== undefined && size !== undefined;
   return {
     trigger_id,
     outcome: outcomeOf(entry),
     ...(entry.kind === "refused" ? { condition: entry.condition } : {}),
+    ...(isKept ? { kept_size: size } : {}),
     ...(delivery_id === undefined ? {} : { delivery_id }),
   };
 }

@@ -132,7 +132,7 @@ const LEFTOVERS = ["rate", "delivery", "trigger_log"];
  * are gone among them. One may come more than once.
  */
 export async function* triggersWithLeftovers(store: Store): AsyncGenerator<string> {
-  for (const kind of LEFTOVERS) yield* idsBehind(store, kind);
+  for (const kind of [...LEFTOVERS, "kept"]) yield* idsBehind(store, kind);
 }
 
 /** Begins to record which triggers are written from now on. */

@@ -113,6 +113,7 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       project: "files",
       max_payload: "1MiB",
       filtered: { status: 202 },
+      keep_refused: "24h",
       conditions: [
         { type: "ip_allowlist", ranges: ["127.0.0.0/8"] },
         { type: "static_token", in: "header", name: "X-Token", secrets: ["{env:UNSET}", "a"] },
@@ -333,6 +334,17 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     for (const id of [refused.id, replay.id, ids.run ?? ""]) {
       await ask("/deliveries/{id}/", { at: { id } });
     }
+    const keeps = await service.trigger({ conditions: [HMAC_CONDITION], keep_refused: "1h" });
+    await ask("/launch/{trigger_id}/", {
+      method: "POST",
+      at: { trigger_id: keeps.id },
+      status: 400,
+    });
+    const { results: [{ id }] } = await ask("/deliveries/", { query: `?trigger=${keeps.id}` });
+    await eventually(async () => {
+      const { kept_until } = await ask("/deliveries/{id}/", { at: { id } });
+      return kept_until;
+    });
   });
 
   await t.step("a trigger's log", async () => {

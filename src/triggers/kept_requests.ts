@@ -1,0 +1,245 @@
+/**
+ * Requests that a trigger has refused, kept as they came, where the trigger says so: they can be looked into,
+ * and sent again once the mistake is mended. Their headers and queries, in which credentials are, are
+ * encrypted like secrets.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import type { Clock } from "../platform/clock.ts";
+import { messageOf } from "../platform/errors.ts";
+import {
+  getKept,
+  KEPT_BODY_BYTES_MAX,
+  KEPT_HEAD_LENGTH_MAX,
+  keptBytes,
+  type KeptIndex,
+  type KeptPlace,
+  keptRequests,
+  putKept,
+  removeKeptOf,
+  removeKeptWrites,
+} from "../store/records/kept_requests.ts";
+import type { Space } from "../store/file/space.ts";
+import type { Store } from "../store/store.ts";
+import { keepTime_ms } from "./keep_refused.ts";
+import { type SecretBox, tryOpen } from "./secrets.ts";
+import type { Trigger } from "./trigger.ts";
+
+/** Limit of the requests that are kept of one trigger. The oldest make room. */
+export const KEPT_PER_TRIGGER = 100;
+/** Limit of the bytes that are kept in all. The trigger with most makes room. */
+const BYTES_MAX = 1024 ** 3;
+/** Limits of the bytes that are kept in one minute: a flood of refused requests must not fill the disk's time. */
+const BYTES_PER_MINUTE = 64 * 1024 * 1024;
+const BYTES_PER_TRIGGER_MINUTE = 16 * 1024 * 1024;
+const MINUTE_MS = 60_000;
+
+const log = getLogger(["hooklaunch"]);
+
+/** A request as it came. */
+export interface SentRequest {
+  method: string;
+  /** The path and the query as they were sent. */
+  target: string;
+  headers: Headers;
+  remoteIp: string;
+  /** Milliseconds since the epoch. */
+  receivedAt_ms: number;
+  body: Uint8Array;
+}
+
+/** A kept request. */
+export interface KeptRequest extends SentRequest {
+  body: Uint8Array<ArrayBuffer>;
+  until_ms: number;
+}
+
+/** The encrypted part of a request. */
+interface Head {
+  method: string;
+  target: string;
+  headers: [name: string, value: string][];
+  remote_ip: string;
+  received_at_ms: number;
+}
+
+/** The parts of a service that kept requests use. */
+export interface KeptRequestsParts {
+  store: Store;
+  secrets: SecretBox;
+  clock: Clock;
+  /** Knows when the disk has too little room left. */
+  space?: Pick<Space, "isShort">;
+}
+
+/** The bytes of one minute. */
+interface MinuteBytes {
+  minute: number;
+  all: number;
+  ofTrigger: Map<string, number>;
+}
+
+/** Keeps refused requests, within limits. */
+export class KeptRequests {
+  readonly #parts: KeptRequestsParts;
+  /** The index of each, by trigger and entry; undefined until it has been read. */
+  #kept: Map<string, Map<string, KeptIndex>> | undefined;
+  #bytes = 0;
+  #written: MinuteBytes = { minute: 0, all: 0, ofTrigger: new Map() };
+
+  constructor(parts: KeptRequestsParts) {
+    this.#parts = parts;
+  }
+
+  /** Reads what is kept. Before, nothing more is kept. */
+  async start(): Promise<void> {
+    const kept = new Map<string, Map<string, KeptIndex>>();
+    let bytes = 0;
+    for await (const { triggerId, entryId, index } of keptRequests(this.#parts.store)) {
+      if (index === undefined) continue;
+      bytes += keptBytes(index);
+      ofTrigger(kept, triggerId).set(entryId, index);
+    }
+    this.#kept = kept;
+    this.#bytes = bytes;
+    await this.sweep();
+  }
+
+  /** Returns true when a refused request of this size would be kept. */
+  hasRoom({ id, keep_refused }: Trigger, size: number): boolean {
+    if (keep_refused === undefined || size > KEPT_BODY_BYTES_MAX || this.#kept === undefined) {
+      return false;
+    }
+    const { all, ofTrigger } = this.#minuteBytes();
+    const bytes = keptBytes({ size });
+    return !this.#parts.space?.isShort && all + bytes <= BYTES_PER_MINUTE &&
+      (ofTrigger.get(id) ?? 0) + bytes <= BYTES_PER_TRIGGER_MINUTE;
+  }
+
+  /** Returns the time up to which a request that is refused now is kept, in milliseconds since the epoch. */
+  until_ms({ keep_refused = "" }: Trigger): number {
+    return this.#parts.clock.now() + keepTime_ms(keep_refused);
+  }
+
+  /**
+   * Keeps a refused request. What cannot be stored is not kept; it resolves in any case.
+   *
+   * @param sha256 that of its body, in hex
+   */
+  async keep(
+    place: KeptPlace,
+    { body, ...request }: SentRequest,
+    { until_ms, sha256 }: Pick<KeptIndex, "until_ms" | "sha256">,
+  ): Promise<void> {
+    const { secrets, store } = this.#parts;
+    const head = secrets.seal(JSON.stringify(headOf(request)), place.triggerId);
+    if (head.length > KEPT_HEAD_LENGTH_MAX) return;
+    const index = { until_ms, size: body.length, sha256 };
+    try {
+      await this.#makeRoom(place, index);
+      await putKept(store, place, { ...index, head, body });
+    } catch (error) {
+      log.warn("Cannot keep a refused request: {error}", { error: messageOf(error) });
+    }
+  }
+
+  /** Reads a kept request; undefined when none is kept under this id. */
+  async read(place: KeptPlace): Promise<KeptRequest | undefined> {
+    const { store, secrets, clock } = this.#parts;
+    const stored = await getKept(store, place);
+    if (stored === undefined || stored.until_ms <= clock.now()) return undefined;
+    const opened = tryOpen(stored.head, secrets, place.triggerId);
+    if (opened === undefined) return undefined;
+    // This class has written it.
+    const { method, target, headers, remote_ip, received_at_ms }: Head = JSON.parse(opened);
+    return {
+      method,
+      target,
+      headers: new Headers(headers),
+      remoteIp: remote_ip,
+      receivedAt_ms: received_at_ms,
+      body: stored.body,
+      until_ms: stored.until_ms,
+    };
+  }
+
+  /** Removes what has been kept for its time. Call it each minute. */
+  async sweep(): Promise<void> {
+    const now_ms = this.#parts.clock.now();
+    for (const [triggerId, entries] of this.#kept ?? []) {
+      for (const [entryId, index] of entries) {
+        if (index.until_ms <= now_ms) await this.#remove({ triggerId, entryId }, index);
+      }
+    }
+  }
+
+  /** Removes all that is kept of a trigger. */
+  async forget(triggerId: string): Promise<void> {
+    for (const index of this.#kept?.get(triggerId)?.values() ?? []) this.#bytes -= keptBytes(index);
+    this.#kept?.delete(triggerId);
+    await removeKeptOf(this.#parts.store, triggerId);
+  }
+
+  /** Counts a request, and removes older ones until it has room. */
+  async #makeRoom({ triggerId, entryId }: KeptPlace, index: KeptIndex): Promise<void> {
+    const kept = this.#kept ??= new Map();
+    const written = this.#minuteBytes();
+    written.all += keptBytes(index);
+    written.ofTrigger.set(triggerId, (written.ofTrigger.get(triggerId) ?? 0) + keptBytes(index));
+    const own = ofTrigger(kept, triggerId);
+    own.set(entryId, index);
+    this.#bytes += keptBytes(index);
+    while (own.size > KEPT_PER_TRIGGER) await this.#removeOldest(triggerId, own);
+    while (this.#bytes > BYTES_MAX) await this.#removeOldest(...largest(kept));
+  }
+
+  async #removeOldest(triggerId: string, entries: Map<string, KeptIndex>): Promise<void> {
+    const [oldest] = entries;
+    if (oldest !== undefined) await this.#remove({ triggerId, entryId: oldest[0] }, oldest[1]);
+  }
+
+  /** Stops counting a request at once, and removes it. */
+  async #remove(place: KeptPlace, index: KeptIndex): Promise<void> {
+    const { triggerId, entryId } = place;
+    const entries = this.#kept?.get(triggerId);
+    if (entries?.delete(entryId)) this.#bytes -= keptBytes(index);
+    if (entries?.size === 0) this.#kept?.delete(triggerId);
+    await this.#parts.store.committer.write(removeKeptWrites(place, index));
+  }
+
+  #minuteBytes(): MinuteBytes {
+    const minute = Math.floor(this.#parts.clock.now() / MINUTE_MS);
+    if (this.#written.minute !== minute) {
+      this.#written = { minute, all: 0, ofTrigger: new Map() };
+    }
+    return this.#written;
+  }
+}
+
+function headOf(request: Omit<SentRequest, "body">): Head {
+  const { method, target, headers, remoteIp: remote_ip, receivedAt_ms: received_at_ms } = request;
+  return { method, target, headers: [...headers], remote_ip, received_at_ms };
+}
+
+function ofTrigger(
+  kept: Map<string, Map<string, KeptIndex>>,
+  triggerId: string,
+): Map<string, KeptIndex> {
+  let entries = kept.get(triggerId);
+  if (entries === undefined) kept.set(triggerId, entries = new Map());
+  return entries;
+}
+
+/** Finds the trigger of which most bytes are kept. */
+function largest(
+  kept: Map<string, Map<string, KeptIndex>>,
+): [triggerId: string, entries: Map<string, KeptIndex>] {
+  let found: [string, Map<string, KeptIndex>] = ["", new Map()];
+  let most = -1;
+  for (const [triggerId, entries] of kept) {
+    const bytes = [...entries.values()].reduce((sum, index) => sum + keptBytes(index), 0);
+    if (bytes > most) [most, found] = [bytes, [triggerId, entries]];
+  }
+  return found;
+}
