@@ -4,10 +4,9 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { deadline } from "@std/async/deadline";
-import { delay } from "@std/async/delay";
+import type { Clock } from "../platform/clock.ts";
 import { ActionError, messageOf } from "../platform/errors.ts";
-import { ignoreTimeout } from "../platform/waiting/promises.ts";
+import { pause, within } from "../platform/waiting/timers.ts";
 import { type Execution, getExecution } from "../store/records/executions.ts";
 import { hasProject } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
@@ -35,6 +34,7 @@ export function engineMakers(): Readonly<Record<string, EngineMaker>> {
 /** All engines of a service. One that is down does not affect the others. */
 export class Engines {
   readonly #store: Store;
+  readonly #clock: Clock;
   readonly #engines: ReadonlyMap<string, Engine>;
   readonly #closing = new AbortController();
 
@@ -45,6 +45,7 @@ export class Engines {
       openOutput: (id, path) => this.#openOutput(id, path),
     };
     this.#store = options.store;
+    this.#clock = options.clock;
     this.#engines = new Map(Object.entries(makers).map(([type, make]) => [type, make(parts)]));
   }
 
@@ -64,7 +65,7 @@ export class Engines {
     await Promise.all(
       Array.from(
         this.#engines,
-        ([type, engine]) => deadline(this.#start(type, engine), START_MS).catch(ignoreTimeout),
+        ([type, engine]) => within(this.#clock, START_MS, this.#start(type, engine)),
       ),
     );
   }
@@ -104,7 +105,7 @@ export class Engines {
           error: messageOf(error),
         });
       }
-      await delay(RETRY_MS, { signal }).catch(() => {});
+      await pause(this.#clock, RETRY_MS, signal);
     }
   }
 

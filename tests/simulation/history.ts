@@ -1,0 +1,201 @@
+/**
+ * What must hold at the end of a simulation, read from the database, from what senders were told, and from the
+ * commands that ran.
+ *
+ * @module
+ */
+import type { Execution } from "../../src/store/records/executions.ts";
+import type { Pipeline } from "../../src/store/records/pipelines.ts";
+import type { Run } from "../../src/store/records/runs.ts";
+import type { Mutation } from "./memory_kv.ts";
+import type { MemoryDatabase } from "./memory_kv.ts";
+import type { SimTrigger } from "./plan.ts";
+import type { Attempt } from "./senders.ts";
+
+/** A launch counts for as long as this, in periods. */
+const COUNTED_PERIODS = 1.02;
+const NODES = 3;
+
+/** Follows what is stored of runs. */
+export class History {
+  readonly #database: MemoryDatabase;
+  /** The names of the attempts whose runs were stored, though they may have been withdrawn. */
+  readonly #stored = new Set<string>();
+  /** The ids of runs, each time that they became pending. */
+  readonly #accepted: string[] = [];
+  readonly #pending = new Set<string>();
+
+  constructor(database: MemoryDatabase) {
+    this.#database = database;
+    database.onMutation = (mutation) => this.#note(mutation);
+  }
+
+  /** True when everything that was accepted has ended. */
+  get isOver(): boolean {
+    return ["pending", "pipeline_open", "execution_open"].every((kind) =>
+      recordsOf(this.#database, kind).length === 0
+    );
+  }
+
+  /** Returns what does not hold. */
+  findings(attempts: readonly Attempt[], executed: readonly Execution[]): string[] {
+    const runs = this.#runs();
+    const byName = Object.groupBy(runs, ({ remote_ip }) => remote_ip);
+    const findings = [
+      ...repeated(this.#accepted).map((id) => `run ${id} was stored twice`),
+      ...runs.filter(({ id }) => !this.#accepted.includes(id)).map(({ id }) =>
+        `run ${id}: unknown`
+      ),
+      ...attempts.flatMap((attempt) => this.#attemptFindings(attempt, byName[attempt.name] ?? [])),
+      ...this.#workFindings(runs, executed),
+    ];
+    for (const trigger of new Set(attempts.map(({ trigger }) => trigger))) {
+      const of = attempts.filter((attempt) => attempt.trigger === trigger);
+      const accepted = of.filter(({ name }) => byName[name] !== undefined);
+      findings.push(
+        ...exceeded(trigger, accepted),
+        ...unjustified(trigger, of, of.filter(({ name }) => this.#stored.has(name))),
+        ...doubled(trigger, accepted),
+      );
+    }
+    return findings;
+  }
+
+  #runs(): Run[] {
+    return ["run", "pending"].flatMap((kind) =>
+      recordsOf(this.#database, kind).map((value) => {
+        // Only runs are stored under these keys.
+        return (kind === "run" ? value : (value as { run: Run }).run) as Run;
+      })
+    );
+  }
+
+  #attemptFindings(attempt: Attempt, runs: readonly Run[]): string[] {
+    const { name, outcome, runId, hasLeft, delivery } = attempt;
+    if (runs.length > 1) return [`launch ${name} made ${runs.length} runs`];
+    const [run] = runs;
+    if (outcome === "failed") return [`launch ${name} failed: ${attempt.error}`];
+    if (outcome === undefined) return [`launch ${name} was not answered`];
+    if (outcome === "accepted") {
+      if (run?.id !== runId) return [`launch ${name} was told of run ${runId}: it made ${run?.id}`];
+      if (run?.status !== "completed") return [`run ${runId} of launch ${name} is ${run?.status}`];
+    }
+    if (outcome === "repeat") {
+      const made = this.#runs().find(({ id }) => id === runId);
+      if (made === undefined) return [`launch ${name} repeats run ${runId}, which is not there`];
+      if (delivery === undefined) return [`launch ${name} has no id, and is a repeat`];
+    }
+    // A withdrawal is lost when the process dies before its commit.
+    const mayBeStored = outcome === "accepted" || outcome === "cut off" ||
+      outcome === "unavailable" && hasLeft;
+    return run && !mayBeStored ? [`launch ${name} is ${outcome}, and made run ${run.id}`] : [];
+  }
+
+  /** Compares the runs with the executions and pipelines that they made. */
+  #workFindings(runs: readonly Run[], executed: readonly Execution[]): string[] {
+    const executions = recordsOf(this.#database, "execution") as Execution[];
+    const pipelines = recordsOf(this.#database, "pipeline") as Pipeline[];
+    const findings: string[] = [];
+    for (const { id, actions } of runs) {
+      const of = executions.filter(({ run_id }) => run_id === id);
+      const commands = executed.filter(({ run_id }) => run_id === id);
+      const expected = actions.reduce(
+        (sum, { action }) => sum + (action === "run_pipeline" ? NODES : 1),
+        0,
+      );
+      const complete = of.filter(({ status }) => status === "complete");
+      if (complete.length !== expected || commands.length !== expected) {
+        findings.push(
+          `run ${id} has ${complete.length} of ${of.length} executions complete and ran ` +
+            `${commands.length} commands, expected ${expected}`,
+        );
+      }
+    }
+    for (const { id, status, nodes } of pipelines) {
+      const attempts = nodes.map(({ attempts }) => attempts);
+      if (status !== "complete" || attempts.some((count) => count !== 1)) {
+        findings.push(`pipeline ${id} is ${status}, its nodes were launched ${attempts} times`);
+      }
+    }
+    const known = new Set(runs.map(({ id }) => id));
+    const strays = executed.filter(({ run_id }) => !known.has(run_id));
+    return [...findings, ...strays.map(({ id }) => `command ${id} ran for no run`)];
+  }
+
+  #note({ key: [kind, id], value }: Mutation): void {
+    if (kind !== "pending") return;
+    if (value === undefined) {
+      this.#pending.delete(String(id));
+    } else if (!this.#pending.has(String(id))) {
+      // Only pending runs are stored under these keys.
+      const { run } = value.is as { run: Run };
+      this.#pending.add(run.id);
+      this.#accepted.push(run.id);
+      this.#stored.add(run.remote_ip);
+    }
+  }
+}
+
+/** Finds spans of a period with more launches than the quota. */
+function exceeded({ id, quotas }: SimTrigger, accepted: readonly Attempt[]): string[] {
+  const times = timesOf(accepted);
+  return quotas.flatMap(({ period, quota }) =>
+    times.flatMap((time_ms, index) => {
+      const first_ms = times[index - quota];
+      return first_ms !== undefined && time_ms - first_ms < period * 1_000
+        ? [`trigger ${id}: more than ${quota} launches in ${period} s, at ${first_ms}…${time_ms}`]
+        : [];
+    })
+  );
+}
+
+/** Finds refusals though no quota was used up. */
+function unjustified(
+  { id, quotas }: SimTrigger,
+  attempts: readonly Attempt[],
+  stored: readonly Attempt[],
+): string[] {
+  return attempts.flatMap(({ name, outcome, decided_ms }) => {
+    if (outcome !== "exhausted" || decided_ms === undefined) return [];
+    const isUsedUp = quotas.some(({ period, quota }) => {
+      const from_ms = decided_ms - COUNTED_PERIODS * period * 1_000;
+      const counted = timesOf(stored).filter((time_ms) =>
+        time_ms >= from_ms && time_ms <= decided_ms
+      );
+      return counted.length >= quota;
+    });
+    return isUsedUp ? [] : [`trigger ${id}: launch ${name} was refused though there was room`];
+  });
+}
+
+/** Finds deliveries that made a second run within their window. */
+function doubled({ id, window_s }: SimTrigger, accepted: readonly Attempt[]): string[] {
+  if (window_s === undefined) return [];
+  const byDelivery = Object.groupBy(accepted, ({ delivery }) => delivery ?? "");
+  return Object.entries(byDelivery).flatMap(([delivery, of = []]) => {
+    const times = timesOf(of);
+    const isDoubled = times.some((time_ms, index) =>
+      time_ms - (times[index - 1] ?? -Infinity) < window_s * 1_000
+    );
+    return isDoubled ? [`trigger ${id}: ${delivery} launched twice within ${window_s} s`] : [];
+  });
+}
+
+function timesOf(attempts: readonly Attempt[]): number[] {
+  return attempts.map(({ decided_ms = 0 }) => decided_ms).sort((a, b) => a - b);
+}
+
+function recordsOf(database: MemoryDatabase, kind: string): unknown[] {
+  // The encoded keys of one kind: behind its own, before that with the highest byte.
+  const range = {
+    from: `\x02${kind}\0\0`,
+    to: `\x02${kind}\0\xff`,
+    limit: Infinity,
+    reverse: false,
+  };
+  return database.range(range).map(({ entry: { value } }) => value);
+}
+
+function repeated(ids: readonly string[]): string[] {
+  return ids.filter((id, index) => ids.indexOf(id) !== index);
+}

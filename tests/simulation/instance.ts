@@ -1,0 +1,135 @@
+/**
+ * One running service without HTTP, as `src/service` composes it, in a simulated process: acceptance, quotas,
+ * deduplication, worker, actions and pipelines.
+ *
+ * @module
+ */
+import { type ActionServices, performActions } from "../../src/actions/mod.ts";
+import { Engines } from "../../src/engines/mod.ts";
+import "../../src/pipelines/reconcile.ts";
+import { Pipelines } from "../../src/pipelines/mod.ts";
+import { Deadlines } from "../../src/platform/waiting/deadlines.ts";
+import { readConfigFile } from "../../src/projects/mod.ts";
+import { Acceptor } from "../../src/runs/accept.ts";
+import { Quotas } from "../../src/runs/quotas.ts";
+import { Worker } from "../../src/runs/worker.ts";
+import { Ownership } from "../../src/store/commit/ownership.ts";
+import { assembleStore } from "../../src/store/open_store.ts";
+import type { Store } from "../../src/store/store.ts";
+import { type Cluster, simulatedEngine } from "./engine.ts";
+import type { SimProcess } from "./world.ts";
+
+/** The time between two sweeps of pending runs. */
+const SWEEP_MS = 60_000;
+const STOP_MS = 1_000;
+
+const CONFIG = `
+- step: { name: train, image: i, command: train }
+- step:
+    name: report
+    image: i
+    command: report
+    parameters: [{ name: score, type: integer, optional: true }]
+- pipeline:
+    name: learn
+    nodes:
+      - { name: one, type: execution, step: train }
+      - { name: two, type: execution, step: train }
+      - { name: report, type: execution, step: report }
+    edges:
+      - [one.metadata.score, report.parameter.score]
+      - [two.metadata.score, report.parameter.score]
+`;
+const config = readConfigFile(CONFIG, "valohai.yaml");
+
+/** A service that accepts launches. */
+export interface Instance {
+  readonly process: SimProcess;
+  readonly acceptor: Acceptor;
+  /** Stops it as SIGTERM does. */
+  stop(): Promise<void>;
+}
+
+/** Starts a service: resolves when it accepts launches. */
+export async function startInstance(process: SimProcess, cluster: Cluster): Promise<Instance> {
+  const { clock, world } = process;
+  const store = await openStore(process);
+  plant(store, world.defect);
+  store.lost.addEventListener("abort", () => process.kill());
+  const engines: Engines = new Engines({
+    simulated: (parts) =>
+      simulatedEngine({
+        ...parts,
+        process,
+        cluster,
+        onChange: (execution) => pipelines.changed(execution),
+      }),
+  }, { store, clock, projects: { checkout: () => Promise.resolve() } });
+  const pipelines = new Pipelines({ store, clock, engines });
+  const deadlines = new Deadlines(60_000);
+  void process.died.then(() => deadlines[Symbol.dispose]());
+  const services: ActionServices = { store, clock, engines, pipelines, deadlines, projects: code };
+  const worker = new Worker({
+    store,
+    clock,
+    perform: (waiting, signal) => performActions(waiting, services, signal),
+  });
+  await engines.start();
+  await pipelines.start();
+  await worker.start();
+  store.queue?.listen({
+    committer: store.committer,
+    space: { hasRoomForMessage: () => true, untilRoom: () => Promise.resolve() },
+    onMessage: () => worker.wake(),
+  });
+  const sweep = () => {
+    worker.claim();
+    clock.after(SWEEP_MS, sweep);
+  };
+  clock.after(SWEEP_MS, sweep);
+  return {
+    process,
+    acceptor: new Acceptor({ store, clock, worker, quotas: new Quotas(store, clock) }),
+    async stop() {
+      await worker.close(STOP_MS);
+      await engines.close(0);
+      await pipelines.close();
+      await store.close();
+    },
+  };
+}
+
+/** The code of the only project, which has one commit. */
+const code: ActionServices["projects"] = {
+  resolve: () => Promise.resolve({ commit: "0".repeat(40), config }),
+  fetch: () => Promise.resolve({ branches: {} }),
+};
+
+async function openStore(process: SimProcess): Promise<Store> {
+  const { clock, world } = process;
+  const kv = process.connect();
+  const opened = new AsyncDisposableStack();
+  opened.defer(() => kv.close());
+  let ownership: Ownership | undefined;
+  if (world.isRemote) {
+    ownership = await Ownership.take(kv, { clock });
+    opened.defer(() => ownership?.release());
+  }
+  const parts = { clock, events: undefined, ownership, guard: undefined, opened };
+  return await assembleStore(kv, parts, { where: "the simulation" });
+}
+
+/** Plants a defect in a store. */
+function plant({ committer, kv }: Store, defect: SimProcess["world"]["defect"]): void {
+  if (defect === "lost undo") {
+    const commit = committer.commit.bind(committer);
+    committer.commit = (change) => {
+      change.undo &&= () => {};
+      return commit(change);
+    };
+  }
+  if (defect === "window not restored") {
+    const get = kv.get.bind(kv);
+    kv.get = (key) => get(key[0] === "rate" ? ["nothing"] : key);
+  }
+}

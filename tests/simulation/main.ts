@@ -1,0 +1,30 @@
+/**
+ * `deno task simulate [--seconds N] [--seed N] [--path P]`: simulates on as many schedules as there is time for,
+ * a minute by default. With a path it repeats one schedule, and prints its calls.
+ *
+ * @module
+ */
+import { parseArgs } from "node:util";
+import { check, describe } from "./check.ts";
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "60" },
+    seed: { type: "string" },
+    path: { type: "string" },
+  },
+});
+
+const checked = await check({
+  runs: values.path === undefined ? 1_000_000 : 1,
+  time_ms: Number(values.seconds) * 1_000,
+  ...(values.seed === undefined ? {} : { seed: Number(values.seed) }),
+  ...(values.path === undefined ? {} : { path: values.path }),
+});
+if (values.path !== undefined) console.log(checked.failure?.calls.join("\n") ?? "It holds");
+const { runs, seed, accepted } = checked;
+console.log(`${runs} schedules with ${accepted} accepted launches, seed ${seed}`);
+if (checked.failure) {
+  console.error(describe(checked));
+  Deno.exit(1);
+}

@@ -1,0 +1,85 @@
+/**
+ * A plan of what happens to a simulated world: who launches what, and what goes wrong.
+ *
+ * @module
+ */
+import fc from "fast-check";
+import type { Quota } from "../../src/runs/rate_window.ts";
+import type { ActionSettings } from "../../src/store/records/runs.ts";
+
+/** A trigger of the simulation. */
+export interface SimTrigger {
+  id: string;
+  quotas: readonly Quota[];
+  /** The time in which a repeat is recognised, in seconds; absent where repeats launch too. */
+  window_s?: number;
+  actions: readonly ActionSettings[];
+}
+
+const execution = { type: "run_execution", step: "train", commit: "HEAD", parameters: {} };
+const pipeline = { type: "run_pipeline", pipeline: "learn", commit: "HEAD", parameters: {} };
+
+/** The triggers: a free one, one with two quotas, and one with deduplication and a quota. */
+export const TRIGGERS: readonly SimTrigger[] = [
+  { id: "01900000-0000-7000-8000-000000000001", quotas: [], actions: [execution] },
+  {
+    id: "01900000-0000-7000-8000-000000000002",
+    quotas: [{ period: 1, quota: 2 }, { period: 10, quota: 4 }],
+    actions: [execution, execution],
+  },
+  {
+    id: "01900000-0000-7000-8000-000000000003",
+    quotas: [{ period: 5, quota: 3 }],
+    window_s: 3,
+    actions: [pipeline],
+  },
+];
+
+const DELIVERIES = 3;
+/** Payloads that lie in the run's record, beside it, and in an upload. */
+const SIZES = [5, 5, 5, 10_000, 140_000];
+
+const launch = fc.record({
+  at_ms: fc.nat(6_000),
+  trigger: fc.nat(TRIGGERS.length - 1),
+  /** The sender's id of the delivery, where its trigger has deduplication. */
+  delivery: fc.nat(DELIVERIES - 1),
+  size: fc.constantFrom(...SIZES),
+  /** The sender leaves after so long. */
+  leaves_ms: fc.oneof(
+    { weight: 5, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: fc.nat(40) },
+  ),
+});
+
+/** One launch of a plan. */
+export type PlannedLaunch = typeof launch extends fc.Arbitrary<infer T> ? T : never;
+
+const fault = fc.record({
+  /** Before which call or step of the clock it happens. */
+  step: fc.nat(700),
+  kind: fc.constantFrom("crash", "crash", "stop", "freeze", "commit"),
+  /** The process that it happens to, among those that are there. */
+  process: fc.nat(1),
+  /** The commits that fail, or whose answers are lost. */
+  commits: fc.integer({ min: 1, max: 3 }),
+  /** The time that a process is frozen, or until it is started again. */
+  time_ms: fc.constantFrom(10, 300, 2_000, 20_000),
+});
+
+/** One fault of a plan. */
+export type PlannedFault = typeof fault extends fc.Arbitrary<infer T> ? T : never;
+
+/** A plan. */
+export interface Plan {
+  isRemote: boolean;
+  launches: readonly PlannedLaunch[];
+  faults: readonly PlannedFault[];
+}
+
+/** Makes plans. */
+export const plans: fc.Arbitrary<Plan> = fc.record({
+  isRemote: fc.boolean(),
+  launches: fc.array(launch, { minLength: 8, maxLength: 20 }),
+  faults: fc.array(fault, { minLength: 1, maxLength: 5 }),
+});

@@ -1,0 +1,154 @@
+/**
+ * One schedule of a simulation, from an empty database to the end of all that was accepted.
+ *
+ * @module
+ */
+import type fc from "fast-check";
+import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
+import type { Project } from "../../src/store/records/projects.ts";
+import { Cluster } from "./engine.ts";
+import { History } from "./history.ts";
+import { type Instance, startInstance } from "./instance.ts";
+import type { Plan, PlannedFault } from "./plan.ts";
+import { Senders } from "./senders.ts";
+import { type Defect, settled, SimProcess, World } from "./world.ts";
+
+/** Calls and steps of the clock during which faults happen. */
+const STEPS = 1_000;
+/** Timers that may fire until all has ended. */
+const RESTS_MAX = 3_000;
+/** The pause of a supervisor before it starts a process again. */
+const RESTART_MS = 300;
+
+/** What one schedule has shown. */
+export interface Result {
+  findings: string[];
+  /** The number of launches that were accepted. */
+  accepted: number;
+}
+
+/** Options of {@linkcode simulate}. */
+export interface SimulateOptions {
+  defect?: Defect | undefined;
+  /** Processes on a remote database. Default 2. */
+  processes?: number;
+}
+
+/** Runs one schedule. Random ids are the same for the same calls. */
+export async function simulate(
+  scheduler: fc.Scheduler,
+  { isRemote, launches, faults }: Plan,
+  { defect, processes = 2 }: SimulateOptions = {},
+): Promise<Result> {
+  using _ids = countedIds();
+  const world = new World(scheduler, { isRemote, defect });
+  const history = new History(world.database);
+  const service = new Service(world, isRemote ? processes : 1);
+  const senders = new Senders(world, () => service.serving);
+  for (const [index, launch] of launches.entries()) senders.send(launch, index);
+  for (let step = 0; step < STEPS && !(senders.areDone && history.isOver); step++) {
+    for (const fault of faults) if (fault.step === step) service.suffer(fault);
+    await world.step();
+  }
+  service.recover();
+  await world.calm();
+  let rests = 0;
+  while (!(senders.areDone && history.isOver) && rests++ < RESTS_MAX) await world.rest();
+  const executed = service.cluster.executions;
+  const findings = history.findings(senders.attempts, executed);
+  if (rests > RESTS_MAX) findings.push("not everything has ended");
+  service.end();
+  await settled();
+  const accepted = senders.attempts.filter(({ outcome }) => outcome === "accepted").length;
+  return { findings, accepted };
+}
+
+/** The service's processes, each of which a supervisor starts again when it ends. */
+class Service {
+  readonly cluster: Cluster;
+  readonly #world: World;
+  readonly #processes: SimProcess[] = [];
+  readonly #serving = new Map<SimProcess, Instance>();
+  #starts = 0;
+  #hasEnded = false;
+
+  constructor(world: World, processes: number) {
+    this.#world = world;
+    this.cluster = new Cluster(world);
+    const project: Project = {
+      name: "digits",
+      directory: "/digits",
+      config_file: "valohai.yaml",
+      engine: { type: "simulated" },
+    };
+    const mutations = [
+      { key: keys.format(), value: { is: FORMAT_VERSION } },
+      { key: keys.project(project.name), value: { is: project } },
+    ];
+    world.database.commit({ checks: [], mutations, messages: [] });
+    for (let index = 0; index < processes; index++) this.#start(index);
+  }
+
+  /** The instances that accept launches. */
+  get serving(): readonly Instance[] {
+    return [...this.#serving.values()];
+  }
+
+  /** Lets a fault happen. */
+  suffer({ kind, process: index, commits, time_ms }: PlannedFault): void {
+    const process = this.#processes[index % this.#processes.length];
+    if (process === undefined) return;
+    if (kind === "crash") process.kill();
+    if (kind === "freeze") process.freeze(time_ms);
+    if (kind === "commit") {
+      process.failing += commits;
+      process.losing += commits;
+    }
+    if (kind === "stop") {
+      const instance = this.#serving.get(process);
+      this.#serving.delete(process);
+      if (instance) void instance.stop().then(() => process.kill());
+      else process.kill();
+    }
+  }
+
+  /** Ends the faults. */
+  recover(): void {
+    for (const process of this.#processes) {
+      process.failing = process.losing = 0;
+      process.thaw();
+    }
+  }
+
+  /** Ends all processes. */
+  end(): void {
+    this.#hasEnded = true;
+    for (const process of this.#processes) process.kill();
+  }
+
+  #start(index: number): void {
+    const process = new SimProcess(this.#world, `process ${index}, start ${++this.#starts}`);
+    this.#processes[index] = process;
+    startInstance(process, this.cluster).then(
+      (instance) => {
+        if (!process.isDead) this.#serving.set(process, instance);
+      },
+      () => process.kill(),
+    );
+    void process.died.then(() => {
+      this.#serving.delete(process);
+      if (!this.#hasEnded) this.#world.after(RESTART_MS, () => this.#start(index));
+    });
+  }
+}
+
+/** Makes random ids the same in each schedule, until it is disposed of. */
+function countedIds(): Disposable {
+  const { randomUUID } = crypto;
+  let count = 0;
+  crypto.randomUUID = () => {
+    const digits = (++count).toString(16).padStart(12, "0");
+    return `00000000-0000-4000-8000-${digits}`;
+  };
+  return { [Symbol.dispose]: () => void (crypto.randomUUID = randomUUID) };
+}

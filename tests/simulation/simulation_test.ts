@@ -1,0 +1,33 @@
+/** What must hold of acceptance and work, on many schedules of calls, crashes, lost answers and failed commits. */
+import { assert, assertEquals, assertGreater } from "@std/assert";
+import { check, describe } from "./check.ts";
+import type { Defect } from "./world.ts";
+
+Deno.test("simulation: each accepted run is performed once, quotas and deduplication are exact", async () => {
+  const checked = await check({ runs: 300 });
+  assertEquals(describe(checked), "");
+  assertGreater(checked.accepted, 1_000);
+});
+
+Deno.test("simulation: a seed gives the same schedules again", async () => {
+  const [first, second] = [await check({ runs: 20, seed: 7 }), await check({ runs: 20, seed: 7 })];
+  assertEquals(second, first);
+  assertEquals((await check({ runs: 20, seed: 8 })).trace === first.trace, false);
+});
+
+/** Each with a finding by which it shows. */
+const DEFECTS: readonly [Defect, RegExp][] = [
+  ["lost undo", /was refused though there was room/],
+  ["window not restored", /more than \d+ launches in \d+ s/],
+  ["unchecked commit", /executions complete|was stored twice|is pending/],
+];
+
+for (const [defect, finding] of DEFECTS) {
+  Deno.test(`simulation: it finds a planted defect, and repeats it: ${defect}`, async () => {
+    const { failure, seed } = await check({ runs: 2_000, seed: 1, defect });
+    assert(failure, "nothing was found");
+    assert(failure.findings.some((each) => finding.test(each)), failure.findings.join("\n"));
+    const again = await check({ runs: 1, seed, path: failure.path, defect });
+    assertEquals(again.failure?.findings, failure.findings);
+  });
+}
