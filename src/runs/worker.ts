@@ -93,8 +93,8 @@ export class Worker {
   #cancelLook: (() => void) | undefined;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
-  /** The runs that have ended since the listing began, which may show them still. */
-  readonly #endedMeanwhile = new Set<string>();
+  /** The runs that have ended, or were withdrawn, since the listing began, which may show them still. */
+  readonly #goneMeanwhile = new Set<string>();
   #closing = false;
 
   constructor(parts: WorkerParts) {
@@ -134,6 +134,7 @@ export class Worker {
   withdraw(runId: string): void {
     this.#expected--;
     this.#held.delete(runId);
+    if (this.#claiming) this.#goneMeanwhile.add(runId);
   }
 
   /** Takes a run that was announced and is accepted now. */
@@ -174,7 +175,7 @@ export class Worker {
       .catch((error) => log.error("Cannot claim pending runs: {error}", { error }))
       .finally(() => {
         this.#claiming = undefined;
-        this.#endedMeanwhile.clear();
+        this.#goneMeanwhile.clear();
         // Begins runs without another search: it would leave what this one leaves.
         this.#begin();
         if (!this.#claimAgain) return;
@@ -329,7 +330,7 @@ export class Worker {
   #notifyEnd(run: Run): void {
     this.#pending.delete(run.id);
     this.#held.delete(run.id);
-    if (this.#claiming) this.#endedMeanwhile.add(run.id);
+    if (this.#claiming) this.#goneMeanwhile.add(run.id);
     this.#waiters.notify(run.id);
     try {
       this.#parts.onEnd?.(run);
@@ -346,7 +347,7 @@ export class Worker {
     for await (const entry of pendingEntries(this.#parts.store)) {
       if (this.#closing || this.#waiting.length >= this.#heldMax) break;
       const { id, pending } = entry;
-      if (this.#held.has(id) || this.#endedMeanwhile.has(id)) continue;
+      if (this.#held.has(id) || this.#goneMeanwhile.has(id)) continue;
       if (pending === undefined) {
         await this.#endDamaged(entry);
         continue;

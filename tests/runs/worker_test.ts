@@ -347,6 +347,30 @@ async function crowd(
   return ids;
 }
 
+Deno.test("a run that is withdrawn while the pending ones are listed is not performed", async () => {
+  await using store = await storeInMemory();
+  const isListed = Promise.withResolvers<void>();
+  const isWithdrawn = Promise.withResolvers<void>();
+  const kv = standIn(store.kv, {
+    async *list(...args: Parameters<Deno.Kv["list"]>) {
+      const found = await Array.fromAsync(store.kv.list(...args));
+      isListed.resolve();
+      await isWithdrawn.promise;
+      yield* found;
+    },
+  });
+  const counted = new Counter(() => new Promise(() => {}));
+  await using desk = openDesk(standIn(store, { kv }), { perform: counted.perform });
+  const [id = ""] = await storePending(store, [pendingOf({ worker: desk.worker.id })]);
+  desk.worker.expect(id);
+  desk.worker.claim();
+  await isListed.promise;
+  desk.worker.withdraw(id);
+  isWithdrawn.resolve();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assertEquals(counted.counts.size, 0);
+});
+
 Deno.test("while launches crowd runs hold back, and all are performed when those have left", async () => {
   await using store = await storeInMemory();
   const counted = new Counter(() => new Promise(() => {}));

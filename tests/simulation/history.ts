@@ -4,13 +4,14 @@
  *
  * @module
  */
+import { keys } from "../../src/store/keys.ts";
 import type { Execution } from "../../src/store/records/executions.ts";
 import type { Pipeline } from "../../src/store/records/pipelines.ts";
 import type { Run } from "../../src/store/records/runs.ts";
-import type { Mutation } from "./memory_kv.ts";
-import type { MemoryDatabase } from "./memory_kv.ts";
+import type { MemoryDatabase, Mutation } from "./memory_kv.ts";
 import type { SimTrigger } from "./plan.ts";
 import type { Attempt } from "./senders.ts";
+import type { World } from "./world.ts";
 
 /** A launch counts for as long as this, in periods. */
 const COUNTED_PERIODS = 1.02;
@@ -18,16 +19,22 @@ const NODES = 3;
 
 /** Follows what is stored of runs. */
 export class History {
+  readonly #world: World;
   readonly #database: MemoryDatabase;
-  /** The names of the attempts whose runs were stored, though they may have been withdrawn. */
-  readonly #stored = new Set<string>();
+  /** When the runs of attempts were withdrawn, by their names; Infinity where they were not. */
+  readonly #stored = new Map<string, number>();
   /** The ids of runs, each time that they became pending. */
   readonly #accepted: string[] = [];
-  readonly #pending = new Set<string>();
+  readonly #pending = new Map<string, string>();
+  /** Executions that have ended. */
+  readonly #ended = new Set<string>();
+  /** What was stored and must never be. */
+  readonly #strange: string[] = [];
 
-  constructor(database: MemoryDatabase) {
-    this.#database = database;
-    database.onMutation = (mutation) => this.#note(mutation);
+  constructor(world: World) {
+    this.#world = world;
+    this.#database = world.database;
+    this.#database.onMutation = (mutation) => this.#note(mutation);
   }
 
   /** True when everything that was accepted has ended. */
@@ -42,6 +49,7 @@ export class History {
     const runs = this.#runs();
     const byName = Object.groupBy(runs, ({ remote_ip }) => remote_ip);
     const findings = [
+      ...this.#strange,
       ...repeated(this.#accepted).map((id) => `run ${id} was stored twice`),
       ...runs.filter(({ id }) => !this.#accepted.includes(id)).map(({ id }) =>
         `run ${id}: unknown`
@@ -54,7 +62,7 @@ export class History {
       const accepted = of.filter(({ name }) => byName[name] !== undefined);
       findings.push(
         ...exceeded(trigger, accepted),
-        ...unjustified(trigger, of, of.filter(({ name }) => this.#stored.has(name))),
+        ...unjustified(trigger, of, this.#stored),
         ...doubled(trigger, accepted),
       );
     }
@@ -71,11 +79,12 @@ export class History {
   }
 
   #attemptFindings(attempt: Attempt, runs: readonly Run[]): string[] {
-    const { name, outcome, runId, hasLeft, delivery } = attempt;
+    const { name, outcome, runId, hasLeft, delivery, process } = attempt;
     if (runs.length > 1) return [`launch ${name} made ${runs.length} runs`];
     const [run] = runs;
     if (outcome === "failed") return [`launch ${name} failed: ${attempt.error}`];
     if (outcome === undefined) return [`launch ${name} was not answered`];
+    if (outcome === "kept") return [`launch ${name} was accepted though its sender had left`];
     if (outcome === "accepted") {
       if (run?.id !== runId) return [`launch ${name} was told of run ${runId}: it made ${run?.id}`];
       if (run?.status !== "completed") return [`run ${runId} of launch ${name} is ${run?.status}`];
@@ -87,7 +96,7 @@ export class History {
     }
     // A withdrawal is lost when the process dies before its commit.
     const mayBeStored = outcome === "accepted" || outcome === "cut off" ||
-      outcome === "unavailable" && hasLeft;
+      outcome === "unavailable" && hasLeft && process.isDead;
     return run && !mayBeStored ? [`launch ${name} is ${outcome}, and made run ${run.id}`] : [];
   }
 
@@ -123,16 +132,30 @@ export class History {
   }
 
   #note({ key: [kind, id], value }: Mutation): void {
+    if (kind === "execution_open") this.#noteExecution(String(id), value === undefined);
     if (kind !== "pending") return;
     if (value === undefined) {
+      const name = this.#pending.get(String(id));
+      if (name !== undefined && !this.#isEnded(String(id))) {
+        this.#stored.set(name, this.#world.now_ms);
+      }
       this.#pending.delete(String(id));
     } else if (!this.#pending.has(String(id))) {
       // Only pending runs are stored under these keys.
       const { run } = value.is as { run: Run };
-      this.#pending.add(run.id);
+      this.#pending.set(run.id, run.remote_ip);
       this.#accepted.push(run.id);
-      this.#stored.add(run.remote_ip);
+      this.#stored.set(run.remote_ip, Infinity);
     }
+  }
+
+  #noteExecution(id: string, hasEnded: boolean): void {
+    if (hasEnded) this.#ended.add(id);
+    else if (this.#ended.has(id)) this.#strange.push(`execution ${id} began again after its end`);
+  }
+
+  #isEnded(runId: string): boolean {
+    return this.#database.get(keys.run(runId)).value !== null;
   }
 }
 
@@ -153,12 +176,13 @@ function exceeded({ id, quotas }: SimTrigger, accepted: readonly Attempt[]): str
 function unjustified(
   { id, quotas }: SimTrigger,
   attempts: readonly Attempt[],
-  stored: readonly Attempt[],
+  withdrawn_ms: ReadonlyMap<string, number>,
 ): string[] {
   return attempts.flatMap(({ name, outcome, decided_ms }) => {
     if (outcome !== "exhausted" || decided_ms === undefined) return [];
     const isUsedUp = quotas.some(({ period, quota }) => {
       const from_ms = decided_ms - COUNTED_PERIODS * period * 1_000;
+      const stored = attempts.filter(({ name }) => (withdrawn_ms.get(name) ?? 0) >= decided_ms);
       const counted = timesOf(stored).filter((time_ms) =>
         time_ms >= from_ms && time_ms <= decided_ms
       );

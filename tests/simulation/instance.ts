@@ -72,6 +72,8 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
   const worker = new Worker({
     store,
     clock,
+    concurrency: 2,
+    heldMax: 3,
     perform: (waiting, signal) => performActions(waiting, services, signal),
   });
   await engines.start();

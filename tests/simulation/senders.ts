@@ -6,7 +6,7 @@
 import { UnavailableError } from "../../src/platform/errors.ts";
 import type { Instance } from "./instance.ts";
 import { type PlannedLaunch, type SimTrigger, TRIGGERS } from "./plan.ts";
-import type { World } from "./world.ts";
+import type { SimProcess, World } from "./world.ts";
 
 const TRIES_MAX = 4;
 const RETRY_MS = 400;
@@ -23,8 +23,13 @@ export interface Attempt {
   /** When its acceptance was decided last. */
   decided_ms?: number;
   hasLeft: boolean;
-  /** `cut off` when the process died before it answered. */
-  outcome?: "accepted" | "repeat" | "exhausted" | "unavailable" | "cut off" | "failed";
+  /** The process that was asked. */
+  process: SimProcess;
+  /**
+   * `cut off` when the process died before it answered; `kept` when it was accepted though its sender had
+   * left.
+   */
+  outcome?: "accepted" | "kept" | "repeat" | "exhausted" | "unavailable" | "cut off" | "failed";
   /** The run that the sender was told of. */
   runId?: string;
   error?: unknown;
@@ -60,7 +65,7 @@ export class Senders {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const instance = await this.#find(index + tries);
       if (instance === undefined) return;
-      const attempt = newAttempt(launch, `${index}.${tries}`);
+      const attempt = newAttempt(launch, `${index}.${tries}`, instance.process);
       this.attempts.push(attempt);
       if (launch.leaves_ms !== null) {
         this.#world.after(launch.leaves_ms, () => attempt.hasLeft = true);
@@ -94,7 +99,7 @@ export class Senders {
       });
       if (attempt.outcome !== undefined) return;
       if ("run" in acceptance) {
-        attempt.outcome = "accepted";
+        attempt.outcome = attempt.hasLeft ? "kept" : "accepted";
         attempt.runId = acceptance.run.id;
       } else if ("repeatOf" in acceptance) {
         attempt.outcome = "repeat";
@@ -117,9 +122,14 @@ export class Senders {
   }
 }
 
-function newAttempt({ trigger: index, delivery }: PlannedLaunch, name: string): Attempt {
+function newAttempt(
+  { trigger: index, delivery }: PlannedLaunch,
+  name: string,
+  process: SimProcess,
+): Attempt {
   const trigger = TRIGGERS[index];
   if (trigger === undefined) throw new RangeError(`Cannot find trigger ${index}`);
   const isDelivery = trigger.window_s !== undefined;
-  return { name, trigger, hasLeft: false, ...(isDelivery && { delivery: `delivery-${delivery}` }) };
+  const id = isDelivery ? { delivery: `delivery-${delivery}` } : {};
+  return { name, trigger, process, hasLeft: false, ...id };
 }

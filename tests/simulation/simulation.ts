@@ -42,7 +42,7 @@ export async function simulate(
 ): Promise<Result> {
   using _ids = countedIds();
   const world = new World(scheduler, { isRemote, defect });
-  const history = new History(world.database);
+  const history = new History(world);
   const service = new Service(world, isRemote ? processes : 1);
   const senders = new Senders(world, () => service.serving);
   for (const [index, launch] of launches.entries()) senders.send(launch, index);
