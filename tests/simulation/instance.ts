@@ -64,7 +64,7 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
         cluster,
         onChange: (execution) => pipelines.changed(execution),
       }),
-  }, { store, clock, projects: { checkout: () => Promise.resolve() } });
+  }, { store, clock, dataFolder: "/nowhere", projects: { checkout: () => Promise.resolve() } });
   const pipelines = new Pipelines({ store, clock, engines });
   const deadlines = new Deadlines(60_000);
   void process.died.then(() => deadlines[Symbol.dispose]());
