@@ -3,12 +3,14 @@
  *
  * @module
  */
-import { Hono } from "@hono/hono";
+import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { requireToken, tokenCheck } from "./api/auth.ts";
 import type { ApiOptions } from "./api/mod.ts";
 import type { Operator } from "./api/operator.ts";
+import type { ConsoleParts } from "./console/parts.ts";
+import { WrongTokens } from "./api/wrong_tokens.ts";
 import type { Door } from "./door/door.ts";
 import { launchHandler } from "./door/launch.ts";
 import { isHttp2 } from "./http2.ts";
@@ -24,7 +26,27 @@ export interface AppParts {
   metrics: Pick<Metrics, "text">;
   /** Returns whether a launch could be accepted now. */
   isReady(): Promise<boolean>;
+  /** Tells whether a request came over plain HTTP. */
+  isPlainHttp(context: Context): boolean;
 }
+
+/** The first parts of the paths of the console: nothing else loads it. */
+const CONSOLE_PATHS = [
+  "access",
+  "assets",
+  "deliveries",
+  "engines",
+  "executions",
+  "instances",
+  "login",
+  "logout",
+  "pipelines",
+  "projects",
+  "replays",
+  "runs",
+  "settings",
+  "triggers",
+].flatMap((name) => [`/${name}`, `/${name}/*`]);
 
 /** Makes the application. Every path answers with and without a slash at its end, never by redirect. */
 export function createApp(parts: AppParts): Hono {
@@ -45,7 +67,8 @@ export function createApp(parts: AppParts): Hono {
 }
 
 /** Makes the routes that are not for senders. */
-function restRoutes({ door, operator, adminToken, metrics, isReady }: AppParts): Hono {
+function restRoutes(parts: AppParts): Hono {
+  const { door, operator, adminToken, metrics, isReady } = parts;
   const app = new Hono({ strict: false });
   app.get("/healthz", (context) => context.text("ok\n")).all(onlyGet);
   app.use(async function requireHttps(context, next) {
@@ -71,18 +94,26 @@ function restRoutes({ door, operator, adminToken, metrics, isReady }: AppParts):
   });
 
   const checkToken = tokenCheck(operator, adminToken);
-  const token = requireToken(checkToken, operator.clock, (context) => door.peerOf(context).ip);
+  const wrongTokens = new WrongTokens(operator.clock);
+  const ipOf = (context: Context) => door.peerOf(context).ip;
+  const token = requireToken(checkToken, wrongTokens, ipOf);
   app.get("/metrics", token, async (context) => {
     const { body, contentType } = await metrics.text();
     return context.body(body, 200, { "content-type": contentType });
   }).all(token, onlyGet);
   const hasEnvironmentToken = adminToken !== undefined;
   const options = { closing: door.closing, hasEnvironmentToken, checkToken };
-  let api: Promise<Hono> | undefined;
+  let loaded: Promise<Hono> | undefined;
+  const api = () => loaded ??= loadApi(operator, options);
   app.all("/api/v0/*", token, async (context) => {
-    api ??= loadApi(operator, options);
-    const { access, remoteIp } = context.var;
-    return (await api).fetch(context.req.raw, { ...Object(context.env), access, remoteIp });
+    return (await api()).fetch(context.req.raw, { ...Object(context.env), ...context.var });
+  });
+
+  let console: Promise<Hono> | undefined;
+  const { isPlainHttp } = parts;
+  app.on("ALL", ["/", ...CONSOLE_PATHS], async (context) => {
+    console ??= loadConsole({ ...operator, api, checkToken, wrongTokens, ipOf, isPlainHttp });
+    return (await console).fetch(context.req.raw, context.env);
   });
 
   return answeringErrors(app);
@@ -102,6 +133,11 @@ async function loadApi(operator: Operator, options: ApiOptions): Promise<Hono> {
   return answeringErrors(
     new Hono({ strict: false }).route("/api/v0", operatorRoutes(operator, options)),
   );
+}
+
+async function loadConsole(parts: ConsoleParts): Promise<Hono> {
+  const { consoleRoutes } = await import("./console/mod.ts");
+  return consoleRoutes(parts);
 }
 
 async function loadDocs({ baseUrl }: Operator): Promise<Hono> {

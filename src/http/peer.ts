@@ -38,6 +38,11 @@ export function peerOf(headers: Headers, remoteAddress: string, exposure: Exposu
   return { ip: clientAddress(headers, address, exposure), secure: protocol === "https" };
 }
 
+/** Tells whether a request came over plain HTTP, and from no proxy that could know better. */
+export function isPlainHttp(remoteAddress: string, { tls, trustedProxies }: Exposure): boolean {
+  return !tls && !trustedProxies.has(plainAddress(remoteAddress));
+}
+
 /**
  * Reads the client's address from `X-Forwarded-For`: counted from the right, the first that is no trusted
  * proxy. The client wrote what stands further left, which proves nothing; so a hop that cannot be read

@@ -29,6 +29,7 @@ import {
 } from "../store/records/run_lists.ts";
 import { removeRunWrites } from "../store/records/runs.ts";
 import { auditMadeBefore } from "../store/records/audit.ts";
+import { removeExpiredSessions } from "../store/records/sessions.ts";
 import { keys } from "../store/keys.ts";
 import type { Store } from "../store/store.ts";
 import { loggedTriggers, oldEntries } from "../store/records/trigger_log.ts";
@@ -120,6 +121,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   for (const name of await projects.kept()) {
     await attempt(`project ${name}`, () => removeDeletedProject(parts, name));
   }
+  await attempt("sessions", () => removeExpiredSessions(store, parts.clock.now()));
   await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));
   log.info(
     "Removed {unlisted} runs from lists, {runs} runs, {pipelines} pipelines, {executions} executions, " +

@@ -15,7 +15,7 @@ import { refuseHost } from "../http/host_header.ts";
 import { checkTls, listenError } from "../http/listen_error.ts";
 import { Listener, type Serve } from "../http/listener.ts";
 import { ParsedValueBudget } from "../http/door/parsed_value_budget.ts";
-import { peerOf } from "../http/peer.ts";
+import { isPlainHttp, peerOf } from "../http/peer.ts";
 import { type HandlerInfo, withRequestQueue } from "../http/door/request_queue.ts";
 import { closeParts, openParts, type Parts } from "./composition.ts";
 import { cleanUp, type CleanupReport } from "../runs/cleanup.ts";
@@ -219,6 +219,8 @@ function listen(
     adminToken: settings.adminToken,
     metrics,
     isReady: () => isReady(parts),
+    isPlainHttp: (context: Context<{ Bindings: HandlerInfo }>) =>
+      isPlainHttp(context.env.remoteAddr.hostname, exposure),
   });
   const options = {
     hostname: settings.host,

@@ -25,6 +25,8 @@ export const keys = {
   token: (hash: string): Deno.KvKey => ["token", hash],
   /** The time at which a token was last used, RFC 3339, by the SHA-256 of the token. */
   tokenUsed: (hash: string): Deno.KvKey => ["token_used", hash],
+  /** `Session`, by the SHA-256 of its secret. */
+  session: (hash: string): Deno.KvKey => ["session", hash],
   /** `Replay`. */
   replay: (id: string): Deno.KvKey => ["replay", id],
   /** The ids of runs that a replay launches again, 1,000 a value. */

@@ -37,6 +37,7 @@ export function routesOf({ service }: TestService, door: Partial<Door> & Pick<Do
     adminToken: ADMIN_TOKEN,
     metrics: parts.metrics,
     isReady: () => Promise.resolve(true),
+    isPlainHttp: () => true,
   });
 }
 

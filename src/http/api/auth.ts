@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { hash } from "node:crypto";
 import type { Context, MiddlewareHandler } from "@hono/hono";
 import { getLogger } from "@logtape/logtape";
 import { STATUS_CODE } from "@std/http/status";
@@ -12,20 +11,27 @@ import type { Clock } from "../../platform/clock.ts";
 import { messageOf } from "../../platform/errors.ts";
 import { evictOldest } from "../../platform/evict_oldest.ts";
 import type { Store } from "../../store/store.ts";
-import { getToken, noteTokenUse, tokenId } from "../../store/records/tokens.ts";
+import { getToken, noteTokenUse, tokenHash, tokenId } from "../../store/records/tokens.ts";
 import { problem } from "../problem.ts";
 import type { Access } from "./access.ts";
-import { WrongTokens } from "./wrong_tokens.ts";
+import type { WrongTokens } from "./wrong_tokens.ts";
 
-const TOKEN_LENGTH_MAX = 512;
+/** The longest token that is looked up. */
+export const TOKEN_LENGTH_MAX = 512;
 /** Least time between two notes of a token's last use. */
 const USE_NOTED_MS = 60_000;
 const USES_MAX = 1_000;
 
 const log = getLogger(["hooklaunch", "api"]);
 
-/** Returns what a token allows now; undefined when it is unknown, revoked or expired. */
-export type TokenCheck = (token: string | undefined) => Promise<Access | undefined>;
+/**
+ * Returns what the token of a hash allows now; undefined when it is unknown, revoked or expired. It notes that
+ * the token was used, unless `isUse` is false.
+ */
+export type TokenCheck = (
+  hash: string,
+  options?: { isUse?: boolean },
+) => Promise<Access | undefined>;
 
 /**
  * Makes the check of operators' tokens.
@@ -36,31 +42,28 @@ export function tokenCheck(
   { store, clock }: { store: Store; clock: Clock },
   environmentToken: string | undefined,
 ): TokenCheck {
-  const expected = environmentToken === undefined
-    ? []
-    : [hash("sha256", environmentToken, "buffer")];
+  const expected = environmentToken === undefined ? [] : [bytesOf(tokenHash(environmentToken))];
   const noted = new Map<string, number>();
-  const noteUse = (token: string) => {
+  const noteUse = (hash: string) => {
     const now_ms = clock.now();
-    if (now_ms - (noted.get(token) ?? -Infinity) < USE_NOTED_MS) return;
-    noted.delete(token);
-    noted.set(token, now_ms);
+    if (now_ms - (noted.get(hash) ?? -Infinity) < USE_NOTED_MS) return;
+    noted.delete(hash);
+    noted.set(hash, now_ms);
     evictOldest(noted, USES_MAX);
-    noteTokenUse(store, token, new Date(now_ms).toISOString()).catch((error) =>
+    noteTokenUse(store, hash, new Date(now_ms).toISOString()).catch((error) =>
       log.warn("Cannot note the use of a token: {error}", { error: messageOf(error) })
     );
   };
-  return async (token) => {
-    if (token === undefined) return undefined;
-    if (isAnyOf(hash("sha256", token, "buffer"), expected)) {
+  return async (hash, { isUse = true } = {}) => {
+    if (isAnyOf(bytesOf(hash), expected)) {
       return { name: "HOOKLAUNCH_ADMIN_TOKEN", scope: "admin" };
     }
-    const found = await getToken(store, token);
+    const found = await getToken(store, hash);
     if (found === undefined || Date.parse(found.expires_at ?? "") <= clock.now()) return undefined;
-    noteUse(token);
+    if (isUse) noteUse(hash);
     const { name, scope = "admin", triggers, projects } = found;
     return {
-      id: tokenId(token),
+      id: tokenId(hash),
       name,
       scope,
       ...(triggers && { triggers }),
@@ -73,6 +76,8 @@ export function tokenCheck(
 export interface Authenticated {
   access: Access;
   remoteIp: string;
+  /** Checks the token again: it may have been revoked since the request came. */
+  isAllowed(): Promise<boolean>;
 }
 
 /**
@@ -81,10 +86,9 @@ export interface Authenticated {
  */
 export function requireToken(
   check: TokenCheck,
-  clock: Pick<Clock, "steady">,
+  wrong: WrongTokens,
   ipOf: (context: Context) => string,
 ): MiddlewareHandler<{ Variables: Authenticated }> {
-  const wrong = new WrongTokens(clock);
   return async function requireToken(context, next) {
     const remoteIp = ipOf(context);
     const wait_s = wrong.refusedFor_s(remoteIp);
@@ -95,10 +99,12 @@ export function requireToken(
       });
     }
     const token = tokenOf(context);
-    const access = await check(token);
-    if (access !== undefined) {
+    const hash = token === undefined ? undefined : tokenHash(token);
+    const access = hash === undefined ? undefined : await check(hash);
+    if (hash !== undefined && access !== undefined) {
       context.set("access", access);
       context.set("remoteIp", remoteIp);
+      context.set("isAllowed", async () => await check(hash) !== undefined);
       return await next();
     }
     if (token !== undefined) wrong.note(remoteIp);
@@ -110,8 +116,12 @@ export function requireToken(
 }
 
 /** Returns the token of a request; undefined when there is none. */
-export function tokenOf(context: Context): string | undefined {
+function tokenOf(context: Context): string | undefined {
   const header = context.req.header("authorization") ?? "";
   const token = /^(?:bearer|token) +(\S+)$/i.exec(header)?.[1];
   return token !== undefined && token.length <= TOKEN_LENGTH_MAX ? token : undefined;
+}
+
+function bytesOf(hash: string): Uint8Array {
+  return Uint8Array.fromHex(hash);
 }

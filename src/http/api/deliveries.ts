@@ -13,7 +13,7 @@ import { visible } from "./access.ts";
 import { answer, count, pageFields, text, time } from "./answer.ts";
 import { type DeliveryDetails, deliveryDetails } from "./delivery_details.ts";
 import { DeliverySource } from "./delivery_stream.ts";
-import { type Authenticated, tokenOf } from "./auth.ts";
+import type { Authenticated } from "./auth.ts";
 import { STREAM_HEADERS } from "./event_stream.ts";
 import type { Api } from "./operator.ts";
 import { found } from "./finder.ts";
@@ -147,13 +147,12 @@ function followDeliveries(api: Api, context: Context, filter: DeliveryFilter): R
   const after = lastId
     ? parseWith(idSchema, lastId, "the header Last-Event-ID")
     : lowestId(api.clock.now());
-  const token = tokenOf(context);
   // The caller has put it there.
-  const { access }: Authenticated = context.env;
+  const { access, isAllowed }: Authenticated = context.env;
   const source = new DeliverySource(api, {
     filter,
     after,
-    isAllowed: async () => await api.checkToken(token) !== undefined,
+    isAllowed,
     visible: (records) => visible(access, { kind: "deliveries", records }, api),
   }, api.streams.linesMax);
   return context.body(api.streams.follow(source), 200, STREAM_HEADERS);

@@ -10,7 +10,7 @@ import { z } from "zod";
 import type { Engine, LogLine } from "../../engines/engine.ts";
 import { parseWith } from "../../platform/schema/schema.ts";
 import { answer, pageFields, text, time } from "./answer.ts";
-import { tokenOf } from "./auth.ts";
+import type { Authenticated } from "./auth.ts";
 import { existing } from "./executions.ts";
 import { STREAM_HEADERS } from "./event_stream.ts";
 import { END_ID, LogSource } from "./log_stream.ts";
@@ -118,7 +118,7 @@ async function logAnswer(
 
 function followAnswer(
   context: Context,
-  { store, streams, checkToken }: Api,
+  { store, streams }: Api,
   { id, engine, cursor }: LogPart,
 ): Response {
   const lastId = context.req.header("last-event-id");
@@ -126,8 +126,8 @@ function followAnswer(
   if (lastId === END_ID) return context.body(null, STATUS_CODE.NoContent);
   const from = lastId ? parseWith(logCursorSchema, lastId, "the header Last-Event-ID") : cursor;
   if (context.req.method === "HEAD") return context.body(null, 200, STREAM_HEADERS);
-  const token = tokenOf(context);
-  const isAllowed = async () => await checkToken(token) !== undefined;
+  // The caller has put it there.
+  const { isAllowed }: Authenticated = context.env;
   const log = { executionId: id, engine, cursor: from, isAllowed };
   const source = new LogSource(store, log, streams.linesMax);
   return context.body(streams.follow(source), 200, STREAM_HEADERS);

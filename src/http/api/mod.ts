@@ -22,6 +22,7 @@ import { pipelineOperations } from "./pipelines.ts";
 import { projectOperations } from "./projects.ts";
 import { replayOperations } from "./replays.ts";
 import { runOperations } from "./runs.ts";
+import { sessionOperations } from "./sessions.ts";
 import { tokenOperations } from "./tokens.ts";
 import { triggerLogOperations } from "./trigger_log.ts";
 import { triggerOperations } from "./triggers.ts";
@@ -45,6 +46,7 @@ export const operations: readonly Operation[] = [
   ...outputOperations,
   ...pipelineOperations,
   ...tokenOperations,
+  ...sessionOperations,
   ...auditOperations,
 ];
 
@@ -52,7 +54,7 @@ export const operations: readonly Operation[] = [
 export interface ApiOptions extends Omit<EventStreamsOptions, "clock"> {
   /** `HOOKLAUNCH_ADMIN_TOKEN` is set. */
   hasEnvironmentToken: boolean;
-  /** Checks a token again: it may have been revoked since its request came. */
+  /** Returns what the token of a hash allows now. */
   checkToken: TokenCheck;
 }
 

@@ -45,6 +45,6 @@ export interface Api extends Operator {
   diagnoses: DiagnosisLimits;
   /** `HOOKLAUNCH_ADMIN_TOKEN` is set. */
   hasEnvironmentToken: boolean;
-  /** Checks a token again: it may have been revoked since its request came. */
+  /** Returns what the token of a hash allows now. */
   checkToken: TokenCheck;
 }

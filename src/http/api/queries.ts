@@ -52,6 +52,9 @@ export const projectQuery = z.strictObject({ limit, cursor: cursor(nameSchema) }
 /** The query of `GET /tokens/`. */
 export const tokenQuery = z.strictObject({ limit, cursor: cursor(tokenIdSchema) });
 
+/** The query of `GET /sessions/`, whose ids are like those of tokens. */
+export const sessionQuery = tokenQuery;
+
 /** The query of `GET /runs/`. */
 export const runQuery = z.strictObject({
   ...page,

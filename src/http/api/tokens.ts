@@ -15,11 +15,12 @@ import {
   listTokens,
   removeToken,
   SCOPES,
+  tokenHash,
   tokenId,
 } from "../../store/records/tokens.ts";
 import type { Store } from "../../store/store.ts";
 import { answer, input, page, text, time } from "./answer.ts";
-import { tokenOf } from "./auth.ts";
+import type { Authenticated } from "./auth.ts";
 import { operation } from "./operation.ts";
 import { wholeListAnswer } from "./page_answer.ts";
 import { tokenQuery } from "./queries.ts";
@@ -99,7 +100,7 @@ export const tokenOperations = [
       const made = { ...settings, created_at: new Date(clock.now()).toISOString() };
       // One at a time, as changes of triggers: two must not take the same name.
       const token = await triggers.between(() => makeToken(store, made));
-      const answer: MadeToken = { id: tokenId(token), ...made, token };
+      const answer: MadeToken = { id: tokenId(tokenHash(token)), ...made, token };
       return context.json(answer, STATUS_CODE.Created, {
         location: `${baseUrl()}/api/v0/tokens/${answer.id}/`,
         "cache-control": "no-store",
@@ -113,9 +114,10 @@ export const tokenOperations = [
     summary: "Revoke a token",
     answers: { 204: {} },
     async perform({ api: { store, hasEnvironmentToken }, context, params: { id } }) {
-      const own = tokenOf(context);
+      // The caller has put it there.
+      const { access }: Authenticated = context.env;
       // A request with another token proves that another token works.
-      if (!hasEnvironmentToken && own !== undefined && tokenId(own) === id) {
+      if (!hasEnvironmentToken && access.id === id) {
         throw new ConflictError(
           `Cannot revoke token ${id}: this request uses it. ` +
             "Use another token, so that nobody is locked out",

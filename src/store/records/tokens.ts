@@ -45,14 +45,14 @@ export function tokenHash(token: string): string {
   return hash("sha256", token);
 }
 
-/** The id by which a token is listed and removed. */
-export function tokenId(token: string): string {
-  return tokenHash(token).slice(0, ID_LENGTH);
+/** The id by which a token is listed and removed, from its hash. */
+export function tokenId(hash: string): string {
+  return hash.slice(0, ID_LENGTH);
 }
 
-/** Reads what is known of a token; undefined when it is not one, or its record is damaged. */
-export async function getToken(store: Store, token: string): Promise<AdminToken | undefined> {
-  const value = await readValue(store.kv, keys.token(tokenHash(token)));
+/** Reads what is known of a token by its hash; undefined when it is not one, or its record is damaged. */
+export async function getToken(store: Store, hash: string): Promise<AdminToken | undefined> {
+  const value = await readValue(store.kv, keys.token(hash));
   return isToken(value) ? value : undefined;
 }
 
@@ -81,7 +81,7 @@ export async function listTokens(store: Store): Promise<ListedToken[]> {
     const hash = String(key[1]);
     const used = await readValue(store.kv, keys.tokenUsed(hash));
     found.push({
-      id: hash.slice(0, ID_LENGTH),
+      id: tokenId(hash),
       ...(isToken(value) ? value : DAMAGED),
       ...(typeof used === "string" && { last_used_at: used }),
     });
@@ -96,7 +96,7 @@ export async function listTokens(store: Store): Promise<ListedToken[]> {
  */
 export async function removeToken(store: Store, id: string): Promise<boolean> {
   for await (const { key } of scan(store.kv, ["token"])) {
-    if (String(key[1]).slice(0, ID_LENGTH) !== id) continue;
+    if (tokenId(String(key[1])) !== id) continue;
     await store.committer.write([{ key }, { key: keys.tokenUsed(String(key[1])) }]);
     return true;
   }
@@ -104,8 +104,8 @@ export async function removeToken(store: Store, id: string): Promise<boolean> {
 }
 
 /** Stores when a token was last used. */
-export async function noteTokenUse(store: Store, token: string, at: string): Promise<void> {
-  await store.committer.write([{ key: keys.tokenUsed(tokenHash(token)), value: at }]);
+export async function noteTokenUse(store: Store, hash: string, at: string): Promise<void> {
+  await store.committer.write([{ key: keys.tokenUsed(hash), value: at }]);
 }
 
 function isToken(value: unknown): value is AdminToken {

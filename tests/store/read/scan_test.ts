@@ -173,11 +173,14 @@ Deno.test("a project, a token or a log entry that is damaged hides no other, and
   await putProject(again, projectOf("ba"));
   assertEquals((await getProject(again, "ba"))?.name, "ba");
 
-  assertEquals([await hasTokens(again), await getToken(again, bad)], [true, undefined]);
-  assertEquals(await getToken(again, good), first);
+  assertEquals([await hasTokens(again), await getToken(again, tokenHash(bad))], [true, undefined]);
+  assertEquals(await getToken(again, tokenHash(good)), first);
   const listed = (await listTokens(again)).map(({ id, name }) => `${id} ${name}`);
-  assertEquals(listed.sort(), [`${tokenId(bad)} (damaged)`, `${tokenId(good)} first`].sort());
-  assertEquals(await removeToken(again, tokenId(bad)), true);
+  assertEquals(
+    listed.sort(),
+    [`${tokenId(tokenHash(bad))} (damaged)`, `${tokenId(tokenHash(good))} first`].sort(),
+  );
+  assertEquals(await removeToken(again, tokenId(tokenHash(bad))), true);
   assertEquals((await listTokens(again)).length, 1);
 
   const left = new TriggerLog(again, systemClock);

@@ -1,0 +1,45 @@
+/**
+ * The one script, the one stylesheet and the icon of the console. Their addresses hold their hashes, so
+ * browsers keep them for good.
+ *
+ * @module
+ */
+import { hash } from "node:crypto";
+import icon from "./icon.svg" with { type: "text" };
+import copy from "./script/copy.js" with { type: "text" };
+import keys from "./script/keys.js" with { type: "text" };
+import live from "./script/live.js" with { type: "text" };
+import time from "./script/time.js" with { type: "text" };
+import style from "./style.css" with { type: "text" };
+
+/** A file that pages load. */
+interface Asset {
+  /** Its address, relative to the console. */
+  address: string;
+  content: string;
+  type: string;
+}
+
+/** Each part of the script has names of its own. */
+const SCRIPT = [time, copy, keys, live].map((part) => `{\n${part}}\n`).join("");
+
+/** The files that pages load. */
+export const ASSETS = {
+  script: asset("console", "js", SCRIPT, "text/javascript; charset=utf-8"),
+  style: asset("console", "css", style, "text/css; charset=utf-8"),
+  icon: asset("icon", "svg", icon, "image/svg+xml"),
+};
+
+/** The headers of these files. */
+export const ASSET_HEADERS = {
+  "cache-control": "public, max-age=31536000, immutable",
+  "x-content-type-options": "nosniff",
+  // An icon that is opened by itself runs nothing.
+  "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
+  "cross-origin-resource-policy": "same-origin",
+};
+
+function asset(name: string, extension: string, content: string, type: string): Asset {
+  const digest = hash("sha256", content).slice(0, 16);
+  return { address: `assets/${name}-${digest}.${extension}`, content, type };
+}

@@ -1,0 +1,110 @@
+/**
+ * The console's calls of the operators' API, within the process. What a session may see and do is decided
+ * there, and its changes are in the audit log.
+ *
+ * @module
+ */
+import type { Hono } from "@hono/hono";
+import { HooklaunchError, type Problem } from "../../platform/errors.ts";
+import type { Authenticated } from "../api/auth.ts";
+import type { ProblemDetails } from "../problem.ts";
+
+/** The API did not do what a page has asked for. */
+export class ApiCallError extends HooklaunchError {
+  override readonly code = "api_call_refused";
+
+  constructor(readonly status: number, detail: string, readonly problems: readonly Problem[]) {
+    super(detail);
+  }
+}
+
+/** The query of a call; a parameter that is undefined or empty is left out. */
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
+/** A page of a list: its records, and the cursor of the next page. */
+export interface ListPage<T> {
+  results: readonly T[];
+  cursor: string | undefined;
+}
+
+/** A caller of the API with the access of a session. */
+export class ApiClient {
+  readonly #api: Hono;
+  readonly #env: Authenticated;
+
+  constructor(api: Hono, env: Authenticated) {
+    this.#api = api;
+    this.#env = env;
+  }
+
+  /**
+   * Reads JSON. `T` is the type that the operation declares for its answer.
+   *
+   * @param path relative to `/api/v0/`
+   * @throws {ApiCallError} when the answer is an error
+   */
+  async get<T>(path: string, query: Query = {}): Promise<T> {
+    return await (await this.#checked("GET", `${path}${search(query)}`)).json();
+  }
+
+  /** Reads a page of a list. */
+  async list<T>(path: string, query: Query = {}): Promise<ListPage<T>> {
+    const page = await this.get<{ results: T[]; next: string | null }>(path, query);
+    return { results: page.results, cursor: cursorOf(page.next) };
+  }
+
+  /**
+   * Sends JSON, and reads JSON where there is any.
+   *
+   * @throws {ApiCallError} when the answer is an error
+   */
+  async send<T>(
+    method: "POST" | "PUT" | "PATCH" | "DELETE",
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<T> {
+    const answer = await this.#checked(method, path, { body: JSON.stringify(body), headers });
+    return JSON.parse(await answer.text() || "null");
+  }
+
+  /** Returns the answer as it is, such as a stream or a file. */
+  async answer(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+    return await this.#call("GET", path, { headers });
+  }
+
+  async #checked(method: string, path: string, init: CallInit = {}): Promise<Response> {
+    const answer = await this.#call(method, path, init);
+    if (answer.ok) return answer;
+    const { title, detail, errors = [] }: ProblemDetails = await answer.json();
+    throw new ApiCallError(answer.status, detail ?? title ?? `Status ${answer.status}`, errors);
+  }
+
+  async #call(method: string, path: string, { body, headers }: CallInit): Promise<Response> {
+    const request = new Request(`http://console/api/v0/${path}`, {
+      method,
+      headers: headers ?? {},
+      ...(body === undefined ? {} : { body }),
+    });
+    return await this.#api.fetch(request, this.#env);
+  }
+}
+
+interface CallInit {
+  body?: string | undefined;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** Returns the cursor in the address of a next page. */
+export function cursorOf(next: string | null): string | undefined {
+  return next === null ? undefined : new URL(next).searchParams.get("cursor") ?? undefined;
+}
+
+/** Writes a query with its `?`; nothing for an empty one. */
+export function search(query: Query): string {
+  const written = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== "") written.set(name, String(value));
+  }
+  return written.size === 0 ? "" : `?${written}`;
+}

@@ -1,0 +1,81 @@
+/** Parts of forms. */
+import type { Child } from "@hono/hono/jsx";
+import type { Problem } from "../../../platform/errors.ts";
+import type { Html, OpenView, View } from "../route.ts";
+
+/** The hidden field that each form that changes something has. */
+export function CsrfField({ view }: { view: View | OpenView }): Html {
+  return <input type="hidden" name="csrf" value={view.csrf} />;
+}
+
+export interface ActionProps {
+  view: View;
+  /** The address that performs it. */
+  to: string;
+  /** Hidden fields. */
+  fields?: Readonly<Record<string, string>>;
+  /** The key that presses its button. */
+  hotkey?: string;
+  class?: string;
+  children?: Child;
+}
+
+/** A form that is a button alone. */
+export function Action({ view, to, fields = {}, hotkey, children, ...rest }: ActionProps): Html {
+  return (
+    <form method="post" action={to} class="action">
+      <CsrfField view={view} />
+      {Object.entries(fields).map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+      <button data-hotkey={hotkey} class={rest.class}>{children}</button>
+    </form>
+  );
+}
+
+export interface ConfirmProps extends ActionProps {
+  /** The label of the second button: what will happen, with numbers. */
+  consequence: string;
+}
+
+/** A button that asks for a second click on the same place. It needs no script. */
+export function Confirm({ consequence, children, ...action }: ConfirmProps): Html {
+  return (
+    <details class="confirm">
+      <summary class="button">
+        <span class="ask">{children}</span>
+        <span class="cancel">Cancel</span>
+      </summary>
+      <Action {...action} class="danger">{consequence}</Action>
+    </details>
+  );
+}
+
+export interface FieldProps {
+  label: string;
+  /** The id of its input. */
+  id: string;
+  hint?: string;
+  /** The mistakes in it. */
+  problems?: readonly Problem[];
+  children?: Child;
+}
+
+/** A labelled input with its hint and its mistakes. The input names both: `aria-describedby={describedBy(id)}`. */
+export function Field({ label, id, hint, problems = [], children }: FieldProps): Html {
+  return (
+    <div class={problems.length > 0 ? "field wrong" : "field"}>
+      <label for={id}>{label}</label>
+      {children}
+      <div id={describedBy(id)}>
+        {problems.map(({ detail }) => <p class="problem">{detail}</p>)}
+        {hint === undefined ? null : <p class="hint">{hint}</p>}
+      </div>
+    </div>
+  );
+}
+
+/** The id of the hint and the mistakes of an input. */
+export function describedBy(id: string): string {
+  return `${id}-about`;
+}

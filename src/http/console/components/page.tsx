@@ -1,0 +1,106 @@
+/** The frame of every page: head, navigation, content. */
+import type { Child } from "@hono/hono/jsx";
+import { SCOPES } from "../../../store/records/tokens.ts";
+import { ASSETS } from "../assets.ts";
+import type { Html, OpenView, View } from "../route.ts";
+import { CsrfField } from "./form.tsx";
+
+/** The entries of the navigation: the address, the label, and whether only admins see it. */
+const NAVIGATION = [
+  ["", "Overview"],
+  ["deliveries", "Deliveries"],
+  ["access", "Access"],
+] as const;
+
+export type NavigationEntry = typeof NAVIGATION[number][1];
+
+/** Tells whether the token of a session has a scope. */
+export function may(view: View, scope: typeof SCOPES[number]): boolean {
+  return SCOPES.indexOf(view.access.scope) >= SCOPES.indexOf(scope);
+}
+
+export interface PageProps {
+  view: View | OpenView;
+  title: string;
+  /** The entry of the navigation that the page belongs to. */
+  nav?: NavigationEntry;
+  children?: Child;
+}
+
+/** The frame of a page. Addresses in it are relative to the console. */
+export function Page({ view, title, nav, children }: PageProps): Html {
+  const { root, nonce, notice } = view;
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>{`${title} · Hooklaunch`}</title>
+        <base href={root} />
+        <link rel="icon" href={ASSETS.icon.address} type={ASSETS.icon.type} />
+        <link rel="stylesheet" nonce={nonce} href={ASSETS.style.address} />
+        <script nonce={nonce} src={ASSETS.script.address} defer></script>
+      </head>
+      <body>
+        <a class="skip" href={`${view.address}#content`}>Skip to content</a>
+        <header class="top">
+          <a class="brand" href="">Hooklaunch</a>
+          {view.access === undefined ? null : <Navigation view={view} nav={nav} />}
+        </header>
+        <main id="content" tabindex={-1}>
+          {notice === undefined ? null : <p class="notice ok" role="status">{notice}</p>}
+          {children}
+        </main>
+        <KeyHelp />
+      </body>
+    </html>
+  );
+}
+
+function Navigation({ view, nav }: { view: View; nav: NavigationEntry | undefined }): Html {
+  return (
+    <>
+      <nav aria-label="Console">
+        {NAVIGATION.map(([address, label]) => (
+          <a href={address} aria-current={label === nav ? "page" : undefined}>{label}</a>
+        ))}
+        <a href="docs/">Docs</a>
+      </nav>
+      <form method="post" action="logout" class="who">
+        <CsrfField view={view} />
+        <span title={`Scope: ${view.access.scope}`}>{view.access.name}</span>
+        <button class="quiet">Log out</button>
+      </form>
+    </>
+  );
+}
+
+const KEYS = [
+  ["j / k", "Next and previous in a list"],
+  ["o", "Open"],
+  ["r", "Replay"],
+  ["/", "Search"],
+  ["?", "This list"],
+] as const;
+
+function KeyHelp(): Html {
+  return (
+    <dialog id="keys" aria-labelledby="keys-title">
+      <h2 id="keys-title">Keys</h2>
+      <dl class="facts">
+        {KEYS.map(([key, meaning]) => (
+          <>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{meaning}</dd>
+          </>
+        ))}
+      </dl>
+      <form method="dialog">
+        <button>Close</button>
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,54 @@
+/** States in colour, with an icon and a word: colour alone says nothing to many. */
+import type { Html } from "../route.ts";
+
+/** The meanings that colours have. */
+export type Tone = "ok" | "quiet" | "bad" | "running" | "waiting";
+
+const ICONS: Readonly<Record<Tone, string>> = {
+  ok: "✓",
+  quiet: "–",
+  bad: "✕",
+  running: "▸",
+  waiting: "…",
+};
+
+/** The meaning of each state of deliveries, runs, executions, pipelines and nodes. */
+const TONES: Readonly<Record<string, Tone>> = {
+  accepted: "ok",
+  complete: "ok",
+  completed: "ok",
+  matches: "ok",
+  passed: "ok",
+  repeat: "quiet",
+  filtered: "quiet",
+  stopped: "quiet",
+  skipped: "quiet",
+  possible: "quiet",
+  "not reached": "quiet",
+  refused: "bad",
+  unavailable: "bad",
+  error: "bad",
+  failed: "bad",
+  started: "running",
+  running: "running",
+  stopping: "running",
+  created: "waiting",
+  queued: "waiting",
+  pending: "waiting",
+  awaiting_approval: "waiting",
+  likely: "waiting",
+};
+
+/** A state. */
+export function State({ state }: { state: string }): Html {
+  return <Badge tone={TONES[state] ?? "quiet"} label={state.replaceAll("_", " ")} />;
+}
+
+/** A word in colour, with an icon. */
+export function Badge({ tone, label }: { tone: Tone; label: string }): Html {
+  return (
+    <span class={`state ${tone}`}>
+      <span aria-hidden="true">{ICONS[tone]}</span> {label}
+    </span>
+  );
+}

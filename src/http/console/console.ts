@@ -1,0 +1,223 @@
+/**
+ * The handling of requests for pages: session, page, form, login, errors.
+ *
+ * @module
+ */
+import type { Context } from "@hono/hono";
+import { STATUS_CODE } from "@std/http/status";
+import { ForbiddenError } from "../../platform/errors.ts";
+import { TOKEN_LENGTH_MAX } from "../api/auth.ts";
+import { problemOfError } from "../problem.ts";
+import { ApiCallError, ApiClient, search } from "./client.ts";
+import { readForm } from "./form.ts";
+import { ErrorPage } from "./pages/error.tsx";
+import { LoginPage, SendAgainPage } from "./pages/login.tsx";
+import type { ConsoleParts } from "./parts.ts";
+import type { Html, OpenSession, OpenView, Route, Submission, View, Visit } from "./route.ts";
+import { newNonce, pageHeaders, requireOwnOrigin } from "./security.ts";
+import { Sessions } from "./sessions.ts";
+
+/** The header of a request of the script for a page that is shown already. */
+const REFRESH_HEADER = "x-console-refresh";
+
+const SEE_OTHER = 303;
+
+/** Handles the requests of the console. */
+export class Console {
+  readonly #parts: ConsoleParts;
+  readonly #sessions: Sessions;
+
+  constructor(parts: ConsoleParts) {
+    this.#parts = parts;
+    this.#sessions = new Sessions(parts);
+  }
+
+  /** Answers with a page; without a session with the login, which leads back to it. */
+  async show(context: Context, { show }: Route): Promise<Response> {
+    const session = await this.#sessions.of(context);
+    if (session === undefined) return this.#toLogin(context);
+    const { view, params } = await this.#visit(context, session);
+    const isRefresh = context.req.header(REFRESH_HEADER) !== undefined;
+    // A message is for whoever looks, not for the script.
+    const notice = isRefresh ? undefined : this.#sessions.takeNotice(context);
+    const noticed = { ...view, notice };
+    return await this.#page(context, noticed, await show?.({ view: noticed, params }));
+  }
+
+  /** Answers with something that is no page. */
+  async answer(context: Context, { answer }: Route): Promise<Response> {
+    const session = await this.#sessions.of(context);
+    if (session === undefined) return context.body(null, STATUS_CODE.Unauthorized);
+    const visit = await this.#visit(context, session);
+    return await answer?.(visit, context.req.raw.headers) ?? context.notFound();
+  }
+
+  /** Performs a form. Without a session, the login keeps what was typed. */
+  async submit(context: Context, { submit }: Route): Promise<Response> {
+    requireOwnOrigin(context.req.raw.headers, this.#ownOrigins(context));
+    const form = await readForm(context, this.#parts.bodies);
+    const session = await this.#sessions.of(context);
+    if (session === undefined) {
+      const view = this.#openView(context);
+      const kept = { address: view.address, form: JSON.stringify([...form].filter(isTyped)) };
+      const page = LoginPage({ view, to: "", kept, problem: EXPIRED });
+      return await this.#page(context, view, page, STATUS_CODE.Unauthorized);
+    }
+    if (form.get("csrf") !== session.csrf) {
+      throw new ForbiddenError(
+        "This form belongs to another session. Go back, load the page again, and send it then",
+      );
+    }
+    const visit: Submission = { ...await this.#visit(context, session), form };
+    const result = await submit?.(visit) ?? { to: "" };
+    if ("to" in result) return this.#redirect(context, result.to, result.notice);
+    return await this.#page(
+      context,
+      visit.view,
+      result.page,
+      result.status ?? STATUS_CODE.UnprocessableEntity,
+    );
+  }
+
+  /** Shows the login. */
+  async showLogin(context: Context): Promise<Response> {
+    const to = this.#localAddress(context.req.query("to") ?? "");
+    if (await this.#sessions.of(context)) return this.#redirect(context, to);
+    const view = this.#openView(context);
+    return await this.#page(context, view, LoginPage({ view, to }));
+  }
+
+  /** Opens a session. */
+  async logIn(context: Context): Promise<Response> {
+    requireOwnOrigin(context.req.raw.headers, this.#ownOrigins(context));
+    const form = await readForm(context, this.#parts.bodies);
+    const [to, address] = ["to", "kept_address"].map((name) =>
+      this.#localAddress(form.get(name) ?? "")
+    );
+    const kept = form.has("kept_form")
+      ? { address: address ?? "", form: form.get("kept_form") ?? "" }
+      : undefined;
+    const view = this.#openView(context);
+    const refused = async (status: number, problem: string) =>
+      await this.#page(context, view, LoginPage({ view, to: to ?? "", kept, problem }), status);
+    const { wrongTokens, ipOf } = this.#parts;
+    const remoteIp = ipOf(context);
+    const wait_s = wrongTokens.refusedFor_s(remoteIp);
+    if (wait_s > 0) {
+      context.header("retry-after", String(wait_s));
+      const problem = `Too many wrong tokens came from ${remoteIp}. Try again in ${wait_s} s.`;
+      return await refused(STATUS_CODE.TooManyRequests, problem);
+    }
+    const token = form.get("token")?.trim() ?? "";
+    const csrf = token.length > TOKEN_LENGTH_MAX
+      ? undefined
+      : await this.#sessions.open(context, token);
+    if (csrf === undefined) {
+      wrongTokens.note(remoteIp);
+      return await refused(STATUS_CODE.Unauthorized, WRONG_TOKEN);
+    }
+    if (kept === undefined) return this.#redirect(context, to ?? "");
+    return await this.#page(context, view, SendAgainPage({ view: { ...view, csrf }, kept }));
+  }
+
+  /** Ends the session. */
+  async logOut(context: Context): Promise<Response> {
+    requireOwnOrigin(context.req.raw.headers, this.#ownOrigins(context));
+    await this.#sessions.close(context);
+    return this.#redirect(context, "login");
+  }
+
+  /** Answers with the page of an error. */
+  async fail(context: Context, status: number, detail: string): Promise<Response> {
+    const session = await this.#sessions.of(context).catch(() => undefined);
+    const view = session ? await this.#view(context, session) : this.#openView(context);
+    return await this.#page(context, view, ErrorPage({ view, status, detail }), status);
+  }
+
+  /** Answers with the page of something that was thrown. */
+  async failed(context: Context, error: unknown): Promise<Response> {
+    if (error instanceof ApiCallError) {
+      return await this.fail(context, error.status, error.message);
+    }
+    const answer = problemOfError(error);
+    const { title, detail = title }: { title: string; detail?: string } = await answer.json();
+    return await this.fail(context, answer.status, detail);
+  }
+
+  async #visit(context: Context, session: OpenSession): Promise<Visit> {
+    return { view: await this.#view(context, session), params: context.req.param() };
+  }
+
+  async #view(context: Context, session: OpenSession): Promise<View> {
+    const { access, remoteIp, isAllowed, csrf } = session;
+    const api = new ApiClient(await this.#parts.api(), { access, remoteIp, isAllowed });
+    return { ...this.#openView(context), api, access, sessionId: session.id, csrf };
+  }
+
+  #openView(context: Context): OpenView {
+    const { clock, baseUrl } = this.#parts;
+    const { search } = new URL(context.req.url);
+    return {
+      address: context.req.path.slice(1) + search,
+      root: this.#root(),
+      baseUrl: baseUrl(),
+      query: new URLSearchParams(search),
+      now_ms: clock.now(),
+      csrf: "",
+      nonce: newNonce(),
+      notice: undefined,
+    };
+  }
+
+  async #page(
+    context: Context,
+    view: View | OpenView,
+    page: Html | undefined,
+    status: number = STATUS_CODE.OK,
+  ): Promise<Response> {
+    const text = `<!doctype html>${await page}`;
+    const headers = { ...pageHeaders(view.nonce), "content-type": "text/html; charset=utf-8" };
+    // Hono's type of a status is a union of numbers.
+    return context.newResponse(text, { status: status as 200, headers });
+  }
+
+  #toLogin(context: Context): Response {
+    if (context.req.header(REFRESH_HEADER)) return context.body(null, STATUS_CODE.Unauthorized);
+    const { address } = this.#openView(context);
+    return this.#redirect(context, `login${search({ to: address })}`);
+  }
+
+  #redirect(context: Context, to: string, notice?: string): Response {
+    if (notice !== undefined) this.#sessions.keepNotice(context, notice);
+    context.header("cache-control", "no-store");
+    return context.redirect(this.#root() + to, SEE_OTHER);
+  }
+
+  /** The path of the console as browsers see it: a proxy may have removed a part of it. */
+  #root(): string {
+    return `${new URL(this.#parts.baseUrl()).pathname.replace(/\/$/, "")}/`;
+  }
+
+  #ownOrigins(context: Context): string[] {
+    const scheme = this.#parts.isPlainHttp(context) ? "http" : "https";
+    const { host } = new URL(context.req.url);
+    return [...new Set([`${scheme}://${host}`, new URL(this.#parts.baseUrl()).origin])];
+  }
+
+  /** Returns an address relative to the console; empty for one that leads elsewhere. */
+  #localAddress(to: string): string {
+    const base = new URL(this.#root(), "http://console");
+    const url = URL.parse(to, base);
+    if (url === null || url.origin !== base.origin || !url.pathname.startsWith(base.pathname)) {
+      return "";
+    }
+    return url.href.slice(base.href.length);
+  }
+}
+
+const EXPIRED = "Your session is over. Log in again: what you typed is kept.";
+const WRONG_TOKEN = "This token opens nothing: it is mistyped, was revoked, or has expired.";
+
+function isTyped([name]: [string, string]): boolean {
+  return name !== "csrf";
+}

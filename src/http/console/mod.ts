@@ -1,0 +1,51 @@
+/**
+ * The console: pages for operators, made on the server. Lists every page.
+ *
+ * @module
+ */
+import { Hono } from "@hono/hono";
+import { STATUS_CODE } from "@std/http/status";
+import { methodNotAllowed } from "../problem.ts";
+import { ASSET_HEADERS, ASSETS } from "./assets.ts";
+import { Console } from "./console.ts";
+import { accessRoutes } from "./pages/access.tsx";
+import { deliveriesRoutes } from "./pages/deliveries.tsx";
+import { overviewRoutes } from "./pages/overview.tsx";
+import type { ConsoleParts } from "./parts.ts";
+import type { Route } from "./route.ts";
+
+/** Every page. */
+const ROUTES: readonly Route[] = [
+  ...overviewRoutes,
+  ...deliveriesRoutes,
+  ...accessRoutes,
+];
+
+/** Makes the routes of the console. */
+export function consoleRoutes(parts: ConsoleParts): Hono {
+  const app = new Hono({ strict: false });
+  const console = new Console(parts);
+  for (const { address, content, type } of Object.values(ASSETS)) {
+    app.get(
+      `/${address}`,
+      (context) => context.body(content, 200, { ...ASSET_HEADERS, "content-type": type }),
+    );
+  }
+  app.get("/login", (context) => console.showLogin(context));
+  app.post("/login", (context) => console.logIn(context));
+  app.post("/logout", (context) => console.logOut(context));
+  for (const route of ROUTES) {
+    const { path, show, answer, submit } = route;
+    if (show) app.get(path, (context) => console.show(context, route));
+    if (answer) app.get(path, (context) => console.answer(context, route));
+    if (submit) app.post(path, (context) => console.submit(context, route));
+    app.all(path, () => methodNotAllowed(methodsOf(route)));
+  }
+  app.notFound((context) => console.fail(context, STATUS_CODE.NotFound, "There is no such page"));
+  app.onError((error, context) => console.failed(context, error));
+  return app;
+}
+
+function methodsOf({ show, answer, submit }: Route): string {
+  return [...show || answer ? ["GET", "HEAD"] : [], ...submit ? ["POST"] : []].join(", ");
+}

@@ -1,0 +1,296 @@
+/** `/access`: tokens, sessions, and the log of changes. */
+import type { AuditEntry } from "../../../store/records/audit.ts";
+import { type ListedToken, SCOPES } from "../../../store/records/tokens.ts";
+import type { ShownSession } from "../../api/sessions.ts";
+import type { MadeToken } from "../../api/tokens.ts";
+import { ApiCallError, type ListPage, search } from "../client.ts";
+import { Confirm, CsrfField, describedBy, Field } from "../components/form.tsx";
+import { Page } from "../components/page.tsx";
+import { More, Notice, Row, Table } from "../components/table.tsx";
+import { Copied, Time } from "../components/values.tsx";
+import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
+
+const DAY_MS = 24 * 60 * 60_000;
+const LIFETIMES = [["", "never"], ["1", "in a day"], ["30", "in 30 days"], ["365", "in a year"]];
+const AUDIT_ENTRIES = 20;
+
+interface AccessProps {
+  view: View;
+  /** The form that was refused. */
+  form?: URLSearchParams;
+  refused?: ApiCallError;
+  made?: MadeToken;
+}
+
+async function AccessPage({ view, ...props }: AccessProps): Promise<Html> {
+  const [tokens, sessions, audit] = await Promise.all([
+    view.api.list<ListedToken>("tokens/", { limit: 200 }),
+    view.api.list<ShownSession>("sessions/", { limit: 200 }),
+    view.api.list<AuditEntry>("audit/", {
+      limit: AUDIT_ENTRIES,
+      cursor: view.query.get("audit") ?? undefined,
+    }),
+  ]);
+  return (
+    <Page view={view} title="Access" nav="Access">
+      <h1>Access</h1>
+      {props.made === undefined ? null : <NewToken made={props.made} />}
+      <h2 id="tokens">Tokens</h2>
+      <Tokens view={view} tokens={tokens.results} sessions={sessions.results} />
+      <TokenForm view={view} {...props} />
+      <h2 id="sessions">Sessions</h2>
+      <Sessions view={view} sessions={sessions.results} />
+      <h2 id="audit">Changes</h2>
+      <Audit view={view} audit={audit} />
+    </Page>
+  );
+}
+
+function NewToken({ made: { name, token } }: { made: MadeToken }): Html {
+  return (
+    <Notice tone="ok">
+      <p>The token "{name}" is made. It is not shown again:</p>
+      <Copied value={token} label="the token" />
+    </Notice>
+  );
+}
+
+interface TokensProps {
+  view: View;
+  tokens: readonly ListedToken[];
+  sessions: readonly ShownSession[];
+}
+
+function Tokens({ view, tokens, sessions }: TokensProps): Html {
+  if (tokens.length === 0) {
+    return <p class="dim">There is none but HOOKLAUNCH_ADMIN_TOKEN of the environment.</p>;
+  }
+  const { now_ms } = view;
+  return (
+    <Table label="Tokens" columns={["Name", "Scope", "Limited to", "Last used", "Expires", ""]}>
+      {tokens.map(({ id, name, scope = "admin", triggers, projects, last_used_at, expires_at }) => (
+        <Row id={id}>
+          <td>{name}</td>
+          <td>{scope}</td>
+          <td class="wide">{[...triggers ?? [], ...projects ?? []].join(", ") || "–"}</td>
+          <td>
+            {last_used_at === undefined ? "never" : <Time at={last_used_at} now_ms={now_ms} />}
+          </td>
+          <td>{expires_at === undefined ? "never" : <Time at={expires_at} now_ms={now_ms} />}</td>
+          <td>
+            <Confirm
+              view={view}
+              to={`access/tokens/${id}/revoke`}
+              consequence={consequence(name, sessions)}
+            >
+              Revoke
+            </Confirm>
+          </td>
+        </Row>
+      ))}
+    </Table>
+  );
+}
+
+function consequence(name: string, sessions: readonly ShownSession[]): string {
+  const count = sessions.filter(({ token }) => token === name).length;
+  const ended = count === 0 ? "" : `, end ${count} ${count === 1 ? "session" : "sessions"}`;
+  return `Revoke ${name}${ended}`;
+}
+
+function TokenForm({ view, form, refused }: AccessProps): Html {
+  const problemsOf = (field: string) =>
+    refused?.problems.filter(({ pointer }) => pointer.split("/")[1] === field) ?? [];
+  const typed = (name: string) => form?.get(name) ?? undefined;
+  return (
+    <details open={refused !== undefined}>
+      <summary class="button">New token</summary>
+      <form method="post" action="access/tokens" class="panel">
+        <CsrfField view={view} />
+        {refused !== undefined && refused.problems.length === 0
+          ? <Notice tone="bad">{refused.message}</Notice>
+          : null}
+        <Field
+          label="Name"
+          id="name"
+          hint="The person or program that uses it"
+          problems={problemsOf("name")}
+        >
+          <input
+            id="name"
+            name="name"
+            required
+            value={typed("name")}
+            aria-describedby={describedBy("name")}
+          />
+        </Field>
+        <Field
+          label="Scope"
+          id="scope"
+          hint="read: see everything; operate: also run, replay and stop work; admin: also change everything"
+          problems={problemsOf("scope")}
+        >
+          <select id="scope" name="scope" aria-describedby={describedBy("scope")}>
+            {SCOPES.map((scope) => (
+              <option value={scope} selected={scope === typed("scope")}>{scope}</option>
+            ))}
+          </select>
+        </Field>
+        <Field
+          label="Only these triggers"
+          id="triggers"
+          hint="Names, with commas between; all when empty"
+          problems={problemsOf("triggers")}
+        >
+          <input
+            id="triggers"
+            name="triggers"
+            value={typed("triggers")}
+            aria-describedby={describedBy("triggers")}
+          />
+        </Field>
+        <Field
+          label="Only these projects"
+          id="projects"
+          hint="Names, with commas between; all when empty"
+          problems={problemsOf("projects")}
+        >
+          <input
+            id="projects"
+            name="projects"
+            value={typed("projects")}
+            aria-describedby={describedBy("projects")}
+          />
+        </Field>
+        <Field label="Expires" id="days" problems={problemsOf("expires_at")}>
+          <select id="days" name="days" aria-describedby={describedBy("days")}>
+            {LIFETIMES.map(([days, label]) => (
+              <option value={days} selected={days === typed("days")}>{label}</option>
+            ))}
+          </select>
+        </Field>
+        <button class="primary">Create the token</button>
+      </form>
+    </details>
+  );
+}
+
+function Sessions({ view, sessions }: { view: View; sessions: readonly ShownSession[] }): Html {
+  const { now_ms } = view;
+  return (
+    <Table label="Sessions" columns={["Token", "Opened", "Expires", "Address", "Browser", ""]}>
+      {sessions.map(({ id, token, created_at, expires_at, remote_ip, user_agent }) => (
+        <Row id={id}>
+          <td>
+            {token}
+            {id === view.sessionId ? <span class="dim">(this one)</span> : null}
+          </td>
+          <td>
+            <Time at={created_at} now_ms={now_ms} />
+          </td>
+          <td>
+            <Time at={expires_at} now_ms={now_ms} />
+          </td>
+          <td>{remote_ip}</td>
+          <td class="wide">{user_agent}</td>
+          <td>
+            <Confirm
+              view={view}
+              to={`access/sessions/${id}/end`}
+              consequence={`End it for ${token}`}
+            >
+              End
+            </Confirm>
+          </td>
+        </Row>
+      ))}
+    </Table>
+  );
+}
+
+function Audit({ view, audit }: { view: View; audit: ListPage<AuditEntry> }): Html {
+  return (
+    <>
+      <Table label="Changes" columns={["Time", "Token", "From", "Operation", "Changed"]}>
+        {audit.results.map(({ id, time, author, remote_ip, operation, path, changes }) => (
+          <Row id={id}>
+            <td>
+              <Time at={time} now_ms={view.now_ms} />
+            </td>
+            <td>{author.name}</td>
+            <td>{remote_ip}</td>
+            <td>
+              {operation}
+              <br />
+              <span class="dim">{path}</span>
+            </td>
+            <td class="wide">
+              {changes.length === 0 ? "" : (
+                <details>
+                  <summary>{changes.map(({ pointer }) => pointer || "all").join(", ")}</summary>
+                  <pre tabindex={0}>{changes.map(changeText).join("\n")}</pre>
+                </details>
+              )}
+            </td>
+          </Row>
+        ))}
+      </Table>
+      {audit.cursor === undefined
+        ? null
+        : <More href={`access${search({ audit: audit.cursor })}#audit`} />}
+    </>
+  );
+}
+
+function changeText({ pointer, before, after }: AuditEntry["changes"][number]): string {
+  const lines = [pointer || "(the whole record)"];
+  if (before !== undefined) lines.push(`- ${JSON.stringify(before, undefined, 2)}`);
+  if (after !== undefined) lines.push(`+ ${JSON.stringify(after, undefined, 2)}`);
+  return lines.join("\n");
+}
+
+async function create({ view, form }: Submission): Promise<Submitted> {
+  const list = (name: string) => {
+    const names = (form.get(name) ?? "").split(",").map((each) => each.trim()).filter(Boolean);
+    return names.length === 0 ? {} : { [name]: names };
+  };
+  const days = Number(form.get("days"));
+  const expiry = days > 0
+    ? { expires_at: new Date(view.now_ms + days * DAY_MS).toISOString() }
+    : {};
+  const settings = {
+    name: form.get("name")?.trim() ?? "",
+    scope: form.get("scope") ?? "read",
+    ...list("triggers"),
+    ...list("projects"),
+    ...expiry,
+  };
+  try {
+    const made = await view.api.send<MadeToken>("POST", "tokens/", settings);
+    // Shown at once and not behind a redirect: it is kept nowhere.
+    return { page: await AccessPage({ view, made }), status: 200 };
+  } catch (error) {
+    if (!(error instanceof ApiCallError)) throw error;
+    return { page: await AccessPage({ view, form, refused: error }) };
+  }
+}
+
+/** The routes of tokens, sessions and the log of changes. */
+export const accessRoutes = [
+  route({ path: "/access", show: ({ view }) => AccessPage({ view }) }),
+  route({ path: "/access/tokens", submit: create }),
+  route({
+    path: "/access/tokens/:id/revoke",
+    async submit({ view, params: { id } }) {
+      await view.api.send("DELETE", `tokens/${id}/`);
+      return { to: "access#tokens", notice: "The token opens nothing any more" };
+    },
+  }),
+  route({
+    path: "/access/sessions/:id/end",
+    async submit({ view, params: { id } }) {
+      await view.api.send("DELETE", `sessions/${id}/`);
+      return { to: "access#sessions", notice: "The session has ended" };
+    },
+  }),
+];

@@ -1,0 +1,191 @@
+/** `/deliveries`: the requests at all launch URLs, newest first, live. */
+import { DELIVERY_OUTCOMES } from "../../../store/records/deliveries.ts";
+import type { DeliveryPage } from "../../api/deliveries.ts";
+import type { ShownDelivery } from "../../api/delivery_views.ts";
+import { cursorOf, search } from "../client.ts";
+import { Page } from "../components/page.tsx";
+import { Badge, State } from "../components/states.tsx";
+import { Empty, More, Row, Table } from "../components/table.tsx";
+import { ShortId, Size, Time } from "../components/values.tsx";
+import { type Html, route, type View, type Visit } from "../route.ts";
+
+/** The filters, which are the API's. */
+const FILTERS = ["trigger", "outcome", "condition", "from", "to", "delivery_id", "text"] as const;
+const COLUMNS = ["Time", "Trigger", "Outcome", "Reason or work", "Sender's id", "Size", "Id"];
+const STREAM_PATH = "deliveries/events";
+
+type Filters = Record<typeof FILTERS[number], string | undefined>;
+
+async function show({ view }: Visit): Promise<Html> {
+  const filters = filtersOf(view.query);
+  const cursor = view.query.get("cursor") ?? undefined;
+  const page = await view.api.get<DeliveryPage>("deliveries/", { ...filters, cursor });
+  return DeliveriesPage({ view, filters, cursor, page });
+}
+
+interface DeliveriesProps {
+  view: View;
+  filters: Filters;
+  cursor: string | undefined;
+  page: DeliveryPage;
+}
+
+function DeliveriesPage({ view, filters, cursor, page }: DeliveriesProps): Html {
+  const isFiltered = Object.values(filters).some((value) => value !== undefined);
+  const next = cursorOf(page.next);
+  const hasRows = page.results.length > 0;
+  return (
+    <Page view={view} title="Deliveries" nav="Deliveries">
+      <div class="title">
+        <h1>Deliveries</h1>
+      </div>
+      <FilterForm filters={filters} />
+      {hasRows || isFiltered || cursor !== undefined ? null : <FirstDelivery />}
+      <Table
+        label="Deliveries"
+        columns={COLUMNS}
+        live={cursor === undefined ? `${STREAM_PATH}${search(filters)}` : undefined}
+      >
+        {page.results.map((delivery) => <DeliveryRow delivery={delivery} view={view} />)}
+      </Table>
+      {hasRows || !isFiltered ? null : <NoneFound scannedTo={page.scanned_to} view={view} />}
+      {next === undefined
+        ? null
+        : <More href={`deliveries${search({ ...filters, cursor: next })}`} />}
+    </Page>
+  );
+}
+
+function FilterForm({ filters }: { filters: Filters }): Html {
+  return (
+    <form class="filters" action="deliveries" role="search" aria-label="Deliveries">
+      <div>
+        <label for="f-text">Text in an id or the body</label>
+        <input id="f-text" type="search" name="text" value={filters.text} data-hotkey="/" />
+      </div>
+      <div>
+        <label for="f-trigger">Trigger</label>
+        <input id="f-trigger" name="trigger" value={filters.trigger} />
+      </div>
+      <div>
+        <label for="f-outcome">Outcome</label>
+        <select id="f-outcome" name="outcome">
+          <option value="">any</option>
+          {DELIVERY_OUTCOMES.map((outcome) => (
+            <option value={outcome} selected={outcome === filters.outcome}>{outcome}</option>
+          ))}
+        </select>
+      </div>
+      <button>Filter</button>
+      {Object.values(filters).some((value) => value !== undefined)
+        ? <a href="deliveries">Clear</a>
+        : null}
+    </form>
+  );
+}
+
+/** One delivery in a list. */
+export function DeliveryRow({ delivery, view }: { delivery: ShownDelivery; view: View }): Html {
+  const { id, time, trigger, trigger_id, outcome, status, delivery_id, size } = delivery;
+  return (
+    <Row id={id}>
+      <td>
+        <a href={`deliveries/${id}`}>
+          <Time at={time} now_ms={view.now_ms} />
+        </a>
+      </td>
+      <td>{trigger ?? <span class="dim">deleted, {trigger_id.slice(-8)}</span>}</td>
+      <td>
+        <State state={outcome} /> <span class="dim">{status}</span>
+      </td>
+      <td class="wide">
+        <Work delivery={delivery} />
+      </td>
+      <td>{delivery_id === undefined ? "" : <code>{shortened(delivery_id)}</code>}</td>
+      <td>
+        <Size bytes={size} />
+      </td>
+      <td>
+        <ShortId id={id} />
+      </td>
+    </Row>
+  );
+}
+
+/** Says why a delivery made no run, or how far the work of its run is. */
+function Work({ delivery }: { delivery: ShownDelivery }): Html {
+  const { condition, reason, run_id, outcome, executions = [], pipelines = [] } = delivery;
+  if (reason !== undefined) return <>{condition}: {reason}</>;
+  if (outcome === "repeat") return <a href={`deliveries/${run_id}`}>of an earlier one</a>;
+  return (
+    <>
+      {executions.map(({ step, status }) => (
+        <span>
+          {step} <State state={status} />
+          {" "}
+        </span>
+      ))}
+      {pipelines.map(({ name, status }) => (
+        <span>
+          {name} <State state={status} />
+          {" "}
+        </span>
+      ))}
+      {executions.length + pipelines.length === 0 && outcome === "accepted"
+        ? <Badge tone="waiting" label="work not begun, or removed" />
+        : null}
+    </>
+  );
+}
+
+function FirstDelivery(): Html {
+  return (
+    <Empty title="Nothing has arrived yet">
+      <p>
+        A POST to a trigger's launch URL shows here at once. Without a trigger, write one into{" "}
+        <code>hooklaunch.yaml</code>, and apply it:
+      </p>
+      <pre><code>hooklaunch apply hooklaunch.yaml</code></pre>
+      <p>
+        <a href="docs/getting_started">Getting started</a> has the whole way.
+      </p>
+    </Empty>
+  );
+}
+
+function NoneFound({ scannedTo, view }: { scannedTo: string | undefined; view: View }): Html {
+  return (
+    <Empty title="No delivery matches">
+      {scannedTo === undefined ? null : (
+        <p>
+          The search has come to <Time at={scannedTo} now_ms={view.now_ms} />: "Older" goes on.
+        </p>
+      )}
+      <p>
+        <a href="deliveries">Show all deliveries</a>
+      </p>
+    </Empty>
+  );
+}
+
+function filtersOf(query: URLSearchParams): Filters {
+  const entries = FILTERS.map((name) => [name, query.get(name) || undefined]);
+  return Object.fromEntries(entries);
+}
+
+function shortened(text: string): string {
+  return text.length > 20 ? `${text.slice(0, 19)}…` : text;
+}
+
+/** Streams that deliveries came: the script then loads the list again. */
+async function stream({ view }: Visit, headers: Headers): Promise<Response> {
+  const lastId = headers.get("last-event-id");
+  const path = `deliveries/${search({ ...filtersOf(view.query), follow: "true" })}`;
+  return await view.api.answer(path, lastId === null ? {} : { "last-event-id": lastId });
+}
+
+/** The routes of the list of deliveries. */
+export const deliveriesRoutes = [
+  route({ path: "/deliveries", show }),
+  route({ path: `/${STREAM_PATH}`, answer: stream }),
+];

@@ -1,0 +1,143 @@
+// Live pages. The server tells that something has changed, by server-sent events or not at all; the page is
+// then loaded again, and its parts with an id replace those that are shown. No text becomes HTML here: the
+// browser parses the server's page.
+const REFRESH_MS = 1000;
+
+// Loads the page as a document. Nothing in such a document runs.
+function loadPage(address) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.responseType = "document";
+    request.onload = () => {
+      if (request.status === 401) location.reload();
+      else if (request.status === 200 && request.response) resolve(request.response);
+      else reject(request.status);
+    };
+    request.onerror = reject;
+    request.open("GET", address);
+    request.setRequestHeader("x-console-refresh", "1");
+    request.send();
+  });
+}
+
+// Brings a list to the rows of another, and leaves alone what is the same.
+function mergeRows(shown, wanted) {
+  const ids = new Set([...wanted.children].map(({ id }) => id));
+  for (const row of [...shown.children]) if (!ids.has(row.id)) row.remove();
+  let place = shown.firstElementChild;
+  for (const row of [...wanted.children]) {
+    const found = row.id && [...shown.children].find(({ id }) => id === row.id);
+    if (found && found === place) place = place.nextElementSibling;
+    if (!found) shown.insertBefore(document.importNode(row, true), place);
+    else if (!sameContent(found, row)) {
+      const isFocused = found.contains(document.activeElement);
+      const fresh = document.importNode(row, true);
+      found.replaceWith(fresh);
+      if (isFocused) fresh.querySelector("a, button, summary")?.focus();
+    }
+  }
+}
+
+// Relative times differ all the time.
+function sameContent(one, other) {
+  const [a, b] = [one, other].map((each) => {
+    const copy = each.cloneNode(true);
+    for (const time of copy.querySelectorAll("time")) time.textContent = "";
+    return copy;
+  });
+  return a.isEqualNode(b);
+}
+
+// Replaces the parts of the page that refresh by themselves: `data-refresh` beside an id.
+function replaceParts(loaded) {
+  for (const part of document.querySelectorAll("[data-refresh][id]")) {
+    const fresh = loaded.getElementById(part.id);
+    const isBusy = part.contains(document.activeElement) || part.querySelector("details[open]");
+    if (!fresh || isBusy || sameContent(part, fresh)) continue;
+    part.replaceWith(document.importNode(fresh, true));
+  }
+}
+
+function startList(list) {
+  let events;
+  let isLoading = false;
+  let isStale = false;
+  let waiting;
+  const bar = document.createElement("button");
+  bar.className = "new-bar";
+  bar.hidden = true;
+  bar.setAttribute("aria-live", "polite");
+  bar.addEventListener("click", () => {
+    scrollTo({ top: 0 });
+    show();
+  });
+  list.closest(".scroll").before(bar);
+
+  // A list never moves under the reader.
+  const isRead = () =>
+    scrollY > 80 || list.matches(":hover") || list.contains(document.activeElement);
+  const newRows = () =>
+    [...waiting.children].filter(({ id }) => !document.getElementById(id)).length;
+  function show() {
+    bar.hidden = true;
+    if (waiting) mergeRows(list, waiting);
+    waiting = undefined;
+  }
+  async function refresh() {
+    isStale = true;
+    if (isLoading) return;
+    isLoading = true;
+    while (isStale && !document.hidden) {
+      isStale = false;
+      const loaded = await loadPage(location.href).catch(() => undefined);
+      const wanted = loaded?.getElementById(list.id);
+      if (loaded) replaceParts(loaded);
+      if (wanted) {
+        waiting = wanted;
+        const count = newRows();
+        if (!isRead() || count === 0) show();
+        else {
+          bar.hidden = false;
+          bar.textContent = count >= list.children.length ? `${count} or more new` : `${count} new`;
+        }
+      } else if (loaded && loaded.querySelector("[data-live]") === null) location.reload();
+      await new Promise((done) => setTimeout(done, REFRESH_MS));
+    }
+    isLoading = false;
+  }
+  function follow() {
+    events?.close();
+    events = undefined;
+    if (document.hidden) return;
+    if (list.dataset.live.startsWith("every ")) return;
+    events = new EventSource(list.dataset.live);
+    events.onmessage = refresh;
+    events.addEventListener("gap", refresh);
+    events.onopen = refresh;
+  }
+  list.addEventListener("pointerleave", () => waiting && !isRead() && show());
+  addEventListener("scroll", () => waiting && !isRead() && show(), { passive: true });
+  // A hidden page holds no connection: a browser has few of them.
+  document.addEventListener("visibilitychange", () => {
+    follow();
+    if (!document.hidden) refresh();
+  });
+  follow();
+}
+
+function startParts() {
+  const seconds = Math.min(
+    ...[...document.querySelectorAll("[data-refresh]")].map(({ dataset }) =>
+      Number(dataset.refresh) || 5
+    ),
+  );
+  if (!Number.isFinite(seconds)) return;
+  setInterval(async () => {
+    if (document.hidden || !document.querySelector("[data-refresh]")) return;
+    const loaded = await loadPage(location.href).catch(() => undefined);
+    if (loaded) replaceParts(loaded);
+  }, seconds * 1000);
+}
+
+for (const list of document.querySelectorAll("[data-live]")) startList(list);
+startParts();

@@ -1,0 +1,89 @@
+/** The list of deliveries in the console. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { endOfRun, HMAC_CONDITION, signature, startService } from "../../data.ts";
+import { Browser, loggedIn } from "./fixture.ts";
+
+const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>`;
+
+Deno.test("the list shows what came, finds it by its filters, and no text of a sender is HTML", async (t) => {
+  await using service = await startService();
+  const trigger = await service.trigger({
+    name: "signed",
+    conditions: [HMAC_CONDITION, { type: "deduplication", in: "header", name: "X-Id", window: 60 }],
+    response: { type: "text", text: "{run_id}" },
+  });
+  const other = await service.trigger({ name: "open" });
+  const send = async (url: string, body: string, headers: Record<string, string>) =>
+    await (await fetch(url, { method: "POST", body, headers })).text();
+  const id = await send(trigger.url, HOSTILE, { ...signature(HOSTILE), "x-id": HOSTILE });
+  await endOfRun(service, id);
+  await send(trigger.url, HOSTILE, { "x-signature": `sha256=${HOSTILE}` });
+  await send(other.url, "{}", {});
+  const browser = await loggedIn(service);
+  const rows = async (query = "") => {
+    const { status, text } = await browser.get(`deliveries${query}`);
+    assertEquals(status, 200, text);
+    assert(!/<script>|<img/i.test(text), text);
+    assert(
+      !/(href|action|src)="\//.test(text.replace('<base href="/">', "")),
+      "addresses are relative",
+    );
+    return [...text.matchAll(/<tr id="row-.*?<\/tr>/gs)].map(([row]) => row);
+  };
+  await t.step("all, newest first", async () => {
+    const [newest = "", refused = "", accepted = "", ...none] = await rows();
+    assertEquals(none, []);
+    assertStringIncludes(newest, ">open<");
+    assertStringIncludes(refused, "hmac: ");
+    assertStringIncludes(accepted, `href="deliveries/${id}"`);
+    assertStringIncludes(accepted, "&lt;script&gt;");
+  });
+  for (
+    const [query, count] of [
+      ["?outcome=refused", 1],
+      ["?trigger=signed", 2],
+      ["?trigger=signed&outcome=accepted", 1],
+      ["?text=onerror", 1],
+      ["?text=nowhere", 0],
+      ["?outcome=&trigger=&text=", 3],
+    ] as const
+  ) {
+    await t.step(query, async () => assertEquals((await rows(query)).length, count));
+  }
+  await t.step("a filter that is wrong", async () => {
+    const { status, text } = await browser.get(`deliveries?trigger=${encodeURIComponent(HOSTILE)}`);
+    assertEquals(status, 422);
+    assert(!text.includes("<script>"), text);
+  });
+  await t.step("a limited token sees its own trigger's alone", async () => {
+    const settings = { name: "limited", scope: "read", triggers: ["open"] };
+    const { body } = await service.api("POST", "tokens/", settings);
+    const limited = await loggedIn(service, body.token);
+    const { text } = await limited.get("deliveries");
+    assertEquals([text.includes(">open<"), text.includes(">signed<")], [true, false]);
+    assertEquals((await limited.get("access")).status, 403);
+  });
+  await t.step("the stream tells of new ones, with a session alone", async () => {
+    const follow = (from: Browser) =>
+      fetch(`${service.url}/deliveries/events?trigger=open`, {
+        headers: { cookie: [...from.cookies].map((each) => each.join("=")).join("; ") },
+      });
+    const nobody = await follow(new Browser(service.url));
+    assertEquals([nobody.status, await nobody.text()], [401, ""]);
+    const answer = await follow(browser);
+    assertEquals(answer.headers.get("content-type"), "text/event-stream");
+    const reader = (answer.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())
+      .getReader();
+    await send(other.url, "{}", {});
+    let seen = "";
+    while (!seen.includes("data: ")) seen += (await reader.read()).value;
+    assertStringIncludes(seen, '"trigger":"open"');
+    await reader.cancel();
+  });
+});
+
+Deno.test("before anything has come, the list says what to do", async () => {
+  await using service = await startService();
+  const { text } = await (await loggedIn(service)).get("deliveries");
+  assertStringIncludes(text, "Nothing has arrived yet");
+});
