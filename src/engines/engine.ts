@@ -8,6 +8,7 @@ import type { z } from "zod";
 import type { Clock } from "../platform/clock.ts";
 import type { Execution } from "../store/records/executions.ts";
 import type { Store } from "../store/store.ts";
+import type { JobDesk } from "./remote/desk.ts";
 
 /** A kind of engine. */
 export interface EngineKind {
@@ -78,6 +79,8 @@ export interface Engine {
   watchLog(executionId: string, onGrowth: () => void): () => void;
   /** Opens an output of an execution; undefined when there is none of this path. */
   output(executionId: string, path: string): Promise<EngineOutput | undefined>;
+  /** Acts for the agents of its jobs, if it has such. */
+  readonly desk?: JobDesk;
   /** Numbers of executions that run and that are known to wait. */
   readonly load: EngineLoad;
   /**

@@ -8,9 +8,11 @@ import type { Clock } from "../platform/clock.ts";
 import { ActionError, messageOf } from "../platform/errors.ts";
 import { pause, within } from "../platform/waiting/timers.ts";
 import { type Execution, getExecution } from "../store/records/executions.ts";
+import { getJob } from "../store/records/jobs.ts";
 import { hasProject } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 import type { Engine, EngineLoad, EngineOutput, EngineParts, EnginesOptions } from "./engine.ts";
+import type { JobDesk } from "./remote/desk.ts";
 import { ENGINE_TYPES, engineKind, UnknownEngineError } from "./kinds.ts";
 
 export type { EngineParts, EnginesOptions } from "./engine.ts";
@@ -68,6 +70,12 @@ export class Engines {
         ([type, engine]) => within(this.#clock, START_MS, this.#start(type, engine)),
       ),
     );
+  }
+
+  /** Returns what acts for the agent of an execution's job; undefined when it has none. */
+  async deskOf(executionId: string): Promise<JobDesk | undefined> {
+    const job = await getJob(this.#store, executionId);
+    return job && this.#engines.get(job.engine)?.desk;
   }
 
   /** The load of all engines together. */

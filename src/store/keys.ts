@@ -71,6 +71,12 @@ export const keys = {
   execution: (id: string): Deno.KvKey => ["execution", id],
   /** The status, for each execution that has not ended. */
   executionOpen: (id: string): Deno.KvKey => ["execution_open", id],
+  /** `Job` of an execution on a remote engine. */
+  job: (executionId: string): Deno.KvKey => ["job", executionId],
+  /** Bytes: a record of a job's log, by its offset in the log. */
+  jobLog: (executionId: string, offset: number): Deno.KvKey => ["job_log", executionId, offset],
+  /** `OutputFile` that a job has uploaded, by the SHA-256 of its path. */
+  jobOutput: (executionId: string, hash: string): Deno.KvKey => ["job_output", executionId, hash],
   /** `Pipeline`. */
   pipeline: (id: string): Deno.KvKey => ["pipeline", id],
   /** True, for each pipeline that has not ended. */

@@ -7,7 +7,7 @@ import { assert } from "@std/assert";
 import { join } from "node:path";
 import type { Engine } from "../../src/engines/engine.ts";
 import { type Execution, hasEnded } from "../../src/store/records/executions.ts";
-import { type EngineParts, EngineService, until } from "./service.ts";
+import { type EngineParts, EngineService, PATIENCE_MS, until } from "./service.ts";
 
 /** What a contract is tested with. */
 export interface ContractOptions {
@@ -17,6 +17,8 @@ export interface ContractOptions {
   fields: Partial<Execution>;
   /** Whether this machine cannot run it. */
   ignore?: boolean;
+  /** Ends what an engine has left in a data folder. */
+  end?(dataFolder: string): Promise<void>;
 }
 
 /** Settings of a local engine: not to wait for long, nor to be too quick for a busy machine. */
@@ -49,6 +51,12 @@ export class ContractService extends EngineService<Engine> {
 
   protected override get fields(): Partial<Execution> {
     return this.#options.fields;
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await this.close(PATIENCE_MS);
+    await this.#options.end?.(join(this.folder, "data"));
+    await super[Symbol.asyncDispose]();
   }
 
   /** Waits until an execution has printed a line. */

@@ -16,7 +16,9 @@ const SAVE_ON_TERM = `sh -c '
   echo begun; while :; do sleep 0.1; done
 '; echo behind it`;
 /** The same, of which nothing is printed where it would be captured. */
-const SAVE_ELSEWHERE = `sh -c '
+const SAVE_ELSEWHERE = `
+(until [ -e $VH_OUTPUTS_DIR/begun ]; do sleep 0.1; done; echo begun) &
+sh -c '
   trap "trap exit TERM; sleep 1.2; echo saved >$VH_OUTPUTS_DIR/file; exit" TERM
   echo begun >$VH_OUTPUTS_DIR/begun; while :; do sleep 0.1; done
 ' >$VH_OUTPUTS_DIR/log 2>&1; echo behind it`;
@@ -83,7 +85,7 @@ export const ends: Case[] = [
     name: "so it may when what it prints goes to a file",
     async test(service) {
       const id = await service.submit(SAVE_ELSEWHERE);
-      await until(async () => (await service.output(id, "begun")) !== undefined);
+      await service.said(id, "begun");
       await service.engine.stop(id);
       const { status, exit_code } = await service.ended(id);
       assertEquals([status, exit_code], ["stopped", 143]);

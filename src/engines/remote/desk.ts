@@ -94,6 +94,8 @@ export interface JobEnd {
   reason?: string;
   /** Paths of files that could not be uploaded. */
   notUploaded: string[];
+  /** Paths of what is no regular file, such as links and pipes. */
+  passedOver?: string[];
   /** The lengths of the streams. */
   logEnds: { stdout: number; stderr: number };
 }

@@ -37,16 +37,28 @@ export async function readLog(
   path: string,
   { after = START, limit = LINES_DEFAULT }: LogOptions = {},
 ): Promise<LogPage> {
-  const lines: PositionedLine[] = [];
-  let next = after;
   using file = await openRegularFile(path).catch((error) => {
     if (error instanceof Deno.errors.PermissionDenied) return undefined;
     throw error;
   });
-  if (file === undefined) return { lines, next };
+  if (file === undefined) return { lines: [], next: after };
+  return await pageOfRecords((offset) => readRecords(file, offset), { after, limit });
+}
+
+/**
+ * Reads a page of a log that lies anywhere.
+ *
+ * @param recordsFrom yields the records from an offset on, which is the start of one
+ */
+export async function pageOfRecords(
+  recordsFrom: (offset: number) => AsyncIterable<LogRecord>,
+  { after = START, limit = LINES_DEFAULT }: LogOptions = {},
+): Promise<LogPage> {
+  const lines: PositionedLine[] = [];
+  let next = after;
   let [offset = 0, skip = 0] = after.split(".").map(Number);
   let length = 0;
-  for await (const record of readRecords(file, offset)) {
+  for await (const record of recordsFrom(offset)) {
     for (const line of linesOfRecord(record, { offset, skip })) {
       lines.push(line);
       next = line.next;
@@ -63,6 +75,17 @@ export async function readLog(
 /** Yields the records of a log from an offset on. The content of a chunk is valid until the next record. */
 export async function* readRecords(file: Deno.FsFile, offset: number): AsyncGenerator<LogRecord> {
   await file.seek(offset, Deno.SeekMode.Start);
+  yield* recordsIn((buffer) => file.read(buffer));
+}
+
+/**
+ * Yields the records in some bytes. The content of a chunk is valid until the next record.
+ *
+ * @param read reads into a buffer; null at the end
+ */
+export async function* recordsIn(
+  read: (buffer: Uint8Array) => Promise<number | null>,
+): AsyncGenerator<LogRecord> {
   let buffer = new Uint8Array(BUFFER_BYTES);
   let start = 0;
   let end = 0;
@@ -79,7 +102,7 @@ export async function* readRecords(file: Deno.FsFile, offset: number): AsyncGene
     buffer = target;
     end -= start;
     start = 0;
-    const count = await file.read(buffer.subarray(end));
+    const count = await read(buffer.subarray(end));
     if (count === null) return;
     end += count;
   }

@@ -1,0 +1,305 @@
+/**
+ * One cluster, as the engine drives it: what it is asked, and what its answers change.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { messageOf } from "../../platform/errors.ts";
+import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
+import { getJob, hashOfToken, type Job } from "../../store/records/jobs.ts";
+import { failure } from "../shared/execution_end.ts";
+import { type Backend, LaunchRefusedError, type Seen } from "./backend.ts";
+import { jobRef } from "./context.ts";
+import { decidedEnding, end, type EndParts, lose } from "./ends.ts";
+
+/** Jobs that are launched at once. */
+const LAUNCHES_AT_ONCE = 8;
+/** The most submissions of a job that the cluster loses before it has started. */
+const SUBMISSIONS_MAX = 5;
+/** Tokens of earlier submissions that are still good for a claim. */
+const TOKENS_MAX = 8;
+const WAITING_LENGTH_MAX = 500;
+/** The time that a stopped job has beside its grace period. Then the cluster is asked to end it. */
+const STOP_MS = 30_000;
+
+const log = getLogger(["hooklaunch", "engine"]);
+
+/** The parts of a cluster. */
+export interface ClusterParts extends EndParts {
+  backend: Backend;
+  /** Returns the script of a job. */
+  script(executionId: string, token: string): string;
+  signal: AbortSignal;
+}
+
+/** An execution and its job. */
+export interface Pair {
+  execution: Execution;
+  job: Job;
+}
+
+/** Drives the jobs of one cluster. */
+export class Cluster {
+  readonly #parts: ClusterParts;
+  /** When each job was first found to be gone, by the steady clock. */
+  readonly #gone_ms = new Map<string, number>();
+  #looked_ms = -Infinity;
+  #isBusy = false;
+  #isReachable = true;
+
+  constructor(parts: ClusterParts) {
+    this.#parts = parts;
+  }
+
+  /** True while it works. */
+  get isBusy(): boolean {
+    return this.#isBusy;
+  }
+
+  /** Looks at jobs when it is time, and launches those that are planned. Never rejects. */
+  async advance(pairs: readonly Pair[]): Promise<void> {
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    try {
+      const isDue = this.#steady_ms - this.#looked_ms >= this.#parts.context.settings.look_ms;
+      const known = pairs.filter(({ job }) => job.state !== "planned");
+      if (isDue && known.length > 0) await this.#look(known);
+      await this.#launchAll(pairs.filter(({ job }) => job.state === "planned"));
+    } catch (error) {
+      if (this.#parts.signal.aborted) return;
+      log.error("Cannot advance the jobs of {engine}, trying again: {error}", {
+        engine: this.#parts.context.type,
+        error: messageOf(error),
+      });
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  /** Asks the cluster to end a job. */
+  async cancel({ execution, job }: Pair): Promise<void> {
+    await this.#parts.backend.cancel(jobRef(job, execution), this.#timeLimit());
+  }
+
+  /** Asks the cluster to remove what it keeps of a job. */
+  async remove({ execution, job }: Pair): Promise<void> {
+    await this.#parts.backend.remove(jobRef(job, execution), this.#timeLimit());
+  }
+
+  get #steady_ms(): number {
+    return this.#parts.context.clock.steady();
+  }
+
+  /** A signal for one request to the cluster. */
+  #timeLimit(): AbortSignal {
+    const { signal, context: { settings: { request_ms } } } = this.#parts;
+    return AbortSignal.any([signal, AbortSignal.timeout(request_ms)]);
+  }
+
+  async #look(pairs: readonly Pair[]): Promise<void> {
+    const { backend, signal } = this.#parts;
+    const refs = pairs.map(({ execution, job }) => jobRef(job, execution));
+    let seen: ReadonlyMap<string, Seen>;
+    try {
+      seen = await backend.look(refs, this.#timeLimit());
+    } catch (error) {
+      if (signal.aborted) return;
+      return await this.#unreachable(pairs, error);
+    } finally {
+      this.#looked_ms = this.#steady_ms;
+    }
+    if (!this.#isReachable) {
+      log.info("The engine {engine} can be reached again", { engine: this.#parts.context.type });
+    }
+    this.#isReachable = true;
+    for (const [index, { job }] of pairs.entries()) {
+      const found = seen.get(refs[index]?.name ?? "") ?? { kind: "unknown" };
+      await this.#turn(job, (now) => this.#apply(now, found));
+    }
+  }
+
+  /** Shows that a cluster cannot be reached. Nothing is concluded about its jobs. */
+  async #unreachable(pairs: readonly Pair[], error: unknown): Promise<void> {
+    const why = messageOf(error);
+    if (this.#isReachable) {
+      const { type: engine } = this.#parts.context;
+      log.warn("Cannot reach the engine {engine}: {error}", { engine, error: why });
+    }
+    this.#isReachable = false;
+    for (const { job } of pairs) {
+      await this.#turn(job, async ({ execution, job }) => {
+        // A job that cannot be seen now has not been seen to be gone.
+        this.#gone_ms.delete(job.id);
+        const waiting = job.claim ? undefined : `The engine cannot be reached: ${why}`;
+        await this.#show(execution, { waiting, isReachable: false });
+      });
+    }
+  }
+
+  /** Works on a job as it is now, if its execution has not ended and it is still the same attempt. */
+  async #turn({ id, attempt }: Job, work: (now: Pair) => Promise<void>): Promise<void> {
+    const { turns, store } = this.#parts.context;
+    await turns.take(id, async () => {
+      const [execution, job] = await Promise.all([getExecution(store, id), getJob(store, id)]);
+      if (execution === undefined || job?.attempt !== attempt || job.state === "closed") return;
+      if (hasEnded(execution.status) || job.end !== undefined) return;
+      await work({ execution, job });
+    });
+  }
+
+  async #apply({ execution, job }: Pair, seen: Seen): Promise<void> {
+    const { context } = this.#parts;
+    const detail = seen.kind === "pending" ? seen.detail : undefined;
+    const waiting = job.claim ? undefined : detail ?? job.launch_error;
+    await this.#show(execution, { waiting, isReachable: true });
+    if (seen.kind === "pending" || seen.kind === "running") {
+      this.#gone_ms.delete(job.id);
+      if (job.state === "submitting") {
+        job.state = "submitted";
+        delete job.launch_error;
+        await context.save({ job });
+      }
+    } else if (seen.kind === "absent" || seen.kind === "ended") {
+      await this.#missing({ execution, job }, seen);
+    }
+    await this.#force({ execution, job });
+  }
+
+  /** Deals with a job that the cluster does not have, or says has ended, without a word of its agent. */
+  async #missing(
+    { execution, job }: Pair,
+    seen: Extract<Seen, { kind: "absent" | "ended" }>,
+  ): Promise<void> {
+    const { context } = this.#parts;
+    const { settings: { silence_ms, settle_ms }, clock } = context;
+    const since_ms = this.#gone_ms.get(job.id) ?? this.#steady_ms;
+    this.#gone_ms.set(job.id, since_ms);
+    if (job.claim === undefined && seen.kind === "absent") {
+      // It may be about to appear.
+      const age_ms = clock.now() - Date.parse(job.submitted_at ?? "");
+      if (age_ms >= 0 && age_ms < settle_ms) return;
+      return await this.#submitAgain(
+        { execution, job },
+        "The engine does not know the job any more",
+      );
+    }
+    const gone_ms = this.#steady_ms - since_ms;
+    const silent_ms = context.silence_ms(job.id);
+    // An agent that is not heard by a service that has just started may be trying to reach it.
+    if (Math.min(gone_ms, silent_ms) < (job.claim ? silence_ms : settle_ms)) return;
+    this.#gone_ms.delete(job.id);
+    const reason = reasonOf(seen);
+    const isLost = seen.kind === "absent" || seen.isLost === true;
+    if (job.claim === undefined && isLost) {
+      return await this.#submitAgain({ execution, job }, reason);
+    }
+    await lose(execution, job, { reason, mayRunAgain: isLost }, this.#parts);
+  }
+
+  /** Plans a job again whose command has not begun. What was submitted before may still come, and claim it. */
+  async #submitAgain({ execution, job }: Pair, reason: string): Promise<void> {
+    this.#gone_ms.delete(job.id);
+    if (job.submissions < SUBMISSIONS_MAX) {
+      job.state = "planned";
+      return await this.#parts.context.save({ job });
+    }
+    const why = job.launch_error ?? reason;
+    const ending = decidedEnding(execution) ??
+      failure(`Cannot run: it was submitted ${job.submissions} times and did not start: ${why}`);
+    await end(execution, job, { ending, at_ms: this.#parts.context.clock.now() }, this.#parts);
+  }
+
+  /** Has the cluster end a job whose agent does not do so. */
+  async #force({ execution, job }: Pair): Promise<void> {
+    const { context: { clock, settings: { grace_ms } }, backend } = this.#parts;
+    if (job.stop_at === undefined) return;
+    if (clock.now() - Date.parse(job.stop_at) < grace_ms + STOP_MS) return;
+    await backend.cancel(jobRef(job, execution), this.#timeLimit());
+  }
+
+  /** Stores what an execution shows of its engine, when that has changed. */
+  async #show(
+    execution: Execution,
+    { waiting, isReachable }: { waiting: string | undefined; isReachable: boolean },
+  ): Promise<void> {
+    const shown = waiting?.slice(0, WAITING_LENGTH_MAX);
+    if (execution.waiting === shown && (execution.reachable !== false) === isReachable) return;
+    if (shown === undefined) delete execution.waiting;
+    else execution.waiting = shown;
+    if (isReachable) delete execution.reachable;
+    else execution.reachable = false;
+    await this.#parts.context.save({ execution });
+  }
+
+  async #launchAll(pairs: readonly Pair[]): Promise<void> {
+    const left = pairs.values();
+    const launchNext = async () => {
+      for (const { job } of left) await this.#launch(job);
+    };
+    await Promise.all(Array.from({ length: LAUNCHES_AT_ONCE }, launchNext));
+  }
+
+  async #launch(planned: Job): Promise<void> {
+    const { backend, script, signal } = this.#parts;
+    let pair: Pair | undefined;
+    const token = newToken();
+    // Before the cluster is asked: what becomes of the request is not known if this process is killed.
+    await this.#turn(planned, async ({ execution, job }) => {
+      if (job.state !== "planned" || signal.aborted) return;
+      job.state = "submitting";
+      job.submissions++;
+      job.submitted_at = this.#parts.context.time;
+      job.tokens = [...job.tokens, hashOfToken(token)].slice(-TOKENS_MAX);
+      await this.#parts.context.save({ job });
+      pair = { execution, job };
+    });
+    if (pair === undefined) return;
+    const { execution, job } = pair;
+    try {
+      const spec = { ...jobRef(job, execution), script: script(job.id, token) };
+      const ref = await backend.launch(spec, this.#timeLimit());
+      await this.#turn(job, (now) => this.#launched(now.job, ref));
+    } catch (error) {
+      if (!signal.aborted) await this.#notLaunched(job, error);
+    }
+  }
+
+  async #launched(job: Job, ref: string | undefined): Promise<void> {
+    if (ref !== undefined) job.ref = ref;
+    delete job.launch_error;
+    // Its agent may have come before the answer.
+    if (job.state === "submitting") job.state = "submitted";
+    await this.#parts.context.save({ job });
+  }
+
+  async #notLaunched(submitted: Job, error: unknown): Promise<void> {
+    const why = messageOf(error);
+    await this.#turn(submitted, async ({ execution, job }) => {
+      if (job.claim !== undefined) return;
+      if (error instanceof LaunchRefusedError) {
+        const ending = decidedEnding(execution) ?? failure(`Cannot run: ${why}`);
+        const at_ms = this.#parts.context.clock.now();
+        return await end(execution, job, { ending, at_ms }, this.#parts);
+      }
+      // It may have been launched all the same: the cluster is asked before it is submitted again.
+      job.launch_error = why.slice(0, WAITING_LENGTH_MAX);
+      await this.#parts.context.save({ job });
+      await this.#show(execution, { waiting: why, isReachable: execution.reachable !== false });
+    });
+  }
+}
+
+function reasonOf(seen: Extract<Seen, { kind: "absent" | "ended" }>): string {
+  if (seen.kind === "absent") {
+    return "The engine does not know the job any more: how it ended is not known";
+  }
+  const why = seen.reason === undefined ? "" : `: ${seen.reason}`;
+  return `The job ended without a report of its agent${why}`;
+}
+
+function newToken(): string {
+  return crypto.getRandomValues(new Uint8Array(32)).toBase64({
+    alphabet: "base64url",
+    omitPadding: true,
+  });
+}

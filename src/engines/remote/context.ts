@@ -1,0 +1,141 @@
+/**
+ * The surroundings of a remote engine's parts.
+ *
+ * @module
+ */
+import type { ArtifactStore } from "../../artifacts/store.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { Write } from "../../store/commit/change.ts";
+import { type Execution, executionWrites } from "../../store/records/executions.ts";
+import { type Job, jobWrite } from "../../store/records/jobs.ts";
+import type { Store } from "../../store/store.ts";
+import { LogWatchers } from "../shared/log_watchers.ts";
+import type { JobRef } from "./backend.ts";
+import { Turns } from "./turns.ts";
+
+/** Limits and intervals of a remote engine. */
+export interface RemoteSettings {
+  /** The most jobs that the cluster has at once. The other executions wait in the database. */
+  executionsMax: number;
+  /** The size limit of a log, and of each stream that goes into it. */
+  logBytesMax: number;
+  /** The most outputs that a record lists. */
+  outputsMax: number;
+  /** The time between SIGTERM and SIGKILL. */
+  grace_ms: number;
+  /** The interval of looking at records. */
+  tick_ms: number;
+  /** The interval of looking at the cluster. */
+  look_ms: number;
+  /** The time limit of a request to the cluster. */
+  request_ms: number;
+  /** The time after which a job that the cluster does not show counts as not launched. */
+  settle_ms: number;
+  /** The time after which an agent that says nothing counts as silent. */
+  silence_ms: number;
+  /** The time that the record of a closed job is kept, for an agent that repeats its last request. */
+  keep_ms: number;
+}
+
+/** The settings of a remote engine that says nothing else. */
+export const REMOTE_SETTINGS: RemoteSettings = {
+  executionsMax: 1_000,
+  logBytesMax: 64 * 1024 * 1024,
+  outputsMax: 1_000,
+  grace_ms: 10_000,
+  tick_ms: 1_000,
+  look_ms: 2_000,
+  request_ms: 30_000,
+  settle_ms: 10_000,
+  silence_ms: 60_000,
+  keep_ms: 10 * 60_000,
+};
+
+/** The options of a context. */
+export interface ContextOptions {
+  /** The type of the engine. */
+  type: string;
+  store: Store;
+  artifacts: ArtifactStore;
+  clock: Clock;
+  settings: RemoteSettings;
+  onChange?: ((execution: Execution) => void) | undefined;
+}
+
+/** A change of an execution, of its job, or of both together. */
+export interface RecordChange {
+  execution?: Execution;
+  job?: Job;
+  writes?: readonly Write[];
+}
+
+/** The parts that a remote engine's files share. */
+export class RemoteContext {
+  readonly type: string;
+  readonly store: Store;
+  readonly artifacts: ArtifactStore;
+  readonly clock: Clock;
+  readonly settings: RemoteSettings;
+  readonly turns = new Turns();
+  readonly watchers = new LogWatchers();
+  readonly #onChange: ((execution: Execution) => void) | undefined;
+  /** When each agent was last heard, by the steady clock. */
+  readonly #heard_ms = new Map<string, number>();
+  readonly #began_ms: number;
+
+  constructor({ type, store, artifacts, clock, settings, onChange }: ContextOptions) {
+    this.type = type;
+    this.store = store;
+    this.artifacts = artifacts;
+    this.clock = clock;
+    this.settings = settings;
+    this.#onChange = onChange;
+    this.#began_ms = clock.steady();
+  }
+
+  /** The time as records have it. */
+  get time(): string {
+    return new Date(this.clock.now()).toISOString();
+  }
+
+  /** Stores a change in one commit. */
+  async save({ execution, job, writes = [] }: RecordChange): Promise<void> {
+    await this.store.committer.write([
+      ...writes,
+      ...execution === undefined ? [] : executionWrites(execution),
+      ...job === undefined ? [] : [jobWrite(job)],
+    ]);
+    if (execution !== undefined) this.#onChange?.(execution);
+    const id = execution?.id ?? job?.id;
+    if (id !== undefined) this.watchers.call(id);
+  }
+
+  /** Notes that an agent was heard. */
+  hear(executionId: string): void {
+    this.#heard_ms.set(executionId, this.clock.steady());
+  }
+
+  /**
+   * Returns for how long an agent has said nothing, in milliseconds. It counts from the start of this service:
+   * nobody could hear it before.
+   */
+  silence_ms(executionId: string): number {
+    return this.clock.steady() - (this.#heard_ms.get(executionId) ?? this.#began_ms);
+  }
+
+  /** Returns when any agent was last heard, by the steady clock; before this service at most. */
+  get lastHeard_ms(): number {
+    return Math.max(0, ...this.#heard_ms.values());
+  }
+
+  /** Forgets when an agent was heard. */
+  unhear(executionId: string): void {
+    this.#heard_ms.delete(executionId);
+  }
+}
+
+/** Returns the name by which the cluster knows a job. */
+export function jobRef({ attempt, ref }: Job, execution: Execution): JobRef {
+  const name = attempt === 0 ? execution.id : `${execution.id}-${attempt}`;
+  return { name, execution, ...(ref === undefined ? {} : { id: ref }) };
+}

@@ -1,0 +1,357 @@
+/**
+ * The desk of one remote engine.
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
+import { timingSafeEqual } from "node:crypto";
+import { artifactKeys } from "../../artifacts/keys.ts";
+import {
+  ActionError,
+  ConflictError,
+  messageOf,
+  TooLargeError,
+  UnavailableError,
+} from "../../platform/errors.ts";
+import { deadline } from "@std/async/deadline";
+import { ignoreTimeout } from "../../platform/waiting/promises.ts";
+import { diskLimit_mb } from "../../projects/code/size_guard.ts";
+import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
+import {
+  getJob,
+  hashOfToken,
+  type Job,
+  jobOutputs,
+  jobOutputWrite,
+} from "../../store/records/jobs.ts";
+import { failure } from "../shared/execution_end.ts";
+import { writeMetadata } from "../shared/results.ts";
+import type { RemoteContext } from "./context.ts";
+import type {
+  BeatAnswer,
+  JobBeat,
+  JobClaim,
+  JobDesk,
+  JobEnd,
+  JobManifest,
+  JobOutput,
+  JobPass,
+} from "./desk.ts";
+import { decidedEnding, decideEnding, end, endAsReported } from "./ends.ts";
+import type { FilesOf, JobFiles, OpenFile } from "./job_files.ts";
+import { eventWrites, type TakenOutput, takeOutput } from "./job_log.ts";
+import type { JobMetadata } from "./job_metadata.ts";
+
+/** The interval of storing that an agent was heard. */
+const HEARD_MS = 5_000;
+/** The interval of storing metadata while it changes. */
+const METADATA_MS = 5_000;
+/** The time that a request for a manifest waits for it. */
+const MANIFEST_MS = 5_000;
+const MIB = 1024 * 1024;
+/** The most paths of files that are no outputs in a record, and their length there. */
+const LEFT_OUT_MAX = 20;
+const PATH_LENGTH_MAX = 256;
+const REASON_LENGTH_MAX = 1_024;
+
+/** The parts of a desk. */
+export interface DeskParts {
+  context: RemoteContext;
+  files: JobFiles;
+  metadata: JobMetadata;
+  /** Called when something is to be done for an execution. */
+  wake(): void;
+}
+
+/** Acts for the agents of one engine's jobs. */
+export class EngineDesk implements JobDesk {
+  readonly #parts: DeskParts;
+  readonly #context: RemoteContext;
+  #isClosed = false;
+
+  constructor(parts: DeskParts) {
+    this.#parts = parts;
+    this.#context = parts.context;
+  }
+
+  /** Refuses all requests from now on. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async admit(
+    executionId: string,
+    token: string,
+    claimId: string | undefined,
+  ): Promise<JobPass | undefined> {
+    this.#expectOpen();
+    const job = await getJob(this.#context.store, executionId);
+    const tokenHash = hashOfToken(token);
+    if (!job?.tokens.some((known) => isSame(known, tokenHash))) return undefined;
+    if (job.claim !== undefined && claimId !== job.claim.id) return undefined;
+    this.#context.hear(executionId);
+    return { executionId, tokenHash, claimId };
+  }
+
+  claim(pass: JobPass, { claimId, host, folder }: JobClaim): Promise<"claimed" | "taken"> {
+    return this.#turn(pass, async (job) => {
+      if (job?.claim !== undefined) return job.claim.id === claimId ? "claimed" : "taken";
+      const execution = await getExecution(this.#context.store, pass.executionId);
+      // The token was withdrawn meanwhile.
+      if (job === undefined || !job.tokens.includes(pass.tokenHash)) return "taken";
+      if (execution === undefined || job.state === "closed" || hasEnded(execution.status)) {
+        return "taken";
+      }
+      const { time } = this.#context;
+      job.claim = { id: claimId, host, folder, at: time };
+      job.tokens = [pass.tokenHash];
+      job.state = "submitted";
+      delete job.launch_error;
+      delete execution.waiting;
+      execution.machine = host;
+      execution.started_at = time;
+      if (execution.status === "queued") execution.status = "started";
+      const writes = execution.note === undefined || job.attempt > 0
+        ? []
+        : eventWrites(job, { time, message: execution.note });
+      await this.#context.save({ execution, job, writes });
+      return "claimed";
+    });
+  }
+
+  async manifest(pass: JobPass): Promise<JobManifest | "preparing"> {
+    const of = await this.#filesOf(pass);
+    try {
+      const manifest = this.#parts.files.manifest(of);
+      return await deadline(manifest, MANIFEST_MS).catch(ignoreTimeout) ?? "preparing";
+    } catch (error) {
+      await this.#fail(pass, `Cannot run: ${messageOf(error)}`);
+      throw new ActionError(messageOf(error), { cause: error });
+    }
+  }
+
+  async file(pass: JobPass, index: number): Promise<OpenFile | undefined> {
+    return await this.#parts.files.open(await this.#filesOf(pass), index);
+  }
+
+  beat(pass: JobPass, beat: JobBeat): Promise<BeatAnswer> {
+    return this.#turn(pass, async (job) => {
+      const held = holder(job, pass);
+      const { stream } = beat;
+      if (held.state === "closed") {
+        return { acknowledged: held.stored[stream], stop: true, full: true };
+      }
+      const before = { ...held.stored };
+      const [execution, known] = beat.bytes.length > 0 && stream === "stdout"
+        ? await this.#metadataOf(held)
+        : [];
+      const time = timeOf(beat, held, this.#context.clock.now());
+      const taken = takeOutput(held, { ...beat, time }, this.#context.settings.logBytesMax);
+      if (held.stored[stream] > before[stream] || this.#isDueToHear(held)) {
+        held.heard_at = this.#context.time;
+        await this.#context.save({ job: held, writes: taken.writes });
+      }
+      if (execution && known) {
+        const { stdout } = held.stored;
+        await this.#parts.metadata.take(known, { content: taken.content, stdout, time });
+        await this.#lookAtMetadata(held, execution, taken);
+      }
+      return {
+        acknowledged: held.stored[stream],
+        stop: held.stop_at !== undefined,
+        full: held.is_log_full === true,
+      };
+    });
+  }
+
+  async beginUpload(
+    pass: JobPass,
+    output: JobOutput,
+  ): Promise<"stored" | "send" | { put: string }> {
+    const { store, artifacts } = this.#context;
+    holder(await getJob(store, pass.executionId), pass);
+    const known = await jobOutputs(store, pass.executionId);
+    const before = known.find(({ path }) => path === output.path);
+    if (before?.sha256 === output.sha256 && before.size === output.size) return "stored";
+    await this.#expectRoom(pass, known.filter(({ path }) => path !== output.path), output);
+    const key = artifactKeys.output(pass.executionId, output.path);
+    const put = await artifacts.presignPut(key, output);
+    return put === undefined ? "send" : { put };
+  }
+
+  async upload(
+    pass: JobPass,
+    output: JobOutput,
+    stream: ReadableStream<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { store, artifacts } = this.#context;
+    holder(await getJob(store, pass.executionId), pass);
+    const content = stream as ReadableStream<Uint8Array<ArrayBuffer>>;
+    const key = artifactKeys.output(pass.executionId, output.path);
+    await artifacts.put(key, content, output, { signal });
+    await this.#listOutput(pass, output);
+  }
+
+  async finishUpload(pass: JobPass, output: JobOutput): Promise<boolean> {
+    const key = artifactKeys.output(pass.executionId, output.path);
+    if (!await this.#context.artifacts.verify(key, output)) return false;
+    await this.#listOutput(pass, output);
+    return true;
+  }
+
+  end(pass: JobPass, reported: JobEnd): Promise<void> {
+    const { logEnds, exitCode, cause, reason, notUploaded, passedOver = [] } = reported;
+    return this.#turn(pass, async (job) => {
+      const held = holder(job, pass);
+      if (held.state === "closed") return;
+      for (const stream of ["stdout", "stderr"] as const) {
+        if (held.stored[stream] >= logEnds[stream]) continue;
+        const found = `${held.stored[stream]} of ${logEnds[stream]} bytes of ${stream} are stored`;
+        throw new ConflictError(`Cannot end the job: ${found}`);
+      }
+      if (held.end === undefined) {
+        held.end = {
+          at: this.#context.time,
+          ...(exitCode === undefined ? {} : { exit_code: exitCode }),
+          ...(cause === undefined ? {} : { cause }),
+          ...(reason === undefined ? {} : { reason: reason.slice(0, REASON_LENGTH_MAX) }),
+          missing: notUploaded.length,
+          left_out: [...notUploaded, ...passedOver].slice(0, LEFT_OUT_MAX)
+            .map((path) => path.slice(0, PATH_LENGTH_MAX)),
+        };
+        await this.#context.save({ job: held });
+      }
+      const execution = await getExecution(this.#context.store, pass.executionId);
+      if (execution) await endAsReported(execution, held, this.#parts);
+      this.#parts.wake();
+    });
+  }
+
+  /** Does what an agent asks for in the turn of its execution. */
+  #turn<T>(pass: JobPass, work: (job: Job | undefined) => Promise<T>): Promise<T> {
+    const { turns, store } = this.#context;
+    return turns.take(pass.executionId, async () => {
+      this.#expectOpen();
+      return await work(await getJob(store, pass.executionId));
+    });
+  }
+
+  #expectOpen(): void {
+    if (this.#isClosed) throw new UnavailableError("Cannot act for a job: the service stops", 1);
+  }
+
+  async #filesOf(pass: JobPass): Promise<FilesOf> {
+    const job = holder(await getJob(this.#context.store, pass.executionId), pass);
+    const execution = await getExecution(this.#context.store, pass.executionId);
+    if (execution === undefined || job.claim === undefined || hasEnded(execution.status)) {
+      throw new ConflictError(`Cannot act for execution ${pass.executionId}: it has ended`);
+    }
+    const logEvent = (message: string) =>
+      this.#turn(pass, async (job) => {
+        if (job === undefined || job.state === "closed") return;
+        const writes = eventWrites(job, { time: this.#context.time, message });
+        await this.#context.save({ job, writes });
+      });
+    return { execution, attempt: job.attempt, folder: job.claim.folder, logEvent };
+  }
+
+  /** Ends an execution whose command cannot start. */
+  async #fail(pass: JobPass, reason: string): Promise<void> {
+    await this.#turn(pass, async (job) => {
+      const held = holder(job, pass);
+      const execution = await getExecution(this.#context.store, pass.executionId);
+      if (execution === undefined || hasEnded(execution.status)) return;
+      const ending = decidedEnding(execution) ?? failure(reason);
+      await end(execution, held, { ending, at_ms: this.#context.clock.now() }, this.#parts);
+    });
+    this.#parts.wake();
+  }
+
+  #isDueToHear({ heard_at }: Job): boolean {
+    const heard_ms = heard_at === undefined ? -Infinity : Date.parse(heard_at);
+    return this.#context.clock.now() - heard_ms >= HEARD_MS;
+  }
+
+  async #metadataOf(job: Job) {
+    const execution = await getExecution(this.#context.store, job.id);
+    if (execution === undefined) return [] as const;
+    return [execution, await this.#parts.metadata.of(job, execution)] as const;
+  }
+
+  /** Says what metadata was left out, stops the execution if its condition holds, and stores what is new. */
+  async #lookAtMetadata(job: Job, execution: Execution, { content }: TakenOutput): Promise<void> {
+    if (content.length === 0) return;
+    const known = await this.#parts.metadata.of(job, execution);
+    const { metadata, condition, saved, logged } = known;
+    const left = [...metadata.leftOut].filter((reason) => !logged.has(reason));
+    if (left.length > 0) {
+      const { time } = this.#context;
+      const writes = left.flatMap((message) => eventWrites(job, { time, message }));
+      await this.#context.save({ job, writes });
+      for (const reason of left) logged.add(reason);
+    }
+    const reached = condition.reached();
+    const now_ms = this.#context.clock.steady();
+    const isDue = metadata.changes !== saved.changes && now_ms - saved.at_ms >= METADATA_MS;
+    if (reached !== undefined && decidedEnding(execution) === undefined) {
+      decideEnding(execution, { status: "stopped", reason: reached });
+      job.stop_at = this.#context.time;
+      await this.#context.save({ execution, job });
+    } else if (isDue) {
+      known.saved = { changes: metadata.changes, at_ms: now_ms };
+      writeMetadata(execution, metadata);
+      await this.#context.save({ execution });
+    }
+  }
+
+  async #expectRoom(
+    pass: JobPass,
+    others: readonly JobOutput[],
+    { path, size }: JobOutput,
+  ): Promise<void> {
+    const { store, settings: { outputsMax } } = this.#context;
+    const execution = await getExecution(store, pass.executionId);
+    const mb_max = execution === undefined ? 0 : diskLimit_mb(execution.engine);
+    const bytes = others.reduce((sum, other) => sum + other.size, size);
+    const what = `Cannot take the output ${JSON.stringify(path)}`;
+    if (others.length >= outputsMax) {
+      throw new TooLargeError(`${what}: expected at most ${outputsMax} outputs`);
+    }
+    if (bytes <= mb_max * MIB) return;
+    throw new TooLargeError(`${what}: the outputs are longer than ${mb_max} MiB together`);
+  }
+
+  /** Lists an output that is stored, unless its agent has lost the job meanwhile. */
+  async #listOutput(pass: JobPass, { path, size, sha256 }: JobOutput): Promise<void> {
+    await this.#turn(pass, async (job) => {
+      holder(job, pass);
+      await this.#context.store.committer.write([
+        jobOutputWrite(pass.executionId, { path, size, sha256 }),
+      ]);
+    });
+  }
+}
+
+/**
+ * Returns the job that a pass is for.
+ *
+ * @throws {ConflictError} when its agent does not have the claim, or not any more
+ */
+function holder(job: Job | undefined, { executionId, claimId, tokenHash }: JobPass): Job {
+  const isHeld = job?.claim !== undefined && job.claim.id === claimId &&
+    job.tokens.includes(tokenHash);
+  if (job !== undefined && isHeld) return job;
+  throw new ConflictError(`Cannot act for execution ${executionId}: this agent has no claim to it`);
+}
+
+/** Returns when output was printed, as far as its agent can be believed. */
+function timeOf({ time_ms }: JobBeat, { claim }: Job, now_ms: number): string {
+  const claimed_ms = Date.parse(claim?.at ?? "");
+  const at_ms = Math.min(now_ms, Math.max(claimed_ms, time_ms ?? now_ms));
+  return new Date(Number.isNaN(at_ms) ? now_ms : at_ms).toISOString();
+}
+
+function isSame(one: string, other: string): boolean {
+  return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
+}

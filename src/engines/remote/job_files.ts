@@ -1,0 +1,209 @@
+/**
+ * The files that a job needs before its command starts: code, configuration and inputs. They are fetched into
+ * a folder of the service, from which its agent gets them. The folder can be made again at any time.
+ *
+ * @module
+ */
+import { packTar } from "modern-tar/fs";
+import { dirname, join } from "node:path";
+import { Readable } from "node:stream";
+import { hasShebang } from "../../projects/format/command/command.ts";
+import { diskLimit_mb } from "../../projects/code/size_guard.ts";
+import { removeTree } from "../../platform/files/remove_tree.ts";
+import { settleAll } from "../../platform/waiting/promises.ts";
+import type { Execution } from "../../store/records/executions.ts";
+import {
+  configFiles,
+  inputConfigFiles,
+  launchedRun,
+  payloadPath,
+  requestConfigFile,
+  type StagedInputs,
+} from "../shared/config_files.ts";
+import { commandEnvironment, exportScript } from "../shared/environment.ts";
+import { hashFile } from "../shared/file_hash.ts";
+import { stageInputs } from "../shared/inputs/mod.ts";
+import type { Sources } from "../shared/inputs/source.ts";
+import type { JobFile, JobManifest } from "./desk.ts";
+import type { RemoteSettings } from "./context.ts";
+
+const MIB = 1024 * 1024;
+
+/** The surroundings of {@linkcode JobFiles}. */
+export interface JobFilesOptions extends Omit<Sources, "signal" | "logEvent"> {
+  /** The folder of all jobs. */
+  folder: string;
+  checkout(projectName: string, commit: string, destination: string): Promise<void>;
+  settings: RemoteSettings;
+}
+
+/** The job whose files are wanted. */
+export interface FilesOf {
+  execution: Execution;
+  attempt: number;
+  /** The job's folder on its machine. */
+  folder: string;
+  logEvent: Sources["logEvent"];
+}
+
+/** An open file. */
+export interface OpenFile {
+  size?: number;
+  stream: ReadableStream<Uint8Array>;
+}
+
+interface Prepared {
+  attempt: number;
+  manifest: Promise<JobManifest>;
+  abort: AbortController;
+}
+
+/** Fetches the files of jobs. */
+export class JobFiles {
+  readonly #options: JobFilesOptions;
+  readonly #prepared = new Map<string, Prepared>();
+
+  constructor(options: JobFilesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Returns the manifest of a job, after its files were fetched.
+   *
+   * @throws with a message for the owner, when they cannot be
+   */
+  manifest(of: FilesOf): Promise<JobManifest> {
+    const { execution: { id }, attempt } = of;
+    const known = this.#prepared.get(id);
+    if (known?.attempt === attempt) return known.manifest;
+    known?.abort.abort();
+    const abort = new AbortController();
+    const manifest = this.#prepare(of, abort);
+    this.#prepared.set(id, { attempt, manifest, abort });
+    manifest.catch(() => this.#prepared.delete(id));
+    return manifest;
+  }
+
+  /** Opens a file of a job's manifest; undefined when there is none at this place. */
+  async open(of: FilesOf, index: number): Promise<OpenFile | undefined> {
+    const { files } = await this.manifest(of);
+    const file = files[index];
+    if (file === undefined) return undefined;
+    const root = this.#folderOf(of.execution.id);
+    if (file.kind === "tar") {
+      // The declarations of Deno and of Node describe the same streams with different names.
+      const stream = Readable.toWeb(packTar(join(root, "base"))) as ReadableStream<Uint8Array>;
+      return { stream };
+    }
+    const opened = await Deno.open(join(root, file.path));
+    return { ...(file.size === undefined ? {} : { size: file.size }), stream: opened.readable };
+  }
+
+  /** Ends the fetching of a job's files. */
+  cancel(executionId: string): void {
+    this.#prepared.get(executionId)?.abort.abort();
+  }
+
+  /** Removes the files of a job. */
+  async remove(executionId: string): Promise<void> {
+    const prepared = this.#prepared.get(executionId);
+    prepared?.abort.abort();
+    await prepared?.manifest.catch(() => {});
+    this.#prepared.delete(executionId);
+    await removeTree(this.#folderOf(executionId));
+  }
+
+  /** Ends all that is under way. */
+  async close(): Promise<void> {
+    const prepared = [...this.#prepared.values()];
+    for (const { abort } of prepared) abort.abort();
+    await Promise.allSettled(prepared.map(({ manifest }) => manifest));
+    await this.#options.remote.close();
+  }
+
+  #folderOf(executionId: string): string {
+    return join(this.#options.folder, executionId);
+  }
+
+  async #prepare(
+    { execution, folder, logEvent }: FilesOf,
+    abort: AbortController,
+  ): Promise<JobManifest> {
+    const { checkout, settings, folder: _all, ...sources } = this.#options;
+    const { signal } = abort;
+    const root = this.#folderOf(execution.id);
+    const base = join(root, "base");
+    await removeTree(root);
+    for (const name of ["config", "control"]) {
+      await Deno.mkdir(join(base, name), { recursive: true, mode: 0o700 });
+    }
+    await Deno.mkdir(join(root, "inputs"), { mode: 0o700 });
+    const [, inputs, run] = await settleAll([
+      checkout(execution.project, execution.commit, join(base, "repository")).catch((error) => {
+        // Without its code, the execution does not need its inputs.
+        abort.abort();
+        throw error;
+      }),
+      stageInputs(execution, join(root, "inputs"), { ...sources, signal, logEvent }),
+      launchedRun(sources.store, execution.run_id),
+    ]);
+    const environment = commandEnvironment(execution, { folder, payload: payloadPath(inputs) });
+    await write(join(base, "config"), configFiles(execution, execution.engine.type));
+    await write(join(base, "config"), inputConfigFiles(inputs, folder));
+    await write(join(base, "config"), requestConfigFile(run));
+    await write(
+      join(base, "control"),
+      new Map([["command", `${execution.command}\n`], ["environment", exportScript(environment)]]),
+    );
+    const files = await inputFiles(root, inputs);
+    return {
+      folders: ["home", "inputs", "outputs", "tmp", ...foldersOf(files)],
+      files: [{ path: ".", kind: "tar", mode: 0 }, ...files],
+      ...limitsOf(execution, settings),
+    };
+  }
+}
+
+function limitsOf(
+  execution: Execution,
+  { grace_ms, logBytesMax, outputsMax }: RemoteSettings,
+): Omit<JobManifest, "folders" | "files"> {
+  const { time_limit, no_output_timeout, command } = execution;
+  return {
+    shell: !hasShebang(command),
+    ...(time_limit === undefined ? {} : { timeLimitS: time_limit }),
+    ...(no_output_timeout === undefined ? {} : { noOutputTimeoutS: no_output_timeout }),
+    graceS: Math.max(1, Math.round(grace_ms / 1_000)),
+    streamBytesMax: logBytesMax,
+    outputsMax,
+    outputBytesMax: diskLimit_mb(execution.engine) * MIB,
+  };
+}
+
+async function inputFiles(root: string, inputs: StagedInputs): Promise<JobFile[]> {
+  const files: JobFile[] = [];
+  for (const [input, staged] of inputs) {
+    for (const { name, size, sha256 } of staged) {
+      const path = join("inputs", input, name);
+      const hash = sha256 ?? (await hashFile(join(root, path))).sha256;
+      files.push({ path, kind: "file", mode: 0o600, size, sha256: hash });
+    }
+  }
+  return files;
+}
+
+/** Returns the folders that files lie in, each before what is in it. */
+function foldersOf(files: readonly JobFile[]): string[] {
+  const folders = new Set<string>();
+  for (const { path } of files) {
+    for (let at = dirname(path); at !== "inputs"; at = dirname(at)) folders.add(at);
+  }
+  return [...folders].sort();
+}
+
+async function write(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
+  for (const [name, text] of files) {
+    const mode = name === "command" ? 0o700 : 0o600;
+    await Deno.writeTextFile(join(folder, name), text, { mode });
+  }
+}

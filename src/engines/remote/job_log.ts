@@ -1,0 +1,157 @@
+/**
+ * The log of a job: what its command prints, as its agent sends it, and events. It lies in the database until
+ * the job has ended, and then in the artifact store.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import { artifactKeys } from "../../artifacts/keys.ts";
+import type { ArtifactStore } from "../../artifacts/store.ts";
+import type { Write } from "../../store/commit/change.ts";
+import { type Job, jobLog, logWrites } from "../../store/records/jobs.ts";
+import type { Store } from "../../store/store.ts";
+import type { LogOptions, LogPage } from "../engine.ts";
+import {
+  encodeChunk,
+  encodeLine,
+  type LogRecord,
+  parseRecord,
+  type StoredLine,
+} from "../shared/log_format.ts";
+import { pageOfRecords, recordsIn } from "../shared/log_reader.ts";
+import type { JobBeat } from "./desk.ts";
+import { splitLines } from "./whole_lines.ts";
+
+/** Room for the events at the end of a full log. */
+const RESERVE_BYTES = 4 * 1024;
+const FULL = "The log is full: what is printed from here on is left out";
+
+/** New output of a command that is to be stored. */
+export interface TakenOutput {
+  writes: Write[];
+  /** Whole lines, that metadata is looked for in. */
+  content: Uint8Array[];
+}
+
+/** Output that an agent sends. */
+export interface NewOutput extends Pick<JobBeat, "stream" | "offset" | "bytes" | "isLast"> {
+  /** When it was printed, RFC 3339. */
+  time: string;
+}
+
+/**
+ * Takes output into a job's log. Bytes that are stored already are passed over. Bytes behind a gap are not taken.
+ *
+ * @param job its offsets move on
+ * @param bytesMax the size limit of the log
+ */
+export function takeOutput(
+  job: Job,
+  { stream, offset, bytes, isLast = false, time }: NewOutput,
+  bytesMax: number,
+): TakenOutput {
+  const taken: TakenOutput = { writes: [], content: [] };
+  const known = job.stored[stream] - offset;
+  if (known < 0 || known > bytes.length) return taken;
+  const { pieces, isInLongLine } = splitLines(bytes.subarray(known), {
+    isInLongLine: job.in_long_line.includes(stream),
+    isLast,
+  });
+  const before = job.stored[stream];
+  for (const { content, end } of pieces) {
+    job.stored[stream] = before + end;
+    if (content.length === 0) continue;
+    taken.content.push(content);
+    const record = encodeChunk({ time, stream, end: job.stored[stream] }, content);
+    taken.writes.push(...addOutput(job, record, { time, bytesMax }));
+  }
+  job.in_long_line = job.in_long_line.filter((each) => each !== stream);
+  if (isInLongLine) job.in_long_line.push(stream);
+  return taken;
+}
+
+function addOutput(
+  job: Job,
+  record: Uint8Array,
+  { time, bytesMax }: { time: string; bytesMax: number },
+): Write[] {
+  if (job.is_log_full) return [];
+  if (job.log_bytes + record.length <= bytesMax - RESERVE_BYTES) return logWrites(job, [record]);
+  job.is_log_full = true;
+  return logWrites(job, [encodeLine({ time, stream: "event", message: FULL })]);
+}
+
+/** Returns the writes that add an event to a job's log. */
+export function eventWrites(job: Job, line: Omit<StoredLine, "stream">): Write[] {
+  return logWrites(job, [encodeLine({ ...line, stream: "event" })]);
+}
+
+/** Reads a page of the log of a job; of one that has ended and is removed from the database, as of others. */
+export async function readJobLog(
+  job: Pick<Job, "id" | "is_archived">,
+  { store, artifacts }: { store: Store; artifacts: ArtifactStore },
+  options?: LogOptions,
+): Promise<LogPage> {
+  if (!job.is_archived) {
+    return await pageOfRecords((offset) => recordsOf(store, job.id, offset), options);
+  }
+  const open = async function* (offset: number): AsyncGenerator<LogRecord> {
+    const found = await artifacts.open(artifactKeys.log(job.id), { offset });
+    if (found === undefined) return;
+    const chunks = found.stream[Symbol.asyncIterator]();
+    try {
+      yield* recordsIn(readerOf(chunks));
+    } finally {
+      // A page may end before the log does.
+      await chunks.return?.();
+    }
+  };
+  return await pageOfRecords(open, options);
+}
+
+/** Yields the records of a log that is in the database. */
+export async function* recordsOf(
+  store: Store,
+  executionId: string,
+  offset = 0,
+): AsyncGenerator<LogRecord> {
+  for await (const bytes of jobLog(store, executionId, offset)) {
+    yield parseRecord(bytes) ?? { length: bytes.length, isUnknown: true };
+  }
+}
+
+/** Stores the log of an ended job in the artifact store. */
+export async function archiveLog(
+  job: Job,
+  { store, artifacts }: { store: Store; artifacts: ArtifactStore },
+): Promise<void> {
+  if (job.log_bytes === 0) return;
+  const sha256 = createHash("sha256");
+  let size = 0;
+  for await (const bytes of jobLog(store, job.id)) {
+    sha256.update(bytes);
+    size += bytes.length;
+  }
+  const content = ReadableStream.from(jobLog(store, job.id)) as ReadableStream<
+    Uint8Array<ArrayBuffer>
+  >;
+  await artifacts.put(artifactKeys.log(job.id), content, { size, sha256: sha256.digest("hex") });
+}
+
+/** Returns a function that reads chunks into buffers. */
+function readerOf(
+  chunks: AsyncIterator<Uint8Array>,
+): (buffer: Uint8Array) => Promise<number | null> {
+  let left: Uint8Array = new Uint8Array(0);
+  return async (buffer) => {
+    while (left.length === 0) {
+      const { value, done } = await chunks.next();
+      if (done) return null;
+      left = value;
+    }
+    const count = Math.min(buffer.length, left.length);
+    buffer.set(left.subarray(0, count));
+    left = left.subarray(count);
+    return count;
+  };
+}

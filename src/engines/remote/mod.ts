@@ -1,0 +1,199 @@
+/**
+ * The remote engine: runs executions as jobs of a cluster, through a {@linkcode Backend}. All state is in the
+ * records of executions and jobs. They are advanced by ticks, and by what agents report at the desk.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { delay } from "@std/async/delay";
+import { join, resolve } from "node:path";
+import { artifactKeys } from "../../artifacts/keys.ts";
+import type { ArtifactStore } from "../../artifacts/store.ts";
+import { ConflictError, messageOf } from "../../platform/errors.ts";
+import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
+import { getJob, removeJob } from "../../store/records/jobs.ts";
+import type { EngineSettings } from "../../store/records/projects.ts";
+import type {
+  Engine,
+  EngineLoad,
+  EngineOutput,
+  EngineParts,
+  LogOptions,
+  LogPage,
+} from "../engine.ts";
+import { stopped, writeEnd } from "../shared/execution_end.ts";
+import { RemoteFiles } from "../shared/inputs/remote_files.ts";
+import type { Backend } from "./backend.ts";
+import { REMOTE_SETTINGS, RemoteContext, type RemoteSettings } from "./context.ts";
+import { close, decidedEnding, decideEnding } from "./ends.ts";
+import { EngineDesk } from "./job_desk.ts";
+import { JobFiles } from "./job_files.ts";
+import { readJobLog } from "./job_log.ts";
+import { JobMetadata } from "./job_metadata.ts";
+import { Ticker } from "./ticker.ts";
+
+/** An agent that is heard more seldom than this does not end soon. */
+const HEARD_MS = 3_000;
+const POLL_MS = 50;
+
+const log = getLogger(["hooklaunch", "engine"]);
+
+/** The parts of a remote engine. */
+export interface RemoteEngineOptions extends EngineParts {
+  /** The name of the engine in projects and executions. */
+  type: string;
+  artifacts: ArtifactStore;
+  /** Makes the back end of a project's settings. */
+  backendOf(settings: EngineSettings): Backend;
+  /** Returns the script that a job runs. */
+  script(executionId: string, token: string): string;
+  settings?: Partial<RemoteSettings>;
+}
+
+/** Runs executions as jobs of clusters. */
+export class RemoteEngine implements Engine {
+  readonly desk: EngineDesk;
+  readonly #context: RemoteContext;
+  readonly #files: JobFiles;
+  readonly #ticker: Ticker;
+  readonly #closing = new AbortController();
+  #wake: () => void = () => {};
+  #isDue = false;
+  #ticking: Promise<void> | undefined;
+
+  constructor(options: RemoteEngineOptions) {
+    const { type, store, artifacts, clock, onChange, projects, openOutput, dataFolder } = options;
+    const settings = { ...REMOTE_SETTINGS, ...options.settings };
+    const context = new RemoteContext({ type, store, artifacts, clock, settings, onChange });
+    const folder = resolve(join(dataFolder, "jobs"));
+    const checkout = projects.checkout.bind(projects);
+    const remote = new RemoteFiles({ folder: join(folder, "input_cache"), clock });
+    const files = new JobFiles({ folder, store, clock, remote, openOutput, checkout, settings });
+    const metadata = new JobMetadata(context);
+    const { backendOf, script } = options;
+    const { signal } = this.#closing;
+    this.#context = context;
+    this.#files = files;
+    this.#ticker = new Ticker({ context, files, metadata, backendOf, script, signal });
+    this.desk = new EngineDesk({ context, files, metadata, wake: () => this.#wakeUp() });
+  }
+
+  get load(): EngineLoad {
+    return this.#ticker.load;
+  }
+
+  /** Returns at once: a cluster that cannot be reached holds up nothing. */
+  start(): Promise<void> {
+    this.#ticking ??= this.#tick();
+    this.#wakeUp();
+    return Promise.resolve();
+  }
+
+  submit(_execution: Execution): void {
+    this.#wakeUp();
+  }
+
+  async stop(executionId: string, reason?: string): Promise<boolean> {
+    const { turns, store } = this.#context;
+    return await turns.take(executionId, async () => {
+      const execution = await getExecution(store, executionId);
+      if (execution === undefined || hasEnded(execution.status)) return false;
+      const job = await getJob(store, executionId);
+      if (job?.end !== undefined) return false;
+      if (decidedEnding(execution) !== undefined) return true;
+      const ending = stopped(reason);
+      if (job?.claim !== undefined) {
+        decideEnding(execution, ending);
+        job.stop_at = this.#context.time;
+        await this.#context.save({ execution, job });
+        this.#files.cancel(executionId);
+      } else {
+        // No agent can claim it from here on.
+        writeEnd(execution, { ending, at_ms: this.#context.clock.now() });
+        if (job !== undefined) close(job, this.#context.time);
+        await this.#context.save({ execution, ...(job === undefined ? {} : { job }) });
+      }
+      this.#wakeUp();
+      return true;
+    });
+  }
+
+  async log(executionId: string, options?: LogOptions): Promise<LogPage> {
+    const job = await getJob(this.#context.store, executionId);
+    return await readJobLog(job ?? { id: executionId, is_archived: true }, this.#context, options);
+  }
+
+  watchLog(executionId: string, onGrowth: () => void): () => void {
+    return this.#context.watchers.add(executionId, onGrowth);
+  }
+
+  async output(executionId: string, path: string): Promise<EngineOutput | undefined> {
+    const execution = await getExecution(this.#context.store, executionId);
+    if (!execution?.outputs.some((output) => output.path === path)) return undefined;
+    return await this.#context.artifacts.open(artifactKeys.output(executionId, path));
+  }
+
+  async forget(executionId: string): Promise<void> {
+    const { turns, store, artifacts } = this.#context;
+    await turns.take(executionId, async () => {
+      const execution = await getExecution(store, executionId);
+      if (execution !== undefined && !hasEnded(execution.status)) {
+        throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
+      }
+      await this.#files.remove(executionId);
+      await artifacts.remove(artifactKeys.execution(executionId));
+      await removeJob(store, executionId);
+    });
+  }
+
+  async close(deadline_ms: number): Promise<void> {
+    this.#closing.abort();
+    this.#wake();
+    await this.#ticking;
+    await this.#untilEnded(deadline_ms);
+    this.desk.close();
+    await this.#context.turns.idle();
+    await this.#ticker.close();
+    await this.#files.close();
+  }
+
+  /** Waits for jobs that run, for as long as their agents are heard: those of a stopped service are not. */
+  async #untilEnded(deadline_ms: number): Promise<void> {
+    const { clock } = this.#context;
+    const end_ms = clock.steady() + deadline_ms;
+    while (clock.steady() < end_ms) {
+      const isHeard = clock.steady() - this.#context.lastHeard_ms < HEARD_MS;
+      if (!isHeard || await this.#ticker.running() === 0) return;
+      await delay(POLL_MS);
+    }
+  }
+
+  #wakeUp(): void {
+    this.#isDue = true;
+    this.#wake();
+  }
+
+  async #tick(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      this.#isDue = false;
+      await this.#ticker.tick().catch((error) => {
+        const { type: engine } = this.#context;
+        log.error("Cannot look at the executions of {engine}, trying again: {error}", {
+          engine,
+          error: messageOf(error),
+        });
+      });
+      await this.#pause();
+    }
+  }
+
+  async #pause(): Promise<void> {
+    if (this.#isDue || this.#closing.signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#context.clock.after(this.#context.settings.tick_ms, resolve);
+    this.#wake = resolve;
+    await promise;
+    cancel();
+  }
+}

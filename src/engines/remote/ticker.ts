@@ -1,0 +1,232 @@
+/**
+ * Ticks: each looks at the records of one engine's executions and jobs, and does the next step for each.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { messageOf } from "../../platform/errors.ts";
+import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
+import { getJob, type Job, listJobs, removeJob, removeJobLog } from "../../store/records/jobs.ts";
+import type { EngineSettings } from "../../store/records/projects.ts";
+import type { EngineLoad } from "../engine.ts";
+import { failure, writeEnd } from "../shared/execution_end.ts";
+import { openExecutionsOf } from "../shared/open_executions.ts";
+import type { Backend } from "./backend.ts";
+import { Cluster, type ClusterParts, type Pair } from "./cluster.ts";
+import { decidedEnding, decideEnding, endAsReported } from "./ends.ts";
+import type { JobFiles } from "./job_files.ts";
+import { archiveLog } from "./job_log.ts";
+
+/** Agents keep the time limit themselves. This is the time after which the service does. */
+const TIME_LIMIT_SLACK_MS = 15_000;
+const NO_JOB = "Its job is unknown: its data came from a backup or was damaged";
+
+const log = getLogger(["hooklaunch", "engine"]);
+
+/** The parts of a ticker. */
+export interface TickerParts extends Omit<ClusterParts, "backend"> {
+  files: JobFiles;
+  backendOf(settings: EngineSettings): Backend;
+}
+
+/** Advances the executions of one engine. */
+export class Ticker {
+  readonly #parts: TickerParts;
+  /** The clusters, by the settings of the projects that name them. */
+  readonly #clusters = new Map<string, Cluster>();
+  readonly #work = new Set<Promise<void>>();
+  /** Ended jobs whose clean-up is under way. */
+  readonly #tidying = new Set<string>();
+  #load: EngineLoad = { running: 0, waiting: 0 };
+
+  constructor(parts: TickerParts) {
+    this.#parts = parts;
+  }
+
+  /** The load, as the last tick saw it. */
+  get load(): EngineLoad {
+    return this.#load;
+  }
+
+  /** Returns the number of executions whose agents have them. */
+  async running(): Promise<number> {
+    const { store, type } = this.#parts.context;
+    const open = await Array.fromAsync(openExecutionsOf(store, type, ["started", "stopping"]));
+    return open.length;
+  }
+
+  /** Waits for what ticks have begun. */
+  async close(): Promise<void> {
+    await Promise.all(this.#work);
+  }
+
+  /** Does the next step for each execution. What clusters are asked goes on after it. */
+  async tick(): Promise<void> {
+    const { store, type } = this.#parts.context;
+    const statuses = ["queued", "started", "stopping"] as const;
+    const executions = await Array.fromAsync(openExecutionsOf(store, type, statuses));
+    // After the executions: each that has begun has a job.
+    const jobs = new Map((await listJobs(store, type)).map((job) => [job.id, job]));
+    this.#count(executions);
+    for (const job of jobs.values()) {
+      if (job.end !== undefined && job.state !== "closed") await this.#endAsReported(job.id);
+      if (job.state === "closed" && this.#hasLeftovers(job)) this.#begin(this.#tidy(job));
+    }
+    await this.#plan(executions, jobs);
+    const pairs = executions.flatMap((execution): Pair[] => {
+      const job = jobs.get(execution.id);
+      return job === undefined || job.state === "closed" ? [] : [{ execution, job }];
+    });
+    for (const pair of pairs) await this.#keepTimeLimit(pair);
+    for (
+      const [cluster, its] of Map.groupBy(pairs, ({ execution }) => this.#clusterOf(execution))
+    ) {
+      this.#begin(cluster.advance(its));
+    }
+  }
+
+  /** Returns true when there is something to do for a closed job. */
+  #hasLeftovers({ is_archived, is_removed, closed_at = "" }: Job): boolean {
+    const { clock, settings: { keep_ms, settle_ms } } = this.#parts.context;
+    const age_ms = clock.now() - Date.parse(closed_at);
+    return !is_archived || !is_removed && !(age_ms < settle_ms) || !(age_ms < keep_ms);
+  }
+
+  #count(executions: readonly Execution[]): void {
+    const waiting = executions.filter(({ status }) => status === "queued").length;
+    this.#load = { running: executions.length - waiting, waiting };
+  }
+
+  #begin(work: Promise<void>): void {
+    const over = work.finally(() => this.#work.delete(over));
+    this.#work.add(over);
+  }
+
+  #clusterOf({ engine }: Execution): Cluster {
+    const key = JSON.stringify(engine);
+    const known = this.#clusters.get(key);
+    if (known !== undefined) return known;
+    const made = new Cluster({ ...this.#parts, backend: this.#parts.backendOf(engine) });
+    this.#clusters.set(key, made);
+    return made;
+  }
+
+  /** Makes jobs of the oldest executions that wait, as many as there is room for. */
+  async #plan(executions: readonly Execution[], jobs: Map<string, Job>): Promise<void> {
+    const { context, signal } = this.#parts;
+    let room = context.settings.executionsMax -
+      executions.filter(({ id }) => jobs.has(id)).length;
+    for (const { id, status } of executions) {
+      if (signal.aborted) return;
+      if (jobs.has(id) || status === "queued" && room <= 0) continue;
+      if (status === "queued") room--;
+      const job = await this.#planOne(id);
+      if (job !== undefined) jobs.set(id, job);
+    }
+  }
+
+  #planOne(executionId: string): Promise<Job | undefined> {
+    const { context } = this.#parts;
+    return context.turns.take(executionId, async () => {
+      const execution = await getExecution(context.store, executionId);
+      if (execution === undefined || hasEnded(execution.status)) return undefined;
+      if (await getJob(context.store, executionId)) return undefined;
+      if (execution.status !== "queued") {
+        const ending = decidedEnding(execution) ?? failure(NO_JOB);
+        writeEnd(execution, { ending, at_ms: context.clock.now() });
+        await context.save({ execution });
+        return undefined;
+      }
+      const job: Job = {
+        id: executionId,
+        engine: context.type,
+        attempt: 0,
+        state: "planned",
+        submissions: 0,
+        tokens: [],
+        stored: { stdout: 0, stderr: 0 },
+        in_long_line: [],
+        log_bytes: 0,
+      };
+      await context.save({ job });
+      return job;
+    });
+  }
+
+  /** Ends an execution whose agent has reported its end to a service that did not get further. */
+  async #endAsReported(executionId: string): Promise<void> {
+    const { context: { turns, store } } = this.#parts;
+    await turns.take(executionId, async () => {
+      const [execution, job] = await Promise.all([
+        getExecution(store, executionId),
+        getJob(store, executionId),
+      ]);
+      if (execution && job && job.state !== "closed") {
+        await endAsReported(execution, job, this.#parts);
+      }
+    });
+  }
+
+  /** Stops a job whose agent does not keep the time limit, such as one that cannot be heard. */
+  async #keepTimeLimit({ execution: { id, time_limit, started_at }, job }: Pair): Promise<void> {
+    const { context } = this.#parts;
+    if (time_limit === undefined || started_at === undefined || job.stop_at !== undefined) return;
+    const until_ms = Date.parse(started_at) + time_limit * 1_000 + TIME_LIMIT_SLACK_MS;
+    if (context.clock.now() < until_ms) return;
+    await context.turns.take(id, async () => {
+      const execution = await getExecution(context.store, id);
+      const job = await getJob(context.store, id);
+      if (execution === undefined || job?.claim === undefined || job.end !== undefined) return;
+      if (hasEnded(execution.status) || decidedEnding(execution) !== undefined) return;
+      decideEnding(execution, failure(`Stopped: time limit of ${time_limit} s reached`));
+      job.stop_at = context.time;
+      await context.save({ execution, job });
+    });
+  }
+
+  /** Does what is left of an ended job: its files, its log, and what its cluster has of it. */
+  async #tidy({ id }: Job): Promise<void> {
+    const { context, signal } = this.#parts;
+    if (this.#tidying.has(id) || signal.aborted) return;
+    this.#tidying.add(id);
+    try {
+      await context.turns.take(id, () => this.#tidyInTurn(id));
+    } catch (error) {
+      if (signal.aborted) return;
+      log.warn("Cannot clean up the job of execution {execution_id}, trying again: {error}", {
+        execution_id: id,
+        error: messageOf(error),
+      });
+    } finally {
+      this.#tidying.delete(id);
+    }
+  }
+
+  async #tidyInTurn(id: string): Promise<void> {
+    const { context, files } = this.#parts;
+    const { store, clock, settings: { keep_ms, settle_ms } } = context;
+    const [execution, job] = await Promise.all([getExecution(store, id), getJob(store, id)]);
+    if (job?.state !== "closed") return;
+    const age_ms = clock.now() - Date.parse(job.closed_at ?? "");
+    if (!job.is_archived) {
+      await archiveLog(job, context);
+      job.is_archived = true;
+      await context.save({ job });
+      await removeJobLog(store, id);
+      await files.remove(id);
+      context.unhear(id);
+    }
+    if (execution && job.end === undefined && !job.is_cancelled) {
+      await this.#clusterOf(execution).cancel({ execution, job });
+      job.is_cancelled = true;
+      await context.save({ job });
+    }
+    // A job that has reported its end has a moment to end.
+    if (!job.is_removed && !(age_ms < settle_ms)) {
+      if (execution) await this.#clusterOf(execution).remove({ execution, job });
+      job.is_removed = true;
+      await context.save({ job });
+    }
+    if (!(age_ms < keep_ms)) await removeJob(store, id);
+  }
+}
