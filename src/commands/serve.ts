@@ -17,6 +17,7 @@ import {
   list,
   option,
   readConfiguration,
+  readText,
   wholeNumber,
 } from "./input/options.ts";
 import { TlsFiles } from "./input/tls_files.ts";
@@ -59,6 +60,9 @@ interface ServeOptions {
   maxExecutions: number;
   stopTimeout: number;
   kv?: string;
+  agentUrl?: string;
+  agentCa?: string;
+  agentHttp?: boolean;
   dev?: boolean;
   logFormat: "text" | "json";
   logLevel: "debug" | "info" | "warning" | "error";
@@ -103,6 +107,14 @@ export function defineServe(command: Command): void {
     .addOption(
       option("--kv <url>", "a remote Deno KV for the database (with DENO_KV_ACCESS_TOKEN)"),
     )
+    .addOption(
+      option("--agent-url <url>", "the address of the service as jobs on other machines see it"),
+    )
+    .addOption(option("--agent-ca <file>", "certificates that these jobs trust, PEM"))
+    .option(
+      "--agent-http",
+      "let these jobs use plain HTTP, unencrypted (env: HOOKLAUNCH_AGENT_HTTP=true)",
+    )
     .option("--dev", "accept plain HTTP from this machine (env: HOOKLAUNCH_DEV=true)")
     .addOption(
       option("--log-format <format>", "format of log lines").choices(["text", "json"])
@@ -122,7 +134,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const tlsFiles = tlsFilesOf(options);
   const tls = await tlsFiles?.read();
   const service = await Service.start(
-    { ...settingsOf(options), ...(tls === undefined ? {} : { tls }) },
+    { ...settingsOf(options), ...await agentOf(options), ...(tls === undefined ? {} : { tls }) },
     { clock: systemClock, env: environment },
     async (parts) => {
       if (config === undefined) return;
@@ -240,7 +252,7 @@ function settingsOf(options: ServeOptions): ServiceSettings {
     port: options.port,
     data: options.data,
     trustedProxies: options.trustedProxy ?? [],
-    dev: isDev(options),
+    dev: isSet("HOOKLAUNCH_DEV", options.dev),
     ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
     payloadBytesMax: options.maxPayload,
     retention_days: options.retentionDays,
@@ -252,12 +264,22 @@ function settingsOf(options: ServeOptions): ServiceSettings {
   };
 }
 
-/** Reads `--dev`. Its variable accepts plain HTTP, so that only the words true and false are taken. */
-function isDev({ dev }: ServeOptions): boolean {
-  const variable = environment("HOOKLAUNCH_DEV");
-  if (dev !== undefined || variable === undefined || variable === "false") return dev ?? false;
+/** Reads how jobs on other machines reach the service. */
+async function agentOf(
+  { agentUrl, agentCa, agentHttp }: ServeOptions,
+): Promise<Pick<ServiceSettings, "agent">> {
+  const http = isSet("HOOKLAUNCH_AGENT_HTTP", agentHttp);
+  if (agentUrl === undefined) return {};
+  const ca = agentCa && await readText(agentCa, "the setting --agent-ca");
+  return { agent: { url: agentUrl, http, ...(ca && { ca }) } };
+}
+
+/** Reads a switch. Its variable may accept plain HTTP, so that only the words true and false are taken. */
+function isSet(name: string, given: boolean | undefined): boolean {
+  const variable = environment(name);
+  if (given !== undefined || variable === undefined || variable === "false") return given ?? false;
   if (variable === "true") return true;
-  throw new InvalidInputError("HOOKLAUNCH_DEV", `Expected true or false, found "${variable}"`);
+  throw new InvalidInputError(name, `Expected true or false, found "${variable}"`);
 }
 
 function tlsFilesOf({ tlsCert, tlsKey }: ServeOptions): TlsFiles | undefined {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { type AgentAddress, checkAgentAddress } from "../engines/remote/agent.ts";
 import { isAddressRange, isLoopback } from "../platform/network/ip_ranges.ts";
 import { hidePassword, isBaseUrl } from "../platform/network/urls.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -41,6 +42,8 @@ export interface ServiceSettings {
   adminToken?: string;
   /** `HOOKLAUNCH_SECRET_KEY`. */
   secretKey?: string;
+  /** The address at which jobs of other machines reach the service. */
+  agent?: AgentAddress;
   /** The URL of a remote Deno KV for the database; a file in the data folder when absent. */
   kv?: string;
 }
@@ -57,7 +60,7 @@ export interface Surroundings {
  * @throws {InvalidInputError} when a setting is wrong
  */
 export function checkSettings(settings: ServiceSettings): void {
-  const { adminToken, host, dev, publicUrl, trustedProxies, kv, secretKey } = settings;
+  const { adminToken, host, dev, publicUrl, trustedProxies, kv, secretKey, agent } = settings;
   if (adminToken !== undefined && !ADMIN_TOKEN.test(adminToken)) {
     throw new InvalidInputError(
       "HOOKLAUNCH_ADMIN_TOKEN",
@@ -85,6 +88,7 @@ export function checkSettings(settings: ServiceSettings): void {
         `password, found "${hidePassword(publicUrl)}"`,
     );
   }
+  if (agent !== undefined) checkAgentAddress(agent, { isElsewhere: false });
   if (kv !== undefined) checkRemote(kv, secretKey);
 }
 

@@ -5,9 +5,11 @@
  * @module
  */
 import type { z } from "zod";
+import type { ArtifactStore } from "../artifacts/store.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Execution } from "../store/records/executions.ts";
 import type { Store } from "../store/store.ts";
+import type { AgentAddress } from "./remote/agent.ts";
 import type { JobDesk } from "./remote/desk.ts";
 
 /** A kind of engine. */
@@ -32,6 +34,10 @@ export interface EnginesOptions {
     checkout(projectName: string, commit: string, destination: string): Promise<void>;
   };
   clock: Clock;
+  /** Keeps outputs and logs of engines that do not keep them themselves. */
+  artifacts: ArtifactStore;
+  /** The address at which jobs reach the service; absent when there is none. */
+  agent?: AgentAddress;
   /** Called after each change of an execution's record is stored. */
   onChange?: (execution: Execution) => void;
 }

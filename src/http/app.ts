@@ -5,6 +5,7 @@
  */
 import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
+import type { JobRoutesParts } from "./jobs/routes.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { requireToken, tokenCheck } from "./api/auth.ts";
 import type { ApiOptions } from "./api/mod.ts";
@@ -24,6 +25,7 @@ export interface AppParts {
   /** `HOOKLAUNCH_ADMIN_TOKEN`, if set. */
   adminToken: string | undefined;
   metrics: Pick<Metrics, "text">;
+  jobs: Jobs;
   /** Returns whether a launch could be accepted now. */
   isReady(): Promise<boolean>;
   /** Tells whether a request came over plain HTTP. */
@@ -48,6 +50,12 @@ const CONSOLE_PATHS = [
   "triggers",
 ].flatMap((name) => [`/${name}`, `/${name}/*`]);
 
+/** The parts that the agents of jobs reach. */
+export interface Jobs extends Omit<JobRoutesParts, "clock" | "closing"> {
+  /** Jobs may use plain HTTP. */
+  allowsHttp: boolean;
+}
+
 /** Makes the application. Every path answers with and without a slash at its end, never by redirect. */
 export function createApp(parts: AppParts): Hono {
   const app = new Hono({ strict: false });
@@ -68,12 +76,18 @@ export function createApp(parts: AppParts): Hono {
 
 /** Makes the routes that are not for senders. */
 function restRoutes(parts: AppParts): Hono {
-  const { door, operator, adminToken, metrics, isReady } = parts;
+  const { door, operator, adminToken, metrics, jobs, isReady } = parts;
   const app = new Hono({ strict: false });
   app.get("/healthz", (context) => context.text("ok\n")).all(onlyGet);
   app.use(async function requireHttps(context, next) {
-    if (door.peerOf(context).secure) return await next();
+    const isOfJob = context.req.path.startsWith("/api/v0/jobs/");
+    if (door.peerOf(context).secure || isOfJob && jobs.allowsHttp) return await next();
     return httpsRequired();
+  });
+  let ofJobs: Promise<Hono> | undefined;
+  app.all("/api/v0/jobs/*", async (context) => {
+    ofJobs ??= loadJobs({ ...jobs, clock: operator.clock, closing: door.closing });
+    return (await ofJobs).fetch(context.req.raw, context.env);
   });
   app.all("/api/v0/launch/*", () => problem(STATUS_CODE.NotFound));
   app.get("/readyz", async (context) => await isReady() ? context.text("ready\n") : unavailable(5))
@@ -138,6 +152,12 @@ async function loadApi(operator: Operator, options: ApiOptions): Promise<Hono> {
 async function loadConsole(parts: ConsoleParts): Promise<Hono> {
   const { consoleRoutes } = await import("./console/mod.ts");
   return consoleRoutes(parts);
+}
+
+async function loadJobs(parts: JobRoutesParts): Promise<Hono> {
+  const { jobRoutes } = await import("./jobs/routes.ts");
+  const app = new Hono({ strict: false });
+  return app.route("/api/v0/jobs", jobRoutes(parts)).notFound(() => problem(STATUS_CODE.NotFound));
 }
 
 async function loadDocs({ baseUrl }: Operator): Promise<Hono> {

@@ -6,7 +6,10 @@
 import { getLogger } from "@logtape/logtape";
 import type { ActionServices } from "../actions/mod.ts";
 import { AddressRanges } from "../platform/network/ip_ranges.ts";
+import { join } from "node:path";
 import type { Clock } from "../platform/clock.ts";
+import { FolderStore } from "../artifacts/folder.ts";
+import type { ArtifactStore } from "../artifacts/store.ts";
 import { REFUSERS } from "../conditions/kinds.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
 import { engineMakers, Engines } from "../engines/mod.ts";
@@ -48,6 +51,7 @@ export interface Parts {
   triggerLog: TriggerLog;
   keptRequests: KeptRequests;
   projects: Projects;
+  artifacts: ArtifactStore;
   engines: Engines;
   pipelines: Pipelines;
   worker: Worker;
@@ -119,7 +123,14 @@ function partsOn(
     env,
     runConfigJob: (input, options) => heavyWork.run("config_file", input, options),
   });
-  const { engines, pipelines } = newEngines(settings, { store, clock, projects, metrics });
+  const artifacts = new FolderStore(join(settings.data, "artifacts"));
+  const { engines, pipelines } = newEngines(settings, {
+    store,
+    clock,
+    projects,
+    metrics,
+    artifacts,
+  });
   const deadlines = new Deadlines(ACTION_TIMEOUT_MS);
   const services = { deadlines, projects, engines, pipelines, store, clock };
   const worker = newWorker(services, { triggers, triggerLog, metrics });
@@ -140,6 +151,7 @@ function partsOn(
     triggerLog,
     keptRequests: new KeptRequests({ store, secrets, clock, space }),
     projects,
+    artifacts,
     engines,
     pipelines,
     worker,
@@ -164,15 +176,14 @@ function partsOn(
 
 /** Makes the engines and the pipelines, which notify each other of executions' states. */
 function newEngines(
-  { data: dataFolder, executionsMax }: ServiceSettings,
-  { store, clock, projects, metrics }: Pick<Parts, "store" | "clock" | "projects" | "metrics">,
+  { data: dataFolder, executionsMax, agent }: ServiceSettings,
+  { metrics, ...parts }: Pick<Parts, "store" | "clock" | "projects" | "artifacts" | "metrics">,
 ): Pick<Parts, "engines" | "pipelines"> {
   const engines = new Engines(engineMakers(), {
-    store,
+    ...parts,
     dataFolder,
     executionsMax,
-    projects,
-    clock,
+    ...(agent && { agent }),
     onChange(execution) {
       metrics.execution(execution);
       traceExecution(execution);
@@ -181,8 +192,7 @@ function newEngines(
     },
   });
   const pipelines = new Pipelines({
-    store,
-    clock,
+    ...parts,
     engines,
     onEnd(pipeline) {
       metrics.pipeline(pipeline);

@@ -94,6 +94,7 @@ export class Service {
       const bodies: Bodies = {
         senders: new BodyReader({ short_bytes_max: SHORT_BODIES_BYTES_MAX }),
         operators: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
+        jobs: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
       };
       listener = listen(settings, parts, bodies);
       const url = settings.publicUrl?.replace(/\/+$/, "") ?? ownUrl(settings, listener.port);
@@ -195,8 +196,8 @@ function listenToQueue({ store, space, worker, metrics }: Parts): void {
   });
 }
 
-/** Readers of request bodies. Each has its own memory limit, so that senders cannot exhaust the operators'. */
-type Bodies = Record<"senders" | "operators", BodyReader>;
+/** Readers of request bodies. Each has its own memory limit, so that senders cannot exhaust that of others. */
+type Bodies = Record<"senders" | "operators" | "jobs", BodyReader>;
 
 function listen(
   settings: ServiceSettings,
@@ -217,6 +218,11 @@ function listen(
     },
     operator: { ...parts, bodies: bodies.operators, baseUrl: () => parts.baseUrl },
     adminToken: settings.adminToken,
+    jobs: {
+      bodies: bodies.jobs,
+      deskOf: (executionId) => parts.engines.deskOf(executionId),
+      allowsHttp: settings.agent?.http === true,
+    },
     metrics,
     isReady: () => isReady(parts),
     isPlainHttp: (context: Context<{ Bindings: HandlerInfo }>) =>

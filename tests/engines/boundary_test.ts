@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { FolderStore } from "../../src/artifacts/folder.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import { engineMakers, Engines } from "../../src/engines/mod.ts";
 import { systemClock } from "../../src/platform/clock.ts";
@@ -64,6 +65,7 @@ async function enginesOf(fixture: EngineFixture, remote: RemoteEngine): Promise<
       store: fixture.store,
       dataFolder: join(fixture.folder, "data"),
       clock: systemClock,
+      artifacts: new FolderStore(join(fixture.folder, "data/artifacts")),
       projects: { checkout: (_project, _commit, folder) => Deno.mkdir(folder) },
     },
   );

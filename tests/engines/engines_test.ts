@@ -5,6 +5,7 @@
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { join } from "node:path";
+import { FolderStore } from "../../src/artifacts/folder.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { engineMakers, Engines, UnknownEngineError } from "../../src/engines/mod.ts";
 import { findStep, launchStep, Projects } from "../../src/projects/mod.ts";
@@ -48,6 +49,7 @@ Deno.test("engines: a step of a repository runs on the payload", async () => {
     store,
     dataFolder,
     projects,
+    artifacts: new FolderStore(join(dataFolder, "artifacts")),
     clock: systemClock,
   });
   await engines.start();

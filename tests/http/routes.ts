@@ -35,6 +35,11 @@ export function routesOf({ service }: TestService, door: Partial<Door> & Pick<Do
     },
     operator: { ...parts, bodies: door.bodies, baseUrl },
     adminToken: ADMIN_TOKEN,
+    jobs: {
+      bodies: door.bodies,
+      deskOf: (executionId) => parts.engines.deskOf(executionId),
+      allowsHttp: false,
+    },
     metrics: parts.metrics,
     isReady: () => Promise.resolve(true),
     isPlainHttp: () => true,
