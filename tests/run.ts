@@ -60,6 +60,8 @@ const ALONE = [
   "projects/code/repository_test.ts",
   "conditions/cel/payload_filter_bounds_test.ts",
   "conditions/cel/payload_filter_cost_test.ts",
+  "http/jobs/agent_faults_test.ts",
+  "http/jobs/agent_test.ts",
   "commands/serve_test.ts",
   "commands/backup_test.ts",
 ];

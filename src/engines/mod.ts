@@ -62,12 +62,6 @@ export class Engines {
     throw new UnknownEngineError(`Cannot find the engine "${type}"`);
   }
 
-  /** Returns the desk of an execution's job; undefined when its engine has none, or there is no such execution. */
-  async deskOf(executionId: string): Promise<JobDesk | undefined> {
-    const execution = await getExecution(this.#store, executionId);
-    return execution && this.#engines.get(execution.engine.type)?.desk;
-  }
-
   /** Starts all engines. Waits for them for some time; an engine that fails is tried again. */
   async start(): Promise<void> {
     await Promise.all(

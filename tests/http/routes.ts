@@ -1,5 +1,5 @@
 /** The routes of a service on a port of their own, where requests arrive in another way. */
-import { createApp } from "../../src/http/app.ts";
+import { createApp, type Jobs } from "../../src/http/app.ts";
 import { BodyReader } from "../../src/http/body.ts";
 import type { Door } from "../../src/http/door/door.ts";
 import { ParsedValueBudget } from "../../src/http/door/parsed_value_budget.ts";
@@ -20,7 +20,11 @@ export const ARRIVAL = {
 };
 
 /** The routes of a service, where something at the door is another. */
-export function routesOf({ service }: TestService, door: Partial<Door> & Pick<Door, "bodies">) {
+export function routesOf(
+  { service }: TestService,
+  door: Partial<Door> & Pick<Door, "bodies">,
+  jobs: Partial<Jobs> = {},
+) {
   const { parts } = service;
   const baseUrl = () => service.url;
   return createApp({
@@ -39,6 +43,7 @@ export function routesOf({ service }: TestService, door: Partial<Door> & Pick<Do
       bodies: door.bodies,
       deskOf: (executionId) => parts.engines.deskOf(executionId),
       allowsHttp: false,
+      ...jobs,
     },
     metrics: parts.metrics,
     isReady: () => Promise.resolve(true),

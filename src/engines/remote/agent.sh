@@ -25,8 +25,8 @@ unset HOOKLAUNCH_PATIENCE HOOKLAUNCH_TICK HOOKLAUNCH_SILENCE HOOKLAUNCH_KEEP HOO
 PART_BYTES=262144
 # Files of more bytes are sent and brought beside the watch over limits and messages.
 LARGE_BYTES=1048576
-# Seconds between the notes of what was printed while the service is away.
-AWAY_MARK=10
+# Seconds between two notes of what was printed while the service is away.
+AWAY_MARK=2
 # Seconds for what the command has left running.
 DRAIN=1
 
@@ -125,11 +125,12 @@ remove_folder() { cd / && rm -rf "$folder"; }
 # Waits before a request is repeated, longer each time. The limits hold meanwhile.
 wait_again() {
   expect_patience
-  if [ "$pause" -lt 10 ]; then pause=$((pause + 1)); fi
   until=$((steady + pause))
-  while [ "$steady" -lt "$until" ]; do
+  if [ "$pause" -lt 10 ]; then pause=$((pause + 1)); fi
+  while :; do
     sleep "$tick"
     look
+    if [ "$steady" -ge "$until" ]; then return; fi
   done
 }
 
@@ -257,10 +258,10 @@ beat() {
     : >control/part
     if post stdout "$acked_stdout" "$steady"; then away= next_beat=0; return; fi
   fi
+  look_at_clock
   away=$((${away:-0} + 1))
   if [ "$away" -gt 10 ]; then away=10; fi
-  look_at_clock
-  next_beat=$((steady + away))
+  next_beat=$((steady + away - 1))
 }
 
 # finish STREAM DESCRIPTOR: sends the rest of a stream that has ended.
@@ -451,7 +452,7 @@ bring() {
           tries=9
         fi ;;
     esac
-    if [ "$tries" -gt 4 ]; then
+    if [ "$tries" -gt 2 ]; then
       reason="Cannot bring $6: $reason"
       return 1
     fi

@@ -5,16 +5,22 @@ import { systemClock } from "../../../src/platform/clock.ts";
 import { FolderDesk } from "./desk.ts";
 
 /** Serves a desk, as a service does. */
-export function serveDesk(desk: FolderDesk, port = 0) {
+export function serveDesk(
+  desk: FolderDesk,
+  options: { port?: number; cert?: string; key?: string } = {},
+) {
   const closing = new AbortController();
   const bodies = new BodyReader();
   const deskOf = () => Promise.resolve(desk);
   const routes = jobRoutes({ deskOf, clock: systemClock, bodies, closing: closing.signal });
-  const server = Deno.serve({ port, hostname: "127.0.0.1", onListen() {} }, (request) => {
-    const url = new URL(request.url);
-    url.pathname = url.pathname.replace(/^\/api\/v0\/jobs/, "");
-    return routes.fetch(new Request(url, request));
-  });
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", ...options, onListen() {} },
+    (request) => {
+      const url = new URL(request.url);
+      url.pathname = url.pathname.replace(/^\/api\/v0\/jobs/, "");
+      return routes.fetch(new Request(url, request));
+    },
+  );
   return {
     port: server.addr.port,
     async [Symbol.asyncDispose]() {
@@ -27,5 +33,5 @@ export function serveDesk(desk: FolderDesk, port = 0) {
 
 if (import.meta.main) {
   const [folder = "", port = "0"] = Deno.args;
-  console.log(serveDesk(new FolderDesk(folder), Number(port)).port);
+  console.log(serveDesk(new FolderDesk(folder), { port: Number(port) }).port);
 }
