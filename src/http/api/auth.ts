@@ -116,7 +116,7 @@ export function requireToken(
 }
 
 /** Returns the token of a request; undefined when there is none. */
-function tokenOf(context: Context): string | undefined {
+export function tokenOf(context: Context): string | undefined {
   const header = context.req.header("authorization") ?? "";
   const token = /^(?:bearer|token) +(\S+)$/i.exec(header)?.[1];
   return token !== undefined && token.length <= TOKEN_LENGTH_MAX ? token : undefined;
