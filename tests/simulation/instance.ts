@@ -5,6 +5,7 @@
  * @module
  */
 import { type ActionServices, performActions } from "../../src/actions/mod.ts";
+import { FolderStore } from "../../src/artifacts/folder.ts";
 import { Engines } from "../../src/engines/mod.ts";
 import "../../src/pipelines/reconcile.ts";
 import { Pipelines } from "../../src/pipelines/mod.ts";
@@ -64,7 +65,13 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
         cluster,
         onChange: (execution) => pipelines.changed(execution),
       }),
-  }, { store, clock, dataFolder: "/nowhere", projects: { checkout: () => Promise.resolve() } });
+  }, {
+    store,
+    clock,
+    dataFolder: "/nowhere",
+    artifacts: new FolderStore("/nowhere"),
+    projects: { checkout: () => Promise.resolve() },
+  });
   const pipelines = new Pipelines({ store, clock, engines });
   const deadlines = new Deadlines(60_000);
   void process.died.then(() => deadlines[Symbol.dispose]());

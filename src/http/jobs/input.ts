@@ -57,7 +57,7 @@ export const endQuery = z.object({
   reason: z.string().max(4_096).exactOptional(),
 });
 
-/** What identifies an agent: its token, and its claim. */
+/** The token of an agent, and its claim. */
 export interface Credentials {
   token: string;
   claimId: string | undefined;
