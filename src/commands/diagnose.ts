@@ -7,10 +7,12 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { DiagnosisResult } from "../http/api/diagnose.ts";
 import { InvalidInputError } from "../platform/errors.ts";
+import type { ShownDelivery } from "../http/api/delivery_views.ts";
+import type { ApiClient } from "./api/client.ts";
 import { apiOptions, clientOf } from "./api/options.ts";
 import { harmless, printJson } from "./console/table.ts";
 import { headersOf, type HttpMessage, parseHttpMessage } from "./input/http_message.ts";
-import { readInput } from "./input/options.ts";
+import { fullId, readInput } from "./input/options.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 
 interface DiagnoseOptions {
@@ -19,14 +21,20 @@ interface DiagnoseOptions {
   header?: string[];
   calledUrl?: string;
   receivedAt?: string;
+  delivery?: string;
   json?: boolean;
 }
 
 /** Defines the command. */
 export function defineDiagnose(command: Command): void {
   apiOptions(command)
-    .argument("<trigger>", "name or id")
+    .argument("[trigger]", "name or id; that of the delivery with --delivery")
     .argument("[file]", "the body of the request; - reads standard input")
+    .option(
+      "--delivery <id>",
+      "a delivery in place of a file: one that the trigger keeps (keep_refused), or an accepted one",
+      fullId,
+    )
     .option(
       "--request <file>",
       "the whole request as HTTP: request line, headers, empty line, body",
@@ -49,27 +57,66 @@ function time(text: string): string {
 }
 
 async function diagnose(
-  nameOrId: string,
+  nameOrId: string | undefined,
   file: string | undefined,
   options: DiagnoseOptions,
 ): Promise<void> {
-  const { url, json = false, header = [], receivedAt } = options;
-  const message = await readMessage(file, options);
+  const { url, json = false, delivery } = options;
   const api = clientOf(url);
+  const result = delivery === undefined
+    ? await diagnoseMessage(api, nameOrId, { file, options })
+    : await diagnoseDelivery(api, delivery, { nameOrId, file });
+  if (json) return printJson(result.findings);
+  for (const { certainty, condition, index, sentence } of result.findings) {
+    const place = index < 0 ? condition : `conditions/${index} ${condition}`;
+    console.log(harmless(`${certainty}  ${place}: ${sentence}`));
+  }
+}
+
+async function diagnoseDelivery(
+  api: ApiClient,
+  delivery_id: string,
+  { nameOrId, file }: { nameOrId: string | undefined; file: string | undefined },
+): Promise<DiagnosisResult> {
+  if (file !== undefined) {
+    throw new InvalidInputError(
+      "the arguments",
+      "Expected either a file or --delivery, found both",
+    );
+  }
+  const { id } = nameOrId === undefined
+    ? { id: await triggerOf(api, delivery_id) }
+    : await findTrigger(api, nameOrId);
+  return await api.request("POST", `triggers/${id}/diagnose/`, { delivery_id });
+}
+
+async function triggerOf(api: ApiClient, deliveryId: string): Promise<string> {
+  const delivery: ShownDelivery = await api.request("GET", `deliveries/${deliveryId}/`);
+  return delivery.trigger_id;
+}
+
+async function diagnoseMessage(
+  api: ApiClient,
+  nameOrId: string | undefined,
+  { file, options }: { file: string | undefined; options: DiagnoseOptions },
+): Promise<DiagnosisResult> {
+  const { header = [], receivedAt } = options;
+  if (nameOrId === undefined) {
+    throw new InvalidInputError(
+      "the arguments",
+      "Expected a trigger, and a file with the body of a request; or --delivery and the id of a delivery",
+    );
+  }
+  const message = await readMessage(file, options);
   const trigger = await findTrigger(api, nameOrId);
   const calledUrl = options.calledUrl ?? calledUrlOf(message, trigger.url);
-  const result: DiagnosisResult = await api.request("POST", `triggers/${trigger.id}/diagnose/`, {
+  return await api.request("POST", `triggers/${trigger.id}/diagnose/`, {
     method: message.method,
     headers: { ...message.headers, ...headersOf(header) },
     body: message.body.toBase64(),
     ...(calledUrl !== undefined && { url: calledUrl }),
     ...(receivedAt !== undefined && { received_at: receivedAt }),
   });
-  if (json) return printJson(result.findings);
-  for (const { certainty, condition, index, sentence } of result.findings) {
-    const place = index < 0 ? condition : `conditions/${index} ${condition}`;
-    console.log(harmless(`${certainty}  ${place}: ${sentence}`));
-  }
 }
 
 async function readMessage(

@@ -35,6 +35,18 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "Show, approve and stop pipelines",
     load: async () => (await import("./pipeline.ts")).definePipeline,
   },
+  deliveries: {
+    summary: "List the requests at launch URLs, and follow new ones",
+    load: async () => (await import("./deliveries.ts")).defineDeliveries,
+  },
+  delivery: {
+    summary: "Show a request at a launch URL, from its headers to what it launched",
+    load: async () => (await import("./delivery.ts")).defineDelivery,
+  },
+  runs: {
+    summary: "List the runs of all triggers, newest first",
+    load: async () => (await import("./run.ts")).defineRuns,
+  },
   run: {
     summary: "Show runs and their payloads, and replay them",
     load: async () => (await import("./run.ts")).defineRun,
@@ -44,7 +56,7 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     load: async () => (await import("./token.ts")).defineToken,
   },
   replay: {
-    summary: "Launch all runs again that a filter finds",
+    summary: "Launch deliveries again: one, or all that a filter finds",
     load: async () => (await import("./replay.ts")).defineReplay,
   },
   audit: {

@@ -1,5 +1,5 @@
 /**
- * `hooklaunch replay`: launches many runs again. `hooklaunch run replay` launches one.
+ * `hooklaunch replay`: launches deliveries again: one, or all that a filter finds.
  *
  * @module
  */
@@ -8,79 +8,149 @@ import { delay } from "@std/async/delay";
 import type { DryRun, ShownReplay } from "../http/api/replays.ts";
 import type { ApiClient } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import type { ShownDelivery } from "../http/api/delivery_views.ts";
+import type { ReplayResult } from "../http/api/replay_results.ts";
+import type { ShownRun } from "../http/api/runs.ts";
 import { printJson, printList } from "./console/table.ts";
-import { fullId, listLimit } from "./input/options.ts";
+import { workText } from "./console/work_text.ts";
+import { deliveryFilter, type DeliveryFilterOptions, filterOf } from "./input/delivery_filter.ts";
+import { fullId, listLimit, readInput } from "./input/options.ts";
 
 const POLL_MS = 500;
 
-interface Filter {
-  trigger?: string;
-  from?: string;
-  to?: string;
-  text?: string;
+/** The outcomes of deliveries that can be launched again. */
+const OUTCOMES = ["accepted", "refused", "filtered"];
+
+interface ChangeOptions extends ApiOptions {
+  commit?: string;
+  body?: string;
 }
 
-interface ReplayOptions extends ApiOptions, Filter {
+interface ReplayOptions extends ChangeOptions, DeliveryFilterOptions {
   dryRun?: boolean;
   rate: number;
   onlyWithoutSuccess?: boolean;
-  commit?: string;
-  body?: string;
   wait?: boolean;
 }
 
 /** Defines the command. */
 export function defineReplay(command: Command): void {
-  apiOptions(
-    command.command("start").summary("Launch the runs of many deliveries again").description(
-      "Launch the accepted deliveries that a filter finds again, oldest first, with their triggers' " +
-        "actions and rate limits as they are now. Count them first with --dry-run.",
+  changeOptions(
+    command.command("delivery").summary("Launch one delivery again").description(
+      "Launch one delivery again, with its trigger's actions and rate limits as they are now. A refused " +
+        "one that is kept is checked again by the trigger's conditions as they are now.",
     ),
   )
-    .option("--trigger <name>", "only those of this trigger, by name or id")
-    .option("--from <time>", "only those of this time or later, such as 2026-11-24T08:00:00Z")
-    .option("--to <time>", "only those before this time")
-    .option("--text <text>", "only those with this text in an id or in the body")
+    .argument("<id>", "the full id of the delivery, or of its run", fullId)
+    .action(replayOne);
+  deliveryFilter(
+    changeOptions(
+      command.command("start").summary("Launch all deliveries again that a filter finds")
+        .description(
+          "Launch the deliveries that a filter finds again, oldest first, with their triggers' actions and " +
+            "rate limits as they are now. Without --outcome, these are accepted ones; refused ones must be " +
+            "kept. Count them first with --dry-run.",
+        ),
+    ),
+    OUTCOMES,
+  )
     .option("--dry-run", "print their number, and launch nothing")
     .option("--rate <number>", "launches a second at most", rate, 10)
     .option("--only-without-success", "leave out those whose run and executions have completed")
-    .option("--commit <commit>", "run the actions at this commit")
-    .option("--body <file>", "launch each with this payload in place of its own")
     .option("--no-wait", "print the replay and do not wait for its end")
-    .option("--json", "print JSON")
     .action(start);
   apiOptions(command.command("list").description("List the replays, newest first"))
     .addOption(listLimit())
     .option("--json", "print JSON")
     .action(list);
+  apiOptions(
+    command.command("show").summary("Compare a replay with what came of its deliveries before")
+      .description(
+        "Show how far a replay is, and what came of each delivery before and now, oldest first.",
+      ),
+  )
+    .argument("<id>", "the full id of the replay", fullId)
+    .addOption(listLimit())
+    .option("--json", "print JSON")
+    .action(show);
   apiOptions(command.command("stop").description("Stop a replay. Runs that it has launched go on"))
     .argument("<id>", "the full id of the replay", fullId)
     .option("--json", "print JSON")
     .action(stop);
 }
 
+/** Adds the options of all that launches again. */
+function changeOptions(command: Command): Command {
+  return apiOptions(command)
+    .option("--commit <commit>", "run the actions at this commit")
+    .option("--body <file>", "launch with this payload in place of the delivery's own")
+    .option("--json", "print JSON");
+}
+
+async function changesOf({ commit, body }: ChangeOptions): Promise<Record<string, string>> {
+  return {
+    ...(commit !== undefined && { commit }),
+    ...(body !== undefined && { body: (await readInput(body, "the payload")).toBase64() }),
+  };
+}
+
+async function replayOne(id: string, options: ChangeOptions): Promise<void> {
+  const path = `deliveries/${id}/replay/`;
+  const changes = await changesOf(options);
+  const run: ShownRun = await clientOf(options.url).request("POST", path, changes);
+  if (options.json) return printJson(run);
+  console.log(`Run ${run.id} was launched. To see what came of it: hooklaunch delivery ${run.id}`);
+}
+
 async function start(options: ReplayOptions): Promise<void> {
-  const { url, json = false, dryRun = false, wait = true, commit, body, rate } = options;
+  const { url, json = false, dryRun = false, wait = true, rate } = options;
   const client = clientOf(url);
-  const { trigger, from, to, text, onlyWithoutSuccess: only_without_success = false } = options;
-  const filter = Object.fromEntries(
-    Object.entries({ trigger, from, to, text }).filter(([, value]) => value !== undefined),
-  );
+  const { onlyWithoutSuccess: only_without_success = false } = options;
   const made: ShownReplay | DryRun = await client.request("POST", "replays/", {
-    filter,
+    filter: filterOf(options),
     rate,
     only_without_success,
     dry_run: dryRun,
-    ...(commit !== undefined && { commit }),
-    ...(body !== undefined && { body: (await Deno.readFile(body)).toBase64() }),
+    ...await changesOf(options),
   });
   if (made.state === "dry_run") {
-    return json ? printJson(made) : console.log(`${made.count} runs would be launched again`);
+    const what = made.count === 1 ? "delivery" : "deliveries";
+    return json ? printJson(made) : console.log(`${made.count} ${what} would be launched again`);
   }
   const ended = wait ? await watched(client, made, json) : made;
   if (json) return printJson(ended);
   console.log(summary(ended));
+  if (ended.launched > 0) console.log(`To compare: hooklaunch replay show ${ended.id}`);
   if (ended.failed > 0) Deno.exitCode = 1;
+}
+
+async function show(
+  id: string,
+  { url, json = false, limit }: ApiOptions & { limit: number },
+): Promise<void> {
+  const client = clientOf(url);
+  const replay: ShownReplay = await client.request("GET", `replays/${id}/`);
+  const results = await client.list<ReplayResult>(`replays/${id}/results/`, { limit });
+  if (json) return printJson({ ...replay, results });
+  console.log(`${summary(replay)}\n`);
+  printList(results, [
+    ["delivery", ({ before }) => before.id],
+    ["before", ({ before }) => stateOf(before)],
+    ["now", ({ after }) => after === undefined ? "not launched" : stateOf(after)],
+    [
+      "differences",
+      ({ differences }) =>
+        differences.map(({ what, before = "none", after = "none" }) =>
+          `${what}: ${before} → ${after}`
+        ).join("; "),
+    ],
+  ]);
+}
+
+function stateOf(delivery: ShownDelivery): string {
+  const { outcome, condition } = delivery;
+  if (outcome !== "accepted") return `${outcome} by ${condition}`;
+  return workText(delivery) || outcome;
 }
 
 /** Waits for the end of a replay, and shows its progress on standard error. */

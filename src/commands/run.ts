@@ -4,27 +4,21 @@
  * @module
  */
 import { type Command, Option } from "commander";
+import type { ShownRun } from "../http/api/runs.ts";
 import { ConflictError, messageOf } from "../platform/errors.ts";
-import { type ActionOutcome, type Run, RUN_STATUSES } from "../store/records/runs.ts";
+import { type ActionOutcome, RUN_STATUSES } from "../store/records/runs.ts";
 import { writeAll } from "../platform/files/bytes.ts";
 import { ApiError } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { fullId, listLimit } from "./input/options.ts";
 import { printFields, printJson, printList } from "./console/table.ts";
+import { workText } from "./console/work_text.ts";
 import { writeLines } from "./console/terminal.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 
 /** Defines the command. */
 export function defineRun(command: Command): void {
-  apiOptions(
-    command.command("list").description("List the runs of all triggers, or of one, newest first"),
-  )
-    .argument("[trigger]", "name or id")
-    .option("--project <name>", "only those of this project")
-    .addOption(new Option("--status <status>", "only those with this status").choices(RUN_STATUSES))
-    .addOption(listLimit())
-    .option("--json", "print JSON")
-    .action(list);
+  defineRuns(command.command("list"));
   apiOptions(command.command("show").description("Show a run and the outcomes of its actions"))
     .argument("<id>", "the full id", fullId)
     .option("--json", "print JSON")
@@ -44,6 +38,17 @@ export function defineRun(command: Command): void {
     .action(replay);
 }
 
+/** Defines `hooklaunch runs`, which is the same as `hooklaunch run list`. */
+export function defineRuns(command: Command): void {
+  apiOptions(command.description("List the runs of all triggers, or of one, newest first"))
+    .argument("[trigger]", "name or id")
+    .option("--project <name>", "only those of this project")
+    .addOption(new Option("--status <status>", "only those with this status").choices(RUN_STATUSES))
+    .addOption(listLimit())
+    .option("--json", "print JSON")
+    .action(list);
+}
+
 interface ListOptions extends ApiOptions {
   project?: string;
   status?: string;
@@ -56,12 +61,13 @@ async function list(
 ): Promise<void> {
   const api = clientOf(url);
   const trigger = nameOrId === undefined ? undefined : (await findTrigger(api, nameOrId)).id;
-  printList(await api.list<Run>("runs/", { limit, query: { trigger, project, status } }), [
+  printList(await api.list<ShownRun>("runs/", { limit, query: { trigger, project, status } }), [
     ["id", (run) => run.id],
     ["status", ({ status }) => status],
     ["created", ({ created_at }) => created_at],
     ["from", ({ remote_ip }) => remote_ip],
     ["bytes", (run) => run.payload.size],
+    ["work", workText],
     ["actions", ({ actions }) => actions.map(describe).join("; ")],
   ], { json });
 }
@@ -122,11 +128,17 @@ async function replay(id: string, { url, json = false }: ApiOptions): Promise<vo
   print(await clientOf(url).request("POST", `runs/${id}/replay/`), json);
 }
 
-function print(run: Run, json: boolean): void {
+function print(run: ShownRun, json: boolean): void {
   if (json) return printJson(run);
-  const { payload: { size, sha256, content_type }, actions, ...fields } = run;
+  const { payload: { size, sha256, content_type }, actions, request, ...rest } = run;
+  const { executions: _executions, pipelines: _pipelines, ...fields } = rest;
   printFields({
     ...fields,
+    work: workText(run) || undefined,
+    query: request?.query,
+    ...Object.fromEntries(
+      Object.entries(request?.headers ?? {}).map(([name, value]) => [`header ${name}`, value]),
+    ),
     payload: `${size} bytes, sha256 ${sha256}`,
     content_type,
     ...Object.fromEntries(actions.map((outcome, index) => [`action ${index}`, describe(outcome)])),

@@ -17,6 +17,7 @@ import {
 } from "../triggers/secret_key.ts";
 import { openSecretBox } from "../triggers/secrets.ts";
 import { InvalidInputError } from "../platform/errors.ts";
+import { printJson } from "./console/table.ts";
 import { environment, option } from "./input/options.ts";
 
 /** Defines the command. */
@@ -25,6 +26,7 @@ export function defineSecretKey(command: Command): void {
     .description("Encrypt all stored secrets with a new key, while the service is stopped")
     .addOption(option("--data <folder>", "the data folder").default("./data"))
     .addOption(option("--kv <url>", "the remote Deno KV of the database, if there is one"))
+    .option("--json", "print JSON")
     .addHelpText(
       "after",
       "\nIf HOOKLAUNCH_SECRET_KEY is set, it must hold the new key and the old key,\n" +
@@ -37,7 +39,9 @@ export function defineSecretKey(command: Command): void {
  * Encrypts all stored secrets with a new key. It can be interrupted at any time and called again: the old key
  * is kept and read until all is done.
  */
-async function rotate({ data, kv }: { data: string; kv?: string }): Promise<void> {
+async function rotate(
+  { data, kv, json = false }: { data: string; kv?: string; json?: boolean },
+): Promise<void> {
   const variable = environment("HOOKLAUNCH_SECRET_KEY");
   if (kv === undefined) await expectDatabase(data);
   else checkRemote(kv, variable);
@@ -52,12 +56,12 @@ async function rotate({ data, kv }: { data: string; kv?: string }): Promise<void
   }
   const count = await sealAgain(store, await openSecretBox(data, variable));
   if (variable === undefined) await keepCurrentSecretKey(data);
+  // An old key file would be taken for the current key, such as by a backup.
+  const hasRemoved = variable !== undefined && await removeSecretKeyFile(data, variable);
+  if (json) return printJson({ triggers: count, has_removed_key_file: hasRemoved });
   console.log(`Encrypted the secrets of ${count} triggers with the new key`);
+  if (hasRemoved) console.log("Removed secret.key: it encrypts nothing any more");
   if (variable !== undefined) {
-    // An old key file would be taken for the current key, such as by a backup.
-    if (await removeSecretKeyFile(data, variable)) {
-      console.log("Removed secret.key: it encrypts nothing any more");
-    }
     console.log("Set HOOKLAUNCH_SECRET_KEY to the new key alone before the next start");
   }
 }

@@ -5,12 +5,12 @@
  * @module
  */
 import type { Command } from "commander";
-import type { SignedResult, TestResult } from "../http/api/try_out.ts";
+import type { SignedResult, TestResult, TestVerdict } from "../http/api/try_out.ts";
 import { InvalidInputError } from "../platform/errors.ts";
 import { type ApiClient, unreachable } from "./api/client.ts";
 import { apiOptions, clientOf } from "./api/options.ts";
 import { readInput } from "./input/options.ts";
-import { harmless } from "./console/table.ts";
+import { harmless, printJson } from "./console/table.ts";
 import { writeLines } from "./console/terminal.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 import { typeByExtension } from "@std/media-types";
@@ -22,6 +22,7 @@ interface SendOptions {
   contentType?: string;
   header?: string[];
   explain?: boolean;
+  json?: boolean;
 }
 
 /** Defines the command. */
@@ -36,6 +37,7 @@ export function defineSend(command: Command): void {
       (line: string, before: string[] | undefined) => [...before ?? [], line],
     )
     .option("--explain", "print the verdict of each condition, and why")
+    .option("--json", "print JSON")
     .action(send);
 }
 
@@ -44,6 +46,7 @@ async function send(
   file: string | undefined,
   options: SendOptions,
 ): Promise<void> {
+  const { json = false, explain = false } = options;
   const api = clientOf(options.url);
   const { id } = await findTrigger(api, nameOrId);
   const body_base64 = (file === undefined ? new Uint8Array() : await readInput(file, "the file"))
@@ -53,51 +56,64 @@ async function send(
     headers,
     body_base64,
   });
-  const { search } = new URL(signed.url);
-  if (options.explain) await explain(api, id, signed, search);
-  for (const { pointer, detail } of signed.problems) {
-    console.error(`conditions${pointer}: ${detail}`);
-  }
-  // The service may know itself by another address than the one in use here.
-  const url = `${options.url.replace(/\/+$/, "")}/api/v0/launch/${id}/${search}`;
-  const answer = await fetch(url, {
-    method: "POST",
-    headers: signed.headers,
-    body: Uint8Array.fromBase64(signed.body_base64),
-    redirect: "error",
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  }).catch((error) => {
-    throw unreachable(url, error);
-  });
+  const test = explain ? await tested(api, id, signed) : undefined;
+  if (!json) printSigned(signed, test);
+  const answer = await launch(id, signed, options.url);
   const text = await answer.text();
-  await writeLines(Deno.stdout, `${answer.status} ${text}`.split("\n"));
+  if (json) {
+    const { notes, problems } = signed;
+    printJson({ status: answer.status, body: text, notes, problems, ...test });
+  } else await writeLines(Deno.stdout, `${answer.status} ${text}`.split("\n"));
   if (answer.ok) return;
-  if (!options.explain) {
+  if (!explain && !json) {
     console.error(`To see why: add --explain, or run: hooklaunch trigger log ${nameOrId}`);
   }
   Deno.exitCode = 1;
 }
 
-async function explain(
+async function launch(
+  id: string,
+  { url: signedUrl, headers, body_base64 }: SignedResult,
+  serviceUrl: string,
+): Promise<Response> {
+  // The service may know itself by another address than the one in use here.
+  const url = `${serviceUrl.replace(/\/+$/, "")}/api/v0/launch/${id}/${new URL(signedUrl).search}`;
+  return await fetch(url, {
+    method: "POST",
+    headers,
+    body: Uint8Array.fromBase64(body_base64),
+    redirect: "error",
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  }).catch((error) => {
+    throw unreachable(url, error);
+  });
+}
+
+async function tested(
   api: ApiClient,
   id: string,
-  { headers, body_base64, notes }: SignedResult,
-  query: string,
-): Promise<void> {
-  for (const { pointer, detail } of notes) console.log(`conditions${pointer}: ${detail}`);
-  const test: TestResult = await api.request("POST", `triggers/${id}/test/`, {
-    headers,
-    body_base64,
-    query,
-  });
-  for (const { condition, index, passed, reason, expected, found } of test.conditions) {
-    const why = [reason, expected && `expected ${expected}`, found && `found ${found}`];
-    const said = [passed ? "passes" : "refuses", why.filter(Boolean).join("; ")]
-      .filter((text) => text !== "").join(": ");
-    const line = index < 0 ? `${condition} ${said}` : `conditions/${index} ${condition} ${said}`;
-    // Found values come from the file, which a sender may have written.
-    console.log(harmless(line));
+  { url, headers, body_base64 }: SignedResult,
+): Promise<TestResult> {
+  const query = new URL(url).search;
+  return await api.request("POST", `triggers/${id}/test/`, { headers, body_base64, query });
+}
+
+function printSigned({ notes, problems }: SignedResult, test: TestResult | undefined): void {
+  if (test !== undefined) {
+    for (const { pointer, detail } of notes) console.log(`conditions${pointer}: ${detail}`);
+    test.conditions.forEach(printVerdict);
   }
+  for (const { pointer, detail } of problems) console.error(`conditions${pointer}: ${detail}`);
+}
+
+function printVerdict({ condition, index, passed, ...said }: TestVerdict): void {
+  const { reason, expected, found } = said;
+  const why = [reason, expected && `expected ${expected}`, found && `found ${found}`];
+  const words = [passed ? "passes" : "refuses", why.filter(Boolean).join("; ")]
+    .filter((text) => text !== "").join(": ");
+  const line = index < 0 ? `${condition} ${words}` : `conditions/${index} ${condition} ${words}`;
+  // Found values come from the file, which a sender may have written.
+  console.log(harmless(line));
 }
 
 function headersOf(

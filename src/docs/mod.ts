@@ -78,7 +78,7 @@ export const SECTIONS: readonly Section[] = [
       {
         name: "replays",
         title: "Replays",
-        about: "launching runs again: one, or all that a filter finds",
+        about: "launching deliveries again: one, or all that a filter finds",
         read: () => import("./replays.md", { with: { type: "text" } }),
       },
       {

@@ -184,7 +184,8 @@ export class Acceptor {
   }
 
   #newRun(launch: Launch): Run {
-    const { triggerId, project, body, contentType, remoteIp, facts, deliveryId, replayOf } = launch;
+    const { triggerId, project, body, contentType, remoteIp, facts, deliveryId } = launch;
+    const { replayOf, replayId } = launch;
     const now_ms = this.#clock.now();
     return {
       id: newId(now_ms),
@@ -202,6 +203,7 @@ export class Acceptor {
       },
       actions: [],
       ...(replayOf === undefined ? {} : { replay_of: replayOf }),
+      ...(replayId === undefined ? {} : { replay_id: replayId }),
     };
   }
 }

@@ -32,8 +32,10 @@ export interface Launch {
   deliveryId?: string | undefined;
   /** The delivery's id, by which a repeat is found; absent where repeats launch too. */
   delivery?: Delivery | undefined;
-  /** The run whose payload is launched again. */
+  /** The delivery whose payload is launched again. */
   replayOf?: string;
+  /** The bulk replay that launches it again. */
+  replayId?: string | undefined;
   /** Returns true when the sender no longer waits: the launch is not stored then, or withdrawn. */
   isAbandoned?(): boolean;
   /** Returns true while its trigger is unchanged since it let this in. Asked when the launch is stored. */

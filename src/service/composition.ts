@@ -143,13 +143,15 @@ function partsOn(
     memoryBytes: () => Deno.memoryUsage().rss,
   });
   const acceptor = new Acceptor({ store, clock, worker, space, quotas });
-  return {
+  const keptRequests = new KeptRequests({ store, secrets, clock, space });
+  const baseUrl = () => parts.baseUrl;
+  const parts: Parts = {
     settings,
     clock,
     store,
     triggers,
     triggerLog,
-    keptRequests: new KeptRequests({ store, secrets, clock, space }),
+    keptRequests,
     projects,
     artifacts,
     engines,
@@ -157,7 +159,7 @@ function partsOn(
     worker,
     deadlines,
     acceptor,
-    replays: new Replays({ store, clock, triggers, acceptor }),
+    replays: new Replays({ store, clock, triggers, acceptor, keptRequests, baseUrl }),
     databaseDeadline: new DatabaseDeadline(),
     space,
     metrics,
@@ -172,6 +174,7 @@ function partsOn(
     newToken: undefined,
     baseUrl: "",
   };
+  return parts;
 }
 
 /** Makes the engines and the pipelines, which notify each other of executions' states. */

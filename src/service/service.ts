@@ -88,7 +88,6 @@ export class Service {
       await parts.pipelines.start();
       await parts.worker.start();
       await parts.keptRequests.start();
-      await parts.replays.start();
       await parts.space.start();
       listenToQueue(parts);
       const bodies: Bodies = {
@@ -99,6 +98,8 @@ export class Service {
       listener = listen(settings, parts, bodies);
       const url = settings.publicUrl?.replace(/\/+$/, "") ?? ownUrl(settings, listener.port);
       parts.baseUrl = url;
+      // A kept request is checked against the URL that it was sent to.
+      await parts.replays.start();
       // Last: nobody would be shown the token of a start that fails.
       parts.newToken = await firstToken(parts);
       return new Service(parts, { listener, bodies }, url);

@@ -29,7 +29,7 @@ export const keys = {
   session: (hash: string): Deno.KvKey => ["session", hash],
   /** `Replay`. */
   replay: (id: string): Deno.KvKey => ["replay", id],
-  /** The ids of runs that a replay launches again, 1,000 a value. */
+  /** The ids of deliveries that a replay launches again, 1,000 a value. */
   replayRuns: (id: string, index: number): Deno.KvKey => ["replay_runs", id, index],
   /** `AuditEntry`. */
   audit: (id: string): Deno.KvKey => ["audit", id],
@@ -61,6 +61,8 @@ export const keys = {
   ],
   /** `EntrySummary`, for each entry of a trigger log that is, or counts, deliveries that made no run. */
   deliveryEntry: (entryId: string): Deno.KvKey => ["delivery_entry", entryId],
+  /** Nothing, for each run that launched the payload of an earlier delivery again, by that delivery. */
+  replayOf: (deliveryId: string, runId: string): Deno.KvKey => ["replay_of", deliveryId, runId],
   /** `KeptIndex`: a request that made no run and that is kept, by its entry. Its body has the chunks of a payload. */
   kept: (triggerId: string, entryId: string): Deno.KvKey => ["kept", triggerId, entryId],
   /** Text: the encrypted head of a kept request. */

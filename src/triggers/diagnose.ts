@@ -19,7 +19,7 @@ import { loadKinds } from "../conditions/prepare.ts";
 import { factsOf } from "../conditions/facts.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { type AcceptancePreview, explain, type Verdict } from "./explain.ts";
-import { NO_CONDITION } from "./order.ts";
+import { NO_CONDITION, placeOf } from "./order.ts";
 import type { PreparedTrigger } from "./prepare.ts";
 
 export type { Finding };
@@ -81,6 +81,33 @@ export async function diagnose(
     first.sentence = `Every credential is right. ${first.sentence}`;
   }
   return await diagnosis.withoutSecrets([...bestFirst(credentials), ...others]);
+}
+
+/**
+ * Finds out whether a trigger as it is now would refuse a request that it has accepted. Its credentials are
+ * not kept: payload filters alone are asked.
+ *
+ * @throws {UnavailableError} when a filter cannot decide now and may a little later
+ */
+export async function diagnoseAccepted(
+  { launch }: PreparedTrigger,
+  request: LaunchRequest,
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const check of launch.withBody) {
+    if ("answer" in check || !check.isFilter) continue;
+    const found = await check.look(request);
+    if (found === undefined || "delivery" in found) continue;
+    const finding = refused({ ...placeOf(check), verdict: "failed", ...found });
+    const sentence =
+      `It was accepted when it came. The trigger would refuse it now. ${finding.sentence}`;
+    findings.push({ ...finding, sentence });
+  }
+  if (findings.length > 0) return findings;
+  const sentence =
+    "It was accepted: every condition has let it pass, and its payload would pass now, " +
+    "too. Its credentials are not kept, so they are not tried again.";
+  return [{ condition: "request", index: NO_CONDITION, sentence, certainty: "matches" }];
 }
 
 /** The diagnosis of one request at one trigger. */

@@ -1,37 +1,60 @@
 /**
- * A replay: the payload of a run, launched again by an operator with its trigger's actions and rate limits as
- * they are now. The sender's conditions are not checked: they held when the run was accepted.
+ * A replay: the payload of an earlier delivery, launched again by an operator with its trigger's actions and
+ * rate limits as they are now. Of an accepted delivery, the conditions are not checked: they held when it
+ * came. Of a refused one that was kept, the trigger's conditions as they are now judge the request as it came,
+ * at the time at which it came.
  *
  * @module
  */
+import { type LaunchRequest, launchRequest } from "../conditions/request.ts";
 import type { ActionSettings, Run } from "../store/records/runs.ts";
 import { readPayload } from "../store/records/payloads.ts";
+import type { KeptPlace } from "../store/records/kept_requests.ts";
 import type { Store } from "../store/store.ts";
+import { shownId } from "../store/records/trigger_log_entries.ts";
 import { ConflictError } from "../platform/errors.ts";
-import type { Acceptor } from "../runs/accept.ts";
+import type { Acceptor, Launch } from "../runs/accept.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import type { Quota } from "../runs/rate_window.ts";
+import type { KeptRequest, KeptRequests } from "./kept_requests.ts";
+import { inspect, NO_CONDITION, type Refused } from "./order.ts";
+import type { PreparedTrigger } from "./prepare.ts";
 import type { TriggerRegistry } from "./registry.ts";
+import { launchFacts } from "./request_facts.ts";
 
 /** The parts of a service that a replay uses. */
 export interface ReplayParts {
   store: Store;
   triggers: Pick<TriggerRegistry, "prepared" | "isCurrent">;
+  keptRequests: Pick<KeptRequests, "read">;
   acceptor: Acceptor;
+  /** Returns the address of the service as senders reach it, without a slash at the end. */
+  baseUrl(): string;
 }
 
 /** Changes of what is launched again. */
 export interface ReplayChanges {
-  /** The payload in place of the run's own. */
+  /** The payload in place of the delivery's own. */
   body?: Uint8Array | undefined;
   /** The commit that the actions run at, in place of their own. */
   commit?: string | undefined;
   /** By which a repeat of this replay is found, so that it launches once. */
   delivery?: Delivery | undefined;
+  /** The bulk replay that it belongs to. */
+  replayId?: string;
 }
 
-/** The result of a replay: the new run, or the quota that refused it. */
+/**
+ * The result of a replay: the new run, the run of an earlier request of the same delivery, or the quota that
+ * refused it.
+ */
 export type Replayed = { run: Run } | { repeatOf: string } | { exhausted: Quota };
+
+/** A launch, and how its trigger was when it was prepared. */
+interface PreparedLaunch {
+  prepared: PreparedTrigger;
+  launch: Pick<Launch, "body" | "contentType" | "remoteIp" | "facts" | "delivery" | "deliveryId">;
+}
 
 /**
  * Launches a run's payload again.
@@ -45,34 +68,163 @@ export async function replay(
   changes: ReplayChanges = {},
 ): Promise<Replayed> {
   const body = changes.body ?? await wholePayload(parts.store, run);
-  for (;;) {
-    // After the payload: the trigger may change, or be deleted, while that is read.
-    const prepared = await parts.triggers.prepared(run.trigger_id);
-    if (prepared === undefined) {
-      throw new ConflictError(`Cannot replay run ${run.id}: its trigger was deleted`);
-    }
-    const { trigger, quotas } = prepared;
-    const acceptance = await parts.acceptor.accept({
-      triggerId: trigger.id,
-      project: trigger.project,
-      actions: changes.commit === undefined
-        ? trigger.actions
-        : trigger.actions.map((action) => atCommit(action, changes.commit)),
-      quotas,
+  return await launchAgain(parts, run.id, changes, async () => ({
+    prepared: await currentTrigger(parts, run.trigger_id, run.id),
+    launch: {
       body,
       contentType: run.payload.content_type,
       remoteIp: run.remote_ip,
-      replayOf: run.id,
       ...(run.request !== undefined && { facts: run.request }),
-      ...(changes.delivery && { delivery: changes.delivery }),
-      isCurrent: () => parts.triggers.isCurrent(prepared),
+      delivery: changes.delivery,
+    },
+  }));
+}
+
+/**
+ * Launches a refused request that was kept, if its trigger lets it pass now.
+ *
+ * @throws {ConflictError} when it is not kept, is refused again, or its trigger was deleted
+ * @throws {UnavailableError} when no launch is accepted now, or a condition cannot decide now
+ */
+export async function replayKept(
+  parts: ReplayParts,
+  place: KeptPlace,
+  changes: ReplayChanges = {},
+): Promise<Replayed> {
+  const { triggerId, entryId } = place;
+  const kept = await parts.keptRequests.read(place);
+  if (kept === undefined) {
+    throw new ConflictError(
+      `Cannot replay delivery ${entryId}: its request is not kept. Set keep_refused in the trigger ` +
+        "to keep what it refuses",
+    );
+  }
+  return await launchAgain(parts, entryId, changes, async () => {
+    const prepared = await currentTrigger(parts, triggerId, entryId);
+    const delivery = await passed(prepared, kept, { entryId, baseUrl: parts.baseUrl() });
+    const seen = { headers: kept.headers, queryText: queryOf(kept).slice(1) };
+    const { facts, deliveryId } = launchFacts(seen, prepared);
+    return {
+      prepared,
+      launch: {
+        body: changes.body ?? kept.body,
+        contentType: kept.headers.get("content-type") ?? undefined,
+        remoteIp: kept.remoteIp,
+        ...(facts && { facts }),
+        delivery: delivery ?? changes.delivery,
+        deliveryId: delivery === undefined ? deliveryId : shownId(delivery.id),
+      },
+    };
+  });
+}
+
+/** Returns a kept request as conditions see it. */
+export function requestOfKept(kept: KeptRequest, baseUrl: string): LaunchRequest {
+  const { method, target, headers, body, remoteIp, receivedAt_ms } = kept;
+  return launchRequest({
+    method,
+    url: baseUrl + target,
+    query: new URLSearchParams(queryOf(kept)),
+    headers,
+    body,
+    remoteIp,
+    receivedAt_ms,
+  });
+}
+
+/** Returns the request of a run as conditions see it, without the credentials, which are not kept. */
+export async function requestOfRun(
+  store: Store,
+  run: Run,
+  baseUrl: string,
+): Promise<LaunchRequest> {
+  const { trigger_id, remote_ip, created_at, payload, request: { headers = {}, query = "" } = {} } =
+    run;
+  const type = payload.content_type;
+  return launchRequest({
+    method: "POST",
+    url: `${baseUrl}/api/v0/launch/${trigger_id}/${query === "" ? "" : `?${query}`}`,
+    query: new URLSearchParams(query),
+    headers: new Headers({ ...headers, ...(type === undefined ? {} : { "content-type": type }) }),
+    body: await wholePayload(store, run),
+    remoteIp: remote_ip,
+    receivedAt_ms: Date.parse(created_at),
+  });
+}
+
+/** Returns the query of a kept request as it was sent, with its `?`; empty when it had none. */
+function queryOf({ target }: KeptRequest): string {
+  const question = target.indexOf("?");
+  return question === -1 ? "" : target.slice(question);
+}
+
+/**
+ * Checks a kept request against its trigger as it is now.
+ *
+ * @returns the sender's id, where the trigger recognises repeats by it
+ * @throws {ConflictError} when it is refused
+ */
+async function passed(
+  { launch, trigger }: PreparedTrigger,
+  kept: KeptRequest,
+  { entryId, baseUrl }: { entryId: string; baseUrl: string },
+): Promise<Delivery | undefined> {
+  const inspection = await inspect(launch, requestOfKept(kept, baseUrl));
+  if ("passed" in inspection) return inspection.delivery;
+  const why = "refused" in inspection
+    ? describe(inspection.refused)
+    : "it is a handshake, which launches nothing";
+  throw new ConflictError(
+    `Cannot replay delivery ${entryId}: trigger "${trigger.name}" refuses it: ${why}`,
+  );
+}
+
+function describe({ condition, index, reason, expected, found }: Refused): string {
+  const values = [expected && `expected ${expected}`, found && `found ${found}`]
+    .filter((part) => part).join(", ");
+  const which = index === NO_CONDITION ? condition : `conditions/${index} (${condition})`;
+  return `${which}: ${reason}${values === "" ? "" : `: ${values}`}`;
+}
+
+/** @throws {ConflictError} when the trigger was deleted */
+async function currentTrigger(
+  { triggers }: ReplayParts,
+  triggerId: string,
+  deliveryId: string,
+): Promise<PreparedTrigger> {
+  const prepared = await triggers.prepared(triggerId);
+  if (prepared !== undefined) return prepared;
+  throw new ConflictError(`Cannot replay delivery ${deliveryId}: its trigger was deleted`);
+}
+
+/** Launches by the trigger as it is when the launch is stored. */
+async function launchAgain(
+  { triggers, acceptor }: ReplayParts,
+  deliveryId: string,
+  { commit, replayId }: ReplayChanges,
+  prepare: () => Promise<PreparedLaunch>,
+): Promise<Replayed> {
+  for (;;) {
+    const { prepared, launch } = await prepare();
+    const { trigger, quotas } = prepared;
+    const acceptance = await acceptor.accept({
+      ...launch,
+      triggerId: trigger.id,
+      project: trigger.project,
+      actions: commit === undefined
+        ? trigger.actions
+        : trigger.actions.map((action) => atCommit(action, commit)),
+      quotas,
+      replayOf: deliveryId,
+      replayId,
+      isCurrent: () => triggers.isCurrent(prepared),
     });
     if (!("outdated" in acceptance)) return acceptance;
   }
 }
 
 /** An action at another commit. An action that names no commit, such as a fetch, stays as it is. */
-function atCommit(action: ActionSettings, commit: string | undefined): ActionSettings {
+function atCommit(action: ActionSettings, commit: string): ActionSettings {
   if (!("commit" in action)) return action;
   const changed = { ...action, commit };
   return changed;

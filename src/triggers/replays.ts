@@ -1,7 +1,7 @@
 /**
- * Bulk replays. Each goes through its runs one after the other, oldest first, at a bounded rate. Its record
- * says how far it is, so a restart goes on with it. A run is launched once by one replay: the new launch is
- * stored with an id by which a repeat is found.
+ * Bulk replays. Each goes through its deliveries one after the other, oldest first, at a bounded rate. Its
+ * record says how far it is, so a restart goes on with it. A delivery is launched once by one replay: the new
+ * launch is stored with an id by which a repeat is found.
  *
  * @module
  */
@@ -17,18 +17,22 @@ import {
   listReplays,
   newReplayWrites,
   type Replay,
-  replayedRuns,
+  replayedDeliveries,
   replayWrite,
 } from "../store/records/replays.ts";
+import { type FoundDelivery, readDelivery } from "../store/records/deliveries.ts";
+import { listReplaysOf } from "../store/records/run_lists.ts";
 import { getRun, type Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
-import { replay, type Replayed, type ReplayParts } from "./replay.ts";
+import { replay, type Replayed, replayKept, type ReplayParts } from "./replay.ts";
 
-/** Limit of the runs of one replay. */
-export const REPLAY_RUNS_MAX = 100_000;
+/** Limit of the deliveries of one replay. */
+export const REPLAY_DELIVERIES_MAX = 100_000;
 const RUNNING_MAX = 10;
 /** A repeat of a launch by the same replay is found for so long. */
 const REPEAT_WINDOW_S = 30 * 24 * 60 * 60;
+/** Earlier replays of one delivery among which a successful one is looked for. */
+const REPLAYS_LOOKED_AT_MAX = 20;
 /** Least time between two writes of how far a replay is. */
 const PROGRESS_MS = 500;
 /** Delay before a launch that was turned away is tried again. */
@@ -61,10 +65,10 @@ export class Replays {
   /**
    * Stores a new replay and begins it.
    *
-   * @param runIds the runs to launch again, oldest first
+   * @param ids the deliveries to launch again, oldest first
    * @throws {ConflictError} when too many replays are running
    */
-  async create(settings: ReplaySettings, runIds: readonly string[]): Promise<Replay> {
+  async create(settings: ReplaySettings, ids: readonly string[]): Promise<Replay> {
     if (this.#running.size >= RUNNING_MAX) {
       throw new ConflictError(
         `Cannot begin a replay: ${RUNNING_MAX} are running. Stop one, or wait`,
@@ -77,13 +81,13 @@ export class Replays {
       state: "running",
       created_at: new Date(now_ms).toISOString(),
       ...settings,
-      count: runIds.length,
+      count: ids.length,
       done: 0,
       launched: 0,
       skipped: 0,
       failed: 0,
     };
-    await store.committer.writeInParts(newReplayWrites(made, runIds).reverse());
+    await store.committer.writeInParts(newReplayWrites(made, ids).reverse());
     this.#run(made);
     return made;
   }
@@ -115,10 +119,10 @@ export class Replays {
     const { store, clock } = this.#parts;
     const progress = { ...begun };
     let stored_ms = clock.steady();
-    for await (const runId of replayedRuns(store, begun)) {
+    for await (const id of replayedDeliveries(store, begun)) {
       if (signal.aborted) break;
       const started_ms = clock.steady();
-      const outcome = await this.#launch(progress, runId, signal);
+      const outcome = await this.#launch(progress, id, signal);
       if (outcome === undefined) break;
       progress[outcome]++;
       progress.done++;
@@ -145,20 +149,25 @@ export class Replays {
     await store.committer.write([replayWrite(progress)]);
   }
 
-  /** Launches one run again. Returns undefined when the signal aborted first. */
+  /** Launches one delivery again. Returns undefined when the signal aborted first. */
   async #launch(
     progress: Replay,
-    runId: string,
+    deliveryId: string,
     signal: AbortSignal,
   ): Promise<"launched" | "skipped" | "failed" | undefined> {
     const { store } = this.#parts;
     while (!signal.aborted) {
       try {
-        const run = await getRun(store, runId);
-        if (run === undefined) return "skipped";
-        if (progress.only_without_success && await hasSucceeded(store, run)) return "skipped";
-        const replayed = await this.#replay(progress, run);
-        if (!("exhausted" in replayed)) return "launched";
+        const delivery = await readDelivery(store, deliveryId);
+        if (delivery === undefined) return "skipped";
+        if (progress.only_without_success && await hasSuccess(store, delivery)) return "skipped";
+        const replayed = await this.#replay(progress, delivery);
+        if ("run" in replayed) return "launched";
+        if ("repeatOf" in replayed) {
+          // Launched before a restart, or accepted from its sender meanwhile.
+          const run = await getRun(store, replayed.repeatOf);
+          return run?.replay_id === progress.id ? "launched" : "skipped";
+        }
         // The quota comes back; an operator who does not want to wait stops the replay.
       } catch (error) {
         if (!(error instanceof UnavailableError)) {
@@ -171,10 +180,24 @@ export class Replays {
     return undefined;
   }
 
-  #replay({ id, body, commit }: Replay, run: Run): Promise<Replayed> {
-    const delivery = { id: `replay/${id}/${run.id}`, window_s: REPEAT_WINDOW_S };
-    return replay(this.#parts, run, { body, commit, delivery });
+  #replay({ id: replayId, body, commit }: Replay, found: FoundDelivery): Promise<Replayed> {
+    const { id } = "run" in found ? found.run : found.entry;
+    const delivery = { id: `replay/${replayId}/${id}`, window_s: REPEAT_WINDOW_S };
+    const changes = { body, commit, delivery, replayId };
+    return "run" in found
+      ? replay(this.#parts, found.run, changes)
+      : replayKept(this.#parts, { triggerId: found.trigger_id, entryId: id }, changes);
   }
+}
+
+/** Tells whether a delivery has a run that succeeded: its own, or that of a replay. */
+async function hasSuccess(store: Store, found: FoundDelivery): Promise<boolean> {
+  if ("run" in found && await hasSucceeded(store, found.run)) return true;
+  const { id } = "run" in found ? found.run : found.entry;
+  for (const run of await listReplaysOf(store, id, { limit: REPLAYS_LOOKED_AT_MAX })) {
+    if (await hasSucceeded(store, run)) return true;
+  }
+  return false;
 }
 
 /** Tells whether a run's actions and all the work that they launched have completed. */

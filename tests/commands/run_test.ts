@@ -26,7 +26,7 @@ Deno.test("runs are listed, shown and launched again, and their payloads read", 
 
   await t.step("list", async () => {
     const printed = await hooklaunch("list", "labels");
-    assertMatch(printed, /^ID +STATUS +CREATED +FROM +BYTES +ACTIONS\n/);
+    assertMatch(printed, /^ID +STATUS +CREATED +FROM +BYTES +WORK +ACTIONS\n/);
     assertStringIncludes(
       printed,
       `run_execution: execution_step copy execution_id ${execution_id}`,

@@ -1,5 +1,5 @@
 /**
- * Following an execution's log, with a new connection where one is lost.
+ * Following streams of events, such as an execution's log, with a new connection where one is lost.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { LogLine } from "../../engines/engine.ts";
 import { messageOf } from "../../platform/errors.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import { type ApiClient, ApiError, isPassing } from "./client.ts";
-import { readEvents } from "./server_sent_events.ts";
+import { readEvents, type ServerSentEvent } from "./server_sent_events.ts";
 
 /** The service sends at least a comment every 15 s. */
 const STALL_TIMEOUT_MS = 60_000;
@@ -28,24 +28,40 @@ export async function* followLog(
   api: ApiClient,
   executionId: string,
 ): AsyncGenerator<LogLine[], FollowedEnd> {
+  for await (const events of followEvents(api, `executions/${executionId}/log/?follow`)) {
+    const messages = events.filter(({ event }) => event === "message");
+    if (messages.length > 0) yield messages.map(({ data }) => JSON.parse(data));
+    const end = events.find(({ event }) => event === "end");
+    if (end) return JSON.parse(end.data);
+  }
+  throw new ApiError("The service ended the log");
+}
+
+/**
+ * Follows a stream of events without an end, and yields those that come together. After a lost connection it
+ * continues behind the last event with an id.
+ *
+ * @throws {ApiError} when the service does not answer for a minute, or there is nothing to follow
+ */
+export async function* followEvents(
+  api: ApiClient,
+  path: string,
+): AsyncGenerator<ServerSentEvent[]> {
   let lastId = "";
   let wasConnected = false;
   let lost_ms: number | undefined;
   for (;;) {
     let failure = new ApiError("The service ended the connection");
     try {
-      const answer = await api.open(`executions/${executionId}/log/?follow`, {
+      const answer = await api.open(path, {
         accept: "text/event-stream",
         ...(lastId === "" ? {} : { "last-event-id": lastId }),
       });
       wasConnected = true;
       lost_ms = undefined;
       for await (const events of eventsOf(answer)) {
-        const messages = events.filter(({ event }) => event === "message");
-        if (messages.length > 0) yield messages.map(({ data }) => JSON.parse(data));
-        lastId = messages.at(-1)?.id ?? lastId;
-        const end = events.find(({ event }) => event === "end");
-        if (end) return JSON.parse(end.data);
+        lastId = events.at(-1)?.id || lastId;
+        yield events;
       }
     } catch (error) {
       if (!(error instanceof ApiError) || !isPassing(error)) throw error;
@@ -65,6 +81,6 @@ async function* eventsOf({ body }: Response) {
   try {
     yield* readEvents(body, { stall_timeout_ms: STALL_TIMEOUT_MS });
   } catch (error) {
-    throw new ApiError(`Cannot follow the log: ${messageOf(error)}`);
+    throw new ApiError(`The connection was lost: ${messageOf(error)}`);
   }
 }

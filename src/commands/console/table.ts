@@ -51,6 +51,11 @@ export function harmless(text: string): string {
   return text.replace(/[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g, " ");
 }
 
+/** Formats a row of a table that is printed row by row. */
+export function rowText(values: readonly unknown[], widths: readonly number[]): string {
+  return values.map((value, index) => cell(value).padEnd(widths[index] ?? 0)).join("  ").trimEnd();
+}
+
 function printRows(rows: readonly (readonly string[])[]): void {
   const widths: number[] = [];
   for (const row of rows) {

@@ -67,7 +67,10 @@ export function requestConfigFile(run: Run | undefined): Map<string, string> {
 export async function launchedRun(store: Store, id: string): Promise<Run | undefined> {
   let run = await getRun(store, id);
   for (let count = 0; run?.replay_of !== undefined && count < REPLAYS_MAX; count++) {
-    run = await getRun(store, run.replay_of);
+    const replayed = await getRun(store, run.replay_of);
+    // A replay of a refused request, or of a run that was removed, has its own copy of the request's facts.
+    if (replayed === undefined) break;
+    run = replayed;
   }
   return run;
 }

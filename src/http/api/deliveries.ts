@@ -7,10 +7,18 @@ import type { Context } from "@hono/hono";
 import { z } from "zod";
 import { lowestId } from "../../platform/ids.ts";
 import { parseWith } from "../../platform/schema/schema.ts";
-import { DELIVERY_OUTCOMES, type DeliveryFilter } from "../../store/records/deliveries.ts";
+import {
+  DELIVERY_OUTCOMES,
+  type DeliveryFilter,
+  readDelivery,
+} from "../../store/records/deliveries.ts";
+import { parseInput } from "../../platform/schema/nulls.ts";
+import { replay, replayKept } from "../../triggers/replay.ts";
+import { outcomeDifferences } from "./outcomes.ts";
+import { answerReplay } from "./replay_answer.ts";
 import { NO_RUN_OUTCOMES } from "../../store/records/trigger_log_entries.ts";
 import { visible } from "./access.ts";
-import { answer, count, pageFields, text, time } from "./answer.ts";
+import { answer, count, input, pageFields, text, time } from "./answer.ts";
 import { type DeliveryDetails, deliveryDetails } from "./delivery_details.ts";
 import { DeliverySource } from "./delivery_stream.ts";
 import type { Authenticated } from "./auth.ts";
@@ -23,6 +31,8 @@ import { operation } from "./operation.ts";
 import { type AnswerPage, pageOf } from "./page_answer.ts";
 import { deliveryQuery, idSchema, triggerIdOf } from "./queries.ts";
 import { workStates } from "./work_states.ts";
+
+const REPLAYED_BYTES_MAX = 1024 * 1024;
 
 const fields = {
   id: text.describe("That of the run, where it made one"),
@@ -39,12 +49,13 @@ const fields = {
   size: count.exactOptional().describe("Absent when the body was not read"),
   sha256: text.exactOptional(),
   run_id: text.exactOptional().describe("The run that it made, or that it is a repeat of"),
-  replay_of: text.exactOptional().describe("The run whose payload was launched again"),
+  replay_of: text.exactOptional().describe("The delivery whose payload was launched again"),
   executions: workStates.executions.exactOptional(),
   pipelines: workStates.pipelines.exactOptional(),
 };
 
-const delivery = answer<ShownDelivery>()("Delivery", z.object(fields));
+/** The schema of a delivery as lists show it. */
+export const delivery = answer<ShownDelivery>()("Delivery", z.object(fields));
 
 const details = answer<DeliveryDetails>()(
   "DeliveryDetails",
@@ -69,6 +80,8 @@ const details = answer<DeliveryDetails>()(
       found: text.exactOptional(),
       expected: text.exactOptional(),
     })).exactOptional().describe("Absent when the trigger has changed since, and in replays"),
+    replays: z.array(z.object({ ...fields, differences: outcomeDifferences })).exactOptional()
+      .describe("The newest deliveries that launched this one again, at most 20"),
     run: run.exactOptional().describe(
       "The run that it made, or that it is a repeat of; absent when it was removed",
     ),
@@ -105,6 +118,19 @@ const deliveryPage = answer<DeliveryPage>()(
   }),
 );
 
+const replayInput = input(
+  "DeliveryReplayInput",
+  z.strictObject({
+    commit: z.string().min(1).max(256).exactOptional()
+      .describe("The commit that the actions run at, in place of their own"),
+    body: z.base64().max(Math.ceil(REPLAYED_BYTES_MAX / 3) * 4).exactOptional()
+      .describe("The payload in place of the delivery's own, in base64; at most 1 MiB"),
+  }),
+);
+
+/** The path of a replay, as OpenAPI documents and traces name it. */
+const REPLAY_PATH = "/deliveries/{id}/replay/";
+
 /** The operations below `/deliveries/`. */
 export const deliveryOperations = [
   operation({
@@ -137,6 +163,32 @@ export const deliveryOperations = [
     answers: { 200: { schema: details } },
     async perform({ api, context, params: { id } }) {
       return context.json(await found("delivery", id, deliveryDetails(api, id)));
+    },
+  }),
+  operation({
+    id: "replayDelivery",
+    method: "post",
+    path: REPLAY_PATH,
+    scope: "operate",
+    summary: "Launch a delivery again",
+    description:
+      "With the trigger's actions and rate limits as they are now. A refused or filtered request that is " +
+      "kept is checked again by the trigger's conditions as they are now, at the time at which it came; 409 " +
+      "says which of them still refuses it.",
+    body: { schema: replayInput, isOptional: true, limit_bytes: 2 * REPLAYED_BYTES_MAX },
+    answers: { 201: { schema: run, headers: { Location: "The address of the new run" } } },
+    async perform({ api, context, params: { id }, body: sent }) {
+      await api.triggerLog.flush().catch(() => {});
+      const delivery = await found("delivery", id, readDelivery(api.store, id));
+      const { body, ...rest } = parseInput(replayInput, sent ?? {}, "the replay");
+      const changes = { ...rest, ...(body !== undefined && { body: Uint8Array.fromBase64(body) }) };
+      return await answerReplay(
+        { api, context, id, path: REPLAY_PATH },
+        () =>
+          "run" in delivery
+            ? replay(api, delivery.run, changes)
+            : replayKept(api, { triggerId: delivery.trigger_id, entryId: id }, changes),
+      );
     },
   }),
 ];

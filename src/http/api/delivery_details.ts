@@ -5,6 +5,7 @@
  */
 import { readPayload } from "../../store/records/payloads.ts";
 import { type FoundDelivery, readDelivery } from "../../store/records/deliveries.ts";
+import { listReplaysOf } from "../../store/records/run_lists.ts";
 import { getRun, type Run } from "../../store/records/runs.ts";
 import type { DeliveryEntry, KnownVerdict } from "../../store/records/trigger_log_entries.ts";
 import { NO_CONDITION } from "../../triggers/order.ts";
@@ -16,9 +17,12 @@ import {
   TriggerLabels,
 } from "./delivery_views.ts";
 import type { Operator } from "./operator.ts";
+import { type OutcomeDifference, outcomeDifferencesOf } from "./outcomes.ts";
 import type { ShownRun } from "./runs.ts";
 import { withStates } from "./work_states.ts";
 
+/** The newest ones are shown. */
+const REPLAYS_MAX = 20;
 /** A longer body is left out. */
 const BODY_BYTES_MAX = 1024 * 1024;
 
@@ -40,8 +44,15 @@ export interface DeliveryDetails extends ShownDelivery {
   kept_until?: string;
   /** Absent when they are not known: the trigger has changed since, or it is a replay. */
   verdicts?: DeliveryVerdict[];
+  /** The newest deliveries that launched this one again. */
+  replays?: ShownReplayOf[];
   /** The run that it made, or that it is a repeat of; absent when it was removed. */
   run?: ShownRun;
+}
+
+/** A delivery that launched another one again, and how its outcome differs from that one's. */
+export interface ShownReplayOf extends ShownDelivery {
+  differences: OutcomeDifference[];
 }
 
 /** Reads a delivery with all that is known of it; undefined when there is none of this id. */
@@ -54,11 +65,13 @@ export async function deliveryDetails(
   if (delivery === undefined) return undefined;
   const shown = await shownDelivery(parts.store, delivery, new TriggerLabels(parts));
   const run = await runOf(parts, delivery);
+  const replays = await replaysOf(parts, delivery);
   return {
     ...shown,
     ...("run" in delivery
       ? await acceptedRequest(parts, delivery.run)
       : { ...refusedRequest(delivery.entry), ...await keptBody(parts, delivery) }),
+    ...(replays.length > 0 && { replays }),
     ...(run && { run: await withStates(parts.store, run) }),
   };
 }
@@ -70,6 +83,17 @@ async function runOf(
   if ("run" in delivery) return delivery.run;
   const { entry } = delivery;
   return entry.kind === "repeat" ? await getRun(store, entry.run_id) : undefined;
+}
+
+async function replaysOf(parts: DeliveryParts, found: FoundDelivery): Promise<ShownReplayOf[]> {
+  const { store } = parts;
+  const { id } = "run" in found ? found.run : found.entry;
+  const runs = await listReplaysOf(store, id, { limit: REPLAYS_MAX });
+  const labels = new TriggerLabels(parts);
+  return await Promise.all(runs.map(async (run) => ({
+    ...await shownDelivery(store, { run }, labels),
+    differences: await outcomeDifferencesOf(store, found, run),
+  })));
 }
 
 type RequestDetails = Pick<DeliveryDetails, "method" | "headers" | "query" | "body" | "verdicts">;

@@ -44,7 +44,7 @@ export interface ShownDelivery extends Partial<WorkStates> {
   size?: number;
   sha256?: string;
   run_id?: string;
-  /** The run whose payload was launched again: this one was no request. */
+  /** The delivery whose payload was launched again: this one was no request. */
   replay_of?: string;
 }
 

@@ -7,7 +7,12 @@ import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { type LaunchRequest, launchRequest } from "../../conditions/request.ts";
 import { isBaseUrl } from "../../platform/network/urls.ts";
+import { ConflictError, InvalidInputError } from "../../platform/errors.ts";
 import { parseWith } from "../../platform/schema/schema.ts";
+import { readDelivery } from "../../store/records/deliveries.ts";
+import type { KeptRequest } from "../../triggers/kept_requests.ts";
+import { requestOfKept, requestOfRun } from "../../triggers/replay.ts";
+import { idSchema } from "./queries.ts";
 import type { Finding } from "../../triggers/diagnose.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { problem } from "../problem.ts";
@@ -42,20 +47,25 @@ const diagnosis = answer<DiagnosisResult>()(
   }),
 );
 
-const request = input(
-  "RefusedRequest",
-  z.strictObject({
-    method: z.string().max(16).default("POST"),
-    url: z.string().max(URL_CHARACTERS_MAX).refine(isCalledUrl, {
-      error: "Expected the http: or https: URL that the sender called",
-    }).optional().describe("The URL that the sender called; the launch URL when absent"),
-    headers: sentHeadersSchema,
-    body: z.base64().max(Math.ceil(BODY_BYTES_MAX / 3) * 4).describe("The body's bytes in base64"),
-    received_at: z.iso.datetime({ offset: true }).optional().describe(
-      "The time at which the request came; now when absent",
-    ),
-  }),
-);
+const storedRequest = z.strictObject({
+  delivery_id: idSchema.describe(
+    "A delivery of the trigger: one that is kept (`keep_refused`), or an accepted one",
+  ),
+});
+
+const pastedRequest = z.strictObject({
+  method: z.string().max(16).default("POST"),
+  url: z.string().max(URL_CHARACTERS_MAX).refine(isCalledUrl, {
+    error: "Expected the http: or https: URL that the sender called",
+  }).optional().describe("The URL that the sender called; the launch URL when absent"),
+  headers: sentHeadersSchema,
+  body: z.base64().max(Math.ceil(BODY_BYTES_MAX / 3) * 4).describe("The body's bytes in base64"),
+  received_at: z.iso.datetime({ offset: true }).optional().describe(
+    "The time at which the request came; now when absent",
+  ),
+});
+
+const request = input("RefusedRequest", z.union([storedRequest, pastedRequest]));
 
 /** The operation of the signature doctor. */
 export const diagnosisOperations = [
@@ -67,7 +77,8 @@ export const diagnosisOperations = [
     isTrial: true,
     summary: "Say why the signature or the token of a request does not match",
     description:
-      "Tries the trigger's secrets in many ways, and launches nothing. One diagnosis of a trigger runs at " +
+      "Tries the trigger's secrets in many ways, and launches nothing. `delivery_id` names a delivery of the " +
+      "trigger that is kept, or an accepted one, in place of the request itself. One diagnosis of a trigger runs at " +
       "a time, and a token may ask for 10 a minute; beyond that the answer is 429 with `Retry-After`.",
     body: {
       schema: request,
@@ -85,13 +96,13 @@ export const diagnosisOperations = [
     answers: { 200: { schema: diagnosis } },
     async perform({ api, context, params: { id }, body }) {
       const prepared = await found("trigger", id, api.triggers.prepared(id));
-      const sent = parseWith(request, body, "the request to diagnose");
+      const sent = readRequest(body);
       // The caller has put it there.
       const { access }: Authenticated = context.env;
       const turn = api.diagnoses.begin(access.id ?? access.name, id);
       if ("wait_s" in turn) return tooMany(turn.wait_s);
       using _turn = turn;
-      return context.json(await diagnoseFor(api, prepared, { sent, access }));
+      return context.json({ findings: await findingsOn(api, prepared, { sent, access }) });
     },
   }),
 ];
@@ -101,33 +112,83 @@ export interface DiagnosisResult {
   findings: Finding[];
 }
 
+type PastedRequest = z.output<typeof pastedRequest>;
+
 interface Asked {
-  sent: z.output<typeof request>;
+  sent: PastedRequest | z.output<typeof storedRequest>;
   access: Access;
 }
 
-async function diagnoseFor(
+/** Reads what is sent by one of both forms: a problem then has its place in that one. */
+function readRequest(body: unknown): Asked["sent"] {
+  const isStored = Object.hasOwn(Object(body), "delivery_id");
+  return parseWith<Asked["sent"]>(
+    isStored ? storedRequest : pastedRequest,
+    body,
+    "the request to diagnose",
+  );
+}
+
+async function findingsOn(
   api: Api,
   prepared: PreparedTrigger,
   { sent, access }: Asked,
-): Promise<DiagnosisResult> {
-  const { diagnose } = await import("../../triggers/diagnose.ts");
-  const findings = await diagnose(prepared, requestOf(api, prepared, sent), {
+): Promise<Finding[]> {
+  const { diagnose, diagnoseAccepted } = await import("../../triggers/diagnose.ts");
+  const parts = {
     acceptance: api.acceptor,
-    env: (name) => api.env(name),
+    env: (name: string) => api.env(name),
     now_ms: api.clock.now(),
-    calledUrl: sent.url,
-    isAddressKnown: false,
-    isReceiptKnown: sent.received_at !== undefined,
     otherTriggers: () => otherTriggers(api, prepared, access),
+  };
+  if (!("delivery_id" in sent)) {
+    return await diagnose(prepared, requestOf(api, prepared, sent), {
+      ...parts,
+      calledUrl: sent.url,
+      isAddressKnown: false,
+      isReceiptKnown: sent.received_at !== undefined,
+    });
+  }
+  const delivery = await deliveryOf(api, prepared, sent.delivery_id);
+  if ("accepted" in delivery) return await diagnoseAccepted(prepared, delivery.accepted);
+  return await diagnose(prepared, requestOfKept(delivery.kept, api.baseUrl()), {
+    ...parts,
+    isAddressKnown: true,
+    isReceiptKnown: true,
   });
-  return { findings };
+}
+
+/**
+ * Reads a delivery of a trigger, as far as it is kept.
+ *
+ * @throws {InvalidInputError} when the trigger has no delivery of this id
+ * @throws {ConflictError} when its request is not kept
+ */
+async function deliveryOf(
+  { store, triggerLog, keptRequests, baseUrl }: Api,
+  { trigger }: PreparedTrigger,
+  id: string,
+): Promise<{ kept: KeptRequest } | { accepted: LaunchRequest }> {
+  await triggerLog.flush().catch(() => {});
+  const found = await readDelivery(store, id);
+  const triggerId = found && ("run" in found ? found.run.trigger_id : found.trigger_id);
+  if (found === undefined || triggerId !== trigger.id) {
+    const detail = `Expected the id of a delivery of trigger "${trigger.name}", found "${id}"`;
+    throw new InvalidInputError("the request to diagnose", [{ pointer: "/delivery_id", detail }]);
+  }
+  if ("run" in found) return { accepted: await requestOfRun(store, found.run, baseUrl()) };
+  const kept = await keptRequests.read({ triggerId, entryId: id });
+  if (kept !== undefined) return { kept };
+  throw new ConflictError(
+    `Cannot diagnose delivery ${id}: its request is not kept. Set keep_refused in the trigger and wait ` +
+      "for the next one, or send the request itself",
+  );
 }
 
 function requestOf(
   { baseUrl, clock }: Api,
   { trigger }: PreparedTrigger,
-  { method, url, headers, body, received_at }: Asked["sent"],
+  { method, url, headers, body, received_at }: PastedRequest,
 ): LaunchRequest {
   // As it was sent: a `URL` would write `'` as `%27`.
   const question = url?.indexOf("?") ?? -1;

@@ -95,9 +95,16 @@ export const deliveryQuery = z.strictObject({
   follow: follow.describe("Answer with server-sent events: the deliveries that come from now on"),
 });
 
-/** The filter of a replay: the accepted deliveries to launch again. */
+/** The outcomes of deliveries that can be launched again. */
+const REPLAYABLE = ["accepted", "refused", "filtered"] as const;
+
+/** The filter of a replay: the deliveries to launch again. */
 export const replayFilter = z.strictObject({
   trigger: nameOrIdSchema,
+  outcome: z.enum(REPLAYABLE).optional().describe(
+    "Those with this outcome; accepted when absent. Of refused and filtered ones, those that are kept",
+  ),
+  condition: z.enum(REFUSERS).optional().describe("Only those that this has refused"),
   from: timeSchema.optional().describe("Only those of this time (RFC 3339) or later"),
   to: timeSchema.optional().describe("Only those before this time"),
   delivery_id: filterText.optional().describe("Only those with this id of the sender"),

@@ -6,9 +6,12 @@
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { InvalidInputError, prefixed } from "../../platform/errors.ts";
-import { searchDeliveries } from "../../store/records/deliveries.ts";
+import { type FoundDelivery, searchDeliveries } from "../../store/records/deliveries.ts";
 import { getReplay, listReplays, type Replay, REPLAY_STATES } from "../../store/records/replays.ts";
-import { REPLAY_RUNS_MAX } from "../../triggers/replays.ts";
+import { REPLAY_DELIVERIES_MAX } from "../../triggers/replays.ts";
+import { delivery } from "./deliveries.ts";
+import { outcomeDifferences } from "./outcomes.ts";
+import { type ReplayResult, replayResults } from "./replay_results.ts";
 import { answer, count, input, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
@@ -27,7 +30,7 @@ export interface ShownReplay extends Omit<Replay, "body"> {
   has_body?: true;
 }
 
-/** The number of runs that a replay would launch again. */
+/** The number of deliveries that a replay would launch again. */
 export interface DryRun {
   state: "dry_run";
   count: number;
@@ -45,12 +48,23 @@ const replaySchema = answer<ShownReplay>()(
     only_without_success: z.boolean(),
     commit: text.exactOptional(),
     has_body: z.literal(true).exactOptional().describe("Its runs get another payload"),
-    count: count.describe("Runs to launch again"),
+    count: count.describe("Deliveries to launch again"),
     done: count.describe("Of these, the ones that were launched, skipped or failed"),
     launched: count,
-    skipped: count.describe("Removed meanwhile, or successful already"),
-    failed: count,
+    skipped: count.describe("Removed or accepted meanwhile, or successful already"),
+    failed: count.describe("Refused again, or not launched for another reason"),
     error: text.exactOptional().describe("The reason of the latest failure"),
+  }),
+);
+
+const replayResult = answer<ReplayResult>()(
+  "ReplayResult",
+  z.object({
+    before: delivery.describe("The delivery as it came, and what came of it then"),
+    after: delivery.exactOptional().describe(
+      "Its launch by this replay; absent where there is none",
+    ),
+    differences: outcomeDifferences,
   }),
 );
 
@@ -59,11 +73,11 @@ const dryRun = answer<DryRun>()("ReplayDryRun", z.object({ state: z.literal("dry
 const replayInput = input(
   "ReplayInput",
   z.strictObject({
-    filter: replayFilter.describe("The accepted deliveries to launch again, as for the list"),
+    filter: replayFilter.describe("The deliveries to launch again, as for the list"),
     dry_run: z.boolean().default(false).describe("Count them, and launch nothing"),
     rate: z.number().positive().max(RATE_MAX).default(10).describe("Launches a second at most"),
     only_without_success: z.boolean().default(false)
-      .describe("Leave out those whose run and executions have completed"),
+      .describe("Leave out those of which a run and its executions have completed"),
     commit: z.string().min(1).max(256).exactOptional()
       .describe("The commit that the actions run at, in place of their own"),
     body: z.base64().max(BODY_BYTES_MAX * 4 / 3).exactOptional()
@@ -78,16 +92,20 @@ export const replayOperations = [
     method: "post",
     path: "/replays/",
     scope: "operate",
-    summary: "Launch the runs of many deliveries again",
+    summary: "Launch many deliveries again",
     description:
       "Oldest first, with each trigger's actions and rate limits as they are now. A launch " +
-      "that finds its quota used up waits for it.",
+      "that finds its quota used up waits for it. Refused and filtered requests that are kept are checked " +
+      "again by the trigger's conditions as they are now, at the time at which they came.",
     body: {
       schema: replayInput,
       examples: {
         "Count first": {
           filter: { trigger: "retrain", from: "2026-11-01T00:00:00Z" },
           dry_run: true,
+        },
+        "What was refused, once the secret is mended": {
+          filter: { trigger: "retrain", outcome: "refused", condition: "hmac" },
         },
         "What has not succeeded, at another commit": {
           filter: { trigger: "retrain" },
@@ -106,14 +124,14 @@ export const replayOperations = [
         sent,
         "the replay",
       );
-      const runIds = await runsOf(api, filter);
-      if (dry_run) return context.json({ state: "dry_run", count: runIds.length });
+      const ids = await deliveriesOf(api, filter);
+      if (dry_run) return context.json({ state: "dry_run", count: ids.length });
       const made = await api.replays.create({
         ...rest,
         filter: shownFilter(filter),
         ...(commit !== undefined && { commit }),
         ...(body !== undefined && { body: Uint8Array.fromBase64(body) }),
-      }, runIds);
+      }, ids);
       return context.json(shown(made), STATUS_CODE.Created, {
         location: `${api.baseUrl()}/api/v0/replays/${made.id}/`,
       });
@@ -142,6 +160,19 @@ export const replayOperations = [
     },
   }),
   operation({
+    id: "listReplayResults",
+    method: "get",
+    path: "/replays/{id}/results/",
+    summary: "Compare the deliveries of a replay with what came of them this time, oldest first",
+    query: idQuery,
+    answers: { 200: { schema: page(replayResult) } },
+    async perform({ api, context, params: { id }, query: { limit, cursor } }) {
+      const replay = await found("replay", id, getReplay(api.store, id));
+      const { results, next } = await replayResults(api, replay, { after: cursor, limit });
+      return pageAnswer(context, api.baseUrl(), results, next);
+    },
+  }),
+  operation({
     id: "stopReplay",
     method: "post",
     path: "/replays/{id}/stop/",
@@ -155,14 +186,15 @@ export const replayOperations = [
   }),
 ];
 
-/** Finds the runs of the accepted deliveries that a filter wants, oldest first. */
-async function runsOf(
-  { store }: Operator,
-  { trigger, from, to, ...filter }: z.output<typeof replayFilter>,
+/** Finds the deliveries that a filter wants and that can be launched again, oldest first. */
+async function deliveriesOf(
+  { store, triggerLog, worker }: Operator,
+  { trigger, from, to, outcome = "accepted", ...filter }: z.output<typeof replayFilter>,
 ): Promise<string[]> {
+  await triggerLog.flush().catch(() => {});
   const wanted = {
     ...filter,
-    outcome: "accepted" as const,
+    outcome,
     trigger_id: await triggerIdOf(store, trigger).catch((error) => {
       if (!(error instanceof InvalidInputError)) throw error;
       throw new InvalidInputError("the replay", prefixed("/filter", error.problems));
@@ -177,15 +209,24 @@ async function runsOf(
       filter: wanted,
       limit: PAGE_SIZE,
       before,
+      ...(wanted.trigger_id && { pending: worker.pendingOf(wanted.trigger_id) }),
     });
-    for (const found of records) if ("run" in found) ids.push(found.run.id);
-    if (ids.length > REPLAY_RUNS_MAX) {
-      const detail = `Expected a filter that finds at most ${REPLAY_RUNS_MAX} runs: narrow it`;
+    ids.push(...records.flatMap(replayableId));
+    if (ids.length > REPLAY_DELIVERIES_MAX) {
+      const detail =
+        `Expected a filter that finds at most ${REPLAY_DELIVERIES_MAX} deliveries: narrow it`;
       throw new InvalidInputError("the replay", [{ pointer: "/filter", detail }]);
     }
     if (next === undefined) return ids.reverse();
     before = next;
   }
+}
+
+/** The id of a delivery, where its payload or its request is kept. */
+function replayableId(found: FoundDelivery): string[] {
+  if ("run" in found) return [found.run.id];
+  const { entry } = found;
+  return entry.kind === "refused" && entry.kept_until !== undefined ? [entry.id] : [];
 }
 
 /** A filter as it was sent: the fields that it has, as text. */

@@ -3,20 +3,18 @@
  *
  * @module
  */
-import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
-import { ConflictError } from "../../platform/errors.ts";
 import { readPayload } from "../../store/records/payloads.ts";
 import { listRuns, listTriggerRuns } from "../../store/records/run_lists.ts";
 import { getRun, type Run, RUN_STATUSES } from "../../store/records/runs.ts";
 import type { Listed, Page } from "../../store/read/lists.ts";
-import { requestTracer } from "../request_spans.ts";
 import { replay } from "../../triggers/replay.ts";
 import { answer, count, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
+import { answerReplay } from "./replay_answer.ts";
 import { search } from "./search.ts";
 import { withStates, type WorkStates, workStates } from "./work_states.ts";
 import { listQuery, runQuery, triggerIdOf } from "./queries.ts";
@@ -60,7 +58,8 @@ export const run = answer<ShownRun>()(
       ),
       error: text.exactOptional().describe("Absent when it did not fail"),
     })).describe("The outcome of each action, in order; empty while the run is pending"),
-    replay_of: text.exactOptional().describe("The run whose payload was launched again"),
+    replay_of: text.exactOptional().describe("The delivery whose payload was launched again"),
+    replay_id: text.exactOptional().describe("The bulk replay that launched it again"),
     ...workStates,
   }),
 );
@@ -69,7 +68,6 @@ const runPage = page(run);
 
 /** The path of a replay, as OpenAPI documents and traces name it. */
 const REPLAY_PATH = "/runs/{id}/replay/";
-const trace = requestTracer();
 
 /** The operations of runs. */
 export const runOperations = [
@@ -145,16 +143,9 @@ export const runOperations = [
     summary: "Launch a run's payload again",
     description: "With the trigger's actions and rate limits as they are now.",
     answers: { 201: { schema: run, headers: { Location: "The address of the new run" } } },
-    perform({ api, context, params: { id } }) {
-      const perform = async () => {
-        const made = await replayOnce(api, await found("run", id, getRun(api.store, id)));
-        return context.json(await withStates(api.store, made), STATUS_CODE.Created, {
-          location: `${api.baseUrl()}/api/v0/runs/${made.id}/`,
-        });
-      };
-      const traceparent = context.req.header("traceparent");
-      const request = { method: "POST", route: `/api/v0${REPLAY_PATH}`, traceparent };
-      return trace?.(request, perform) ?? perform();
+    async perform({ api, context, params: { id } }) {
+      const run = await found("run", id, getRun(api.store, id));
+      return await answerReplay({ api, context, id, path: REPLAY_PATH }, () => replay(api, run));
     },
   }),
 ];
@@ -174,17 +165,4 @@ async function* concatenated<T>(
   if (first.done) return;
   yield first.value;
   yield* rest;
-}
-
-/** Launches a run's payload again. */
-async function replayOnce(operator: Operator, run: Run): Promise<Run> {
-  const replayed = await replay(operator, run);
-  if ("exhausted" in replayed) {
-    const { quota, period } = replayed.exhausted;
-    throw new ConflictError(
-      `Cannot replay run ${run.id}: the quota of ${quota} launches in ${period} s is used up`,
-    );
-  }
-  // One replay names no delivery, so it is never a repeat.
-  return "run" in replayed ? replayed.run : run;
 }

@@ -8,7 +8,7 @@ import { type BodyPart, PartPending } from "../../conditions/body_part.ts";
 import { type LaunchRequest, type ParsedBody, RequestBody } from "../../conditions/request.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import type { ParsedValueBudget } from "./parsed_value_budget.ts";
-import type { SeenRequest } from "./request_facts.ts";
+import type { SeenRequest } from "../../triggers/request_facts.ts";
 
 /** The facts of a request that its head does not hold. */
 export interface IncomingFacts {

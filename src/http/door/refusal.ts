@@ -23,7 +23,12 @@ import { PART_BYTES_MIN } from "../body_stream.ts";
 import { NOT_READ_ON, problem, rejected } from "../problem.ts";
 import type { Door } from "./door.ts";
 import { IncomingRequest } from "./incoming_request.ts";
-import { deliveryIdOf, requestFacts, type SeenRequest, withHash } from "./request_facts.ts";
+import {
+  deliveryIdOf,
+  requestFacts,
+  type SeenRequest,
+  withHash,
+} from "../../triggers/request_facts.ts";
 
 /** The refusal of a body that comes in more parts than its length explains. */
 export const TOO_MANY_PARTS: Refused = {

@@ -1,5 +1,5 @@
 /**
- * The records of bulk replays, and the runs that each of them launches again.
+ * The records of bulk replays, and the deliveries that each of them launches again.
  *
  * @module
  */
@@ -31,7 +31,7 @@ export interface Replay {
   commit?: string;
   /** The payload in place of each run's own. */
   body?: Uint8Array;
-  /** Number of the runs to launch again. */
+  /** Number of the deliveries to launch again. */
   count: number;
   /** Number of these that are done: launched, skipped or failed. */
   done: number;
@@ -42,14 +42,14 @@ export interface Replay {
   error?: string;
 }
 
-/** Runs in one value: 36 KB. */
+/** Ids in one value: 36 KB. */
 const IDS_A_CHUNK = 1_000;
 
-/** Returns the writes that store a new replay with the runs that it launches again, in their order. */
-export function newReplayWrites(replay: Replay, runIds: readonly string[]): Write[] {
+/** Returns the writes that store a new replay with the deliveries that it launches again, in their order. */
+export function newReplayWrites(replay: Replay, ids: readonly string[]): Write[] {
   const writes: Write[] = [replayWrite(replay)];
-  for (let index = 0; index * IDS_A_CHUNK < runIds.length; index++) {
-    const value = runIds.slice(index * IDS_A_CHUNK, (index + 1) * IDS_A_CHUNK);
+  for (let index = 0; index * IDS_A_CHUNK < ids.length; index++) {
+    const value = ids.slice(index * IDS_A_CHUNK, (index + 1) * IDS_A_CHUNK);
     writes.push({ key: keys.replayRuns(replay.id, index), value, bytes: 48 * value.length });
   }
   return writes;
@@ -71,8 +71,8 @@ export function listReplays(store: Store, page: Page): Promise<Listed<Replay>> {
   return listNewest<Replay>(store, ["replay"], page);
 }
 
-/** Reads the ids of the runs that a replay launches again, from a place on. */
-export async function* replayedRuns(
+/** Reads the ids of the deliveries that a replay launches again, from a place on. */
+export async function* replayedDeliveries(
   store: Store,
   { id, count, done }: Replay,
 ): AsyncGenerator<string> {
@@ -83,7 +83,7 @@ export async function* replayedRuns(
   }
 }
 
-/** Returns the deletes of a replay and its list of runs. */
+/** Returns the deletes of a replay and its list of deliveries. */
 export function removeReplayWrites({ id, count }: Replay): Write[] {
   const chunks = Math.ceil(count / IDS_A_CHUNK);
   return [

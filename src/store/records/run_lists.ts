@@ -64,6 +64,19 @@ export async function listRuns(store: Store, page: Page): Promise<Listed<Run>> {
   };
 }
 
+/** Reads the runs that launched a delivery's payload again, newest first. */
+export async function listReplaysOf(
+  store: Store,
+  deliveryId: string,
+  { before, limit }: Page,
+): Promise<Run[]> {
+  const selector = upTo(["replay_of", deliveryId], before);
+  const found = store.kv.list(selector, { reverse: true, limit });
+  const ids = await Array.fromAsync(found, ({ key }) => String(key[2]));
+  const runs = await Promise.all(ids.map((id) => getRun(store, id)));
+  return runs.filter((run) => run !== undefined);
+}
+
 /** Some of what the triggers list of their runs. */
 export interface OldListed {
   /** Those that are old enough, and what takes them off their lists. */

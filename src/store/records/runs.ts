@@ -66,8 +66,10 @@ export interface Run {
   payload: PayloadInfo;
   /** The outcomes of the actions, in order; empty while pending. */
   actions: ActionOutcome[];
-  /** The run whose payload was launched again. */
+  /** The delivery whose payload was launched again. */
   replay_of?: string;
+  /** The bulk replay that launched it again. */
+  replay_id?: string;
 }
 
 /** The settings of an action, as its kind's schema gives them. */
@@ -135,6 +137,7 @@ export function acceptWrites(pending: PendingRun, payload: Uint8Array): Write[] 
   const { run, actions, body } = pending;
   const bytes = PENDING_BYTES + requestBytes(run) + actionsBytes(actions) + (body?.length ?? 0);
   return [
+    ...replayWrites(run),
     ...body === undefined ? payloadWrites(run.id, payload) : [],
     { key: keys.pending(run.id, run.trigger_id), value: pending, bytes },
   ];
@@ -142,9 +145,21 @@ export function acceptWrites(pending: PendingRun, payload: Uint8Array): Write[] 
 
 /** The writes that take back what {@linkcode acceptWrites} stored. An upload is abandoned again. */
 export function withdrawWrites({ run, body }: PendingRun, payload: Uint8Array): Write[] {
-  const pending: Write = { key: keys.pending(run.id, run.trigger_id) };
-  if (needsUpload(payload.length)) return [pending, { key: keys.upload(run.id), value: true }];
-  return [pending, ...body === undefined ? removePayloadWrites(run.id, payload.length) : []];
+  const removals: Write[] = [
+    { key: keys.pending(run.id, run.trigger_id) },
+    ...removeReplayWrites(run),
+  ];
+  if (needsUpload(payload.length)) return [...removals, { key: keys.upload(run.id), value: true }];
+  return [...removals, ...body === undefined ? removePayloadWrites(run.id, payload.length) : []];
+}
+
+/** The writes that list a run with the replays of the delivery that it launched again. */
+function replayWrites(run: Run): Write[] {
+  return removeReplayWrites(run).map(({ key }) => ({ key, value: LISTED }));
+}
+
+function removeReplayWrites({ id, replay_of }: Pick<Run, "id" | "replay_of">): Write[] {
+  return replay_of === undefined ? [] : [{ key: keys.replayOf(replay_of, id) }];
 }
 
 /**
@@ -178,9 +193,11 @@ export function endWrites(run: Run, body?: Uint8Array): Write[] {
 }
 
 /** The writes that remove an ended run and its payload. It is listed by its trigger until it is taken off. */
-export function removeRunWrites({ id, delivery_id, payload, body }: EndedRun): Write[] {
+export function removeRunWrites(run: EndedRun): Write[] {
+  const { id, delivery_id, payload, body } = run;
   return [
     ...removeSentIdWrites(delivery_id, id),
+    ...removeReplayWrites(run),
     ...body === undefined ? removePayloadWrites(id, payload.size) : [],
     { key: keys.run(id) },
   ];

@@ -294,6 +294,10 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       return state !== "running" || undefined;
     }, { what: "the end of the replay" });
     await ask("/replays/{id}/", { at: { id } });
+    const { results } = await ask("/replays/{id}/results/", { at: { id } });
+    const { after, differences } = results.find((each: Json) => each.after);
+    assert(differences.length > 0);
+    await ask("/runs/{id}/", { at: { id: after.id } });
     await ask("/replays/{id}/stop/", { method: "POST", at: { id } });
   });
 
@@ -345,6 +349,11 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       const { kept_until } = await ask("/deliveries/{id}/", { at: { id } });
       return kept_until;
     });
+    const again = "/deliveries/{id}/replay/";
+    const delivered = { id: ids.run ?? "" };
+    await ask(again, { method: "POST", at: { id }, status: 409 });
+    await ask(again, { method: "POST", at: delivered, body: { commit: "none" }, status: 201 });
+    await ask("/deliveries/{id}/", { at: delivered });
   });
 
   await t.step("a trigger's log", async () => {

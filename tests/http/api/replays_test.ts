@@ -138,7 +138,7 @@ Deno.test("a replay that cannot be is refused", async () => {
   await using service = await startService();
   const cases: [settings: Record<string, unknown>, pointer: string][] = [
     [{}, "/filter"],
-    [{ filter: { outcome: "refused" } }, "/filter/outcome"],
+    [{ filter: { outcome: "repeat" } }, "/filter/outcome"],
     [{ filter: { from: "yesterday" } }, "/filter/from"],
     [{ filter: { trigger: "nobody" } }, "/filter/trigger"],
     [{ filter: {}, rate: 0 }, "/rate"],

@@ -5,10 +5,10 @@
  */
 import { hash } from "node:crypto";
 import { STATUS_CODE } from "@std/http/status";
-import type { LaunchRequest } from "../../conditions/request.ts";
-import type { LaunchFacts } from "../../store/records/runs.ts";
-import { type RequestFacts, shownId } from "../../store/records/trigger_log_entries.ts";
-import type { PreparedTrigger } from "../../triggers/prepare.ts";
+import type { LaunchRequest } from "../conditions/request.ts";
+import type { LaunchFacts } from "../store/records/runs.ts";
+import { type RequestFacts, shownId } from "../store/records/trigger_log_entries.ts";
+import type { PreparedTrigger } from "./prepare.ts";
 
 /** Headers in which providers send the id of a delivery, in the order in which they are looked for. */
 export const DELIVERY_ID_HEADERS: readonly string[] = [

@@ -1,0 +1,105 @@
+/**
+ * `hooklaunch deliveries`: the requests at launch URLs, and new ones as they come.
+ *
+ * @module
+ */
+import type { Command } from "commander";
+import type { ShownDelivery } from "../http/api/delivery_views.ts";
+import { evictOldest } from "../platform/evict_oldest.ts";
+import { DELIVERY_OUTCOMES } from "../store/records/deliveries.ts";
+import type { ApiClient } from "./api/client.ts";
+import { followEvents } from "./api/follow.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import { type Column, harmlessJson, printList, rowText } from "./console/table.ts";
+import { writeLines } from "./console/terminal.ts";
+import { workText } from "./console/work_text.ts";
+import { deliveryFilter, type DeliveryFilterOptions, filterOf } from "./input/delivery_filter.ts";
+import { listLimit } from "./input/options.ts";
+
+interface DeliveriesOptions extends ApiOptions, DeliveryFilterOptions {
+  follow?: boolean;
+  limit: number;
+}
+
+/** Deliveries that are known when they come again. */
+const PRINTED_MAX = 1_000;
+
+const COLUMNS: readonly Column<ShownDelivery>[] = [
+  ["id", ({ id }) => id],
+  ["time", ({ time }) => time],
+  ["trigger", ({ trigger, trigger_id }) => trigger ?? trigger_id],
+  ["outcome", ({ outcome }) => outcome],
+  ["status", ({ status }) => status],
+  ["from", ({ remote_ip }) => remote_ip],
+  ["what came of it", outcomeText],
+];
+/** The widths of these columns where rows are printed one by one. */
+const WIDTHS = [36, 24, 16, 11, 6, 15];
+
+/** Defines the command. */
+export function defineDeliveries(command: Command): void {
+  deliveryFilter(
+    apiOptions(
+      command.summary("List the requests at launch URLs, and follow new ones").description(
+        "List the requests at the launch URLs of all triggers, newest first, whatever came of them.",
+      ),
+    ),
+    DELIVERY_OUTCOMES,
+  )
+    .option("-f, --follow", "print those that come from now on, until it is stopped")
+    .addOption(listLimit())
+    .option("--json", "print JSON; with --follow, one object a line")
+    .action(deliveries);
+}
+
+async function deliveries(options: DeliveriesOptions): Promise<void> {
+  const { url, json = false, follow = false, limit } = options;
+  const api = clientOf(url);
+  const query = filterOf(options);
+  if (follow) return await followDeliveries(api, query, json);
+  printList(await api.list<ShownDelivery>("deliveries/", { limit, query }), COLUMNS, { json });
+}
+
+async function followDeliveries(
+  api: ApiClient,
+  query: Record<string, string>,
+  json: boolean,
+): Promise<void> {
+  if (!json) await print(rowText(COLUMNS.map(([heading]) => heading.toUpperCase()), WIDTHS));
+  /** The row of each delivery as it was printed last: it comes again when it changes. */
+  const printed = new Map<string, string>();
+  const path = `deliveries/?${new URLSearchParams({ ...query, follow: "" })}`;
+  try {
+    for await (const events of followEvents(api, path)) {
+      for (const { event, data } of events) {
+        if (event === "gap") console.error("More deliveries came than could be shown");
+        if (event !== "message") continue;
+        const delivery: ShownDelivery = JSON.parse(data);
+        const row = json
+          ? harmlessJson(JSON.stringify(delivery))
+          : rowText(COLUMNS.map(([, show]) => show(delivery)), WIDTHS);
+        if (printed.get(delivery.id) === row) continue;
+        printed.delete(delivery.id);
+        printed.set(delivery.id, row);
+        evictOldest(printed, PRINTED_MAX);
+        await print(row);
+      }
+    }
+  } catch (error) {
+    // The reader has read enough, such as `head`.
+    if (!(error instanceof Deno.errors.BrokenPipe)) throw error;
+  }
+}
+
+async function print(row: string): Promise<void> {
+  await writeLines(Deno.stdout, [row]);
+}
+
+/** Describes what came of a delivery: why it was refused, or what it launched. */
+function outcomeText(delivery: ShownDelivery): string {
+  const { outcome, condition, reason, run_id, replay_of } = delivery;
+  if (outcome === "repeat") return `as run ${run_id}`;
+  if (outcome !== "accepted") return `${condition}: ${reason}`;
+  const work = workText(delivery);
+  return replay_of === undefined ? work : `replay of ${replay_of}${work && `: ${work}`}`;
+}

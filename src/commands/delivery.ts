@@ -1,0 +1,101 @@
+/**
+ * `hooklaunch delivery`: one request at a launch URL, from its headers to what it launched.
+ *
+ * @module
+ */
+import { Buffer, isUtf8 } from "node:buffer";
+import type { Command } from "commander";
+import type {
+  DeliveryDetails,
+  DeliveryVerdict,
+  ShownReplayOf,
+} from "../http/api/delivery_details.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import { harmless, printFields, printJson } from "./console/table.ts";
+import { workText } from "./console/work_text.ts";
+import { fullId } from "./input/options.ts";
+
+/** The characters of a body that are shown. */
+const BODY_SHOWN = 2_000;
+
+/** Defines the command. */
+export function defineDelivery(command: Command): void {
+  apiOptions(
+    command.summary("Show a request at a launch URL, from its headers to what it launched")
+      .description(
+        "Show one request at a launch URL: headers, body, the verdict on each condition, the run and " +
+          "what it launched. Credentials are masked.",
+      ),
+  )
+    .argument("<id>", "the full id; deliveries and runs have the same ids", fullId)
+    .option("--json", "print JSON")
+    .action(show);
+}
+
+async function show(id: string, { url, json = false }: ApiOptions): Promise<void> {
+  const delivery: DeliveryDetails = await clientOf(url).request("GET", `deliveries/${id}/`);
+  if (json) return printJson(delivery);
+  const {
+    verdicts = [],
+    headers,
+    body,
+    run,
+    replays = [],
+    executions: _executions,
+    pipelines: _pipelines,
+    ...fields
+  } = delivery;
+  printFields(fields);
+  section("Headers", Object.entries(headers).map(([name, value]) => `${name}: ${value}`));
+  if (body !== undefined) section("Body", bodyLines(Uint8Array.fromBase64(body)));
+  section("Conditions", verdicts.map(verdictText));
+  if (run !== undefined) {
+    section("Run", [
+      `${run.id} ${run.status}`,
+      ...run.actions.map(({ action, error }) => `${action}: ${error ?? "done"}`),
+    ]);
+    section("Launched", [
+      ...run.executions.map(({ id, step, status }) => `execution ${id} ${step} ${status}`),
+      ...run.pipelines.flatMap(({ id, name, status, nodes }) => [
+        `pipeline ${id} ${name} ${status}`,
+        ...nodes.map((node) =>
+          `  ${node.name} ${node.status} ${node.execution_id ?? ""}`.trimEnd()
+        ),
+      ]),
+    ]);
+  }
+  section("Launched again", replays.flatMap(replayLines));
+}
+
+function section(heading: string, lines: readonly string[]): void {
+  if (lines.length === 0) return;
+  console.log(`\n${heading}`);
+  for (const line of lines) console.log(`  ${harmless(line)}`);
+}
+
+function bodyLines(bytes: Uint8Array): string[] {
+  if (!isUtf8(bytes)) return [`${bytes.length} bytes that are not text; --json has them in base64`];
+  const text = Buffer.from(bytes).toString();
+  const rest = text.length - BODY_SHOWN;
+  return [
+    ...text.slice(0, BODY_SHOWN).split("\n"),
+    ...(rest > 0 ? [`… and ${rest} more characters; --json has all`] : []),
+  ];
+}
+
+function verdictText({ condition, index, verdict, ...said }: DeliveryVerdict): string {
+  const { reason, expected, found } = said;
+  const why = [reason, expected && `expected ${expected}`, found && `found ${found}`]
+    .filter((part) => part).join("; ");
+  const place = index < 0 ? condition : `conditions/${index} ${condition}`;
+  return `${place} ${verdict}${why === "" ? "" : `: ${why}`}`;
+}
+
+function replayLines({ id, time, differences, ...replay }: ShownReplayOf): string[] {
+  return [
+    `${id} ${time} ${workText(replay)}`.trimEnd(),
+    ...differences.map(({ what, before = "none", after = "none" }) =>
+      `  ${what}: ${before} → ${after}`
+    ),
+  ];
+}

@@ -1,0 +1,131 @@
+/** `hooklaunch deliveries`, `delivery`, `runs` and `replay` as processes of their own, on a real service. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import {
+  ADMIN_TOKEN,
+  eventually,
+  HMAC_CONDITION,
+  signature,
+  startService,
+  type TestService,
+} from "../data.ts";
+import { hooklaunch, run } from "./process.ts";
+
+const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
+const WRONG = { ...HMAC_CONDITION, secrets: ["not-the-right-secret"] };
+
+async function send(url: string, body: string, headers = signature(body)): Promise<string> {
+  return await (await fetch(url, { method: "POST", body, headers })).text();
+}
+
+/** Starts a service with a trigger whose secret is wrong, and one delivery that it refuses and keeps. */
+async function withRefused() {
+  const service = await startService();
+  const trigger = await service.trigger({
+    name: "labels",
+    conditions: [WRONG],
+    actions: [{ type: "run_execution", step: "echo" }],
+    response: { type: "text", text: "{run_id}" },
+    keep_refused: "1h",
+  });
+  await send(trigger.url, "first");
+  const id = await eventually(async () => {
+    const { body: { results: [found] } } = await service.api("GET", "deliveries/");
+    const { body } = await service.api("GET", `deliveries/${found?.id}/`);
+    return body.kept_until && found.id;
+  }, { what: "the kept request" });
+  const command = async (...args: string[]) => {
+    const { code, printed } = await run([...args, "--url", service.url], TOKEN);
+    assertEquals(code, 0, printed);
+    return printed;
+  };
+  return { service, trigger, id, command };
+}
+
+function mend(service: TestService, id: string) {
+  return service.api("PATCH", `triggers/${id}/`, { conditions: [HMAC_CONDITION] });
+}
+
+Deno.test("from a refused delivery to its run: found, diagnosed, mended, launched again, compared", async (t) => {
+  const { service, trigger, id, command } = await withRefused();
+  await using _ = service;
+
+  await t.step("deliveries", async () => {
+    const printed = await command("deliveries", "--outcome", "refused", "--from", "1h");
+    assertMatch(printed, /^ID +TIME +TRIGGER +OUTCOME +STATUS +FROM +WHAT CAME OF IT\n/);
+    assertStringIncludes(printed, `${id}  `);
+    assertStringIncludes(printed, "hmac: ");
+    assertEquals(JSON.parse(await command("deliveries", "--text", "first", "--json"))[0].id, id);
+    assertEquals(JSON.parse(await command("deliveries", "--to", "1h", "--json")), []);
+  });
+  await t.step("delivery", async () => {
+    const printed = await command("delivery", id);
+    assertMatch(printed, /\nHeaders\n(.*\n)* {2}x-signature: \*{8}\n/);
+    assertMatch(printed, /\nBody\n {2}first\n/);
+    assertMatch(printed, /\nConditions\n {2}conditions\/0 hmac failed: /);
+    assertEquals(JSON.parse(await command("delivery", id, "--json")).body, btoa("first"));
+  });
+  await t.step("diagnose", async () => {
+    const printed = await command("diagnose", "--delivery", id);
+    assertMatch(printed, /^likely {2}conditions\/0 hmac: /);
+    assertStringIncludes(await command("diagnose", "labels", "--delivery", id), printed.trim());
+  });
+  await t.step("replay while it is refused", async () => {
+    const { code, printed } = await run(
+      ["replay", "delivery", id, "--url", service.url],
+      TOKEN,
+    );
+    assertEquals(code, 1);
+    assertStringIncludes(printed, 'trigger "labels" refuses it: conditions/0 (hmac)');
+  });
+  await mend(service, trigger.id);
+  await t.step("replay", async () => {
+    const flags = ["--outcome", "refused", "--trigger", "labels"];
+    assertStringIncludes(
+      await command("replay", "start", ...flags, "--dry-run"),
+      "1 delivery would be launched again",
+    );
+    const printed = await command("replay", "start", ...flags);
+    const [, replay = ""] = /To compare: hooklaunch replay show (\S+)/.exec(printed) ?? [];
+    const compared = await command("replay", "show", replay);
+    assertMatch(
+      compared,
+      new RegExp(`\n${id} +refused by hmac +echo \\w+ +delivery: refused by hmac`),
+    );
+    const { results } = JSON.parse(await command("replay", "show", replay, "--json"));
+    assertEquals(results[0].before.id, id);
+    const one = JSON.parse(await command("replay", "delivery", id, "--json"));
+    assertEquals(one.replay_of, id);
+  });
+  await t.step("delivery and runs", async () => {
+    const printed = await command("delivery", id);
+    assertMatch(printed, /\nLaunched again\n {2}\S+ \S+ echo \w+\n/);
+    const runs = await command("runs");
+    assertMatch(runs, /^ID +STATUS +CREATED +FROM +BYTES +WORK +ACTIONS\n/);
+    assertEquals(runs.trim().split("\n").length, 3);
+    const [{ id: runId }] = JSON.parse(await command("runs", "labels", "--json"));
+    const shown = await command("delivery", runId);
+    assertMatch(shown, new RegExp(`\nreplay_of +${id}\n`));
+    assertMatch(shown, /\nLaunched\n {2}execution \S+ echo \w+\n/);
+  });
+  await t.step("send in JSON", async () => {
+    const sent = JSON.parse(await command("send", "labels", "--explain", "--json"));
+    assertEquals([sent.status, sent.passed], [200, true]);
+  });
+});
+
+Deno.test("deliveries that come are printed as they come, and again when they change", async () => {
+  const { service, trigger, id } = await withRefused();
+  await using _ = service;
+  await mend(service, trigger.id);
+  await using following = hooklaunch(["deliveries", "-f", "--url", service.url], TOKEN);
+  await following.expect(/^ID +TIME/);
+  const runId = await eventually(async () => {
+    // It may not be connected yet.
+    const sent = await send(trigger.url, "second");
+    return following.printed().includes(" accepted ") ? sent : undefined;
+  }, { what: "an accepted delivery" });
+  await following.expect(new RegExp(`${runId} .* echo complete\n`));
+  await send(trigger.url, "third", {});
+  await following.expect(/ refused +400 .* hmac: /);
+  assert(!following.printed().includes(id), "it came before");
+});
