@@ -3,7 +3,10 @@
  *
  * @module
  */
-import { listProjects, putProject } from "../store/records/projects.ts";
+import type { Clock } from "../platform/clock.ts";
+import { writeAudit } from "../store/records/audit.ts";
+import { changesBetween } from "../store/records/audit_changes.ts";
+import { getProject, listProjects, putProject } from "../store/records/projects.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";
 import { triggerWarnings } from "../triggers/review.ts";
 import {
@@ -18,6 +21,7 @@ import { parseConfig } from "./document.ts";
 /** The parts of a service that applying a file needs. */
 export interface LocalService extends WarningParts {
   triggers: TriggerRegistry;
+  clock: Clock;
 }
 
 /**
@@ -33,12 +37,32 @@ export function applyText(
   service: LocalService,
   folder?: string,
 ): AsyncGenerator<Applied> {
-  return applyConfig(parseConfig(written, path, folder), targetOf(service));
+  return applyConfig(parseConfig(written, path, folder), targetOf(service, path));
+}
+
+/** A change of a project or a trigger, for the audit log. */
+interface SavedChange {
+  /** The operation of the API that makes the same change. */
+  operation: string;
+  /** The path of that operation, below `/api/v0`. */
+  path: string;
+  before: unknown;
+  after: unknown;
+}
+
+/** Makes the writer of the audit log for what a file changes. */
+function auditOf({ store, clock }: LocalService, file: string) {
+  return async ({ operation, path, before, after }: SavedChange): Promise<void> => {
+    const author = { name: `serve --config ${file}` };
+    const changes = changesBetween(before, after);
+    await writeAudit(store, { author, remote_ip: "", operation, path, changes }, clock.now());
+  };
 }
 
 /** The database as a target of {@linkcode applyConfig}. */
-function targetOf(service: LocalService): ApplyTarget {
+function targetOf(service: LocalService, file: string): ApplyTarget {
   const { store, triggers } = service;
+  const audit = auditOf(service, file);
   const saved = async (trigger: Trigger): Promise<SavedTrigger> => ({
     ...trigger,
     warnings: await savedTriggerWarnings(trigger, service),
@@ -46,15 +70,25 @@ function targetOf(service: LocalService): ApplyTarget {
   return {
     projects: () => listProjects(store),
     async putProject(project) {
+      const before = await getProject(store, project.name);
       const stored = await putProject(store, project);
+      const path = `/projects/${project.name}/`;
+      await audit({ operation: "putProject", path, before, after: stored });
       return { ...stored, warnings: await savedProjectWarnings(stored, service) };
     },
     triggers: () => Array.fromAsync(triggers.all()),
-    createTrigger: async (settings) => saved(await triggers.create(settings)),
+    async createTrigger(settings) {
+      const after = await triggers.create(settings);
+      await audit({ operation: "createTrigger", path: "/triggers/", before: undefined, after });
+      return await saved(after);
+    },
     async updateTrigger(id, settings) {
       const before = await triggers.get(id);
       const after = await triggers.update(id, () => settings);
-      if (after.revision !== before?.revision) return await saved(after);
+      if (after.revision !== before?.revision) {
+        await audit({ operation: "replaceTrigger", path: `/triggers/${id}/`, before, after });
+        return await saved(after);
+      }
       // A look into its project at each start would take the longer the more triggers there are.
       return { ...after, warnings: triggerWarnings(after, service.env) };
     },

@@ -136,14 +136,15 @@ function partsOn(
   const worker = newWorker(services, { triggers, triggerLog, metrics });
   const space = new Space(settings.data);
   const quotas = new Quotas(store, clock);
+  const keptRequests = new KeptRequests({ store, secrets, clock, space });
   metrics.watch({
     backlog: () => worker.backlog,
     executions: () => engines.load,
+    kept: () => keptRequests.size,
     storeBytes: () => databaseBytes(settings.data),
     memoryBytes: () => Deno.memoryUsage().rss,
   });
   const acceptor = new Acceptor({ store, clock, worker, space, quotas });
-  const keptRequests = new KeptRequests({ store, secrets, clock, space });
   const baseUrl = () => parts.baseUrl;
   const parts: Parts = {
     settings,

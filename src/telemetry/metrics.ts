@@ -4,6 +4,7 @@
  * @module
  */
 import { Counter, Gauge, Histogram, Registry } from "./prometheus.ts";
+import { DELIVERY_OUTCOMES, type DeliveryOutcome } from "../store/records/deliveries.ts";
 import { type Execution, EXECUTION_STATUSES, hasEnded } from "../store/records/executions.ts";
 import { hasPipelineEnded, type Pipeline, PIPELINE_STATUSES } from "../store/records/pipelines.ts";
 import { type Run, RUN_STATUSES } from "../store/records/runs.ts";
@@ -22,6 +23,8 @@ export interface Gauged {
   backlog(): number;
   /** Executions of this machine. */
   executions(): { running: number; waiting: number };
+  /** Refused requests that are kept, and the bytes that count for them. */
+  kept(): { requests: number; bytes: number };
   /** Bytes of the database's files. */
   storeBytes(): Promise<number>;
   /** Bytes that the process has in memory. */
@@ -37,6 +40,12 @@ export class Metrics {
       "Time from the arrival of a request at a launch URL to its answer, by the answer's status",
     labelNames: ["status"],
     buckets: LATENCY_S,
+    registers: [this.#registry],
+  });
+  readonly #deliveries = new Counter({
+    name: "hooklaunch_deliveries_total",
+    help: "Requests at launch URLs, by what came of them",
+    labelNames: ["outcome"],
     registers: [this.#registry],
   });
   readonly #refusals = new Counter({
@@ -93,6 +102,7 @@ export class Metrics {
   /** @param refusers the causes of a refusal, each of which has a count from the start */
   constructor(refusers: readonly string[]) {
     // Prometheus sees no rise in a count that is 1 when it first appears, as of the first failure.
+    for (const outcome of DELIVERY_OUTCOMES) this.#deliveries.inc({ outcome }, 0);
     for (const condition of refusers) this.#refusals.inc({ condition }, 0);
     for (const status of ANSWER_STATUSES) this.#launches.zero({ status });
     for (const status of RUN_STATUSES) if (status !== "pending") this.#runs.zero({ status });
@@ -115,6 +125,16 @@ export class Metrics {
       "Executions that wait for room, as far as they are in memory",
       () => gauged.executions().waiting,
     );
+    this.#gauge(
+      "hooklaunch_kept_requests",
+      "Refused requests that triggers keep",
+      () => gauged.kept().requests,
+    );
+    this.#gauge(
+      "hooklaunch_kept_request_bytes",
+      "Bytes of refused requests that triggers keep",
+      () => gauged.kept().bytes,
+    );
     this.#gauge("hooklaunch_store_bytes", "Bytes of the database's files", gauged.storeBytes);
     this.#gauge("hooklaunch_memory_bytes", "Bytes of the process in memory", gauged.memoryBytes);
   }
@@ -122,6 +142,11 @@ export class Metrics {
   /** Counts a request at a launch URL: how it was answered, after how many milliseconds. */
   launch(status: number, duration_ms: number): void {
     this.#launches.observe({ status }, duration_ms / 1_000);
+  }
+
+  /** Counts a request at a launch URL by what came of it. */
+  delivery(outcome: DeliveryOutcome): void {
+    this.#deliveries.inc({ outcome });
   }
 
   /** Counts a request that was refused. */

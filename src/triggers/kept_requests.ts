@@ -106,6 +106,13 @@ export class KeptRequests {
     await this.sweep();
   }
 
+  /** The number of the requests that are kept, and the bytes that count for them. */
+  get size(): { requests: number; bytes: number } {
+    let requests = 0;
+    for (const entries of this.#kept?.values() ?? []) requests += entries.size;
+    return { requests, bytes: this.#bytes };
+  }
+
   /** Returns true when a refused request of this size would be kept. */
   hasRoom({ id, keep_refused }: Trigger, size: number): boolean {
     if (keep_refused === undefined || size > KEPT_BODY_BYTES_MAX || this.#kept === undefined) {

@@ -60,6 +60,8 @@ Deno.test("metrics say how launches were answered and how work ended, to operato
     'hooklaunch_launch_seconds_count{status="200"}',
     'hooklaunch_launch_seconds_count{status="400"}',
     'hooklaunch_refusals_total{condition="hmac"}',
+    'hooklaunch_deliveries_total{outcome="accepted"}',
+    'hooklaunch_deliveries_total{outcome="refused"}',
     'hooklaunch_run_seconds_count{status="completed"}',
     'hooklaunch_execution_seconds_count{status="complete"}',
     "hooklaunch_backlog",
@@ -70,6 +72,8 @@ Deno.test("metrics say how launches were answered and how work ended, to operato
     ['hooklaunch_launch_seconds_count{status="200"}', 1],
     ['hooklaunch_launch_seconds_count{status="400"}', 2],
     ['hooklaunch_refusals_total{condition="hmac"}', 2],
+    ['hooklaunch_deliveries_total{outcome="accepted"}', 1],
+    ['hooklaunch_deliveries_total{outcome="refused"}', 2],
     ['hooklaunch_run_seconds_count{status="completed"}', 1],
     ['hooklaunch_execution_seconds_count{status="complete"}', 1],
     ["hooklaunch_backlog", 0],
@@ -148,6 +152,8 @@ Deno.test("the dashboard asks for metrics that there are", async () => {
     .flatMap((expr) => expr.match(/hooklaunch_\w+/g) ?? [])
     .map((name) => name.replace(/_(bucket|count|sum)$/, ""));
   const watched = ["backlog", "executions_running", "executions_waiting", "store_bytes"];
-  const gauges = [...watched, "memory_bytes"].map((name) => `hooklaunch_${name}`);
+  const gauges = [...watched, "kept_request_bytes", "memory_bytes"].map((name) =>
+    `hooklaunch_${name}`
+  );
   assertEquals(asked.filter((name) => !known.has(name) && !gauges.includes(name)), []);
 });

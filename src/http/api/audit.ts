@@ -18,10 +18,13 @@ const entry = answer<AuditEntry>()(
     id: text,
     time,
     author: z.object({
-      name: text.describe("The token's name; HOOKLAUNCH_ADMIN_TOKEN for the environment's"),
+      name: text.describe(
+        "The token's name; HOOKLAUNCH_ADMIN_TOKEN for the environment's; `serve --config` and the file for " +
+          "what was applied at start",
+      ),
       id: text.exactOptional(),
     }),
-    remote_ip: text,
+    remote_ip: text.describe("Empty for what was applied at start"),
     operation: text.describe("The operationId of the request"),
     path: text,
     changes: z.array(z.object({

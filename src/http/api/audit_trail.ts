@@ -6,10 +6,10 @@
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../platform/errors.ts";
 import { writeAudit } from "../../store/records/audit.ts";
+import { changesBetween } from "../../store/records/audit_changes.ts";
 import { getProject } from "../../store/records/projects.ts";
 import { listTokens } from "../../store/records/tokens.ts";
 import type { Authenticated } from "./auth.ts";
-import { changesBetween } from "./changes.ts";
 import type { Operator } from "./operator.ts";
 
 const log = getLogger(["hooklaunch", "audit"]);

@@ -31,7 +31,7 @@ export interface Door {
   bodies: BodyReader;
   values: ParsedValueBudget;
   heavyWork: PartWork;
-  metrics: Pick<Metrics, "launch" | "refused">;
+  metrics: Pick<Metrics, "launch" | "delivery" | "refused">;
   peerOf(context: Context): Peer;
   /** Returns the address of the service as senders reach it, without a slash at the end. */
   baseUrl(): string;

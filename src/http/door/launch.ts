@@ -84,8 +84,10 @@ async function accept(
     );
   } catch (error) {
     // Under overload there are too many to log each.
-    if (acceptor.fullness) triggerLog.omit(prepared.trigger.id, "unavailable");
-    else if (error instanceof UnavailableError) {
+    if (acceptor.fullness) {
+      triggerLog.omit(prepared.trigger.id, "unavailable");
+      door.metrics.delivery("unavailable");
+    } else if (error instanceof UnavailableError) {
       noteUnavailable(door, prepared, request, { error, end: "commit" });
     }
     throw error;
@@ -182,6 +184,7 @@ function answerTo(
     trigger: prepared.trigger.name,
     outcome: "run" in acceptance ? "accepted" : "sent again",
   });
+  door.metrics.delivery("run" in acceptance ? "accepted" : "repeat");
   const answer = responseOf(prepared.respond(runId));
   if ("repeatOf" in acceptance) {
     const { id: deliveryId = "" } = delivery ?? {};

@@ -127,7 +127,8 @@ function addRefusal(
   turned: Turned,
 ): void {
   const { refused, end = refused, outcome, status } = turned;
-  const { triggerLog } = door;
+  const { triggerLog, metrics } = door;
+  if (request.isDelivery) metrics.delivery(outcome);
   const { id } = prepared.trigger;
   if (!triggerLog.hasRoom(id, outcome)) return;
   const { index, isBeforeBody: _isBeforeBody, ...rest } = refused;

@@ -118,7 +118,9 @@ class Intake {
   }
 
   #countTurnedAway(triggerId: string): void {
-    if (this.#endpoint.isDelivery) this.#door.triggerLog.omit(triggerId, "unavailable");
+    if (!this.#endpoint.isDelivery) return;
+    this.#door.triggerLog.omit(triggerId, "unavailable");
+    this.#door.metrics.delivery("unavailable");
   }
 
   async handle(context: SendersContext, span?: Span): Promise<Response> {

@@ -8,9 +8,12 @@ import { keys } from "../keys.ts";
 import { scan } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 
-/** The operator who made a change. */
+/** The operator who made a change, or the service itself. */
 export interface Author {
-  /** The name of the token; `HOOKLAUNCH_ADMIN_TOKEN` for the one of the environment. */
+  /**
+   * The name of the token; `HOOKLAUNCH_ADMIN_TOKEN` for the one of the environment, and `serve --config` and
+   * the file for what was applied at start.
+   */
   name: string;
   /** The id of the token; absent for the one of the environment. */
   id?: string;
@@ -32,6 +35,7 @@ export interface AuditEntry {
   /** RFC 3339. */
   time: string;
   author: Author;
+  /** Empty for what was applied at start. */
   remote_ip: string;
   /** The `operationId` of the API. */
   operation: string;

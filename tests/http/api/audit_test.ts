@@ -1,6 +1,7 @@
 /** The audit log: who changed what. */
 import { assert, assertEquals } from "@std/assert";
-import { changesBetween } from "../../../src/http/api/changes.ts";
+import { changesBetween } from "../../../src/store/records/audit_changes.ts";
+import { applyText } from "../../../src/config/apply_text.ts";
 import { ADMIN_TOKEN, startService } from "../../data.ts";
 
 Deno.test("each change is written with its author, address and values; secrets are masked", async () => {
@@ -87,4 +88,33 @@ for (const [what, before, after, changes] of cases) {
 Deno.test("changes between two records: a long value is cut", () => {
   const [change] = changesBetween({}, { a: "x".repeat(10_000) });
   assertEquals(String(change?.after).length, 1_001);
+});
+
+Deno.test("what a file changes at start is written, and nothing where it changes nothing", async () => {
+  await using service = await startService();
+  const { parts } = service.service;
+  const apply = async (file: Record<string, unknown>) =>
+    await Array.fromAsync(applyText(JSON.stringify(file), "hooks.yaml", parts));
+  const trigger = {
+    name: "from-file",
+    project: "files",
+    conditions: [{
+      type: "static_token",
+      in: "header",
+      name: "X",
+      secrets: ["a-secret-in-a-file"],
+    }],
+    actions: [{ type: "fetch_repository" }],
+  };
+  await apply({ triggers: [trigger] });
+  await apply({ triggers: [trigger] });
+  await apply({ triggers: [{ ...trigger, enabled: false }] });
+  const { body: { results } } = await service.api("GET", "audit/?limit=2");
+  const told = results.map((
+    { author, remote_ip, operation }: Record<string, unknown>,
+  ) => [author, remote_ip, operation]);
+  const author = { name: "serve --config hooks.yaml" };
+  assertEquals(told, [[author, "", "replaceTrigger"], [author, "", "createTrigger"]]);
+  assertEquals(results[0].changes, [{ pointer: "/enabled", before: true, after: false }]);
+  assert(!JSON.stringify(results).includes("a-secret-in-a-file"));
 });

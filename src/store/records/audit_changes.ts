@@ -4,7 +4,7 @@
  * @module
  */
 import { isDeepStrictEqual } from "node:util";
-import type { AuditedChange } from "../../store/records/audit.ts";
+import type { AuditedChange } from "./audit.ts";
 
 const CHANGES_MAX = 100;
 /** Limit of a value as JSON. A longer one is cut and shown as text. */
