@@ -8,6 +8,7 @@
 /** The commands, and what is left out without them. */
 export const OPTIONAL_COMMANDS = {
   busybox: "running steps in containers of an image that is made of it",
+  chromium: "the console in a real browser (Debian's package chromium)",
   curl: "pasting the demo's curl line into a shell",
   denokv: "storing in a remote Deno KV on its own server, and not on one of the tests alone",
   docker: "running steps in containers of docker",

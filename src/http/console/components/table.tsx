@@ -5,7 +5,7 @@ import type { Html } from "../route.ts";
 export interface TableProps {
   /** Its name for screen readers. */
   label: string;
-  /** The headings of its columns. */
+  /** The headings of its columns; empty for a column of buttons. */
   columns: readonly string[];
   /**
    * The stream that tells that something has changed. The script then loads the page again, and takes over the
@@ -22,7 +22,7 @@ export function Table({ label, columns, live, children }: TableProps): Html {
     <div class="scroll" role="region" aria-label={label} tabindex={0}>
       <table>
         <thead>
-          <tr>{columns.map((column) => <th scope="col">{column}</th>)}</tr>
+          <tr>{columns.map((column) => column ? <th scope="col">{column}</th> : <td></td>)}</tr>
         </thead>
         <tbody id={live === undefined ? undefined : "live-rows"} data-live={live}>{children}</tbody>
       </table>

@@ -183,7 +183,7 @@ function Sessions({ view, sessions }: { view: View; sessions: readonly ShownSess
         <Row id={id}>
           <td>
             {token}
-            {id === view.sessionId ? <span class="dim">(this one)</span> : null}
+            {id === view.sessionId ? <span class="dim">{" (this one)"}</span> : null}
           </td>
           <td>
             <Time at={created_at} now_ms={now_ms} />

@@ -1,0 +1,95 @@
+/**
+ * Chromium without a window, for the tests of the console and its screenshots.
+ *
+ * It is started through a shell, as the tests may start nothing else, and driven over a WebSocket.
+ *
+ * @module
+ */
+import { assertEquals } from "@std/assert";
+import axe from "axe-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { ADMIN_TOKEN, eventually, type TestService } from "../../data.ts";
+
+/** Runs Chromium until its own input ends. */
+const START = `
+chromium --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \\
+  --disable-extensions --disable-background-networking --user-data-dir="$1" \\
+  --remote-debugging-port=0 about:blank >/dev/null 2>&1 &
+read -r _ || true
+kill $!
+wait $! || true
+`;
+
+/** A running Chromium. */
+export interface Chromium extends AsyncDisposable {
+  browser: Browser;
+}
+
+/** Starts Chromium. */
+export async function startChromium(): Promise<Chromium> {
+  const profile = await Deno.makeTempDir({ prefix: "hooklaunch-chromium-" });
+  const process = new Deno.Command("sh", {
+    args: ["-c", START, "sh", profile],
+    stdin: "piped",
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  const browser = await chromium.connectOverCDP(await addressOf(profile));
+  return {
+    browser,
+    async [Symbol.asyncDispose]() {
+      await browser.close();
+      await process.stdin.close();
+      await process.status;
+      await Deno.remove(profile, { recursive: true });
+    },
+  };
+}
+
+/** Returns the address at which a Chromium takes orders: it writes it into its profile. */
+async function addressOf(profile: string): Promise<string> {
+  return await eventually(async () => {
+    const text = await Deno.readTextFile(`${profile}/DevToolsActivePort`).catch(() => "");
+    const [port, path] = text.split("\n");
+    return path === undefined ? undefined : `ws://127.0.0.1:${port}${path}`;
+  }, { within_ms: 20_000, what: "the start of Chromium" });
+}
+
+/** How a page is looked at. */
+export interface Looks {
+  width?: number;
+  colorScheme?: "light" | "dark";
+}
+
+/** A window that has logged in to the console of a service. */
+export async function openConsole(
+  { browser }: Chromium,
+  { url }: Pick<TestService, "url">,
+  { width = 1_280, colorScheme = "light", token = ADMIN_TOKEN }: Looks & { token?: string } = {},
+): Promise<{ page: Page; context: BrowserContext }> {
+  const context = await browser.newContext({
+    baseURL: url,
+    viewport: { width, height: 800 },
+    colorScheme,
+    permissions: ["clipboard-read", "clipboard-write"],
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  await page.goto("/login");
+  await page.getByLabel("Operator's token").fill(token);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("button", { name: "Log out" }).waitFor();
+  return { page, context };
+}
+
+/** Checks that axe-core finds nothing on the page that is shown. */
+export async function assertAccessible(page: Page): Promise<void> {
+  // The page's policy lets no script in but its own; what a debugger evaluates is not of the page.
+  await page.evaluate(axe.source);
+  // It runs in the page, where axe is a global.
+  const { violations } = await page.evaluate("axe.run()") as axe.AxeResults;
+  const found = violations.map(({ id, nodes }) =>
+    `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("\n")}`
+  );
+  assertEquals(found, [], page.url());
+}

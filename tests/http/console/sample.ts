@@ -1,0 +1,124 @@
+/**
+ * A service with what an owner of some weeks has: triggers of several providers, deliveries that were accepted,
+ * filtered, repeated and refused, runs that completed and failed.
+ *
+ * @module
+ */
+import { createHmac } from "node:crypto";
+import { endOfExecution, endOfRun, type TestService } from "../../data.ts";
+
+const GITHUB_SECRET = "a-secret-of-github-for-samples";
+const STRIPE_SECRET = "whsec_a-secret-of-stripe-for-samples";
+
+const PROJECT = `
+- step:
+    name: retrain
+    image: debian
+    command:
+      - echo "Epoch 1"
+      - echo '{"epoch":1,"accuracy":0.81}'
+      - cp "$VH_INPUTS_DIR"/labels/* "$VH_OUTPUTS_DIR/"
+    inputs:
+      - name: labels
+- step:
+    name: export
+    image: debian
+    command: echo "no such bucket" >&2; exit 3
+    inputs:
+      - name: labels
+`;
+
+/** The triggers of a sample, by name. */
+export interface Sample {
+  triggers: Record<"retrain" | "payments" | "labels", { id: string; url: string }>;
+  /** Ids of deliveries, by what came of them. */
+  deliveries: Record<"completed" | "failed" | "refused", string>;
+}
+
+/** Fills a service. */
+export async function fillSample(service: TestService): Promise<Sample> {
+  await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, PROJECT);
+  const action = (step: string) => ({
+    type: "run_execution",
+    step,
+    payload_input_name: "labels",
+  });
+  const response = { type: "text", text: "{run_id}" };
+  const retrain = await service.trigger({
+    name: "retrain",
+    filtered: { status: 200 },
+    conditions: [
+      { type: "hmac", preset: "github", secrets: [GITHUB_SECRET] },
+      { type: "payload_filter", expression: 'body.ref == "refs/heads/main"' },
+      { type: "deduplication", in: "header", name: "X-GitHub-Delivery", window: 3600 },
+    ],
+    actions: [action("retrain")],
+    response,
+  });
+  const payments = await service.trigger({
+    name: "payments",
+    conditions: [
+      { type: "hmac", preset: "stripe", secrets: [STRIPE_SECRET] },
+      { type: "rate_limit", quota: 100, period: 60 },
+    ],
+    actions: [action("export")],
+    response,
+  });
+  const labels = await service.trigger({ name: "labels", actions: [action("retrain")], response });
+
+  const completed = await push(retrain.url, "main", "1");
+  await push(retrain.url, "main", "1");
+  await push(retrain.url, "feature", "2");
+  await send(retrain.url, '{"ref":"refs/heads/main"}', {
+    "x-hub-signature-256": `sha256=${"0".repeat(64)}`,
+    "x-github-delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+    "x-github-event": "push",
+    "user-agent": "GitHub-Hookshot/044aadd",
+  });
+  const failed = await charge(payments.url, "ch_1");
+  await send(payments.url, '{"type":"charge.succeeded"}', { "stripe-signature": "t=1,v1=00" });
+  await send(payments.url, "{}", {});
+  await send(labels.url, '{"task":17,"labels":["cat","dog"]}', {});
+  for (const id of [completed, failed]) await ended(service, id);
+  const { body } = await service.api("GET", "deliveries/?trigger=retrain&outcome=refused");
+  const [{ id: refused }] = body.results;
+  return { triggers: { retrain, payments, labels }, deliveries: { completed, failed, refused } };
+}
+
+/** Sends what GitHub sends for a push. */
+export function push(url: string, branch: string, delivery: string): Promise<string> {
+  const body = JSON.stringify({
+    ref: `refs/heads/${branch}`,
+    repository: { full_name: "octo/digits", private: false },
+    head_commit: { id: "7fd1a60b01f91b314f59955a4e4d4e80d8edf11d", message: "Add labels" },
+  });
+  return send(url, body, {
+    "content-type": "application/json",
+    "x-hub-signature-256": `sha256=${hmac(GITHUB_SECRET, body)}`,
+    "x-github-delivery": delivery,
+    "x-github-event": "push",
+    "user-agent": "GitHub-Hookshot/044aadd",
+  });
+}
+
+function charge(url: string, id: string): Promise<string> {
+  const body = JSON.stringify({ id, type: "charge.succeeded", data: { amount: 1_200 } });
+  const time_s = Math.floor(Date.now() / 1_000);
+  return send(url, body, {
+    "content-type": "application/json",
+    "stripe-signature": `t=${time_s},v1=${hmac(STRIPE_SECRET, `${time_s}.${body}`)}`,
+  });
+}
+
+function hmac(secret: string, text: string): string {
+  return createHmac("sha256", secret).update(text).digest("hex");
+}
+
+async function send(url: string, body: string, headers: Record<string, string>): Promise<string> {
+  return await (await fetch(url, { method: "POST", body, headers })).text();
+}
+
+async function ended(service: TestService, runId: string): Promise<void> {
+  const { actions: [{ created }] } = await endOfRun(service, runId);
+  await endOfExecution(service, created.execution_id);
+}
