@@ -24,9 +24,9 @@ const LATE = new UnavailableError("Cannot accept requests: the database does not
 interface Waiting {
   readonly since_ms: number;
   /** Looks for the sender. */
-  look?(): void;
+  look?: (() => void) | undefined;
   /** Ends the wait without a result. */
-  giveUp(): void;
+  giveUp?: (() => void) | undefined;
 }
 
 /** Waits for the database, as long as senders do. */
@@ -89,6 +89,8 @@ export class DatabaseDeadline implements Disposable {
       return await result;
     } finally {
       this.#waiting.delete(waiting);
+      // A dropped table of the set may refer to it until the next full collection: not to the request, too.
+      waiting.look = waiting.giveUp = undefined;
     }
   }
 
@@ -97,7 +99,7 @@ export class DatabaseDeadline implements Disposable {
     for (const waiting of this.#waiting) {
       const waited_ms = now_ms - waiting.since_ms;
       if (waited_ms < this.#check_ms) return;
-      if (waited_ms >= this.#timeout_ms) waiting.giveUp();
+      if (waited_ms >= this.#timeout_ms) waiting.giveUp?.();
       else waiting.look?.();
     }
     if (this.#waiting.size === 0) this[Symbol.dispose]();
