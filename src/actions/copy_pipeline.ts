@@ -7,7 +7,7 @@
 import { z } from "zod";
 import { ActionError, type Problem } from "../platform/errors.ts";
 import { derivedId, ID_PATTERN } from "../platform/ids.ts";
-import { setPayload } from "../pipelines/mod.ts";
+import { refusedNodes, setPayload } from "../pipelines/mod.ts";
 import type { Write } from "../store/commit/change.ts";
 import {
   createPipelineWrites,
@@ -75,6 +75,8 @@ async function copy(
   const { commit, name } = source;
   const problem = target && setPayload(plan, { target, file: payloadFile(run) });
   if (problem) throw new ActionError(`Cannot copy pipeline ${source_pipeline}: ${problem}`);
+  const [refused] = refusedNodes(plan, project.engine);
+  if (refused) throw new ActionError(`Cannot copy pipeline ${source_pipeline}: ${refused}`);
   const pipeline = newPipeline(id, plan, context, { commit, name, title: title ?? source.title });
   return { name, writes: createPipelineWrites({ ...pipeline, copy_of: source.id }, plan) };
 }

@@ -5,7 +5,8 @@
  */
 import { z } from "zod";
 import { derivedId } from "../platform/ids.ts";
-import type { Problem } from "../platform/errors.ts";
+import { engineRefusals } from "../engines/mod.ts";
+import { ActionError, type Problem } from "../platform/errors.ts";
 import { pointer } from "../platform/schema/pointer.ts";
 import {
   findStep,
@@ -14,6 +15,7 @@ import {
   type ProjectConfig,
   type Step,
 } from "../projects/mod.ts";
+import type { Project } from "../store/records/projects.ts";
 import { type Execution, executionWrites, getExecution } from "../store/records/executions.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
@@ -41,7 +43,11 @@ export const runExecution = {
   type: "run_execution",
   schema,
   check(settings: Settings, context: CheckContext): Promise<Problem[]> {
-    return checkAtCommit(settings.commit, context, ({ config }) => checkStep(settings, config));
+    return checkAtCommit(
+      settings.commit,
+      context,
+      ({ config }) => checkStep(settings, config, context.project),
+    );
   },
   async perform(settings: Settings, context: ActionContext): Promise<Made> {
     const { run, place, repeated, store, engines } = context;
@@ -57,7 +63,7 @@ export const runExecution = {
   },
 } satisfies ActionKind<Settings>;
 
-function checkStep(settings: Settings, config: ProjectConfig): Problem[] {
+function checkStep(settings: Settings, config: ProjectConfig, { engine }: Project): Problem[] {
   let step: Step;
   try {
     step = findStep(config, settings.step);
@@ -66,13 +72,17 @@ function checkStep(settings: Settings, config: ProjectConfig): Problem[] {
   }
   const { payload_input_name: input, parameters } = settings;
   const inputs = input === undefined ? {} : { [input]: [ANY_PAYLOAD] };
-  return launchProblems(step, { parameters, inputs }).map(({ pointer: at, detail }) => {
+  const refused = engineRefusals(engine, step).map((detail) => {
+    return { pointer: "/step", detail: `Cannot run step "${step.name}": ${detail}` };
+  });
+  const problems = launchProblems(step, { parameters, inputs }).map(({ pointer: at, detail }) => {
     // An action brings only the payload, and no environment variables.
     if (input !== undefined && at === pointer("inputs", input)) {
       return { pointer: "/payload_input_name", detail };
     }
     return { pointer: at.startsWith("/parameters/") ? at : "/step", detail };
   });
+  return [...problems, ...refused];
 }
 
 async function newExecution(
@@ -83,7 +93,10 @@ async function newExecution(
   const { run, project, projects, clock, signal } = context;
   const { commit, config } = await projects.resolve(project, settings.commit, signal);
   const { payload_input_name: input } = settings;
-  const launch = launchStep(findStep(config, settings.step), {
+  const step = findStep(config, settings.step);
+  const [refused] = engineRefusals(project.engine, step);
+  if (refused !== undefined) throw new ActionError(`Cannot run step "${step.name}": ${refused}`);
+  const launch = launchStep(step, {
     parameters: settings.parameters,
     inputs: input === undefined ? {} : { [input]: [payloadFile(run)] },
   });

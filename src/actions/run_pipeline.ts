@@ -40,7 +40,14 @@ export const runPipeline = {
       const resolve = (reference: string) => projects.resolve(project, reference, signal);
       const payload = target === undefined ? {} : { payload: { target, file: ANY_PAYLOAD } };
       try {
-        return await planProblems({ name, at, parameters, ...payload, resolve });
+        return await planProblems({
+          name,
+          at,
+          engine: project.engine,
+          parameters,
+          ...payload,
+          resolve,
+        });
       } catch (error) {
         return problemOf("/pipeline", error);
       }
@@ -69,6 +76,7 @@ async function newPipelineWrites(
   const plan = await planPipeline({
     name,
     at,
+    engine: project.engine,
     parameters,
     ...(target === undefined ? {} : { payload: { target, file: payloadFile(run) } }),
     resolve: (reference) => projects.resolve(project, reference, signal),

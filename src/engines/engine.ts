@@ -8,6 +8,7 @@ import type { z } from "zod";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Execution } from "../store/records/executions.ts";
+import type { EngineSettings } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 import type { AgentAddress } from "./remote/agent.ts";
 import type { JobDesk } from "./remote/desk.ts";
@@ -17,8 +18,16 @@ export interface EngineKind {
   /** Loads the schema of its settings in a project, in which `type` is a literal. */
   settings(): Promise<z.ZodObject>;
   make(parts: EngineParts): Engine;
+  /** Returns what a step asks for and this engine cannot give, each as the rest of a sentence. */
+  refuses?(settings: EngineSettings, step: StepNeeds): string[];
   /** True when it keeps logs and outputs in the data folder. Launches need room there then. */
   keepsFiles: boolean;
+}
+
+/** The part of a step that not every engine can give. */
+export interface StepNeeds {
+  resources?: Execution["resources"] | undefined;
+  mounts?: Execution["mounts"] | undefined;
 }
 
 /** The parts of the service that engines use. */

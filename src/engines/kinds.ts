@@ -5,8 +5,10 @@
  */
 import type { z } from "zod";
 import { HooklaunchError } from "../platform/errors.ts";
-import type { EngineKind, EngineParts } from "./engine.ts";
+import type { EngineSettings } from "../store/records/projects.ts";
+import type { EngineKind, EngineParts, StepNeeds } from "./engine.ts";
 import { LocalEngine } from "./local/mod.ts";
+import { refusedMounts } from "./local/mounts.ts";
 
 /** An execution, or a project, names an engine that this version does not have. */
 export class UnknownEngineError extends HooklaunchError {
@@ -18,6 +20,7 @@ const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
   local: {
     settings: async () => (await import("./local/settings.ts")).localSettingsSchema,
     make: (parts: EngineParts) => new LocalEngine(parts),
+    refuses: refusedMounts,
     keepsFiles: true,
   },
 };
@@ -42,4 +45,13 @@ export function engineKind(type: string): EngineKind {
     throw new UnknownEngineError(`Cannot find the engine "${type}": expected one of ${known}`);
   }
   return kind;
+}
+
+/**
+ * Returns every reason for which a step cannot run on a project's engine, each as the rest of a sentence.
+ *
+ * @throws {UnknownEngineError} when there is no such engine
+ */
+export function engineRefusals(engine: EngineSettings, step: StepNeeds): string[] {
+  return engineKind(engine.type).refuses?.(engine, step) ?? [];
 }

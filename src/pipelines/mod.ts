@@ -4,4 +4,4 @@
  * @module
  */
 export { Pipelines } from "./pipelines.ts";
-export { planPipeline, planProblems, type PlanRequest, setPayload } from "./plan.ts";
+export { planPipeline, planProblems, type PlanRequest, refusedNodes, setPayload } from "./plan.ts";

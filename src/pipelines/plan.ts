@@ -17,6 +17,8 @@ import {
 import { quotedList } from "../platform/text/display.ts";
 import type { InputFile } from "../store/records/executions.ts";
 import type { PipelinePlan, PlannedNode } from "../store/records/pipelines.ts";
+import type { EngineSettings } from "../store/records/projects.ts";
+import { engineRefusals } from "../engines/mod.ts";
 import { dryRun } from "./dry_run.ts";
 import { checkCycles, checkEdges } from "./edges.ts";
 
@@ -27,6 +29,8 @@ const NODES_MAX = 100;
 export interface PlanRequest {
   /** The pipeline's name in the project configuration file. */
   name: string;
+  /** The engine of its executions. */
+  engine: EngineSettings;
   /** The commit from which it is read. */
   at: ResolvedCommit;
   /** Values that replace the defaults of the pipeline's parameters. */
@@ -95,8 +99,15 @@ async function tryPlan(request: PlanRequest, problems: Problem[]): Promise<Pipel
     const detail = request.payload && setPayload(plan, request.payload);
     if (detail !== undefined) problems.push({ pointer: "/payload_input_name", detail });
   }
-  if (problems.length === 0) refuse(...dryRun(plan));
+  if (problems.length === 0) refuse(...dryRun(plan), ...refusedNodes(plan, request.engine));
   return plan;
+}
+
+/** Returns the problems of nodes whose steps ask for what an engine cannot give. */
+export function refusedNodes({ nodes }: PipelinePlan, engine: EngineSettings): string[] {
+  return nodes.flatMap(({ name, step }) =>
+    engineRefusals(engine, stepOf(step)).map((detail) => `node "${name}": ${detail}`)
+  );
 }
 
 /** Returns a node of a plan by its name. */

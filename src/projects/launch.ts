@@ -46,6 +46,7 @@ export type Launch = Pick<
   | "parameters"
   | "environment_variables"
   | "resources"
+  | "mounts"
   | "rerun"
   | "time_limit"
   | "no_output_timeout"
@@ -90,11 +91,9 @@ function resolveLaunch(
   const budget = new PlaceholderBudget();
   const inputs = inputFiles(step, options, values, budget, problems);
   const environment_variables = environmentOf(step, options, problems);
-  if (step.needsMounts) {
-    problems.push({ pointer: "", detail: "it has mounts, which no runner supports" });
-  }
   if (problems.length > 0) return undefined;
   const { parameters, sourcePath, timeLimit_s, noOutputTimeout_s, stopCondition, resources } = step;
+  const { mounts } = step;
   const command = buildScript(step.commands, { parameters, values, sourcePath }, budget);
   return {
     image: step.image,
@@ -103,6 +102,7 @@ function resolveLaunch(
     parameters: Object.fromEntries(values),
     environment_variables,
     ...(resources === undefined ? {} : { resources }),
+    ...(mounts.length === 0 ? {} : { mounts }),
     ...(step.autorestart ? { rerun: true } : {}),
     ...(timeLimit_s === undefined ? {} : { time_limit: timeLimit_s }),
     ...(noOutputTimeout_s === undefined ? {} : { no_output_timeout: noOutputTimeout_s }),

@@ -55,7 +55,13 @@ export function plan(
     config: readConfigFile(yaml, "valohai.yaml"),
   });
   const resolve = (reference: string) => Promise.resolve(at(reference));
-  return planPipeline({ name, at: at("main"), resolve, ...request });
+  return planPipeline({
+    name,
+    at: at("main"),
+    engine: { type: "local", runner: "process" },
+    resolve,
+    ...request,
+  });
 }
 
 /** Pipelines whose executions the test plays. */
@@ -92,9 +98,10 @@ export class PipelineFixture implements AsyncDisposable {
   }
 
   /** Launches a plan and answers the pipeline's id. */
-  async launch(plan: PipelinePlan): Promise<string> {
+  async launch(plan: PipelinePlan, fields: Partial<Pipeline> = {}): Promise<string> {
     const id = newId(Date.now());
-    await this.store.committer.write(createPipelineWrites(this.pipelineOf(id, plan), plan));
+    const pipeline = { ...this.pipelineOf(id, plan), ...fields };
+    await this.store.committer.write(createPipelineWrites(pipeline, plan));
     this.#pipelines.begin(id);
     return id;
   }

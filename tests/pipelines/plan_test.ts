@@ -202,6 +202,12 @@ edges: [[a.output.x, b.input.labels], [b.output.x, a.input.labels]]`,
     "names a step that several nodes run: name one of",
   ],
   [
+    "a mount that its engine does not have",
+    `nodes: [{ name: a, type: execution, step: ingest, override: { mounts: ["/a:/b"] } }]\nedges: []`,
+    {},
+    'node "a": it has mounts, which the runner "process" does not support',
+  ],
+  [
     "an unknown step of another commit",
     `nodes: [{ name: a, type: execution, step: gone, commit: old }]\nedges: []`,
     {

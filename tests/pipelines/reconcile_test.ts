@@ -13,6 +13,7 @@ import {
 import { UnavailableError } from "../../src/platform/errors.ts";
 import type { PlanRequest } from "../../src/pipelines/mod.ts";
 import type { InputFile } from "../../src/store/records/executions.ts";
+import { deleteProject } from "../../src/store/records/projects.ts";
 import { PipelineFixture, plan, states } from "./fixture.ts";
 
 const STEPS = `
@@ -90,6 +91,30 @@ Deno.test("pipeline: nodes start as soon as those before them have completed, si
   const { status, reason } = await fixture.ended(id);
   assertEquals([status, reason], ["complete", undefined]);
   assertEquals(fixture.submitted.map(({ node }) => node).sort(), ["a", "b", "c", "d"]);
+});
+
+Deno.test("pipeline: its nodes run on the engine that it was launched with, whatever becomes of its project", async () => {
+  await using fixture = await PipelineFixture.make();
+  const engine = { type: "local", runner: "docker" };
+  const id = await fixture.launch(await plan(yamlOf(DIAMOND), "p"), { engine });
+  assertEquals((await fixture.end(id, "a")).engine, engine);
+  await deleteProject(fixture.store, "digits");
+  assertEquals((await fixture.end(id, "b")).engine, engine);
+  await fixture.end(id, "c");
+  assertEquals((await fixture.end(id, "d")).engine, engine);
+  assertEquals((await fixture.ended(id)).status, "complete");
+});
+
+Deno.test("pipeline: one of an earlier version whose project was deleted ends", async () => {
+  await using fixture = await PipelineFixture.make();
+  const id = await launch(fixture, DIAMOND);
+  await fixture.launched(id, "a");
+  await deleteProject(fixture.store, "digits");
+  await fixture.end(id, "a");
+  const { status, reason = "" } = await fixture.ended(id);
+  assertEquals(status, "error");
+  assertStringIncludes(reason, "Its engine is unknown");
+  assertEquals(fixture.submitted.length, 1);
 });
 
 const TWO = (edges: string, more = "") =>

@@ -41,7 +41,12 @@ const config = readConfigFile(
     inputs:
       - { name: d, default: ["https://x.example/a/b%20c.csv?d=/e", "datum://1"], keep-directories: none }
       - { name: f, default: "{parameter:where}/g/h.csv", keep-directories: full, optional: true }
-- step: { name: mounting, image: i, command: c, mounts: ["/a:/b"] }
+- step:
+    name: mounting
+    image: i
+    command: c
+    mounts: ["/a:/b"]
+    resources: { devices: { nvidia.com/gpu: 1 } }
 - step:
     name: demanding
     image: i
@@ -76,6 +81,11 @@ Deno.test("launch: defaults, limits and the payload's input", () => {
     parameters: {},
     environment_variables: {},
   });
+});
+
+Deno.test("launch: what a step asks its engine for", () => {
+  assertEquals(launch("mounting").mounts, [{ source: "/a", destination: "/b" }]);
+  assertEquals(launch("mounting").resources, { devices: { "nvidia.com/gpu": 1 } });
 });
 
 Deno.test("launch: default files, resources, and that it may run again", () => {
@@ -175,7 +185,6 @@ const failures: [step: string, options: LaunchOptions, message: string][] = [
   ],
   ["demanding", { inputs: { x: [payload] } }, 'it has no input "x"; its inputs are none'],
   ["bare", {}, 'its input "data" has no file'],
-  ["mounting", {}, "it has mounts, which no runner supports"],
   ["demanding", {}, 'its parameter "p" has no value; its environment variable "KEY" has no value'],
   ["demanding", { parameters: { p: null } }, 'its parameter "p" has no value'],
   [

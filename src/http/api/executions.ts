@@ -56,6 +56,13 @@ const execution = answer<ShownExecution>()(
       memory: z.number().exactOptional().describe("MiB"),
       devices: z.record(text, z.number()).exactOptional().describe("Such as nvidia.com/gpu"),
     }).exactOptional(),
+    mounts: z.array(z.object({
+      source: text,
+      destination: text,
+      readonly: z.boolean().exactOptional(),
+      type: text.exactOptional(),
+      options: z.record(text, z.unknown()).exactOptional(),
+    })).exactOptional(),
     rerun: z.literal(true).exactOptional(),
     time_limit: z.number().exactOptional().describe("Seconds"),
     no_output_timeout: z.number().exactOptional().describe("Seconds"),

@@ -65,6 +65,18 @@ export interface Resources {
   devices?: Record<string, number>;
 }
 
+/** Something of the engine's machine that an execution finds at a path. */
+export interface Mount {
+  /** A folder of the machine, or what else the type demands. */
+  source: string;
+  /** An absolute path. */
+  destination: string;
+  readonly?: boolean;
+  /** Such as `nfs`; a folder of the machine when absent. */
+  type?: string;
+  options?: Record<string, unknown>;
+}
+
 /** One launch of a step: what is to be executed, and its outcome. */
 export interface Execution {
   id: string;
@@ -88,6 +100,7 @@ export interface Execution {
   parameters: Record<string, unknown>;
   environment_variables: Record<string, string>;
   resources?: Resources;
+  mounts?: Mount[];
   /** Set when the execution is started again if its end is unknown. Otherwise it then ends as an error. */
   rerun?: true;
   /** Seconds after which it is stopped; none when absent. */

@@ -194,4 +194,13 @@ Deno.test("containers: limits, network and mounts are what was asked for", () =>
     "--memory-swap=512m",
     "--http-proxy=false",
   ]);
+
+  const asking = { ...execution, resources: { devices: { "nvidia.com/gpu": 2, other: 1 } } };
+  const given = [{ source: '/srv/a"b', destination: "/data", readonly: true }];
+  const withGpus = runArguments(docker, { execution: asking, ...options, mounts: given });
+  assert(withGpus.includes("--gpus=2"));
+  assert(withGpus.includes('--mount=type=bind,"source=/srv/a""b","target=/data",readonly'));
+  const devices = runArguments(podman, { execution: asking, ...options })
+    .filter((argument) => argument.startsWith("--device"));
+  assertEquals(devices, ["--device=nvidia.com/gpu=0", "--device=nvidia.com/gpu=1"]);
 });

@@ -18,6 +18,7 @@ import { exists } from "../../../platform/files/missing_file.ts";
 import { hasShebang } from "../../../projects/format/command/command.ts";
 import type { Execution } from "../../../store/records/executions.ts";
 import { readExitCode } from "../control_files.ts";
+import { resolveMounts } from "../mounts.ts";
 import { CONTAINER_FOLDER, CONTAINER_MOUNTS, containerLayout, type Layout } from "../layout.ts";
 import { folderUse, type Machine } from "../processes.ts";
 import { isSameBoot, MAY_HAVE_RUN, OUT_OF_SIGHT } from "../recovery.ts";
@@ -59,7 +60,7 @@ const GONE =
 
 export interface ContainerRunnerParts {
   program: ContainerProgram;
-  settings: Pick<LocalSettings, "network">;
+  settings: Pick<LocalSettings, "network" | "mounts">;
   machine: Machine;
   /** The folder of all executions. */
   root: string;
@@ -138,10 +139,11 @@ export class ContainerRunner implements Runner {
   async #startOrFind(job: Job): Promise<void> {
     const { execution, streamBytesMax } = job;
     const { program } = this.#parts;
+    const mounts = await resolveMounts(execution.mounts ?? [], this.#parts.settings);
     let hasLowPriority = true;
     const run = () =>
       this.#call([
-        ...runArguments(program, { ...this.#options(job), hasLowPriority }),
+        ...runArguments(program, { ...this.#options(job), mounts, hasLowPriority }),
         ...containerWrapperArguments({
           hasShebang: hasShebang(execution.command),
           streamBytesMax,

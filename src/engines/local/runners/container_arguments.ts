@@ -13,7 +13,7 @@
  * @module
  */
 import { join } from "node:path";
-import type { Execution } from "../../../store/records/executions.ts";
+import type { Execution, Mount } from "../../../store/records/executions.ts";
 import { CONTAINER_FOLDER, CONTAINER_MOUNTS } from "../layout.ts";
 import type { LocalSettings } from "../settings.ts";
 import type { ContainerProgram } from "./container_program.ts";
@@ -35,6 +35,8 @@ export interface ContainerOptions {
   root: string;
   /** The number of the machine's processors. */
   processors: number;
+  /** Folders of the machine that the container sees, beside its own. Default none. */
+  mounts?: readonly Mount[];
   /** False when the container engine cannot set a priority. Default true. */
   hasLowPriority?: boolean;
 }
@@ -62,9 +64,10 @@ export function isImageName(image: string): boolean {
 /** Returns the arguments that run a shell in an execution's container, up to those of the shell. */
 export function runArguments(
   program: ContainerProgram,
-  { execution, settings, path, root, processors, hasLowPriority = true }: ContainerOptions,
+  { execution, settings, path, root, processors, hasLowPriority = true, mounts = [] }:
+    ContainerOptions,
 ): string[] {
-  const { cpu, memory } = execution.resources ?? {};
+  const { cpu, memory, devices = {} } = execution.resources ?? {};
   return [
     "run",
     "--detach",
@@ -79,6 +82,8 @@ export function runArguments(
     // More processors than the machine has are refused.
     ...(cpu === undefined ? [] : [`--cpus=${Math.min(cpu, processors)}`]),
     ...(memory === undefined ? [] : [`--memory=${memory}m`, `--memory-swap=${memory}m`]),
+    ...Object.entries(devices).flatMap(([name, count]) => program.deviceArguments(name, count)),
+    ...mounts.map(mountArgument),
     ...program.runArguments,
     ...shellIn(program, path, execution.image),
   ];
@@ -100,6 +105,13 @@ export function handOverArguments(
     "--network=none",
     ...shellIn(program, path, execution.image),
   ];
+}
+
+/** The syntax is a line of CSV. */
+function mountArgument({ source, destination, readonly = false }: Mount): string {
+  const quoted = ([name, value]: [string, string]) => `"${name}=${value.replaceAll('"', '""')}"`;
+  const options = Object.entries({ source, target: destination }).map(quoted);
+  return `--mount=${["type=bind", ...options, ...readonly ? ["readonly"] : []].join(",")}`;
 }
 
 function shellIn(program: ContainerProgram, path: string, image: string): string[] {

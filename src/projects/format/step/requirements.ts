@@ -22,9 +22,9 @@ export const mountSchema = z.unknown().transform((value, context): unknown => {
 }).pipe(z.strictObject({
   source: z.string(),
   destination: absolute,
-  readonly: booleanSchema.optional(),
-  type: z.string().optional(),
-  options: z.record(z.string(), z.unknown()).optional(),
+  readonly: booleanSchema.exactOptional(),
+  type: z.string().exactOptional(),
+  options: z.record(z.string(), z.unknown()).exactOptional(),
 }));
 
 export const rangeSchema = z.strictObject({

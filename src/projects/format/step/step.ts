@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { prefixed, type Problem } from "../../../platform/errors.ts";
 import { parseWith, refuseField } from "../../../platform/schema/schema.ts";
-import type { Resources } from "../../../store/records/executions.ts";
+import type { Mount, Resources } from "../../../store/records/executions.ts";
 import { booleanSchema, durationSchema, expressionSchema, textListSchema } from "../fields.ts";
 import { quoteWarnings } from "../command/quotes.ts";
 import {
@@ -40,7 +40,7 @@ export interface Step {
   resources: Resources | undefined;
   /** A lost execution is started again. */
   autorestart: boolean;
-  needsMounts: boolean;
+  mounts: Mount[];
   /** The step as it is written. */
   written: Readonly<Record<string, unknown>>;
 }
@@ -90,7 +90,7 @@ export const stepSchema = fields.superRefine((written, context) => {
   sourcePath: written["source-path"],
   resources: limitsOf(written.resources),
   autorestart: written.autorestart ?? false,
-  needsMounts: (written.mounts ?? []).length > 0,
+  mounts: written.mounts ?? [],
 }));
 
 /** Reads {@linkcode Step.written} of a step again, such as one that a pipeline keeps. */
@@ -102,8 +102,13 @@ export function stepOf(written: Readonly<Record<string, unknown>>): Step {
 function limitsOf(written: z.infer<typeof resourcesSchema> | undefined): Resources | undefined {
   const cpu = written?.cpu?.max ?? written?.cpu?.min;
   const memory = written?.memory?.max ?? written?.memory?.min;
-  if (cpu === undefined && memory === undefined) return undefined;
-  return { ...(cpu === undefined ? {} : { cpu }), ...(memory === undefined ? {} : { memory }) };
+  const devices = written?.devices;
+  const limits: Resources = {
+    ...(cpu === undefined ? {} : { cpu }),
+    ...(memory === undefined ? {} : { memory }),
+    ...(devices === undefined ? {} : { devices }),
+  };
+  return Object.keys(limits).length > 0 ? limits : undefined;
 }
 
 /** * Returns warnings about a step, with pointers into it. */
