@@ -351,7 +351,8 @@ capture() {
 }
 
 # The first program of the command's session, in the job's folder. $1 is the interpreter, or empty; $2 the
-# agent's process, by which the folder for temporary files has a name that is short enough for sockets.
+# agent's process, by which the folder for temporary files has a name that is short enough for sockets. With 9
+# also what prints elsewhere holds a pipe, and has its time to end when it is told to.
 FIRST='
 echo "$$" >control/session
 export TMPDIR="$PWD/tmp"
@@ -359,8 +360,8 @@ export TMPDIR="$PWD/tmp"
 set -- "$1" "$PWD/control/command"
 cd repository || exit 1
 . ../control/environment
-[ -z "$1" ] || exec "$1" -e "$2"
-exec "$2"
+[ -z "$1" ] || exec "$1" -e "$2" 9>&1
+exec "$2" 9>&1
 '
 
 # Runs the command in a session of its own, and leaves its exit code in a file.
@@ -405,9 +406,14 @@ watch_command() {
   done
   read_session
   if [ -n "$session" ] && [ ! -e control/over ]; then
-    signal_session TERM
     look_at_clock
-    until=$((steady + DRAIN + 1))
+    # What was told to end has its time for that, and is not told again: a second SIGTERM would break off what
+    # it does about the first.
+    until=$kill_at
+    if [ -z "$kill_at" ]; then
+      signal_session TERM
+      until=$((steady + DRAIN + 1))
+    fi
     while [ ! -e control/over ] && [ "$steady" -lt "$until" ]; do
       sleep "$short"
       look_at_clock
@@ -548,11 +554,13 @@ upload_folder() {
     if [ "$count" -gt "$((limit_outputs + 100))" ]; then return; fi
     if [ -d "$name" ] && [ ! -L "$name" ]; then
       upload_folder "${name#outputs/}/"
-    elif [ -e "$name" ] || [ -L "$name" ]; then
+    elif [ -L "$name" ] || { [ -e "$name" ] && [ ! -f "$name" ]; }; then
+      # What is no regular file is no output. The mark says so.
+      passed=$((passed + 1))
+      if [ "$passed" -le 100 ]; then echo "!$(encode "${name#outputs/}")" >>control/not_uploaded; fi
+    elif [ -e "$name" ]; then
       count=$((count + 1))
-      if [ -f "$name" ] && [ ! -L "$name" ] && [ "$count" -le "$limit_outputs" ]; then
-        upload "${name#outputs/}" && continue
-      fi
+      if [ "$count" -le "$limit_outputs" ]; then upload "${name#outputs/}" && continue; fi
       echo "$(encode "${name#outputs/}")" >>control/not_uploaded
     fi
   done
@@ -612,7 +620,7 @@ finish stdout 4
 finish stderr 5
 code=
 if [ -s control/exit_code ]; then read -r code <control/exit_code; fi
-count=0
+count=0 passed=0
 if [ -n "$code" ]; then upload_folder ''; fi
 query="stdout=$acked_stdout&stderr=$acked_stderr"
 if [ -n "$code" ]; then query="$query&exit_code=$code"; fi

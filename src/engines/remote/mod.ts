@@ -8,7 +8,6 @@ import { getLogger } from "@logtape/logtape";
 import { delay } from "@std/async/delay";
 import { join, resolve } from "node:path";
 import { artifactKeys } from "../../artifacts/keys.ts";
-import type { ArtifactStore } from "../../artifacts/store.ts";
 import { ConflictError, messageOf } from "../../platform/errors.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
 import { getJob, removeJob } from "../../store/records/jobs.ts";
@@ -23,7 +22,8 @@ import type {
 } from "../engine.ts";
 import { stopped, writeEnd } from "../shared/execution_end.ts";
 import { RemoteFiles } from "../shared/inputs/remote_files.ts";
-import type { Backend } from "./backend.ts";
+import { agentScript } from "./agent.ts";
+import { type Backend, LaunchRefusedError } from "./backend.ts";
 import { REMOTE_SETTINGS, RemoteContext, type RemoteSettings } from "./context.ts";
 import { close, decidedEnding, decideEnding } from "./ends.ts";
 import { EngineDesk } from "./job_desk.ts";
@@ -42,11 +42,8 @@ const log = getLogger(["hooklaunch", "engine"]);
 export interface RemoteEngineOptions extends EngineParts {
   /** The name of the engine in projects and executions. */
   type: string;
-  artifacts: ArtifactStore;
   /** Makes the back end of a project's settings. */
   backendOf(settings: EngineSettings): Backend;
-  /** Returns the script that a job runs. */
-  script(executionId: string, token: string): string;
   settings?: Partial<RemoteSettings>;
 }
 
@@ -70,7 +67,11 @@ export class RemoteEngine implements Engine {
     const remote = new RemoteFiles({ folder: join(folder, "input_cache"), clock });
     const files = new JobFiles({ folder, store, clock, remote, openOutput, checkout, settings });
     const metadata = new JobMetadata(context);
-    const { backendOf, script } = options;
+    const { backendOf, agent } = options;
+    const script = (executionId: string, token: string) => {
+      if (agent !== undefined) return agentScript({ ...agent, executionId, token });
+      throw new LaunchRefusedError("the service has no address for jobs: set --agent-url");
+    };
     const { signal } = this.#closing;
     this.#context = context;
     this.#files = files;

@@ -172,13 +172,15 @@ async function upload(
 async function end(context: Context, { pass, desk, bodies }: Admitted): Promise<Response> {
   const { stdout, stderr, exit_code, cause, reason } = readQuery(context, endQuery);
   const listed = await readBytes(context, { bodies, limit_bytes: END_BYTES_MAX });
-  const notUploaded = new TextDecoder().decode(listed).split("\n").filter((line) => line !== "")
-    .slice(0, NOT_UPLOADED_MAX).map(decoded);
+  const names = new TextDecoder().decode(listed).split("\n").filter((line) => line !== "")
+    .slice(0, NOT_UPLOADED_MAX);
+  const isPassedOver = (line: string) => line.startsWith("!");
   await desk.end(pass, {
     ...(exit_code === undefined ? {} : { exitCode: exit_code }),
     ...(cause === undefined ? {} : { cause }),
     ...(reason === undefined ? {} : { reason }),
-    notUploaded,
+    notUploaded: names.filter((line) => !isPassedOver(line)).map(decoded),
+    passedOver: names.filter(isPassedOver).map(decoded),
     logEnds: { stdout, stderr },
   });
   return lines(["ended"]);

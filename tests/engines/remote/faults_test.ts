@@ -1,0 +1,231 @@
+/**
+ * The remote engine over a cluster that loses, doubles, delays and forgets jobs, and cannot be reached: each
+ * command runs once, and nothing that runs is declared lost.
+ *
+ * @module
+ */
+import { assert, assertEquals, assertExists, assertMatch } from "@std/assert";
+import { delay } from "@std/async/delay";
+import { join } from "node:path";
+import { LaunchRefusedError } from "../../../src/engines/remote/backend.ts";
+import { getJob } from "../../../src/store/records/jobs.ts";
+import { textOf } from "../fixture.ts";
+import { until } from "../service.ts";
+import { RemoteService } from "./fixture.ts";
+
+async function endsWell(service: RemoteService, id: string): Promise<void> {
+  const { status, reason } = await service.ended(id);
+  assertEquals([status, reason], ["complete", undefined]);
+  assertEquals(await service.printed(id, "stdout"), ["begun", "done"]);
+  assertEquals(service.ran, 1);
+}
+
+Deno.test("remote: a job whose launch got no answer is not launched again", async () => {
+  await using service = await RemoteService.make();
+  service.cluster.faults.unanswered = 1;
+  const id = await service.submit(service.noting(1.5));
+  await service.said(id, "begun");
+  assertEquals((await service.cluster.copies(id)).length, 1);
+  await endsWell(service, id);
+});
+
+Deno.test("remote: a launch that was lost is made again", async () => {
+  await using service = await RemoteService.make();
+  service.cluster.faults.dropped = 2;
+  await endsWell(service, await service.submit(service.noting(0)));
+});
+
+Deno.test("remote: of a job that was started twice one agent runs the command", async () => {
+  await using service = await RemoteService.make();
+  service.cluster.faults.doubled = 1;
+  const id = await service.submit(service.noting(2));
+  await service.said(id, "begun");
+  await until(async () => (await service.cluster.copies(id)).length === 2);
+  await endsWell(service, id);
+});
+
+Deno.test("remote: of a job that appears late, and was launched again, one runs the command", async () => {
+  await using service = await RemoteService.make({ settle_ms: 300 });
+  service.cluster.faults.delay_ms = 900;
+  const id = await service.submit(service.noting(1.5));
+  await service.said(id, "begun");
+  await until(async () => (await service.cluster.copies(id)).length > 1);
+  await endsWell(service, id);
+});
+
+Deno.test("remote: a job that the cluster does not show is not lost while its agent is heard", async () => {
+  await using service = await RemoteService.make({ silence_ms: 800 });
+  const id = await service.submit(service.noting(3));
+  await service.said(id, "begun");
+  service.cluster.faults.isForgetful = true;
+  await endsWell(service, id);
+});
+
+Deno.test("remote: a cluster that is away says nothing about its jobs, and that is shown", async () => {
+  await using service = await RemoteService.make({ silence_ms: 500 });
+  const running = await service.submit(service.noting(3));
+  await service.said(running, "begun");
+  service.cluster.faults.isAway = true;
+  const waiting = await service.submit("echo late");
+  await until(async () => (await service.record(running)).reachable === false);
+  await until(async () => (await service.record(waiting)).waiting !== undefined);
+  assertMatch((await service.record(waiting)).waiting ?? "", /the cluster is away/);
+  // Neither is heard nor seen now.
+  service.host.isAway = true;
+  await delay(1_500);
+  assertEquals((await service.record(running)).status, "started");
+  service.host.isAway = false;
+  await delay(300);
+  service.cluster.faults.isAway = false;
+  await endsWell(service, running);
+  assertEquals((await service.ended(waiting)).status, "complete");
+  const { reachable, waiting: why } = await service.record(waiting);
+  assertEquals([reachable, why], [undefined, undefined]);
+});
+
+Deno.test("remote: the cluster's own reason for waiting is shown, and a stop ends what waits", async () => {
+  await using service = await RemoteService.make();
+  service.cluster.faults.pending = "Unschedulable: 0/3 nodes have a GPU";
+  const first = await service.submit(service.noting(0));
+  const second = await service.submit(service.noting(0));
+  await until(async () => (await service.record(first)).waiting !== undefined);
+  const { waiting, status } = await service.record(first);
+  assertEquals([waiting, status], ["Unschedulable: 0/3 nodes have a GPU", "queued"]);
+  assertEquals(await service.engine.stop(second), true);
+  assertEquals((await service.record(second)).status, "stopped");
+  service.cluster.faults.pending = undefined;
+  await endsWell(service, first);
+  const { machine, waiting: later } = await service.record(first);
+  assertExists(machine);
+  assertEquals(later, undefined);
+});
+
+Deno.test("remote: a job that the cluster refuses ends with the cluster's reason", async () => {
+  await using service = await RemoteService.make();
+  service.cluster.launch = () =>
+    Promise.reject(new LaunchRefusedError('there is no partition "gpu"'));
+  const { status, reason } = await service.run("true");
+  assertEquals([status, reason], ["error", 'Cannot run: there is no partition "gpu"']);
+});
+
+Deno.test("remote: what cannot be prepared ends that execution, with the reason", async () => {
+  await using service = await RemoteService.make();
+  const { status, reason } = await service.run("true", {
+    inputs: { data: [{ name: "model", url: "file:///etc/passwd" }] },
+  });
+  assertEquals(status, "error");
+  assertMatch(reason ?? "", /^Cannot run: Cannot fetch model.*inputs.folders/);
+});
+
+Deno.test("remote: a job whose machine is lost ends as an error, or runs again where it may", async () => {
+  await using service = await RemoteService.make({ silence_ms: 600 });
+  const [once, again] = await Promise.all([
+    service.submit("echo begun; sleep 100"),
+    service.submit(
+      `echo run >>${service.folder}/ran; echo begun; echo '{"a": 1}'; echo old >$VH_OUTPUTS_DIR/old
+      [ "$(wc -l <${service.folder}/ran)" -gt 1 ] || sleep 100; echo done >$VH_OUTPUTS_DIR/new`,
+      { rerun: true },
+    ),
+  ]);
+  await service.said(once, "begun");
+  await service.said(again, "begun");
+  await service.cluster.destroy(once);
+  await service.cluster.destroy(again);
+  const { status, reason } = await service.ended(once);
+  assertEquals(status, "error");
+  assertMatch(reason ?? "", /without a report of its agent: node failure/);
+  const rerun = await service.ended(again);
+  assertEquals([rerun.status, rerun.outputs.map(({ path }) => path)], ["complete", ["new", "old"]]);
+  assertEquals(rerun.metadata, { a: 1 });
+  assertEquals(await service.printed(again, "stdout"), ["begun", '{"a": 1}', "begun", '{"a": 1}']);
+  const [event = ""] = await service.printed(again, "event");
+  assertMatch(event, /node failure: it is run again from the start \(1 of 3\)/);
+});
+
+Deno.test("remote: an agent that was cut off ends its command when another one has the execution", async () => {
+  await using service = await RemoteService.make({ silence_ms: 600 });
+  const beats = join(service.folder, "beats");
+  const id = await service.submit(
+    `echo run >>${service.folder}/ran; echo begun
+    [ "$(wc -l <${service.folder}/ran)" -gt 1 ] || while :; do echo beat >>${beats}; sleep 0.1; done`,
+    { rerun: true },
+  );
+  await service.said(id, "begun");
+  service.host.isAway = true;
+  service.cluster.faults.isForgetful = true;
+  await until(async () => (await getJob(service.store, id))?.attempt === 1);
+  service.cluster.faults.isForgetful = false;
+  service.host.isAway = false;
+  assertEquals((await service.ended(id)).status, "complete");
+  await until(async () => {
+    const before = textOf(beats).length;
+    await delay(500);
+    return textOf(beats).length === before;
+  });
+  assertEquals(service.ran, 2);
+});
+
+Deno.test("remote: a job that the cluster ends tells so", async () => {
+  await using service = await RemoteService.make();
+  const id = await service.submit("echo begun; sleep 100");
+  await service.said(id, "begun");
+  await service.cluster.terminate(id);
+  const { status, reason } = await service.ended(id);
+  assertEquals([status, reason], [
+    "error",
+    "The engine ended the job before its command had ended",
+  ]);
+});
+
+Deno.test("remote: no line is lost while nobody answers the agent, and lines keep their times", async () => {
+  await using service = await RemoteService.make();
+  const id = await service.submit("for i in $(seq 1 30); do echo line $i; sleep 0.1; done");
+  await service.said(id, "line 3");
+  service.host.isAway = true;
+  await delay(1_500);
+  service.host.isAway = false;
+  assertEquals((await service.ended(id)).status, "complete");
+  const lines = Array.from({ length: 30 }, (_, index) => `line ${index + 1}`);
+  assertEquals(await service.printed(id, "stdout"), lines);
+  const all = await service.engine.log(id);
+  const part = await service.engine.log(id, { limit: 10 });
+  const rest = await service.engine.log(id, { after: part.next });
+  assertEquals([...part.lines, ...rest.lines], all.lines);
+});
+
+Deno.test("remote: long lines are cut, and a log of many lines is whole", async () => {
+  await using service = await RemoteService.make();
+  const { id, status } = await service.run(
+    "head -c 300000 /dev/zero | tr '\\0' a; echo; seq 1 50000; printf end",
+  );
+  assertEquals(status, "complete");
+  let after: string | undefined;
+  const lines: string[] = [];
+  for (;;) {
+    const page = await service.engine.log(id, after === undefined ? {} : { after });
+    if (page.lines.length === 0) break;
+    lines.push(...page.lines.map(({ message }) => message));
+    after = page.next;
+  }
+  assertMatch(lines[0] ?? "", /^a{16384} \[cut: longer than 16384 bytes\]$/);
+  assertEquals(lines.length, 50_002);
+  assertEquals([lines[50_000], lines[50_001]], ["50000", "end"]);
+});
+
+Deno.test("remote: an ended job leaves nothing in the cluster and in the database", async () => {
+  await using service = await RemoteService.make({ keep_ms: 500, settle_ms: 200 });
+  const { id } = await service.run("echo kept; echo x >$VH_OUTPUTS_DIR/x");
+  await until(async () => await getJob(service.store, id) === undefined);
+  assertEquals(await service.cluster.copies(id), []);
+  for (const prefix of ["job", "job_log", "job_output"]) {
+    assertEquals(await Array.fromAsync(service.store.kv.list({ prefix: [prefix] })), []);
+  }
+  assertEquals(await service.printed(id, "stdout"), ["kept"]);
+  assertExists(
+    await service.engine.output(id, "x").then(async (output) => {
+      await output?.stream.cancel();
+      return output;
+    }),
+  );
+  assert(textOf(join(service.folder, "data/jobs", id)) === "");
+});

@@ -1,0 +1,145 @@
+/**
+ * A remote engine on a cluster of this machine's processes, whose agents come over HTTP as they do to a service.
+ *
+ * @module
+ */
+import { join } from "node:path";
+import { FolderStore } from "../../../src/artifacts/folder.ts";
+import type { RemoteSettings } from "../../../src/engines/remote/context.ts";
+import { RemoteEngine } from "../../../src/engines/remote/mod.ts";
+import { BodyReader } from "../../../src/http/body.ts";
+import { jobRoutes } from "../../../src/http/jobs/routes.ts";
+import { type Clock, systemClock } from "../../../src/platform/clock.ts";
+import { checkoutOfContract } from "../contract.ts";
+import type { Execution } from "../../../src/store/records/executions.ts";
+import { textOf } from "../fixture.ts";
+import { type EngineParts, EngineService, PATIENCE_MS, until } from "../service.ts";
+import { TestCluster } from "./test_cluster.ts";
+
+/** Settings with which tests do not wait for long. */
+export const QUICK: Partial<RemoteSettings> = {
+  tick_ms: 100,
+  look_ms: 100,
+  grace_ms: 2_000,
+  settle_ms: 1_000,
+  silence_ms: 2_000,
+};
+
+/** A cluster, and the place where its agents reach the engine. It outlives engines. */
+export class RemoteHost implements AsyncDisposable {
+  readonly cluster: TestCluster;
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #bodies = new BodyReader({ bodies_bytes_max: 256 * 1024 * 1024 });
+  #engine: RemoteEngine | undefined;
+  /** Nobody answers agents. */
+  isAway = false;
+  /** The number of requests of agents. */
+  requests = 0;
+
+  /**
+   * @param folder the folder of the cluster's jobs
+   * @param port the port for agents; 0 takes any
+   */
+  constructor(folder: string, port = 0) {
+    this.cluster = new TestCluster(folder);
+    const app = jobRoutes({
+      deskOf: () => Promise.resolve(this.#engine?.desk),
+      clock: systemClock,
+      bodies: this.#bodies,
+      closing: new AbortController().signal,
+    });
+    const options = { hostname: "127.0.0.1", port, onListen() {} };
+    this.#server = Deno.serve(options, (request) => {
+      this.requests++;
+      if (this.isAway || this.#engine === undefined) return new Response("away", { status: 502 });
+      const url = new URL(request.url);
+      url.pathname = url.pathname.replace(/^\/api\/v0\/jobs/, "");
+      return app.fetch(new Request(url, request));
+    });
+  }
+
+  /** The URL of the service, as agents know it. */
+  get url(): string {
+    return `http://127.0.0.1:${this.#server.addr.port}`;
+  }
+
+  /** Makes the engine that agents reach from now on. */
+  makeEngine(
+    parts: EngineParts,
+    settings: Partial<RemoteSettings> = {},
+    clock: Clock = systemClock,
+  ): RemoteEngine {
+    return this.#engine = new RemoteEngine({
+      ...parts,
+      type: "remote",
+      clock,
+      projects: { checkout: checkoutOfContract },
+      openOutput: () => Promise.resolve(undefined),
+      artifacts: new FolderStore(join(parts.dataFolder, "artifacts")),
+      backendOf: () => this.cluster,
+      agent: { url: this.url, http: true },
+      settings: { ...QUICK, ...settings },
+    });
+  }
+
+  /** Ends the cluster with all its jobs, and answers nobody any more. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.isAway = true;
+    await this.cluster.end();
+    await this.#server.shutdown();
+    this.#bodies[Symbol.dispose]();
+  }
+}
+
+/** A service with a remote engine, which can be stopped and started again. */
+export class RemoteService extends EngineService<RemoteEngine> {
+  readonly host: RemoteHost;
+  readonly #settings: Partial<RemoteSettings>;
+
+  constructor(folder: string, settings: Partial<RemoteSettings>, port = 0) {
+    super(folder);
+    this.host = new RemoteHost(join(folder, "cluster"), port);
+    this.#settings = settings;
+  }
+
+  /** Makes one in a new folder, and starts it. */
+  static async make(settings: Partial<RemoteSettings> = {}): Promise<RemoteService> {
+    const service = new RemoteService(await Deno.makeTempDir(), settings);
+    await service.begin();
+    return service;
+  }
+
+  protected override get fields(): Partial<Execution> {
+    return { engine: { type: "remote" } };
+  }
+
+  protected override makeEngine(parts: EngineParts): RemoteEngine {
+    return this.host.makeEngine(parts, this.#settings);
+  }
+
+  /** The cluster. */
+  get cluster(): TestCluster {
+    return this.host.cluster;
+  }
+
+  /** A command that notes each of its runs, and takes a while. */
+  noting(seconds: number): string {
+    return `echo run >>${this.folder}/ran; echo begun; sleep ${seconds}; echo done`;
+  }
+
+  /** The number of runs that were noted. */
+  get ran(): number {
+    return textOf(join(this.folder, "ran")).split("\n").length - 1;
+  }
+
+  /** Waits until an execution has printed a line. */
+  async said(id: string, line: string): Promise<void> {
+    await until(async () => (await this.printed(id, "stdout")).includes(line));
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await this.close(PATIENCE_MS);
+    await this.host[Symbol.asyncDispose]();
+    await super[Symbol.asyncDispose]();
+  }
+}

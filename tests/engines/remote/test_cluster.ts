@@ -1,0 +1,179 @@
+/**
+ * A cluster for tests: its jobs are processes of this machine. What it knows lies in a folder, so that it
+ * outlives the service. It can be told to misbehave, as clusters do.
+ *
+ * @module
+ */
+import { join } from "node:path";
+import type { Backend, JobRef, JobSpec, Seen } from "../../../src/engines/remote/backend.ts";
+
+/** What a cluster does wrong. All of it can be changed at any time. */
+export interface Faults {
+  /** Nothing can be asked, and nothing is launched. */
+  isAway?: boolean;
+  /** The next launches that start a job, and say that they failed. */
+  unanswered?: number;
+  /** The next launches that say that they worked, and start nothing. */
+  dropped?: number;
+  /** The next launches that start another job a moment later. */
+  doubled?: number;
+  /** The time after which a job appears, in milliseconds. */
+  delay_ms?: number;
+  /** Jobs are not shown, though they run. */
+  isForgetful?: boolean;
+  /** Why jobs wait, and do not start. */
+  pending?: string | undefined;
+}
+
+/** The time after which a job that is started twice starts again: the command runs then. */
+const DOUBLE_MS = 700;
+const QUICK_AGENT = { HOOKLAUNCH_TICK: "0.1", HOOKLAUNCH_SILENCE: "0.3" };
+/** Runs the agent $1, and leaves its process id and its exit code. */
+const RUN = "sh ./script >agent.out 2>&1 & echo $! >pid; wait $!; echo $? >exit";
+/** Kills all processes that work in the folder $1. */
+const KILL_ALL = `
+for process in /proc/[0-9]*; do
+  case $(readlink "$process/cwd") in "$1"*) kill -KILL "\${process#/proc/}" ;; esac
+done`;
+
+/** Runs jobs as processes. */
+export class TestCluster implements Backend {
+  readonly faults: Faults = {};
+  readonly #folder: string;
+  readonly #delays = new Set<ReturnType<typeof setTimeout>>();
+  /** The number of requests to look at jobs. */
+  looks = 0;
+
+  /** @param folder the folder of its jobs */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async launch({ name, script }: JobSpec): Promise<string | undefined> {
+    const { faults } = this;
+    this.#expectReachable();
+    if (take(faults, "dropped")) return name;
+    const start = () => this.#start(name, script);
+    if (faults.delay_ms === undefined) await start();
+    else this.#delays.add(setTimeout(start, faults.delay_ms));
+    if (take(faults, "doubled")) this.#delays.add(setTimeout(start, DOUBLE_MS));
+    if (take(faults, "unanswered")) throw new TypeError("the connection was closed");
+    return name;
+  }
+
+  async look(jobs: readonly JobRef[]): Promise<ReadonlyMap<string, Seen>> {
+    this.#expectReachable();
+    this.looks++;
+    const seen = new Map<string, Seen>();
+    for (const { name } of jobs) seen.set(name, await this.#seen(name));
+    return seen;
+  }
+
+  async cancel({ name }: JobRef): Promise<void> {
+    this.#expectReachable();
+    await this.terminate(name);
+  }
+
+  async remove({ name }: JobRef): Promise<void> {
+    this.#expectReachable();
+    await Deno.remove(join(this.#folder, name), { recursive: true }).catch(() => {});
+  }
+
+  /** Tells the agents of a job to end. */
+  async terminate(name: string): Promise<void> {
+    for (const copy of await this.copies(name)) {
+      const pid = textOf(join(copy, "pid")).trim();
+      if (pid !== "") await sh('kill -TERM "$1"', pid);
+    }
+  }
+
+  /** Ends a job with all that it has started, at once, as the loss of its machine does. */
+  async destroy(name: string): Promise<void> {
+    await sh(KILL_ALL, join(this.#folder, name));
+  }
+
+  /** The folders of a job's agents. */
+  async copies(name: string): Promise<string[]> {
+    const folder = join(this.#folder, name);
+    try {
+      return (await Array.fromAsync(Deno.readDir(folder))).map((each) => join(folder, each.name));
+    } catch {
+      return [];
+    }
+  }
+
+  /** Ends everything. */
+  async end(): Promise<void> {
+    for (const timer of this.#delays) clearTimeout(timer);
+    await sh(KILL_ALL, this.#folder);
+  }
+
+  #expectReachable(): void {
+    if (this.faults.isAway) throw new TypeError("the cluster is away");
+  }
+
+  async #seen(name: string): Promise<Seen> {
+    if (this.faults.isForgetful) return { kind: "absent" };
+    const copies = await this.copies(name);
+    if (copies.length === 0) {
+      const { pending } = this.faults;
+      return pending === undefined ? { kind: "absent" } : { kind: "pending", detail: pending };
+    }
+    const states = copies.map((copy) => {
+      if (textOf(join(copy, "exit")) !== "") return "ended";
+      const pid = textOf(join(copy, "pid")).trim();
+      return pid === "" || isThere(`/proc/${pid}`) ? "running" : "lost";
+    });
+    if (states.includes("running")) return { kind: "running" };
+    const exit = textOf(join(copies[0] ?? "", "exit")).trim();
+    if (states.includes("lost")) return { kind: "ended", reason: "node failure", isLost: true };
+    return { kind: "ended", reason: `exit code ${exit}` };
+  }
+
+  async #start(name: string, script: string): Promise<void> {
+    if (this.faults.pending !== undefined) {
+      this.#delays.add(setTimeout(() => this.#start(name, script), 50));
+      return;
+    }
+    const folder = join(this.#folder, name, crypto.randomUUID());
+    await Deno.mkdir(folder, { recursive: true });
+    await Deno.writeTextFile(join(folder, "script"), script);
+    const process = new Deno.Command("setsid", {
+      args: ["sh", "-c", RUN],
+      cwd: folder,
+      env: QUICK_AGENT,
+      stdin: "null",
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+    process.unref();
+    void process.status;
+  }
+}
+
+function take(faults: Faults, name: "unanswered" | "dropped" | "doubled"): boolean {
+  const left = faults[name] ?? 0;
+  if (left > 0) faults[name] = left - 1;
+  return left > 0;
+}
+
+function textOf(path: string): string {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch {
+    return "";
+  }
+}
+
+function isThere(path: string): boolean {
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function sh(script: string, ...args: string[]): Promise<void> {
+  await new Deno.Command("sh", { args: ["-c", script, "sh", ...args], stderr: "null" }).output();
+}
