@@ -10,6 +10,7 @@ import { ASSET_HEADERS, ASSETS } from "./assets.ts";
 import { Console } from "./console.ts";
 import { accessRoutes } from "./pages/access.tsx";
 import { deliveriesRoutes } from "./pages/deliveries.tsx";
+import { deliveryRoutes } from "./pages/delivery.tsx";
 import { overviewRoutes } from "./pages/overview.tsx";
 import type { ConsoleParts } from "./parts.ts";
 import type { Route } from "./route.ts";
@@ -18,6 +19,7 @@ import type { Route } from "./route.ts";
 const ROUTES: readonly Route[] = [
   ...overviewRoutes,
   ...deliveriesRoutes,
+  ...deliveryRoutes,
   ...accessRoutes,
 ];
 

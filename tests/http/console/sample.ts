@@ -46,6 +46,7 @@ export async function fillSample(service: TestService): Promise<Sample> {
   const response = { type: "text", text: "{run_id}" };
   const retrain = await service.trigger({
     name: "retrain",
+    keep_refused: "24h",
     filtered: { status: 200 },
     conditions: [
       { type: "hmac", preset: "github", secrets: [GITHUB_SECRET] },

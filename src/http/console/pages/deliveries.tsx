@@ -1,17 +1,15 @@
 /** `/deliveries`: the requests at all launch URLs, newest first, live. */
 import { DELIVERY_OUTCOMES } from "../../../store/records/deliveries.ts";
 import type { DeliveryPage } from "../../api/deliveries.ts";
-import type { ShownDelivery } from "../../api/delivery_views.ts";
 import { cursorOf, search } from "../client.ts";
 import { Page } from "../components/page.tsx";
-import { Badge, State } from "../components/states.tsx";
-import { Empty, More, Row, Table } from "../components/table.tsx";
-import { ShortId, Size, Time } from "../components/values.tsx";
+import { DELIVERY_COLUMNS, DeliveryRow } from "../components/delivery_row.tsx";
+import { Empty, More, Table } from "../components/table.tsx";
+import { Time } from "../components/values.tsx";
 import { type Html, route, type View, type Visit } from "../route.ts";
 
 /** The filters, which are the API's. */
 const FILTERS = ["trigger", "outcome", "condition", "from", "to", "delivery_id", "text"] as const;
-const COLUMNS = ["Time", "Trigger", "Outcome", "Reason or work", "Sender's id", "Size", "Id"];
 const STREAM_PATH = "deliveries/events";
 
 type Filters = Record<typeof FILTERS[number], string | undefined>;
@@ -43,7 +41,7 @@ function DeliveriesPage({ view, filters, cursor, page }: DeliveriesProps): Html 
       {hasRows || isFiltered || cursor !== undefined ? null : <FirstDelivery />}
       <Table
         label="Deliveries"
-        columns={COLUMNS}
+        columns={DELIVERY_COLUMNS}
         live={cursor === undefined ? `${STREAM_PATH}${search(filters)}` : undefined}
       >
         {page.results.map((delivery) => <DeliveryRow delivery={delivery} view={view} />)}
@@ -84,60 +82,6 @@ function FilterForm({ filters }: { filters: Filters }): Html {
   );
 }
 
-/** One delivery in a list. */
-export function DeliveryRow({ delivery, view }: { delivery: ShownDelivery; view: View }): Html {
-  const { id, time, trigger, trigger_id, outcome, status, delivery_id, size } = delivery;
-  return (
-    <Row id={id}>
-      <td>
-        <a href={`deliveries/${id}`}>
-          <Time at={time} now_ms={view.now_ms} />
-        </a>
-      </td>
-      <td>{trigger ?? <span class="dim">deleted, {trigger_id.slice(-8)}</span>}</td>
-      <td>
-        <State state={outcome} /> <span class="dim">{status}</span>
-      </td>
-      <td class="wide">
-        <Work delivery={delivery} />
-      </td>
-      <td>{delivery_id === undefined ? "" : <code>{shortened(delivery_id)}</code>}</td>
-      <td>
-        <Size bytes={size} />
-      </td>
-      <td>
-        <ShortId id={id} />
-      </td>
-    </Row>
-  );
-}
-
-/** Says why a delivery made no run, or how far the work of its run is. */
-function Work({ delivery }: { delivery: ShownDelivery }): Html {
-  const { condition, reason, run_id, outcome, executions = [], pipelines = [] } = delivery;
-  if (reason !== undefined) return <>{condition}: {reason}</>;
-  if (outcome === "repeat") return <a href={`deliveries/${run_id}`}>of an earlier one</a>;
-  return (
-    <>
-      {executions.map(({ step, status }) => (
-        <span>
-          {step} <State state={status} />
-          {" "}
-        </span>
-      ))}
-      {pipelines.map(({ name, status }) => (
-        <span>
-          {name} <State state={status} />
-          {" "}
-        </span>
-      ))}
-      {executions.length + pipelines.length === 0 && outcome === "accepted"
-        ? <Badge tone="waiting" label="work not begun, or removed" />
-        : null}
-    </>
-  );
-}
-
 function FirstDelivery(): Html {
   return (
     <Empty title="Nothing has arrived yet">
@@ -171,10 +115,6 @@ function NoneFound({ scannedTo, view }: { scannedTo: string | undefined; view: V
 function filtersOf(query: URLSearchParams): Filters {
   const entries = FILTERS.map((name) => [name, query.get(name) || undefined]);
   return Object.fromEntries(entries);
-}
-
-function shortened(text: string): string {
-  return text.length > 20 ? `${text.slice(0, 19)}…` : text;
 }
 
 /** Streams that deliveries came: the script then loads the list again. */
