@@ -3,7 +3,8 @@
  * again.
  *
  * - Of each execution the log, the outputs, and the files by which the engine knows how far it is. What
- *   only its running command needs is left out.
+ *   only its running command needs is left out. Of one that ran elsewhere, what the artifact store in the data
+ *   folder has; another artifact store is no part of a backup.
  * - Of each project the snapshots of its plain folder, which are the only copy of what its executions
  *   ran. The mirror of a repository and the trees made from it are fetched again when they are needed;
  *   for that there is the file that says where it is.
@@ -22,6 +23,7 @@
  * @module
  */
 import { join } from "node:path";
+import { ENGINE_TYPES, engineKind } from "../engines/kinds.ts";
 import { isId } from "../platform/ids.ts";
 import { openRegularFile } from "../platform/files/regular_file.ts";
 import { type Execution, hasEnded } from "../store/records/executions.ts";
@@ -51,20 +53,52 @@ export interface ContentsOptions {
 export async function addExecutions(store: Store, options: ContentsOptions): Promise<void> {
   const { data, archive, onFlaw } = options;
   const root = join(data, "executions");
-  if (!await isFolder(root)) return;
-  await archive.addFolder("executions", 0o700);
+  const hasArtifacts = await isFolder(join(data, "artifacts"));
+  if (await isFolder(root)) await archive.addFolder("executions", 0o700);
+  if (hasArtifacts) {
+    await archive.addFolder("artifacts", 0o700);
+    await archive.addFolder("artifacts/executions", 0o700);
+  }
   for await (const { id, value } of storedRecords(store, "execution")) {
     const path = `executions/${id}`;
     if (typeof value !== "object" || value === null) {
       onFlaw({ path, detail: "Its record in the database is damaged" });
       continue;
     }
-    // Only `store/executions.ts` writes these records. What is read here they have in every format.
-    const execution = value as Pick<Execution, "status" | "outputs">;
+    // Only `store/executions.ts` writes these records. The engine is missing in the first format alone.
+    const execution = value as Pick<Execution, "status" | "outputs"> & Partial<Execution>;
     if (!isId(id) || execution.status === "created" || execution.status === "queued") continue;
+    if (!keepsFiles(execution.engine?.type)) {
+      if (hasArtifacts) await addArtifacts(id, execution, options);
+      continue;
+    }
     const seen = await isFolder(join(root, id)) ? await addWork(path, options) : new Map();
     if (hasEnded(execution.status)) reportOutputs(path, execution.outputs, { seen, onFlaw });
   }
+}
+
+/** Returns true for engines that keep files in the work folders of their executions. */
+function keepsFiles(type: string | undefined): boolean {
+  return type === undefined || ENGINE_TYPES.includes(type) && engineKind(type).keepsFiles;
+}
+
+/** Adds what the artifact store has of an execution, where that is a folder here. Another store keeps it itself. */
+async function addArtifacts(
+  id: string,
+  { status, outputs }: Pick<Execution, "status" | "outputs">,
+  options: ContentsOptions,
+): Promise<void> {
+  const { data, onFlaw } = options;
+  const path = `artifacts/executions/${id}`;
+  const seen = new Map<string, WrittenFile>();
+  const start = `${path}/outputs/`;
+  if (await isFolder(join(data, path))) {
+    const onFile = (file: string, written: WrittenFile) => {
+      if (file.startsWith(start)) seen.set(file.slice(start.length), written);
+    };
+    await addTree(path, { ...options, onFile });
+  }
+  if (hasEnded(status)) reportOutputs(path, outputs, { seen, onFlaw });
 }
 
 /** Adds what is kept of projects. */

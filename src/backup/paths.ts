@@ -7,7 +7,7 @@
 import { dirname, isAbsolute, normalize } from "node:path";
 
 const SNAPSHOT_OF = /^projects\/[^/]+\/trees\/~[^/]+/;
-const FOLDERS = /^(executions|projects)(\/|$)/;
+const FOLDERS = /^(executions|projects|artifacts)(\/|$)/;
 
 /** Accepts a relative path without `.`, `..`, empty parts and NUL. */
 function isPlainPath(path: string): boolean {

@@ -16,7 +16,7 @@ import type { JobDesk } from "./remote/desk.ts";
 import { ENGINE_TYPES, engineKind, UnknownEngineError } from "./kinds.ts";
 
 export type { EngineParts, EnginesOptions } from "./engine.ts";
-export { engineRefusals, UnknownEngineError } from "./kinds.ts";
+export { ENGINE_TYPES, engineKind, engineRefusals, UnknownEngineError } from "./kinds.ts";
 
 /** The time that the service's start waits for engines. */
 const START_MS = 10_000;

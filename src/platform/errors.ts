@@ -124,8 +124,12 @@ export function messageOf(error: unknown): string {
 /** The error codes of resources that are short for a while: open files, processes and memory. */
 const SHORTAGES: readonly unknown[] = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];
 
-/** Returns true for an error, or one with a cause, that goes away when others release resources. */
+/**
+ * Returns true for an error, or one with a cause, that goes away by itself: when others release resources, or
+ * when what could not be used can be again, such as an artifact store.
+ */
 export function isShortage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  if (error instanceof UnavailableError) return true;
   return "code" in error && SHORTAGES.includes(error.code) || isShortage(error.cause);
 }

@@ -51,7 +51,9 @@ export interface AcceptorParts {
   quotas: Quotas;
   worker: Worker;
   /** Knows when the disk has too little room left for more launches. */
-  space?: Pick<Space, "isShort">;
+  space?: Pick<Space, "isShort" | "isShortForFiles">;
+  /** Returns true for a trigger whose executions keep their files on this machine. Default: each does. */
+  keepsFiles?(triggerId: string): Promise<boolean>;
 }
 
 /** Accepts launches. */
@@ -60,7 +62,8 @@ export class Acceptor {
   readonly #clock: Clock;
   readonly #quotas: Quotas;
   readonly #worker: Worker;
-  readonly #space: Pick<Space, "isShort"> | undefined;
+  readonly #space: AcceptorParts["space"];
+  readonly #keepsFiles: (triggerId: string) => Promise<boolean>;
   readonly #deliveries: Deliveries;
 
   constructor(parts: AcceptorParts) {
@@ -69,6 +72,7 @@ export class Acceptor {
     this.#quotas = parts.quotas;
     this.#worker = parts.worker;
     this.#space = parts.space;
+    this.#keepsFiles = (id) => parts.keepsFiles?.(id) ?? Promise.resolve(true);
     this.#deliveries = new Deliveries(parts.store, parts.clock);
   }
 
@@ -103,6 +107,16 @@ export class Acceptor {
   accept(launch: Launch): Promise<Acceptance> {
     const { fullness } = this;
     if (fullness) return Promise.reject(fullness);
+    return this.#space?.isShortForFiles ? this.#acceptWithoutFiles(launch) : this.#accept(launch);
+  }
+
+  /** Accepts a launch while there is no room for the files of executions. */
+  async #acceptWithoutFiles(launch: Launch): Promise<Acceptance> {
+    if (await this.#keepsFiles(launch.triggerId)) throw NO_SPACE;
+    return await this.#accept(launch);
+  }
+
+  #accept(launch: Launch): Promise<Acceptance> {
     const { delivery } = launch;
     return delivery === undefined
       ? this.#acceptOnce(launch)

@@ -12,7 +12,7 @@ import { FolderStore } from "../artifacts/folder.ts";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import { REFUSERS } from "../conditions/kinds.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
-import { engineMakers, Engines } from "../engines/mod.ts";
+import { ENGINE_TYPES, engineKind, engineMakers, Engines } from "../engines/mod.ts";
 import { DatabaseDeadline } from "../http/door/database_deadline.ts";
 import type { Exposure } from "../http/peer.ts";
 import { Metrics } from "../telemetry/metrics.ts";
@@ -25,6 +25,7 @@ import { Quotas } from "../runs/quotas.ts";
 import { Worker } from "../runs/worker.ts";
 import type { ServiceSettings, Surroundings } from "../config/settings.ts";
 import { type Execution, hasEnded } from "../store/records/executions.ts";
+import { getProject } from "../store/records/projects.ts";
 import type { Run } from "../store/records/runs.ts";
 import { CHECK_SIZES } from "../store/file/start_check.ts";
 import { Space } from "../store/file/space.ts";
@@ -144,7 +145,11 @@ function partsOn(
     storeBytes: () => databaseBytes(settings.data),
     memoryBytes: () => Deno.memoryUsage().rss,
   });
-  const acceptor = new Acceptor({ store, clock, worker, space, quotas });
+  const keepsFiles = async (triggerId: string) => {
+    const name = (await triggers.prepared(triggerId))?.trigger.project ?? "";
+    return await keepsFilesHere(store, name);
+  };
+  const acceptor = new Acceptor({ store, clock, worker, space, quotas, keepsFiles });
   const baseUrl = () => parts.baseUrl;
   const parts: Parts = {
     settings,
@@ -204,6 +209,12 @@ function newEngines(
     },
   });
   return { engines, pipelines };
+}
+
+/** Returns true when the executions of a project keep their files on this machine, or nobody knows. */
+async function keepsFilesHere(store: Store, projectName: string): Promise<boolean> {
+  const type = (await getProject(store, projectName))?.engine.type;
+  return type === undefined || !ENGINE_TYPES.includes(type) || engineKind(type).keepsFiles;
 }
 
 /** Makes the worker, which performs the actions of runs. */

@@ -269,7 +269,8 @@ async function firstToken(
 }
 
 async function isReady({ closing, store, worker, space }: Parts): Promise<boolean> {
-  if (closing.signal.aborted || worker.isFull || space.isShort) return false;
+  if (closing.signal.aborted || worker.isFull) return false;
+  if (space.isShort || space.isShortForFiles) return false;
   return await deadline(store.probe(), READY_TIMEOUT_MS).catch(ignoreTimeout) ?? false;
 }
 

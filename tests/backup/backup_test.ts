@@ -5,6 +5,9 @@ import { backUp } from "../../src/backup/backup.ts";
 import { copyDatabase } from "../../src/backup/database.ts";
 import { BackupError } from "../../src/backup/error.ts";
 import type { Flaw } from "../../src/backup/manifest.ts";
+import { hash } from "node:crypto";
+import { executionWrites } from "../../src/store/records/executions.ts";
+import { executionOf } from "../store/execution.ts";
 import { newId } from "../../src/platform/ids.ts";
 import { keys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/open_store.ts";
@@ -136,6 +139,37 @@ Deno.test("an execution whose record is damaged is told of, and all others are i
   assertEquals<Flaw[]>(flaws, [{ path: `executions/${id}`, detail }]);
   const restored = await prepared.restore(await Deno.readFile(`${path}/damaged`));
   assert((await pathsIn(restored)).includes(`executions/${STARTED}/control/started`));
+});
+
+Deno.test("what ran elsewhere is in the backup as far as this machine has it, and the rest is not missed", async () => {
+  await using prepared = await prepare();
+  const { data, path } = prepared;
+  const [here, elsewhere] = [0, 1].map((hour) => newId(Date.UTC(2026, 0, 4, hour)));
+  const output = { path: "model", size: 3, sha256: hash("sha256", "abc") };
+  const store = async (id = "") => {
+    await using opened = await openStore(data);
+    const execution = executionOf({
+      id,
+      engine: { type: "remote" },
+      status: "complete",
+      outputs: [output],
+    });
+    await opened.committer.write(executionWrites(execution));
+  };
+  await store(elsewhere);
+  const without = await backUp({ data, target: `${path}/without`, ...OPTIONS });
+  assertEquals<Flaw[]>(without.flaws, []);
+
+  await store(here);
+  const folder = `${data}/artifacts/executions/${here}/outputs`;
+  await Deno.mkdir(folder, { recursive: true });
+  await Deno.writeTextFile(`${folder}/model`, "abc");
+  const { flaws } = await backUp({ data, target: `${path}/with`, ...OPTIONS });
+  const detail = "Its outputs are not there any more";
+  assertEquals<Flaw[]>(flaws, [{ path: `artifacts/executions/${elsewhere}`, detail }]);
+  const restored = await prepared.restore(await Deno.readFile(`${path}/with`));
+  const model = `${restored}/artifacts/executions/${here}/outputs/model`;
+  assertEquals(await Deno.readTextFile(model), "abc");
 });
 
 Deno.test("a file that cannot be read is told of, and all others are in the backup", async () => {

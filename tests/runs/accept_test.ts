@@ -285,21 +285,27 @@ Deno.test("launches should wait while 512 wait to be stored, and are turned away
 
 Deno.test("while the disk is nearly full a launch is turned away, and uses up nothing", async () => {
   await using store = await storeInMemory();
-  const space = { isShort: true };
+  const space = { isShort: true, isShortForFiles: false };
   const clock = new TestClock();
   await using desk = openDesk(store, { clock });
   const { worker } = desk;
+  let keepsFiles = true;
   const acceptor = new Acceptor({
     store,
     clock,
     worker,
     space,
     quotas: new Quotas(store, clock),
+    keepsFiles: () => Promise.resolve(keepsFiles),
   });
   const launch = launchOf({ quotas: [{ period: 60, quota: 1 }] });
   const error = await assertRejects(() => acceptor.accept(launch), UnavailableError);
   assert(error.retryAfter_s > 0);
   assertEquals(await contents(store), new Map());
   space.isShort = false;
+  space.isShortForFiles = true;
+  await assertRejects(() => acceptor.accept(launch), UnavailableError);
+  // What runs elsewhere needs no room on the disk of executions.
+  keepsFiles = false;
   runOf(await acceptor.accept(launch));
 });

@@ -20,8 +20,10 @@ const RESERVE_FILES = 1_000;
  * and Deno KV ends the process where it cannot be. Nothing else takes this much room in that time.
  */
 const MESSAGE_RESERVE_BYTES = 256 * 1024 * 1024;
-/** The parts of a data folder that may be on disks of their own and need space for executions. */
-const PARTS = ["", "executions", "projects"];
+/** The parts of a data folder that may be on disks of their own and that every launch needs. */
+const PARTS = ["", "projects"];
+/** The part that launches need whose executions keep their files here. */
+const EXECUTIONS = "executions";
 const LOOK_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "store"]);
@@ -45,7 +47,7 @@ export class Space {
   readonly #folder: string;
   readonly #reserve: Required<Room>;
   readonly #measure: (folder: string) => Promise<Room>;
-  #isShort = false;
+  readonly #short = new Set<string>();
   /** The reasons why the disk of a folder cannot be checked, for the log. */
   readonly #unseen = new Map<string, string>();
   #room: PromiseWithResolvers<void> | undefined;
@@ -65,14 +67,19 @@ export class Space {
     this.#measure = look;
   }
 
-  /** True when the last check found too little space. */
+  /** True when the last check found too little space for any launch. */
   get isShort(): boolean {
-    return this.#isShort;
+    return PARTS.some((part) => this.#short.has(part));
+  }
+
+  /** True when the last check found too little space for the files of executions. */
+  get isShortForFiles(): boolean {
+    return this.#short.has(EXECUTIONS);
   }
 
   /** Looks at the disk of the database: whether there is so much room that a message may be sent. */
   hasRoomForMessage(): boolean {
-    if (this.#isShort) return false;
+    if (this.isShort) return false;
     try {
       return (roomIn(statfsSync(this.#folder)).bytes ?? 0) >= MESSAGE_RESERVE_BYTES;
     } catch {
@@ -83,7 +90,7 @@ export class Space {
 
   /** Resolves when there is room: at once, or after the look that finds it. */
   async untilRoom(): Promise<void> {
-    if (this.#isShort) await (this.#room ??= Promise.withResolvers<void>()).promise;
+    if (this.isShort) await (this.#room ??= Promise.withResolvers<void>()).promise;
   }
 
   /** Looks now and then each second. */
@@ -104,40 +111,46 @@ export class Space {
   }
 
   async #look(): Promise<void> {
-    const short = await this.#findShort();
-    const isShort = short !== undefined;
-    if (isShort === this.#isShort) return;
-    this.#isShort = isShort;
-    const folder = this.#folder;
+    for (const part of [...PARTS, EXECUTIONS]) {
+      this.#note(part, await this.#findShort(part));
+      // No launch is accepted, so nobody asks for the others.
+      if (this.isShort) return;
+    }
+    this.#room?.resolve();
+    this.#room = undefined;
+  }
+
+  #note(part: string, short: Record<string, unknown> | undefined): void {
+    if ((short !== undefined) === this.#short.has(part)) return;
     if (short) {
+      this.#short.add(part);
       log.error(
         "The disk of {folder} is nearly full, {free_bytes} bytes are free and room for {free_files} " +
           "files: launches are turned away until there are {reserve_bytes}, and {reserve_files}",
         short,
       );
     } else {
+      this.#short.delete(part);
+      const folder = join(this.#folder, part);
       log.info("The disk of {folder} has room again: launches are accepted", { folder });
-      this.#room?.resolve();
-      this.#room = undefined;
     }
   }
 
-  /** Finds the first part of the folder whose disk has too little space. */
-  async #findShort(): Promise<Record<string, unknown> | undefined> {
+  /** Returns what is known of the disk of a part that has too little space. */
+  async #findShort(part: string): Promise<Record<string, unknown> | undefined> {
     const { bytes: reserve_bytes, files: reserve_files } = this.#reserve;
-    for (const part of PARTS) {
-      const folder = join(this.#folder, part);
-      const { bytes, files } = await this.#roomOf(folder);
-      if ((bytes ?? Infinity) >= reserve_bytes && (files ?? Infinity) >= reserve_files) continue;
-      return {
-        folder,
-        free_bytes: bytes ?? "enough",
-        free_files: files ?? "enough",
-        reserve_bytes,
-        reserve_files,
-      };
+    const folder = join(this.#folder, part);
+    const { bytes, files } = await this.#roomOf(folder);
+    if ((bytes ?? Infinity) >= reserve_bytes && (files ?? Infinity) >= reserve_files) {
+      return undefined;
     }
-    return undefined;
+    return {
+      folder,
+      free_bytes: bytes ?? "enough",
+      free_files: files ?? "enough",
+      reserve_bytes,
+      reserve_files,
+    };
   }
 
   async #roomOf(folder: string): Promise<Room> {

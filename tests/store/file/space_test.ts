@@ -75,13 +75,18 @@ Deno.test("the parts of a data folder that lie on disks of their own need room a
   const full = new Set<string>();
   const look = (folder: string) => Promise.resolve({ bytes: full.has(folder) ? 0 : 1e9 });
   const space = new Space("/data", { look });
-  for (const folder of ["/data/executions", "/data/projects"]) {
+  for (
+    const [folder, ...isShort] of [
+      ["/data/executions", false, true],
+      ["/data/projects", true, false],
+    ] as const
+  ) {
     full.add(folder);
     await space.look();
-    assertEquals(space.isShort, true, folder);
+    assertEquals([space.isShort, space.isShortForFiles], isShort, folder);
     full.delete(folder);
     await space.look();
-    assertEquals(space.isShort, false);
+    assertEquals([space.isShort, space.isShortForFiles], [false, false]);
   }
 });
 
