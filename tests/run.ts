@@ -85,36 +85,54 @@ const env: Record<string, string> = {
   CONTAINERS_CONF: `${folder}/podman/containers.conf`,
   CONTAINERS_STORAGE_CONF: `${folder}/podman/storage.conf`,
 };
-const testing = new Deno.Command(Deno.execPath(), {
-  args: [
-    "test",
-    "--parallel",
-    // The types are checked by `deno task ok`, which takes as long as a sixth of the tests.
-    "--no-check",
-    "--lock=tests/deno.lock",
-    "--sanitize-ops",
-    "--sanitize-resources",
-    "--allow-read",
-    "--allow-write",
-    "--allow-env",
-    "--allow-net=127.0.0.1,localhost,[::1],0.0.0.0",
-    "--allow-sys=statfs",
-    `--allow-run=${Deno.execPath()},git,sh,setsid,bash`,
-    ...Deno.args.length > 0 ? Deno.args : modulesOf(filesIn("tests"), folder),
-  ],
-  env,
-}).spawn();
+const isBrowserTest = (argument: string) => argument.endsWith("browser_test.ts");
+const files = filesIn("tests");
+const permissions = [
+  // What drives the browser looks into /proc, which no narrow permission allows.
+  `--ignore=${files.filter(isBrowserTest)}`,
+  "--allow-read",
+  "--allow-write",
+  "--allow-env",
+  "--allow-net=127.0.0.1,localhost,[::1],0.0.0.0",
+  "--allow-sys=statfs",
+  `--allow-run=${Deno.execPath()},git,sh,setsid,bash`,
+];
+const running = Deno.args.length > 0
+  ? [test(Deno.args, Deno.args.some(isBrowserTest) ? ["--allow-all"] : permissions)]
+  : [
+    test(modulesOf(files.filter((file) => !isBrowserTest(file)), folder), permissions),
+    test(files.filter(isBrowserTest), ["--allow-all"]),
+  ];
 // An interrupted run removes its folder, too.
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  Deno.addSignalListener(signal, () => testing.kill(signal));
+  Deno.addSignalListener(signal, () => running.forEach((each) => each.kill(signal)));
 }
-const { code } = await testing.status;
+const ended = await Promise.all(running.map(({ status }) => status));
+const code = Math.max(...ended.map(({ code }) => code));
 await sh(REMOVE_FOLDER, { args: [folder], env });
 
 for (const [command, what] of missing) {
   console.log(`Left out: ${what}, since ${command} is not installed, or cannot be used`);
 }
 Deno.exit(code);
+
+/** Runs some test files, or what other arguments of `deno test` name. */
+function test(args: readonly string[], permissions: readonly string[]): Deno.ChildProcess {
+  return new Deno.Command(Deno.execPath(), {
+    args: [
+      "test",
+      "--parallel",
+      // The types are checked by `deno task ok`, which takes as long as a sixth of the tests.
+      "--no-check",
+      "--lock=tests/deno.lock",
+      "--sanitize-ops",
+      "--sanitize-resources",
+      ...permissions,
+      ...args,
+    ],
+    env,
+  }).spawn();
+}
 
 /**
  * Returns the modules to run for some test files. Most files take longer to load what they test than to

@@ -123,3 +123,18 @@ async function ended(service: TestService, runId: string): Promise<void> {
   const { actions: [{ created }] } = await endOfRun(service, runId);
   await endOfExecution(service, created.execution_id);
 }
+
+/** The addresses of every kind of page of a filled service, by names. */
+export function pagesOf({ deliveries }: Sample): Record<string, string> {
+  return {
+    overview: "",
+    deliveries: "deliveries",
+    filtered: "deliveries?trigger=retrain&outcome=refused",
+    found: "deliveries?text=nothing",
+    completed: `deliveries/${deliveries.completed}`,
+    failed: `deliveries/${deliveries.failed}`,
+    refused: `deliveries/${deliveries.refused}`,
+    access: "access",
+    missing: "deliveries/none",
+  };
+}

@@ -7,27 +7,9 @@
 import type { Page } from "playwright-core";
 import { startService, type TestService } from "../../data.ts";
 import { assertAccessible, openConsole, startChromium } from "./browser.ts";
-import { fillSample, push, type Sample } from "./sample.ts";
+import { fillSample, pagesOf, push } from "./sample.ts";
 
 const FULL = 120;
-
-/** The pages of a filled service. */
-function pagesOf({ deliveries, triggers }: Sample): Record<string, string> {
-  return {
-    overview: "",
-    deliveries: "deliveries",
-    filtered: "deliveries?trigger=retrain&outcome=refused",
-    none: "deliveries?text=nothing",
-    completed: `deliveries/${deliveries.completed}`,
-    failed: `deliveries/${deliveries.failed}`,
-    refused: `deliveries/${deliveries.refused}`,
-    access: "access",
-    settings: "settings",
-    triggers: "triggers",
-    trigger: `triggers/${triggers.retrain.id}`,
-    missing: "deliveries/none",
-  };
-}
 
 const EMPTY_PAGES = { overview: "", deliveries: "deliveries", access: "access" };
 

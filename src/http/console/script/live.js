@@ -2,6 +2,8 @@
 // then loaded again, and its parts with an id replace those that are shown. No text becomes HTML here: the
 // browser parses the server's page.
 const REFRESH_MS = 1000;
+// A reader who leaves the list may be on the way to the bar.
+const GO_ON_MS = 1000;
 
 // Loads the page as a document. Nothing in such a document runs.
 function loadPage(address) {
@@ -71,11 +73,16 @@ function startList(list) {
     scrollTo({ top: 0 });
     show();
   });
-  list.closest(".scroll").before(bar);
+  // It takes no room: the list must not move when it appears.
+  const place = document.createElement("div");
+  place.className = "new-place";
+  place.append(bar);
+  list.closest(".scroll").before(place);
 
   // A list never moves under the reader.
   const isRead = () =>
-    scrollY > 80 || list.matches(":hover") || list.contains(document.activeElement);
+    scrollY > 80 || list.matches(":hover") || bar.matches(":hover") ||
+    list.contains(document.activeElement);
   const newRows = () =>
     [...waiting.children].filter(({ id }) => !document.getElementById(id)).length;
   function show() {
@@ -115,8 +122,9 @@ function startList(list) {
     events.addEventListener("gap", refresh);
     events.onopen = refresh;
   }
-  list.addEventListener("pointerleave", () => waiting && !isRead() && show());
-  addEventListener("scroll", () => waiting && !isRead() && show(), { passive: true });
+  const goOn = () => setTimeout(() => waiting && !isRead() && show(), GO_ON_MS);
+  list.addEventListener("pointerleave", goOn);
+  addEventListener("scroll", goOn, { passive: true });
   // A hidden page holds no connection: a browser has few of them.
   document.addEventListener("visibilitychange", () => {
     follow();

@@ -1,0 +1,175 @@
+/** The console in a real browser: live lists, keyboard, copying, second clicks, hostile text, axe-core. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import type { Page } from "playwright-core";
+import { eventually, startService } from "../../data.ts";
+import { has } from "../../needs.ts";
+import { assertAccessible, openConsole, startChromium } from "./browser.ts";
+import { fillSample, pagesOf, push } from "./sample.ts";
+
+const HOSTILE = `"><img src=x onerror="document.title='hit'"><script>document.title='hit'</script>`;
+const ignore = !has("chromium");
+
+/** Fails when the page's policy has refused something, or its script has failed. */
+function watch(page: Page): string[] {
+  const wrong: string[] = [];
+  page.on("console", (message) => {
+    // An answer that is an error is what some steps look for.
+    if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) {
+      wrong.push(message.text());
+    }
+  });
+  page.on("pageerror", (error) => wrong.push(String(error)));
+  return wrong;
+}
+
+Deno.test({
+  name: "the console in a browser",
+  ignore,
+  // The connection to the browser is closed with it.
+  sanitizeResources: false,
+  sanitizeOps: false,
+  async fn(t) {
+    await using service = await startService();
+    const { triggers, deliveries } = await fillSample(service);
+    await using chromium = await startChromium();
+    const { page } = await openConsole(chromium, service);
+    const wrong = watch(page);
+    const rows = page.locator("tbody tr");
+
+    await t.step("a list takes up what comes, also while a filter is on", async () => {
+      await page.goto("/deliveries?trigger=labels");
+      const before = await rows.count();
+      await page.evaluate("scrollTo(0, 0)");
+      await (await fetch(triggers.labels.url, { method: "POST", body: "{}" })).body?.cancel();
+      await push(triggers.retrain.url, "main", "elsewhere");
+      await eventually(async () => await rows.count() === before + 1 ? true : undefined);
+      await page.getByText("complete").nth(before).waitFor();
+    });
+
+    await t.step("a list that is pointed at does not move: a bar counts what is new", async () => {
+      await page.goto("/deliveries");
+      await rows.first().hover();
+      const first = await rows.first().getAttribute("id");
+      for (const sent of [1, 2, 3]) await push(triggers.retrain.url, "other", `bar-${sent}`);
+      const bar = page.getByRole("button", { name: "3 new" });
+      await bar.waitFor();
+      assertEquals(await rows.first().getAttribute("id"), first);
+      await bar.click();
+      assert(await rows.first().getAttribute("id") !== first);
+      assertEquals(await bar.isVisible(), false);
+    });
+
+    await t.step("the keyboard moves, opens, searches and lists its keys", async () => {
+      await page.goto("/deliveries");
+      await page.keyboard.press("j");
+      await page.keyboard.press("j");
+      await page.keyboard.press("k");
+      const id = await rows.first().getAttribute("id");
+      await page.keyboard.press("o");
+      await page.waitForURL(`**/deliveries/${id?.replace("row-", "")}`);
+      await page.goBack();
+      await page.keyboard.press("/");
+      await page.keyboard.type("?j");
+      assertEquals(await page.getByRole("searchbox").inputValue(), "?j");
+      await page.getByRole("heading", { name: "Deliveries" }).click();
+      await page.keyboard.press("?");
+      await page.getByRole("dialog", { name: "Keys" }).waitFor();
+      await assertAccessible(page);
+      await page.keyboard.press("Escape");
+    });
+
+    await t.step("a delivery is launched again by a key, and followed to its end", async () => {
+      await page.goto(`/deliveries/${deliveries.completed}`);
+      await page.keyboard.press("r");
+      await page.getByText("Launched again: this is the new delivery").waitFor();
+      await page.locator("#story").getByText("✓ complete", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Copy the id" }).click();
+      const copied = await page.evaluate("navigator.clipboard.readText()");
+      assert(page.url().endsWith(`/${copied}`));
+    });
+
+    await t.step("a refused one is diagnosed", async () => {
+      await page.goto(`/deliveries/${deliveries.refused}`);
+      await page.getByRole("button", { name: "Why?" }).click();
+      await page.getByRole("heading", { name: "What the doctor says" }).waitFor();
+      await assertAccessible(page);
+    });
+
+    await t.step("a token is made, shown once, and revoked by a second click", async () => {
+      await page.goto("/access");
+      await page.getByText("New token").click();
+      await page.getByLabel("Name").fill("a b");
+      await page.getByRole("button", { name: "Create the token" }).click();
+      await page.locator(".field.wrong").waitFor();
+      assertEquals(await page.getByLabel("Name").inputValue(), "a b");
+      await page.getByLabel("Name").fill("ci");
+      await page.getByRole("button", { name: "Create the token" }).click();
+      assertMatch(await page.locator(".notice code").innerText(), /^hl_[\w-]{43}$/);
+      await page.goto("/access");
+      const row = rows.filter({ hasText: "ci" }).first();
+      const place = await row.getByText("Revoke", { exact: true }).boundingBox();
+      await row.getByText("Revoke", { exact: true }).click();
+      const second = row.getByRole("button", { name: "Revoke ci" });
+      const box = await second.boundingBox();
+      assert(
+        place && box && box.x <= place.x && box.x + box.width >= place.x + 4,
+        "the same place",
+      );
+      await second.click();
+      await page.getByText("The token opens nothing any more").waitFor();
+      assertEquals((await service.api("GET", "tokens/")).body.results, []);
+    });
+
+    await t.step("hostile text stays text, whether it comes with the page or live", async () => {
+      await page.goto("/deliveries?trigger=labels");
+      const sent = await fetch(triggers.labels.url, {
+        method: "POST",
+        body: HOSTILE,
+        headers: { "user-agent": HOSTILE, "x-note": HOSTILE, "content-type": "text/html" },
+      });
+      const id = await sent.text();
+      await page.locator(`#row-${id}`).waitFor();
+      await page.goto(`/deliveries/${id}`);
+      assert((await page.locator("pre[aria-label=Body]").innerText()).includes("<script>"));
+      assertEquals(await page.title(), `Delivery ${id.slice(-8)} · Hooklaunch`);
+      assertEquals(await page.locator("main img").count(), 0);
+    });
+
+    await t.step("an expired session keeps what was typed", async () => {
+      const { body } = await service.api("POST", "tokens/", { name: "short" });
+      const other = await openConsole(chromium, service, { token: body.token });
+      await other.page.goto("/access");
+      await other.page.getByText("New token").click();
+      await other.page.getByLabel("Name").fill("typed-before");
+      await service.api("DELETE", `tokens/${body.id}/`);
+      await other.page.getByRole("button", { name: "Create the token" }).click();
+      await other.page.getByText("Your session is over").waitFor();
+      const { body: { token } } = await service.api("POST", "tokens/", { name: "long" });
+      await other.page.getByLabel("Operator's token").fill(token);
+      await other.page.getByRole("button", { name: "Log in" }).click();
+      await other.page.getByRole("button", { name: "Send it now" }).click();
+      await other.page.getByText('The token "typed-before" is made').waitFor();
+      await other.context.close();
+    });
+
+    await t.step(
+      "axe-core finds nothing on any page, light and dark, and no page is too wide",
+      async () => {
+        for (const colorScheme of ["light", "dark"] as const) {
+          const { page, context } = await openConsole(chromium, service, {
+            colorScheme,
+            width: 375,
+          });
+          for (const address of Object.values(pagesOf({ triggers, deliveries }))) {
+            await page.goto(`/${address}`);
+            await assertAccessible(page);
+            const extra = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+            assert(Number(extra) <= 0, `${address} is ${extra} px too wide`);
+          }
+          await context.close();
+        }
+      },
+    );
+    assertEquals(wrong, []);
+  },
+});
