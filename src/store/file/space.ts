@@ -114,7 +114,7 @@ export class Space {
     for (const part of [...PARTS, EXECUTIONS]) {
       this.#note(part, await this.#findShort(part));
       // No launch is accepted, so nobody asks for the others.
-      if (this.isShort) return;
+      if (part !== EXECUTIONS && this.#short.has(part)) return;
     }
     this.#room?.resolve();
     this.#room = undefined;
