@@ -16,6 +16,8 @@ export type Stock =
   | "triggers"
   /** 10,000 triggers and as many ended runs as a service may have after years. */
   | "full"
+  /** 10,000 triggers and as many deliveries of every outcome. */
+  | "deliveries"
   /** Some runs that cleanup can remove while one waits. */
   | "expired";
 
@@ -116,6 +118,7 @@ export class Bench {
       empty: { triggers: 1, runs: 0 },
       triggers: { triggers: 1_000, runs: 0 },
       full: { triggers: 10_000, runs: this.runs },
+      deliveries: { triggers: 10_000, runs: 0, deliveries: this.runs },
       expired: { triggers: 100, runs: this.isQuick ? 2_000 : 20_000 },
     };
     await fill(path, await makeProject(this.folder), fillings[stock]);

@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 import { Bench } from "./bench.ts";
 import { measureBoot } from "./boot.ts";
 import { measureCleanup } from "./cleanup.ts";
+import { measureDeliveries } from "./deliveries.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureIsolation } from "./isolation.ts";
 import { measureLaunches } from "./launch.ts";
@@ -31,6 +32,7 @@ const PARTS: Readonly<Record<string, { what: string; measure: (bench: Bench) => 
     isolation: { what: "Launches beside others at their limits", measure: measureIsolation },
     boot: { what: "From the start of the process to the first launch", measure: measureBoot },
     growth: { what: "All of it again with much stored", measure: measureGrowth },
+    deliveries: { what: "Deliveries found among a million", measure: measureDeliveries },
     memory: { what: "Memory", measure: measureMemory },
     cleanup: { what: "Cleanup while launches arrive", measure: measureCleanup },
   };
@@ -41,7 +43,7 @@ const USAGE = `Usage: deno task bench [--quick] [--json] [part …]
   --json    print the rows as JSON, when all are measured
 
 Parts, all of them unless some are named:
-${Object.entries(PARTS).map(([name, { what }]) => `  ${name.padEnd(9)} ${what}`).join("\n")}
+${Object.entries(PARTS).map(([name, { what }]) => `  ${name.padEnd(10)} ${what}`).join("\n")}
 
 Everything is written to a new folder below TMPDIR, which should be on a disk like the service's.`;
 

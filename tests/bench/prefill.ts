@@ -13,6 +13,7 @@ import { keys } from "../../src/store/keys.ts";
 import { putProject } from "../../src/store/records/projects.ts";
 import { acceptWrites, endWrites, newPending, type Run } from "../../src/store/records/runs.ts";
 import { openStore } from "../../src/store/open_store.ts";
+import { entryWrites } from "../../src/store/records/trigger_log_entries.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openSecretBox, sealSecrets, type SecretBox } from "../../src/triggers/secrets.ts";
 import { triggerSchema } from "../../src/triggers/trigger.ts";
@@ -31,6 +32,8 @@ export interface Filling {
   triggers: number;
   /** Ended runs with one execution each, spread over the triggers; past retention, so that cleanup can remove them. */
   runs: number;
+  /** Deliveries of every outcome; a quarter of them to the first four triggers. None when absent. */
+  deliveries?: number;
 }
 
 const PROJECT = "bench";
@@ -49,12 +52,12 @@ const ACTION = { type: "run_execution", step: STEP, payload_input_name: "body" }
 export async function fill(
   path: string,
   repository: string,
-  { triggers, runs }: Filling,
+  { triggers, runs, deliveries = 0 }: Filling,
 ): Promise<void> {
   await using store = await openStore(path);
   const secrets = await openSecretBox(path, undefined);
   await putProject(store, parseProject({ name: PROJECT, repository }));
-  const progress = new Progress(triggers + runs);
+  const progress = new Progress(triggers + runs + deliveries);
   const signed = Array.from({ length: triggers }, (_, index) => triggerId(index));
   await inBatches(progress, signed, store, (id) => triggerWrites(id, signedConditions(), secrets));
   await writeEach(store, [await triggerWrites(TOKEN_TRIGGER, tokenConditions(), secrets)]);
@@ -70,7 +73,61 @@ export async function fill(
     const made_ms = Math.floor(now_ms - age_ms);
     return runWrites(newId(made_ms), triggerId(index % triggers), made_ms);
   });
+  const all = Array.from({ length: deliveries }, (_, index) => index);
+  await inBatches(progress, all, store, (index) => {
+    const age_ms = OLDEST_MS * (1 - index / deliveries);
+    return deliveryWrites(index, Math.floor(now_ms - age_ms), { triggers, isRare: index < 10 });
+  });
   progress.end();
+}
+
+/** The triggers that get a quarter of all deliveries. */
+export const BUSY_TRIGGERS = 4;
+/** The sender's id of a delivery, by its number. */
+export function deliveryIdOf(index: number): string {
+  return `evt_${index}`;
+}
+/** A text in the bodies of the oldest deliveries alone. */
+export const RARE_TEXT = "a needle";
+
+/** The writes of a delivery: half of them are accepted. The oldest are refused by what refuses no other. */
+function deliveryWrites(
+  index: number,
+  made_ms: number,
+  { triggers, isRare }: { triggers: number; isRare: boolean },
+): Write[] {
+  const id = newId(made_ms);
+  const isBusy = index % 4 === 0;
+  const trigger_id = triggerId(isBusy ? index / 4 % BUSY_TRIGGERS : index % triggers);
+  const delivery_id = deliveryIdOf(index);
+  const kind = index % 10;
+  if (kind < 5) {
+    return runWrites(id, trigger_id, made_ms, { delivery_id, text: isRare ? RARE_TEXT : "" });
+  }
+  const common = {
+    id,
+    time: new Date(made_ms).toISOString(),
+    status: 400,
+    delivery_id,
+    verdicts: [{ condition: "hmac", index: 0, verdict: "failed" as const }],
+    request: {
+      method: "POST",
+      remote_ip: "192.0.2.7",
+      headers: { "user-agent": "bench", "x-github-event": "push", "x-signature": "********" },
+      size: BODY.length,
+      sha256: hash("sha256", BODY),
+    },
+  };
+  if (kind === 9) return entryWrites(trigger_id, { ...common, kind: "repeat", run_id: id });
+  const isFiltered = kind === 8;
+  return entryWrites(trigger_id, {
+    ...common,
+    kind: "refused",
+    ...(isFiltered ? { outcome: "filtered" } : {}),
+    condition: isRare ? "ip_allowlist" : isFiltered ? "payload_filter" : "hmac",
+    condition_index: 0,
+    reason: "Header X-Signature holds a wrong signature",
+  });
 }
 
 function signedConditions(): unknown[] {
@@ -115,10 +172,16 @@ async function triggerWrites(
 }
 
 /** The writes of a run that was accepted, performed and has ended, and of its execution. */
-function runWrites(id: string, trigger_id: string, made_ms: number): Write[] {
+function runWrites(
+  id: string,
+  trigger_id: string,
+  made_ms: number,
+  { delivery_id, text = "" }: { delivery_id?: string; text?: string } = {},
+): Write[] {
+  const payloadBytes = text === "" ? BODY : new TextEncoder().encode(text);
   const created_at = new Date(made_ms).toISOString();
   const execution_id = derivedId(id, 0, "execution");
-  const sha256 = hash("sha256", BODY);
+  const sha256 = hash("sha256", payloadBytes);
   const run: Run = {
     id,
     trigger_id,
@@ -127,7 +190,8 @@ function runWrites(id: string, trigger_id: string, made_ms: number): Write[] {
     created_at,
     ended_at: created_at,
     remote_ip: "127.0.0.1",
-    payload: { size: BODY.length, sha256, content_type: "application/json" },
+    ...(delivery_id === undefined ? {} : { delivery_id }),
+    payload: { size: payloadBytes.length, sha256, content_type: "application/json" },
     actions: [{ action: ACTION.type, created: { execution_step: STEP, execution_id } }],
   };
   const execution: Execution = {
@@ -141,7 +205,7 @@ function runWrites(id: string, trigger_id: string, made_ms: number): Write[] {
     title: STEP,
     image: "none",
     command: COMMAND,
-    inputs: { body: [{ name: "payload", payload_of: id, size: BODY.length, sha256 }] },
+    inputs: { body: [{ name: "payload", payload_of: id, size: payloadBytes.length, sha256 }] },
     parameters: {},
     environment_variables: {},
     status: "complete",
@@ -153,9 +217,13 @@ function runWrites(id: string, trigger_id: string, made_ms: number): Write[] {
     metadata: {},
     outputs: [],
   };
-  const pending = newPending({ run, actions: [ACTION], worker: id }, BODY);
+  const pending = newPending({ run, actions: [ACTION], worker: id }, payloadBytes);
   const { body } = pending;
-  return [...acceptWrites(pending, BODY), ...endWrites(run, body), ...executionWrites(execution)]
+  return [
+    ...acceptWrites(pending, payloadBytes),
+    ...endWrites(run, body),
+    ...executionWrites(execution),
+  ]
     // What was written while it was pending is gone when it has ended.
     .filter(({ key, value }) => value !== undefined && key[0] !== "pending");
 }
