@@ -8,7 +8,7 @@ import { z } from "zod";
 import { type LaunchRequest, launchRequest } from "../../conditions/request.ts";
 import { isBaseUrl } from "../../platform/network/urls.ts";
 import { ConflictError, InvalidInputError } from "../../platform/errors.ts";
-import { parseWith } from "../../platform/schema/schema.ts";
+import { parseInput } from "../../platform/schema/nulls.ts";
 import { readDelivery } from "../../store/records/deliveries.ts";
 import type { KeptRequest } from "../../triggers/kept_requests.ts";
 import { requestOfKept, requestOfRun } from "../../triggers/replay.ts";
@@ -29,6 +29,8 @@ const BODY_BYTES_MAX = MIB;
 /** Longer than the longest body in base64, with its headers. */
 const REQUEST_BYTES_MAX = 2 * MIB;
 const URL_CHARACTERS_MAX = 8_192;
+/** The form of a URL that a sender calls; that its host can be one is checked beside it. */
+const CALLED_URL = "^https?://[^/?#]+[^#]*$";
 /** The other triggers whose secrets are tried. */
 const OTHER_TRIGGERS_MAX = 50;
 const LISTED_MAX = 200;
@@ -57,7 +59,9 @@ const pastedRequest = z.strictObject({
   method: z.string().max(16).default("POST"),
   url: z.string().max(URL_CHARACTERS_MAX).refine(isCalledUrl, {
     error: "Expected the http: or https: URL that the sender called",
-  }).optional().describe("The URL that the sender called; the launch URL when absent"),
+  }).meta({ pattern: CALLED_URL }).optional().describe(
+    "The URL that the sender called; the launch URL when absent",
+  ),
   headers: sentHeadersSchema,
   body: z.base64().max(Math.ceil(BODY_BYTES_MAX / 3) * 4).describe("The body's bytes in base64"),
   received_at: z.iso.datetime({ offset: true }).optional().describe(
@@ -122,7 +126,7 @@ interface Asked {
 /** Reads what is sent by one of both forms: a problem then has its place in that one. */
 function readRequest(body: unknown): Asked["sent"] {
   const isStored = Object.hasOwn(Object(body), "delivery_id");
-  return parseWith<Asked["sent"]>(
+  return parseInput<Asked["sent"]>(
     isStored ? storedRequest : pastedRequest,
     body,
     "the request to diagnose",

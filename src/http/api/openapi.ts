@@ -7,6 +7,7 @@ import { z } from "zod";
 import { answerSchemas, inputSchemas, nullIsOwn, problemDetails } from "./answer.ts";
 import { operations } from "./mod.ts";
 import { openOperations } from "./open_operations.ts";
+import { nameSchema } from "../../projects/name_schema.ts";
 import { withNulls } from "./openapi_nulls.ts";
 import type { Answer, Declaration, RequestBody } from "./operation.ts";
 
@@ -15,6 +16,8 @@ const COMPONENTS = "#/components/schemas/";
 const BODILESS = ["204", "304"];
 
 type Json = Record<string, unknown>;
+
+const { $schema: _dialect, ...pathName } = z.toJSONSchema(nameSchema);
 
 /** Makes the OpenAPI document of the API at an address. */
 export function openApiDocument(baseUrl: string): Json {
@@ -67,7 +70,12 @@ function parametersOf({ path, query, headers = {} }: Declaration): Json[] {
     ? {}
     : z.toJSONSchema(query, { io: "input", unrepresentable: "any" });
   return [
-    ...names.map((name) => ({ name, in: "path", required: true, schema: text })),
+    ...names.map((name = "") => ({
+      name,
+      in: "path",
+      required: true,
+      schema: name === "name" ? pathName : text,
+    })),
     ...Object.entries(properties).map(([name, written]) => {
       const { description, ...schema } = Object(written);
       return {

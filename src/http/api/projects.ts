@@ -7,6 +7,7 @@ import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { parseProject, projectSchema } from "../../config/project.ts";
 import {
+  ActionError,
   ChangedError,
   ConflictError,
   InvalidInputError,
@@ -60,7 +61,13 @@ const fetchResult = answer<FetchResult>()(
 );
 
 /** JSON Schema of a rule that the schema checks in code. */
-const ONE_SOURCE = { oneOf: [{ required: ["repository"] }, { required: ["directory"] }] };
+const ONE_SOURCE = {
+  // null stands for an absent field.
+  oneOf: ["repository", "directory"].map((name) => ({
+    required: [name],
+    properties: { [name]: { type: "string" } },
+  })),
+};
 
 const projectInput = {
   schema: input("ProjectInput", projectSchema.meta(ONE_SOURCE)),
@@ -196,10 +203,16 @@ export const projectOperations = [
     path: "/projects/{name}/fetch/",
     scope: "operate",
     summary: "Fetch a project's repository",
+    description: "502 says that the repository cannot be reached or read.",
     answers: { 201: { schema: fetchResult } },
     async perform({ api, context, params: { name } }) {
       const project = await existing(api.store, name);
-      return context.json(await api.projects.fetch(project), STATUS_CODE.Created);
+      const fetched = api.projects.fetch(project).catch((error) => {
+        // A plain folder has no server that could be at fault.
+        const isOwn = project.directory !== undefined && error instanceof ActionError;
+        throw isOwn ? new ConflictError(error.message) : error;
+      });
+      return context.json(await fetched, STATUS_CODE.Created);
     },
   }),
 ];

@@ -80,7 +80,7 @@ const replayInput = input(
       .describe("Leave out those of which a run and its executions have completed"),
     commit: z.string().min(1).max(256).exactOptional()
       .describe("The commit that the actions run at, in place of their own"),
-    body: z.base64().max(BODY_BYTES_MAX * 4 / 3).exactOptional()
+    body: z.base64().max(Math.ceil(BODY_BYTES_MAX / 3) * 4).exactOptional()
       .describe("The payload of every launch, in place of the run's own; at most 64 KiB"),
   }),
 );

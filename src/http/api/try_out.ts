@@ -63,6 +63,13 @@ const headerValueSchema = z.string().regex(/^[\x01-\x09\x0b\x0c\x0e-\xff]*$/, {
 /** The schema of a request's headers. */
 export const sentHeadersSchema = z.record(headerSchema, headerValueSchema);
 
+const aText = { type: "string" };
+/** JSON Schema of what the schema refuses in code. */
+const BOTH_BODIES = {
+  properties: { body: aText, body_base64: aText },
+  required: ["body", "body_base64"],
+};
+
 const request = input(
   "Request",
   z.strictObject({
@@ -77,7 +84,7 @@ const request = input(
       .default("127.0.0.1"),
   }).refine(({ body, body_base64 }) => body === undefined || body_base64 === undefined, {
     error: "Expected either body or body_base64, found both",
-  }),
+  }).meta({ not: BOTH_BODIES }),
 );
 
 const body = {
