@@ -6,12 +6,13 @@
 
 type Json = Record<string, unknown>;
 
-/** Adds null to the optional fields of a schema, at every depth. */
+/** Adds null to the optional fields of a schema, at every depth, and to those of any name. */
 export function withNulls(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withNulls);
   if (!isObject(schema)) return schema;
   const inner = mapFields(schema, (_name, value) => withNulls(value));
-  const { properties, required } = inner;
+  const { properties, required, additionalProperties: others } = inner;
+  if (isObject(others)) inner.additionalProperties = orNull(others);
   if (!isObject(properties)) return inner;
   const names = Array.isArray(required) ? required : [];
   return {

@@ -4,7 +4,6 @@
  *
  * @module
  */
-import { isIP } from "node:net";
 import { z } from "zod";
 import { launchRequest } from "../../conditions/request.ts";
 import { type SignedRequest, signRequest } from "../../conditions/sign_request.ts";
@@ -80,7 +79,7 @@ const request = input(
     }).default("").describe("The query behind the launch URL, with its ?"),
     body: z.string().optional().describe("The body as text"),
     body_base64: z.base64().optional().describe("The body's bytes, in place of `body`"),
-    remote_ip: z.string().refine((text) => isIP(text) !== 0, { error: "Expected an IP address" })
+    remote_ip: z.union([z.ipv4(), z.ipv6()], { error: "Expected an IP address" })
       .default("127.0.0.1"),
   }).refine(({ body, body_base64 }) => body === undefined || body_base64 === undefined, {
     error: "Expected either body or body_base64, found both",

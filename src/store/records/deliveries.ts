@@ -32,7 +32,9 @@ const SEARCH_MS = 40;
 const COUNTS_MAX = 200;
 /** Deliveries that are read at a time where only some are wanted. */
 const BATCH_SIZE = 64;
-const BATCH_SIZE_MAX = 512;
+const BATCH_SIZE_MAX = 256;
+/** A next batch may take so many times as long as the one before: it may be read from the disk. */
+const BATCH_TIMES = 1.5;
 
 /** Which deliveries are wanted. All that are given must hold. */
 export interface DeliveryFilter {
@@ -138,8 +140,10 @@ class Search {
       const now_ms = performance.now();
       const batch_ms = now_ms - began_ms;
       // Another batch of this size would end too late.
-      if (now_ms + batch_ms > this.#until_ms) return this.#cutShort();
-      if (now_ms + 3 * batch_ms < this.#until_ms) size = Math.min(2 * size, BATCH_SIZE_MAX);
+      if (now_ms + BATCH_TIMES * batch_ms > this.#until_ms) return this.#cutShort();
+      if (now_ms + 3 * BATCH_TIMES * batch_ms < this.#until_ms) {
+        size = Math.min(2 * size, BATCH_SIZE_MAX);
+      }
     }
   }
 
