@@ -18,6 +18,7 @@ export const OPTIONAL_COMMANDS = {
     "the printed configuration of nginx in front of the service (Debian's package nginx-light)",
   openssl: "running the pages of the documentation, and the demo's curl line",
   podman: "running steps in containers of podman",
+  rclone: "storing in an S3 bucket (go install github.com/rclone/rclone@latest)",
   sshd: "fetching over ssh with a deploy key",
   "systemd-analyze": "reading the documented unit as systemd does",
   strace: "writes that fail under the running service, and which files are on disk before a rename",
@@ -30,6 +31,8 @@ const CHECKS: Readonly<Record<string, string>> = {
   mount: `(d=$(mktemp -d) && { mount -t tmpfs -o size=1m tmpfs "$d" && umount "$d"; code=$?
     rmdir "$d"; exit $code; })`,
   podman: "podman info",
+  // Debian's is older than `serve s3`.
+  rclone: "rclone serve s3 --help",
   strace: "strace -qq -o /dev/null -e trace=none true",
   xfs_io: `(d=$(mktemp -d) && truncate -s 4M "$d/i" && mkfs.ext4 -q "$d/i" && mkdir "$d/m" &&
     mount -o loop "$d/i" "$d/m" && umount "$d/m"; code=$?; rm -r "$d"; exit $code)`,
@@ -37,10 +40,11 @@ const CHECKS: Readonly<Record<string, string>> = {
 
 /** Whether the shell finds a command that can be used. */
 export function has(command: keyof typeof OPTIONAL_COMMANDS | "git"): boolean {
-  // Some systems have servers in the path of their administrator alone.
-  const check = `PATH="$PATH:/usr/sbin:/sbin"; command -v ${command} && ${
-    CHECKS[command] ?? "true"
-  }`;
+  // Some systems have servers in the path of their administrator alone; .ci/run keeps what it builds itself.
+  const check =
+    `PATH="$PATH:/usr/sbin:/sbin:${"${XDG_CACHE_HOME:-$HOME/.cache}"}/hooklaunch/bin"; command -v ${command} && ${
+      CHECKS[command] ?? "true"
+    }`;
   const options = { stdout: "null", stderr: "null" } as const;
   return new Deno.Command("sh", { args: ["-c", check], ...options }).outputSync().success;
 }

@@ -29,6 +29,9 @@ const DISK_ERRORS = ["ENOSPC", "EDQUOT", "EIO", "EROFS", "EMFILE", "ENFILE", "EN
 
 /** Keeps artifacts as files. A file gets its name after its bytes are checked and on disk. */
 export class FolderStore implements ArtifactStore {
+  readonly isShared = false;
+  /** The disk of the data folder is watched elsewhere. */
+  readonly failure = undefined;
   readonly name: string;
   readonly #root: string;
   #prepared: Promise<void> | undefined;
@@ -103,7 +106,6 @@ export class FolderStore implements ArtifactStore {
     return Promise.resolve(undefined);
   }
 
-  /** The disk of the data folder is watched elsewhere. */
   probe(): Promise<undefined> {
     return Promise.resolve(undefined);
   }

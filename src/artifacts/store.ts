@@ -35,6 +35,10 @@ export type ArtifactContent = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Arra
 export interface ArtifactStore extends Disposable {
   /** A name of the store for logs, without credentials. */
   readonly name: string;
+  /** True when every instance of the service sees the same artifacts. */
+  readonly isShared: boolean;
+  /** The reason why the store cannot be used now, as far as its last request tells; undefined when it can. */
+  readonly failure: string | undefined;
   /**
    * Stores an artifact. When this resolves, a loss of power does not take it back. Storing the same bytes
    * again changes nothing.
@@ -70,7 +74,7 @@ export interface ArtifactStore extends Disposable {
    * URLs, or this artifact is too large for one request. The receiver calls `verify` before it trusts the bytes.
    */
   presignPut(key: string, info: ArtifactInfo): Promise<string | undefined>;
-  /** Resolves to undefined when the store works, or to the reason why it does not. */
+  /** Asks the store. Resolves to undefined when it works, or to the reason why it does not. */
   probe(): Promise<string | undefined>;
 }
 

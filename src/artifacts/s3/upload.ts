@@ -1,0 +1,152 @@
+/**
+ * Uploads of artifacts: in one request, or in parts where that would take much memory.
+ *
+ * @module
+ */
+import { UnavailableError } from "../../platform/errors.ts";
+import { checkedChunks } from "../checked_content.ts";
+import type { ArtifactContent, ArtifactInfo } from "../store.ts";
+import type { S3Client } from "./client.ts";
+import { escaped, valueOf } from "./xml.ts";
+
+/** The size of a part. S3 takes 5 MiB and more. */
+const PART_BYTES = 8 * 1024 * 1024;
+/** The most parts that an object has. */
+const PARTS_MAX = 10_000;
+/** Parts that are sent at once. */
+const PARTS_AT_ONCE = 3;
+const RETRY_AFTER_S = 10;
+
+/** An upload. */
+export interface Upload {
+  client: S3Client;
+  key: string;
+  info: ArtifactInfo;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Uploads an artifact. It is visible after all of its bytes are compared with its description.
+ *
+ * @throws {ArtifactMismatchError} when they differ
+ * @throws {UnavailableError} when the server does not take them
+ */
+export async function upload(content: ArtifactContent, options: Upload): Promise<void> {
+  const { client, key, info, signal } = options;
+  const chunks = checkedChunks(key, content, info);
+  const partBytes = Math.max(PART_BYTES, Math.ceil(info.size / PARTS_MAX));
+  if (info.size > partBytes) {
+    return await uploadInParts(partsOf(chunks, info.size, partBytes), options);
+  }
+  const [body = new Uint8Array()] = await Array.fromAsync(partsOf(chunks, info.size, partBytes));
+  const answer = await client.ask({ method: "PUT", key, body, sha256: info.sha256, signal });
+  await expectSuccess(answer, "store it");
+}
+
+async function uploadInParts(
+  parts: AsyncIterable<Uint8Array<ArrayBuffer>>,
+  { client, key, info, signal }: Upload,
+): Promise<void> {
+  const begun = await client.ask({ method: "POST", key, query: { uploads: "" }, signal });
+  const uploadId = valueOf(await expectSuccess(begun, "begin an upload"), "UploadId");
+  if (uploadId === undefined) throw unexpected("begin an upload", "no UploadId came");
+  const sent: Promise<string>[] = [];
+  try {
+    for await (const body of parts) {
+      const query = { partNumber: String(sent.length + 1), uploadId };
+      const sending = sendPart(client, { key, body, query, signal });
+      // It may fail while nobody waits for it yet.
+      sending.catch(() => {});
+      sent.push(sending);
+      await sent.at(-PARTS_AT_ONCE);
+    }
+    const tags = await Promise.all(sent);
+    await complete({ client, key, info, signal }, uploadId, tags);
+  } catch (error) {
+    await Promise.allSettled(sent);
+    // What stays of it takes room until the bucket's own rule removes it.
+    await client.ask({ method: "DELETE", key, query: { uploadId } })
+      .then((answer) => answer.body?.cancel(), () => {});
+    throw error;
+  }
+}
+
+async function sendPart(
+  client: S3Client,
+  request: Pick<Upload, "key" | "signal"> & {
+    body: Uint8Array<ArrayBuffer>;
+    query: Record<string, string>;
+  },
+): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", request.body);
+  const sha256 = new Uint8Array(digest).toHex();
+  const answer = await client.ask({ method: "PUT", ...request, sha256 });
+  await expectSuccess(answer, "store a part");
+  const tag = answer.headers.get("etag");
+  if (tag === null) throw unexpected("store a part", "no ETag came");
+  return tag;
+}
+
+async function complete(
+  { client, key, info, signal }: Upload,
+  uploadId: string,
+  tags: readonly string[],
+): Promise<void> {
+  const listed = tags.map((tag, index) =>
+    `<Part><PartNumber>${index + 1}</PartNumber><ETag>${escaped(tag)}</ETag></Part>`
+  );
+  const text = `<CompleteMultipartUpload>${listed.join("")}</CompleteMultipartUpload>`;
+  const body = new TextEncoder().encode(text);
+  const answer = await client.ask({ method: "POST", key, query: { uploadId }, body, signal });
+  // An answer that was lost may have completed it: the repeated request finds no such upload.
+  if (answer.status === 404 && await hasSize(client, key, info.size)) {
+    await answer.body?.cancel();
+    return;
+  }
+  // S3 answers 200 before it is done, and tells of an error in the body.
+  const said = await expectSuccess(answer, "complete an upload");
+  const code = valueOf(said, "Code");
+  if (code !== undefined) throw unexpected("complete an upload", code);
+}
+
+async function hasSize(client: S3Client, key: string, size: number): Promise<boolean> {
+  const answer = await client.ask({ method: "GET", key });
+  await answer.body?.cancel();
+  return answer.ok && Number(answer.headers.get("content-length")) === size;
+}
+
+/** Yields chunks put together to parts of one size, the last one shorter. */
+async function* partsOf(
+  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
+  size: number,
+  partBytes: number,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  let left = size;
+  let part = new Uint8Array(Math.min(left, partBytes));
+  let filled = 0;
+  for await (const chunk of chunks) {
+    for (let at = 0; at < chunk.length;) {
+      if (filled === part.length) {
+        yield part;
+        left -= part.length;
+        part = new Uint8Array(Math.min(left, partBytes));
+        filled = 0;
+      }
+      const some = chunk.subarray(at, at + part.length - filled);
+      part.set(some, filled);
+      filled += some.length;
+      at += some.length;
+    }
+  }
+  if (filled > 0) yield part;
+}
+
+async function expectSuccess(answer: Response, what: string): Promise<string> {
+  const text = await answer.text().catch(() => "");
+  if (answer.ok) return text;
+  throw unexpected(what, valueOf(text, "Code") ?? `it answers ${answer.status}`);
+}
+
+function unexpected(what: string, why: string): UnavailableError {
+  return new UnavailableError(`The S3 server does not ${what}: ${why}`, RETRY_AFTER_S);
+}

@@ -1,0 +1,236 @@
+/** The artifact store in an S3 bucket, on the real server of rclone. */
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { hash } from "node:crypto";
+import { artifactKeys } from "../../src/artifacts/keys.ts";
+import { S3Store } from "../../src/artifacts/s3/mod.ts";
+import { ArtifactMismatchError } from "../../src/artifacts/store.ts";
+import { InvalidInputError, UnavailableError } from "../../src/platform/errors.ts";
+import { content, infoOf, textOf } from "./fixture.ts";
+import { CREDENTIALS, hasNoS3, S3Server } from "./s3_server.ts";
+
+const ignore = hasNoS3;
+const MIB = 1024 * 1024;
+
+function filled(size: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(size);
+  for (let at = 0; at < size; at += 65_536) {
+    crypto.getRandomValues(bytes.subarray(at, Math.min(size, at + 65_536)));
+  }
+  return bytes;
+}
+
+function streamOf(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new Blob([bytes]).stream();
+}
+
+Deno.test(
+  "S3: an artifact is read back, from an offset too, and is removed",
+  { ignore },
+  async () => {
+    await using server = await S3Server.start();
+    using store = server.store();
+    for (const path of ["plain", "a b/größe+100% (1)!*'.bin", "x&y<z>;?#=", "~/.hidden"]) {
+      const key = artifactKeys.output("a1", path);
+      const bytes = content(`content of ${path}`);
+      assertEquals(await store.open(key), undefined);
+      await store.put(key, streamOf(bytes), infoOf(bytes));
+      await store.put(key, bytes, infoOf(bytes));
+      assertEquals(await textOf(await store.open(key)), `content of ${path}`);
+      assertEquals(await textOf(await store.open(key, { offset: 8 })), `of ${path}`);
+      assertEquals(await textOf(await store.open(key, { offset: bytes.length })), "");
+      assertEquals(await store.verify(key, infoOf(bytes)), true);
+      assertEquals(await store.verify(key, { ...infoOf(bytes), sha256: "0".repeat(64) }), false);
+    }
+    const empty = new Uint8Array();
+    await store.put(artifactKeys.log("a2"), empty, infoOf(empty));
+    assertEquals(await textOf(await store.open(artifactKeys.log("a2"))), "");
+    assertEquals(server.files().length, 5);
+    assert(server.files().every((path) => path.startsWith("some prefix/executions/")));
+    await store.remove(artifactKeys.execution("a1"));
+    assertEquals(server.files(), ["some prefix/executions/a2/log"]);
+    await store.remove(artifactKeys.log("a2"));
+    await store.remove(artifactKeys.log("a2"));
+    assertEquals(server.files(), []);
+  },
+);
+
+Deno.test(
+  "S3: a long artifact goes in parts, and is there when all of it is",
+  { ignore },
+  async () => {
+    await using server = await S3Server.start();
+    using store = server.store();
+    const bytes = filled(20 * MIB + 123);
+    const key = artifactKeys.output("a1", "large");
+    await store.put(key, streamOf(bytes), infoOf(bytes));
+    assertEquals(await store.verify(key, infoOf(bytes)), true);
+    const found = await store.open(key, { offset: 9 * MIB });
+    assertEquals(found?.size, bytes.length);
+    const rest = await new Response(found?.stream).bytes();
+    assertEquals(hash("sha256", rest), hash("sha256", bytes.subarray(9 * MIB)));
+
+    const other = artifactKeys.output("a1", "other");
+    const wrong = { ...infoOf(bytes), sha256: "0".repeat(64) };
+    await assertRejects(() => store.put(other, streamOf(bytes), wrong), ArtifactMismatchError);
+    let sent = 0;
+    const breaking = new ReadableStream<Uint8Array<ArrayBuffer>>({
+      pull(controller) {
+        if (sent > 12 * MIB) return controller.error(new TypeError("the sender has gone"));
+        controller.enqueue(bytes.slice(sent, sent += MIB));
+      },
+    });
+    await assertRejects(() => store.put(other, breaking, infoOf(bytes)), TypeError, "gone");
+    assertEquals(await store.open(other), undefined);
+    assertEquals(server.files(), ["some prefix/executions/a1/outputs/large"]);
+  },
+);
+
+Deno.test("S3: presigned URLs read and write one artifact, for a while", { ignore }, async () => {
+  await using server = await S3Server.start();
+  using store = server.store();
+  const key = artifactKeys.output("a1", "größe b");
+  const bytes = content("by a job");
+  const url = await store.presignPut(key, infoOf(bytes));
+  assert(url !== undefined);
+  assert(!url.includes(CREDENTIALS.secretAccessKey));
+  const put = async (to: string, body: BodyInit, headers = { "if-none-match": "*" }) => {
+    const answer = await fetch(to, { method: "PUT", body, headers });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  assertEquals(await put(url.replace("a1", "a2"), bytes), 403);
+  assertEquals(await put(url, bytes), 200);
+  assertEquals(await store.verify(key, infoOf(bytes)), true);
+  // What is there is not replaced.
+  assertEquals(await put(url, "other"), 412);
+  assertEquals(await store.verify(key, infoOf(bytes)), true);
+  const get = await fetch(await store.presignGet(key));
+  assertEquals([get.status, await get.text()], [200, "by a job"]);
+  const tampered = await fetch((await store.presignGet(key)).replace("a1", "a2"));
+  assertEquals(tampered.status, 403);
+  await tampered.body?.cancel();
+  assertMatch(url, /X-Amz-Expires=900/);
+  assertEquals(await store.presignPut(key, { size: 6 * 1024 * MIB, sha256: "" }), undefined);
+});
+
+Deno.test("S3: a server that fails is asked again, until it works", { ignore }, async () => {
+  await using server = await S3Server.start();
+  using store = server.store({ patience_ms: 10_000, pause_ms: 20, answer_ms: 300 });
+  const bytes = content("x".repeat(100_000));
+  for (const mode of [500, 503, 507, 403, "hang", "cut"] as const) {
+    const before = server.failed;
+    server.mode = mode;
+    const key = artifactKeys.payload(`r-${mode}`);
+    const storing = store.put(key, bytes, infoOf(bytes));
+    const deadline_ms = performance.now() + 5_000;
+    while (server.failed < before + 3 && performance.now() < deadline_ms) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    assert(server.failed >= before + 3, `${mode}: ${server.failed - before} failures`);
+    server.mode = "pass";
+    await storing;
+    assertEquals(await store.verify(key, infoOf(bytes)), true, String(mode));
+  }
+  assertEquals(store.failure, undefined);
+});
+
+Deno.test(
+  "S3: a server that fails for long is told of, and nothing of it is stored",
+  { ignore },
+  async () => {
+    await using server = await S3Server.start();
+    using store = server.store({ patience_ms: 300, pause_ms: 20, answer_ms: 100 });
+    const bytes = content("x");
+    const key = artifactKeys.payload("r1");
+    for (const mode of [500, 403, "hang"] as const) {
+      server.mode = mode;
+      const expected = mode === "hang"
+        ? "no answer within 100 ms"
+        : `it answers ${mode} (Failing: as`;
+      await assertRejects(() => store.put(key, bytes, infoOf(bytes)), UnavailableError, expected);
+      await assertRejects(() => store.open(key), UnavailableError, expected);
+      await assertRejects(() => store.remove("payloads/"), UnavailableError, expected);
+      assert((await store.probe())?.includes(expected));
+      assert(store.failure?.includes(expected));
+    }
+    server.mode = "pass";
+    assertEquals(await store.open(key), undefined);
+    assertEquals(await store.probe(), undefined);
+    assertEquals(store.failure, undefined);
+    const location = { ...server.location, bucket: "nowhere" };
+    using other = new S3Store({ location, credentials: CREDENTIALS });
+    assertMatch(await other.probe() ?? "", /NoSuchBucket/);
+    await assertRejects(() => other.open(key), UnavailableError, "NoSuchBucket");
+    await assertRejects(
+      () => other.put(key, bytes, infoOf(bytes)),
+      UnavailableError,
+      "NoSuchBucket",
+    );
+  },
+);
+
+Deno.test("S3: a read that breaks off goes on where it was", { ignore }, async () => {
+  await using server = await S3Server.start();
+  using store = server.store({ patience_ms: 10_000, pause_ms: 20, answer_ms: 2_000 });
+  const bytes = filled(24 * MIB);
+  const key = artifactKeys.output("a1", "large");
+  await store.put(key, streamOf(bytes), infoOf(bytes));
+  const found = await store.open(key);
+  const digest = [];
+  let size = 0;
+  let breaks = 0;
+  for await (const chunk of found?.stream ?? []) {
+    digest.push(chunk);
+    size += chunk.length;
+    if (size > (breaks + 1) * 6 * MIB) {
+      breaks++;
+      server.mode = "pass";
+    }
+  }
+  assert(breaks >= 3);
+  assertEquals(hash("sha256", await new Blob(digest).bytes()), hash("sha256", bytes));
+});
+
+Deno.test(
+  "S3: the server is killed and started again while an artifact is stored",
+  { ignore },
+  async () => {
+    await using server = await S3Server.start();
+    using store = server.store({ patience_ms: 15_000, pause_ms: 50, answer_ms: 2_000 });
+    const bytes = filled(30 * MIB);
+    const key = artifactKeys.output("a1", "large");
+    let sent = 0;
+    const slow = new ReadableStream<Uint8Array<ArrayBuffer>>({
+      async pull(controller) {
+        if (sent === 12 * MIB) {
+          await server.kill();
+          setTimeout(() => server.begin(), 500);
+        }
+        if (sent === bytes.length) return controller.close();
+        controller.enqueue(bytes.slice(sent, sent += MIB));
+      },
+    });
+    // This server forgets the parts that it had. Whoever stores the artifact does so again.
+    const first = await store.put(key, slow, infoOf(bytes)).then(() => "stored", (error) => {
+      assert(error instanceof UnavailableError, String(error));
+      return "refused";
+    });
+    if (first === "refused") {
+      assertEquals(await store.open(key), undefined);
+      await store.put(key, bytes, infoOf(bytes));
+    }
+    assertEquals(await store.verify(key, infoOf(bytes)), true);
+  },
+);
+
+Deno.test("S3: a wrong secret opens nothing", { ignore }, async () => {
+  await using server = await S3Server.start();
+  const credentials = { ...CREDENTIALS, secretAccessKey: "another" };
+  const times = { patience_ms: 100, pause_ms: 20, answer_ms: 2_000 };
+  using store = new S3Store({ location: server.location, credentials, times });
+  assertMatch(await store.probe() ?? "", /it answers 403 \(SignatureDoesNotMatch/);
+  await assertRejects(
+    () => store.put("../x", content("x"), infoOf(content("x"))),
+    InvalidInputError,
+  );
+});
