@@ -4,6 +4,7 @@
  * @module
  */
 import { createHmac } from "node:crypto";
+import type { ArtifactStore } from "../src/artifacts/store.ts";
 import { type Clock, systemClock } from "../src/platform/clock.ts";
 import { Service, type ServiceSettings } from "../src/service/service.ts";
 import { eventually } from "./surroundings.ts";
@@ -64,6 +65,7 @@ export interface TestServiceOptions {
   settings?: Partial<ServiceSettings>;
   clock?: Clock;
   env?: Record<string, string>;
+  artifacts?: ArtifactStore;
 }
 
 /** Starts a service on a data folder of its own. */
@@ -121,7 +123,10 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   };
 }
 
-function startOn(data: string, { settings, clock, env }: TestServiceOptions): Promise<Service> {
+function startOn(
+  data: string,
+  { settings, clock, env, artifacts }: TestServiceOptions,
+): Promise<Service> {
   return Service.start({
     host: "127.0.0.1",
     port: 0,
@@ -134,7 +139,7 @@ function startOn(data: string, { settings, clock, env }: TestServiceOptions): Pr
     stopTimeout_ms: 2_000,
     adminToken: ADMIN_TOKEN,
     ...settings,
-  }, { clock: clock ?? systemClock, env: (name) => env?.[name] });
+  }, { clock: clock ?? systemClock, env: (name) => env?.[name], ...(artifacts && { artifacts }) });
 }
 
 /** An HMAC condition over the body, by {@linkcode SECRET}, in `X-Signature`. */

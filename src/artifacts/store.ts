@@ -82,6 +82,8 @@ export interface ArtifactStore extends Disposable {
 export interface PutOptions {
   /** Aborted when the artifact is not needed any more. */
   signal?: AbortSignal | undefined;
+  /** The time in milliseconds after which the store gives up, where that is shorter than its own. */
+  within_ms?: number;
 }
 
 /** Options of {@linkcode ArtifactStore.open}. */

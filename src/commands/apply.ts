@@ -54,6 +54,9 @@ async function apply(path: string, options: ApplyOptions): Promise<void> {
   const source = isStandardInput(path) ? "standard input" : path;
   const document = parseConfig(written, source, folder);
   const api = clientOf(url);
+  if (document.storage !== undefined && !json) {
+    console.log("storage is read when the service starts: after a change, restart it");
+  }
   let deletions: PlannedChange[] = [];
   if (plan || prune || check) {
     const changes = await planConfig(document, apiPlanSource(api), { prunes: prune });

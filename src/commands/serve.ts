@@ -60,6 +60,7 @@ interface ServeOptions {
   maxExecutions: number;
   stopTimeout: number;
   kv?: string;
+  storage?: string;
   agentUrl?: string;
   agentCa?: string;
   agentHttp?: boolean;
@@ -67,6 +68,9 @@ interface ServeOptions {
   logFormat: "text" | "json";
   logLevel: "debug" | "info" | "warning" | "error";
 }
+
+/** The text of a configuration file, and the folder that its paths start at. */
+type Configuration = Awaited<ReturnType<typeof readConfiguration>>;
 
 /** Defines the command. */
 export function defineServe(command: Command): void {
@@ -108,6 +112,9 @@ export function defineServe(command: Command): void {
       option("--kv <url>", "a remote Deno KV for the database (with DENO_KV_ACCESS_TOKEN)"),
     )
     .addOption(
+      option("--storage <url>", "an S3 bucket for artifacts (with AWS_ACCESS_KEY_ID and so on)"),
+    )
+    .addOption(
       option("--agent-url <url>", "the address of the service as jobs on other machines see it"),
     )
     .addOption(option("--agent-ca <file>", "certificates that these jobs trust, PEM"))
@@ -133,12 +140,20 @@ async function serve(options: ServeOptions): Promise<void> {
   const { config } = options;
   const tlsFiles = tlsFilesOf(options);
   const tls = await tlsFiles?.read();
+  const configuration = config === undefined ? undefined : await readConfiguration(config);
   const service = await Service.start(
-    { ...settingsOf(options), ...await agentOf(options), ...(tls === undefined ? {} : { tls }) },
+    {
+      ...settingsOf(options),
+      ...await agentOf(options),
+      ...await storageOf(options, configuration),
+      ...(tls === undefined ? {} : { tls }),
+    },
     { clock: systemClock, env: environment },
     async (parts) => {
-      if (config === undefined) return;
-      for await (const { kind, name, outcome, warnings } of applyFile(config, parts)) {
+      if (config === undefined || configuration === undefined) return;
+      for await (
+        const { kind, name, outcome, warnings } of applyFile(config, configuration, parts)
+      ) {
         const about = { [kind]: name };
         log.info(`${kind} {${kind}}: {outcome}`, { ...about, outcome });
         for (const { pointer, detail } of warnings) {
@@ -238,9 +253,12 @@ function startRenewing(files: TlsFiles, service: Service, signal: AbortSignal): 
 }
 
 /** Applies a configuration file to the database of a service that is starting. */
-async function* applyFile(path: string, parts: Parts): AsyncGenerator<Applied> {
+async function* applyFile(
+  path: string,
+  { written, folder }: Configuration,
+  parts: Parts,
+): AsyncGenerator<Applied> {
   const { applyText } = await import("../config/apply_text.ts");
-  const { written, folder } = await readConfiguration(path);
   yield* applyText(written, path, parts, folder);
 }
 
@@ -262,6 +280,21 @@ function settingsOf(options: ServeOptions): ServiceSettings {
     ...(secretKey === undefined ? {} : { secretKey }),
     ...(options.kv === undefined ? {} : { kv: options.kv }),
   };
+}
+
+/** Returns the artifact store that a flag or the configuration file names. */
+async function storageOf(
+  { storage, config = "" }: ServeOptions,
+  configuration: Configuration | undefined,
+): Promise<Pick<ServiceSettings, "storage">> {
+  if (configuration === undefined) return storage === undefined ? {} : { storage };
+  const { parseConfig } = await import("../config/document.ts");
+  const { storage: inFile } = parseConfig(configuration.written, config, configuration.folder);
+  if (storage !== undefined && inFile !== undefined && storage !== inFile) {
+    throw new InvalidInputError("the setting --storage", `Expected the one that ${config} names`);
+  }
+  const named = storage ?? inFile;
+  return named === undefined ? {} : { storage: named };
 }
 
 /** Reads how jobs on other machines reach the service. */

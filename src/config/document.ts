@@ -5,6 +5,7 @@
  */
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
+import { parseS3Location } from "../artifacts/s3/location.ts";
 import { InvalidInputError, prefixed, type Problem } from "../platform/errors.ts";
 import { parseProject } from "./project.ts";
 import { isRelativePath } from "../projects/code/remote.ts";
@@ -16,12 +17,15 @@ import { triggerSchema, type TriggerSettings, withoutReadOnly } from "../trigger
 import { parseYaml, type YamlSource } from "../platform/yaml/parse.ts";
 
 const documentSchema = z.strictObject({
+  storage: z.string().exactOptional(),
   projects: z.array(z.unknown()).default([]),
   triggers: z.array(z.unknown()).default([]),
 });
 
 /** The content of a configuration file, checked. */
 export interface ConfigDocument {
+  /** The artifact store, which a service opens when it starts. */
+  storage?: string;
   projects: Project[];
   triggers: TriggerSettings[];
   /** Adds the line and column in the file to an error of the service about a trigger. */
@@ -53,6 +57,8 @@ export function parseConfig(
     }
   };
   const lists = collect("", () => parseInput(documentSchema, yaml.value ?? {}, path));
+  const storage = lists?.storage;
+  if (storage !== undefined) collect("/storage", () => parseS3Location(storage, () => undefined));
   const projects = (lists?.projects ?? []).map((value, index) =>
     collect(pointer("projects", index), () => readProject(value, folder))
   );
@@ -74,6 +80,7 @@ export function parseConfig(
   }
   if (problems.length > 0) throw new InvalidInputError(path, problems);
   return {
+    ...(storage !== undefined && { storage }),
     projects: projects.filter((project) => project !== undefined),
     triggers: triggers.filter((trigger) => trigger !== undefined),
     locate: (index, error) =>

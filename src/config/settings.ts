@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ArtifactStore } from "../artifacts/store.ts";
 import { type AgentAddress, checkAgentAddress } from "../engines/remote/agent.ts";
 import { isAddressRange, isLoopback } from "../platform/network/ip_ranges.ts";
 import { hidePassword, isBaseUrl } from "../platform/network/urls.ts";
@@ -44,6 +45,8 @@ export interface ServiceSettings {
   secretKey?: string;
   /** The address at which jobs of other machines reach the service. */
   agent?: AgentAddress;
+  /** The artifact store, such as `s3://bucket/prefix`; a folder of the data folder when absent. */
+  storage?: string;
   /** The URL of a remote Deno KV for the database; a file in the data folder when absent. */
   kv?: string;
 }
@@ -52,6 +55,8 @@ export interface ServiceSettings {
 export interface Surroundings {
   clock: Clock;
   env(name: string): string | undefined;
+  /** The artifact store. Default: the one that the settings name. */
+  artifacts?: ArtifactStore;
 }
 
 /**

@@ -5,6 +5,7 @@
  */
 import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
+import type { ArtifactStore } from "../artifacts/store.ts";
 import type { JobRoutesParts } from "./jobs/routes.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { requireToken, tokenCheck } from "./api/auth.ts";
@@ -26,6 +27,7 @@ export interface AppParts {
   adminToken: string | undefined;
   metrics: Pick<Metrics, "text">;
   jobs: Jobs;
+  artifacts: Pick<ArtifactStore, "failure">;
   /** Returns whether a launch could be accepted now. */
   isReady(): Promise<boolean>;
   /** Tells whether a request came over plain HTTP. */
@@ -76,7 +78,7 @@ export function createApp(parts: AppParts): Hono {
 
 /** Makes the routes that are not for senders. */
 function restRoutes(parts: AppParts): Hono {
-  const { door, operator, adminToken, metrics, jobs, isReady } = parts;
+  const { door, operator, adminToken, metrics, jobs, artifacts, isReady } = parts;
   const app = new Hono({ strict: false });
   app.get("/healthz", (context) => context.text("ok\n")).all(onlyGet);
   app.use(async function requireHttps(context, next) {
@@ -90,8 +92,12 @@ function restRoutes(parts: AppParts): Hono {
     return (await ofJobs).fetch(context.req.raw, context.env);
   });
   app.all("/api/v0/launch/*", () => problem(STATUS_CODE.NotFound));
-  app.get("/readyz", async (context) => await isReady() ? context.text("ready\n") : unavailable(5))
-    .all(onlyGet);
+  app.get("/readyz", async (context) => {
+    if (!await isReady()) return unavailable(5);
+    // Launches with short payloads go on.
+    const works = artifacts.failure === undefined;
+    return context.text(works ? "ready\n" : "ready, but the artifact store cannot be used now\n");
+  }).all(onlyGet);
   const description = described(operator.baseUrl);
   app.get("/api/v0/openapi.json", async (context) => {
     return context.body(await description(), 200, { "content-type": "application/json" });

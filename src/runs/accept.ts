@@ -152,12 +152,13 @@ export class Acceptor {
     if (exhausted) return { exhausted };
     let isAccepted = false;
     try {
-      await uploadPayload(this.#store, run.id, launch.body);
+      await uploadPayload(this.#store, run.id, launch.body, run.payload.sha256);
       const acceptance = await this.#acceptRun(run, launch, claim);
       isAccepted = "run" in acceptance;
       return acceptance;
     } finally {
-      if (!isAccepted) {
+      // Cleanup finds it by its mark, where it cannot be removed now.
+      if (!isAccepted && this.#store.artifacts?.failure === undefined) {
         await removeUpload(this.#store, run.id).catch(() => {
           // Cleanup finds by its mark what cannot be removed now.
         });

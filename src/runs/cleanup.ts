@@ -18,7 +18,7 @@ import {
 import { removeEndedDeliveries } from "../store/records/delivery_ids.ts";
 import { removeKeptOf } from "../store/records/kept_requests.ts";
 import { removeInBatches, withPause } from "../store/commit/chunked.ts";
-import { abandonedUploads, removeUpload } from "../store/records/payloads.ts";
+import { abandonedUploads, removeArtifactsOf, removeUpload } from "../store/records/payloads.ts";
 import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/records/pipelines.ts";
 import { hasProject } from "../store/records/projects.ts";
 import { watchReusable, withdrawReusable } from "../store/records/reusable_executions.ts";
@@ -152,11 +152,20 @@ async function removeRuns(parts: CleanupParts, { before_ms, needed }: Old): Prom
   return await removeInBatches<string>(parts, async (after) => {
     const runs = await endedRunsMadeBefore(parts.store, before_ms, pageBehind(after));
     const unneeded = runs.filter(({ id }) => !needed.runs.has(id));
+    // As the folders of executions, before the records that tell of them.
+    const removed = await removeArtifactsOf(parts.store, unneeded, logUnremoved);
     return {
-      writes: unneeded.flatMap(removeRunWrites),
-      count: unneeded.length,
+      writes: removed.flatMap(removeRunWrites),
+      count: removed.length,
       next: runs.length < PAGE_SIZE ? undefined : runs.at(-1)?.id,
     };
+  });
+}
+
+function logUnremoved({ id: run_id }: { id: string }, error: unknown): void {
+  log.error("Cannot remove the payload of run {run_id}: {error}", {
+    run_id,
+    error: messageOf(error),
   });
 }
 

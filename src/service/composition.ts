@@ -8,7 +8,7 @@ import type { ActionServices } from "../actions/mod.ts";
 import { AddressRanges } from "../platform/network/ip_ranges.ts";
 import { join } from "node:path";
 import type { Clock } from "../platform/clock.ts";
-import { FolderStore } from "../artifacts/folder.ts";
+import { openArtifactStore } from "../artifacts/mod.ts";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import { REFUSERS } from "../conditions/kinds.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
@@ -76,6 +76,7 @@ interface Opened {
   store: Store;
   secrets: SecretBox;
   metrics: Metrics;
+  artifacts: ArtifactStore;
 }
 
 /**
@@ -88,7 +89,12 @@ export async function openParts(
   surroundings: Surroundings,
 ): Promise<Parts> {
   const metrics = new Metrics(REFUSERS);
-  const store = await openStore(settings.data, {
+  const { data, storage } = settings;
+  const artifacts = surroundings.artifacts ??
+    await openArtifactStore(storage, { data, env: surroundings.env });
+  const store = await openStore(data, {
+    // Instances share the database. They share payloads where the artifact store is one for all.
+    ...(artifacts.isShared && { artifacts }),
     clock: surroundings.clock,
     check: CHECK_SIZES,
     events: { onCommit: (changes, duration_ms) => metrics.commit(changes, duration_ms) },
@@ -96,7 +102,7 @@ export async function openParts(
   });
   try {
     const secrets = await openSecretBox(settings.data, settings.secretKey);
-    return partsOn(settings, surroundings, { store, secrets, metrics });
+    return partsOn(settings, surroundings, { store, secrets, metrics, artifacts });
   } catch (error) {
     await store.close();
     throw error;
@@ -106,7 +112,7 @@ export async function openParts(
 function partsOn(
   settings: ServiceSettings,
   { clock, env }: Surroundings,
-  { store, secrets, metrics }: Opened,
+  { store, secrets, metrics, artifacts }: Opened,
 ): Parts {
   const closing = new AbortController();
   const heavyWork = newHeavyWork();
@@ -124,7 +130,6 @@ function partsOn(
     env,
     runConfigJob: (input, options) => heavyWork.run("config_file", input, options),
   });
-  const artifacts = new FolderStore(join(settings.data, "artifacts"));
   const { engines, pipelines } = newEngines(settings, {
     store,
     clock,
@@ -142,6 +147,7 @@ function partsOn(
     backlog: () => worker.backlog,
     executions: () => engines.load,
     kept: () => keptRequests.size,
+    artifactStoreWorks: () => artifacts.failure === undefined,
     storeBytes: () => databaseBytes(settings.data),
     memoryBytes: () => Deno.memoryUsage().rss,
   });
@@ -259,6 +265,7 @@ export async function closeParts(parts: Parts, deadline_ms: number): Promise<voi
     .catch((error) => log.error("Cannot write the last of the trigger log: {error}", { error }));
   await space.close();
   await store.close();
+  parts.artifacts[Symbol.dispose]();
 }
 
 /** Logs that an execution has ended. */

@@ -90,6 +90,8 @@ export class Service {
       await parts.keptRequests.start();
       await parts.space.start();
       listenToQueue(parts);
+      // One that does not answer is logged, and keeps nothing from starting.
+      void parts.artifacts.probe();
       const bodies: Bodies = {
         senders: new BodyReader({ short_bytes_max: SHORT_BODIES_BYTES_MAX }),
         operators: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
@@ -124,6 +126,7 @@ export class Service {
   sweep(): void {
     this.#parts.worker.claim();
     this.#parts.triggerLog.turn();
+    void this.#parts.artifacts.probe();
     this.#parts.keptRequests.sweep().catch((error) =>
       log.error("Cannot remove refused requests whose time is over: {error}", { error })
     );
@@ -225,6 +228,7 @@ function listen(
       allowsHttp: settings.agent?.http === true,
     },
     metrics,
+    artifacts: parts.artifacts,
     isReady: () => isReady(parts),
     isPlainHttp: (context: Context<{ Bindings: HandlerInfo }>) =>
       isPlainHttp(context.env.remoteAddr.hostname, exposure),

@@ -4,6 +4,7 @@
  * @module
  */
 import { join } from "node:path";
+import type { ArtifactStore } from "../artifacts/store.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
 import { within } from "../platform/waiting/timers.ts";
 import { ConflictError, InvalidInputError, messageOf } from "../platform/errors.ts";
@@ -33,6 +34,8 @@ const TOKEN_VARIABLE = "DENO_KV_ACCESS_TOKEN";
 export interface OpenStoreOptions {
   clock?: Clock;
   events?: CommitterEvents;
+  /** Holds long payloads, for all instances; absent where the database is to hold them. */
+  artifacts?: ArtifactStore;
   /** Leaves data of an earlier version in its format, for reading only. */
   keepFormat?: boolean;
   /** The remote Deno KV that the database is; without it, it is a file in the data folder. */
@@ -64,7 +67,7 @@ export interface RemoteDatabase {
  */
 export async function openStore(folder: string, options: OpenStoreOptions = {}): Promise<Store> {
   await Deno.mkdir(folder, { recursive: true, mode: 0o700 }).catch(unusable(folder));
-  const { remote, events, keepFormat = false, check, clock = systemClock } = options;
+  const { remote, events, keepFormat = false, check, clock = systemClock, artifacts } = options;
   await using opened = new AsyncDisposableStack();
   let kv: Deno.Kv;
   let ownership: Ownership | undefined;
@@ -84,7 +87,8 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
     opened.use(await lockDataFolder(folder));
   }
   const where = remote?.url ?? folder;
-  const parts = { clock, events, ownership, guard, opened: opened.move() };
+  const own = { clock, events, ownership, guard, opened: opened.move() };
+  const parts = { ...own, ...(artifacts && { artifacts }) };
   try {
     return await assembleStore(kv, parts, { where, keepFormat });
   } catch (error) {
@@ -130,6 +134,7 @@ async function openRemote(url: string): Promise<Deno.Kv> {
 /** The parts of a store on a database that is open. */
 export interface StoreParts {
   clock: Clock;
+  artifacts?: ArtifactStore;
   events: CommitterEvents | undefined;
   ownership: Ownership | undefined;
   guard: DatabaseGuard | undefined;
@@ -162,12 +167,15 @@ class OpenStore implements Store {
   readonly queue: WakeUpQueue | undefined;
   readonly lost: AbortSignal;
   readonly guard: DatabaseGuard | undefined;
+  readonly artifacts?: ArtifactStore;
   readonly #clock: Clock;
   readonly #isRemote: boolean;
   readonly #opened: AsyncDisposableStack;
   #trial: Promise<boolean> | undefined;
 
-  constructor(readonly kv: Deno.Kv, { clock, events, ownership, guard, opened }: StoreParts) {
+  constructor(readonly kv: Deno.Kv, parts: StoreParts) {
+    const { clock, events, ownership, guard, artifacts, opened } = parts;
+    if (artifacts) this.artifacts = artifacts;
     this.reads = new Reads(kv);
     this.queue = ownership === undefined ? new WakeUpQueue(kv, clock) : undefined;
     this.#clock = clock;

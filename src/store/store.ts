@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ArtifactStore } from "../artifacts/store.ts";
 import type { Reads } from "./read/batched_get.ts";
 import type { Committer } from "./commit/committer.ts";
 import type { DatabaseGuard } from "./file/database_guard.ts";
@@ -16,6 +17,8 @@ export interface Store extends AsyncDisposable {
   readonly queue: WakeUpQueue | undefined;
   /** Reads single values, those together that are asked for at the same time. */
   readonly reads: Reads;
+  /** Holds long payloads, for all instances; absent where the database holds them. */
+  readonly artifacts?: ArtifactStore;
   /** Aborted once the database is lost: to another process, or since its files are gone or the disk fails. */
   readonly lost: AbortSignal;
   /** Checks that the database's files are those that were opened. A remote database has none. */

@@ -25,6 +25,8 @@ export interface Gauged {
   executions(): { running: number; waiting: number };
   /** Refused requests that are kept, and the bytes that count for them. */
   kept(): { requests: number; bytes: number };
+  /** Returns false after a request to the artifact store has failed, until one succeeds. */
+  artifactStoreWorks(): boolean;
   /** Bytes of the database's files. */
   storeBytes(): Promise<number>;
   /** Bytes that the process has in memory. */
@@ -134,6 +136,11 @@ export class Metrics {
       "hooklaunch_kept_request_bytes",
       "Bytes of refused requests that triggers keep",
       () => gauged.kept().bytes,
+    );
+    this.#gauge(
+      "hooklaunch_artifact_store_up",
+      "1 when the last request to the artifact store was answered, 0 when it was not",
+      () => gauged.artifactStoreWorks() ? 1 : 0,
     );
     this.#gauge("hooklaunch_store_bytes", "Bytes of the database's files", gauged.storeBytes);
     this.#gauge("hooklaunch_memory_bytes", "Bytes of the process in memory", gauged.memoryBytes);

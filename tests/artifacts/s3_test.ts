@@ -158,7 +158,8 @@ Deno.test(
     assertEquals(await store.probe(), undefined);
     assertEquals(store.failure, undefined);
     const location = { ...server.location, bucket: "nowhere" };
-    using other = new S3Store({ location, credentials: CREDENTIALS });
+    const times = { patience_ms: 100, pause_ms: 20 };
+    using other = new S3Store({ location, credentials: CREDENTIALS, times });
     assertMatch(await other.probe() ?? "", /NoSuchBucket/);
     await assertRejects(() => other.open(key), UnavailableError, "NoSuchBucket");
     await assertRejects(

@@ -46,6 +46,7 @@ export function routesOf(
       ...jobs,
     },
     metrics: parts.metrics,
+    artifacts: parts.artifacts,
     isReady: () => Promise.resolve(true),
     isPlainHttp: () => true,
   });

@@ -43,6 +43,8 @@ export interface S3Request {
   sha256?: string;
   /** Aborted when the answer is not needed any more. */
   signal?: AbortSignal | undefined;
+  /** The time within which it is repeated, where that is shorter than the client's. */
+  within_ms?: number | undefined;
 }
 
 /** Options of a client. */
@@ -72,7 +74,7 @@ export class S3Client {
    */
   async ask(request: S3Request): Promise<Response> {
     const { patience_ms = PATIENCE_MS, pause_ms = PAUSE_MS } = this.#options.times ?? {};
-    const until_ms = performance.now() + patience_ms;
+    const until_ms = performance.now() + Math.min(patience_ms, request.within_ms ?? Infinity);
     for (let pause = pause_ms;; pause = Math.min(2 * pause, PAUSE_MAX_MS)) {
       const answer = await this.#try(request);
       if (answer instanceof Response) {
@@ -113,7 +115,8 @@ export class S3Client {
   /** Asks once. Returns the reason as a text when the request is to be repeated. */
   async #try(request: S3Request): Promise<Response | string> {
     const { method, key, query = {}, headers = {}, body, sha256, signal } = request;
-    const { answer_ms = ANSWER_MS } = this.#options.times ?? {};
+    const { answer_ms: usual_ms = ANSWER_MS } = this.#options.times ?? {};
+    const answer_ms = Math.min(usual_ms, request.within_ms ?? Infinity);
     const late = new AbortController();
     const timer = setTimeout(
       () => late.abort(),
@@ -134,16 +137,13 @@ export class S3Client {
         ...(body && { body }),
         signal: AbortSignal.any(signals),
       });
-      return await this.#isAnswer(answer) ? answer : await failureOf(answer);
+      if (answer.ok || answer.status === 412 || answer.status === 416) return answer;
+      return answer.status === 404 ? await missing(answer) : await failureOf(answer);
     } catch (error) {
       return late.signal.aborted ? `no answer within ${answer_ms} ms` : messageOf(error);
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  #isAnswer({ status, ok }: Response): boolean {
-    return ok || status === 404 || status === 412 || status === 416;
   }
 
   #urlOf(key: string | undefined, query: Record<string, string>): string {
@@ -186,11 +186,21 @@ function encodedPath(key: string): string {
   ).join("/");
 }
 
+/** Returns an answer that says that something is not there, or its reason where that is the bucket. */
+async function missing(answer: Response): Promise<Response | string> {
+  const text = await answer.text();
+  if (valueOf(text, "Code") === "NoSuchBucket") return failureIn(text, answer.status);
+  return new Response(text, { status: answer.status, headers: answer.headers });
+}
+
 /** Returns the reason of an answer that is a failure. */
 async function failureOf(answer: Response): Promise<string> {
-  const text = await answer.text().catch(() => "");
+  return failureIn(await answer.text().catch(() => ""), answer.status);
+}
+
+function failureIn(text: string, status: number): string {
   const code = valueOf(text, "Code");
   const message = valueOf(text, "Message");
   const said = [code, message].filter(Boolean).join(": ").slice(0, SHOWN_LENGTH_MAX);
-  return `it answers ${answer.status}${said === "" ? "" : ` (${said})`}`;
+  return `it answers ${status}${said === "" ? "" : ` (${said})`}`;
 }

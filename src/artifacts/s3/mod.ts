@@ -19,7 +19,7 @@ import {
 import { type ClientTimes, S3Client } from "./client.ts";
 import type { S3Credentials, S3Location } from "./location.ts";
 import { upload } from "./upload.ts";
-import { valueOf, valuesOf } from "./xml.ts";
+import { valuesOf } from "./xml.ts";
 
 /** The life of presigned URLs. */
 const PRESIGNED_S = 15 * 60;
@@ -69,11 +69,11 @@ export class S3Store implements ArtifactStore {
     key: string,
     content: ArtifactContent,
     info: ArtifactInfo,
-    { signal }: PutOptions = {},
+    options: PutOptions = {},
   ): Promise<void> {
     checkKey(this.#prefix + key);
     try {
-      await upload(content, { client: this.#client, key, info, signal });
+      await upload(content, { client: this.#client, key, info, ...options });
     } catch (error) {
       // Whoever sends the content is told to stop.
       if (content instanceof ReadableStream && !content.locked) {
@@ -165,9 +165,10 @@ export class S3Store implements ArtifactStore {
       method: "GET",
       query: { "list-type": "2", "max-keys": String(max), prefix: this.#prefix + path },
     });
-    const text = await answer.text();
-    if (!answer.ok) throw missingBucket(text);
-    return Array.from(valuesOf(text, "Key"), (key) => key.slice(this.#prefix.length));
+    return Array.from(
+      valuesOf(await answer.text(), "Key"),
+      (key) => key.slice(this.#prefix.length),
+    );
   }
 
   async #openAt(key: string, offset: number, tag?: string) {
@@ -178,8 +179,7 @@ export class S3Store implements ArtifactStore {
     const answer = await this.#client.ask({ method: "GET", key, headers });
     const { status } = answer;
     if (status === 404 || status === 412 || status === 416) {
-      const text = await answer.text();
-      if (valueOf(text, "Code") === "NoSuchBucket") throw missingBucket(text);
+      await answer.body?.cancel();
       if (status !== 416) return undefined;
       // The offset is the end, or behind it.
       const size = Number(
@@ -253,9 +253,4 @@ async function readWithin(
   } finally {
     clearTimeout(timer);
   }
-}
-
-function missingBucket(text: string): UnavailableError {
-  const code = valueOf(text, "Code") ?? "it answers 404";
-  return new UnavailableError(`Cannot use the bucket: ${code}`, RETRY_AFTER_S);
 }

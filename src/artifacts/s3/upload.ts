@@ -23,6 +23,8 @@ export interface Upload {
   key: string;
   info: ArtifactInfo;
   signal?: AbortSignal | undefined;
+  /** The time within which each request is repeated, where that is shorter than the client's. */
+  within_ms?: number | undefined;
 }
 
 /**
@@ -32,36 +34,38 @@ export interface Upload {
  * @throws {UnavailableError} when the server does not take them
  */
 export async function upload(content: ArtifactContent, options: Upload): Promise<void> {
-  const { client, key, info, signal } = options;
+  const { client, key, info, signal, within_ms } = options;
   const chunks = checkedChunks(key, content, info);
   const partBytes = Math.max(PART_BYTES, Math.ceil(info.size / PARTS_MAX));
   if (info.size > partBytes) {
     return await uploadInParts(partsOf(chunks, info.size, partBytes), options);
   }
   const [body = new Uint8Array()] = await Array.fromAsync(partsOf(chunks, info.size, partBytes));
-  const answer = await client.ask({ method: "PUT", key, body, sha256: info.sha256, signal });
+  const { sha256 } = info;
+  const answer = await client.ask({ method: "PUT", key, body, sha256, signal, within_ms });
   await expectSuccess(answer, "store it");
 }
 
 async function uploadInParts(
   parts: AsyncIterable<Uint8Array<ArrayBuffer>>,
-  { client, key, info, signal }: Upload,
+  { client, key, info, signal, within_ms }: Upload,
 ): Promise<void> {
-  const begun = await client.ask({ method: "POST", key, query: { uploads: "" }, signal });
+  const limits = { signal, within_ms };
+  const begun = await client.ask({ method: "POST", key, query: { uploads: "" }, ...limits });
   const uploadId = valueOf(await expectSuccess(begun, "begin an upload"), "UploadId");
   if (uploadId === undefined) throw unexpected("begin an upload", "no UploadId came");
   const sent: Promise<string>[] = [];
   try {
     for await (const body of parts) {
       const query = { partNumber: String(sent.length + 1), uploadId };
-      const sending = sendPart(client, { key, body, query, signal });
+      const sending = sendPart(client, { key, body, query, ...limits });
       // It may fail while nobody waits for it yet.
       sending.catch(() => {});
       sent.push(sending);
       await sent.at(-PARTS_AT_ONCE);
     }
     const tags = await Promise.all(sent);
-    await complete({ client, key, info, signal }, uploadId, tags);
+    await complete({ client, key, info, ...limits }, uploadId, tags);
   } catch (error) {
     await Promise.allSettled(sent);
     // What stays of it takes room until the bucket's own rule removes it.
@@ -73,7 +77,7 @@ async function uploadInParts(
 
 async function sendPart(
   client: S3Client,
-  request: Pick<Upload, "key" | "signal"> & {
+  request: Pick<Upload, "key" | "signal" | "within_ms"> & {
     body: Uint8Array<ArrayBuffer>;
     query: Record<string, string>;
   },
@@ -88,7 +92,7 @@ async function sendPart(
 }
 
 async function complete(
-  { client, key, info, signal }: Upload,
+  { client, key, info, ...limits }: Upload,
   uploadId: string,
   tags: readonly string[],
 ): Promise<void> {
@@ -97,7 +101,7 @@ async function complete(
   );
   const text = `<CompleteMultipartUpload>${listed.join("")}</CompleteMultipartUpload>`;
   const body = new TextEncoder().encode(text);
-  const answer = await client.ask({ method: "POST", key, query: { uploadId }, body, signal });
+  const answer = await client.ask({ method: "POST", key, query: { uploadId }, body, ...limits });
   // An answer that was lost may have completed it: the repeated request finds no such upload.
   if (answer.status === 404 && await hasSize(client, key, info.size)) {
     await answer.body?.cancel();

@@ -2,17 +2,24 @@
  * Payloads: the bytes of accepted requests. A small one lies in the record of its run, a larger one in
  * chunks of its own. Where there are many of these, they are written before the commit that accepts the
  * run, which then makes them visible. Chunks whose run was never accepted are found by their upload mark
- * and swept.
+ * and swept. Where all instances share an artifact store, such long payloads are there instead.
  *
  * @module
  */
-import { HooklaunchError } from "../../platform/errors.ts";
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { idTime } from "../../platform/ids.ts";
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
-import { readFirst, readValue } from "../read/scan.ts";
+import { isStored, readFirst, readValue } from "../read/scan.ts";
 import type { Store } from "../store.ts";
+import {
+  CorruptPayloadError,
+  putPayloadArtifact,
+  readPayloadArtifact,
+  removePayloadArtifact,
+} from "./payload_artifacts.ts";
+
+export { CorruptPayloadError } from "./payload_artifacts.ts";
 
 /** The size of a chunk. A value of Deno KV holds 64 KiB. */
 export const CHUNK_BYTES = 60 * 1024;
@@ -37,11 +44,6 @@ export interface PayloadInfo {
   content_type?: string;
 }
 
-/** A stored payload does not have the bytes that were accepted. */
-export class CorruptPayloadError extends HooklaunchError {
-  override readonly code = "payload_damaged";
-}
-
 /** A payload as its run's record is to hold it; undefined where it is to have chunks. */
 export function bodyForRecord(body: Uint8Array): Uint8Array | undefined {
   if (body.length === 0 || body.length > IN_RECORD_BYTES_MAX) return undefined;
@@ -59,10 +61,26 @@ export function chunkCount(size: number): number {
   return Math.ceil(size / CHUNK_BYTES);
 }
 
-/** Writes the chunks of a large payload, under a mark that says that its run is not accepted yet. */
-export async function uploadPayload(store: Store, runId: string, body: Uint8Array): Promise<void> {
+/**
+ * Stores a large payload, under a mark that says that its run is not accepted yet.
+ *
+ * @throws {UnavailableError} when it cannot be stored
+ */
+export async function uploadPayload(
+  store: Store,
+  runId: string,
+  body: Uint8Array,
+  sha256 = hash("sha256", body),
+): Promise<void> {
   // With each part: any of them may be the only one that is stored.
   const mark = { key: keys.upload(runId), value: true, sharedAs: `upload of ${runId}` };
+  if (store.artifacts !== undefined) {
+    await store.committer.write([mark]);
+    return await putPayloadArtifact(store.artifacts, runId, body, {
+      size: body.length,
+      sha256,
+    });
+  }
   const chunks = chunkWrites(runId, body);
   const stored: Promise<void>[] = [];
   try {
@@ -120,7 +138,12 @@ export async function* readPayload(
   size: number,
   sha256?: string,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const hash = createHash("sha256");
+  const { artifacts, kv } = store;
+  // What was accepted before there was an artifact store is in the database.
+  if (artifacts && needsUpload(size) && !await isStored(kv, keys.payload(runId, 0))) {
+    return yield* readPayloadArtifact(artifacts, runId, { size, sha256 });
+  }
+  const digest = createHash("sha256");
   const chunks = chunkCount(size);
   for (let index = 0; index < chunks; index++) {
     const value = await readChunk(store, runId, { index, isOnly: chunks === 1 });
@@ -132,8 +155,8 @@ export async function* readPayload(
       );
     }
     if (sha256 !== undefined) {
-      hash.update(value);
-      if (index === chunks - 1 && hash.digest("hex") !== sha256) {
+      digest.update(value);
+      if (index === chunks - 1 && digest.digest("hex") !== sha256) {
         throw new CorruptPayloadError(
           `Cannot read the payload of run ${runId}: its bytes are not those that came`,
         );
@@ -176,6 +199,29 @@ function isBytes(value: unknown): value is Uint8Array<ArrayBuffer> {
   return value instanceof Uint8Array;
 }
 
+/**
+ * Removes the payloads of runs from the artifact store. Returns the runs whose payloads are not there any more.
+ *
+ * @param onFailure told of each one that cannot be removed now
+ */
+export async function removeArtifactsOf<T extends { id: string; payload: { size: number } }>(
+  { artifacts }: Store,
+  runs: readonly T[],
+  onFailure: (run: T, error: unknown) => void,
+): Promise<T[]> {
+  if (artifacts === undefined) return [...runs];
+  const removed: T[] = [];
+  for (const run of runs) {
+    try {
+      if (needsUpload(run.payload.size)) await removePayloadArtifact(artifacts, run.id);
+      removed.push(run);
+    } catch (error) {
+      onFailure(run, error);
+    }
+  }
+  return removed;
+}
+
 /** The runs whose upload began before `before_ms` and was never accepted. */
 export async function abandonedUploads(store: Store, before_ms: number): Promise<string[]> {
   const found: string[] = [];
@@ -191,6 +237,7 @@ export async function abandonedUploads(store: Store, before_ms: number): Promise
 export async function removeUpload(store: Store, runId: string): Promise<void> {
   // Acceptance takes the mark away: without it, these are the bytes of a run.
   if ((await store.kv.get(keys.upload(runId))).value === null) return;
+  if (store.artifacts) await removePayloadArtifact(store.artifacts, runId);
   const writes: Write[] = [];
   for await (const { key } of store.kv.list({ prefix: ["payload", runId] })) writes.push({ key });
   await store.committer.writeInParts([...writes, { key: keys.upload(runId) }]);

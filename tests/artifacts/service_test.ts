@@ -1,0 +1,155 @@
+/** A service whose artifacts lie in an S3 bucket, which fails now and then. */
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { hash } from "node:crypto";
+import { InvalidInputError } from "../../src/platform/errors.ts";
+import { abandonedUploads } from "../../src/store/records/payloads.ts";
+import {
+  ADMIN_TOKEN,
+  endOfExecution,
+  endOfRun,
+  eventually,
+  startService,
+  TestClock,
+  type TestService,
+} from "../data.ts";
+import { CREDENTIALS, hasNoS3, S3Server } from "./s3_server.ts";
+
+const ignore = hasNoS3;
+const KEEPS_RUN = { response: { type: "json", json: { run: "{run_id}" } } };
+
+/** A service that soon gives up a request to its bucket. */
+function impatient(server: S3Server) {
+  return { artifacts: server.store({ patience_ms: 1_000, pause_ms: 50, answer_ms: 300 }) };
+}
+
+async function launch(url: string, body: string): Promise<{ status: number; run?: string }> {
+  const answer = await fetch(url, { method: "POST", body });
+  const text = await answer.text();
+  return { status: answer.status, ...(answer.ok ? JSON.parse(text) : {}) };
+}
+
+async function textAt(service: TestService, path: string): Promise<string> {
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  return await (await fetch(`${service.url}${path}`, { headers })).text();
+}
+
+Deno.test("long payloads go to the bucket, and come back from it", { ignore }, async () => {
+  await using server = await S3Server.start();
+  await using service = await startService({ artifacts: server.store() });
+  const { url } = await service.trigger(KEEPS_RUN);
+  const bodies = ["short", "x".repeat(100_000), "long ".repeat(60_000)];
+  for (const body of bodies) {
+    const { status, run = "" } = await launch(url, body);
+    assertEquals(status, 200);
+    const path = `some prefix/payloads/${run}`;
+    assertEquals(server.files().includes(path), body.length > 120 * 1024, body.slice(0, 5));
+    assertEquals(await textAt(service, `/api/v0/runs/${run}/payload/`), body);
+    const { actions } = await endOfRun(service, run);
+    const execution = await endOfExecution(service, actions[0].created.execution_id);
+    assertEquals(execution.status, "complete", execution.reason);
+    assertEquals(execution.outputs[0].sha256, hash("sha256", body));
+  }
+});
+
+Deno.test("while the bucket fails, launches that do not need it go on", { ignore }, async () => {
+  await using server = await S3Server.start();
+  await using service = await startService(impatient(server));
+  const { url } = await service.trigger(KEEPS_RUN);
+  const long = "long ".repeat(60_000);
+  for (const mode of [500, 403, "hang"] as const) {
+    server.mode = mode;
+    const refused = launch(url, long);
+    const began_ms = performance.now();
+    for (let count = 0; count < 20; count++) assertEquals((await launch(url, "short")).status, 200);
+    assert(performance.now() - began_ms < 5_000);
+    assertEquals(await refused, { status: 503 }, String(mode));
+    assertEquals(
+      await textAt(service, "/readyz"),
+      "ready, but the artifact store cannot be used now\n",
+    );
+    assertMatch(await textAt(service, "/metrics"), /^hooklaunch_artifact_store_up 0$/m);
+  }
+  server.mode = "pass";
+  const { status, run = "" } = await launch(url, long);
+  assertEquals(status, 200);
+  assertEquals(await textAt(service, `/api/v0/runs/${run}/payload/`), long);
+  assertEquals(await textAt(service, "/readyz"), "ready\n");
+  assertMatch(await textAt(service, "/metrics"), /^hooklaunch_artifact_store_up 1$/m);
+});
+
+Deno.test("a slow bucket is waited for, and the launch is stored", { ignore }, async () => {
+  await using server = await S3Server.start();
+  await using service = await startService({ artifacts: server.store() });
+  const { url } = await service.trigger(KEEPS_RUN);
+  server.mode = 503;
+  const launched = launch(url, "long ".repeat(60_000));
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  server.mode = "pass";
+  const { status, run = "" } = await launched;
+  assertEquals(status, 200);
+  assertEquals((await endOfRun(service, run)).status, "completed");
+});
+
+Deno.test(
+  "cleanup removes from the bucket, too: runs past their retention, and what was never accepted",
+  { ignore },
+  async () => {
+    await using server = await S3Server.start();
+    const clock = new TestClock(Date.now());
+    await using service = await startService({ ...impatient(server), clock });
+    const { store } = service.service.parts;
+    const { url } = await service.trigger({
+      ...KEEPS_RUN,
+      actions: [{ type: "fetch_repository" }],
+    });
+    const long = "long ".repeat(60_000);
+    const { run = "" } = await launch(url, long);
+    await endOfRun(service, run);
+    server.mode = 500;
+    assertEquals((await launch(url, long)).status, 503);
+    assertEquals((await abandonedUploads(store, Infinity)).length, 1);
+    clock.time_ms += 31 * 24 * 60 * 60_000;
+    // The bucket still fails: what cannot be removed there stays recorded.
+    const failed = await service.service.cleanUp();
+    assertEquals([failed.runs, failed.uploads], [0, 0]);
+    server.mode = "pass";
+    await eventually(async () => {
+      await service.service.cleanUp();
+      return server.files().length === 0 || undefined;
+    });
+    assertEquals((await service.api("GET", `runs/${run}/`)).status, 404);
+    assertEquals(await abandonedUploads(store, Infinity), []);
+  },
+);
+
+Deno.test("a payload that was changed in the bucket is not passed on", { ignore }, async () => {
+  await using server = await S3Server.start();
+  await using service = await startService({ artifacts: server.store() });
+  const { url } = await service.trigger({ ...KEEPS_RUN, actions: [{ type: "fetch_repository" }] });
+  const { run = "" } = await launch(url, "long ".repeat(60_000));
+  const file = `${server.folder}/bucket/some prefix/payloads/${run}`;
+  const bytes = Deno.readFileSync(file);
+  bytes[1_000] = 0x58;
+  Deno.writeFileSync(file, bytes);
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  const answer = await fetch(`${service.url}/api/v0/runs/${run}/payload/`, { headers });
+  // It breaks off before its end.
+  const got = await answer.text().then((text) => text.length, () => -1);
+  assert(got < bytes.length, `${got} bytes came`);
+});
+
+Deno.test(
+  "the setting names the bucket, and its credentials are in variables",
+  { ignore },
+  async () => {
+    await using server = await S3Server.start();
+    const settings = { storage: server.storage };
+    await assertRejects(() => startService({ settings }), InvalidInputError, "AWS_ACCESS_KEY_ID");
+    const { accessKeyId, secretAccessKey } = CREDENTIALS;
+    const env = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
+    await using service = await startService({ settings, env });
+    const { url } = await service.trigger(KEEPS_RUN);
+    assertEquals((await launch(url, "long ".repeat(60_000))).status, 200);
+    assertEquals(server.files().length, 1);
+  },
+);
