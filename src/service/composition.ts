@@ -6,7 +6,6 @@
 import { getLogger } from "@logtape/logtape";
 import type { ActionServices } from "../actions/mod.ts";
 import { AddressRanges } from "../platform/network/ip_ranges.ts";
-import { join } from "node:path";
 import type { Clock } from "../platform/clock.ts";
 import { openArtifactStore } from "../artifacts/mod.ts";
 import type { ArtifactStore } from "../artifacts/store.ts";
