@@ -56,12 +56,20 @@ export class Described {
       body: body === undefined || typeof body === "string" ? body ?? null : JSON.stringify(body),
     });
     const text = await answer.text();
-    const say = `${method} ${path}: ${answer.status} ${text.slice(0, 2_000)}`;
-    assertEquals(answer.status, status, say);
-    const { responses } = operation;
+    assertEquals(answer.status, status, `${method} ${path}: ${answer.status} ${text}`);
+    const type = answer.headers.get("content-type")?.split(";")[0] ?? "";
+    return this.expect({ path, method }, { status, text, type });
+  }
+
+  /** Holds an answer against the description, and returns its JSON or its text. */
+  expect(
+    { path, method }: { path: string; method: string },
+    { status, text, type: media }: { status: number; text: string; type: string },
+  ): Json {
+    const say = `${method} ${path}: ${status} ${text.slice(0, 2_000)}`;
+    const { responses } = this.#document.paths[path][method.toLowerCase()];
     const key = [`${status}`, `${status}`[0] + "XX", "default"].find((each) => each in responses);
     const { content } = responses[key ?? ""];
-    const media = answer.headers.get("content-type")?.split(";")[0] ?? "";
     if (key !== "default") {
       this.seen.add(`${method} ${path} ${key} ${content === undefined ? "" : media}`);
     }
