@@ -58,7 +58,7 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
   plant(store, world.defect);
   store.lost.addEventListener("abort", () => process.kill());
   const engines: Engines = new Engines({
-    simulated: (parts) =>
+    local: (parts) =>
       simulatedEngine({
         ...parts,
         process,

@@ -79,7 +79,7 @@ class Service {
       name: "digits",
       directory: "/digits",
       config_file: "valohai.yaml",
-      engine: { type: "simulated" },
+      engine: { type: "local" },
     };
     const mutations = [
       { key: keys.format(), value: { is: FORMAT_VERSION } },
