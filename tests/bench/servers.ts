@@ -31,7 +31,8 @@ export interface Server extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-const START = config.tasks.start.command.split(" ");
+/** The command of the task, without the check of the version before it. */
+const START = config.tasks.start.command.split(" && ").at(-1)?.split(" ") ?? [];
 /** What the service is told of its memory, wherever it runs. */
 const V8_FLAGS = START.filter((word) => word.startsWith("--v8-flags="));
 const ROOT = new URL("../../", import.meta.url).pathname;
