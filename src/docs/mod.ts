@@ -140,6 +140,12 @@ export const SECTIONS: readonly Section[] = [
     title: "Operation",
     pages: [
       {
+        name: "console",
+        title: "Console",
+        about: "the pages of the service in a browser",
+        read: () => import("./console.md", { with: { type: "text" } }),
+      },
+      {
         name: "operating",
         title: "Operating",
         about: "TLS, containers, systemd, several machines, keys, backup, capacity",

@@ -29,6 +29,7 @@ import {
 } from "../store/records/run_lists.ts";
 import { removeRunWrites } from "../store/records/runs.ts";
 import { auditMadeBefore } from "../store/records/audit.ts";
+import { removeOldDeliveryCounts } from "../store/records/delivery_counts.ts";
 import { removeExpiredSessions } from "../store/records/sessions.ts";
 import { keys } from "../store/keys.ts";
 import type { Store } from "../store/store.ts";
@@ -121,6 +122,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   for (const name of await projects.kept()) {
     await attempt(`project ${name}`, () => removeDeletedProject(parts, name));
   }
+  await attempt("counts", () => removeOldDeliveryCounts(store, parts.clock.now()));
   await attempt("sessions", () => removeExpiredSessions(store, parts.clock.now()));
   await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));
   log.info(

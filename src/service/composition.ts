@@ -31,6 +31,7 @@ import { Space } from "../store/file/space.ts";
 import { databaseBytes } from "../store/file/database_file.ts";
 import { openStore } from "../store/open_store.ts";
 import type { Store } from "../store/store.ts";
+import { DeliveryCounts } from "../store/records/delivery_counts.ts";
 import { TriggerLog } from "../store/records/trigger_log.ts";
 import { inTrace } from "../telemetry/spans.ts";
 import { KeptRequests } from "../triggers/kept_requests.ts";
@@ -49,6 +50,7 @@ export interface Parts {
   store: Store;
   triggers: TriggerRegistry;
   triggerLog: TriggerLog;
+  deliveryCounts: DeliveryCounts;
   keptRequests: KeptRequests;
   projects: Projects;
   artifacts: ArtifactStore;
@@ -129,7 +131,9 @@ function partsOn(
     env,
     runConfigJob: (input, options) => heavyWork.run("config_file", input, options),
   });
+  const deliveryCounts = new DeliveryCounts(store, clock);
   const { engines, pipelines } = newEngines(settings, {
+    deliveryCounts,
     store,
     clock,
     projects,
@@ -162,6 +166,7 @@ function partsOn(
     store,
     triggers,
     triggerLog,
+    deliveryCounts,
     keptRequests,
     projects,
     artifacts,
@@ -191,7 +196,10 @@ function partsOn(
 /** Makes the engines and the pipelines, which notify each other of executions' states. */
 function newEngines(
   { data: dataFolder, executionsMax, agent }: ServiceSettings,
-  { metrics, ...parts }: Pick<Parts, "store" | "clock" | "projects" | "artifacts" | "metrics">,
+  { metrics, deliveryCounts, ...parts }: Pick<
+    Parts,
+    "store" | "clock" | "projects" | "artifacts" | "metrics" | "deliveryCounts"
+  >,
 ): Pick<Parts, "engines" | "pipelines"> {
   const engines = new Engines(engineMakers(), {
     ...parts,
@@ -200,6 +208,9 @@ function newEngines(
     ...(agent && { agent }),
     onChange(execution) {
       metrics.execution(execution);
+      if (execution.status === "error") {
+        deliveryCounts.note(execution.trigger_id, "execution_error");
+      }
       traceExecution(execution);
       inTrace(execution.traceparent, () => logEnd(execution));
       pipelines.changed(execution);
@@ -262,6 +273,8 @@ export async function closeParts(parts: Parts, deadline_ms: number): Promise<voi
   heavyWork[Symbol.dispose]();
   await triggerLog.close()
     .catch((error) => log.error("Cannot write the last of the trigger log: {error}", { error }));
+  await parts.deliveryCounts.close()
+    .catch((error) => log.warn("Cannot write the last counts of deliveries: {error}", { error }));
   await space.close();
   await store.close();
   parts.artifacts[Symbol.dispose]();

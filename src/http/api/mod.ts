@@ -7,6 +7,7 @@ import { Hono } from "@hono/hono";
 import { methodNotAllowed as refuseOtherMethods } from "@hono/hono/method-not-allowed";
 import { NotFoundError } from "../../platform/errors.ts";
 import { methodNotAllowed } from "../problem.ts";
+import { activityOperations } from "./activity.ts";
 import { auditOperations } from "./audit.ts";
 import type { TokenCheck } from "./auth.ts";
 import { deliveryOperations } from "./deliveries.ts";
@@ -22,6 +23,7 @@ import { pipelineOperations } from "./pipelines.ts";
 import { projectOperations } from "./projects.ts";
 import { replayOperations } from "./replays.ts";
 import { runOperations } from "./runs.ts";
+import { serviceOperations } from "./service.ts";
 import { sessionOperations } from "./sessions.ts";
 import { tokenOperations } from "./tokens.ts";
 import { triggerLogOperations } from "./trigger_log.ts";
@@ -34,6 +36,7 @@ const NAME_LENGTH_MAX = 256;
 /** Every operation that needs an operator's token, in the order in which documents list them. */
 export const operations: readonly Operation[] = [
   ...triggerOperations,
+  ...activityOperations,
   ...tryOutOperations,
   ...diagnosisOperations,
   ...triggerLogOperations,
@@ -48,6 +51,7 @@ export const operations: readonly Operation[] = [
   ...tokenOperations,
   ...sessionOperations,
   ...auditOperations,
+  ...serviceOperations,
 ];
 
 /** The settings of the API. */

@@ -4,12 +4,15 @@
  * @module
  */
 import type { Clock } from "../../platform/clock.ts";
+import type { ServiceSettings } from "../../config/settings.ts";
 import type { Engines } from "../../engines/mod.ts";
 import type { Pipelines } from "../../pipelines/mod.ts";
 import type { Projects } from "../../projects/mod.ts";
 import type { Acceptor } from "../../runs/accept.ts";
 import type { Worker } from "../../runs/worker.ts";
+import type { Space } from "../../store/file/space.ts";
 import type { Store } from "../../store/store.ts";
+import type { DeliveryCounts } from "../../store/records/delivery_counts.ts";
 import type { TriggerLog } from "../../store/records/trigger_log.ts";
 import type { KeptRequests } from "../../triggers/kept_requests.ts";
 import type { TriggerRegistry } from "../../triggers/registry.ts";
@@ -24,14 +27,17 @@ export interface Operator {
   store: Store;
   triggers: TriggerRegistry;
   triggerLog: TriggerLog;
+  deliveryCounts: Pick<DeliveryCounts, "read">;
   keptRequests: Pick<KeptRequests, "read" | "forget">;
   acceptor: Acceptor;
   replays: Replays;
-  worker: Pick<Worker, "pendingOf">;
+  worker: Pick<Worker, "pendingOf" | "backlog">;
   projects: Projects;
   engines: Engines;
   pipelines: Pick<Pipelines, "stop" | "approve">;
   clock: Clock;
+  settings: ServiceSettings;
+  space: Pick<Space, "isShort" | "isShortForFiles">;
   bodies: BodyReader;
   /** Reads an environment variable, for secrets written as `{env:NAME}`. */
   env(name: string): string | undefined;

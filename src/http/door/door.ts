@@ -10,6 +10,8 @@ import type { Metrics } from "../../telemetry/metrics.ts";
 import type { Acceptor } from "../../runs/accept.ts";
 import type { Worker } from "../../runs/worker.ts";
 import type { Store } from "../../store/store.ts";
+import type { DeliveryOutcome } from "../../store/records/deliveries.ts";
+import type { DeliveryCounts } from "../../store/records/delivery_counts.ts";
 import type { TriggerLog } from "../../store/records/trigger_log.ts";
 import type { KeptRequests } from "../../triggers/kept_requests.ts";
 import type { TriggerRegistry } from "../../triggers/registry.ts";
@@ -24,6 +26,7 @@ export interface Door {
   store: Store;
   triggers: TriggerRegistry;
   triggerLog: TriggerLog;
+  deliveryCounts: Pick<DeliveryCounts, "note">;
   keptRequests: Pick<KeptRequests, "hasRoom" | "until_ms" | "keep">;
   acceptor: Acceptor;
   databaseDeadline: DatabaseDeadline;
@@ -39,4 +42,14 @@ export interface Door {
   closing: AbortSignal;
   /** Returns true while the service itself breaks off bodies that are arriving. */
   breaksOff(): boolean;
+}
+
+/** Counts a request at a launch URL by its outcome. */
+export function countDelivery(
+  { metrics, deliveryCounts }: Pick<Door, "metrics" | "deliveryCounts">,
+  triggerId: string,
+  outcome: DeliveryOutcome,
+): void {
+  metrics.delivery(outcome);
+  deliveryCounts.note(triggerId, outcome);
 }

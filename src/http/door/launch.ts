@@ -15,7 +15,7 @@ import { launchFacts } from "../../triggers/request_facts.ts";
 import { shownId } from "../../store/records/trigger_log_entries.ts";
 import { inspectLogged, noteRefusal, noteRepeat, noteUnavailable, refuse } from "./refusal.ts";
 import { intakeHandler, type SendersContext } from "./request_intake.ts";
-import type { Door } from "./door.ts";
+import { countDelivery, type Door } from "./door.ts";
 import type { IncomingRequest } from "./incoming_request.ts";
 import { problem, rejected } from "../problem.ts";
 
@@ -86,7 +86,7 @@ async function accept(
     // Under overload there are too many to log each.
     if (acceptor.fullness) {
       triggerLog.omit(prepared.trigger.id, "unavailable");
-      door.metrics.delivery("unavailable");
+      countDelivery(door, prepared.trigger.id, "unavailable");
     } else if (error instanceof UnavailableError) {
       noteUnavailable(door, prepared, request, { error, end: "commit" });
     }
@@ -184,7 +184,7 @@ function answerTo(
     trigger: prepared.trigger.name,
     outcome: "run" in acceptance ? "accepted" : "sent again",
   });
-  door.metrics.delivery("run" in acceptance ? "accepted" : "repeat");
+  countDelivery(door, prepared.trigger.id, "run" in acceptance ? "accepted" : "repeat");
   const answer = responseOf(prepared.respond(runId));
   if ("repeatOf" in acceptance) {
     const { id: deliveryId = "" } = delivery ?? {};

@@ -21,7 +21,7 @@ import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { type EndOfChecks, knownVerdicts } from "../../triggers/verdicts.ts";
 import { PART_BYTES_MIN } from "../body_stream.ts";
 import { NOT_READ_ON, problem, rejected } from "../problem.ts";
-import type { Door } from "./door.ts";
+import { countDelivery, type Door } from "./door.ts";
 import { IncomingRequest } from "./incoming_request.ts";
 import {
   deliveryIdOf,
@@ -127,9 +127,9 @@ function addRefusal(
   turned: Turned,
 ): void {
   const { refused, end = refused, outcome, status } = turned;
-  const { triggerLog, metrics } = door;
-  if (request.isDelivery) metrics.delivery(outcome);
+  const { triggerLog } = door;
   const { id } = prepared.trigger;
+  if (request.isDelivery) countDelivery(door, id, outcome);
   if (!triggerLog.hasRoom(id, outcome)) return;
   const { index, isBeforeBody: _isBeforeBody, ...rest } = refused;
   const entry = {

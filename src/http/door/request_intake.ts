@@ -26,7 +26,7 @@ import {
   unavailable,
 } from "../problem.ts";
 import { requestTracer } from "../request_spans.ts";
-import type { Door } from "./door.ts";
+import { countDelivery, type Door } from "./door.ts";
 import { IncomingRequest } from "./incoming_request.ts";
 import { noteRefusal, refuse, TOO_MANY_PARTS } from "./refusal.ts";
 import type { HandlerInfo } from "./request_queue.ts";
@@ -120,7 +120,7 @@ class Intake {
   #countTurnedAway(triggerId: string): void {
     if (!this.#endpoint.isDelivery) return;
     this.#door.triggerLog.omit(triggerId, "unavailable");
-    this.#door.metrics.delivery("unavailable");
+    countDelivery(this.#door, triggerId, "unavailable");
   }
 
   async handle(context: SendersContext, span?: Span): Promise<Response> {

@@ -1,13 +1,8 @@
 /** The page of one delivery: its story, the doctor, replays. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { endOfRun, HMAC_CONDITION, startService } from "../../data.ts";
-import { type Browser, loggedIn, type Seen } from "./fixture.ts";
+import { type Browser, loggedIn, textOf } from "./fixture.ts";
 import { fillSample, push } from "./sample.ts";
-
-/** The text of a page, as one reads it. */
-function textOf({ text }: Seen): string {
-  return text.replace(/^.*<main/s, "<main").replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
-}
 
 async function press(browser: Browser, address: string, fields: Record<string, string> = {}) {
   return await browser.post(address, { csrf: await browser.csrf(), ...fields });

@@ -77,3 +77,8 @@ export async function loggedIn({ url }: TestService, token = ADMIN_TOKEN): Promi
   await browser.logIn(token);
   return browser;
 }
+
+/** The text of a page, as one reads it. */
+export function textOf({ text }: Pick<Seen, "text">): string {
+  return text.replace(/^.*<main/s, "<main").replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+}

@@ -135,6 +135,7 @@ export function pagesOf({ deliveries }: Sample): Record<string, string> {
     failed: `deliveries/${deliveries.failed}`,
     refused: `deliveries/${deliveries.refused}`,
     access: "access",
+    settings: "settings",
     missing: "deliveries/none",
   };
 }

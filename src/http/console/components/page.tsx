@@ -10,6 +10,7 @@ const NAVIGATION = [
   ["", "Overview"],
   ["deliveries", "Deliveries"],
   ["access", "Access"],
+  ["settings", "Settings"],
 ] as const;
 
 export type NavigationEntry = typeof NAVIGATION[number][1];

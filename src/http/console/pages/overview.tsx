@@ -1,18 +1,173 @@
-/** `/`: what needs attention, and what came of late. */
+/** `/`: what needs attention, and the triggers with their last 24 hours. */
+import type { Activity } from "../../api/activity.ts";
+import type { ServiceState } from "../../api/service.ts";
+import type { ShownTrigger } from "../../api/triggers.ts";
+import { ApiCallError, search } from "../client.ts";
+import { Attention, type Concern } from "../components/attention.tsx";
+import { Bars, type Totals, totalsOf } from "../components/bars.tsx";
 import { Page } from "../components/page.tsx";
-import { Empty } from "../components/table.tsx";
+import { Badge } from "../components/states.tsx";
+import { Empty, More, Row, Table } from "../components/table.tsx";
+import { Time } from "../components/values.tsx";
 import { type Html, route, type View } from "../route.ts";
 
-function OverviewPage({ view }: { view: View }): Html {
+const TRIGGERS = 50;
+const REFRESH_S = 10;
+/** The share of refused deliveries from which a trigger needs attention. */
+const REFUSED_SHARE = 0.1;
+
+/** A trigger with its last 24 hours. */
+interface ActiveTrigger {
+  trigger: ShownTrigger;
+  activity: Activity;
+  totals: Totals;
+}
+
+async function OverviewPage({ view }: { view: View }): Promise<Html> {
+  const cursor = view.query.get("cursor") ?? undefined;
+  const [page, service] = await Promise.all([
+    view.api.list<ShownTrigger>("triggers/", { limit: TRIGGERS, cursor }),
+    serviceState(view),
+  ]);
+  const triggers = await Promise.all(
+    page.results.map((trigger) => activeTrigger(view, trigger)),
+  );
+  if (triggers.length === 0 && cursor === undefined) return FirstPage({ view });
   return (
     <Page view={view} title="Overview" nav="Overview">
       <h1>Overview</h1>
-      <Empty title="Did it arrive, and what came of it?">
+      <div id="overview" data-refresh={REFRESH_S}>
+        <Attention concerns={[...concernsOf(service), ...triggers.flatMap(concernsOfTrigger)]} />
+        {service === undefined ? null : <UnderWay service={service} />}
+        <h2>Triggers</h2>
+        <Triggers view={view} triggers={triggers} />
+      </div>
+      {page.cursor === undefined
+        ? null
+        : <More href={search({ cursor: page.cursor })} label="More triggers" />}
+    </Page>
+  );
+}
+
+function FirstPage({ view }: { view: View }): Html {
+  return (
+    <Page view={view} title="Overview" nav="Overview">
+      <h1>Welcome</h1>
+      <Empty title="There is no trigger yet">
         <p>
-          <a href="deliveries">Deliveries</a> lists each request at a launch URL.
+          A trigger has a URL for webhooks, and launches your steps for each that it accepts. Write
+          one into <code>hooklaunch.yaml</code>, and apply it:
+        </p>
+        <pre tabindex={0}><code>hooklaunch apply hooklaunch.yaml</code></pre>
+        <p>
+          <a href="docs/getting_started">Getting started</a> has the whole way, with an example.
         </p>
       </Empty>
     </Page>
+  );
+}
+
+/** Reads the state of the service; undefined for a token that is limited to some triggers or projects. */
+async function serviceState(view: View): Promise<ServiceState | undefined> {
+  try {
+    return await view.api.get<ServiceState>("service/");
+  } catch (error) {
+    if (error instanceof ApiCallError && error.status === 403) return undefined;
+    throw error;
+  }
+}
+
+async function activeTrigger(view: View, trigger: ShownTrigger): Promise<ActiveTrigger> {
+  const activity = await view.api.get<Activity>(`triggers/${trigger.id}/activity/`);
+  return { trigger, activity, totals: totalsOf(activity.hours) };
+}
+
+function concernsOf(service: ServiceState | undefined): Concern[] {
+  if (service === undefined) return [];
+  const concerns: Concern[] = [];
+  if (!service.has_room) {
+    const text = "The disk is nearly full: launches are turned away until there is room.";
+    concerns.push({ text, href: "docs/operating" });
+  } else if (!service.has_room_for_files) {
+    const text = "The disk of executions is nearly full: what needs it is turned away.";
+    concerns.push({ text, href: "docs/operating" });
+  }
+  return concerns;
+}
+
+function concernsOfTrigger({ trigger, totals }: ActiveTrigger): Concern[] {
+  const { id, name, warnings } = trigger;
+  const { accepted, filtered, refused, failed } = totals;
+  const all = accepted + filtered + refused;
+  const concerns: Concern[] = warnings.map(({ detail }) => ({
+    trigger: name,
+    text: detail,
+    href: `triggers/${id}`,
+  }));
+  if (refused > 0 && refused / all >= REFUSED_SHARE) {
+    const text = `${refused} of ${all} deliveries were refused in the last 24 hours`;
+    concerns.push({
+      trigger: name,
+      text,
+      href: `deliveries${search({ trigger: name, outcome: "refused" })}`,
+    });
+  }
+  if (failed > 0) {
+    const text = `${failed} ${
+      failed === 1 ? "execution" : "executions"
+    } failed in the last 24 hours`;
+    concerns.push({
+      trigger: name,
+      text,
+      href: `executions${search({ trigger: name, status: "error" })}`,
+    });
+  }
+  return concerns;
+}
+
+function UnderWay({ service: { executions, backlog } }: { service: ServiceState }): Html {
+  const { running, waiting } = executions;
+  if (running + waiting + backlog === 0) return <p class="dim">No work is under way.</p>;
+  const runs = backlog === 1 ? "1 run has" : `${backlog} runs have`;
+  return (
+    <p>
+      <a href="executions?status=started">{running} running</a>,{" "}
+      <a href="executions?status=queued">{waiting} waiting</a>
+      {backlog === 0 ? "." : `; ${runs} work before them.`}
+    </p>
+  );
+}
+
+function Triggers({ view, triggers }: { view: View; triggers: readonly ActiveTrigger[] }): Html {
+  return (
+    <Table
+      label="Triggers"
+      columns={["Trigger", "Project", "Last 24 hours", "Accepted", "Refused", "Last delivery"]}
+    >
+      {triggers.map(({ trigger, activity, totals }) => (
+        <Row id={trigger.id}>
+          <td>
+            <a href={`triggers/${trigger.id}`}>{trigger.name}</a>
+            {trigger.enabled ? null : <Badge tone="quiet" label="disabled" />}
+          </td>
+          <td>{trigger.project}</td>
+          <td>
+            <Bars hours={activity.hours} />
+          </td>
+          <td>{totals.accepted}</td>
+          <td>{totals.refused === 0 ? "0" : <span class="bad">{totals.refused}</span>}</td>
+          <td>
+            {activity.last_delivery_at === undefined
+              ? <span class="dim">–</span>
+              : (
+                <a href={`deliveries${search({ trigger: trigger.name })}`}>
+                  <Time at={activity.last_delivery_at} now_ms={view.now_ms} />
+                </a>
+              )}
+          </td>
+        </Row>
+      ))}
+    </Table>
   );
 }
 

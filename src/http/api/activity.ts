@@ -1,0 +1,70 @@
+/**
+ * `/api/v0/triggers/<id>/activity/`: the numbers of a trigger's deliveries in the last 24 hours.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { DELIVERY_OUTCOMES, type DeliveryOutcome } from "../../store/records/deliveries.ts";
+import { answer, count, time } from "./answer.ts";
+import { found } from "./finder.ts";
+import { operation } from "./operation.ts";
+
+/** The deliveries of a trigger in one hour, and the executions that failed in it. */
+export interface ActiveHour {
+  from: string;
+  /** Numbers by outcome; 0 where absent. */
+  deliveries: Partial<Record<DeliveryOutcome, number>>;
+  /** Executions that ended as `error`; 0 when absent. */
+  failed_executions?: number;
+}
+
+/** The deliveries of a trigger in the last 24 hours. */
+export interface Activity {
+  /** The last 24 hours, oldest first; the last one is not over. */
+  hours: ActiveHour[];
+  /** The time of the newest delivery; absent when there was none today and yesterday. */
+  last_delivery_at?: string;
+}
+
+const activity = answer<Activity>()(
+  "Activity",
+  z.object({
+    hours: z.array(z.object({
+      from: time,
+      deliveries: z.partialRecord(z.enum(DELIVERY_OUTCOMES), count).describe(
+        "Their number, by outcome; 0 where absent",
+      ),
+      failed_executions: count.exactOptional().describe(
+        "The executions that ended as `error`; 0 when absent",
+      ),
+    })).describe("The last 24 hours, oldest first. The last one is not over"),
+    last_delivery_at: time.exactOptional().describe(
+      "The time of the newest delivery; absent when there was none today and yesterday (UTC)",
+    ),
+  }),
+);
+
+/** The operation that counts a trigger's deliveries. */
+export const activityOperations = [
+  operation({
+    id: "getTriggerActivity",
+    method: "get",
+    path: "/triggers/{id}/activity/",
+    summary: "Count a trigger's deliveries in the last 24 hours, by hour and outcome",
+    description: "The counts are for overviews: a crash of the service loses those of seconds.",
+    answers: { 200: { schema: activity } },
+    async perform({ api, context, params: { id } }) {
+      await found("trigger", id, api.triggers.labelsOf(id));
+      const { hours, last_ms } = await api.deliveryCounts.read(id);
+      const answer: Activity = {
+        hours: hours.map(({ from_ms, counts: { execution_error: failed, ...deliveries } }) => ({
+          from: new Date(from_ms).toISOString(),
+          deliveries,
+          ...(failed === undefined ? {} : { failed_executions: failed }),
+        })),
+        ...(last_ms === undefined ? {} : { last_delivery_at: new Date(last_ms).toISOString() }),
+      };
+      return context.json(answer);
+    },
+  }),
+];

@@ -1,0 +1,92 @@
+/**
+ * `/api/v0/service/`: the settings of the service, and the work before it.
+ *
+ * @module
+ */
+import { z } from "zod";
+import deno from "../../../deno.json" with { type: "json" };
+import { hidePassword } from "../../platform/network/urls.ts";
+import { answer, count, text } from "./answer.ts";
+import { operation } from "./operation.ts";
+import type { Api } from "./operator.ts";
+
+/** The settings of the service, and the work before it. */
+export interface ServiceState {
+  version: string;
+  /** The address of the service as senders see it. */
+  url: string;
+  /** The settings by the names of the flags; no secret is among them. */
+  settings: Record<string, string | number | boolean>;
+  /** False while the disk has too little room to accept launches. */
+  has_room: boolean;
+  /** False while the disk has too little room for the files of executions. */
+  has_room_for_files: boolean;
+  /** Accepted runs that have work before them. */
+  backlog: number;
+  executions: { running: number; waiting: number };
+}
+
+const service = answer<ServiceState>()(
+  "Service",
+  z.object({
+    version: text,
+    url: text.describe("The address of the service as senders see it"),
+    settings: z.record(text, z.union([text, z.number(), z.boolean()])).describe(
+      "The settings by the names of the flags of `serve`; no secret is among them",
+    ),
+    has_room: z.boolean().describe(
+      "False while the disk has too little room to accept launches",
+    ),
+    has_room_for_files: z.boolean().describe(
+      "False while the disk has too little room for the files of executions",
+    ),
+    backlog: count.describe("Accepted runs that have work before them"),
+    executions: z.object({ running: count, waiting: count }),
+  }),
+);
+
+/** The operation that shows the service itself. */
+export const serviceOperations = [
+  operation({
+    id: "getService",
+    method: "get",
+    path: "/service/",
+    summary: "Read the settings of the service, and the work before it",
+    answers: { 200: { schema: service } },
+    perform({ api, context }) {
+      const { baseUrl, space, worker, engines } = api;
+      const { running, waiting } = engines.load;
+      const state: ServiceState = {
+        version: deno.version,
+        url: baseUrl(),
+        settings: settingsOf(api),
+        has_room: !space.isShort,
+        has_room_for_files: !space.isShortForFiles,
+        backlog: worker.backlog,
+        executions: { running, waiting },
+      };
+      return context.json(state);
+    },
+  }),
+];
+
+function settingsOf({ settings, hasEnvironmentToken }: Api): ServiceState["settings"] {
+  const { kv, publicUrl, trustedProxies, agent } = settings;
+  return {
+    host: settings.host,
+    port: settings.port,
+    data: settings.data,
+    dev: settings.dev,
+    "tls-cert": settings.tls !== undefined,
+    "public-url": publicUrl ?? "",
+    "trusted-proxy": trustedProxies.join(", "),
+    "max-payload": settings.payloadBytesMax,
+    "retention-days": settings.retention_days,
+    "max-executions": settings.executionsMax,
+    "stop-timeout": settings.stopTimeout_ms / 1_000,
+    kv: kv === undefined ? "" : hidePassword(kv),
+    "agent-url": agent?.url ?? "",
+    HOOKLAUNCH_ADMIN_TOKEN: hasEnvironmentToken,
+    HOOKLAUNCH_SECRET_KEY: settings.secretKey !== undefined,
+  };
+}

@@ -1,0 +1,204 @@
+/**
+ * The numbers of deliveries of each trigger by hour and outcome, for overviews: one record a trigger and day. They
+ * are gathered in memory and stored every few seconds, so a crash loses the last of them.
+ *
+ * @module
+ */
+import type { Clock } from "../../platform/clock.ts";
+import type { Write } from "../commit/change.ts";
+import { keys } from "../keys.ts";
+import { readValue } from "../read/scan.ts";
+import type { Store } from "../store.ts";
+import type { DeliveryOutcome } from "./deliveries.ts";
+
+const FLUSH_INTERVAL_MS = 5_000;
+/** The most records of one flush. The rest follows in the next. */
+const FLUSHED_MAX = 1_000;
+const HOURS = 24;
+const HOUR_MS = 60 * 60_000;
+const DAY_MS = HOURS * HOUR_MS;
+const DAYS_KEPT = 8;
+const RECORD_BYTES = 2_048;
+
+/** The counted events: deliveries by their outcomes, and executions that ended as `error`. */
+export type Counted = DeliveryOutcome | "execution_error";
+
+/** The deliveries of one trigger and day (UTC). */
+export interface DeliveryDay {
+  /** For all that was counted, the numbers of the day's 24 hours. */
+  hours: Partial<Record<Counted, number[]>>;
+  /** The time of the newest delivery, in milliseconds since the epoch; 0 without one. */
+  last_ms: number;
+}
+
+/** The counts of one trigger in one hour; 0 where absent. */
+export interface DeliveryHour {
+  from_ms: number;
+  counts: Partial<Record<Counted, number>>;
+}
+
+/** Counts deliveries. */
+export class DeliveryCounts {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  /** Counts that are not stored yet, by day and trigger. */
+  #fresh = new Map<string, DeliveryDay>();
+  #cancelFlush: (() => void) | undefined;
+  #flushing: Promise<void> = Promise.resolve();
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** Counts a delivery, or an execution that failed. */
+  note(triggerId: string, what: Counted): void {
+    const now_ms = this.#clock.now();
+    const name = `${dayOf(now_ms)} ${triggerId}`;
+    let day = this.#fresh.get(name);
+    if (day === undefined) this.#fresh.set(name, day = { hours: {}, last_ms: 0 });
+    const hours = day.hours[what] ??= new Array(HOURS).fill(0);
+    const hour = hourOf(now_ms);
+    hours[hour] = (hours[hour] ?? 0) + 1;
+    if (what !== "execution_error") day.last_ms = now_ms;
+    this.#flushLater();
+  }
+
+  /** Stores what was counted. */
+  async flush(): Promise<void> {
+    this.#cancelFlush?.();
+    this.#cancelFlush = undefined;
+    // One at a time: each adds to what is stored.
+    const flushed = this.#flushing.then(() => this.#flush());
+    this.#flushing = flushed.catch(() => {});
+    await flushed;
+  }
+
+  /** Stores what was counted, and counts no more. */
+  async close(): Promise<void> {
+    try {
+      while (this.#fresh.size > 0) await this.flush();
+    } finally {
+      this.#cancelFlush?.();
+    }
+  }
+
+  /** Reads the deliveries of a trigger in the last 24 hours, oldest hour first, and the time of the newest. */
+  async read(triggerId: string): Promise<{ hours: DeliveryHour[]; last_ms: number | undefined }> {
+    const now_ms = this.#clock.now();
+    const from_ms = (Math.floor(now_ms / HOUR_MS) - HOURS + 1) * HOUR_MS;
+    const days = new Map(
+      await Promise.all([from_ms, now_ms].map(async (time_ms) => {
+        const day = dayOf(time_ms);
+        return [day, await this.#day(day, triggerId)] as const;
+      })),
+    );
+    const hours = Array.from({ length: HOURS }, (_, index): DeliveryHour => {
+      const time_ms = from_ms + index * HOUR_MS;
+      const day = days.get(dayOf(time_ms));
+      const counts = Object.entries(day?.hours ?? {}).flatMap(([what, numbers]) => {
+        const count = numbers[hourOf(time_ms)] ?? 0;
+        return count === 0 ? [] : [[what, count]];
+      });
+      return { from_ms: time_ms, counts: Object.fromEntries(counts) };
+    });
+    const last_ms = Math.max(0, ...[...days.values()].map((day) => day?.last_ms ?? 0));
+    return { hours, last_ms: last_ms || undefined };
+  }
+
+  /** Returns what is stored and what is not yet, together. */
+  async #day(day: string, triggerId: string): Promise<DeliveryDay | undefined> {
+    const stored = await readDay(this.#store, day, triggerId);
+    const fresh = this.#fresh.get(`${day} ${triggerId}`);
+    return fresh === undefined ? stored : sumOf(stored, fresh);
+  }
+
+  async #flush(): Promise<void> {
+    const names = [...this.#fresh.keys()].slice(0, FLUSHED_MAX);
+    try {
+      await Promise.all(names.map((name) => this.#write(name)));
+    } finally {
+      if (this.#fresh.size > 0) this.#flushLater();
+    }
+  }
+
+  async #write(name: string): Promise<void> {
+    const fresh = this.#fresh.get(name);
+    if (fresh === undefined) return;
+    const [day = "", triggerId = ""] = name.split(" ");
+    const stored = await readDay(this.#store, day, triggerId);
+    const written = structuredClone(fresh);
+    const value = sumOf(stored, written);
+    const key = keys.deliveryCount(day, triggerId);
+    await this.#store.committer.write([{ key, value, bytes: RECORD_BYTES }]);
+    // What came meanwhile stays.
+    const rest = subtract(fresh, written);
+    if (rest === undefined) this.#fresh.delete(name);
+  }
+
+  #flushLater(): void {
+    this.#cancelFlush ??= this.#clock.after(FLUSH_INTERVAL_MS, () => {
+      // The committer's failure is counted where it happens; what was not stored is tried again.
+      this.flush().catch(() => {});
+    });
+  }
+}
+
+/** Removes the counts of days that are long over, and returns their number. */
+export async function removeOldDeliveryCounts(store: Store, now_ms: number): Promise<number> {
+  const selector = {
+    prefix: ["delivery_count"],
+    end: ["delivery_count", dayOf(now_ms - DAYS_KEPT * DAY_MS)],
+  };
+  const writes: Write[] = [];
+  for await (const { key } of store.kv.list(selector)) writes.push({ key });
+  await store.committer.writeInParts(writes);
+  return writes.length;
+}
+
+async function readDay(
+  { kv }: Store,
+  day: string,
+  triggerId: string,
+): Promise<DeliveryDay | undefined> {
+  const value = await readValue(kv, keys.deliveryCount(day, triggerId));
+  const { hours, last_ms } = Object(value);
+  return typeof hours === "object" && hours !== null && typeof last_ms === "number"
+    ? { hours, last_ms }
+    : undefined;
+}
+
+function sumOf(one: DeliveryDay | undefined, other: DeliveryDay): DeliveryDay {
+  const sum = structuredClone(one ?? { hours: {}, last_ms: 0 });
+  sum.last_ms = Math.max(sum.last_ms, other.last_ms);
+  for (const what of countedIn(other)) {
+    const added = other.hours[what] ?? [];
+    sum.hours[what] = added.map((count, hour) => count + (sum.hours[what]?.[hour] ?? 0));
+  }
+  return sum;
+}
+
+/** Takes counts off a day; undefined when nothing is left. */
+function subtract(day: DeliveryDay, taken: DeliveryDay): DeliveryDay | undefined {
+  let isEmpty = true;
+  for (const what of countedIn(day)) {
+    const left = (day.hours[what] ?? [])
+      .map((count, hour) => count - (taken.hours[what]?.[hour] ?? 0));
+    day.hours[what] = left;
+    if (left.some((count) => count > 0)) isEmpty = false;
+  }
+  return isEmpty ? undefined : day;
+}
+
+function countedIn({ hours }: DeliveryDay): Counted[] {
+  // The keys of a record of what is counted.
+  return Object.keys(hours) as Counted[];
+}
+
+function dayOf(time_ms: number): string {
+  return new Date(time_ms).toISOString().slice(0, 10);
+}
+
+function hourOf(time_ms: number): number {
+  return Math.floor(time_ms / HOUR_MS) % HOURS;
+}

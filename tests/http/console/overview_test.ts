@@ -1,0 +1,50 @@
+/** The overview and the settings in the console. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { ADMIN_TOKEN, startService } from "../../data.ts";
+import { loggedIn, textOf } from "./fixture.ts";
+import { fillSample } from "./sample.ts";
+
+Deno.test("the overview says what needs attention, and counts the last 24 hours", async (t) => {
+  await using service = await startService();
+  const first = textOf(await (await loggedIn(service)).get(""));
+  assertStringIncludes(first, "There is no trigger yet");
+  assertStringIncludes(first, "hooklaunch apply hooklaunch.yaml");
+  const { triggers } = await fillSample(service);
+  const browser = await loggedIn(service);
+  await t.step("as counted", async () => {
+    const { text } = await browser.get("");
+    assertMatch(textOf({ text }), /payments : 2 of 3 deliveries were refused in the last 24 hours/);
+    assertMatch(textOf({ text }), /payments : 1 execution failed in the last 24 hours/);
+    assertStringIncludes(text, 'href="deliveries?trigger=payments&amp;outcome=refused"');
+    assertStringIncludes(text, 'aria-label="2 accepted, 1 filtered, 1 refused in 24 hours"');
+  });
+  await t.step("after a restart", async () => {
+    await service.restart();
+    const again = await loggedIn(service);
+    const { text } = await again.get("");
+    assertStringIncludes(text, 'aria-label="2 accepted, 1 filtered, 1 refused in 24 hours"');
+    assertMatch(textOf({ text }), /payments : 1 execution failed/);
+  });
+  await t.step("by the API", async () => {
+    const { body } = await service.api("GET", `triggers/${triggers.payments.id}/activity/`);
+    assertEquals(body.hours.length, 24);
+    const { from: _from, ...last } = body.hours.at(-1);
+    assertEquals(last, { deliveries: { accepted: 1, refused: 2 }, failed_executions: 1 });
+    assertEquals((await service.api("GET", "triggers/none/activity/")).status, 404);
+  });
+  await t.step("a limited token sees its own trigger alone", async () => {
+    const settings = { name: "limited", scope: "read", triggers: ["labels"] };
+    const { body } = await service.api("POST", "tokens/", settings);
+    const limited = await loggedIn(service, body.token);
+    const text = textOf(await limited.get(""));
+    assert(text.includes("labels") && !text.includes("payments"), text);
+    assertEquals((await limited.get("settings")).status, 403);
+  });
+});
+
+Deno.test("the settings are shown, and no secret is", async () => {
+  await using service = await startService({ settings: { secretKey: "ab".repeat(32) } });
+  const text = textOf(await (await loggedIn(service)).get("settings"));
+  assertMatch(text, /--retention-days 30 .* HOOKLAUNCH_ADMIN_TOKEN set HOOKLAUNCH_SECRET_KEY set/);
+  assert(!text.includes(ADMIN_TOKEN) && !text.includes("abab"), text);
+});
