@@ -71,7 +71,7 @@ export const serviceOperations = [
 ];
 
 function settingsOf({ settings, hasEnvironmentToken }: Api): ServiceState["settings"] {
-  const { kv, publicUrl, trustedProxies, agent } = settings;
+  const { kv, publicUrl, trustedProxies, agent, storage } = settings;
   return {
     host: settings.host,
     port: settings.port,
@@ -85,6 +85,7 @@ function settingsOf({ settings, hasEnvironmentToken }: Api): ServiceState["setti
     "max-executions": settings.executionsMax,
     "stop-timeout": settings.stopTimeout_ms / 1_000,
     kv: kv === undefined ? "" : hidePassword(kv),
+    storage: storage === undefined ? "" : hidePassword(storage),
     "agent-url": agent?.url ?? "",
     HOOKLAUNCH_ADMIN_TOKEN: hasEnvironmentToken,
     HOOKLAUNCH_SECRET_KEY: settings.secretKey !== undefined,
