@@ -28,8 +28,8 @@ async function launch(url: string, body: string): Promise<{ status: number; run?
   return { status: answer.status, ...(answer.ok ? JSON.parse(text) : {}) };
 }
 
-async function textAt(service: TestService, path: string): Promise<string> {
-  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+async function textAt(service: TestService, path: string, accept = "*/*"): Promise<string> {
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, accept };
   return await (await fetch(`${service.url}${path}`, { headers })).text();
 }
 
@@ -153,3 +153,34 @@ Deno.test(
     assertEquals(server.files().length, 1);
   },
 );
+
+Deno.test("what an execution leaves is in the bucket when it has ended, and is served from there", {
+  ignore,
+}, async () => {
+  await using server = await S3Server.start();
+  await using service = await startService(impatient(server));
+  const { url } = await service.trigger(KEEPS_RUN);
+  server.mode = 500;
+  const { run = "" } = await launch(url, "a payload");
+  const { actions } = await endOfRun(service, run);
+  const id = actions[0].created.execution_id;
+  const printed = () => textAt(service, `/api/v0/executions/${id}/log/`, "text/plain");
+  await eventually(async () => (await printed()).length > 0 || undefined);
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  // Its end waits for the bucket.
+  assertEquals((await service.api("GET", `executions/${id}/`)).body.status, "started");
+  server.mode = "pass";
+  const execution = await endOfExecution(service, id);
+  assertEquals([execution.status, execution.exit_code], ["complete", 0]);
+  assertEquals(server.files(), [
+    `some prefix/executions/${id}/log`,
+    `some prefix/executions/${id}/outputs/payload.txt`,
+  ]);
+  const lines = await printed();
+  // As another instance sees it, which has no folder of it.
+  await Deno.remove(`${service.folder}/data/executions/${id}`, { recursive: true });
+  assertEquals(await printed(), lines);
+  assertEquals(await textAt(service, `/api/v0/executions/${id}/outputs/payload.txt`), "a payload");
+  await service.service.parts.engines.forget(execution);
+  assertEquals(server.files(), []);
+});

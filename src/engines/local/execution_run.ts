@@ -384,6 +384,16 @@ export class ExecutionRun {
       logEvent: async (message) => await target?.logEvent(message).catch(() => {}),
       signal,
     });
+    if (!await this.#archive()) return;
     if (await save(this.#execution)) await folder.tidy();
+  }
+
+  /** Copies the results to where other instances see them, if to anywhere. Returns false when it is let go. */
+  async #archive(): Promise<boolean> {
+    const { artifacts } = this.#context;
+    if (artifacts === undefined) return true;
+    const { archiveResults } = await import("./archive.ts");
+    const { signal } = this.#detaching;
+    return await archiveResults(this.#execution, { artifacts, folder: this.#folder, signal });
   }
 }

@@ -9,6 +9,8 @@ import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
 import { join, resolve } from "node:path";
 import { ignoreTimeout } from "../../platform/waiting/promises.ts";
+import { artifactKeys } from "../../artifacts/keys.ts";
+import type { ArtifactStore } from "../../artifacts/store.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { ConflictError, messageOf } from "../../platform/errors.ts";
 import { evictOldest } from "../../platform/evict_oldest.ts";
@@ -18,6 +20,7 @@ import { inTrace } from "../../telemetry/spans.ts";
 import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage } from "../engine.ts";
 import { stopped, writeEnd } from "../shared/execution_end.ts";
 import { executionSaver, type SaveExecution } from "../shared/execution_saver.ts";
+import { readArchivedLog } from "../shared/archived_log.ts";
 import { readLog } from "../shared/log_reader.ts";
 import { LogWatchers } from "../shared/log_watchers.ts";
 import { openExecutionsOf } from "../shared/open_executions.ts";
@@ -53,6 +56,8 @@ const log = getLogger(["hooklaunch", "engine"]);
 /** The surroundings of the local engine. */
 export interface LocalEngineOptions {
   store: Store;
+  /** Gets copies of what executions leave, where all instances share it. */
+  artifacts?: ArtifactStore;
   /** The code of projects. */
   projects: Pick<RunContext, "checkout">;
   clock: Clock;
@@ -146,7 +151,11 @@ export class LocalEngine implements Engine {
   }
 
   async log(executionId: string, options?: LogOptions): Promise<LogPage> {
-    return await readLog(this.#folderOf(executionId).log(), options);
+    const folder = this.#folderOf(executionId);
+    const artifacts = this.#shared;
+    // Another instance may have run it.
+    if (artifacts === undefined || folder.exists()) return await readLog(folder.log(), options);
+    return await readArchivedLog(artifacts, executionId, options);
   }
 
   watchLog(executionId: string, onGrowth: () => void): () => void {
@@ -155,7 +164,8 @@ export class LocalEngine implements Engine {
 
   async output(executionId: string, path: string): Promise<EngineOutput | undefined> {
     const file = await openOutput(this.#folderOf(executionId).outputs, path);
-    return file && { size: (await file.stat()).size, stream: file.readable };
+    if (file === undefined) return await this.#shared?.open(artifactKeys.output(executionId, path));
+    return { size: (await file.stat()).size, stream: file.readable };
   }
 
   async forget(executionId: string): Promise<void> {
@@ -164,6 +174,7 @@ export class LocalEngine implements Engine {
       throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
     }
     await running?.over;
+    await this.#shared?.remove(artifactKeys.execution(executionId));
     const folder = this.#folderOf(executionId);
     await folder.remove();
     if (!folder.exists()) return;
@@ -188,6 +199,12 @@ export class LocalEngine implements Engine {
       this.#leftoverContainers,
       this.#factory?.then((factory) => factory.close()),
     ]);
+  }
+
+  /** The artifact store, where all instances share it. */
+  get #shared(): ArtifactStore | undefined {
+    const { artifacts } = this.#options;
+    return artifacts?.isShared ? artifacts : undefined;
   }
 
   #folderOf(executionId: string): WorkFolder {
@@ -248,6 +265,7 @@ export class LocalEngine implements Engine {
     const { store, clock, projects, dataFolder, settings } = this.#options;
     const { openOutput = this.output.bind(this) } = this.#options;
     return new RunFactory({
+      ...(this.#shared && { artifacts: this.#shared }),
       store,
       clock,
       checkout: (...args) => projects.checkout(...args),

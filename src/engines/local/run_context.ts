@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ArtifactStore } from "../../artifacts/store.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
@@ -34,6 +35,8 @@ export interface RunSettings {
 export interface RunContext {
   store: Store;
   clock: Clock;
+  /** Gets copies of what executions leave; absent where their folders are enough. */
+  artifacts?: ArtifactStore;
   checkout: SetupContext["checkout"];
   openOutput: Sources["openOutput"];
   /** The folder of all executions. */

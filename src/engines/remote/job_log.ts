@@ -11,6 +11,7 @@ import type { Write } from "../../store/commit/change.ts";
 import { type Job, jobLog, logWrites } from "../../store/records/jobs.ts";
 import type { Store } from "../../store/store.ts";
 import type { LogOptions, LogPage } from "../engine.ts";
+import { readArchivedLog } from "../shared/archived_log.ts";
 import {
   encodeChunk,
   encodeLine,
@@ -18,7 +19,7 @@ import {
   parseRecord,
   type StoredLine,
 } from "../shared/log_format.ts";
-import { pageOfRecords, recordsIn } from "../shared/log_reader.ts";
+import { pageOfRecords } from "../shared/log_reader.ts";
 import type { JobBeat } from "./desk.ts";
 import { splitLines } from "./whole_lines.ts";
 
@@ -95,18 +96,7 @@ export async function readJobLog(
   if (!job.is_archived) {
     return await pageOfRecords((offset) => recordsOf(store, job.id, offset), options);
   }
-  const open = async function* (offset: number): AsyncGenerator<LogRecord> {
-    const found = await artifacts.open(artifactKeys.log(job.id), { offset });
-    if (found === undefined) return;
-    const chunks = found.stream[Symbol.asyncIterator]();
-    try {
-      yield* recordsIn(readerOf(chunks));
-    } finally {
-      // A page may end before the log does.
-      await chunks.return?.();
-    }
-  };
-  return await pageOfRecords(open, options);
+  return await readArchivedLog(artifacts, job.id, options);
 }
 
 /** Yields the records of a log that is in the database. */
@@ -136,22 +126,4 @@ export async function archiveLog(
     Uint8Array<ArrayBuffer>
   >;
   await artifacts.put(artifactKeys.log(job.id), content, { size, sha256: sha256.digest("hex") });
-}
-
-/** Returns a function that reads chunks into buffers. */
-function readerOf(
-  chunks: AsyncIterator<Uint8Array>,
-): (buffer: Uint8Array) => Promise<number | null> {
-  let left: Uint8Array = new Uint8Array(0);
-  return async (buffer) => {
-    while (left.length === 0) {
-      const { value, done } = await chunks.next();
-      if (done) return null;
-      left = value;
-    }
-    const count = Math.min(buffer.length, left.length);
-    buffer.set(left.subarray(0, count));
-    left = left.subarray(count);
-    return count;
-  };
 }
