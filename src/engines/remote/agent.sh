@@ -156,7 +156,7 @@ transfer() {
   transfer_size=$1
   shift
   if [ "$transfer_size" != - ] && [ "$transfer_size" -le "$LARGE_BYTES" ]; then
-    request "$@" --max-time 120
+    request "$@" --max-time 30
     return
   fi
   method=$1 target=$2 transfer_to=$3
@@ -518,7 +518,7 @@ upload() {
     read -r word place <control/answer
     if [ "$word" = stored ]; then return 0; fi
     if [ "$word" = put ]; then
-      transfer "$bytes" PUT "$place" control/put_answer -H Expect: -T "outputs/$1"
+      transfer "$bytes" PUT "$place" control/put_answer -H Expect: -H 'If-None-Match: *' -T "outputs/$1"
       case $status in 2??) ask POST "outputs?$described&put=1" --data-binary '' && return 0 ;; esac
       # Where the place cannot be reached from here, the service takes the file.
     fi

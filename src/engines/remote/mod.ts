@@ -120,8 +120,12 @@ export class RemoteEngine implements Engine {
   }
 
   async log(executionId: string, options?: LogOptions): Promise<LogPage> {
-    const job = await getJob(this.#context.store, executionId);
-    return await readJobLog(job ?? { id: executionId, is_archived: true }, this.#context, options);
+    const { store } = this.#context;
+    const job = await getJob(store, executionId);
+    if (job !== undefined) return await readJobLog(job, this.#context, options);
+    const { status = "queued" } = await getExecution(store, executionId) ?? {};
+    if (!hasEnded(status)) return { lines: [], next: options?.after ?? "0" };
+    return await readJobLog({ id: executionId, is_archived: true }, this.#context, options);
   }
 
   watchLog(executionId: string, onGrowth: () => void): () => void {

@@ -5,6 +5,7 @@
  */
 import { join } from "node:path";
 import { FolderStore } from "../../../src/artifacts/folder.ts";
+import type { ArtifactStore } from "../../../src/artifacts/store.ts";
 import type { RemoteSettings } from "../../../src/engines/remote/context.ts";
 import { RemoteEngine } from "../../../src/engines/remote/mod.ts";
 import { BodyReader } from "../../../src/http/body.ts";
@@ -35,6 +36,10 @@ export class RemoteHost implements AsyncDisposable {
   isAway = false;
   /** The number of requests of agents. */
   requests = 0;
+  /** The methods and paths of agents' requests, without queries. */
+  readonly asked: string[] = [];
+  /** The artifact store; a folder when absent. */
+  artifacts: ArtifactStore | undefined;
 
   /**
    * @param folder the folder of the cluster's jobs
@@ -51,6 +56,7 @@ export class RemoteHost implements AsyncDisposable {
     const options = { hostname: "127.0.0.1", port, onListen() {} };
     this.#server = Deno.serve(options, (request) => {
       this.requests++;
+      this.asked.push(`${request.method} ${new URL(request.url).pathname.split("/").at(-1)}`);
       if (this.isAway || this.#engine === undefined) return new Response("away", { status: 502 });
       const url = new URL(request.url);
       url.pathname = url.pathname.replace(/^\/api\/v0\/jobs/, "");
@@ -75,7 +81,7 @@ export class RemoteHost implements AsyncDisposable {
       clock,
       projects: { checkout: checkoutOfContract },
       openOutput: () => Promise.resolve(undefined),
-      artifacts: new FolderStore(join(parts.dataFolder, "artifacts")),
+      artifacts: this.artifacts ?? new FolderStore(join(parts.dataFolder, "artifacts")),
       backendOf: () => this.cluster,
       agent: { url: this.url, http: true },
       settings: { ...QUICK, ...settings },
