@@ -97,9 +97,9 @@ async function print(row: string): Promise<void> {
 
 /** Describes what came of a delivery: why it was refused, or what it launched. */
 function outcomeText(delivery: ShownDelivery): string {
-  const { outcome, condition, reason, run_id, replay_of } = delivery;
+  const { outcome, condition, reason, run_id, run_status, replay_of } = delivery;
   if (outcome === "repeat") return `as run ${run_id}`;
   if (outcome !== "accepted") return `${condition}: ${reason}`;
-  const work = workText(delivery);
-  return replay_of === undefined ? work : `replay of ${replay_of}${work && `: ${work}`}`;
+  const work = workText(delivery) || `run ${run_status}`;
+  return replay_of === undefined ? work : `replay of ${replay_of}: ${work}`;
 }

@@ -150,7 +150,7 @@ async function show(
 function stateOf(delivery: ShownDelivery): string {
   const { outcome, condition } = delivery;
   if (outcome !== "accepted") return `${outcome} by ${condition}`;
-  return workText(delivery) || outcome;
+  return workText(delivery) || `run ${delivery.run_status}`;
 }
 
 /** Waits for the end of a replay, and shows its progress on standard error. */

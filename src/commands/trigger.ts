@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { problemText } from "../platform/errors.ts";
 import type { Command } from "commander";
 import type { ShownTrigger } from "../http/api/triggers.ts";
 import type { LogEntry } from "../http/api/trigger_log.ts";
@@ -57,14 +58,15 @@ async function list({ url, json = false }: ApiOptions): Promise<void> {
 async function show(nameOrId: string, { url, json = false }: ApiOptions): Promise<void> {
   const trigger = await findTrigger(clientOf(url), nameOrId);
   if (json) return printJson(trigger);
-  const { enabled, conditions, actions, response, warnings, ...fields } = trigger;
+  const { enabled, conditions, actions, response, filtered, warnings = [], ...fields } = trigger;
   printFields({
     ...fields,
+    filtered: filtered && `status ${filtered.status}`,
     enabled: enabled ? "yes" : "no",
     ...numbered("condition", conditions),
     ...numbered("action", actions),
     response: JSON.stringify(response),
-    ...numbered("warning", warnings),
+    ...numbered("warning", warnings.map(problemText)),
   });
 }
 

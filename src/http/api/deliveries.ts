@@ -16,6 +16,7 @@ import { parseInput } from "../../platform/schema/nulls.ts";
 import { replay, replayKept } from "../../triggers/replay.ts";
 import { outcomeDifferences } from "./outcomes.ts";
 import { answerReplay } from "./replay_answer.ts";
+import { RUN_STATUSES } from "../../store/records/runs.ts";
 import { NO_RUN_OUTCOMES } from "../../store/records/trigger_log_entries.ts";
 import { visible } from "./access.ts";
 import { answer, count, input, pageFields, text, time } from "./answer.ts";
@@ -49,6 +50,7 @@ const fields = {
   size: count.exactOptional().describe("Absent when the body was not read"),
   sha256: text.exactOptional(),
   run_id: text.exactOptional().describe("The run that it made, or that it is a repeat of"),
+  run_status: z.enum(RUN_STATUSES).exactOptional().describe("The status of the run that it made"),
   replay_of: text.exactOptional().describe("The delivery whose payload was launched again"),
   executions: workStates.executions.exactOptional(),
   pipelines: workStates.pipelines.exactOptional(),

@@ -13,7 +13,7 @@ import {
   readDelivery,
   searchDeliveries,
 } from "../../store/records/deliveries.ts";
-import type { Run } from "../../store/records/runs.ts";
+import type { Run, RunStatus } from "../../store/records/runs.ts";
 import {
   type DeliveryEntry,
   type NoRunOutcome,
@@ -44,6 +44,8 @@ export interface ShownDelivery extends Partial<WorkStates> {
   size?: number;
   sha256?: string;
   run_id?: string;
+  /** The status of the run that it made. */
+  run_status?: RunStatus;
   /** The delivery whose payload was launched again: this one was no request. */
   replay_of?: string;
 }
@@ -164,6 +166,7 @@ function ofRun({ id, trigger_id, created_at, remote_ip, payload, ...run }: Run):
     size: payload.size,
     sha256: payload.sha256,
     run_id: id,
+    run_status: run.status,
     ...(replay_of === undefined ? {} : { replay_of }),
   };
 }

@@ -94,7 +94,8 @@ export const replayOperations = [
     scope: "operate",
     summary: "Launch many deliveries again",
     description:
-      "Oldest first, with each trigger's actions and rate limits as they are now. A launch " +
+      "Oldest first, with each trigger's actions and rate limits as they are now. Earlier replays are left " +
+      "out. A launch " +
       "that finds its quota used up waits for it. Refused and filtered requests that are kept are checked " +
       "again by the trigger's conditions as they are now, at the time at which they came.",
     body: {
@@ -222,9 +223,10 @@ async function deliveriesOf(
   }
 }
 
-/** The id of a delivery, where its payload or its request is kept. */
+/** The id of a delivery that its sender made, where its payload or its request is kept. */
 function replayableId(found: FoundDelivery): string[] {
-  if ("run" in found) return [found.run.id];
+  // A replay of replays would launch each payload once more for every replay before.
+  if ("run" in found) return found.run.replay_of === undefined ? [found.run.id] : [];
   const { entry } = found;
   return entry.kind === "refused" && entry.kept_until !== undefined ? [entry.id] : [];
 }

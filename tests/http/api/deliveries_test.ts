@@ -85,6 +85,7 @@ Deno.test("the list shows every delivery of all triggers, newest first", async (
     size: BODY.length,
     sha256: accepted.sha256,
     run_id: runId,
+    run_status: "completed",
     executions: [{ id: execution_id, step: "echo", status: accepted.executions[0].status }],
     pipelines: [],
   });

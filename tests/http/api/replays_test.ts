@@ -65,6 +65,8 @@ Deno.test("a replay counts first, then launches the runs of a filter again, olde
   assertEquals([made.status, made.body.count, made.body.filter], [201, 3, filter]);
   const { state, done, launched, failed } = await ended(service, made.body.id);
   assertEquals([state, done, launched, failed], ["completed", 3, 3, 0]);
+  const again = await service.api("POST", "replays/", { filter, dry_run: true });
+  assertEquals(again.body.count, 3, "replays are not launched again");
   assertEquals(await replays(service, id), runs.map((run) => [run, 4] as const));
 });
 
