@@ -1,9 +1,9 @@
 /**
- * The time for which a trigger keeps the requests that it refuses.
+ * The time for which a trigger keeps the requests that it refuses. This file loads no schema: the service
+ * needs it at its start.
  *
  * @module
  */
-import { z } from "zod";
 
 const UNITS_MS: Readonly<Record<string, number>> = {
   m: 60_000,
@@ -11,16 +11,14 @@ const UNITS_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 const DURATION = /^([1-9]\d{0,4})(m|h|d)$/;
-const DAYS_MAX = 30;
 
-/** The schema of `keep_refused`: a time such as `24h`. */
-export const keepRefusedSchema = z.string().regex(DURATION, {
-  error: "Expected a time such as 30m, 24h or 7d",
-}).refine((text) => keepTime_ms(text) <= DAYS_MAX * 86_400_000, {
-  error: `Expected at most ${DAYS_MAX}d`,
-}).describe(
-  "The time for which requests that are refused or filtered are kept, such as 24h; at most 30d",
-);
+/** The longest time for which requests are kept. */
+export const KEEP_TIME_MAX = "30d";
+
+/** Tells whether a text is a time such as `24h`. */
+export function isKeepTime(text: string): boolean {
+  return DURATION.test(text);
+}
 
 /** Returns a time as an owner writes it, in milliseconds. */
 export function keepTime_ms(text: string): number {

@@ -8,13 +8,23 @@ import { actionSchema } from "../actions/mod.ts";
 import { conditionSchema } from "../conditions/mod.ts";
 import { ID_PATTERN } from "../platform/ids.ts";
 import { nameSchema } from "../projects/name_schema.ts";
-import { keepRefusedSchema } from "./keep_refused.ts";
+import { isKeepTime, KEEP_TIME_MAX, keepTime_ms } from "./keep_refused.ts";
 import { maxPayloadSchema } from "./max_payload.ts";
 import { responseSchema } from "./response.ts";
 
 const CONDITIONS_MAX = 32;
 const ACTIONS_MAX = 16;
 const READ_ONLY = ["url", "warnings", "created_at", "updated_at", "revision"];
+
+/** The schema of the time for which requests that are refused or filtered are kept. */
+const keepRefusedSchema = z.string().refine(isKeepTime, {
+  error: "Expected a time such as 30m, 24h or 7d",
+}).refine((text) => keepTime_ms(text) <= keepTime_ms(KEEP_TIME_MAX), {
+  error: `Expected at most ${KEEP_TIME_MAX}`,
+}).describe(
+  "The time for which requests that are refused or filtered are kept, such as 24h; at most " +
+    KEEP_TIME_MAX,
+);
 
 /** The schema of a trigger as its owner writes it. */
 export const triggerSchema = z.strictObject({
