@@ -114,7 +114,7 @@ export function routesOf(operations: readonly Operation[], api: Api): Hono {
       const body = await bodyOf(each, context, api);
       const perform = async () => await each.perform({ api, context, params, query, body });
       const name = params.id ?? params.name;
-      const isTrial = each.isTrial || Object(query).dry_run === true;
+      const isTrial = each.isTrial || [query, body].some((sent) => Object(sent).dry_run === true);
       if (each.method !== "get" && !isTrial) {
         // Hono has removed the slash from its end.
         const path = `${context.req.path.replace(/^\/api\/v0/, "")}/`;

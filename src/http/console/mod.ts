@@ -12,6 +12,7 @@ import { accessRoutes } from "./pages/access.tsx";
 import { deliveriesRoutes } from "./pages/deliveries.tsx";
 import { deliveryRoutes } from "./pages/delivery.tsx";
 import { overviewRoutes } from "./pages/overview.tsx";
+import { replaysRoutes } from "./pages/replays.tsx";
 import { settingsRoutes } from "./pages/settings.tsx";
 import type { ConsoleParts } from "./parts.ts";
 import type { Route } from "./route.ts";
@@ -21,6 +22,7 @@ const ROUTES: readonly Route[] = [
   ...overviewRoutes,
   ...deliveriesRoutes,
   ...deliveryRoutes,
+  ...replaysRoutes,
   ...accessRoutes,
   ...settingsRoutes,
 ];

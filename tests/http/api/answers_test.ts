@@ -10,6 +10,7 @@ import {
   type TestService,
 } from "../../data.ts";
 import { GitFixture } from "../../projects/code/git_fixture.ts";
+import { loggedIn } from "../console/fixture.ts";
 import { Described, type Json } from "./described.ts";
 import { AUTHORIZED } from "./fixture.ts";
 
@@ -309,6 +310,22 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/tokens/");
     await ask("/tokens/{id}/", { method: "DELETE", at: { id }, status: 204 });
     await ask("/audit/");
+  });
+
+  await t.step("the console's sessions, the service, and a trigger's last 24 hours", async () => {
+    await loggedIn(service);
+    const { results: [{ id }] } = await ask("/sessions/");
+    await ask("/sessions/{id}/", { method: "DELETE", at: { id }, status: 204 });
+    await ask("/service/");
+    const { id: failing, url } = await service.trigger({
+      actions: [{ type: "run_execution", step: "copy" }],
+    });
+    await (await fetch(url, { method: "POST" })).body?.cancel();
+    // Its input is missing.
+    await eventually(async () => {
+      const { hours } = await ask("/triggers/{id}/activity/", { at: { id: failing } });
+      return hours.at(-1).failed_executions ? true : undefined;
+    });
   });
 
   await t.step("what is no JSON, and errors", async () => {

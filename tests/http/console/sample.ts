@@ -136,6 +136,8 @@ export function pagesOf({ deliveries }: Sample): Record<string, string> {
     refused: `deliveries/${deliveries.refused}`,
     access: "access",
     settings: "settings",
+    replays: "replays",
+    replay: "replays/new?trigger=retrain",
     missing: "deliveries/none",
   };
 }

@@ -41,12 +41,29 @@ export interface ConfirmProps extends ActionProps {
 /** A button that asks for a second click on the same place. It needs no script. */
 export function Confirm({ consequence, children, ...action }: ConfirmProps): Html {
   return (
+    <Asking ask={children}>
+      <Action {...action} class="danger">{consequence}</Action>
+    </Asking>
+  );
+}
+
+/** The same as the button of a form that has other fields. */
+export function SecondClick({ ask, consequence }: { ask: string; consequence: string }): Html {
+  return (
+    <Asking ask={ask}>
+      <button class="danger">{consequence}</button>
+    </Asking>
+  );
+}
+
+function Asking({ ask, children }: { ask: Child; children?: Child }): Html {
+  return (
     <details class="confirm">
       <summary class="button">
-        <span class="ask">{children}</span>
+        <span class="ask">{ask}</span>
         <span class="cancel">Cancel</span>
       </summary>
-      <Action {...action} class="danger">{consequence}</Action>
+      {children}
     </details>
   );
 }

@@ -2,7 +2,7 @@
 import { DELIVERY_OUTCOMES } from "../../../store/records/deliveries.ts";
 import type { DeliveryPage } from "../../api/deliveries.ts";
 import { cursorOf, search } from "../client.ts";
-import { Page } from "../components/page.tsx";
+import { may, Page } from "../components/page.tsx";
 import { DELIVERY_COLUMNS, DeliveryRow } from "../components/delivery_row.tsx";
 import { Empty, More, Table } from "../components/table.tsx";
 import { Time } from "../components/values.tsx";
@@ -36,6 +36,16 @@ function DeliveriesPage({ view, filters, cursor, page }: DeliveriesProps): Html 
     <Page view={view} title="Deliveries" nav="Deliveries">
       <div class="title">
         <h1>Deliveries</h1>
+        {may(view, "operate")
+          ? (
+            <div class="end">
+              {isFiltered && canReplay(filters)
+                ? <a class="button" href={`replays/new${search(filters)}`}>Replay these</a>
+                : null}
+              <a class="button quiet" href="replays">Replays</a>
+            </div>
+          )
+          : null}
       </div>
       <FilterForm filters={filters} />
       {hasRows || isFiltered || cursor !== undefined ? null : <FirstDelivery />}
@@ -110,6 +120,11 @@ function NoneFound({ scannedTo, view }: { scannedTo: string | undefined; view: V
       </p>
     </Empty>
   );
+}
+
+/** Tells whether a filter finds deliveries that can be launched again. */
+function canReplay({ outcome = "accepted" }: Filters): boolean {
+  return ["accepted", "refused", "filtered"].includes(outcome);
 }
 
 function filtersOf(query: URLSearchParams): Filters {

@@ -1,0 +1,61 @@
+/** Bulk replays in the console: counted first, launched by a second click, followed, stopped. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { eventually, startService } from "../../data.ts";
+import { loggedIn, textOf } from "./fixture.ts";
+import { fillSample, push } from "./sample.ts";
+
+Deno.test("the deliveries that a filter finds are counted, and launched again", async (t) => {
+  await using service = await startService();
+  const { triggers } = await fillSample(service);
+  const browser = await loggedIn(service);
+  for (const id of ["a", "b"]) await push(triggers.retrain.url, "main", id);
+  const csrf = await browser.csrf();
+  await t.step("they are counted, and nothing is launched", async () => {
+    const list = await browser.get("deliveries?trigger=retrain");
+    assertStringIncludes(list.text, 'href="replays/new?trigger=retrain"');
+    const asked = await browser.get("replays/new?trigger=retrain");
+    assertMatch(textOf(asked), /Launch 3 deliveries again .* outcome accepted, trigger retrain/);
+    assertEquals((await service.api("GET", "replays/")).body.results, []);
+    const { body } = await service.api("GET", "audit/?operation=createReplay");
+    assertEquals(body.results, [], "a count changes nothing");
+  });
+  await t.step("a replay of all", async () => {
+    const { headers } = await browser.post("replays", {
+      csrf,
+      filter_trigger: "retrain",
+      rate: "100",
+    });
+    const address = headers.get("location")?.slice(1) ?? "";
+    const seen = await eventually(async () => {
+      const page = await browser.get(address);
+      return page.text.includes("data-refresh") ? undefined : textOf(page);
+    });
+    assertMatch(seen, /✓ completed 3 of 3 Begun .* Launched 3 Left out 0 Failed 0/);
+    assertEquals(seen.match(/✓ accepted/g)?.length, 6, seen);
+    assertMatch(textOf(await browser.get("replays")), /✓ completed 3 with trigger retrain 3 0/);
+  });
+  await t.step("one that is stopped", async () => {
+    const { headers } = await browser.post("replays", {
+      csrf,
+      filter_trigger: "retrain",
+      rate: "0.1",
+    });
+    const address = headers.get("location")?.slice(1) ?? "";
+    assertMatch(textOf(await browser.get(address)), /Leave out the last \d ▸ running/);
+    assertEquals((await browser.post(`${address}/stop`, { csrf })).status, 303);
+    assertMatch(textOf(await browser.get(address)), /– stopped/);
+  });
+  await t.step("a mistake keeps what was typed", async () => {
+    const fields = { csrf, filter_trigger: "retrain", rate: "-1", commit: "c0ffee" };
+    const { status, text } = await browser.post("replays", fields);
+    assertEquals(status, 422);
+    assertStringIncludes(text, 'value="c0ffee"');
+    assertStringIncludes(text, 'name="filter_trigger" value="retrain"');
+  });
+  await t.step("a token that may only read does not get there", async () => {
+    const { body } = await service.api("POST", "tokens/", { name: "reader", scope: "read" });
+    const reader = await loggedIn(service, body.token);
+    assert(!(await reader.get("deliveries?trigger=retrain")).text.includes("replays/new"));
+    assertEquals((await reader.get("replays/new?trigger=retrain")).status, 403);
+  });
+});
