@@ -271,6 +271,7 @@ export async function closeParts(parts: Parts, deadline_ms: number): Promise<voi
   await pipelines.close();
   await projects.close();
   heavyWork[Symbol.dispose]();
+  await parts.keptRequests.close();
   await triggerLog.close()
     .catch((error) => log.error("Cannot write the last of the trigger log: {error}", { error }));
   await parts.deliveryCounts.close()

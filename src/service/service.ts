@@ -87,7 +87,7 @@ export class Service {
       await parts.engines.start();
       await parts.pipelines.start();
       await parts.worker.start();
-      await parts.keptRequests.start();
+      parts.keptRequests.start(parts.closing.signal);
       await parts.space.start();
       listenToQueue(parts);
       // One that does not answer is logged, and keeps nothing from starting.

@@ -86,17 +86,30 @@ export class KeptRequests {
   /** The index of each, by trigger and entry; undefined until it has been read. */
   #kept: Map<string, Map<string, KeptIndex>> | undefined;
   #bytes = 0;
+  #starting: Promise<void> | undefined;
   #written: MinuteBytes = { minute: 0, all: 0, ofTrigger: new Map() };
 
   constructor(parts: KeptRequestsParts) {
     this.#parts = parts;
   }
 
-  /** Reads what is kept. Before, nothing more is kept. */
-  async start(): Promise<void> {
+  /** Begins to read what is kept. Until that is known, nothing more is kept. */
+  start(signal: AbortSignal): void {
+    this.#starting = this.#load(signal).catch((error) =>
+      log.error("Cannot read the refused requests that are kept: {error}", { error })
+    );
+  }
+
+  /** Waits until nothing more is read. */
+  async close(): Promise<void> {
+    await this.#starting;
+  }
+
+  async #load(signal: AbortSignal): Promise<void> {
     const kept = new Map<string, Map<string, KeptIndex>>();
     let bytes = 0;
     for await (const { triggerId, entryId, index } of keptRequests(this.#parts.store)) {
+      if (signal.aborted) return;
       if (index === undefined) continue;
       bytes += keptBytes(index);
       ofTrigger(kept, triggerId).set(entryId, index);
