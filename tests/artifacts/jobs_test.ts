@@ -45,6 +45,34 @@ Deno.test(
   },
 );
 
+Deno.test("a job gets large inputs from the bucket by URL", { ignore }, async () => {
+  await using server = await S3Server.start();
+  await using service = await serviceOn(server);
+  const first = await service.run(
+    "head -c 3000000 /dev/urandom >../outputs/large; echo x >../outputs/small",
+  );
+  const inputs = {
+    data: first.outputs.map((output) => ({
+      ...output,
+      name: output.path,
+      output_of: first.id,
+    })),
+  };
+  const second = await service.run(
+    "cat ../inputs/data/* | sha256sum; wc -c <../inputs/data/large",
+    { inputs },
+  );
+  assertEquals([second.status, second.reason], ["complete", undefined]);
+  assertEquals(service.host.redirects, 1);
+  const [sum, size] = await service.printed(second.id, "stdout");
+  assertEquals(size, "3000000");
+  const contents = await Promise.all(first.outputs.map(async ({ path }) => {
+    const output = await service.engine.output(first.id, path);
+    return await new Response(output?.stream).bytes();
+  }));
+  assertEquals(sum, `${hash("sha256", await new Blob(contents).bytes())}  -`);
+});
+
 Deno.test("a job waits for a bucket that fails, and loses nothing", { ignore }, async () => {
   await using server = await S3Server.start();
   await using service = await serviceOn(server);

@@ -51,6 +51,8 @@ export interface JobFile {
   /** Known for a `file`. */
   size?: number;
   sha256?: string;
+  /** Its key in the artifact store, from which the agent may get it by URL. */
+  artifact?: string;
 }
 
 /** New output of a command. */
@@ -122,11 +124,17 @@ export interface JobDesk {
    * @throws {ActionError} when it cannot be had: the execution has ended then
    */
   manifest(pass: JobPass): Promise<JobManifest | "preparing">;
-  /** Opens a file of the manifest by its place there; undefined when there is none. */
+  /**
+   * Opens a file of the manifest by its place there, or returns a URL that reads it for a short time; undefined
+   * when there is none.
+   *
+   * @param options `opens`: it is to be opened, as where the agent cannot reach the artifact store
+   */
   file(
     pass: JobPass,
     index: number,
-  ): Promise<{ size?: number; stream: ReadableStream<Uint8Array> } | undefined>;
+    options: { opens: boolean },
+  ): Promise<{ size?: number; stream: ReadableStream<Uint8Array> } | { url: string } | undefined>;
   /**
    * Takes new output in. Of bytes that are known already only the others are taken. Bytes behind a gap are not.
    *

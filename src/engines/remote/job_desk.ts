@@ -130,8 +130,17 @@ export class EngineDesk implements JobDesk {
     }
   }
 
-  async file(pass: JobPass, index: number): Promise<OpenFile | undefined> {
-    return await this.#parts.files.open(await this.#filesOf(pass), index);
+  async file(
+    pass: JobPass,
+    index: number,
+    { opens }: { opens: boolean },
+  ): Promise<OpenFile | { url: string } | undefined> {
+    const of = await this.#filesOf(pass);
+    const { artifact } = opens ? {} : await this.#parts.files.described(of, index) ?? {};
+    const url = artifact === undefined
+      ? undefined
+      : await this.#context.artifacts.presignGet(artifact);
+    return url === undefined ? await this.#parts.files.open(of, index) : { url };
   }
 
   beat(pass: JobPass, beat: JobBeat): Promise<BeatAnswer> {

@@ -7,6 +7,7 @@
 import { packTar } from "modern-tar/fs";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
+import { artifactKeys } from "../../artifacts/keys.ts";
 import { hasShebang } from "../../projects/format/command/command.ts";
 import { diskLimit_mb } from "../../projects/code/size_guard.ts";
 import { removeTree } from "../../platform/files/remove_tree.ts";
@@ -28,6 +29,8 @@ import type { JobFile, JobManifest } from "./desk.ts";
 import type { RemoteSettings } from "./context.ts";
 
 const MIB = 1024 * 1024;
+/** The least size of a file that an agent gets by URL: one more request takes as long as a short file. */
+const BY_URL_BYTES_MIN = MIB;
 
 /** The surroundings of {@linkcode JobFiles}. */
 export interface JobFilesOptions extends Omit<Sources, "signal" | "logEvent"> {
@@ -84,10 +87,14 @@ export class JobFiles {
     return manifest;
   }
 
+  /** Returns what a job's manifest says of a file; undefined when there is none at this place. */
+  async described(of: FilesOf, index: number): Promise<JobFile | undefined> {
+    return (await this.manifest(of)).files[index];
+  }
+
   /** Opens a file of a job's manifest; undefined when there is none at this place. */
   async open(of: FilesOf, index: number): Promise<OpenFile | undefined> {
-    const { files } = await this.manifest(of);
-    const file = files[index];
+    const file = await this.described(of, index);
     if (file === undefined) return undefined;
     const root = this.#folderOf(of.execution.id);
     if (file.kind === "tar") {
@@ -155,7 +162,7 @@ export class JobFiles {
       join(base, "control"),
       new Map([["command", `${execution.command}\n`], ["environment", exportScript(environment)]]),
     );
-    const files = await inputFiles(root, inputs);
+    const files = await inputFiles(root, inputs, execution);
     return {
       folders: ["home", "inputs", "outputs", "tmp", ...foldersOf(files)],
       files: [{ path: ".", kind: "tar", mode: 0 }, ...files],
@@ -180,16 +187,32 @@ function limitsOf(
   };
 }
 
-async function inputFiles(root: string, inputs: StagedInputs): Promise<JobFile[]> {
+async function inputFiles(
+  root: string,
+  inputs: StagedInputs,
+  execution: Execution,
+): Promise<JobFile[]> {
   const files: JobFile[] = [];
   for (const [input, staged] of inputs) {
-    for (const { name, size, sha256 } of staged) {
+    for (const [index, { name, size, sha256 }] of staged.entries()) {
       const path = join("inputs", input, name);
       const hash = sha256 ?? (await hashFile(join(root, path))).sha256;
-      files.push({ path, kind: "file", mode: 0o600, size, sha256: hash });
+      // Files are staged in the order of the record.
+      const artifact = size < BY_URL_BYTES_MIN ? undefined : artifactOf(execution, input, index);
+      const described = { path, size, sha256: hash, ...(artifact !== undefined && { artifact }) };
+      files.push({ kind: "file", mode: 0o600, ...described });
     }
   }
   return files;
+}
+
+/** Returns the key of an input's file in the artifact store; undefined when it is not from there. */
+function artifactOf({ inputs }: Execution, input: string, index: number): string | undefined {
+  const file = inputs[input]?.[index];
+  if (file === undefined || "url" in file) return undefined;
+  return "payload_of" in file
+    ? artifactKeys.payload(file.payload_of)
+    : artifactKeys.output(file.output_of, file.path);
 }
 
 /** Returns the folders that files lie in, each before what is in it. */

@@ -40,6 +40,12 @@ export const beatQuery = z.object({
   last: flag.exactOptional(),
 });
 
+/** The query of a file of the manifest. */
+export const fileQuery = z.object({
+  /** The agent cannot reach the artifact store. */
+  through: z.literal("service").exactOptional(),
+});
+
 /** The query of an output. */
 export const outputQuery = z.object({
   path: z.string().min(1).max(4_096),

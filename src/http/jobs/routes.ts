@@ -16,6 +16,7 @@ import {
   claimQuery,
   credentialsOf,
   endQuery,
+  fileQuery,
   outputQuery,
   readBytes,
   readQuery,
@@ -28,6 +29,8 @@ const BEAT_BYTES_MAX = 512 * 1024;
 const END_BYTES_MAX = 1024 * 1024;
 /** Files that are sent or received at once. */
 const TRANSFERS_MAX = 256;
+/** RFC 9110 section 15.4.8. */
+const TEMPORARY_REDIRECT = 307;
 /** Names of files that an end may list. */
 const NOT_UPLOADED_MAX = 2_000;
 
@@ -110,10 +113,14 @@ async function manifest(_context: Context, { pass, desk }: Admitted): Promise<Re
 
 async function file(context: Context, { pass, desk }: Admitted): Promise<Response> {
   const index = context.req.param("index") ?? "";
-  const found = /^\d{1,6}$/.test(index) ? await desk.file(pass, Number(index)) : undefined;
+  const { through } = readQuery(context, fileQuery);
+  const found = /^\d{1,6}$/.test(index)
+    ? await desk.file(pass, Number(index), { opens: through === "service" })
+    : undefined;
   if (found === undefined) {
     return refusal(STATUS_CODE.UnprocessableEntity, `The manifest has no file ${index}`);
   }
+  if ("url" in found) return context.redirect(found.url, TEMPORARY_REDIRECT);
   const { size, stream } = found;
   return context.body(stream, STATUS_CODE.OK, {
     "content-type": "application/octet-stream",

@@ -38,6 +38,8 @@ export class RemoteHost implements AsyncDisposable {
   requests = 0;
   /** The methods and paths of agents' requests, without queries. */
   readonly asked: string[] = [];
+  /** The number of answers that lead to the artifact store. */
+  redirects = 0;
   /** The artifact store; a folder when absent. */
   artifacts: ArtifactStore | undefined;
 
@@ -54,13 +56,15 @@ export class RemoteHost implements AsyncDisposable {
       closing: new AbortController().signal,
     });
     const options = { hostname: "127.0.0.1", port, onListen() {} };
-    this.#server = Deno.serve(options, (request) => {
+    this.#server = Deno.serve(options, async (request) => {
       this.requests++;
       this.asked.push(`${request.method} ${new URL(request.url).pathname.split("/").at(-1)}`);
       if (this.isAway || this.#engine === undefined) return new Response("away", { status: 502 });
       const url = new URL(request.url);
       url.pathname = url.pathname.replace(/^\/api\/v0\/jobs/, "");
-      return app.fetch(new Request(url, request));
+      const answer = await app.fetch(new Request(url, request));
+      if (answer.status === 307) this.redirects++;
+      return answer;
     });
   }
 
@@ -80,7 +84,7 @@ export class RemoteHost implements AsyncDisposable {
       type: "remote",
       clock,
       projects: { checkout: checkoutOfContract },
-      openOutput: () => Promise.resolve(undefined),
+      openOutput: async (...output) => await this.#engine?.output(...output),
       artifacts: this.artifacts ?? new FolderStore(join(parts.dataFolder, "artifacts")),
       backendOf: () => this.cluster,
       agent: { url: this.url, http: true },

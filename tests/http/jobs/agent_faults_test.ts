@@ -175,6 +175,29 @@ Deno.test("a proxy that answers for the service ends nothing", { ignore }, async
   await expectWhole(fixture, job.id);
 });
 
+Deno.test("files by URL come without the token, and by the service where the URL leads nowhere", {
+  ignore,
+}, async () => {
+  await using fixture = new AgentFixture();
+  await using served = serveDesk(fixture.desk);
+  const seen: (string | null)[] = [];
+  const other = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
+    seen.push(request.headers.get("authorization") ?? request.headers.get("hooklaunch-claim"));
+    const index = Number(/file(\d+)$/.exec(request.url)?.[1]);
+    if (index === 2) return new Response("no such object", { status: 404 });
+    return new Response(Deno.readFileSync(`${fixture.deskFolder}/${job.id}/file${index}`));
+  });
+  const content = new TextEncoder().encode("input\n");
+  const files = [{ path: "inputs/a", content }, { path: "inputs/b", content }];
+  const job = fixture.give("cat ../inputs/a ../inputs/b", { files });
+  fixture.desk.redirectTo = `http://127.0.0.1:${other.addr.port}`;
+  const agent = fixture.start({ url: `http://127.0.0.1:${served.port}`, job });
+  assertEquals(await agent.ended(), { code: 0, printed: "" });
+  await other.shutdown();
+  assertEquals(fixture.desk.stream(job.id, "stdout"), "input\ninput\n");
+  assertEquals(seen, [null, null, null, null]);
+});
+
 Deno.test("a private certificate is trusted where its authority is given, and nowhere else", {
   ignore,
 }, async () => {

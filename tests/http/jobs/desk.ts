@@ -131,8 +131,12 @@ export class FolderDesk implements JobDesk {
     return isAsked ? this.#job(pass.executionId)?.manifest ?? "preparing" : "preparing";
   }
 
-  async file(pass: JobPass, index: number) {
+  /** A URL that the desk names for files in place of opening them. */
+  redirectTo: string | undefined;
+
+  async file(pass: JobPass, index: number, { opens }: { opens: boolean }) {
     this.#expectClaim(pass);
+    if (this.redirectTo !== undefined && !opens) return { url: `${this.redirectTo}/file${index}` };
     const file = await Deno.open(this.#path(pass.executionId, `file${index}`)).catch(() =>
       undefined
     );
