@@ -8,6 +8,10 @@ import { isLoopback } from "../../platform/network/ip_ranges.ts";
 import { isBaseUrl } from "../../platform/network/urls.ts";
 import { shellQuote } from "../../platform/shell.ts";
 import agent from "./agent.sh" with { type: "text" };
+import command from "./agent/command.sh" with { type: "text" };
+import files from "./agent/files.sh" with { type: "text" };
+import log from "./agent/log.sh" with { type: "text" };
+import requests from "./agent/requests.sh" with { type: "text" };
 
 /** The address at which jobs reach the service. */
 export interface AgentAddress {
@@ -36,6 +40,10 @@ export function agentScript({ url, ca = "", executionId, token }: AgentJob): str
     `url=${shellQuote(base)}`,
     `token=${shellQuote(token)}`,
     `ca=${shellQuote(ca)}`,
+    requests,
+    log,
+    command,
+    files,
     agent,
   ].join("\n");
 }

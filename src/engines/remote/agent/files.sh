@@ -1,0 +1,142 @@
+# A part of the agent: bringing the files of the manifest, and uploading outputs.
+
+# bring INDEX KIND MODE SIZE SHA256 PATH: brings a file of the manifest. Fails with a sentence in $reason.
+bring() {
+  destination=$6
+  if [ "$2" = tar ]; then destination=control/archive; fi
+  mkdir -p "${destination%/*}"
+  tries=0 pause=0 through=
+  while [ -z "$ending" ]; do
+    transfer "$4" GET "$url/files/$1$through" "$destination" -K control/curl
+    if [ "$status" = 307 ]; then
+      # Where the place cannot be reached from here, the service sends the file. The token stays here.
+      transfer "$4" GET "$redirect" "$destination"
+      if [ "$status" != 200 ]; then status=000 through='?through=service'; fi
+    fi
+    case $status in
+      200)
+        found=$(sha256sum <"$destination")
+        found=${found%% *}
+        if [ "$4" != - ] && [ "$(size_of "$destination")" != "$4" ]; then
+          reason="its size is $(size_of "$destination"), expected $4"
+        elif [ "$5" != - ] && [ "$found" != "$5" ]; then
+          reason="its SHA-256 is $found, expected $5"
+        else
+          unpack "$2" "$3" "$destination" "$6"
+          return
+        fi
+        tries=$((tries + 1)) ;;
+      403) if is_refusal; then leave_refused; fi ;;
+      409 | 422)
+        if is_refusal; then
+          reason=$(cat "$destination")
+          tries=9
+        fi ;;
+    esac
+    if [ "$tries" -gt 2 ]; then
+      reason="Cannot bring $6: $reason"
+      return 1
+    fi
+    wait_again
+  done
+}
+
+# unpack KIND MODE FILE FOLDER
+unpack() {
+  if [ "$1" = file ]; then
+    chmod "$2" "$3"
+    return
+  fi
+  mkdir -p "$4"
+  if tar -xf "$3" -C "$4" 2>control/tar_error; then
+    rm -f "$3"
+    return
+  fi
+  reason="Cannot unpack $4: $(cat control/tar_error)"
+  return 1
+}
+
+# Asks for the manifest until it is ready, and makes what it lists. Fails with a sentence in $reason.
+prepare() {
+  while :; do
+    ask GET manifest || { reason=$(cat control/answer); return 1; }
+    [ "$status" = 202 ] || break
+    if [ -n "$ending" ]; then return 0; fi
+    sleep "$tick"
+    look
+  done
+  mv control/answer control/manifest
+  while read -r word a b c d e f; do
+    case $word in
+      limit) eval "limit_$a=$b" ;;
+      shell) shell=$a ;;
+      folder)
+        decode "$a"
+        mkdir -p "$decoded" || { reason="Cannot make the folder $decoded"; return 1; } ;;
+      file)
+        if [ -n "$ending" ]; then return 0; fi
+        decode "$f"
+        bring "$a" "$b" "$c" "$d" "$e" "$decoded" || return 1 ;;
+    esac
+  done <control/manifest
+}
+
+# upload PATH: stores an output. Fails when the service does not take it.
+upload() {
+  tries=0
+  while [ "$tries" -lt 4 ]; do
+    tries=$((tries + 1))
+    bytes=$(size_of "outputs/$1")
+    sum=$({ sha256sum <"outputs/$1"; } 2>/dev/null) || return 1
+    described="path=$(encode "$1")&size=$bytes&sha256=${sum%% *}"
+    ask POST "outputs?$described" --data-binary '' || return 1
+    read -r word place <control/answer
+    if [ "$word" = stored ]; then return 0; fi
+    if [ "$word" = put ]; then
+      transfer "$bytes" PUT "$place" control/put_answer -H Expect: -H 'If-None-Match: *' -T "outputs/$1"
+      case $status in 2??) ask POST "outputs?$described&put=1" --data-binary '' && return 0 ;; esac
+      # Where the place cannot be reached from here, the service takes the file.
+    fi
+    send_file "$1" && return 0
+    if [ "$status" != 422 ]; then return 1; fi
+  done
+  return 1
+}
+
+# Sends an output to the service. Fails with 422 when the file is not the one that was described: another
+# process may still write to it.
+send_file() {
+  pause=0
+  while :; do
+    transfer "$bytes" PUT "$url/outputs?$described" control/answer -K control/curl -H Expect: -T "outputs/$1"
+    case $status in
+      2??) if is_whole; then return 0; fi ;;
+      403) if is_refusal; then leave_refused; fi ;;
+      409 | 413 | 422) if is_refusal; then return 1; fi ;;
+    esac
+    if [ "$(size_of "outputs/$1")" != "$bytes" ]; then
+      status=422
+      return 1
+    fi
+    wait_again
+  done
+}
+
+# Uploads all files of a folder below outputs, without following links.
+upload_folder() {
+  for name in "outputs/$1"* "outputs/$1".[!.]* "outputs/$1"..?*; do
+    # More than these need not be named.
+    if [ "$count" -gt "$((limit_outputs + 100))" ]; then return; fi
+    if [ -d "$name" ] && [ ! -L "$name" ]; then
+      upload_folder "${name#outputs/}/"
+    elif [ -L "$name" ] || { [ -e "$name" ] && [ ! -f "$name" ]; }; then
+      # What is no regular file is no output. The mark says so.
+      passed=$((passed + 1))
+      if [ "$passed" -le 100 ]; then echo "!$(encode "${name#outputs/}")" >>control/not_uploaded; fi
+    elif [ -e "$name" ]; then
+      count=$((count + 1))
+      if [ "$count" -le "$limit_outputs" ]; then upload "${name#outputs/}" && continue; fi
+      echo "$(encode "${name#outputs/}")" >>control/not_uploaded
+    fi
+  done
+}
