@@ -11,6 +11,8 @@ import { Console } from "./console.ts";
 import { accessRoutes } from "./pages/access.tsx";
 import { deliveriesRoutes } from "./pages/deliveries.tsx";
 import { deliveryRoutes } from "./pages/delivery.tsx";
+import { executionRoutes } from "./pages/execution.tsx";
+import { executionsRoutes } from "./pages/executions.tsx";
 import { overviewRoutes } from "./pages/overview.tsx";
 import { replaysRoutes } from "./pages/replays.tsx";
 import { settingsRoutes } from "./pages/settings.tsx";
@@ -23,6 +25,8 @@ const ROUTES: readonly Route[] = [
   ...deliveriesRoutes,
   ...deliveryRoutes,
   ...replaysRoutes,
+  ...executionsRoutes,
+  ...executionRoutes,
   ...accessRoutes,
   ...settingsRoutes,
 ];

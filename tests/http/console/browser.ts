@@ -82,6 +82,19 @@ export async function openConsole(
   return { page, context };
 }
 
+/** Collects what the policy of a page has refused, and the failures of its script. */
+export function watch(page: Page): string[] {
+  const wrong: string[] = [];
+  page.on("console", (message) => {
+    // An answer that is an error is what some steps look for.
+    if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) {
+      wrong.push(message.text());
+    }
+  });
+  page.on("pageerror", (error) => wrong.push(String(error)));
+  return wrong;
+}
+
 /** Checks that axe-core finds nothing on the page that is shown. */
 export async function assertAccessible(page: Page): Promise<void> {
   // The page's policy lets no script in but its own; what a debugger evaluates is not of the page.

@@ -1,26 +1,12 @@
 /** The console in a real browser: live lists, keyboard, copying, second clicks, hostile text, axe-core. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { Page } from "playwright-core";
 import { eventually, startService } from "../../data.ts";
 import { has } from "../../needs.ts";
-import { assertAccessible, openConsole, startChromium } from "./browser.ts";
+import { assertAccessible, openConsole, startChromium, watch } from "./browser.ts";
 import { fillSample, pagesOf, push } from "./sample.ts";
 
 const HOSTILE = `"><img src=x onerror="document.title='hit'"><script>document.title='hit'</script>`;
 const ignore = !has("chromium");
-
-/** Fails when the page's policy has refused something, or its script has failed. */
-function watch(page: Page): string[] {
-  const wrong: string[] = [];
-  page.on("console", (message) => {
-    // An answer that is an error is what some steps look for.
-    if (message.type() === "error" && !/status of 4\d\d/.test(message.text())) {
-      wrong.push(message.text());
-    }
-  });
-  page.on("pageerror", (error) => wrong.push(String(error)));
-  return wrong;
-}
 
 Deno.test({
   name: "the console in a browser",
@@ -30,7 +16,8 @@ Deno.test({
   sanitizeOps: false,
   async fn(t) {
     await using service = await startService();
-    const { triggers, deliveries } = await fillSample(service);
+    const sample = await fillSample(service);
+    const { triggers, deliveries } = sample;
     await using chromium = await startChromium();
     const { page } = await openConsole(chromium, service);
     const wrong = watch(page);
@@ -160,7 +147,7 @@ Deno.test({
             colorScheme,
             width: 375,
           });
-          for (const address of Object.values(pagesOf({ triggers, deliveries }))) {
+          for (const address of Object.values(pagesOf(sample))) {
             await page.goto(`/${address}`);
             await assertAccessible(page);
             const extra = await page.evaluate("document.documentElement.scrollWidth - innerWidth");

@@ -15,8 +15,12 @@ const PROJECT = `
     name: retrain
     image: debian
     command:
-      - echo "Epoch 1"
-      - echo '{"epoch":1,"accuracy":0.81}'
+      - printf '\\033[1mTraining\\033[0m on \\033[36m2 files\\033[0m\\n'
+      - echo '{"epoch":1,"accuracy":0.61,"loss":0.9}'
+      - echo "learning rate lowered" >&2
+      - echo '{"epoch":2,"accuracy":0.74,"loss":0.52}'
+      - echo '{"epoch":3,"accuracy":0.81,"loss":0.44}'
+      - printf '\\033[32mDone\\033[0m in 3 epochs\\n'
       - cp "$VH_INPUTS_DIR"/labels/* "$VH_OUTPUTS_DIR/"
     inputs:
       - name: labels
@@ -33,6 +37,8 @@ export interface Sample {
   triggers: Record<"retrain" | "payments" | "labels", { id: string; url: string }>;
   /** Ids of deliveries, by what came of them. */
   deliveries: Record<"completed" | "failed" | "refused", string>;
+  /** Ids of executions, by their ends. */
+  executions: Record<"completed" | "failed", string>;
 }
 
 /** Fills a service. */
@@ -80,10 +86,17 @@ export async function fillSample(service: TestService): Promise<Sample> {
   await send(payments.url, '{"type":"charge.succeeded"}', { "stripe-signature": "t=1,v1=00" });
   await send(payments.url, "{}", {});
   await send(labels.url, '{"task":17,"labels":["cat","dog"]}', {});
-  for (const id of [completed, failed]) await ended(service, id);
+  const executions = {
+    completed: await ended(service, completed),
+    failed: await ended(service, failed),
+  };
   const { body } = await service.api("GET", "deliveries/?trigger=retrain&outcome=refused");
   const [{ id: refused }] = body.results;
-  return { triggers: { retrain, payments, labels }, deliveries: { completed, failed, refused } };
+  return {
+    triggers: { retrain, payments, labels },
+    deliveries: { completed, failed, refused },
+    executions,
+  };
 }
 
 /** Sends what GitHub sends for a push. */
@@ -119,13 +132,15 @@ async function send(url: string, body: string, headers: Record<string, string>):
   return await (await fetch(url, { method: "POST", body, headers })).text();
 }
 
-async function ended(service: TestService, runId: string): Promise<void> {
+/** Waits for the execution of a run, and returns its id. */
+async function ended(service: TestService, runId: string): Promise<string> {
   const { actions: [{ created }] } = await endOfRun(service, runId);
   await endOfExecution(service, created.execution_id);
+  return created.execution_id;
 }
 
 /** The addresses of every kind of page of a filled service, by names. */
-export function pagesOf({ deliveries }: Sample): Record<string, string> {
+export function pagesOf({ deliveries, executions }: Sample): Record<string, string> {
   return {
     overview: "",
     deliveries: "deliveries",
@@ -134,6 +149,9 @@ export function pagesOf({ deliveries }: Sample): Record<string, string> {
     completed: `deliveries/${deliveries.completed}`,
     failed: `deliveries/${deliveries.failed}`,
     refused: `deliveries/${deliveries.refused}`,
+    executions: "executions",
+    execution: `executions/${executions.completed}`,
+    execution_failed: `executions/${executions.failed}`,
     access: "access",
     settings: "settings",
     replays: "replays",

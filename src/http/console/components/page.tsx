@@ -9,6 +9,7 @@ import { CsrfField } from "./form.tsx";
 const NAVIGATION = [
   ["", "Overview"],
   ["deliveries", "Deliveries"],
+  ["executions", "Executions"],
   ["access", "Access"],
   ["settings", "Settings"],
 ] as const;

@@ -1,0 +1,126 @@
+/** Work in a real browser: logs that follow, are searched and linked; charts; pipelines that are watched. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { endOfExecution, startService } from "../../data.ts";
+import { has } from "../../needs.ts";
+import { launchCommand } from "../api/fixture.ts";
+import { assertAccessible, openConsole, startChromium, watch } from "./browser.ts";
+
+const ignore = !has("chromium");
+
+Deno.test({
+  name: "executions in a browser",
+  ignore,
+  // The connection to the browser is closed with it.
+  sanitizeResources: false,
+  sanitizeOps: false,
+  async fn(t) {
+    await using service = await startService();
+    await using chromium = await startChromium();
+    const { page } = await openConsole(chromium, service);
+    const wrong = watch(page);
+    const lines = page.locator(".lines");
+    const last = page.locator(".line").last();
+    const scrollTop = async () => Number(await lines.evaluate((element) => element.scrollTop));
+
+    await t.step("a log of 100,000 lines: a window of them, search, links", async () => {
+      const id = await launchCommand(service, "seq 100000; printf '\\033[31mred\\033[0m plain\\n'");
+      await endOfExecution(service, id);
+      await page.goto(`/executions/${id}`);
+      await page.getByText("red plain").waitFor();
+      assertMatch(await last.innerText(), /100001\s*red plain/);
+      assert(await page.locator(".line").count() < 200, "a window");
+      assertEquals(await last.locator(".fg-1").innerText(), "red");
+
+      const took_ms = Number(
+        await page.evaluate(`(async () => {
+        const view = document.querySelector(".lines");
+        const started = performance.now();
+        for (let step = 0; step < 50; step++) {
+          view.scrollTop = step * 40_000;
+          await new Promise(requestAnimationFrame);
+        }
+        return performance.now() - started;
+      })()`),
+      );
+      assert(took_ms < 5_000, `50 jumps took ${took_ms} ms`);
+      await page.getByText("Not following: go to the end").waitFor();
+
+      await page.locator("body").press("/");
+      await page.keyboard.type("7777");
+      await page.getByText(/^1 of \d+/).waitFor();
+      assertMatch(await page.locator(".line.hit").innerText(), /7777/);
+      await page.keyboard.press("Enter");
+      await page.getByText(/^2 of \d+/).waitFor();
+
+      await page.goto(`/executions/${id}#L120`);
+      await page.reload();
+      const target = page.locator(".line.target");
+      assertMatch(await target.innerText(), /120\s*120/);
+      assert(await target.isVisible());
+      await page.getByText("Not following: go to the end").click();
+      await page.getByText("red plain").waitFor();
+    });
+
+    await t.step("a log follows at its end, stops when scrolled up, and says so", async () => {
+      const waitFor = (name: string) =>
+        `while [ ! -e ${service.folder}/${name} ]; do sleep 0.1; done`;
+      const release = (name: string) => Deno.writeTextFile(`${service.folder}/${name}`, "");
+      const id = await launchCommand(
+        service,
+        [
+          `seq 200; echo '{"loss": 0.5}'`,
+          waitFor("more"),
+          `seq 201 300; echo '{"loss": 0.25}'`,
+          waitFor("end"),
+          `seq 301 400`,
+        ].join("\n"),
+      );
+      await page.goto(`/executions/${id}`);
+      const printed = (text: string) =>
+        page.locator(".line > span").filter({ hasText: new RegExp(`^${text}$`) });
+      await printed("200").waitFor();
+      assert(await scrollTop() > 0, "it follows");
+      await release("more");
+      await printed("300").waitFor();
+      await page.getByRole("img", { name: "loss: 2 values between 0.25 and 0.5" }).waitFor();
+
+      await lines.evaluate((element) => element.scrollTop = 0);
+      await printed("1").waitFor();
+      await release("end");
+      const follow = page.getByRole("button", { name: "100 new lines: follow" });
+      await follow.waitFor();
+      assertEquals(await scrollTop(), 0);
+      await page.locator("#head").getByText("complete").waitFor();
+      await follow.click();
+      await printed("400").waitFor();
+      assertEquals(await follow.isVisible(), false);
+      await assertAccessible(page);
+    });
+
+    await t.step("an execution is stopped by a second click", async () => {
+      const id = await launchCommand(service, "echo begun; sleep 30");
+      await page.goto(`/executions/${id}`);
+      await page.getByText("Stop", { exact: true }).click();
+      await page.getByRole("button", { name: "Stop this execution" }).click();
+      await page.locator("#head .stopped, #head .state", { hasText: "stopped" }).waitFor();
+    });
+
+    await t.step("hostile lines, keys and codes stay text", async () => {
+      const hostile =
+        `"><img src=x onerror="document.title='hit'"><script>document.title='hit'</script>`;
+      const json = JSON.stringify({ [hostile]: 1 });
+      const id = await launchCommand(
+        service,
+        `cat <<'END'\n${hostile}\n\x1b[31m${hostile}\x1b]8;;javascript:alert(1)\x07\n${json}\n${json}\nEND`,
+      );
+      await endOfExecution(service, id);
+      await page.goto(`/executions/${id}`);
+      await page.locator(".charts figure").waitFor();
+      assertEquals(await page.locator("main img").count(), 0);
+      assertEquals(await page.locator("main script").count(), 0);
+      assertEquals(await page.locator("main a[href^='javascript']").count(), 0);
+      assert(!(await page.title()).includes("hit"));
+    });
+    assertEquals(wrong, []);
+  },
+});
