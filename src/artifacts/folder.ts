@@ -23,13 +23,15 @@ import {
 
 /** The folder of files that are being written. No key begins with it. */
 const TEMPORARY = ".tmp";
+/** A file that was not written to for so long is of a process that has ended. */
+const ABANDONED_MS = 24 * 60 * 60_000;
 const RETRY_AFTER_S = 5;
 /** Errors of a disk that may go away. */
 const DISK_ERRORS = ["ENOSPC", "EDQUOT", "EIO", "EROFS", "EMFILE", "ENFILE", "ENOMEM"];
 
 /** Keeps artifacts as files. A file gets its name after its bytes are checked and on disk. */
 export class FolderStore implements ArtifactStore {
-  readonly isShared = false;
+  readonly isShared: boolean;
   /** The disk of the data folder is watched elsewhere. */
   readonly failure = undefined;
   readonly name: string;
@@ -37,8 +39,9 @@ export class FolderStore implements ArtifactStore {
   #prepared: Promise<void> | undefined;
 
   /** @param root the folder, which is made for the first artifact */
-  constructor(root: string) {
+  constructor(root: string, { isShared = false } = {}) {
     this.#root = root;
+    this.isShared = isShared;
     this.name = root;
   }
 
@@ -154,7 +157,7 @@ export class FolderStore implements ArtifactStore {
     return changed;
   }
 
-  /** Makes the folder, and removes what an earlier process began to write: one process has the data folder. */
+  /** Makes the folder, and removes what was begun to be written long ago. */
   #prepare(): Promise<void> {
     return this.#prepared ??= this.#makeTemporary().catch((error) => {
       this.#prepared = undefined;
@@ -164,8 +167,16 @@ export class FolderStore implements ArtifactStore {
 
   async #makeTemporary(): Promise<void> {
     const temporary = join(this.#root, TEMPORARY);
-    await removeTree(temporary);
     await Deno.mkdir(temporary, { recursive: true, mode: 0o700 });
+    for await (const { name } of Deno.readDir(temporary)) {
+      const path = join(temporary, name);
+      // Another process may write it now.
+      const written_ms = await Deno.lstat(path).then(
+        ({ mtime }) => mtime?.getTime() ?? 0,
+        () => Infinity,
+      );
+      if (written_ms < Date.now() - ABANDONED_MS) await Deno.remove(path).catch(() => {});
+    }
     await syncFolder(dirname(this.#root));
   }
 }

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
+import { InvalidInputError } from "../platform/errors.ts";
 import { FolderStore } from "./folder.ts";
 import type { Env } from "./s3/location.ts";
 import type { ArtifactStore } from "./store.ts";
@@ -14,7 +15,7 @@ export const ARTIFACTS_FOLDER = "artifacts";
 /**
  * Opens the artifact store that a setting names.
  *
- * @param storage such as `s3://bucket/prefix`; a folder of the data folder when absent
+ * @param storage such as `s3://bucket/prefix`, or the path of a folder; one in the data folder when absent
  * @throws {InvalidInputError} when the setting, or an `AWS_*` variable, is wrong
  */
 export async function openArtifactStore(
@@ -22,9 +23,23 @@ export async function openArtifactStore(
   { data, env }: { data: string; env: Env },
 ): Promise<ArtifactStore> {
   if (storage === undefined) return new FolderStore(join(data, ARTIFACTS_FOLDER));
+  if (isAbsolute(storage)) return await sharedFolder(storage);
   const [{ S3Store }, { parseS3Location, s3Credentials }] = await Promise.all([
     import("./s3/mod.ts"),
     import("./s3/location.ts"),
   ]);
   return new S3Store({ location: parseS3Location(storage, env), credentials: s3Credentials(env) });
+}
+
+/**
+ * Opens a folder that all instances share, such as of a network disk. It has to be there: in the place of one that
+ * is not mounted, a new one would be on another disk.
+ */
+async function sharedFolder(path: string): Promise<ArtifactStore> {
+  const isFolder = await Deno.stat(path).then(({ isDirectory }) => isDirectory, () => false);
+  if (isFolder) return new FolderStore(path, { isShared: true });
+  throw new InvalidInputError(
+    "the setting storage",
+    `Expected a folder that exists, found "${path}"`,
+  );
 }

@@ -112,7 +112,10 @@ export function defineServe(command: Command): void {
       option("--kv <url>", "a remote Deno KV for the database (with DENO_KV_ACCESS_TOKEN)"),
     )
     .addOption(
-      option("--storage <url>", "an S3 bucket for artifacts (with AWS_ACCESS_KEY_ID and so on)"),
+      option(
+        "--storage <url>",
+        "an S3 bucket for artifacts (with AWS_ACCESS_KEY_ID and so on), or a shared folder",
+      ),
     )
     .addOption(
       option("--agent-url <url>", "the address of the service as jobs on other machines see it"),

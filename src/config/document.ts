@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { dirname, resolve } from "node:path";
+import { dirname, isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { parseS3Location } from "../artifacts/s3/location.ts";
 import { InvalidInputError, prefixed, type Problem } from "../platform/errors.ts";
@@ -58,7 +58,9 @@ export function parseConfig(
   };
   const lists = collect("", () => parseInput(documentSchema, yaml.value ?? {}, path));
   const storage = lists?.storage;
-  if (storage !== undefined) collect("/storage", () => parseS3Location(storage, () => undefined));
+  if (storage !== undefined && !isAbsolute(storage)) {
+    collect("/storage", () => parseS3Location(storage, () => undefined));
+  }
   const projects = (lists?.projects ?? []).map((value, index) =>
     collect(pointer("projects", index), () => readProject(value, folder))
   );

@@ -66,13 +66,16 @@ Deno.test("a sender that breaks off leaves nothing", () =>
     assertEquals(await namesIn(`${folder}/.tmp`), []);
   }));
 
-Deno.test("what an earlier process began to write is removed", () =>
+Deno.test("what was begun to be written long ago is removed, and nothing else", () =>
   withFolder(async (store, folder) => {
     await Deno.mkdir(`${folder}/.tmp`, { recursive: true });
     await Deno.writeTextFile(`${folder}/.tmp/half`, "half");
+    await Deno.writeTextFile(`${folder}/.tmp/now`, "by another process");
+    const old = new Date(Date.now() - 2 * 24 * 60 * 60_000);
+    await Deno.utime(`${folder}/.tmp/half`, old, old);
     const bytes = content("x");
     await store.put("payloads/r3", bytes, infoOf(bytes));
-    assertEquals(await namesIn(`${folder}/.tmp`), []);
+    assertEquals(await namesIn(`${folder}/.tmp`), ["now"]);
   }));
 
 Deno.test("a key leads nowhere else", () =>

@@ -1,5 +1,5 @@
 /** The setting `storage`. */
-import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import { FolderStore } from "../../src/artifacts/folder.ts";
 import { openArtifactStore } from "../../src/artifacts/mod.ts";
 import { parseS3Location, s3Credentials } from "../../src/artifacts/s3/location.ts";
@@ -32,7 +32,7 @@ Deno.test("a storage URL names bucket, prefix, endpoint and region", () => {
 
 Deno.test("a storage URL that is none is refused, without the password in it", () => {
   const cases = [
-    ["/srv/data", "Expected s3://bucket/prefix"],
+    ["srv/data", "Expected s3://bucket/prefix"],
     ["https://hooks.s3.amazonaws.com", "Expected s3://bucket/prefix"],
     ["s3://", "Expected s3://bucket/prefix"],
     ["s3://key:secret@hooks/", "without a user name and a password"],
@@ -62,4 +62,13 @@ Deno.test("without a setting artifacts lie in the data folder", async () => {
   using store = await openArtifactStore(undefined, { data: "/nowhere", env: nothing });
   assertInstanceOf(store, FolderStore);
   assertEquals(store.name, "/nowhere/artifacts");
+});
+
+Deno.test("a folder that is named is shared, and has to be there", async () => {
+  const folder = await Deno.makeTempDir();
+  const options = { data: "/nowhere", env: nothing };
+  using store = await openArtifactStore(folder, options);
+  assertEquals([store.name, store.isShared], [folder, true]);
+  await Deno.remove(folder);
+  await assertRejects(() => openArtifactStore(folder, options), InvalidInputError, "that exists");
 });

@@ -22,6 +22,12 @@ function impatient(server: S3Server) {
   return { artifacts: server.store({ patience_ms: 1_000, pause_ms: 50, answer_ms: 300 }) };
 }
 
+function bySettings(server: S3Server) {
+  const { accessKeyId, secretAccessKey } = CREDENTIALS;
+  const env = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
+  return { settings: { storage: server.storage }, env };
+}
+
 async function launch(url: string, body: string): Promise<{ status: number; run?: string }> {
   const answer = await fetch(url, { method: "POST", body });
   const text = await answer.text();
@@ -79,7 +85,9 @@ Deno.test("while the bucket fails, launches that do not need it go on", { ignore
 
 Deno.test("a slow bucket is waited for, and the launch is stored", { ignore }, async () => {
   await using server = await S3Server.start();
-  await using service = await startService({ artifacts: server.store() });
+  await using service = await startService({
+    artifacts: server.store({ patience_ms: 6_000, pause_ms: 50, answer_ms: 2_000 }),
+  });
   const { url } = await service.trigger(KEEPS_RUN);
   server.mode = 503;
   const launched = launch(url, "long ".repeat(60_000));
@@ -143,10 +151,8 @@ Deno.test(
   { ignore },
   async () => {
     await using server = await S3Server.start();
-    const settings = { storage: server.storage };
+    const { settings, env } = bySettings(server);
     await assertRejects(() => startService({ settings }), InvalidInputError, "AWS_ACCESS_KEY_ID");
-    const { accessKeyId, secretAccessKey } = CREDENTIALS;
-    const env = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
     await using service = await startService({ settings, env });
     const { url } = await service.trigger(KEEPS_RUN);
     assertEquals((await launch(url, "long ".repeat(60_000))).status, 200);
@@ -184,3 +190,28 @@ Deno.test("what an execution leaves is in the bucket when it has ended, and is s
   await service.service.parts.engines.forget(execution);
   assertEquals(server.files(), []);
 });
+
+Deno.test(
+  "an execution whose end waits for the bucket ends after a restart",
+  { ignore },
+  async () => {
+    await using server = await S3Server.start();
+    await using service = await startService(bySettings(server));
+    const { url } = await service.trigger(KEEPS_RUN);
+    server.mode = 500;
+    const { run = "" } = await launch(url, "a payload");
+    const { actions } = await endOfRun(service, run);
+    const id = actions[0].created.execution_id;
+    await eventually(() => server.failed > 2 || undefined);
+    await service.restart();
+    assertEquals((await service.api("GET", `executions/${id}/`)).body.status, "started");
+    server.mode = "pass";
+    const execution = await endOfExecution(service, id);
+    assertEquals([execution.status, execution.exit_code], ["complete", 0]);
+    assertEquals(
+      await textAt(service, `/api/v0/executions/${id}/outputs/payload.txt`),
+      "a payload",
+    );
+    assertEquals(server.files().length, 2);
+  },
+);

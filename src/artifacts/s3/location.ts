@@ -7,7 +7,7 @@ import { InvalidInputError } from "../../platform/errors.ts";
 import { hideUserInfo, isBaseUrl } from "../../platform/network/urls.ts";
 
 const SETTING = "the setting storage";
-const EXPECTED = "Expected s3://bucket/prefix?endpoint=…&region=…";
+const EXPECTED = "Expected s3://bucket/prefix?endpoint=…&region=…, or an absolute path";
 /** The names of buckets, as S3 has them, and those of servers that are less strict. */
 const BUCKET = /^[a-z0-9][a-z0-9._-]{1,62}$/i;
 const REGION_DEFAULT = "us-east-1";
@@ -43,16 +43,16 @@ export function parseS3Location(text: string, env: Env): S3Location {
   if (url?.protocol !== "s3:" || url.username !== "" || url.password !== "" || url.hash !== "") {
     throw new InvalidInputError(
       SETTING,
-      `${EXPECTED}, without a user name and a password, found "${hideUserInfo(text)}"`,
+      `${EXPECTED}, without a user name and a password; found "${hideUserInfo(text)}"`,
     );
   }
   const { hostname: bucket, searchParams } = url;
   const unknown = [...searchParams.keys()].find((key) => key !== "endpoint" && key !== "region");
   if (unknown !== undefined) {
-    throw new InvalidInputError(SETTING, `${EXPECTED}, found the parameter "${unknown}"`);
+    throw new InvalidInputError(SETTING, `${EXPECTED}; found the parameter "${unknown}"`);
   }
   if (!BUCKET.test(bucket)) {
-    throw new InvalidInputError(SETTING, `${EXPECTED}, found "${bucket}" as the bucket`);
+    throw new InvalidInputError(SETTING, `${EXPECTED}; found "${bucket}" as the bucket`);
   }
   const region = searchParams.get("region") ?? env("AWS_REGION") ?? env("AWS_DEFAULT_REGION") ??
     REGION_DEFAULT;

@@ -27,6 +27,8 @@ const PRESIGNED_S = 15 * 60;
 const PUT_BYTES_MAX = 5 * 1024 ** 3;
 /** Objects that are removed at once. */
 const REMOVALS_AT_ONCE = 8;
+/** The most lists that a removal takes, each of a thousand objects. */
+const LISTS_MAX = 1_000;
 /** The time without a byte after which a read goes on with another request, and the most of those. */
 const STALL_MS = 20_000;
 const RESUMES_MAX = 20;
@@ -106,7 +108,7 @@ export class S3Store implements ArtifactStore {
   async remove(prefix: string): Promise<void> {
     if (!prefix.endsWith("/")) return await this.#removeKey(prefix);
     checkKey(this.#prefix + prefix.slice(0, -1));
-    for (;;) {
+    for (let round = 0; round < LISTS_MAX; round++) {
       const keys = await this.#list(prefix);
       if (keys.length === 0) return;
       const left = keys.values();
@@ -115,6 +117,7 @@ export class S3Store implements ArtifactStore {
       };
       await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, removeNext));
     }
+    throw new UnavailableError(`The bucket still lists what was removed: ${prefix}`, RETRY_AFTER_S);
   }
 
   async presignGet(key: string): Promise<string> {

@@ -68,6 +68,7 @@ async function untilTaken(
     try {
       return await work();
     } catch (error) {
+      if (signal.aborted) return false;
       if (!(error instanceof UnavailableError)) throw error;
       const details = { execution_id, run_id, project, error: error.message };
       if (!isLogged) log.warn("Execution {execution_id} waits for its end: {error}", details);
