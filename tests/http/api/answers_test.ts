@@ -317,11 +317,12 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const { results: [{ id }] } = await ask("/sessions/");
     await ask("/sessions/{id}/", { method: "DELETE", at: { id }, status: 204 });
     await ask("/service/");
+    const fails = '- step: { name: fails, image: debian, command: "exit 1" }\n';
+    await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, CONFIG + fails);
     const { id: failing, url } = await service.trigger({
-      actions: [{ type: "run_execution", step: "copy" }],
+      actions: [{ type: "run_execution", step: "fails" }],
     });
     await (await fetch(url, { method: "POST" })).body?.cancel();
-    // Its input is missing.
     await eventually(async () => {
       const { hours } = await ask("/triggers/{id}/activity/", { at: { id: failing } });
       return hours.at(-1).failed_executions ? true : undefined;
