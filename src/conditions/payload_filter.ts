@@ -7,6 +7,7 @@
  */
 import { z } from "zod";
 import { messageOf, type Problem } from "../platform/errors.ts";
+import { evictOldest } from "../platform/evict_oldest.ts";
 import { JobFailedError, JobTimeoutError, WorkerLostError } from "../platform/heavy_work/job.ts";
 import { refuseField } from "../platform/schema/schema.ts";
 import { truncate } from "../platform/text/display.ts";
@@ -113,11 +114,9 @@ function failureOf(error: unknown): string {
 
 function warnings(settings: PayloadFilterSettings, facts: WarningFacts): Problem[] {
   const pointer = settings.expression === undefined ? "" : "/expression";
-  let expression: Expression;
-  try {
-    expression = compileFilter(settings);
-  } catch (error) {
-    return [{ pointer, detail: `Refuses every request: ${messageOf(error)}` }];
+  const expression = namesIn(settings);
+  if (typeof expression === "string") {
+    return [{ pointer, detail: `Refuses every request: ${expression}` }];
   }
   return [
     ...warnOfUnsigned(expression, facts),
@@ -126,8 +125,34 @@ function warnings(settings: PayloadFilterSettings, facts: WarningFacts): Problem
   ].map((detail) => ({ pointer, detail }));
 }
 
+/** The names in an expression, for which warnings look. */
+type Names = Pick<Expression, "variables" | "headers">;
+
+/** The names in the filters of the last lists of triggers: each would else be compiled for each list. */
+const known = new Map<string, Names | string>();
+const KNOWN_MAX = 1_000;
+
+/** Returns the names in a filter, or why it cannot be compiled. */
+function namesIn(settings: PayloadFilterSettings): Names | string {
+  const key = JSON.stringify(settings);
+  const found = known.get(key) ?? namesOf(settings);
+  known.delete(key);
+  known.set(key, found);
+  evictOldest(known, KNOWN_MAX);
+  return found;
+}
+
+function namesOf(settings: PayloadFilterSettings): Names | string {
+  try {
+    const { variables, headers } = compileFilter(settings);
+    return { variables, headers };
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
 /** A filter over what is not signed trusts what anyone who sends a request again chooses. */
-function warnOfUnsigned({ variables }: Expression, { schemes }: TriggerFacts): string[] {
+function warnOfUnsigned({ variables }: Names, { schemes }: TriggerFacts): string[] {
   if (schemes.length === 0) return [];
   const isSigned: Record<string, boolean> = {
     headers: false,
@@ -141,7 +166,7 @@ function warnOfUnsigned({ variables }: Expression, { schemes }: TriggerFacts): s
 }
 
 /** A list may write the names of headers in any case. */
-function warnOfHeaderNames({ headers }: Expression): string[] {
+function warnOfHeaderNames({ headers }: Names): string[] {
   const wrong = headers.filter((name) => name !== name.toLowerCase());
   return [...new Set(wrong)].map((name) =>
     `The filter never finds the header ${JSON.stringify(name)}: ` +

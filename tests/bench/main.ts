@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 import { Bench } from "./bench.ts";
 import { measureBoot } from "./boot.ts";
 import { measureCleanup } from "./cleanup.ts";
+import { measureConsole } from "./console.ts";
 import { measureDeliveries } from "./deliveries.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureIsolation } from "./isolation.ts";
@@ -33,6 +34,7 @@ const PARTS: Readonly<Record<string, { what: string; measure: (bench: Bench) => 
     boot: { what: "From the start of the process to the first launch", measure: measureBoot },
     growth: { what: "All of it again with much stored", measure: measureGrowth },
     deliveries: { what: "Deliveries found among a million", measure: measureDeliveries },
+    console: { what: "Pages of the console with a million deliveries", measure: measureConsole },
     memory: { what: "Memory", measure: measureMemory },
     cleanup: { what: "Cleanup while launches arrive", measure: measureCleanup },
   };

@@ -8,6 +8,7 @@ import { DELIVERY_OUTCOMES, type DeliveryOutcome } from "../../store/records/del
 import { answer, count, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
+import type { Operator } from "./operator.ts";
 
 /** The deliveries of a trigger in one hour, and the executions that failed in it. */
 export interface ActiveHour {
@@ -26,7 +27,8 @@ export interface Activity {
   last_delivery_at?: string;
 }
 
-const activity = answer<Activity>()(
+/** The schema of {@linkcode Activity}. */
+export const activity = answer<Activity>()(
   "Activity",
   z.object({
     hours: z.array(z.object({
@@ -55,16 +57,23 @@ export const activityOperations = [
     answers: { 200: { schema: activity } },
     async perform({ api, context, params: { id } }) {
       await found("trigger", id, api.triggers.labelsOf(id));
-      const { hours, last_ms } = await api.deliveryCounts.read(id);
-      const answer: Activity = {
-        hours: hours.map(({ from_ms, counts: { execution_error: failed, ...deliveries } }) => ({
-          from: new Date(from_ms).toISOString(),
-          deliveries,
-          ...(failed === undefined ? {} : { failed_executions: failed }),
-        })),
-        ...(last_ms === undefined ? {} : { last_delivery_at: new Date(last_ms).toISOString() }),
-      };
-      return context.json(answer);
+      return context.json(await activityOf(api, id));
     },
   }),
 ];
+
+/** Reads the deliveries of a trigger in the last 24 hours. */
+export async function activityOf(
+  { deliveryCounts }: Pick<Operator, "deliveryCounts">,
+  triggerId: string,
+): Promise<Activity> {
+  const { hours, last_ms } = await deliveryCounts.read(triggerId);
+  return {
+    hours: hours.map(({ from_ms, counts: { execution_error: failed, ...deliveries } }) => ({
+      from: new Date(from_ms).toISOString(),
+      deliveries,
+      ...(failed === undefined ? {} : { failed_executions: failed }),
+    })),
+    ...(last_ms === undefined ? {} : { last_delivery_at: new Date(last_ms).toISOString() }),
+  };
+}

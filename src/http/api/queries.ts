@@ -37,6 +37,9 @@ const limit = wholeNumberTo(LIMIT_MAX).default(50)
 const page = { limit, cursor: cursor(idSchema) };
 const project = nameSchema.optional().describe("Only those of this project");
 
+/** A switch, on when it has no value. */
+const flag = z.enum(["", "true", "false"]).default("false").transform((text) => text !== "false");
+
 /** The query of changes. */
 export const saveQuery = z.strictObject({
   dry_run: z.enum(["", "true", "false"]).default("false").transform((text) => text !== "false")
@@ -45,6 +48,12 @@ export const saveQuery = z.strictObject({
 
 /** The query of lists of records with ids. */
 export const listQuery = z.strictObject(page);
+
+/** The query of `GET /triggers/`. */
+export const triggerQuery = z.strictObject({
+  ...page,
+  activity: flag.describe("Count each one's deliveries in the last 24 hours, too"),
+});
 
 /** The query of `GET /projects/`. */
 export const projectQuery = z.strictObject({ limit, cursor: cursor(nameSchema) });
@@ -71,8 +80,6 @@ export const auditQuery = z.strictObject({
   ),
 });
 
-/** A switch, on when it has no value. */
-const follow = z.enum(["", "true", "false"]).default("false").transform((text) => text !== "false");
 const filterText = z.string().min(1).max(200);
 /** A time, in milliseconds since the epoch. */
 const timeSchema = z.iso.datetime({
@@ -92,7 +99,7 @@ export const deliveryQuery = z.strictObject({
   text: filterText.optional().describe(
     "Only those with this text in an id, or in the first 256 KiB of a body that is kept",
   ),
-  follow: follow.describe("Answer with server-sent events: the deliveries that come from now on"),
+  follow: flag.describe("Answer with server-sent events: the deliveries that come from now on"),
 });
 
 /** The outcomes of deliveries that can be launched again. */
@@ -144,7 +151,7 @@ export const logQuery = z.strictObject({
   limit: wholeNumberTo(LOG_LINES_MAX).default(1_000)
     .describe("How many lines at most; 1000 when absent"),
   cursor: logCursorSchema.default("0").describe("Where to start; the first line when absent"),
-  follow: follow.describe("Answer with server-sent events until the execution has ended"),
+  follow: flag.describe("Answer with server-sent events until the execution has ended"),
 });
 
 /**

@@ -11,13 +11,14 @@ import { settingsOf } from "../../triggers/revision.ts";
 import { savedTriggerWarnings } from "../../triggers/save_warnings.ts";
 import { triggerWarnings } from "../../triggers/review.ts";
 import { type Trigger, triggerSchema, withoutReadOnly } from "../../triggers/trigger.ts";
+import { type Activity, activity, activityOf } from "./activity.ts";
 import { answer, count, input, page, problem, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { mergePatch } from "./input.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
-import { listQuery, saveQuery } from "./queries.ts";
+import { saveQuery, triggerQuery } from "./queries.ts";
 import {
   expectedRevisions,
   IF_MATCH,
@@ -39,6 +40,7 @@ const trigger = answer<ShownTrigger>()(
     warnings: z.array(problem).describe(
       "What its owner should know. An answer to a save also has what the project's current commit lacks",
     ),
+    activity: activity.exactOptional().describe("In lists that ask for it"),
   }),
 );
 
@@ -74,11 +76,15 @@ export const triggerOperations = [
     method: "get",
     path: "/triggers/",
     summary: "List the triggers",
-    query: listQuery,
+    query: triggerQuery,
     answers: { 200: { schema: page(trigger) } },
-    async perform({ api, context, query: { limit, cursor } }) {
+    async perform({ api, context, query: { limit, cursor, activity: isCounted } }) {
       const { records, next } = await api.triggers.list({ after: cursor, limit });
-      return pageAnswer(context, api.baseUrl(), records.map((each) => shown(each, api)), next);
+      const results = await Promise.all(records.map(async (each): Promise<ShownTrigger> => ({
+        ...shown(each, api),
+        ...(isCounted && { activity: await activityOf(api, each.id) }),
+      })));
+      return pageAnswer(context, api.baseUrl(), results, next);
     },
   }),
   operation({
@@ -187,7 +193,7 @@ function patchOf(shape: Readonly<Record<string, z.ZodType>>) {
 }
 
 /** A trigger as the API shows it. */
-export type ShownTrigger = ReturnType<typeof shown>;
+export type ShownTrigger = ReturnType<typeof shown> & { activity?: Activity };
 
 /** Shows a trigger that was just saved, with all that can be known of it, and logs its warnings. */
 async function saved(trigger: Trigger, api: Operator, isDryRun: boolean): Promise<ShownTrigger> {

@@ -7,7 +7,6 @@
 import type { Clock } from "../../platform/clock.ts";
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
-import { readValue } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 import type { DeliveryOutcome } from "./deliveries.ts";
 
@@ -157,11 +156,11 @@ export async function removeOldDeliveryCounts(store: Store, now_ms: number): Pro
 }
 
 async function readDay(
-  { kv }: Store,
+  { reads }: Store,
   day: string,
   triggerId: string,
 ): Promise<DeliveryDay | undefined> {
-  const value = await readValue(kv, keys.deliveryCount(day, triggerId));
+  const value = await reads.read(keys.deliveryCount(day, triggerId));
   const { hours, last_ms } = Object(value);
   return typeof hours === "object" && hours !== null && typeof last_ms === "number"
     ? { hours, last_ms }

@@ -4,6 +4,8 @@ import type { Html } from "../route.ts";
 
 const BAR = 6;
 const HEIGHT = 24;
+/** The parts of a bar, from its bottom. */
+const KINDS = ["accepted", "filtered", "refused"] as const;
 
 /** The numbers of some hours together. */
 export interface Totals {
@@ -40,37 +42,39 @@ export function Bars({ hours }: { hours: readonly ActiveHour[] }): Html {
       height={HEIGHT}
       viewBox={`0 0 ${hours.length * BAR} ${HEIGHT}`}
     >
-      {each.map((totals, index) => <Bar totals={totals} index={index} most={most} />)}
+      <path class="none" d={`M0 ${HEIGHT - 0.5}h${hours.length * BAR}`} />
+      {KINDS.map((kind, level) => <path class={kind} d={bars(each, { level, most })} />)}
     </svg>
   );
 }
 
-function Bar({ totals, index, most }: { totals: Totals; index: number; most: number }): Html {
-  let top = HEIGHT;
-  const part = (count: number, kind: string) => {
-    if (count === 0) return null;
-    const height = Math.max(1.5, count / most * (HEIGHT - 1));
-    top -= height;
-    return (
-      <rect
-        class={kind}
-        x={index * BAR}
-        y={Math.max(0, top).toFixed(1)}
-        width={BAR - 1}
-        height={height.toFixed(1)}
-      />
+/** Draws the parts of one kind as lines: short, as a page has fifty such charts. */
+function bars(
+  each: readonly Totals[],
+  { level, most }: { level: number; most: number },
+): string {
+  return each.map((totals, index) => {
+    const kind = KINDS[level];
+    const count = kind === undefined ? 0 : totals[kind];
+    if (count === 0) return "";
+    const below = KINDS.slice(0, level).reduce(
+      (sum, lower) => sum + heightOf(totals[lower], most),
+      0,
     );
-  };
-  if (sumOf(totals) === 0) {
-    return <rect class="none" x={index * BAR} y={HEIGHT - 1} width={BAR - 1} height={1} />;
-  }
-  return (
-    <g>
-      {part(totals.accepted, "accepted")}
-      {part(totals.filtered, "filtered")}
-      {part(totals.refused, "refused")}
-    </g>
-  );
+    const bottom = Math.max(1.5, HEIGHT - below);
+    return `M${index * BAR + BAR / 2} ${round(bottom)}V${
+      round(Math.max(0, bottom - heightOf(count, most)))
+    }`;
+  }).join("");
+}
+
+/** A part of a bar can be seen, however few it stands for. */
+function heightOf(count: number, most: number): number {
+  return count === 0 ? 0 : Math.max(1.5, count / most * (HEIGHT - 1));
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
 }
 
 function sumOf({ accepted, filtered, refused }: Totals): number {

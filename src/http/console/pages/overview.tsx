@@ -26,12 +26,10 @@ interface ActiveTrigger {
 async function OverviewPage({ view }: { view: View }): Promise<Html> {
   const cursor = view.query.get("cursor") ?? undefined;
   const [page, service] = await Promise.all([
-    view.api.list<ShownTrigger>("triggers/", { limit: TRIGGERS, cursor }),
+    view.api.list<ShownTrigger>("triggers/", { limit: TRIGGERS, cursor, activity: "true" }),
     serviceState(view),
   ]);
-  const triggers = await Promise.all(
-    page.results.map((trigger) => activeTrigger(view, trigger)),
-  );
+  const triggers = page.results.map(activeTrigger);
   if (triggers.length === 0 && cursor === undefined) return FirstPage({ view });
   return (
     <Page view={view} title="Overview" nav="Overview">
@@ -77,8 +75,8 @@ async function serviceState(view: View): Promise<ServiceState | undefined> {
   }
 }
 
-async function activeTrigger(view: View, trigger: ShownTrigger): Promise<ActiveTrigger> {
-  const activity = await view.api.get<Activity>(`triggers/${trigger.id}/activity/`);
+function activeTrigger(trigger: ShownTrigger): ActiveTrigger {
+  const { activity = { hours: [] } } = trigger;
   return { trigger, activity, totals: totalsOf(activity.hours) };
 }
 
