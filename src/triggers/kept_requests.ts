@@ -71,6 +71,8 @@ export interface KeptRequestsParts {
   clock: Clock;
   /** Knows when the disk has too little room left. */
   space?: Pick<Space, "isShort">;
+  /** Limit of the bytes that are kept in all; 1 GiB when absent. */
+  bytes_max?: number;
 }
 
 /** The bytes of one minute. */
@@ -211,7 +213,8 @@ export class KeptRequests {
     own.set(entryId, index);
     this.#bytes += keptBytes(index);
     while (own.size > KEPT_PER_TRIGGER) await this.#removeOldest(triggerId, own);
-    while (this.#bytes > BYTES_MAX) await this.#removeOldest(...largest(kept));
+    const { bytes_max = BYTES_MAX } = this.#parts;
+    while (this.#bytes > bytes_max) await this.#removeOldest(...largest(kept));
   }
 
   async #removeOldest(triggerId: string, entries: Map<string, KeptIndex>): Promise<void> {

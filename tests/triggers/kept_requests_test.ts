@@ -1,0 +1,89 @@
+/** The limits of what is kept of refused requests: bytes of a minute, bytes in all, and room on the disk. */
+import { assertEquals } from "@std/assert";
+import { hash } from "node:crypto";
+import { KeptRequests } from "../../src/triggers/kept_requests.ts";
+import { secretBox } from "../../src/triggers/secrets.ts";
+import type { Trigger } from "../../src/triggers/trigger.ts";
+import { newId } from "../../src/platform/ids.ts";
+import { TestClock } from "../data.ts";
+import { storeInMemory } from "../store/fixture.ts";
+
+const MIB = 1024 * 1024;
+const SECRETS = secretBox([new Uint8Array(32)]);
+
+function triggerOf(id: string): Trigger {
+  const fields = { id, name: id, keep_refused: "1h" };
+  // Nothing else of a trigger is looked at.
+  return fields as Trigger;
+}
+
+/** Keeps requests in a store of its own. */
+async function keeper(parts: { bytes_max?: number; isShort?: boolean } = {}) {
+  const store = await storeInMemory();
+  const clock = new TestClock();
+  const { isShort = false, ...limits } = parts;
+  const kept = new KeptRequests({ store, secrets: SECRETS, clock, space: { isShort }, ...limits });
+  const closing = new AbortController();
+  kept.start(closing.signal);
+  await kept.close();
+  return {
+    kept,
+    clock,
+    /** Keeps a request of a trigger if there is room, and answers its id. */
+    async keep(triggerId: string, bytes: number): Promise<string | undefined> {
+      const trigger = triggerOf(triggerId);
+      if (!kept.hasRoom(trigger, bytes)) return undefined;
+      const entryId = newId(clock.now());
+      const body = new Uint8Array(bytes);
+      const request = {
+        method: "POST",
+        target: "/",
+        headers: new Headers(),
+        remoteIp: "192.0.2.7",
+      };
+      await kept.keep(
+        { triggerId, entryId },
+        { ...request, receivedAt_ms: clock.now(), body },
+        { until_ms: kept.until_ms(trigger), sha256: hash("sha256", body) },
+      );
+      return entryId;
+    },
+    isKept: async (triggerId: string, entryId = "") =>
+      await kept.read({ triggerId, entryId }) !== undefined,
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}
+
+Deno.test("a flood fills its minute, of one trigger and in all, and the next minute has room again", async () => {
+  await using own = await keeper();
+  const flood = async (triggerId: string) => {
+    let count = 0;
+    while (await own.keep(triggerId, MIB) !== undefined) count++;
+    return count;
+  };
+  assertEquals(await flood("a"), 15);
+  assertEquals(await own.keep("a", 100) !== undefined, true, "a short one has room still");
+  const others = [await flood("b"), await flood("c"), await flood("d"), await flood("e")];
+  assertEquals(others, [15, 15, 15, 2]);
+  own.clock.time_ms += 60_000;
+  assertEquals(await flood("a"), 15);
+});
+
+Deno.test("where all is full, the trigger with the most makes room, its oldest first", async () => {
+  await using own = await keeper({ bytes_max: 3 * MIB });
+  const large = [await own.keep("large", MIB), await own.keep("large", MIB)];
+  const small = await own.keep("small", 100);
+  const more = await own.keep("small", MIB);
+  assertEquals(await own.isKept("large", large[0]), false);
+  for (const [trigger, id] of [["large", large[1]], ["small", small], ["small", more]]) {
+    assertEquals(await own.isKept(trigger ?? "", id), true);
+  }
+  assertEquals(own.kept.size.requests, 3);
+});
+
+Deno.test("nothing is kept on a disk that is nearly full, nor too long a body", async () => {
+  await using full = await keeper({ isShort: true });
+  assertEquals(await full.keep("a", 1), undefined);
+  await using own = await keeper();
+  assertEquals(await own.keep("a", MIB + 1), undefined);
+});
