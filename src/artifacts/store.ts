@@ -90,4 +90,6 @@ export interface PutOptions {
 export interface OpenOptions {
   /** The first byte to read. Default 0. */
   offset?: number;
+  /** The time in milliseconds after which the store gives up, where that is shorter than its own. */
+  within_ms?: number | undefined;
 }

@@ -215,3 +215,31 @@ Deno.test(
     assertEquals(server.files().length, 2);
   },
 );
+
+Deno.test(
+  "an execution whose payload is in the bucket waits until it can be read",
+  { ignore },
+  async () => {
+    await using server = await S3Server.start();
+    await using service = await startService({
+      ...impatient(server),
+      settings: { executionsMax: 1 },
+    });
+    const actions = [{ type: "run_execution", step: "slow" }];
+    const before = await launch((await service.trigger({ ...KEEPS_RUN, actions })).url, "short");
+    const slow = (await endOfRun(service, before.run ?? "")).actions[0].created.execution_id;
+    const { run = "" } = await launch(
+      (await service.trigger(KEEPS_RUN)).url,
+      "long ".repeat(60_000),
+    );
+    const id = (await endOfRun(service, run)).actions[0].created.execution_id;
+    server.mode = 500;
+    await service.api("POST", `executions/${slow}/stop/`);
+    await eventually(async () => {
+      const text = await textAt(service, `/api/v0/executions/${id}/log/`, "text/plain");
+      return text.includes("Waiting for an input: Cannot use the bucket") || undefined;
+    });
+    server.mode = "pass";
+    assertEquals((await endOfExecution(service, id)).status, "complete");
+  },
+);

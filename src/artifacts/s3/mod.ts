@@ -85,9 +85,12 @@ export class S3Store implements ArtifactStore {
     }
   }
 
-  async open(key: string, { offset = 0 }: OpenOptions = {}): Promise<OpenArtifact | undefined> {
+  async open(
+    key: string,
+    { offset = 0, within_ms }: OpenOptions = {},
+  ): Promise<OpenArtifact | undefined> {
     checkKey(this.#prefix + key);
-    const opened = await this.#openAt(key, offset);
+    const opened = await this.#openAt(key, offset, { within_ms });
     if (opened === undefined) return undefined;
     const { size, tag, body } = opened;
     return { size, stream: this.#resumed(key, { at: offset, size, tag, body }) };
@@ -174,12 +177,16 @@ export class S3Store implements ArtifactStore {
     );
   }
 
-  async #openAt(key: string, offset: number, tag?: string) {
+  async #openAt(
+    key: string,
+    offset: number,
+    { tag, within_ms }: { tag?: string | undefined; within_ms?: number | undefined } = {},
+  ) {
     const headers = {
       ...(offset > 0 && { range: `bytes=${offset}-` }),
       ...(tag !== undefined && { "if-match": tag }),
     };
-    const answer = await this.#client.ask({ method: "GET", key, headers });
+    const answer = await this.#client.ask({ method: "GET", key, headers, within_ms });
     const { status } = answer;
     if (status === 404 || status === 412 || status === 416) {
       await answer.body?.cancel();
@@ -216,7 +223,7 @@ export class S3Store implements ArtifactStore {
       if (++resumes > RESUMES_MAX) {
         throw new UnavailableError(`Reading ${key} breaks off`, RETRY_AFTER_S);
       }
-      const opened = await this.#openAt(key, at, tag ?? undefined);
+      const opened = await this.#openAt(key, at, { tag: tag ?? undefined });
       if (opened === undefined) throw new UnavailableError(`${key} was removed`, RETRY_AFTER_S);
       reader = opened.body?.getReader();
     };

@@ -7,6 +7,7 @@
 import { getLogger } from "@logtape/logtape";
 import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ignoreTimeout } from "../../platform/waiting/promises.ts";
 import { artifactKeys } from "../../artifacts/keys.ts";
@@ -14,7 +15,7 @@ import type { ArtifactStore } from "../../artifacts/store.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { ConflictError, messageOf } from "../../platform/errors.ts";
 import { evictOldest } from "../../platform/evict_oldest.ts";
-import { type Execution, getExecution } from "../../store/records/executions.ts";
+import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
 import { inTrace } from "../../telemetry/spans.ts";
 import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage } from "../engine.ts";
@@ -151,11 +152,16 @@ export class LocalEngine implements Engine {
   }
 
   async log(executionId: string, options?: LogOptions): Promise<LogPage> {
-    const folder = this.#folderOf(executionId);
+    const path = this.#folderOf(executionId).log();
     const artifacts = this.#shared;
-    // Another instance may have run it.
-    if (artifacts === undefined || folder.exists()) return await readLog(folder.log(), options);
-    return await readArchivedLog(artifacts, executionId, options);
+    if (artifacts !== undefined && !existsSync(path)) {
+      const execution = await getExecution(this.#options.store, executionId);
+      // Another instance has run it.
+      if (execution !== undefined && hasEnded(execution.status)) {
+        return await readArchivedLog(artifacts, executionId, options);
+      }
+    }
+    return await readLog(path, options);
   }
 
   watchLog(executionId: string, onGrowth: () => void): () => void {

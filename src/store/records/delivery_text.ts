@@ -11,6 +11,9 @@ import { readPayload } from "./payloads.ts";
 /** The part of a long body that is looked through. */
 const BODY_BYTES_MAX = 256 * 1024;
 
+/** The time that an artifact store has to answer for one body. Others are looked through all the same. */
+const ANSWER_MS = 1_000;
+
 /** Returns true when a text is a part of an id of a delivery, or of its body. */
 export function hasText(
   store: Store,
@@ -31,13 +34,13 @@ async function hasTextInChunks(
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
-    for await (const chunk of readPayload(store, id, size)) {
+    for await (const chunk of readPayload(store, id, size, undefined, ANSWER_MS)) {
       chunks.push(chunk);
       bytes += chunk.length;
       if (bytes >= BODY_BYTES_MAX) break;
     }
   } catch {
-    // Damaged, or no longer kept: what came before the damage is looked through.
+    // Damaged, no longer kept, or in a store that does not answer: what came before the damage is looked through.
   }
   return isIn(Buffer.concat(chunks), text);
 }

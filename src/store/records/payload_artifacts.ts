@@ -36,16 +36,20 @@ export async function putPayloadArtifact(
 /**
  * Reads a payload. The last bytes come only when all of them are those that were accepted.
  *
- * @param sha256 of the payload, where it is known
+ * @param options `sha256` of the payload, where it is known; `within_ms`, the time until it begins
  * @throws {CorruptPayloadError} when it is not there, or has other bytes
  * @throws {UnavailableError} when the artifact store cannot be read now
  */
 export async function* readPayloadArtifact(
   artifacts: ArtifactStore,
   runId: string,
-  { size, sha256 }: { size: number; sha256: string | undefined },
+  { size, sha256, within_ms }: {
+    size: number;
+    sha256: string | undefined;
+    within_ms: number | undefined;
+  },
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const found = await artifacts.open(artifactKeys.payload(runId));
+  const found = await artifacts.open(artifactKeys.payload(runId), { within_ms });
   if (found === undefined) throw damaged(runId, `it is not in ${artifacts.name}`);
   if (found.size !== size) {
     await found.stream.cancel();

@@ -130,6 +130,8 @@ export function removePayloadWrites(runId: string, size: number): Write[] {
  * Reads a payload, chunk by chunk if it has any.
  *
  * @param sha256 what the bytes must hash to, in hex; the last chunk comes only when they do
+ * @param within_ms the time that an artifact store has to answer. Default: its own
+ * @throws {UnavailableError} when an artifact store has the payload and does not answer
  * @throws {CorruptPayloadError} when a chunk is missing or has a wrong size, or the bytes are others
  */
 export async function* readPayload(
@@ -137,11 +139,12 @@ export async function* readPayload(
   runId: string,
   size: number,
   sha256?: string,
+  within_ms?: number,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { artifacts, kv } = store;
   // What was accepted before there was an artifact store is in the database.
   if (artifacts && needsUpload(size) && !await isStored(kv, keys.payload(runId, 0))) {
-    return yield* readPayloadArtifact(artifacts, runId, { size, sha256 });
+    return yield* readPayloadArtifact(artifacts, runId, { size, sha256, within_ms });
   }
   const digest = createHash("sha256");
   const chunks = chunkCount(size);

@@ -5,6 +5,9 @@
  */
 import { basename } from "node:path";
 import { writeAllSync } from "../../../platform/files/bytes.ts";
+import { delay } from "@std/async/delay";
+import { UnavailableError } from "../../../platform/errors.ts";
+import { ignoreMissing } from "../../../platform/files/missing_file.ts";
 import { isId } from "../../../platform/ids.ts";
 import { datumId, findDatum } from "../../../store/records/executions.ts";
 import { readPayload } from "../../../store/records/payloads.ts";
@@ -14,6 +17,9 @@ import { NO_NAME } from "./names.ts";
 import { StagingError } from "./errors.ts";
 import type { OutputInputFile, PayloadFile, StagingContext, UrlFile } from "./source.ts";
 
+/** The pause before an artifact store is asked again. It has repeated each request itself before. */
+const RETRY_MS = 2_000;
+
 /**
  * Writes a payload.
  *
@@ -21,14 +27,17 @@ import type { OutputInputFile, PayloadFile, StagingContext, UrlFile } from "./so
  */
 export async function stagePayload(
   { name: wanted, payload_of, size, sha256 }: PayloadFile,
-  { folder, budget, sources }: StagingContext,
+  context: StagingContext,
 ): Promise<StagedFile> {
+  const { folder, budget, sources } = context;
   budget.take(size);
   const { name, path } = folder.place(wanted);
-  using target = Deno.openSync(path, { createNew: true, write: true });
-  for await (const chunk of readPayload(sources.store, payload_of, size, sha256)) {
-    writeAllSync(target, chunk);
-  }
+  await whenAvailable(context, async () => {
+    using target = Deno.openSync(path, { create: true, truncate: true, write: true });
+    for await (const chunk of readPayload(sources.store, payload_of, size, sha256)) {
+      writeAllSync(target, chunk);
+    }
+  });
   return { name, size, ...(sha256 === undefined ? {} : { sha256 }), isPayload: true };
 }
 
@@ -39,9 +48,24 @@ export async function stagePayload(
  */
 export async function stageOutput(
   { name: wanted, output_of, path, size, sha256 }: OutputInputFile,
-  { sources, budget, folder }: StagingContext,
+  context: StagingContext,
 ): Promise<StagedFile> {
+  const { budget, folder } = context;
   budget.take(size);
+  const place = folder.place(wanted);
+  await whenAvailable(
+    context,
+    () => copyOutput({ output_of, path, size, sha256 }, place.path, context),
+  );
+  const id = datumId(output_of, path);
+  return { name: place.name, size, sha256, uri: `datum://${id}`, datumId: id };
+}
+
+async function copyOutput(
+  { output_of, path, size, sha256 }: Omit<OutputInputFile, "name">,
+  target: string,
+  { sources, budget }: StagingContext,
+): Promise<void> {
   const what = `the output ${JSON.stringify(path)} of execution ${output_of}`;
   const output = isId(output_of) ? await sources.openOutput(output_of, path) : undefined;
   if (output === undefined) throw new StagingError(`${what} is not there any more`);
@@ -50,16 +74,32 @@ export async function stageOutput(
     await output.stream.cancel();
     throw changed;
   }
-  const place = folder.place(wanted);
-  const copied = await writeNew(place.path, output.stream, {
+  await Deno.remove(target).catch(ignoreMissing);
+  const copied = await writeNew(target, output.stream, {
     signal: budget.signal,
     onBytes: (total) => {
       if (total > size) throw changed;
     },
   });
   if (copied.size !== size || copied.sha256 !== sha256) throw changed;
-  const id = datumId(output_of, path);
-  return { name: place.name, size, sha256, uri: `datum://${id}`, datumId: id };
+}
+
+/** Does work, and repeats it while an artifact store cannot be used, within the time that inputs may take. */
+async function whenAvailable(
+  { sources, budget }: StagingContext,
+  work: () => Promise<void>,
+): Promise<void> {
+  for (let isLogged = false;; isLogged = true) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      if (!isLogged) await sources.logEvent(`Waiting for an input: ${error.message}`);
+    }
+    const { signal } = budget;
+    await delay(RETRY_MS, { signal }).catch(() => {});
+    signal.throwIfAborted();
+  }
 }
 
 /**
