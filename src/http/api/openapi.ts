@@ -86,13 +86,17 @@ function parametersOf({ path, query, headers = {} }: Declaration): Json[] {
         schema,
       };
     }),
-    ...Object.entries(headers).map(([name, description]) => ({
+    ...Object.entries(headers).map(([name, header]) => ({
       name,
       in: "header",
-      description,
-      schema: text,
+      ...(typeof header === "string" ? { description: header, schema: text } : headerOf(header)),
     })),
   ];
+}
+
+function headerOf(schema: z.ZodString): Json {
+  const { $schema: _dialect, description, ...written } = z.toJSONSchema(schema);
+  return { description, schema: written };
 }
 
 function bodyOf(

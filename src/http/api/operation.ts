@@ -13,6 +13,7 @@ import type { Authenticated } from "./auth.ts";
 import { STREAM_HEADERS } from "./event_stream.ts";
 import { readJson, readOptionalJson } from "./input.ts";
 import type { Api } from "./operator.ts";
+import { parseWith } from "../../platform/schema/schema.ts";
 import { readQuery } from "./queries.ts";
 
 /** An answer to an operation. */
@@ -50,8 +51,8 @@ export interface Declaration {
   summary: string;
   description?: string;
   query?: z.ZodObject;
-  /** The request headers that it reads, each with its meaning. */
-  headers?: Readonly<Record<string, string>>;
+  /** The request headers that it reads: the meaning of each, or the schema of its value. */
+  headers?: Readonly<Record<string, string | z.ZodString>>;
   body?: RequestBody;
   /** By status, such as `200` or `2XX`. */
   answers: Readonly<Record<string, Answer>>;
@@ -111,6 +112,7 @@ export function routesOf(operations: readonly Operation[], api: Api): Hono {
       requireScope(authenticated.access, each);
       await requireTarget(authenticated.access, each.path, params, api);
       const query = readQuery(context, each.query ?? noQuery);
+      checkHeaders(each, context);
       const body = await bodyOf(each, context, api);
       const perform = async () => await each.perform({ api, context, params, query, body });
       const name = params.id ?? params.name;
@@ -133,6 +135,15 @@ export function routesOf(operations: readonly Operation[], api: Api): Hono {
 /** Tells whether an answer is a stream of events. Its operation leaves out what a limited token may not see. */
 function isStream({ headers }: Response): boolean {
   return headers.get("content-type") === STREAM_HEADERS["content-type"];
+}
+
+/** @throws {InvalidInputError} when a header has a schema and another value */
+function checkHeaders({ headers = {} }: Operation, context: Context): void {
+  for (const [name, schema] of Object.entries(headers)) {
+    const value = context.req.header(name);
+    if (typeof schema === "string" || value === undefined) continue;
+    parseWith(schema, value, `the header ${name}`);
+  }
 }
 
 async function bodyOf({ body }: Operation, context: Context, { bodies }: Api): Promise<unknown> {

@@ -146,6 +146,17 @@ export const logCursorSchema = z.string().regex(LOG_CURSOR, {
   error: "Expected a cursor that came with this log",
 });
 
+/** The header with which a client goes on with a log. */
+export const lastLogEventSchema = z.string()
+  .regex(new RegExp(`^$|^end$|${LOG_CURSOR.source}`), {
+    error: "Expected a cursor that came with this log",
+  }).describe("The id of the last event that was received, `end` included");
+
+/** The header with which a client goes on with a stream of records. */
+export const lastIdSchema = z.string().regex(new RegExp(`^$|${ID_PATTERN.source}`), {
+  error: "Expected a full id, a UUID in lower case",
+}).describe("With `follow`: the id of the last event that was received");
+
 /** The query of `GET /executions/<id>/log/`. */
 export const logQuery = z.strictObject({
   limit: wholeNumberTo(LOG_LINES_MAX).default(1_000)
