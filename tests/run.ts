@@ -67,6 +67,7 @@ const ALONE = [
   "http/jobs/agent_test.ts",
   "commands/serve_test.ts",
   "commands/backup_test.ts",
+  "commands/remote_kv_test.ts",
 ];
 
 if (!has("git")) {

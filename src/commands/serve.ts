@@ -61,6 +61,7 @@ interface ServeOptions {
   stopTimeout: number;
   kv?: string;
   storage?: string;
+  instanceUrl?: string;
   agentUrl?: string;
   agentCa?: string;
   agentHttp?: boolean;
@@ -125,6 +126,9 @@ export function defineServe(command: Command): void {
       "--agent-http",
       "let these jobs use plain HTTP, unencrypted (env: HOOKLAUNCH_AGENT_HTTP=true)",
     )
+    .addOption(
+      option("--instance-url <url>", "with --kv, where other instances reach this one"),
+    )
     .option("--dev", "accept plain HTTP from this machine (env: HOOKLAUNCH_DEV=true)")
     .addOption(
       option("--log-format <format>", "format of log lines").choices(["text", "json"])
@@ -172,7 +176,7 @@ async function serve(options: ServeOptions): Promise<void> {
   // Before the line that says so: its reader may send a signal at once.
   const stopped = runUntilStopped(service, tlsFiles);
   announce(service, options);
-  await Promise.all([stopped, warnOfUnusableSecrets(service.parts)]);
+  await Promise.all([stopped, service.leads && warnOfUnusableSecrets(service.parts)]);
   // A client that does not read its answer would keep the process alive.
   Deno.unrefTimer(setTimeout(() => Deno.exit(), EXIT_MS));
 }
@@ -247,7 +251,9 @@ function startPeriodicWork(service: Service, signal: AbortSignal): void {
   // No retries: the schedule repeats each.
   const options = { signal, backoffSchedule: [] };
   Deno.cron("sweep", SWEEP_SCHEDULE, options, () => service.sweep());
-  Deno.cron("cleanup", CLEANUP_SCHEDULE, options, async () => void await service.cleanUp());
+  Deno.cron("cleanup", CLEANUP_SCHEDULE, options, async () => {
+    if (service.leads) await service.cleanUp();
+  });
 }
 
 function startRenewing(files: TlsFiles, service: Service, signal: AbortSignal): void {
@@ -282,6 +288,7 @@ function settingsOf(options: ServeOptions): ServiceSettings {
     ...(adminToken === undefined ? {} : { adminToken }),
     ...(secretKey === undefined ? {} : { secretKey }),
     ...(options.kv === undefined ? {} : { kv: options.kv }),
+    ...(options.instanceUrl === undefined ? {} : { instanceUrl: options.instanceUrl }),
   };
 }
 

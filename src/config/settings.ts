@@ -49,6 +49,8 @@ export interface ServiceSettings {
   storage?: string;
   /** The URL of a remote Deno KV for the database; a file in the data folder when absent. */
   kv?: string;
+  /** The address at which other instances of the service reach this one. */
+  instanceUrl?: string;
 }
 
 /** The clock and the environment of a service. */
@@ -95,6 +97,14 @@ export function checkSettings(settings: ServiceSettings): void {
   }
   if (agent !== undefined) checkAgentAddress(agent, { isElsewhere: false });
   if (kv !== undefined) checkRemote(kv, secretKey);
+  const { instanceUrl } = settings;
+  if (instanceUrl !== undefined && !isBaseUrl(instanceUrl)) {
+    throw new InvalidInputError(
+      "--instance-url",
+      "Expected a URL such as http://10.0.0.5:8000, without a query, a fragment or a password, " +
+        `found "${hidePassword(instanceUrl)}"`,
+    );
+  }
 }
 
 /**

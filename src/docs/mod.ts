@@ -152,6 +152,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./operating.md", { with: { type: "text" } }),
       },
       {
+        name: "scale",
+        title: "Scale",
+        about: "several machines behind a load balancer, and what a launch costs",
+        read: () => import("./scale.md", { with: { type: "text" } }),
+      },
+      {
         name: "settings",
         title: "Settings",
         about: "flags and variables of the service",

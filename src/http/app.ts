@@ -15,6 +15,7 @@ import type { ConsoleParts } from "./console/parts.ts";
 import { WrongTokens } from "./api/wrong_tokens.ts";
 import type { Door } from "./door/door.ts";
 import { launchHandler } from "./door/launch.ts";
+import { forwardToLeader, type Hops, type Leading } from "./forward.ts";
 import { isHttp2 } from "./http2.ts";
 import { methodNotAllowed, problem, problemOfError, unavailable } from "./problem.ts";
 import { runInfoHandler } from "./door/run_info.ts";
@@ -28,6 +29,8 @@ export interface AppParts {
   metrics: Pick<Metrics, "text">;
   jobs: Jobs;
   artifacts: Pick<ArtifactStore, "failure">;
+  /** Set where several instances share the database. */
+  forwarding?: { leading: Leading; hops: Hops };
   /** Returns whether a launch could be accepted now. */
   isReady(): Promise<boolean>;
   /** Tells whether a request came over plain HTTP. */
@@ -86,6 +89,10 @@ function restRoutes(parts: AppParts): Hono {
     if (door.peerOf(context).secure || isOfJob && jobs.allowsHttp) return await next();
     return httpsRequired();
   });
+  if (parts.forwarding) {
+    const { leading, hops } = parts.forwarding;
+    app.use(forwardToLeader(leading, hops, (context) => door.peerOf(context)));
+  }
   let ofJobs: Promise<Hono> | undefined;
   app.all("/api/v0/jobs/*", async (context) => {
     ofJobs ??= loadJobs({ ...jobs, clock: operator.clock, closing: door.closing });

@@ -37,6 +37,10 @@ const NO_SPACE = new UnavailableError(
   "Cannot accept a launch: the disk is nearly full",
   10,
 );
+const NOT_SERVING = new UnavailableError(
+  "Cannot accept a launch: this instance does not serve now, see its log",
+  1,
+);
 const TOO_MANY_WAIT = new UnavailableError("Cannot accept a launch: too many wait to be stored", 1);
 
 /**
@@ -78,14 +82,16 @@ export class Acceptor {
 
   /** True when many launches wait to be stored: further ones should wait in the request queue. */
   get isBusy(): boolean {
-    return this.#store.committer.waiting >= BUSY;
+    return this.#store.intake.waiting >= BUSY;
   }
 
   /** The reason to accept no launch now; undefined when one may be accepted. */
   get fullness(): UnavailableError | undefined {
-    if (this.#worker.isFull) return TOO_MANY_RUNS;
+    const instances = this.#store.shared?.instances;
+    if (this.#worker.isFull || instances?.isLeaderFull) return TOO_MANY_RUNS;
+    if (instances?.obstacle !== undefined) return NOT_SERVING;
     if (this.#space?.isShort) return NO_SPACE;
-    return this.#store.committer.waiting >= WAITING_MAX ? TOO_MANY_WAIT : undefined;
+    return this.#store.intake.waiting >= WAITING_MAX ? TOO_MANY_WAIT : undefined;
   }
 
   /** The quota that a launch would find used up now; nothing is counted. */
@@ -130,6 +136,7 @@ export class Acceptor {
     try {
       const acceptance = await this.#acceptOnce(launch, claim);
       if ("run" in acceptance) accepted = acceptance.run.id;
+      else if ("repeatOf" in acceptance) accepted = acceptance.repeatOf;
       return acceptance;
     } finally {
       claim.settle(accepted);
@@ -170,7 +177,7 @@ export class Acceptor {
   async #usedUp({ triggerId, quotas }: Launch): Promise<Quota | undefined> {
     let exhausted = this.#quotas.exhausted(triggerId, quotas);
     if (exhausted === undefined) return undefined;
-    await this.#store.committer.commit({
+    await this.#store.intake.commit({
       writes: () => {
         exhausted = this.#quotas.exhausted(triggerId, quotas);
         return [];
@@ -183,9 +190,10 @@ export class Acceptor {
     const { actions, body } = launch;
     const pending = newPending({ run, actions, worker: this.#worker.id, ...activeTrace() }, body);
     this.#worker.expect(run.id);
-    const change = new AcceptanceChange(launch, { pending, quotas: this.#quotas, claim });
+    const { shared } = this.#store;
+    const change = new AcceptanceChange(launch, { pending, quotas: this.#quotas, claim, shared });
     try {
-      await this.#store.committer.commit(change);
+      await this.#store.intake.commit(change);
     } catch (error) {
       this.#worker.withdraw(run.id);
       throw error;

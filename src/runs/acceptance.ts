@@ -4,7 +4,9 @@
  *
  * @module
  */
-import type { Change, Write } from "../store/commit/change.ts";
+import type { Change, Guard, Write } from "../store/commit/change.ts";
+import type { ClaimMark } from "../store/commit/claims.ts";
+import type { Store } from "../store/store.ts";
 import {
   acceptWrites,
   type ActionSettings,
@@ -48,22 +50,46 @@ export type Refusal = { exhausted: Quota } | { outdated: true };
 /** Accepts a launch, unless its trigger has changed or a quota is used up. */
 export class AcceptanceChange implements Change {
   readonly wakes = true;
+  readonly guards?: readonly Guard[];
   /** Set when the launch was not accepted. */
-  refusal: Refusal | undefined;
+  refusal: Refusal | { repeatOf: string } | undefined;
   readonly #launch: Launch;
   readonly #pending: PendingRun;
   readonly #quotas: Quotas;
   readonly #claim: Claim | undefined;
+  readonly #shared: Store["shared"];
   #admission: Admission | undefined;
+  /** Of the commit that has stored it. */
+  #versionstamp = "";
 
   constructor(
     launch: Launch,
-    { pending, quotas, claim }: { pending: PendingRun; quotas: Quotas; claim: Claim | undefined },
+    { pending, quotas, claim, shared }: {
+      pending: PendingRun;
+      quotas: Quotas;
+      claim: Claim | undefined;
+      shared: Store["shared"];
+    },
   ) {
     this.#launch = launch;
     this.#pending = pending;
     this.#quotas = quotas;
     this.#claim = claim;
+    this.#shared = shared;
+    if (shared && (claim || launch.quotas.length > 0)) {
+      this.guards = [shared.ledgers.of(launch.triggerId)];
+    }
+  }
+
+  refresh(): Promise<void> | undefined {
+    if (this.guards === undefined) return undefined;
+    const { triggerId, quotas } = this.#launch;
+    if (this.#quotas.isLoaded(triggerId, quotas)) return this.#claim?.refresh();
+    return this.#quotas.load(triggerId, quotas).then(() => this.#claim?.refresh());
+  }
+
+  stored(versionstamp: string): void {
+    this.#versionstamp = versionstamp;
   }
 
   isAbandoned(): boolean {
@@ -74,6 +100,10 @@ export class AcceptanceChange implements Change {
     const { isCurrent, triggerId, quotas, body } = this.#launch;
     this.refusal = isCurrent?.() === false ? { outdated: true } : undefined;
     if (this.refusal) return [];
+    if (this.#claim?.madeBy !== undefined) {
+      this.refusal = { repeatOf: this.#claim.madeBy };
+      return [];
+    }
     const admission = this.#quotas.admit(triggerId, quotas);
     if ("quota" in admission) {
       this.refusal = { exhausted: admission };
@@ -89,10 +119,15 @@ export class AcceptanceChange implements Change {
     this.#admission = undefined;
   }
 
-  get withdrawal(): Pick<Change, "writes" | "undo"> {
+  get withdrawal(): NonNullable<Change["withdrawal"]> {
     let undo: (() => void) | undefined;
+    const shared = this.#shared;
     return {
+      ...shared && this.#withdrawalGuards(shared.claimed),
       writes: () => {
+        undo = undefined;
+        // The leader performs it: then it stays.
+        if (shared && shared.claimed.value >= this.#versionstamp) return [];
         const givenBack = this.#admission?.giveBack();
         undo = givenBack?.undo;
         const counts = givenBack?.writes ?? [];
@@ -100,6 +135,14 @@ export class AcceptanceChange implements Change {
         return [...counts, ...forgotten, ...withdrawWrites(this.#pending, this.#launch.body)];
       },
       undo: () => undo?.(),
+    };
+  }
+
+  /** A withdrawal also checks that nobody has claimed the run. */
+  #withdrawalGuards(claimed: ClaimMark): Pick<Change, "guards" | "refresh"> {
+    return {
+      guards: [...this.guards ?? [], claimed],
+      refresh: () => claimed.isLoaded ? this.refresh() : claimed.load().then(() => this.refresh()),
     };
   }
 }

@@ -22,6 +22,10 @@ export interface Delivery {
 
 /** The right to accept a delivery. Copies that come meanwhile wait until it is settled. */
 export interface Claim {
+  /** The run that another instance has made of it; known after a refresh. */
+  readonly madeBy: string | undefined;
+  /** Reads the delivery again if another instance may have stored it; undefined when none has. */
+  refresh(): Promise<void> | undefined;
   /** Returns the writes that store the delivery as the one that made this run. */
   writes(runId: string): Write[];
   /** Returns the writes that remove it again. */
@@ -63,17 +67,39 @@ export class Deliveries {
       resolve(runId);
     };
     try {
-      const repeatOf = await this.#known(triggerId, idHash);
+      const ledger = this.#store.shared?.ledgers.of(triggerId);
+      let epoch = ledger?.epoch;
+      if (ledger?.isLoaded === false) {
+        ledger.loaded((await this.#store.kv.get(ledger.key)).versionstamp);
+      }
+      let repeatOf = await this.#known(triggerId, idHash);
       if (repeatOf !== undefined) {
         settle(repeatOf);
         return { repeatOf };
       }
+      const refresh = () => {
+        if (ledger === undefined || epoch === ledger.epoch && ledger.isLoaded) return undefined;
+        const now = ledger.epoch;
+        return this.#known(triggerId, idHash).then((runId) => {
+          epoch = now;
+          repeatOf = runId;
+        });
+      };
       const writes = (run_id: string) => {
-        const until_ms = Math.ceil(this.#clock.steady() + delivery.window_s * 1_000);
+        const spread_ms = this.#store.shared?.instances.clockSpread_ms ?? 0;
+        const until_ms = Math.ceil(this.#clock.steady() + delivery.window_s * 1_000 + spread_ms);
         return [deliveryWrite(triggerId, idHash, { run_id, until_ms })];
       };
       const withdrawWrites = () => [{ key: keys.delivery(triggerId, idHash) }];
-      return { writes, withdrawWrites, settle };
+      return {
+        writes,
+        withdrawWrites,
+        settle,
+        refresh,
+        get madeBy() {
+          return repeatOf;
+        },
+      };
     } catch (error) {
       settle(undefined);
       throw error;

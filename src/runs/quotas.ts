@@ -6,10 +6,15 @@
  * @module
  */
 import type { Clock } from "../platform/clock.ts";
-import { admit, type Quota, settle, withoutOne } from "./rate_window.ts";
+import { evictOldest } from "../platform/evict_oldest.ts";
+import { admit, newestTime, type Quota, settle, withoutOne } from "./rate_window.ts";
 import type { Write } from "../store/commit/change.ts";
+import type { Ledger } from "../store/commit/ledgers.ts";
 import { getRateWindow, type RateWindow, rateWindowWrite } from "../store/records/rate_windows.ts";
 import type { Store } from "../store/store.ts";
+
+/** Windows in memory, where several instances count. */
+const SHARED_WINDOWS_MAX = 50_000;
 
 /** The writes that count one launch, and their undo. */
 export interface Admission {
@@ -39,28 +44,33 @@ export class Quotas {
 
   /** Reads the windows that a trigger needs and that are not in memory. */
   async load(triggerId: string, quotas: readonly Quota[]): Promise<void> {
+    const ledger = this.#ledgerOf(triggerId);
+    if (ledger && !ledger.isLoaded) {
+      // Before the windows: a commit that changes them in between changes the ledger, too.
+      ledger.loaded((await this.#store.kv.get(ledger.key)).versionstamp);
+    }
     for (const { period } of quotas) {
-      const name = windowName(triggerId, period);
+      const name = this.#windowName(triggerId, period);
       if (this.#windows.has(name)) continue;
       const window = await getRateWindow(this.#store, triggerId, period);
       // Another launch may have read and changed it meanwhile.
       if (this.#windows.has(name)) continue;
       // The clock may have been set back since it was stored; from here on it only moves forward.
-      this.#windows.set(name, settle(window, period, this.#clock.steady()));
+      this.#windows.set(name, ledger ? window : settle(window, period, this.#clock.steady()));
+      if (ledger) evictOldest(this.#windows, SHARED_WINDOWS_MAX);
     }
   }
 
   /** Returns true when {@linkcode load} has nothing to do. */
   isLoaded(triggerId: string, quotas: readonly Quota[]): boolean {
-    return quotas.every(({ period }) => this.#windows.has(windowName(triggerId, period)));
+    return this.#ledgerOf(triggerId)?.isLoaded !== false &&
+      quotas.every(({ period }) => this.#windows.has(this.#windowName(triggerId, period)));
   }
 
   /** The first quota that is used up now; undefined when a launch would be admitted. */
   exhausted(triggerId: string, quotas: readonly Quota[]): Quota | undefined {
-    const now_ms = this.#clock.steady();
-    return quotas.find((quota) =>
-      admit(this.#windows.get(windowName(triggerId, quota.period)), quota, now_ms) === undefined
-    );
+    const now_ms = this.#now(triggerId, quotas);
+    return quotas.find((quota) => this.#admitted(triggerId, quota, now_ms) === undefined);
   }
 
   /**
@@ -69,11 +79,11 @@ export class Quotas {
    * @returns the quota that is used up, or what to store
    */
   admit(triggerId: string, quotas: readonly Quota[]): Quota | Admission {
-    const now_ms = this.#clock.steady();
+    const now_ms = this.#now(triggerId, quotas);
     const next: Counted[] = [];
     for (const quota of quotas) {
       const { period } = quota;
-      const window = admit(this.#windows.get(windowName(triggerId, period)), quota, now_ms);
+      const window = this.#admitted(triggerId, quota, now_ms);
       if (window === undefined) return quota;
       next.push({ period, window });
     }
@@ -85,14 +95,41 @@ export class Quotas {
     return { ...this.#put(triggerId, next), giveBack };
   }
 
+  #admitted(triggerId: string, quota: Quota, now_ms: number): RateWindow | undefined {
+    const window = this.#windows.get(this.#windowName(triggerId, quota.period));
+    return admit(window, quota, now_ms, this.#store.shared?.instances.clockSpread_ms);
+  }
+
+  /** The time by which windows count. Where several instances count, it never moves back. */
+  #now(triggerId: string, quotas: readonly Quota[]): number {
+    const now_ms = this.#clock.steady();
+    if (this.#store.shared === undefined) return now_ms;
+    return quotas.reduce((latest_ms, { period }) => {
+      const window = this.#windows.get(this.#windowName(triggerId, period));
+      return Math.max(latest_ms, newestTime(window, period));
+    }, now_ms);
+  }
+
+  #ledgerOf(triggerId: string): Ledger | undefined {
+    return this.#store.shared?.ledgers.of(triggerId);
+  }
+
+  /** The name of a window: one that was read under an earlier epoch of the ledger is not found any more. */
+  #windowName(triggerId: string, period_s: number): string {
+    const { shared } = this.#store;
+    return shared === undefined
+      ? `${triggerId}/${period_s}`
+      : `${triggerId}/${period_s}/${shared.ledgers.of(triggerId).epoch}`;
+  }
+
   #withoutOne(triggerId: string, period: number, counted_ms: number): Counted[] {
-    const window = this.#windows.get(windowName(triggerId, period));
+    const window = this.#windows.get(this.#windowName(triggerId, period));
     return window ? [{ period, window: withoutOne(window, period, counted_ms) }] : [];
   }
 
   #put(triggerId: string, counted: readonly Counted[]): Omit<Admission, "giveBack"> {
     const before = counted.map(({ period, window }) => {
-      const name = windowName(triggerId, period);
+      const name = this.#windowName(triggerId, period);
       const replaced = this.#windows.get(name);
       this.#windows.set(name, window);
       return { name, replaced };
@@ -104,8 +141,4 @@ export class Quotas {
       },
     };
   }
-}
-
-function windowName(triggerId: string, period_s: number): string {
-  return `${triggerId}/${period_s}`;
 }

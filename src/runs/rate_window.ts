@@ -25,14 +25,16 @@ export const emptyWindow: RateWindow = { total: 0, slots: [] };
  *
  * @param window what was counted so far in the same period; undefined for nothing
  * @param now_ms milliseconds since the epoch
+ * @param spread_ms how far the clocks of those that count are apart: a launch counts so much longer
  * @returns the window with this launch in it, or undefined when the quota is used up
  */
 export function admit(
   window: RateWindow | undefined,
   limit: Quota,
   now_ms: number,
+  spread_ms = 0,
 ): RateWindow | undefined {
-  const { slots, total } = settle(window, limit.period, now_ms);
+  const { slots, total } = settle(window, limit.period, now_ms, spread_ms);
   if (total >= limit.quota) return undefined;
   const current = slotAt(now_ms, limit.period);
   const newest = slots.at(-1);
@@ -77,19 +79,24 @@ export function settle(
   window: RateWindow | undefined,
   period: number,
   now_ms: number,
+  spread_ms = 0,
 ): RateWindow {
   if (window === undefined) return emptyWindow;
   const current = slotAt(now_ms, period);
+  const first = slotAt(now_ms - spread_ms, period) - SLOTS_PER_PERIOD;
   const oldest = window.slots[0]?.[0] ?? current;
   const newest = window.slots.at(-1)?.[0] ?? current;
-  if (current - SLOTS_PER_PERIOD <= oldest && newest <= current) return window;
+  if (first <= oldest && newest <= current) return window;
 
-  const present = window.slots.filter(([index]) =>
-    current - SLOTS_PER_PERIOD <= index && index < current
-  );
+  const present = window.slots.filter(([index]) => first <= index && index < current);
   const now = countOf(window.slots.filter(([index]) => index >= current));
   const slots = now > 0 ? [...present, [current, now] as const] : present;
   return { total: countOf(slots), slots };
+}
+
+/** The time of the newest launch that a window counts, in milliseconds since the epoch; 0 when it counts none. */
+export function newestTime(window: RateWindow | undefined, period: number): number {
+  return (window?.slots.at(-1)?.[0] ?? 0) * slotWidth_ms(period);
 }
 
 /** Quotas of one period count the same launches, so the smallest of them decides. */

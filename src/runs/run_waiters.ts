@@ -3,6 +3,28 @@
  *
  * @module
  */
+import type { Clock } from "../platform/clock.ts";
+import { pause } from "../platform/waiting/timers.ts";
+
+/** Pause between two looks for the end of a run that another instance performs. */
+const LOOK_MS = 250;
+
+/**
+ * Looks again and again until something holds.
+ *
+ * @returns false when the signal aborted first
+ */
+export async function pollUntil(
+  holds: () => Promise<boolean>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<boolean> {
+  while (!signal.aborted) {
+    if (await holds()) return true;
+    await pause(clock, LOOK_MS, signal);
+  }
+  return false;
+}
 
 /** Notifies waiters when a run ends. */
 export class RunWaiters {

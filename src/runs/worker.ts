@@ -35,7 +35,9 @@ import {
   type WaitingRun,
   withLastFailed,
 } from "./outcome.ts";
-import { RunWaiters } from "./run_waiters.ts";
+import { claimMarks } from "../store/commit/claims.ts";
+import { Claims } from "./claims.ts";
+import { pollUntil, RunWaiters } from "./run_waiters.ts";
 
 /** Runs that are performed at a time. Most of them wait for the same commit. */
 const CONCURRENCY = 128;
@@ -95,6 +97,8 @@ export class Worker {
   #claimAgain = false;
   /** The runs that have ended, or were withdrawn, since the listing began, which may show them still. */
   readonly #goneMeanwhile = new Set<string>();
+  /** False while another instance performs the runs. */
+  #performs: boolean;
   #closing = false;
 
   constructor(parts: WorkerParts) {
@@ -103,7 +107,8 @@ export class Worker {
     this.#heldMax = parts.heldMax ?? HELD_MAX;
     this.#backlogMax = parts.backlogMax ?? BACKLOG_MAX;
     this.#handsOver = parts.handsOver ?? true;
-    this.id = newId(parts.clock.now());
+    this.#performs = parts.store.shared === undefined;
+    this.id = parts.store.shared?.id ?? newId(parts.clock.now());
   }
 
   /** Number of runs that have not ended, in memory or in the database. */
@@ -116,8 +121,12 @@ export class Worker {
     return this.backlog >= this.#backlogMax;
   }
 
-  /** Takes over what is pending. Call it once, before anything is accepted. */
+  /**
+   * Takes over what is pending. Call it once: before anything is accepted, or, where several instances share the
+   * database, when this one leads.
+   */
   async start(): Promise<void> {
+    this.#performs = true;
     for await (const { id, triggerId } of pendingIds(this.#parts.store)) {
       this.#pending.set(id, triggerId);
     }
@@ -141,6 +150,7 @@ export class Worker {
   take(pending: PendingRun): void {
     const hasPlace = this.#waiting.length < this.#heldMax && !this.#leavesSome;
     this.#expected--;
+    if (!this.#performs) return void this.#held.delete(pending.run.id);
     this.#pending.set(pending.run.id, pending.run.trigger_id);
     if (hasPlace && this.#handsOver) this.#hold(pending);
     else this.#held.delete(pending.run.id);
@@ -166,7 +176,7 @@ export class Worker {
 
   /** Looks for pending runs that nobody has in memory. Returns at once. */
   claim(): void {
-    if (this.#closing) return;
+    if (this.#closing || !this.#performs) return;
     if (this.#claiming) {
       this.#claimAgain = true;
       return;
@@ -191,7 +201,10 @@ export class Worker {
    */
   async ended(runId: string, signal: AbortSignal): Promise<boolean> {
     const hasEnded = async () => await getPending(this.#parts.store, runId) === undefined;
-    return await this.#waiters.wait(runId, hasEnded, signal);
+    // Where another instance performs it, its record tells.
+    return this.#performs
+      ? await this.#waiters.wait(runId, hasEnded, signal)
+      : await pollUntil(hasEnded, this.#parts.clock, signal);
   }
 
   /**
@@ -340,22 +353,36 @@ export class Worker {
   }
 
   /**
-   * Takes over what nobody has in memory. This process alone uses the database, so
-   * the process that accepted the run has ended.
+   * Takes over what nobody has in memory: the runs of processes that have ended, and, where several instances
+   * share the database, those that others have accepted.
    */
   async #claimPending(): Promise<void> {
-    for await (const entry of pendingEntries(this.#parts.store)) {
+    const { store } = this.#parts;
+    // Read before the runs: a withdrawal in between changes the mark of its instance.
+    const marks = store.shared && await claimMarks(store.kv);
+    const claimed = marks && new Claims(marks, store.intake);
+    for await (const entry of pendingEntries(store)) {
       if (this.#closing || this.#waiting.length >= this.#heldMax) break;
+      if (claimed && claimed.size >= this.#heldMax) break;
       const { id, pending } = entry;
       if (this.#held.has(id) || this.#goneMeanwhile.has(id)) continue;
       if (pending === undefined) {
         await this.#endDamaged(entry);
         continue;
       }
-      this.#pending.set(id, pending.run.trigger_id);
-      // The worker before may have begun with it.
-      this.#hold(pending, pending.worker !== this.id);
+      if (claimed && pending.worker !== this.id) claimed.add(entry, pending);
+      else this.#holdClaimed(pending);
     }
+    for (const pending of await claimed?.commit() ?? []) this.#holdClaimed(pending);
+    if (claimed?.isIncomplete) this.#claimAgain = true;
+  }
+
+  #holdClaimed(pending: PendingRun): void {
+    const { id, trigger_id } = pending.run;
+    if (this.#held.has(id) || this.#goneMeanwhile.has(id)) return;
+    this.#pending.set(id, trigger_id);
+    // The worker before may have begun with it.
+    this.#hold(pending, pending.worker !== this.id);
   }
 
   /** Ends a run whose record is damaged, so that its actions are not known. */

@@ -8,6 +8,7 @@ import type { ActionServices } from "../actions/mod.ts";
 import { AddressRanges } from "../platform/network/ip_ranges.ts";
 import type { Clock } from "../platform/clock.ts";
 import { openArtifactStore } from "../artifacts/mod.ts";
+import { newId } from "../platform/ids.ts";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import { REFUSERS } from "../conditions/kinds.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
@@ -90,6 +91,7 @@ export async function openParts(
   surroundings: Surroundings,
 ): Promise<Parts> {
   const metrics = new Metrics(REFUSERS);
+  const id = newId(surroundings.clock.now());
   const { data, storage } = settings;
   const artifacts = surroundings.artifacts ??
     await openArtifactStore(storage, { data, env: surroundings.env });
@@ -98,8 +100,11 @@ export async function openParts(
     ...(artifacts.isShared && { artifacts }),
     clock: surroundings.clock,
     check: CHECK_SIZES,
-    events: { onCommit: (changes, duration_ms) => metrics.commit(changes, duration_ms) },
-    ...(settings.kv === undefined ? {} : { remote: { url: settings.kv } }),
+    events: {
+      onCommit: (changes, duration_ms) => metrics.commit(changes, duration_ms),
+      onConflict: (changes) => metrics.conflict(changes),
+    },
+    ...(settings.kv === undefined ? {} : { remote: { url: settings.kv, share: { id } } }),
   });
   try {
     const secrets = await openSecretBox(settings.data, settings.secretKey);
@@ -152,6 +157,7 @@ function partsOn(
     kept: () => keptRequests.size,
     artifactStoreWorks: () => artifacts.failure === undefined,
     storeBytes: () => databaseBytes(settings.data),
+    instances: () => store.shared?.instances.all.length ?? 0,
     memoryBytes: () => Deno.memoryUsage().rss,
   });
   const keepsFiles = async (triggerId: string) => {

@@ -14,9 +14,11 @@ import { withoutLength } from "../http/head_response.ts";
 import { refuseHost } from "../http/host_header.ts";
 import { checkTls, listenError } from "../http/listen_error.ts";
 import { Listener, type Serve } from "../http/listener.ts";
+import { Hops } from "../http/forward.ts";
 import { ParsedValueBudget } from "../http/door/parsed_value_budget.ts";
 import { isPlainHttp, peerOf } from "../http/peer.ts";
 import { type HandlerInfo, withRequestQueue } from "../http/door/request_queue.ts";
+import { firstToken, Leadership, type Prepare } from "./leadership.ts";
 import { closeParts, openParts, type Parts } from "./composition.ts";
 import { cleanUp, type CleanupReport } from "../runs/cleanup.ts";
 import {
@@ -25,7 +27,6 @@ import {
   type Surroundings,
   type Tls,
 } from "../config/settings.ts";
-import { createToken, hasTokens } from "../store/records/tokens.ts";
 import { refuseAutomaticSpans } from "../telemetry/automatic_spans.ts";
 import { inTrace, isTracing } from "../telemetry/spans.ts";
 
@@ -53,15 +54,21 @@ export class Service {
   readonly #parts: Parts;
   readonly #listener: Listener;
   readonly #bodies: Bodies;
+  readonly #leadership: Leadership;
   #cleanup: Promise<CleanupReport> | undefined;
   #closed: Promise<void> | undefined;
 
   private constructor(
     parts: Parts,
-    { listener, bodies }: { listener: Listener; bodies: Bodies },
+    { listener, bodies, leadership }: {
+      listener: Listener;
+      bodies: Bodies;
+      leadership: Leadership;
+    },
     url: string,
   ) {
     this.#parts = parts;
+    this.#leadership = leadership;
     this.#listener = listener;
     this.#bodies = bodies;
     this.url = url;
@@ -76,18 +83,16 @@ export class Service {
   static async start(
     settings: ServiceSettings,
     surroundings: Surroundings,
-    prepare: (parts: Parts) => Promise<void> = () => Promise.resolve(),
+    prepare: Prepare = () => Promise.resolve(),
   ): Promise<Service> {
     checkSettings(settings);
     refuseAutomaticSpans();
     const parts = await openParts(settings, surroundings);
     let listener: Listener | undefined;
     try {
-      await prepare(parts);
-      await parts.engines.start();
-      await parts.pipelines.start();
-      await parts.worker.start();
-      parts.keptRequests.start(parts.closing.signal);
+      const leadership = new Leadership(parts, prepare);
+      const { shared } = parts.store;
+      if (shared === undefined) await leadership.begin();
       await parts.space.start();
       listenToQueue(parts);
       // One that does not answer is logged, and keeps nothing from starting.
@@ -97,14 +102,19 @@ export class Service {
         operators: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
         jobs: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
       };
-      listener = listen(settings, parts, bodies);
+      listener = listen(settings, parts, { bodies, leadership });
       const url = settings.publicUrl?.replace(/\/+$/, "") ?? ownUrl(settings, listener.port);
       parts.baseUrl = url;
       // A kept request is checked against the URL that it was sent to.
-      await parts.replays.start();
+      if (shared === undefined) await parts.replays.start();
+      else {
+        const instanceUrl = instanceUrlOf(settings, listener.port);
+        if (instanceUrl !== undefined) shared.instances.announce(instanceUrl);
+        await leadership.begin();
+      }
       // Last: nobody would be shown the token of a start that fails.
-      parts.newToken = await firstToken(parts);
-      return new Service(parts, { listener, bodies }, url);
+      if (leadership.isHere) parts.newToken = await firstToken(parts);
+      return new Service(parts, { listener, bodies, leadership }, url);
     } catch (error) {
       await listener?.shutdown();
       await closeParts(parts, 0);
@@ -130,6 +140,11 @@ export class Service {
     this.#parts.keptRequests.sweep().catch((error) =>
       log.error("Cannot remove refused requests whose time is over: {error}", { error })
     );
+  }
+
+  /** True when this instance performs the work and answers operators. */
+  get leads(): boolean {
+    return this.#leadership.isHere;
   }
 
   /** Removes records past their retention. Only one cleanup runs at a time. */
@@ -206,16 +221,18 @@ type Bodies = Record<"senders" | "operators" | "jobs", BodyReader>;
 function listen(
   settings: ServiceSettings,
   parts: Parts,
-  bodies: Bodies,
+  { bodies, leadership }: { bodies: Bodies; leadership: Leadership },
 ): Listener {
-  const { closing, exposure, metrics } = parts;
+  const { closing, exposure, metrics, clock } = parts;
+  const hops = parts.store.shared && new Hops(settings.secretKey ?? "", clock);
   const app = createApp({
     door: {
       ...parts,
       bodies: bodies.senders,
       values: new ParsedValueBudget(),
       peerOf: (context: Context<{ Bindings: HandlerInfo }>) =>
-        peerOf(context.req.raw.headers, context.env.remoteAddr.hostname, exposure),
+        hops?.senderOf(context.req.raw) ??
+          peerOf(context.req.raw.headers, context.env.remoteAddr.hostname, exposure),
       baseUrl: () => parts.baseUrl,
       closing: closing.signal,
       breaksOff: () => closing.signal.aborted || listener.isEnding,
@@ -229,6 +246,7 @@ function listen(
     },
     metrics,
     artifacts: parts.artifacts,
+    ...(hops && { forwarding: { leading: leadership, hops } }),
     isReady: () => isReady(parts),
     isPlainHttp: (context: Context<{ Bindings: HandlerInfo }>) =>
       isPlainHttp(context.env.remoteAddr.hostname, exposure),
@@ -261,21 +279,17 @@ function openListener(serve: Serve, settings: ServiceSettings): Listener {
   }
 }
 
-/** Makes a token where there is none. */
-async function firstToken(
-  { store, settings: { adminToken }, clock }: Parts,
-): Promise<string | undefined> {
-  if (adminToken !== undefined || await hasTokens(store)) return undefined;
-  return await createToken(store, {
-    name: "first",
-    created_at: new Date(clock.now()).toISOString(),
-  });
-}
-
 async function isReady({ closing, store, worker, space }: Parts): Promise<boolean> {
   if (closing.signal.aborted || worker.isFull) return false;
   if (space.isShort || space.isShortForFiles) return false;
   return await deadline(store.probe(), READY_TIMEOUT_MS).catch(ignoreTimeout) ?? false;
+}
+
+/** Returns the address at which other instances reach this one; undefined when it listens on all addresses. */
+function instanceUrlOf(settings: ServiceSettings, port: number): string | undefined {
+  const { host, instanceUrl } = settings;
+  if (instanceUrl !== undefined) return instanceUrl.replace(/\/+$/, "");
+  return host === "0.0.0.0" || host === "::" ? undefined : ownUrl(settings, port);
 }
 
 function ownUrl({ host, tls }: ServiceSettings, port: number): string {

@@ -19,6 +19,16 @@ export const keys = {
   owner: (): Deno.KvKey => ["meta", "owner"],
   /** Nothing that is read: it is written where a commit is to show that the owner is alive. */
   ownerSign: (): Deno.KvKey => ["meta", "owner_sign"],
+  /** `InstanceRecord`: an instance that shares a remote database. */
+  instance: (id: string): Deno.KvKey => ["instance", id],
+  /** `LaneRecord`: the commits of an instance, those of each lane one after the other. */
+  lane: (instanceId: string, index: number): Deno.KvKey => ["lane", instanceId, index],
+  /** The newest versionstamp of an instance's pending runs that the leader has claimed, or "". */
+  claimed: (instanceId: string): Deno.KvKey => ["claimed", instanceId],
+  /** `TriggerChanges`: each change of a trigger rewrites it. */
+  registry: (): Deno.KvKey => ["meta", "registry"],
+  /** True: rewritten with each acceptance of a trigger with quotas or deduplication. */
+  ledger: (triggerId: string): Deno.KvKey => ["ledger", triggerId],
   /** `SecretBox.fingerprint` of the keys that no trigger was locked with when all were last looked at. */
   noneLocked: (): Deno.KvKey => ["meta", "none_locked"],
   /** `AdminToken`, by the SHA-256 of the token. */

@@ -9,7 +9,7 @@ import { type Clock, systemClock } from "../platform/clock.ts";
 import { within } from "../platform/waiting/timers.ts";
 import { ConflictError, InvalidInputError, messageOf } from "../platform/errors.ts";
 import { Reads } from "./read/batched_get.ts";
-import { Committer, type CommitterEvents } from "./commit/committer.ts";
+import { Committer, type CommitterEvents, type Intake } from "./commit/committer.ts";
 import { DATABASE_FILE, databaseFiles, makeDatabaseFile } from "./file/database_file.ts";
 import { DatabaseGuard } from "./file/database_guard.ts";
 import { lockDataFolder } from "./file/folder_lock.ts";
@@ -18,8 +18,10 @@ import { roomOf } from "./file/space.ts";
 import { type CheckSizes, DamagedDatabaseError, isDamage, StartCheck } from "./file/start_check.ts";
 import { unusable } from "./file/unusable.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
+import { removeInstanceWrites } from "./commit/instances.ts";
 import { migrate } from "./migrations.ts";
 import { Ownership, type OwnershipOptions } from "./commit/ownership.ts";
+import { Shared, type SharedOptions } from "./shared_store.ts";
 import type { Store } from "./store.ts";
 import { WakeUpQueue } from "./commit/wake_up_queue.ts";
 
@@ -48,6 +50,8 @@ export interface OpenStoreOptions {
 export interface RemoteDatabase {
   url: string;
   ownership?: OwnershipOptions;
+  /** Shares the database with other instances. Without it, this process alone has the database. */
+  share?: Pick<SharedOptions, "id">;
 }
 
 /**
@@ -71,6 +75,7 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
   await using opened = new AsyncDisposableStack();
   let kv: Deno.Kv;
   let ownership: Ownership | undefined;
+  let shared: Shared | undefined;
   let guard: DatabaseGuard | undefined;
   if (remote === undefined) {
     opened.use(await lockDataFolder(folder));
@@ -82,12 +87,19 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
     if (isChecked === false) await startCheck?.checkLarge((error) => guard?.lose(error));
   } else {
     kv = opened.use(await openRemote(remote.url));
-    ownership = await Ownership.take(kv, { clock, ...remote.ownership });
-    opened.defer(() => ownership?.release());
-    opened.use(await lockDataFolder(folder));
+    if (remote.share) {
+      opened.use(await lockDataFolder(folder));
+      const options = { kv, clock, events, ownership: remote.ownership, ...remote.share };
+      shared = await Shared.join(options);
+      opened.defer(() => shared?.leave());
+    } else {
+      ownership = await Ownership.take(kv, { clock, ...remote.ownership });
+      opened.defer(() => ownership?.release());
+      opened.use(await lockDataFolder(folder));
+    }
   }
   const where = remote?.url ?? folder;
-  const own = { clock, events, ownership, guard, opened: opened.move() };
+  const own = { clock, events, ownership, shared, guard, opened: opened.move() };
   const parts = { ...own, ...(artifacts && { artifacts }) };
   try {
     return await assembleStore(kv, parts, { where, keepFormat });
@@ -137,6 +149,7 @@ export interface StoreParts {
   artifacts?: ArtifactStore;
   events: CommitterEvents | undefined;
   ownership: Ownership | undefined;
+  shared?: Shared | undefined;
   guard: DatabaseGuard | undefined;
   /** Resources that are closed with the store. */
   opened: AsyncDisposableStack;
@@ -153,7 +166,8 @@ export async function assembleStore(
 ): Promise<Store> {
   const store = new OpenStore(kv, parts);
   try {
-    await prepareFormat(store, { where, keepFormat });
+    // Otherwise the leader does it.
+    if (parts.shared === undefined) await prepareFormat(store, { where, keepFormat });
     return store;
   } catch (error) {
     await store.close();
@@ -164,6 +178,8 @@ export async function assembleStore(
 class OpenStore implements Store {
   readonly reads: Reads;
   readonly committer: Committer;
+  readonly intake: Intake;
+  readonly shared: Shared | undefined;
   readonly queue: WakeUpQueue | undefined;
   readonly lost: AbortSignal;
   readonly guard: DatabaseGuard | undefined;
@@ -174,21 +190,25 @@ class OpenStore implements Store {
   #trial: Promise<boolean> | undefined;
 
   constructor(readonly kv: Deno.Kv, parts: StoreParts) {
-    const { clock, events, ownership, guard, artifacts, opened } = parts;
+    const { clock, events, ownership, shared, guard, opened, artifacts } = parts;
     if (artifacts) this.artifacts = artifacts;
     this.reads = new Reads(kv);
-    this.queue = ownership === undefined ? new WakeUpQueue(kv, clock) : undefined;
+    this.queue = ownership === undefined && shared === undefined
+      ? new WakeUpQueue(kv, clock)
+      : undefined;
     this.#clock = clock;
     this.committer = new Committer(kv, {
       clock,
       events: events ?? {},
-      fence: ownership,
+      fence: shared ?? ownership,
       guard,
       queue: this.queue,
     });
+    this.intake = shared?.lanes ?? this.committer;
+    this.shared = shared;
     this.guard = guard;
-    this.#isRemote = ownership !== undefined;
-    this.lost = ownership?.lost ?? guard?.lost ?? new AbortController().signal;
+    this.#isRemote = ownership !== undefined || shared !== undefined;
+    this.lost = shared?.lost ?? ownership?.lost ?? guard?.lost ?? new AbortController().signal;
     this.#opened = opened;
     ownership?.showAlive(this.committer);
   }
@@ -196,6 +216,7 @@ class OpenStore implements Store {
   async probe(): Promise<boolean> {
     if (this.guard?.isIntact() === false) return false;
     if ((await this.kv.get(keys.format())).value !== FORMAT_VERSION) return false;
+    if (this.shared) return this.shared.instances.obstacle === undefined;
     return await this.committer.isStoring() || await this.#tryStoring();
   }
 
@@ -207,7 +228,7 @@ class OpenStore implements Store {
   }
 
   async close(): Promise<void> {
-    const drained = this.committer.drain();
+    const drained = Promise.all([this.committer.drain(), this.shared?.lanes.drain()]);
     // A remote database may not answer, and is asked again for ever.
     await (this.#isRemote ? within(this.#clock, DRAIN_MS, drained) : drained);
     this.queue?.close();
@@ -219,6 +240,28 @@ class OpenStore implements Store {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+/**
+ * Waits until this instance leads the others, and brings what is stored up to this version's format.
+ *
+ * @throws {ConflictError} when this version cannot read its format
+ */
+export async function lead(store: Store, where: string): Promise<void> {
+  const { shared, kv, committer } = store;
+  if (shared === undefined) return;
+  const ownership = await shared.lead();
+  ownership.showAlive(committer);
+  const { value } = await kv.get<number>(keys.format());
+  if (value !== null && value < FORMAT_VERSION) {
+    // Instances of an earlier version must store nothing in their format any more.
+    for await (const { key } of kv.list({ prefix: ["instance"] })) {
+      const id = String(key[1]);
+      if (id !== shared.id) await committer.write(removeInstanceWrites(id));
+    }
+  }
+  await prepareFormat(store, { where, keepFormat: false });
+  shared.instances.remove = (writes) => committer.write(writes);
 }
 
 async function prepareFormat(

@@ -5,14 +5,20 @@
  */
 import type { ArtifactStore } from "../artifacts/store.ts";
 import type { Reads } from "./read/batched_get.ts";
-import type { Committer } from "./commit/committer.ts";
+import type { Committer, Intake } from "./commit/committer.ts";
+import type { Shared } from "./shared_store.ts";
 import type { DatabaseGuard } from "./file/database_guard.ts";
 import type { WakeUpQueue } from "./commit/wake_up_queue.ts";
 
 /** An open database. Everything that is stored goes through the functions of this folder. */
 export interface Store extends AsyncDisposable {
   readonly kv: Deno.Kv;
+  /** Stores everything but launches. Where several instances share the database, the leader's alone. */
   readonly committer: Committer;
+  /** Stores launches, and what no other instance writes. On a file it is the committer. */
+  readonly intake: Intake;
+  /** The part of this instance, where several share the database. */
+  readonly shared: Shared | undefined;
   /** The queue that wakes the worker. A remote database has none. */
   readonly queue: WakeUpQueue | undefined;
   /** Reads single values, those together that are asked for at the same time. */

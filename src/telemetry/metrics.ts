@@ -31,6 +31,8 @@ export interface Gauged {
   storeBytes(): Promise<number>;
   /** Bytes that the process has in memory. */
   memoryBytes(): number;
+  /** Instances that share the database; 0 with a database of its own. */
+  instances(): number;
 }
 
 /** The metrics of one service. */
@@ -66,6 +68,16 @@ export class Metrics {
     name: "hooklaunch_commit_seconds",
     help: "Duration of a commit of the database",
     buckets: LATENCY_S,
+    registers: [this.#registry],
+  });
+  readonly #conflicts = new Counter({
+    name: "hooklaunch_conflicts_total",
+    help: "Changes that were decided again, since another instance had changed what they depend on",
+    registers: [this.#registry],
+  });
+  readonly #takeovers = new Counter({
+    name: "hooklaunch_takeovers_total",
+    help: "Times that this instance has begun to lead",
     registers: [this.#registry],
   });
   readonly #messagesSent = new Counter({
@@ -143,6 +155,11 @@ export class Metrics {
       () => gauged.artifactStoreWorks() ? 1 : 0,
     );
     this.#gauge("hooklaunch_store_bytes", "Bytes of the database's files", gauged.storeBytes);
+    this.#gauge(
+      "hooklaunch_instances",
+      "Instances that share the database; 0 when it is in the data folder",
+      gauged.instances,
+    );
     this.#gauge("hooklaunch_memory_bytes", "Bytes of the process in memory", gauged.memoryBytes);
   }
 
@@ -165,6 +182,16 @@ export class Metrics {
   commit(changes: number, duration_ms: number): void {
     this.#batch.observe(changes);
     this.#commit.observe(duration_ms / 1_000);
+  }
+
+  /** Counts changes that are decided again. */
+  conflict(changes: number): void {
+    this.#conflicts.inc(changes);
+  }
+
+  /** Counts that this instance has begun to lead. */
+  leads(): void {
+    this.#takeovers.inc(1);
   }
 
   /** Counts a message that wakes the worker. */

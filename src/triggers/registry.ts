@@ -80,6 +80,11 @@ export class TriggerRegistry {
 
   constructor(parts: RegistryParts) {
     this.#parts = parts;
+    // Another instance may change triggers, too.
+    parts.store.shared?.triggers.onChange((id) => {
+      for (const each of id === undefined ? [...this.#prepared.keys()] : [id]) this.#forget(each);
+      if (id === undefined) this.#preparing.clear();
+    });
   }
 
   /** Returns a trigger that is ready for launches; undefined when none has this id. */

@@ -15,6 +15,8 @@ import type { World } from "./world.ts";
 
 /** A launch counts for as long as this, in periods. */
 const COUNTED_PERIODS = 1.02;
+/** And so much longer where several instances count, whose clocks may differ. */
+const SPREAD_MS_MAX = 2_100;
 const NODES = 3;
 
 /** Follows what is stored of runs. */
@@ -62,7 +64,7 @@ export class History {
       const accepted = of.filter(({ name }) => byName[name] !== undefined);
       findings.push(
         ...exceeded(trigger, accepted),
-        ...unjustified(trigger, of, this.#stored),
+        ...unjustified(trigger, of, this.#world.isRemote, this.#stored),
         ...doubled(trigger, accepted),
       );
     }
@@ -96,7 +98,7 @@ export class History {
     }
     // A withdrawal is lost when the process dies before its commit.
     const mayBeStored = outcome === "accepted" || outcome === "cut off" ||
-      outcome === "unavailable" && hasLeft && process.isDead;
+      outcome === "unavailable" && hasLeft && (process.isDead || this.#world.isRemote);
     return run && !mayBeStored ? [`launch ${name} is ${outcome}, and made run ${run.id}`] : [];
   }
 
@@ -176,13 +178,17 @@ function exceeded({ id, quotas }: SimTrigger, accepted: readonly Attempt[]): str
 function unjustified(
   { id, quotas }: SimTrigger,
   attempts: readonly Attempt[],
+  isRemote: boolean,
   withdrawn_ms: ReadonlyMap<string, number>,
 ): string[] {
   return attempts.flatMap(({ name, outcome, decided_ms }) => {
     if (outcome !== "exhausted" || decided_ms === undefined) return [];
     const isUsedUp = quotas.some(({ period, quota }) => {
-      const from_ms = decided_ms - COUNTED_PERIODS * period * 1_000;
-      const stored = attempts.filter(({ name }) => (withdrawn_ms.get(name) ?? 0) >= decided_ms);
+      const from_ms = decided_ms - COUNTED_PERIODS * period * 1_000 -
+        (isRemote ? SPREAD_MS_MAX : 0);
+      const stored = attempts.filter(({ name }) =>
+        (withdrawn_ms.get(name) ?? 0) >= (isRemote ? 1 : decided_ms)
+      );
       const counted = timesOf(stored).filter((time_ms) =>
         time_ms >= from_ms && time_ms <= decided_ms
       );

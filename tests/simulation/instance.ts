@@ -14,8 +14,8 @@ import { readConfigFile } from "../../src/projects/mod.ts";
 import { Acceptor } from "../../src/runs/accept.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import { Worker } from "../../src/runs/worker.ts";
-import { Ownership } from "../../src/store/commit/ownership.ts";
-import { assembleStore } from "../../src/store/open_store.ts";
+import { Shared } from "../../src/store/shared_store.ts";
+import { assembleStore, lead } from "../../src/store/open_store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type Cluster, simulatedEngine } from "./engine.ts";
 import type { SimProcess } from "./world.ts";
@@ -23,6 +23,8 @@ import type { SimProcess } from "./world.ts";
 /** The time between two sweeps of pending runs. */
 const SWEEP_MS = 60_000;
 const STOP_MS = 1_000;
+/** Pause between two looks at the other instances. */
+const LOOK_MS = 1_000;
 
 const CONFIG = `
 - step: { name: train, image: i, command: train }
@@ -47,6 +49,8 @@ const config = readConfigFile(CONFIG, "valohai.yaml");
 export interface Instance {
   readonly process: SimProcess;
   readonly acceptor: Acceptor;
+  /** False while it does not accept launches. */
+  readonly isServing: boolean;
   /** Stops it as SIGTERM does. */
   stop(): Promise<void>;
 }
@@ -83,9 +87,17 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
     heldMax: 3,
     perform: (waiting, signal) => performActions(waiting, services, signal),
   });
-  await engines.start();
-  await pipelines.start();
-  await worker.start();
+  const work = async () => {
+    await engines.start();
+    await pipelines.start();
+    await worker.start();
+  };
+  const { shared } = store;
+  if (shared === undefined) await work();
+  else {
+    shared.instances.onAccepted = () => worker.claim();
+    lead(store, "the simulation").then(work).catch(() => process.kill());
+  }
   store.queue?.listen({
     committer: store.committer,
     space: { hasRoomForMessage: () => true, untilRoom: () => Promise.resolve() },
@@ -98,6 +110,9 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
   clock.after(SWEEP_MS, sweep);
   return {
     process,
+    get isServing() {
+      return shared === undefined || shared.instances.obstacle === undefined;
+    },
     acceptor: new Acceptor({ store, clock, worker, quotas: new Quotas(store, clock) }),
     async stop() {
       await worker.close(STOP_MS);
@@ -119,12 +134,19 @@ async function openStore(process: SimProcess): Promise<Store> {
   const kv = process.connect();
   const opened = new AsyncDisposableStack();
   opened.defer(() => kv.close());
-  let ownership: Ownership | undefined;
+  let shared: Shared | undefined;
   if (world.isRemote) {
-    ownership = await Ownership.take(kv, { clock });
-    opened.defer(() => ownership?.release());
+    shared = await Shared.join({ kv, clock, id: crypto.randomUUID(), look_ms: LOOK_MS });
+    opened.defer(() => shared?.leave());
   }
-  const parts = { clock, events: undefined, ownership, guard: undefined, opened };
+  const parts = {
+    clock,
+    events: undefined,
+    ownership: undefined,
+    shared,
+    guard: undefined,
+    opened,
+  };
   return await assembleStore(kv, parts, { where: "the simulation" });
 }
 

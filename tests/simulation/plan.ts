@@ -57,10 +57,10 @@ export type PlannedLaunch = typeof launch extends fc.Arbitrary<infer T> ? T : ne
 
 const fault = fc.record({
   /** Before which call or step of the clock it happens. */
-  step: fc.nat(700),
+  step: fc.nat(450),
   kind: fc.constantFrom("crash", "crash", "stop", "freeze", "commit"),
   /** The process that it happens to, among those that are there. */
-  process: fc.nat(1),
+  process: fc.nat(2),
   /** The commits that fail, or whose answers are lost. */
   commits: fc.integer({ min: 1, max: 3 }),
   /** The time that a process is frozen, or until it is started again. */
@@ -73,6 +73,8 @@ export type PlannedFault = typeof fault extends fc.Arbitrary<infer T> ? T : neve
 /** A plan. */
 export interface Plan {
   isRemote: boolean;
+  /** How far the clock of each machine is ahead. */
+  skews_ms: readonly number[];
   launches: readonly PlannedLaunch[];
   faults: readonly PlannedFault[];
 }
@@ -80,6 +82,7 @@ export interface Plan {
 /** Makes plans. */
 export const plans: fc.Arbitrary<Plan> = fc.record({
   isRemote: fc.boolean(),
+  skews_ms: fc.array(fc.integer({ min: -400, max: 400 }), { minLength: 3, maxLength: 3 }),
   launches: fc.array(launch, { minLength: 8, maxLength: 20 }),
   faults: fc.array(fault, { minLength: 1, maxLength: 5 }),
 });

@@ -80,7 +80,7 @@ export class Senders {
     }
   }
 
-  async #ask({ acceptor, process }: Instance, attempt: Attempt, launch: PlannedLaunch) {
+  async #ask({ acceptor }: Instance, attempt: Attempt, launch: PlannedLaunch) {
     const { trigger: { id: triggerId, quotas, actions, window_s }, delivery } = attempt;
     try {
       const acceptance = await acceptor.accept({
@@ -93,7 +93,7 @@ export class Senders {
         delivery: delivery === undefined ? undefined : { id: delivery, window_s: window_s ?? 0 },
         isAbandoned: () => attempt.hasLeft,
         isCurrent: () => {
-          attempt.decided_ms = process.clock.steady();
+          attempt.decided_ms = this.#world.now_ms;
           return true;
         },
       });

@@ -14,7 +14,7 @@ import { Senders } from "./senders.ts";
 import { type Defect, settled, SimProcess, World } from "./world.ts";
 
 /** Calls and steps of the clock during which faults happen. */
-const STEPS = 1_000;
+const STEPS = 2_500;
 /** Timers that may fire until all has ended. */
 const RESTS_MAX = 3_000;
 /** The pause of a supervisor before it starts a process again. */
@@ -30,20 +30,21 @@ export interface Result {
 /** Options of {@linkcode simulate}. */
 export interface SimulateOptions {
   defect?: Defect | undefined;
-  /** Processes on a remote database. Default 2. */
+  /** Processes on a remote database, at most 3. Default 2. */
   processes?: number;
 }
 
 /** Runs one schedule. Random ids are the same for the same calls. */
 export async function simulate(
   scheduler: fc.Scheduler,
-  { isRemote, launches, faults }: Plan,
+  { isRemote, launches, faults, skews_ms }: Plan,
   { defect, processes = 2 }: SimulateOptions = {},
 ): Promise<Result> {
   using _ids = countedIds();
+  using _random = countedRandom();
   const world = new World(scheduler, { isRemote, defect });
   const history = new History(world);
-  const service = new Service(world, isRemote ? processes : 1);
+  const service = new Service(world, isRemote ? skews_ms.slice(0, processes) : [0]);
   const senders = new Senders(world, () => service.serving);
   for (const [index, launch] of launches.entries()) senders.send(launch, index);
   for (let step = 0; step < STEPS && !(senders.areDone && history.isOver); step++) {
@@ -72,7 +73,8 @@ class Service {
   #starts = 0;
   #hasEnded = false;
 
-  constructor(world: World, processes: number) {
+  /** @param skews_ms how far the clock of each machine is ahead */
+  constructor(world: World, skews_ms: readonly number[]) {
     this.#world = world;
     this.cluster = new Cluster(world);
     const project: Project = {
@@ -86,12 +88,12 @@ class Service {
       { key: keys.project(project.name), value: { is: project } },
     ];
     world.database.commit({ checks: [], mutations, messages: [] });
-    for (let index = 0; index < processes; index++) this.#start(index);
+    for (const [index, skew_ms] of skews_ms.entries()) this.#start(index, skew_ms);
   }
 
   /** The instances that accept launches. */
   get serving(): readonly Instance[] {
-    return [...this.#serving.values()];
+    return [...this.#serving.values()].filter(({ isServing }) => isServing);
   }
 
   /** Lets a fault happen. */
@@ -126,8 +128,9 @@ class Service {
     for (const process of this.#processes) process.kill();
   }
 
-  #start(index: number): void {
-    const process = new SimProcess(this.#world, `process ${index}, start ${++this.#starts}`);
+  #start(index: number, skew_ms: number): void {
+    const name = `process ${index}, start ${++this.#starts}`;
+    const process = new SimProcess(this.#world, name, skew_ms);
     this.#processes[index] = process;
     startInstance(process, this.cluster).then(
       (instance) => {
@@ -137,7 +140,7 @@ class Service {
     );
     void process.died.then(() => {
       this.#serving.delete(process);
-      if (!this.#hasEnded) this.#world.after(RESTART_MS, () => this.#start(index));
+      if (!this.#hasEnded) this.#world.after(RESTART_MS, () => this.#start(index, skew_ms));
     });
   }
 }
@@ -151,4 +154,13 @@ function countedIds(): Disposable {
     return `00000000-0000-4000-8000-${digits}`;
   };
   return { [Symbol.dispose]: () => void (crypto.randomUUID = randomUUID) };
+}
+
+/** Makes random numbers the same in each schedule, until it is disposed of. */
+function countedRandom(): Disposable {
+  const { random } = Math;
+  let count = 0;
+  // The fractions of the multiples of the golden ratio are spread evenly.
+  Math.random = () => (++count * 0.6180339887498949) % 1;
+  return { [Symbol.dispose]: () => void (Math.random = random) };
 }

@@ -4,9 +4,9 @@ import { check, describe } from "./check.ts";
 import type { Defect } from "./world.ts";
 
 Deno.test("simulation: each accepted run is performed once, quotas and deduplication are exact", async () => {
-  const checked = await check({ runs: 300 });
+  const checked = await check({ runs: 120 });
   assertEquals(describe(checked), "");
-  assertGreater(checked.accepted, 1_000);
+  assertGreater(checked.accepted, 400);
 });
 
 Deno.test("simulation: a seed gives the same schedules again", async () => {
@@ -19,7 +19,8 @@ Deno.test("simulation: a seed gives the same schedules again", async () => {
 const DEFECTS: readonly [Defect, RegExp][] = [
   ["lost undo", /was refused though there was room/],
   ["window not restored", /more than \d+ launches in \d+ s/],
-  ["unchecked commit", /executions complete|was stored twice|is pending/],
+  ["unchecked commit", /executions complete|was stored twice|is pending|began again/],
+  ["unchecked ledger", /launched twice|more than \d+ launches/],
 ];
 
 for (const [defect, finding] of DEFECTS) {

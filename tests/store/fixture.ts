@@ -77,6 +77,8 @@ export function storeOn(kv: Deno.Kv, events: CommitterEvents = {}): Store {
     kv,
     lost: new AbortController().signal,
     committer,
+    intake: committer,
+    shared: undefined,
     queue,
     guard: undefined,
     reads: new Reads(kv),

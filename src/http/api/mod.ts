@@ -18,6 +18,7 @@ import { executionOperations } from "./executions.ts";
 import { EventStreams, type EventStreamsOptions } from "./event_stream.ts";
 import { type Operation, routesOf } from "./operation.ts";
 import type { Operator } from "./operator.ts";
+import { instanceOperations } from "./instances.ts";
 import { outputOperations } from "./outputs.ts";
 import { pipelineOperations } from "./pipelines.ts";
 import { projectOperations } from "./projects.ts";
@@ -52,6 +53,7 @@ export const operations: readonly Operation[] = [
   ...sessionOperations,
   ...auditOperations,
   ...serviceOperations,
+  ...instanceOperations,
 ];
 
 /** The settings of the API. */

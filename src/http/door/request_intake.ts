@@ -182,7 +182,15 @@ class Intake {
   }
 
   #prepared(id: string): PreparedTrigger | undefined | Promise<PreparedTrigger | undefined> {
-    const { triggers, databaseDeadline } = this.#door;
+    const { triggers, databaseDeadline, store: { shared } } = this.#door;
+    if (shared) {
+      // Another instance may have changed it. One read serves all requests that wait.
+      const current = async () => {
+        await shared.triggers.sync();
+        return await triggers.prepared(id);
+      };
+      return databaseDeadline.read(current());
+    }
     const prepared = triggers.prepared(id);
     return prepared instanceof Promise ? databaseDeadline.read(prepared) : prepared;
   }

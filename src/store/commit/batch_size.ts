@@ -22,9 +22,16 @@ const VALUE_BYTES_DEFAULT = 1_024;
 /** Adds up what a batch holds. */
 export class BatchSize {
   readonly #shared = new Set<string>();
-  #mutations = 0;
+  readonly #reserved: number;
+  #mutations: number;
   #bytes = 0;
   #keyBytes = 0;
+
+  /** @param reserved mutations of the operation that are no writes of changes, beside the fence's */
+  constructor(reserved = 0) {
+    this.#mutations = reserved;
+    this.#reserved = reserved;
+  }
 
   /** True when too little room is left for a usual change. */
   get isFull(): boolean {
@@ -49,7 +56,7 @@ export class BatchSize {
       bytes += size * 2 + valueSize(write);
     }
     // One change that is larger than an operation is refused by the database, by itself.
-    const isFirst = this.#mutations === 0;
+    const isFirst = this.#mutations === this.#reserved;
     const fits = mutations <= MUTATIONS_MAX && bytes <= BYTES_MAX && keyBytes <= KEY_BYTES_MAX;
     if (!fits && !isFirst) return false;
     this.#mutations = mutations;

@@ -25,7 +25,8 @@ const RECENT_MS = 1_000;
 /** Delay before a withdrawal that could not be stored is tried again. */
 const WITHDRAWAL_RETRY_MS = 1_000;
 
-const ABANDONED = new UnavailableError("Cannot store: the sender does not wait any more", 1);
+/** The error of a change that nobody waits for. */
+export const ABANDONED = new UnavailableError("Cannot store: the sender does not wait any more", 1);
 
 const log = getLogger(["hooklaunch", "store"]);
 
@@ -43,6 +44,8 @@ interface Prepared extends Waiting {
 export interface CommitterEvents {
   /** A batch was stored: how many changes it held and how long it took. */
   onCommit?(changes: number, duration_ms: number): void;
+  /** Changes are decided again, since another instance was faster. */
+  onConflict?(changes: number): void;
 }
 
 /** Keeps all but one of several processes from storing anything. */
@@ -61,6 +64,25 @@ export interface MessageSender {
   settle(isStored: boolean): void;
 }
 
+/**
+ * Stores launches, and what no other instance writes. Where several instances share the database, each has its
+ * own.
+ */
+export interface Intake {
+  /** Number of changes that wait for a commit. */
+  readonly waiting: number;
+  /**
+   * Stores a change. The promise resolves when it is on disk.
+   *
+   * @throws {UnavailableError} when it cannot be stored, or nobody waited for it
+   */
+  commit(change: Change): Promise<void>;
+  /** Stores writes that depend on nothing in memory. */
+  write(writes: readonly Write[]): Promise<void>;
+  /** Stores writes that need not be stored together. */
+  writeInParts(writes: readonly Write[]): Promise<void>;
+}
+
 /** The parts of a committer that a database may lack. */
 export interface CommitterOptions {
   clock?: Clock;
@@ -71,7 +93,7 @@ export interface CommitterOptions {
 }
 
 /** Stores changes in batches, in the order in which they come. */
-export class Committer {
+export class Committer implements Intake {
   readonly #kv: Deno.Kv;
   readonly #clock: Clock;
   readonly #events: CommitterEvents;
@@ -352,17 +374,22 @@ export class Committer {
   }
 }
 
-function apply(operation: Deno.AtomicOperation, { key, value }: Write): void {
+/** Adds a write to an operation. */
+export function apply(operation: Deno.AtomicOperation, { key, value }: Write): void {
   if (value === undefined) operation.delete(key);
   else operation.set(key, value);
 }
 
-/** Deno KV throws a TypeError for a value or a key over its limits, and tells them apart by text alone. */
-function isRefusedValue(error: unknown): boolean {
+/**
+ * Returns true for the error of a value or a key over Deno KV's limits: a TypeError that only its text tells
+ * apart.
+ */
+export function isRefusedValue(error: unknown): boolean {
   return /too large|too many|could not be cloned|cannot be empty|expected/i.test(messageOf(error));
 }
 
-function asUnavailable(error: unknown): Error {
+/** Returns the error of a commit as its callers get it. */
+export function asUnavailable(error: unknown): Error {
   if (isRefusedValue(error) && error instanceof Error) return error;
   return new UnavailableError(`Cannot store: ${messageOf(error)}`, 5, { cause: error });
 }

@@ -28,6 +28,10 @@ const log = getLogger(["hooklaunch", "store"]);
 export interface OwnershipOptions {
   /** Stands by while another process owns the database and is alive. */
   standsBy?: boolean;
+  /** The id of the process. Default: a random one. */
+  id?: string;
+  /** Lets other instances accept launches. */
+  shares?: boolean;
   clock?: Clock;
   look_ms?: number;
   sign_ms?: number;
@@ -35,8 +39,10 @@ export interface OwnershipOptions {
 }
 
 /** The record of the owner. */
-interface Owner {
+export interface Owner {
   process: string;
+  /** Set where other instances accept launches, too: the owner leads them. */
+  shares?: true;
   /** By its own clock, for those who read logs. */
   since: string;
   /** Number of its commits. */
@@ -79,7 +85,7 @@ export class Ownership implements Fence {
   static async take(kv: Deno.Kv, options: OwnershipOptions = {}): Promise<Ownership> {
     const { standsBy = true, clock = systemClock } = options;
     const { look_ms = LOOK_MS, sign_ms = SIGN_MS, gone_ms = GONE_MS } = options;
-    const process = crypto.randomUUID();
+    const process = options.id ?? crypto.randomUUID();
     let seen: string | null | undefined;
     // Not by the clock: while nobody gets an answer, its owner is not seen to be alive either.
     for (let looks = 0;; looks++) {
@@ -102,7 +108,9 @@ export class Ownership implements Fence {
         looks = 0;
       }
       if (value === null || looks * look_ms >= gone_ms) {
-        const self: Owner = { process, since: new Date(clock.now()).toISOString(), commits: 0 };
+        const since = new Date(clock.now()).toISOString();
+        const shares = options.shares ? { shares: true as const } : {};
+        const self: Owner = { process, since, ...shares, commits: 0 };
         // Who has it then is looked up: a commit that was sent twice may be told that it failed.
         await kv.atomic().check(owner).set(keys.owner(), self).commit();
       } else await pause(clock, look_ms);

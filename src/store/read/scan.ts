@@ -20,6 +20,8 @@ export interface FoundEntry {
   key: Deno.KvKey;
   /** Undefined when the database cannot decode it. */
   value: unknown;
+  /** Of the commit that has stored it, where that is known. */
+  versionstamp?: string;
 }
 
 /** Reads a value, or null when there is none or it cannot be decoded. */
@@ -93,9 +95,11 @@ export async function* scan(
   let missed = 0;
   for (;;) {
     try {
-      for await (const { key, value } of kv.list(behind(prefix, last), { batchSize })) {
+      for await (
+        const { key, value, versionstamp } of kv.list(behind(prefix, last), { batchSize })
+      ) {
         last = key;
-        yield { key, value };
+        yield { key, value, versionstamp };
       }
       return;
     } catch (error) {

@@ -8,6 +8,7 @@ import type { Write } from "../commit/change.ts";
 import { removeInBatches } from "../commit/chunked.ts";
 import { keys } from "../keys.ts";
 import { behind, readWhole } from "../read/scan.ts";
+import type { Shared } from "../shared_store.ts";
 import type { Store } from "../store.ts";
 
 /** Deliveries that are read at a time. */
@@ -48,17 +49,49 @@ export async function removeEndedDeliveries(
 ): Promise<number> {
   // One whose window is over may be accepted again at any time.
   const options = { store, signal, renewed: "delivery" };
+  const isEnded = (value: unknown) => !isKnown(value) || value.until_ms <= clock.steady();
   return await removeInBatches<Deno.KvKey>(options, async (last) => {
     const limits = { limit: PAGE_SIZE, batchSize: PAGE_SIZE };
     const page = await Array.fromAsync(store.kv.list<unknown>(behind(["delivery"], last), limits));
-    const now_ms = clock.steady();
-    const ended = page.filter(({ value }) => !isKnown(value) || value.until_ms <= now_ms);
+    const ended = page.filter(({ value }) => isEnded(value));
+    const { shared } = store;
+    if (shared) await removeUnderLedgers(store, shared, { ended, isEnded });
     return {
-      writes: ended.map(({ key }) => ({ key })),
+      writes: shared ? [] : ended.map(({ key }) => ({ key })),
       count: ended.length,
       next: page.length < PAGE_SIZE ? undefined : page.at(-1)?.key,
     };
   });
+}
+
+/** Removes deliveries that another instance may accept again meanwhile: its acceptance rewrites the ledger. */
+async function removeUnderLedgers(
+  { kv, intake }: Store,
+  { ledgers }: Shared,
+  { ended, isEnded }: {
+    ended: readonly Deno.KvEntry<unknown>[];
+    isEnded: (value: unknown) => boolean;
+  },
+): Promise<void> {
+  const byTrigger = Map.groupBy(ended, ({ key }) => String(key[1]));
+  for (const [triggerId, entries] of byTrigger) {
+    const ledger = ledgers.of(triggerId);
+    let epoch: number | undefined;
+    let removals: Write[] = [];
+    const read = async () => {
+      if (!ledger.isLoaded) ledger.loaded((await kv.get(ledger.key)).versionstamp);
+      epoch = ledger.epoch;
+      removals = [];
+      for (const { key } of entries) {
+        if (isEnded((await kv.get(key)).value)) removals.push({ key });
+      }
+    };
+    await intake.commit({
+      guards: [ledger],
+      refresh: () => ledger.isLoaded && epoch === ledger.epoch ? undefined : read(),
+      writes: () => removals,
+    });
+  }
 }
 
 function isKnown(value: unknown): value is KnownDelivery {

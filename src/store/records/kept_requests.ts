@@ -52,7 +52,7 @@ export async function putKept(
   { triggerId, entryId }: KeptPlace,
   { head, body, ...index }: KeptIndex & { head: string; body: Uint8Array },
 ): Promise<void> {
-  await store.committer.write([
+  await store.intake.write([
     { key: keys.kept(triggerId, entryId), value: index },
     headWrite(entryId, head),
   ]);

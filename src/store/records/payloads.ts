@@ -75,7 +75,7 @@ export async function uploadPayload(
   // With each part: any of them may be the only one that is stored.
   const mark = { key: keys.upload(runId), value: true, sharedAs: `upload of ${runId}` };
   if (store.artifacts !== undefined) {
-    await store.committer.write([mark]);
+    await store.intake.write([mark]);
     return await putPayloadArtifact(store.artifacts, runId, body, {
       size: body.length,
       sha256,
@@ -86,7 +86,7 @@ export async function uploadPayload(
   try {
     for (let start = 0; start < chunks.length; start += CHUNKS_PER_COMMIT) {
       const part = chunks.slice(start, start + CHUNKS_PER_COMMIT);
-      stored.push(store.committer.write([mark, ...part]));
+      stored.push(store.intake.write([mark, ...part]));
       await stored.at(-COMMITS_AT_ONCE);
     }
     await Promise.all(stored);
@@ -114,7 +114,7 @@ function chunkWrites(runId: string, body: Uint8Array): Write[] {
 export async function putKeptBody(store: Store, entryId: string, body: Uint8Array): Promise<void> {
   const chunks = chunkWrites(entryId, body);
   for (let start = 0; start < chunks.length; start += CHUNKS_PER_COMMIT) {
-    await store.committer.write(chunks.slice(start, start + CHUNKS_PER_COMMIT));
+    await store.intake.write(chunks.slice(start, start + CHUNKS_PER_COMMIT));
   }
 }
 
@@ -243,5 +243,5 @@ export async function removeUpload(store: Store, runId: string): Promise<void> {
   if (store.artifacts) await removePayloadArtifact(store.artifacts, runId);
   const writes: Write[] = [];
   for await (const { key } of store.kv.list({ prefix: ["payload", runId] })) writes.push({ key });
-  await store.committer.writeInParts([...writes, { key: keys.upload(runId) }]);
+  await store.intake.writeInParts([...writes, { key: keys.upload(runId) }]);
 }

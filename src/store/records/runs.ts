@@ -247,13 +247,15 @@ export interface PendingEntry extends PendingIds {
   pending: PendingRun | undefined;
   /** The write that removes it, whatever its key is made of. */
   removal: Write;
+  /** Of the commit that has accepted it; "" where that is not known. */
+  versionstamp: string;
 }
 
 /** The runs that have not ended, oldest first. */
 export async function* pendingEntries(store: Store): AsyncGenerator<PendingEntry> {
   for await (const entry of scan(store.kv, ["pending"], { ids: 2 })) {
-    const { key } = entry;
-    yield { ...idsIn(key), pending: pendingIn(entry), removal: { key } };
+    const { key, versionstamp = "" } = entry;
+    yield { ...idsIn(key), pending: pendingIn(entry), removal: { key }, versionstamp };
   }
 }
 

@@ -120,9 +120,9 @@ export class TriggerLog {
     this.#cancelFlush = undefined;
     const entries = this.#unwritten;
     this.#unwritten = [];
-    await Promise.all(entries.map((writes) => this.#store.committer.write(writes)));
+    await Promise.all(entries.map((writes) => this.#store.intake.write(writes)));
     // Changes are stored in their order: after this empty one, what an earlier flush began is stored.
-    await this.#store.committer.write([]);
+    await this.#store.intake.write([]);
   }
 
   /** Counts what was left out into the logs, and writes everything that has been added. */

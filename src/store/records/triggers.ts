@@ -6,6 +6,7 @@
 import { ConflictError } from "../../platform/errors.ts";
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
+import { triggerChangeWrite } from "../commit/trigger_version.ts";
 import { withPause } from "../commit/chunked.ts";
 import { type Listed, recordOf } from "../read/lists.ts";
 import { behind, readValue, scan } from "../read/scan.ts";
@@ -54,7 +55,9 @@ export async function putStoredTrigger(store: Store, trigger: StoredTrigger): Pr
     throw new ConflictError(`Cannot save the trigger: another one is named "${trigger.name}"`);
   }
   const before = await getStoredTrigger(store, trigger.id);
+  const change = await triggerChangeWrite(store.kv, trigger.id);
   await store.committer.write([
+    change,
     ...(before && before.name !== trigger.name ? [{ key: keys.triggerName(before.name) }] : []),
     { key: keys.triggerName(trigger.name), value: trigger.id },
     { key: keys.trigger(trigger.id), value: trigger, bytes: 64 * 1024 },
@@ -66,7 +69,9 @@ export async function putStoredTrigger(store: Store, trigger: StoredTrigger): Pr
  * {@linkcode triggersWithLeftovers}.
  */
 export async function deleteStoredTrigger(store: Store, trigger: StoredTrigger): Promise<void> {
+  const change = await triggerChangeWrite(store.kv, trigger.id);
   await store.committer.write([
+    change,
     { key: keys.triggerName(trigger.name) },
     { key: keys.trigger(trigger.id) },
   ]);

@@ -310,6 +310,7 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/tokens/");
     await ask("/tokens/{id}/", { method: "DELETE", at: { id }, status: 204 });
     await ask("/audit/");
+    await ask("/instances/");
   });
 
   await t.step("the console's sessions, the service, and a trigger's last 24 hours", async () => {

@@ -1,0 +1,63 @@
+/**
+ * `/api/v0/instances/`: the instances of the service.
+ *
+ * @module
+ */
+import { z } from "zod";
+import type { Store } from "../../store/store.ts";
+import { answer, page, text, time } from "./answer.ts";
+import { operation } from "./operation.ts";
+import { pageAnswer } from "./page_answer.ts";
+
+/** An instance as the API shows it. */
+export interface ShownInstance {
+  id: string;
+  leads: boolean;
+  /** The address at which the other instances reach it. */
+  url?: string;
+  started_at: string;
+  seconds_silent: number;
+  clock_ahead_ms?: number;
+}
+
+const instance = answer<ShownInstance>()(
+  "Instance",
+  z.object({
+    id: text,
+    leads: z.boolean().describe("It performs the work and answers operators"),
+    url: text.exactOptional().describe("Where the other instances reach it"),
+    started_at: time,
+    seconds_silent: z.number().describe("Since it was seen to be alive"),
+    clock_ahead_ms: z.number().exactOptional()
+      .describe("How far its clock is ahead of the leader's; absent while that is not known"),
+  }),
+);
+
+/** The operations below `/instances/`. */
+export const instanceOperations = [
+  operation({
+    id: "listInstances",
+    method: "get",
+    path: "/instances/",
+    scope: "read",
+    summary: "List the instances that share the database",
+    description: "With the database in the data folder there are none.",
+    answers: { 200: { schema: page(instance) } },
+    perform({ api, context }) {
+      return pageAnswer(context, api.baseUrl(), shownInstances(api.store), undefined);
+    },
+  }),
+];
+
+function shownInstances({ shared }: Store): ShownInstance[] {
+  return (shared?.instances.all ?? []).map(
+    ({ id, isLeader, url, started_at, silent_ms, ahead_ms }) => ({
+      id,
+      leads: isLeader,
+      ...(url === undefined ? {} : { url }),
+      started_at,
+      seconds_silent: silent_ms / 1_000,
+      ...(ahead_ms === undefined ? {} : { clock_ahead_ms: Math.round(ahead_ms) }),
+    }),
+  );
+}

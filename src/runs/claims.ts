@@ -1,0 +1,68 @@
+/**
+ * Claiming the pending runs that other instances have accepted, before they are performed.
+ *
+ * @module
+ */
+import type { ClaimMark } from "../store/commit/claims.ts";
+import type { Intake } from "../store/commit/committer.ts";
+import type { PendingEntry, PendingRun } from "../store/records/runs.ts";
+
+/** Some pending runs of other instances. */
+export class Claims {
+  readonly #marks: ReadonlyMap<string, ClaimMark>;
+  readonly #intake: Pick<Intake, "commit">;
+  readonly #entries: { pending: PendingRun; versionstamp: string }[] = [];
+  /** True when some could not be claimed: one of them was withdrawn meanwhile. */
+  isIncomplete = false;
+
+  /** @param marks as they were before the runs were read */
+  constructor(marks: ReadonlyMap<string, ClaimMark>, intake: Pick<Intake, "commit">) {
+    this.#marks = marks;
+    this.#intake = intake;
+  }
+
+  /** Number of the runs. */
+  get size(): number {
+    return this.#entries.length;
+  }
+
+  /** Adds a run that is to be claimed. */
+  add({ versionstamp }: PendingEntry, pending: PendingRun): void {
+    this.#entries.push({ pending, versionstamp });
+  }
+
+  /** Claims the runs, and returns those that are claimed. */
+  async commit(): Promise<PendingRun[]> {
+    const byInstance = Map.groupBy(this.#entries, ({ pending }) => pending.worker);
+    const claimed = await Promise.all(Array.from(byInstance, async ([id, entries]) => {
+      const mark = this.#marks.get(id);
+      // An instance without a mark is gone, and withdraws nothing any more.
+      if (mark === undefined || await this.#claim(mark, entries)) return entries;
+      this.isIncomplete = true;
+      return [];
+    }));
+    return claimed.flat().map(({ pending }) => pending);
+  }
+
+  async #claim(
+    mark: ClaimMark,
+    entries: readonly { versionstamp: string }[],
+  ): Promise<boolean> {
+    const newest = entries.reduce(
+      (newest, { versionstamp }) => versionstamp > newest ? versionstamp : newest,
+      "",
+    );
+    if (newest <= mark.value) return true;
+    mark.value = newest;
+    let isDecided = false;
+    await this.#intake.commit({
+      guards: [mark],
+      writes: () => {
+        isDecided = mark.isLoaded;
+        // The commit rewrites the mark, once there is something to store.
+        return isDecided ? [{ key: mark.key, value: newest }] : [];
+      },
+    });
+    return isDecided;
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * The leader's part of a service: it applies the configuration, performs the work, and answers operators.
+ * Without other instances, the only one does so from its start.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { messageOf } from "../platform/errors.ts";
+import { lead } from "../store/open_store.ts";
+import { createToken, hasTokens } from "../store/records/tokens.ts";
+import type { Parts } from "./composition.ts";
+
+const log = getLogger(["hooklaunch"]);
+
+/** Prepares a service for its work, such as by applying its configuration. */
+export type Prepare = (parts: Parts) => Promise<void>;
+
+/** The leader's part of one service. */
+export class Leadership {
+  readonly #parts: Parts;
+  readonly #prepare: Prepare;
+  #isHere = false;
+
+  constructor(parts: Parts, prepare: Prepare) {
+    this.#parts = parts;
+    this.#prepare = prepare;
+  }
+
+  /** True when this instance leads, and has begun with its work. */
+  get isHere(): boolean {
+    return this.#isHere;
+  }
+
+  /** The address of the leader as other instances reach it; undefined when it is not known. */
+  get url(): string | undefined {
+    return this.#parts.store.shared?.instances.leader?.url;
+  }
+
+  /**
+   * Resolves when this instance accepts launches: when it leads, or when it follows and another one leads.
+   *
+   * @throws {unknown} when it cannot lead
+   */
+  async begin(): Promise<void> {
+    const { store: { shared }, closing, worker } = this.#parts;
+    if (shared === undefined) return await this.#work();
+    const { instances } = shared;
+    instances.isFull = () => worker.isFull;
+    instances.onAccepted = () => worker.claim();
+    const leading = this.#lead();
+    const begun = await Promise.race([
+      leading.then(() => "leading"),
+      instances.serving(closing.signal).then(() => "following"),
+    ]);
+    if (begun === "leading" || instances.isLeader) return await leading;
+    log.info("Following: another instance leads");
+    leading.catch((error) => {
+      if (closing.signal.aborted) return;
+      log.error("Cannot lead, so the service ends: {error}", { error: messageOf(error) });
+      shared.lanes.fence();
+    });
+  }
+
+  async #lead(): Promise<void> {
+    const { settings, store, closing, replays, metrics } = this.#parts;
+    await lead(store, settings.kv ?? settings.data);
+    if (closing.signal.aborted) return;
+    await this.#work();
+    await replays.start();
+    metrics.leads();
+    log.info("Leading: this instance performs the work and answers operators");
+  }
+
+  async #work(): Promise<void> {
+    const { engines, pipelines, worker, keptRequests, closing } = this.#parts;
+    await this.#prepare(this.#parts);
+    await engines.start();
+    await pipelines.start();
+    await worker.start();
+    keptRequests.start(closing.signal);
+    this.#isHere = true;
+  }
+}
+
+/** Makes a token where there is none. */
+export async function firstToken(
+  { store, settings: { adminToken }, clock }: Parts,
+): Promise<string | undefined> {
+  if (adminToken !== undefined || await hasTokens(store)) return undefined;
+  return await createToken(store, {
+    name: "first",
+    created_at: new Date(clock.now()).toISOString(),
+  });
+}

@@ -1,0 +1,317 @@
+/**
+ * The instances that share a remote database. Each accepts launches. One of them leads: it performs the work
+ * and answers operators.
+ *
+ * An instance shows that it lives by rewriting its record. Others judge it by the changes that they observe,
+ * not by clocks. The leader removes the records and lanes of one that is silent, which stores nothing more
+ * then.
+ *
+ * Quotas count by the instances' clocks, so each measures how far its clock is from the leader's, and serves
+ * only while that is little.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import type { Clock } from "../../platform/clock.ts";
+import { messageOf, UnavailableError } from "../../platform/errors.ts";
+import { pause, within } from "../../platform/waiting/timers.ts";
+import type { Write } from "./change.ts";
+import { FORMAT_VERSION, keys } from "../keys.ts";
+import { type LaneRecord, laneWrites, removeLaneWrites } from "./lane_records.ts";
+import type { Owner } from "./ownership.ts";
+
+/** Pause between two looks at the other instances. */
+export const LOOK_MS = 250;
+const BEAT_MS = 1_000;
+/** Time without a change of its record after which an instance counts as gone. */
+const GONE_MS = 15_000;
+/** An instance that has not seen the others for so long does not serve. */
+const VIEW_MS_MAX = 5_000;
+/** An instance whose clock is further from the leader's does not serve. */
+export const CLOCK_DIFFERENCE_MAX_MS = 1_000;
+/** Measurements of a difference. The least of them is nearest to it, as each includes a delay. */
+const MEASURED_MAX = 8;
+const MEASURED_MIN = 2;
+/** After a change of the leader, differences are measured anew. */
+const NEW_LEADER_MS = 5_000;
+const RELEASE_MS = 1_000;
+
+const log = getLogger(["hooklaunch", "store"]);
+
+/** An instance, as it is stored. */
+export interface InstanceRecord {
+  id: string;
+  /** The address at which the other instances reach it. */
+  url?: string;
+  /** RFC 3339, by its own clock. */
+  started_at: string;
+  /** Number of times that it has shown that it lives. */
+  beats: number;
+  /** Its steady clock at that moment, in milliseconds since the epoch. */
+  time_ms: number;
+  /** The lead of its clock over the leader's, in milliseconds; absent while that is not known. */
+  ahead_ms?: number;
+  /** Set while it has no room for more pending runs. */
+  is_full?: true;
+}
+
+interface Seen {
+  record: InstanceRecord;
+  versionstamp: string;
+  /** Number of looks since its record changed. */
+  looks: number;
+}
+
+/** An instance as the others see it. */
+export interface SeenInstance extends InstanceRecord {
+  isLeader: boolean;
+  isSelf: boolean;
+  /** Milliseconds since it was seen to be alive. */
+  silent_ms: number;
+}
+
+/** The parts of {@linkcode Instances}. */
+export interface InstancesParts {
+  kv: Deno.Kv;
+  clock: Clock;
+  id: string;
+  look_ms?: number;
+  gone_ms?: number;
+  /** Called when this instance's record is gone. */
+  onFenced(): void;
+}
+
+/** Joins the instances of a database. */
+export class Instances {
+  readonly #parts: InstancesParts;
+  readonly #look_ms: number;
+  readonly #gone_ms: number;
+  readonly #closing = new AbortController();
+  #record: InstanceRecord;
+  #versionstamp: string | null = null;
+  readonly #seen = new Map<string, Seen>();
+  #leaderId: string | undefined;
+  #leaderShares = true;
+  #newLeader_ms = -Infinity;
+  #measured: number[] = [];
+  #looked_ms = -Infinity;
+  #format: unknown;
+  #accepted = -1;
+  #working: Promise<unknown> = Promise.resolve();
+  /** Called on the leader when other instances have accepted launches. */
+  onAccepted: () => void = () => {};
+  /** Stores the removal of an instance; set on the leader. */
+  remove: ((writes: readonly Write[]) => Promise<void>) | undefined;
+  /** Returns true while this instance has no room for more pending runs. */
+  isFull: () => boolean = () => false;
+
+  constructor(parts: InstancesParts) {
+    this.#parts = parts;
+    this.#look_ms = parts.look_ms ?? LOOK_MS;
+    this.#gone_ms = parts.gone_ms ?? GONE_MS;
+    this.#record = {
+      id: parts.id,
+      started_at: new Date(parts.clock.now()).toISOString(),
+      beats: 0,
+      time_ms: parts.clock.steady(),
+    };
+  }
+
+  /** Tells the others the address at which they reach this instance. */
+  announce(url: string): void {
+    this.#record = { ...this.#record, url };
+  }
+
+  /** Stores the records of this instance, and begins to look at the others; returns the commit's versionstamp. */
+  async join(): Promise<string> {
+    const { kv, id } = this.#parts;
+    const operation = kv.atomic().check({ key: keys.instance(id), versionstamp: null });
+    for (const { key, value } of laneWrites(id)) operation.set(key, value);
+    const result = await operation.set(keys.claimed(id), "").set(keys.instance(id), this.#record)
+      .commit();
+    // It may have been stored, and been sent once more because the answer was lost.
+    const versionstamp = result.ok
+      ? result.versionstamp
+      : (await kv.get(keys.instance(id))).versionstamp;
+    if (versionstamp === null) throw new UnavailableError("Cannot join the other instances", 1);
+    this.#versionstamp = versionstamp;
+    await this.#look();
+    this.#working = Promise.all([
+      this.#repeat(BEAT_MS, () => this.#beat()),
+      this.#repeat(this.#look_ms, () => this.#look()),
+    ]);
+    return versionstamp;
+  }
+
+  /** The reason why this instance accepts no launches; undefined when it does. */
+  get obstacle(): string | undefined {
+    const { clock } = this.#parts;
+    if (this.#closing.signal.aborted) return "it is no instance of this database any more";
+    if (clock.steady() - this.#looked_ms > VIEW_MS_MAX) return "the database does not answer";
+    if (this.#format !== FORMAT_VERSION) return "the data has another format";
+    if (!this.#leaderShares) return "an earlier version of Hooklaunch has the database";
+    if (this.isLeader) return undefined;
+    const ahead_ms = this.#ahead_ms;
+    if (ahead_ms === undefined || this.#record.ahead_ms === undefined) {
+      return "its clock is not compared with the leader's yet";
+    }
+    if (Math.abs(ahead_ms) <= CLOCK_DIFFERENCE_MAX_MS) return undefined;
+    return `its clock differs from the leader's by ${Math.round(ahead_ms)} ms, at most ` +
+      `${CLOCK_DIFFERENCE_MAX_MS} ms are allowed`;
+  }
+
+  /** True when this instance leads. */
+  get isLeader(): boolean {
+    return this.#leaderId === this.#parts.id;
+  }
+
+  /** The leader, when it is known and alive. */
+  get leader(): InstanceRecord | undefined {
+    return this.#seen.get(this.#leaderId ?? "")?.record;
+  }
+
+  /** The largest difference of two instances' clocks, in milliseconds. */
+  get clockSpread_ms(): number {
+    const { clock } = this.#parts;
+    if (clock.steady() - this.#newLeader_ms < NEW_LEADER_MS) return 2 * CLOCK_DIFFERENCE_MAX_MS;
+    const ahead = [...this.#seen.values()].map(({ record }) => record.ahead_ms ?? 0);
+    return Math.max(0, this.#record.ahead_ms ?? 0, ...ahead) -
+      Math.min(0, this.#record.ahead_ms ?? 0, ...ahead);
+  }
+
+  /** True while the leader has no room for more pending runs. */
+  get isLeaderFull(): boolean {
+    return this.leader?.is_full === true;
+  }
+
+  /** All instances, those that are silent among them. */
+  get all(): SeenInstance[] {
+    return [...this.#seen.values()].map(({ record, looks }) => ({
+      ...record,
+      isLeader: record.id === this.#leaderId,
+      isSelf: record.id === this.#parts.id,
+      silent_ms: looks * this.#look_ms,
+    }));
+  }
+
+  /** Resolves when launches are accepted, or the signal aborts. */
+  async serving(signal: AbortSignal): Promise<void> {
+    let said: string | undefined;
+    while (!signal.aborted && this.obstacle !== undefined) {
+      if (this.obstacle !== said) log.info("Not serving yet: {reason}", { reason: this.obstacle });
+      said = this.obstacle;
+      await pause(this.#parts.clock, this.#look_ms, signal);
+    }
+  }
+
+  /** Removes the records of this instance. */
+  async leave(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort();
+    const { kv, clock, id } = this.#parts;
+    await within(clock, RELEASE_MS, this.#working);
+    const operation = kv.atomic();
+    for (const { key } of removeInstanceWrites(id)) operation.delete(key);
+    const left = operation.commit().catch(() => {
+      // The leader removes them.
+    });
+    await within(clock, RELEASE_MS, left);
+  }
+
+  async #repeat(pause_ms: number, work: () => Promise<void>): Promise<void> {
+    const { clock } = this.#parts;
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      await pause(clock, pause_ms, signal);
+      if (signal.aborted) break;
+      await work().catch((error) =>
+        log.error("Cannot look at the other instances: {error}", { error: messageOf(error) })
+      );
+    }
+  }
+
+  async #beat(): Promise<void> {
+    const { kv, clock, id } = this.#parts;
+    const ahead_ms = this.isLeader ? 0 : this.#ahead_ms;
+    const { ahead_ms: _before, is_full: _full, ...record } = this.#record;
+    const next: InstanceRecord = {
+      ...record,
+      beats: record.beats + 1,
+      time_ms: clock.steady(),
+      ...(ahead_ms === undefined ? {} : { ahead_ms }),
+      ...(this.isFull() ? { is_full: true as const } : {}),
+    };
+    const key = keys.instance(id);
+    const result = await kv.atomic().check({ key, versionstamp: this.#versionstamp })
+      .set(key, next).commit();
+    const found = result.ok ? undefined : await kv.get<InstanceRecord>(key);
+    if (found?.value === null) {
+      this.#closing.abort();
+      log.error("Another instance has taken this one for gone: it stores nothing any more");
+      return this.#parts.onFenced();
+    }
+    this.#versionstamp = result.ok ? result.versionstamp : found?.versionstamp ?? null;
+    this.#record = next;
+  }
+
+  async #look(): Promise<void> {
+    const { kv, clock } = this.#parts;
+    const [owner, format] = await kv.getMany<[Owner, number]>([keys.owner(), keys.format()]);
+    const entries = await Array.fromAsync(kv.list<InstanceRecord>({ prefix: ["instance"] }));
+    const now_ms = clock.steady();
+    this.#format = format.value;
+    this.#leaderShares = owner.value === null || owner.value.shares === true;
+    if (owner.value !== null && owner.value.process !== this.#leaderId) {
+      // The first leader that is seen is not a new one.
+      if (this.#leaderId !== undefined) this.#newLeader_ms = now_ms;
+      this.#leaderId = owner.value.process;
+      this.#measured = [];
+    }
+    const gone = new Set(this.#seen.keys());
+    for (const { value: record, versionstamp } of entries) {
+      gone.delete(record.id);
+      const before = this.#seen.get(record.id);
+      const isChanged = before !== undefined && before.versionstamp !== versionstamp;
+      if (isChanged && record.id === this.#leaderId) this.#measure(now_ms - record.time_ms);
+      const looks = before === undefined || isChanged ? 0 : before.looks + 1;
+      this.#seen.set(record.id, { record, versionstamp, looks });
+    }
+    for (const id of gone) this.#seen.delete(id);
+    this.#looked_ms = now_ms;
+    if (this.isLeader) await this.#lead();
+  }
+
+  #measure(ahead_ms: number): void {
+    this.#measured = [ahead_ms, ...this.#measured].slice(0, MEASURED_MAX);
+  }
+
+  /** After a change of the leader, the difference from the one before stands until it is measured. */
+  get #ahead_ms(): number | undefined {
+    if (this.#measured.length < MEASURED_MIN) return this.#record.ahead_ms;
+    return Math.min(...this.#measured);
+  }
+
+  /** Does what the leader does for the others. */
+  async #lead(): Promise<void> {
+    const { kv, id } = this.#parts;
+    let accepted = 0;
+    for await (const { key, value } of kv.list<LaneRecord>({ prefix: ["lane"] })) {
+      if (key[1] !== id) accepted += value.accepted;
+    }
+    if (accepted !== this.#accepted) this.onAccepted();
+    this.#accepted = accepted;
+    for (const { record, looks } of this.#seen.values()) {
+      if (record.id === id || looks * this.#look_ms < this.#gone_ms) continue;
+      log.warn("Instance {id} is silent for {seconds} s: it is taken for gone", {
+        id: record.id,
+        seconds: this.#gone_ms / 1_000,
+      });
+      await this.remove?.(removeInstanceWrites(record.id));
+    }
+  }
+}
+
+/** Returns the writes that keep an instance from storing anything more. */
+export function removeInstanceWrites(id: string): Write[] {
+  return [...removeLaneWrites(id), { key: keys.claimed(id) }, { key: keys.instance(id) }];
+}
