@@ -12,6 +12,7 @@ import copy from "./script/copy.js" with { type: "text" };
 import keys from "./script/keys.js" with { type: "text" };
 import live from "./script/live.js" with { type: "text" };
 import log from "./script/log.js" with { type: "text" };
+import nav from "./script/nav.js" with { type: "text" };
 import time from "./script/time.js" with { type: "text" };
 import style from "./style.css" with { type: "text" };
 
@@ -24,9 +25,10 @@ interface Asset {
 }
 
 /** Each part of the script has names of its own. */
-const SCRIPT = [time, copy, keys, live, ansi + charts + log].map((part) => `{\n${part}}\n`).join(
-  "",
-);
+const SCRIPT = [time, copy, keys, live, ansi + charts + log, nav].map((part) => `{\n${part}}\n`)
+  .join(
+    "",
+  );
 
 /** The files that pages load. */
 export const ASSETS = {

@@ -36,6 +36,7 @@ export function layOut(shown: Shown, root: string): Html {
     <a class="skip" href="#content">Skip to content</a>
     <header>
       <a class="brand" href="${root}">Hooklaunch</a> <span>documentation</span>
+      <a class="console" href="${root.replace(/docs\/$/, "")}">Console</a>
     </header>
     <details class="menu">
       <summary>Contents</summary>

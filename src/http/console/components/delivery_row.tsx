@@ -33,11 +33,13 @@ export function DeliveryRow({ delivery, view }: { delivery: ShownDelivery; view:
       <td class="wide">
         <Work delivery={delivery} />
       </td>
-      <td>{delivery_id === undefined ? "" : <code>{shortened(delivery_id)}</code>}</td>
-      <td>
+      <td class="minor">
+        {delivery_id === undefined ? "" : <code>{shortened(delivery_id)}</code>}
+      </td>
+      <td class="minor">
         <Size bytes={size} />
       </td>
-      <td>
+      <td class="minor">
         <ShortId id={id} />
       </td>
     </Row>

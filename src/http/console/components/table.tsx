@@ -12,15 +12,17 @@ export interface TableProps {
    * rows, by their ids.
    */
   live?: string | undefined;
+  /** On a phone each row has lines of its own in place of columns: for values that need no heading. */
+  stacked?: true;
   /** Its rows. */
   children?: Child;
 }
 
 /** A table that scrolls inside itself where it is too wide. Each row is a `<Row>`. */
-export function Table({ label, columns, live, children }: TableProps): Html {
+export function Table({ label, columns, live, stacked, children }: TableProps): Html {
   return (
     <div class="scroll" role="region" aria-label={label} tabindex={0}>
-      <table>
+      <table class={stacked && "stacked"}>
         <thead>
           <tr>{columns.map((column) => column ? <th scope="col">{column}</th> : <td></td>)}</tr>
         </thead>

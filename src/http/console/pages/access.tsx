@@ -13,6 +13,7 @@ import { type Html, route, type Submission, type Submitted, type View } from "..
 const DAY_MS = 24 * 60 * 60_000;
 const LIFETIMES = [["", "never"], ["1", "in a day"], ["30", "in 30 days"], ["365", "in a year"]];
 const AUDIT_ENTRIES = 20;
+const BROWSER_LENGTH_MAX = 30;
 
 interface AccessProps {
   view: View;
@@ -179,7 +180,7 @@ function Sessions({ view, sessions }: { view: View; sessions: readonly ShownSess
   const { now_ms } = view;
   return (
     <Table label="Sessions" columns={["Token", "Opened", "Expires", "Address", "Browser", ""]}>
-      {sessions.map(({ id, token, created_at, expires_at, remote_ip, user_agent }) => (
+      {newestFirst(sessions).map(({ id, token, created_at, expires_at, remote_ip, user_agent }) => (
         <Row id={id}>
           <td>
             {token}
@@ -192,7 +193,7 @@ function Sessions({ view, sessions }: { view: View; sessions: readonly ShownSess
             <Time at={expires_at} now_ms={now_ms} />
           </td>
           <td>{remote_ip}</td>
-          <td class="wide">{user_agent}</td>
+          <td title={user_agent}>{browserOf(user_agent)}</td>
           <td>
             <Confirm
               view={view}
@@ -206,6 +207,20 @@ function Sessions({ view, sessions }: { view: View; sessions: readonly ShownSess
       ))}
     </Table>
   );
+}
+
+function newestFirst(sessions: readonly ShownSession[]): ShownSession[] {
+  return sessions.toSorted((a, b) => a.created_at < b.created_at ? 1 : -1);
+}
+
+/** Shortens how a browser names itself: most names hold those of others, too. */
+function browserOf(userAgent: string): string {
+  const [, name, version] = /(Edg|OPR|Firefox|Chrome|Safari)\/(\d+)/.exec(
+    userAgent.replace(/^.*(?=(?:Edg|OPR)\/)/, ""),
+  ) ?? [];
+  const [system = ""] = /Android|iPhone|iPad|Windows|Mac OS X|Linux/.exec(userAgent) ?? [];
+  if (name === undefined) return userAgent.slice(0, BROWSER_LENGTH_MAX);
+  return `${name} ${version}${system && `, ${system}`}`;
 }
 
 function Audit({ view, audit }: { view: View; audit: ListPage<AuditEntry> }): Html {

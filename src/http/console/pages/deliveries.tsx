@@ -52,6 +52,7 @@ function DeliveriesPage({ view, filters, cursor, page }: DeliveriesProps): Html 
       <Table
         label="Deliveries"
         columns={DELIVERY_COLUMNS}
+        stacked
         live={cursor === undefined ? `${STREAM_PATH}${search(filters)}` : undefined}
       >
         {page.results.map((delivery) => <DeliveryRow delivery={delivery} view={view} />)}
