@@ -19,6 +19,9 @@ export const OPTIONAL_COMMANDS = {
   openssl: "running the pages of the documentation, and the demo's curl line",
   podman: "running steps in containers of podman",
   rclone: "storing in an S3 bucket (go install github.com/rclone/rclone@latest)",
+  slurmctld:
+    "running steps on Slurm (Debian's packages slurmctld, slurmd, slurmrestd, slurm-client, munge, " +
+    "slurm-wlm-basic-plugins and slurm-wlm-jwt-plugin), which needs root",
   sshd: "fetching over ssh with a deploy key",
   "systemd-analyze": "reading the documented unit as systemd does",
   strace: "writes that fail under the running service, and which files are on disk before a rename",
@@ -33,6 +36,9 @@ const CHECKS: Readonly<Record<string, string>> = {
   podman: "podman info",
   // Debian's is older than `serve s3`.
   rclone: "rclone serve s3 --help",
+  slurmctld:
+    `[ "$(id -u)" = 0 ] && id munge && command -v slurmd slurmrestd munged runuser scontrol &&
+    ls /usr/lib/*/slurm-wlm/auth_jwt.so`,
   strace: "strace -qq -o /dev/null -e trace=none true",
   xfs_io: `(d=$(mktemp -d) && truncate -s 4M "$d/i" && mkfs.ext4 -q "$d/i" && mkdir "$d/m" &&
     mount -o loop "$d/i" "$d/m" && umount "$d/m"; code=$?; rm -r "$d"; exit $code)`,

@@ -47,6 +47,8 @@ const ALONE = [
   "engines/local/docker_test.ts",
   "engines/local/podman_test.ts",
   "engines/local/container_test.ts",
+  "engines/slurm/contract_test.ts",
+  "engines/slurm/slurm_test.ts",
   "engines/remote/contract_test.ts",
   "engines/remote/faults_test.ts",
   "engines/remote/crash_test.ts",

@@ -6,6 +6,7 @@
 import type { Clock } from "../platform/clock.ts";
 import { writeAudit } from "../store/records/audit.ts";
 import { changesBetween } from "../store/records/audit_changes.ts";
+import type { Engines } from "../engines/mod.ts";
 import { getProject, listProjects, putProject } from "../store/records/projects.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";
 import { triggerWarnings } from "../triggers/review.ts";
@@ -21,6 +22,7 @@ import { parseConfig } from "./document.ts";
 /** The parts of a service that applying a file needs. */
 export interface LocalService extends WarningParts {
   triggers: TriggerRegistry;
+  engines: Pick<Engines, "expectUsable">;
   clock: Clock;
 }
 
@@ -61,7 +63,7 @@ function auditOf({ store, clock }: LocalService, file: string) {
 
 /** The database as a target of {@linkcode applyConfig}. */
 function targetOf(service: LocalService, file: string): ApplyTarget {
-  const { store, triggers } = service;
+  const { store, triggers, engines } = service;
   const audit = auditOf(service, file);
   const saved = async (trigger: Trigger): Promise<SavedTrigger> => ({
     ...trigger,
@@ -70,6 +72,7 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
   return {
     projects: () => listProjects(store),
     async putProject(project) {
+      engines.expectUsable(project.engine);
       const before = await getProject(store, project.name);
       const stored = await putProject(store, project);
       const path = `/projects/${project.name}/`;

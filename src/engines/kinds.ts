@@ -9,11 +9,15 @@ import type { EngineSettings } from "../store/records/projects.ts";
 import type { EngineKind, EngineParts, StepNeeds } from "./engine.ts";
 import { LocalEngine } from "./local/mod.ts";
 import { refusedMounts } from "./local/mounts.ts";
+import { RemoteEngine } from "./remote/mod.ts";
+import { SlurmBackend } from "./slurm/mod.ts";
 
 /** An execution, or a project, names an engine that this version does not have. */
 export class UnknownEngineError extends HooklaunchError {
   override readonly code = "unknown_engine";
 }
+
+const MOUNTS = 'it has mounts, which the engine "slurm" does not support: name folders in its wrap';
 
 /** All kinds, by the `type` in a project's settings. */
 const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
@@ -22,6 +26,18 @@ const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
     make: (parts: EngineParts) => new LocalEngine(parts),
     refuses: refusedMounts,
     keepsFiles: true,
+  },
+  slurm: {
+    settings: async () => (await import("./slurm/settings.ts")).slurmSettingsSchema,
+    make: (parts: EngineParts) =>
+      new RemoteEngine({
+        ...parts,
+        type: "slurm",
+        backendOf: (settings) => new SlurmBackend(settings),
+        wrapOf: ({ engine }) => engine.wrap === undefined ? undefined : String(engine.wrap),
+      }),
+    refuses: (_settings, { mounts = [] }) => mounts.length > 0 ? [MOUNTS] : [],
+    keepsFiles: false,
   },
 };
 

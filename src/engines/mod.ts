@@ -5,13 +5,15 @@
  */
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../platform/clock.ts";
-import { ActionError, messageOf } from "../platform/errors.ts";
+import { ActionError, InvalidInputError, messageOf } from "../platform/errors.ts";
 import { pause, within } from "../platform/waiting/timers.ts";
 import { type Execution, getExecution } from "../store/records/executions.ts";
 import { getJob } from "../store/records/jobs.ts";
 import { hasProject } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 import type { Engine, EngineLoad, EngineOutput, EngineParts, EnginesOptions } from "./engine.ts";
+import type { EngineSettings } from "../store/records/projects.ts";
+import { checkAgentAddress } from "./remote/agent.ts";
 import type { JobDesk } from "./remote/desk.ts";
 import { ENGINE_TYPES, engineKind, UnknownEngineError } from "./kinds.ts";
 
@@ -36,6 +38,7 @@ export function engineMakers(): Readonly<Record<string, EngineMaker>> {
 /** All engines of a service. One that is down does not affect the others. */
 export class Engines {
   readonly #store: Store;
+  readonly #agent: EnginesOptions["agent"];
   readonly #clock: Clock;
   readonly #engines: ReadonlyMap<string, Engine>;
   readonly #closing = new AbortController();
@@ -47,6 +50,7 @@ export class Engines {
       openOutput: (id, path) => this.#openOutput(id, path),
     };
     this.#store = options.store;
+    this.#agent = options.agent;
     this.#clock = options.clock;
     this.#engines = new Map(Object.entries(makers).map(([type, make]) => [type, make(parts)]));
   }
@@ -60,6 +64,22 @@ export class Engines {
     const engine = this.#engines.get(type);
     if (engine !== undefined) return engine;
     throw new UnknownEngineError(`Cannot find the engine "${type}"`);
+  }
+
+  /**
+   * Checks that projects can use an engine.
+   *
+   * @throws {InvalidInputError} when its jobs run elsewhere and could not reach the service
+   */
+  expectUsable({ type }: EngineSettings): void {
+    if (engineKind(type).keepsFiles) return;
+    if (this.#agent === undefined) {
+      const detail =
+        `Expected an engine of this machine, found "${type}", whose jobs need an address ` +
+        "of the service: start it with --agent-url";
+      throw new InvalidInputError("the project", [{ pointer: "/engine/type", detail }]);
+    }
+    checkAgentAddress(this.#agent, { isElsewhere: true });
   }
 
   /** Starts all engines. Waits for them for some time; an engine that fails is tried again. */

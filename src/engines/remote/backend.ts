@@ -36,8 +36,11 @@ export type Seen =
   | { kind: "absent" }
   /** It cannot be told. */
   | { kind: "unknown" }
-  /** It has ended. `isLost` means that its machine or the cluster failed, and not the job. */
-  | { kind: "ended"; reason?: string; isLost?: boolean };
+  /**
+   * It has ended. `isLost` means that its machine or the cluster failed, and not the job. `isExit` means that its
+   * script has ended by itself, with any exit code.
+   */
+  | { kind: "ended"; reason?: string; isLost?: boolean; isExit?: boolean };
 
 /** Runs jobs on one cluster. What rejects means that the cluster cannot be reached, unless it says otherwise. */
 export interface Backend {

@@ -188,8 +188,11 @@ export class Cluster {
     // An agent that is not heard by a service that has just started may be trying to reach it.
     if (Math.min(gone_ms, silent_ms) < (job.claim ? silence_ms : settle_ms)) return;
     this.#gone_ms.delete(job.id);
-    const reason = reasonOf(seen);
-    const isLost = seen.kind === "absent" || seen.isLost === true;
+    const reason = reasonOf(seen, job);
+    // An agent that has the claim ends after it has reported. So it was another one that ended by itself, such as
+    // that of a job which the cluster has started twice.
+    const isOther = seen.kind === "ended" && seen.isExit === true && job.claim !== undefined;
+    const isLost = seen.kind === "absent" || seen.isLost === true || isOther;
     if (job.claim === undefined && isLost) {
       return await this.#submitAgain({ execution, job }, reason);
     }
@@ -289,12 +292,14 @@ export class Cluster {
   }
 }
 
-function reasonOf(seen: Extract<Seen, { kind: "absent" | "ended" }>): string {
+function reasonOf(seen: Extract<Seen, { kind: "absent" | "ended" }>, { claim }: Job): string {
   if (seen.kind === "absent") {
     return "The engine does not know the job any more: how it ended is not known";
   }
   const why = seen.reason === undefined ? "" : `: ${seen.reason}`;
-  return `The job ended without a report of its agent${why}`;
+  if (claim !== undefined) return `The job ended without a report of its agent${why}`;
+  return `The job ended before its agent reached the service${why}. See that the machine reaches ` +
+    "--agent-url and has curl";
 }
 
 function newToken(): string {

@@ -4,12 +4,12 @@
  *
  * @module
  */
-import { packTar } from "modern-tar/fs";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { artifactKeys } from "../../artifacts/keys.ts";
 import { hasShebang } from "../../projects/format/command/command.ts";
 import { diskLimit_mb } from "../../projects/code/size_guard.ts";
+import { shellQuote } from "../../platform/shell.ts";
 import { removeTree } from "../../platform/files/remove_tree.ts";
 import { settleAll } from "../../platform/waiting/promises.ts";
 import type { Execution } from "../../store/records/executions.ts";
@@ -38,6 +38,8 @@ export interface JobFilesOptions extends Omit<Sources, "signal" | "logEvent"> {
   folder: string;
   checkout(projectName: string, commit: string, destination: string): Promise<void>;
   settings: RemoteSettings;
+  /** Returns what runs a command in place of the machine; undefined when nothing does. */
+  wrapOf(execution: Execution): string | undefined;
 }
 
 /** The job whose files are wanted. */
@@ -98,6 +100,7 @@ export class JobFiles {
     if (file === undefined) return undefined;
     const root = this.#folderOf(of.execution.id);
     if (file.kind === "tar") {
+      const { packTar } = await import("modern-tar/fs");
       // The declarations of Deno and of Node describe the same streams with different names.
       const stream = Readable.toWeb(packTar(join(root, "base"))) as ReadableStream<Uint8Array>;
       return { stream };
@@ -136,7 +139,7 @@ export class JobFiles {
     { execution, folder, logEvent }: FilesOf,
     abort: AbortController,
   ): Promise<JobManifest> {
-    const { checkout, settings, folder: _all, ...sources } = this.#options;
+    const { checkout, settings, folder: _all, wrapOf, ...sources } = this.#options;
     const { signal } = abort;
     const root = this.#folderOf(execution.id);
     const base = join(root, "base");
@@ -160,12 +163,16 @@ export class JobFiles {
     await write(join(base, "config"), requestConfigFile(run));
     await write(
       join(base, "control"),
-      new Map([["command", `${execution.command}\n`], ["environment", exportScript(environment)]]),
+      new Map([
+        ...commandFiles(execution, folder, wrapOf(execution)),
+        ["environment", exportScript(environment)],
+      ]),
     );
     const files = await inputFiles(root, inputs, execution);
     return {
       folders: ["home", "inputs", "outputs", "tmp", ...foldersOf(files)],
       files: [{ path: ".", kind: "tar", mode: 0 }, ...files],
+      shell: wrapOf(execution) !== undefined || !hasShebang(execution.command),
       ...limitsOf(execution, settings),
     };
   }
@@ -174,10 +181,9 @@ export class JobFiles {
 function limitsOf(
   execution: Execution,
   { grace_ms, logBytesMax, outputsMax }: RemoteSettings,
-): Omit<JobManifest, "folders" | "files"> {
-  const { time_limit, no_output_timeout, command } = execution;
+): Omit<JobManifest, "folders" | "files" | "shell"> {
+  const { time_limit, no_output_timeout } = execution;
   return {
-    shell: !hasShebang(command),
     ...(time_limit === undefined ? {} : { timeLimitS: time_limit }),
     ...(no_output_timeout === undefined ? {} : { noOutputTimeoutS: no_output_timeout }),
     graceS: Math.max(1, Math.round(grace_ms / 1_000)),
@@ -185,6 +191,25 @@ function limitsOf(
     outputsMax,
     outputBytesMax: diskLimit_mb(execution.engine) * MIB,
   };
+}
+
+/** Returns the file with the command, and of one that is wrapped the file that it runs. */
+function commandFiles(
+  { command, image }: Execution,
+  folder: string,
+  wrap: string | undefined,
+): [name: string, text: string][] {
+  if (wrap === undefined) return [["command", `${command}\n`]];
+  const values: Record<string, string> = { "{image}": image, "{folder}": folder };
+  const words = wrap.replace(
+    /\{(?:image|folder)\}/g,
+    (place) => shellQuote(values[place] ?? place),
+  );
+  const shell = hasShebang(command) ? "" : "sh -e ";
+  return [
+    ["command", `exec ${words} ${shell}${shellQuote(join(folder, "control", "step"))}\n`],
+    ["step", `${command}\n`],
+  ];
 }
 
 async function inputFiles(
@@ -226,7 +251,7 @@ function foldersOf(files: readonly JobFile[]): string[] {
 
 async function write(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
   for (const [name, text] of files) {
-    const mode = name === "command" ? 0o700 : 0o600;
+    const mode = name === "command" || name === "step" ? 0o700 : 0o600;
     await Deno.writeTextFile(join(folder, name), text, { mode });
   }
 }

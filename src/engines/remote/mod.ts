@@ -44,6 +44,8 @@ export interface RemoteEngineOptions extends EngineParts {
   type: string;
   /** Makes the back end of a project's settings. */
   backendOf(settings: EngineSettings): Backend;
+  /** Returns what runs a command in place of the machine, with `{image}` and `{folder}` in it. */
+  wrapOf?(execution: Execution): string | undefined;
   settings?: Partial<RemoteSettings>;
 }
 
@@ -65,7 +67,9 @@ export class RemoteEngine implements Engine {
     const folder = resolve(join(dataFolder, "jobs"));
     const checkout = projects.checkout.bind(projects);
     const remote = new RemoteFiles({ folder: join(folder, "input_cache"), clock });
-    const files = new JobFiles({ folder, store, clock, remote, openOutput, checkout, settings });
+    const { wrapOf = () => undefined } = options;
+    const sources = { store, clock, remote, openOutput };
+    const files = new JobFiles({ ...sources, folder, checkout, settings, wrapOf });
     const metadata = new JobMetadata(context);
     const { backendOf, agent } = options;
     const script = (executionId: string, token: string) => {

@@ -120,6 +120,7 @@ export const projectOperations = [
     async perform({ api, context, query: { dry_run: isDryRun }, body }) {
       const { store, triggers, baseUrl } = api;
       const made = parseProject(body);
+      api.engines.expectUsable(made.engine);
       const stored = await triggers.between(async () => {
         if (await getProject(store, made.name)) {
           throw new ConflictError(`Cannot create the project: another is named "${made.name}"`);
@@ -160,6 +161,7 @@ export const projectOperations = [
     async perform({ api, context, params: { name }, query: { dry_run: isDryRun }, body }) {
       const { store, triggers } = api;
       const made = parseNamed(name, body);
+      api.engines.expectUsable(made.engine);
       const expected = expectedRevisions(context);
       const { before, stored } = await triggers.between(async () => {
         const before = await getProject(store, name);

@@ -8,7 +8,7 @@ import { saveExecution } from "../../../src/store/records/executions.ts";
 import { RemoteService } from "./fixture.ts";
 
 const [folder = "", port = "0", count = "0"] = Deno.args;
-const service = new RemoteService(folder, {}, Number(port));
+const service = new RemoteService(folder, {}, { port: Number(port) });
 await service.begin();
 const executions = Array.from({ length: Number(count) }, (_, index) =>
   service.execution(

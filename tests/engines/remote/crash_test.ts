@@ -46,7 +46,7 @@ async function killHost(folder: string, port: number, after_ms: number): Promise
 
 /** Opens the data folder. A process that was just being started holds its lock a moment longer. */
 async function takeOver(folder: string, port: number): Promise<RemoteService> {
-  const service = new RemoteService(folder, {}, port);
+  const service = new RemoteService(folder, {}, { port });
   await until(async () => {
     try {
       await service.begin();

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { FolderStore } from "../../../src/artifacts/folder.ts";
 import type { ArtifactStore } from "../../../src/artifacts/store.ts";
 import type { RemoteSettings } from "../../../src/engines/remote/context.ts";
-import { RemoteEngine } from "../../../src/engines/remote/mod.ts";
+import { RemoteEngine, type RemoteEngineOptions } from "../../../src/engines/remote/mod.ts";
 import { BodyReader } from "../../../src/http/body.ts";
 import { jobRoutes } from "../../../src/http/jobs/routes.ts";
 import { type Clock, systemClock } from "../../../src/platform/clock.ts";
@@ -26,11 +26,15 @@ export const QUICK: Partial<RemoteSettings> = {
   silence_ms: 2_000,
 };
 
+/** The kind of engine that a host has. */
+export type HostKind = Pick<RemoteEngineOptions, "type" | "backendOf" | "wrapOf">;
+
 /** A cluster, and the place where its agents reach the engine. It outlives engines. */
 export class RemoteHost implements AsyncDisposable {
   readonly cluster: TestCluster;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #bodies = new BodyReader({ bodies_bytes_max: 256 * 1024 * 1024 });
+  readonly #kind: HostKind;
   #engine: RemoteEngine | undefined;
   /** Nobody answers agents. */
   isAway = false;
@@ -46,9 +50,11 @@ export class RemoteHost implements AsyncDisposable {
   /**
    * @param folder the folder of the cluster's jobs
    * @param port the port for agents; 0 takes any
+   * @param kind the type of the engine, and its back end where that is another one
    */
-  constructor(folder: string, port = 0) {
+  constructor(folder: string, port = 0, kind: Partial<HostKind> = {}) {
     this.cluster = new TestCluster(folder);
+    this.#kind = { type: "remote", backendOf: () => this.cluster, ...kind };
     const app = jobRoutes({
       deskOf: () => Promise.resolve(this.#engine?.desk),
       clock: systemClock,
@@ -81,12 +87,11 @@ export class RemoteHost implements AsyncDisposable {
   ): RemoteEngine {
     return this.#engine = new RemoteEngine({
       ...parts,
-      type: "remote",
+      ...this.#kind,
       clock,
       projects: { checkout: checkoutOfContract },
       openOutput: async (...output) => await this.#engine?.output(...output),
       artifacts: this.artifacts ?? new FolderStore(join(parts.dataFolder, "artifacts")),
-      backendOf: () => this.cluster,
       agent: { url: this.url, http: true },
       settings: { ...QUICK, ...settings },
     });
@@ -106,9 +111,13 @@ export class RemoteService extends EngineService<RemoteEngine> {
   readonly host: RemoteHost;
   readonly #settings: Partial<RemoteSettings>;
 
-  constructor(folder: string, settings: Partial<RemoteSettings>, port = 0) {
+  constructor(
+    folder: string,
+    settings: Partial<RemoteSettings>,
+    { port = 0, kind = {} }: { port?: number; kind?: Partial<HostKind> } = {},
+  ) {
     super(folder);
-    this.host = new RemoteHost(join(folder, "cluster"), port);
+    this.host = new RemoteHost(join(folder, "cluster"), port, kind);
     this.#settings = settings;
   }
 

@@ -127,7 +127,7 @@ export class TestCluster implements Backend {
     if (states.includes("running")) return { kind: "running" };
     const exit = textOf(join(copies[0] ?? "", "exit")).trim();
     if (states.includes("lost")) return { kind: "ended", reason: "node failure", isLost: true };
-    return { kind: "ended", reason: `exit code ${exit}` };
+    return { kind: "ended", reason: `exit code ${exit}`, isExit: true };
   }
 
   async #start(name: string, script: string): Promise<void> {
