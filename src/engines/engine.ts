@@ -94,8 +94,8 @@ export interface Engine {
   watchLog(executionId: string, onGrowth: () => void): () => void;
   /** Opens an output of an execution; undefined when there is none of this path. */
   output(executionId: string, path: string): Promise<EngineOutput | undefined>;
-  /** Acts for the agents of its jobs, if it has such. */
-  readonly desk?: JobDesk;
+  /** Returns what acts for the agents of its jobs, if it has such. */
+  desk?(): Promise<JobDesk>;
   /** Numbers of executions that run and that are known to wait. */
   readonly load: EngineLoad;
   /**

@@ -95,7 +95,7 @@ export class Engines {
   /** Returns what acts for the agent of an execution's job; undefined when it has none. */
   async deskOf(executionId: string): Promise<JobDesk | undefined> {
     const job = await getJob(this.#store, executionId);
-    return job && this.#engines.get(job.engine)?.desk;
+    return job && await this.#engines.get(job.engine)?.desk?.();
   }
 
   /** The load of all engines together. */

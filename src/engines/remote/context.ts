@@ -9,7 +9,7 @@ import type { Write } from "../../store/commit/change.ts";
 import { type Execution, executionWrites } from "../../store/records/executions.ts";
 import { type Job, jobWrite } from "../../store/records/jobs.ts";
 import type { Store } from "../../store/store.ts";
-import { LogWatchers } from "../shared/log_watchers.ts";
+import type { LogWatchers } from "../shared/log_watchers.ts";
 import type { JobRef } from "./backend.ts";
 import { Turns } from "./turns.ts";
 
@@ -59,6 +59,7 @@ export interface ContextOptions {
   artifacts: ArtifactStore;
   clock: Clock;
   settings: RemoteSettings;
+  watchers: LogWatchers;
   onChange?: ((execution: Execution) => void) | undefined;
 }
 
@@ -77,13 +78,16 @@ export class RemoteContext {
   readonly clock: Clock;
   readonly settings: RemoteSettings;
   readonly turns = new Turns();
-  readonly watchers = new LogWatchers();
+  readonly watchers: LogWatchers;
   readonly #onChange: ((execution: Execution) => void) | undefined;
   /** When each agent was last heard, by the steady clock. */
   readonly #heard_ms = new Map<string, number>();
   readonly #began_ms: number;
 
-  constructor({ type, store, artifacts, clock, settings, onChange }: ContextOptions) {
+  constructor(
+    { type, store, artifacts, clock, settings, watchers, onChange }: ContextOptions,
+  ) {
+    this.watchers = watchers;
     this.type = type;
     this.store = store;
     this.artifacts = artifacts;

@@ -1,16 +1,10 @@
 /**
- * The remote engine: runs executions as jobs of a cluster, through a {@linkcode Backend}. All state is in the
- * records of executions and jobs. They are advanced by ticks, and by what agents report at the desk.
+ * The remote engine: runs executions as jobs of a cluster, through a {@linkcode Backend}.
  *
  * @module
  */
-import { getLogger } from "@logtape/logtape";
-import { delay } from "@std/async/delay";
-import { join, resolve } from "node:path";
-import { artifactKeys } from "../../artifacts/keys.ts";
-import { ConflictError, messageOf } from "../../platform/errors.ts";
-import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
-import { getJob, removeJob } from "../../store/records/jobs.ts";
+import type { Execution } from "../../store/records/executions.ts";
+import { listJobs } from "../../store/records/jobs.ts";
 import type { EngineSettings } from "../../store/records/projects.ts";
 import type {
   Engine,
@@ -20,23 +14,12 @@ import type {
   LogOptions,
   LogPage,
 } from "../engine.ts";
-import { stopped, writeEnd } from "../shared/execution_end.ts";
-import { RemoteFiles } from "../shared/inputs/remote_files.ts";
-import { agentScript } from "./agent.ts";
-import { type Backend, LaunchRefusedError } from "./backend.ts";
-import { REMOTE_SETTINGS, RemoteContext, type RemoteSettings } from "./context.ts";
-import { close, decidedEnding, decideEnding } from "./ends.ts";
-import { EngineDesk } from "./job_desk.ts";
-import { JobFiles } from "./job_files.ts";
-import { readJobLog } from "./job_log.ts";
-import { JobMetadata } from "./job_metadata.ts";
-import { Ticker } from "./ticker.ts";
-
-/** An agent that is heard more seldom than this does not end soon. */
-const HEARD_MS = 3_000;
-const POLL_MS = 50;
-
-const log = getLogger(["hooklaunch", "engine"]);
+import { LogWatchers } from "../shared/log_watchers.ts";
+import { openExecutionsOf } from "../shared/open_executions.ts";
+import type { Backend } from "./backend.ts";
+import type { RemoteSettings } from "./context.ts";
+import type { JobDesk } from "./desk.ts";
+import type { RemoteWork } from "./remote_work.ts";
 
 /** The parts of a remote engine. */
 export interface RemoteEngineOptions extends EngineParts {
@@ -49,160 +32,74 @@ export interface RemoteEngineOptions extends EngineParts {
   settings?: Partial<RemoteSettings>;
 }
 
-/** Runs executions as jobs of clusters. */
+/** Runs executions as jobs of clusters. What does so is loaded when there is one. */
 export class RemoteEngine implements Engine {
-  readonly desk: EngineDesk;
-  readonly #context: RemoteContext;
-  readonly #files: JobFiles;
-  readonly #ticker: Ticker;
-  readonly #closing = new AbortController();
-  #wake: () => void = () => {};
-  #isDue = false;
-  #ticking: Promise<void> | undefined;
+  readonly #options: RemoteEngineOptions;
+  readonly #watchers = new LogWatchers();
+  #work: Promise<RemoteWork> | undefined;
+  #load: () => EngineLoad = () => ({ running: 0, waiting: 0 });
+  #isClosed = false;
 
   constructor(options: RemoteEngineOptions) {
-    const { type, store, artifacts, clock, onChange, projects, openOutput, dataFolder } = options;
-    const settings = { ...REMOTE_SETTINGS, ...options.settings };
-    const context = new RemoteContext({ type, store, artifacts, clock, settings, onChange });
-    const folder = resolve(join(dataFolder, "jobs"));
-    const checkout = projects.checkout.bind(projects);
-    const remote = new RemoteFiles({ folder: join(folder, "input_cache"), clock });
-    const { wrapOf = () => undefined } = options;
-    const sources = { store, clock, remote, openOutput };
-    const files = new JobFiles({ ...sources, folder, checkout, settings, wrapOf });
-    const metadata = new JobMetadata(context);
-    const { backendOf, agent } = options;
-    const script = (executionId: string, token: string) => {
-      if (agent !== undefined) return agentScript({ ...agent, executionId, token });
-      throw new LaunchRefusedError("the service has no address for jobs: set --agent-url");
-    };
-    const { signal } = this.#closing;
-    this.#context = context;
-    this.#files = files;
-    this.#ticker = new Ticker({ context, files, metadata, backendOf, script, signal });
-    this.desk = new EngineDesk({ context, files, metadata, wake: () => this.#wakeUp() });
+    this.#options = options;
   }
 
   get load(): EngineLoad {
-    return this.#ticker.load;
+    return this.#load();
   }
 
-  /** Returns at once: a cluster that cannot be reached holds up nothing. */
-  start(): Promise<void> {
-    this.#ticking ??= this.#tick();
-    this.#wakeUp();
-    return Promise.resolve();
+  /** Waits for no cluster: one that cannot be reached holds up nothing. */
+  async start(): Promise<void> {
+    const { store, type } = this.#options;
+    const open = openExecutionsOf(store, type, ["queued", "started", "stopping"]);
+    for await (const _ of open) return void await this.#loaded();
+    // Of an execution that has ended a job may be left.
+    if ((await listJobs(store, type)).length > 0) await this.#loaded();
   }
 
   submit(_execution: Execution): void {
-    this.#wakeUp();
+    if (!this.#isClosed) this.#loaded().then((work) => work.wakeUp());
   }
 
   async stop(executionId: string, reason?: string): Promise<boolean> {
-    const { turns, store } = this.#context;
-    return await turns.take(executionId, async () => {
-      const execution = await getExecution(store, executionId);
-      if (execution === undefined || hasEnded(execution.status)) return false;
-      const job = await getJob(store, executionId);
-      if (job?.end !== undefined) return false;
-      if (decidedEnding(execution) !== undefined) return true;
-      const ending = stopped(reason);
-      if (job?.claim !== undefined) {
-        decideEnding(execution, ending);
-        job.stop_at = this.#context.time;
-        await this.#context.save({ execution, job });
-        this.#files.cancel(executionId);
-      } else {
-        // No agent can claim it from here on.
-        writeEnd(execution, { ending, at_ms: this.#context.clock.now() });
-        if (job !== undefined) close(job, this.#context.time);
-        await this.#context.save({ execution, ...(job === undefined ? {} : { job }) });
-      }
-      this.#wakeUp();
-      return true;
-    });
+    return await (await this.#loaded()).stop(executionId, reason);
   }
 
   async log(executionId: string, options?: LogOptions): Promise<LogPage> {
-    const { store } = this.#context;
-    const job = await getJob(store, executionId);
-    if (job !== undefined) return await readJobLog(job, this.#context, options);
-    const { status = "queued" } = await getExecution(store, executionId) ?? {};
-    if (!hasEnded(status)) return { lines: [], next: options?.after ?? "0" };
-    return await readJobLog({ id: executionId, is_archived: true }, this.#context, options);
+    return await (await this.#loaded()).log(executionId, options);
   }
 
   watchLog(executionId: string, onGrowth: () => void): () => void {
-    return this.#context.watchers.add(executionId, onGrowth);
+    return this.#watchers.add(executionId, onGrowth);
   }
 
   async output(executionId: string, path: string): Promise<EngineOutput | undefined> {
-    const execution = await getExecution(this.#context.store, executionId);
-    if (!execution?.outputs.some((output) => output.path === path)) return undefined;
-    return await this.#context.artifacts.open(artifactKeys.output(executionId, path));
+    return await (await this.#loaded()).output(executionId, path);
+  }
+
+  async desk(): Promise<JobDesk> {
+    return (await this.#loaded()).desk;
   }
 
   async forget(executionId: string): Promise<void> {
-    const { turns, store, artifacts } = this.#context;
-    await turns.take(executionId, async () => {
-      const execution = await getExecution(store, executionId);
-      if (execution !== undefined && !hasEnded(execution.status)) {
-        throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
-      }
-      await this.#files.remove(executionId);
-      await artifacts.remove(artifactKeys.execution(executionId));
-      await removeJob(store, executionId);
-    });
+    await (await this.#loaded()).forget(executionId);
   }
 
   async close(deadline_ms: number): Promise<void> {
-    this.#closing.abort();
-    this.#wake();
-    await this.#ticking;
-    await this.#untilEnded(deadline_ms);
-    this.desk.close();
-    await this.#context.turns.idle();
-    await this.#ticker.close();
-    await this.#files.close();
+    this.#isClosed = true;
+    await (await this.#work)?.close(deadline_ms);
   }
 
-  /** Waits for jobs that run, for as long as their agents are heard: those of a stopped service are not. */
-  async #untilEnded(deadline_ms: number): Promise<void> {
-    const { clock } = this.#context;
-    const end_ms = clock.steady() + deadline_ms;
-    while (clock.steady() < end_ms) {
-      const isHeard = clock.steady() - this.#context.lastHeard_ms < HEARD_MS;
-      if (!isHeard || await this.#ticker.running() === 0) return;
-      await delay(POLL_MS);
-    }
+  #loaded(): Promise<RemoteWork> {
+    return this.#work ??= this.#start();
   }
 
-  #wakeUp(): void {
-    this.#isDue = true;
-    this.#wake();
-  }
-
-  async #tick(): Promise<void> {
-    const { signal } = this.#closing;
-    while (!signal.aborted) {
-      this.#isDue = false;
-      await this.#ticker.tick().catch((error) => {
-        const { type: engine } = this.#context;
-        log.error("Cannot look at the executions of {engine}, trying again: {error}", {
-          engine,
-          error: messageOf(error),
-        });
-      });
-      await this.#pause();
-    }
-  }
-
-  async #pause(): Promise<void> {
-    if (this.#isDue || this.#closing.signal.aborted) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#context.clock.after(this.#context.settings.tick_ms, resolve);
-    this.#wake = resolve;
-    await promise;
-    cancel();
+  async #start(): Promise<RemoteWork> {
+    const { RemoteWork } = await import("./remote_work.ts");
+    const work = new RemoteWork(this.#options, this.#watchers);
+    this.#load = () => work.load;
+    // A service that stops begins nothing.
+    if (!this.#isClosed) work.start();
+    return work;
   }
 }

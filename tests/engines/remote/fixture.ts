@@ -56,7 +56,7 @@ export class RemoteHost implements AsyncDisposable {
     this.cluster = new TestCluster(folder);
     this.#kind = { type: "remote", backendOf: () => this.cluster, ...kind };
     const app = jobRoutes({
-      deskOf: () => Promise.resolve(this.#engine?.desk),
+      deskOf: async () => await this.#engine?.desk(),
       clock: systemClock,
       bodies: this.#bodies,
       closing: new AbortController().signal,

@@ -1,0 +1,190 @@
+/**
+ * The work of a remote engine. All state is in the records of executions and jobs. They are advanced by ticks, and
+ * by what agents report at the desk. An idle service does not hold this file in memory, nor most of its folder.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { delay } from "@std/async/delay";
+import { join, resolve } from "node:path";
+import { artifactKeys } from "../../artifacts/keys.ts";
+import { ConflictError, messageOf } from "../../platform/errors.ts";
+import { getExecution, hasEnded } from "../../store/records/executions.ts";
+import { getJob, removeJob } from "../../store/records/jobs.ts";
+import type { EngineLoad, EngineOutput, LogOptions, LogPage } from "../engine.ts";
+import { stopped, writeEnd } from "../shared/execution_end.ts";
+import { RemoteFiles } from "../shared/inputs/remote_files.ts";
+import type { LogWatchers } from "../shared/log_watchers.ts";
+import type { RemoteEngineOptions } from "./mod.ts";
+import { agentScript } from "./agent.ts";
+import { LaunchRefusedError } from "./backend.ts";
+import { REMOTE_SETTINGS, RemoteContext } from "./context.ts";
+import { close, decidedEnding, decideEnding } from "./ends.ts";
+import { EngineDesk } from "./job_desk.ts";
+import { JobFiles } from "./job_files.ts";
+import { readJobLog } from "./job_log.ts";
+import { JobMetadata } from "./job_metadata.ts";
+import { Ticker } from "./ticker.ts";
+
+/** An agent that is heard more seldom than this does not end soon. */
+const HEARD_MS = 3_000;
+const POLL_MS = 50;
+
+const log = getLogger(["hooklaunch", "engine"]);
+
+/** Runs executions as jobs of clusters. */
+export class RemoteWork {
+  readonly desk: EngineDesk;
+  readonly #context: RemoteContext;
+  readonly #files: JobFiles;
+  readonly #ticker: Ticker;
+  readonly #closing = new AbortController();
+  #wake: () => void = () => {};
+  #isDue = false;
+  #ticking: Promise<void> | undefined;
+
+  constructor(options: RemoteEngineOptions, watchers: LogWatchers) {
+    const { type, store, artifacts, clock, onChange, projects, openOutput, dataFolder } = options;
+    const settings = { ...REMOTE_SETTINGS, ...options.settings };
+    const context = new RemoteContext({
+      ...{ type, store, artifacts, clock, settings, onChange, watchers },
+    });
+    const folder = resolve(join(dataFolder, "jobs"));
+    const checkout = projects.checkout.bind(projects);
+    const remote = new RemoteFiles({ folder: join(folder, "input_cache"), clock });
+    const { wrapOf = () => undefined } = options;
+    const sources = { store, clock, remote, openOutput };
+    const files = new JobFiles({ ...sources, folder, checkout, settings, wrapOf });
+    const metadata = new JobMetadata(context);
+    const { backendOf, agent } = options;
+    const script = (executionId: string, token: string) => {
+      if (agent !== undefined) return agentScript({ ...agent, executionId, token });
+      throw new LaunchRefusedError("the service has no address for jobs: set --agent-url");
+    };
+    const { signal } = this.#closing;
+    this.#context = context;
+    this.#files = files;
+    this.#ticker = new Ticker({ context, files, metadata, backendOf, script, signal });
+    this.desk = new EngineDesk({ context, files, metadata, wake: () => this.wakeUp() });
+  }
+
+  /** See `Engine.load`. */
+  get load(): EngineLoad {
+    return this.#ticker.load;
+  }
+
+  /** Begins to tick. */
+  start(): void {
+    this.#ticking ??= this.#tick();
+  }
+
+  /** Ticks soon: there is something to do. */
+  wakeUp(): void {
+    this.#isDue = true;
+    this.#wake();
+  }
+
+  /** See `Engine.stop`. */
+  async stop(executionId: string, reason?: string): Promise<boolean> {
+    const { turns, store } = this.#context;
+    return await turns.take(executionId, async () => {
+      const execution = await getExecution(store, executionId);
+      if (execution === undefined || hasEnded(execution.status)) return false;
+      const job = await getJob(store, executionId);
+      if (job?.end !== undefined) return false;
+      if (decidedEnding(execution) !== undefined) return true;
+      const ending = stopped(reason);
+      if (job?.claim !== undefined) {
+        decideEnding(execution, ending);
+        job.stop_at = this.#context.time;
+        await this.#context.save({ execution, job });
+        this.#files.cancel(executionId);
+      } else {
+        // No agent can claim it from here on.
+        writeEnd(execution, { ending, at_ms: this.#context.clock.now() });
+        if (job !== undefined) close(job, this.#context.time);
+        await this.#context.save({ execution, ...(job === undefined ? {} : { job }) });
+      }
+      this.wakeUp();
+      return true;
+    });
+  }
+
+  /** See `Engine.log`. */
+  async log(executionId: string, options?: LogOptions): Promise<LogPage> {
+    const { store } = this.#context;
+    const job = await getJob(store, executionId);
+    if (job !== undefined) return await readJobLog(job, this.#context, options);
+    const { status = "queued" } = await getExecution(store, executionId) ?? {};
+    if (!hasEnded(status)) return { lines: [], next: options?.after ?? "0" };
+    return await readJobLog({ id: executionId, is_archived: true }, this.#context, options);
+  }
+
+  /** See `Engine.output`. */
+  async output(executionId: string, path: string): Promise<EngineOutput | undefined> {
+    const execution = await getExecution(this.#context.store, executionId);
+    if (!execution?.outputs.some((output) => output.path === path)) return undefined;
+    return await this.#context.artifacts.open(artifactKeys.output(executionId, path));
+  }
+
+  /** See `Engine.forget`. */
+  async forget(executionId: string): Promise<void> {
+    const { turns, store, artifacts } = this.#context;
+    await turns.take(executionId, async () => {
+      const execution = await getExecution(store, executionId);
+      if (execution !== undefined && !hasEnded(execution.status)) {
+        throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
+      }
+      await this.#files.remove(executionId);
+      await artifacts.remove(artifactKeys.execution(executionId));
+      await removeJob(store, executionId);
+    });
+  }
+
+  /** See `Engine.close`. */
+  async close(deadline_ms: number): Promise<void> {
+    this.#closing.abort();
+    this.#wake();
+    await this.#ticking;
+    await this.#untilEnded(deadline_ms);
+    this.desk.close();
+    await this.#context.turns.idle();
+    await this.#ticker.close();
+    await this.#files.close();
+  }
+
+  /** Waits for jobs that run, for as long as their agents are heard: those of a stopped service are not. */
+  async #untilEnded(deadline_ms: number): Promise<void> {
+    const { clock } = this.#context;
+    const end_ms = clock.steady() + deadline_ms;
+    while (clock.steady() < end_ms) {
+      const isHeard = clock.steady() - this.#context.lastHeard_ms < HEARD_MS;
+      if (!isHeard || await this.#ticker.running() === 0) return;
+      await delay(POLL_MS);
+    }
+  }
+
+  async #tick(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      this.#isDue = false;
+      await this.#ticker.tick().catch((error) => {
+        const { type: engine } = this.#context;
+        log.error("Cannot look at the executions of {engine}, trying again: {error}", {
+          engine,
+          error: messageOf(error),
+        });
+      });
+      await this.#pause();
+    }
+  }
+
+  async #pause(): Promise<void> {
+    if (this.#isDue || this.#closing.signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#context.clock.after(this.#context.settings.tick_ms, resolve);
+    this.#wake = resolve;
+    await promise;
+    cancel();
+  }
+}
