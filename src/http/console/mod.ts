@@ -14,6 +14,8 @@ import { deliveryRoutes } from "./pages/delivery.tsx";
 import { executionRoutes } from "./pages/execution.tsx";
 import { executionsRoutes } from "./pages/executions.tsx";
 import { overviewRoutes } from "./pages/overview.tsx";
+import { pipelineRoutes } from "./pages/pipeline.tsx";
+import { pipelinesRoutes } from "./pages/pipelines.tsx";
 import { replaysRoutes } from "./pages/replays.tsx";
 import { settingsRoutes } from "./pages/settings.tsx";
 import type { ConsoleParts } from "./parts.ts";
@@ -27,6 +29,8 @@ const ROUTES: readonly Route[] = [
   ...replaysRoutes,
   ...executionsRoutes,
   ...executionRoutes,
+  ...pipelinesRoutes,
+  ...pipelineRoutes,
   ...accessRoutes,
   ...settingsRoutes,
 ];

@@ -5,7 +5,7 @@
  * @module
  */
 import { createHmac } from "node:crypto";
-import { endOfExecution, endOfRun, type TestService } from "../../data.ts";
+import { endOfExecution, endOfRun, eventually, type TestService } from "../../data.ts";
 
 const GITHUB_SECRET = "a-secret-of-github-for-samples";
 const STRIPE_SECRET = "whsec_a-secret-of-stripe-for-samples";
@@ -30,6 +30,37 @@ const PROJECT = `
     command: echo "no such bucket" >&2; exit 3
     inputs:
       - name: labels
+- step:
+    name: split
+    image: debian
+    command: touch "$VH_OUTPUTS_DIR/train.csv" "$VH_OUTPUTS_DIR/test.csv"
+- step:
+    name: fit
+    image: debian
+    command: touch "$VH_OUTPUTS_DIR/model.txt"
+    inputs:
+      - name: data
+        optional: true
+- pipeline:
+    name: Train and deploy
+    nodes:
+      - { name: split, type: execution, step: split }
+      - { name: fit large, type: execution, step: fit }
+      - { name: fit small, type: execution, step: fit }
+      - name: compare
+        type: execution
+        step: fit
+      - name: deploy
+        type: execution
+        step: fit
+        actions:
+          - { when: node-starting, then: require-approval }
+    edges:
+      - [split.output.train.csv, fit large.input.data]
+      - [split.output.train.csv, fit small.input.data]
+      - [fit large.output.model.txt, compare.input.data]
+      - [fit small.output.model.txt, compare.input.data]
+      - [compare.output.model.txt, deploy.input.data]
 `;
 
 /** The triggers of a sample, by name. */
@@ -39,6 +70,8 @@ export interface Sample {
   deliveries: Record<"completed" | "failed" | "refused", string>;
   /** Ids of executions, by their ends. */
   executions: Record<"completed" | "failed", string>;
+  /** The id of a pipeline whose last node waits for approval. */
+  pipeline: string;
 }
 
 /** Fills a service. */
@@ -86,16 +119,27 @@ export async function fillSample(service: TestService): Promise<Sample> {
   await send(payments.url, '{"type":"charge.succeeded"}', { "stripe-signature": "t=1,v1=00" });
   await send(payments.url, "{}", {});
   await send(labels.url, '{"task":17,"labels":["cat","dog"]}', {});
+  const nightly = await service.trigger({
+    name: "nightly",
+    actions: [{ type: "run_pipeline", pipeline: "Train and deploy" }],
+    response,
+  });
+  const { actions: [{ created }] } = await endOfRun(service, await send(nightly.url, "{}", {}));
   const executions = {
     completed: await ended(service, completed),
     failed: await ended(service, failed),
   };
+  await eventually(async () => {
+    const { body: { nodes } } = await service.api("GET", `pipelines/${created.pipeline_id}/`);
+    return nodes.at(-1).status === "awaiting_approval" ? true : undefined;
+  }, { within_ms: 30_000 });
   const { body } = await service.api("GET", "deliveries/?trigger=retrain&outcome=refused");
   const [{ id: refused }] = body.results;
   return {
     triggers: { retrain, payments, labels },
     deliveries: { completed, failed, refused },
     executions,
+    pipeline: created.pipeline_id,
   };
 }
 
@@ -140,7 +184,7 @@ async function ended(service: TestService, runId: string): Promise<string> {
 }
 
 /** The addresses of every kind of page of a filled service, by names. */
-export function pagesOf({ deliveries, executions }: Sample): Record<string, string> {
+export function pagesOf({ deliveries, executions, pipeline }: Sample): Record<string, string> {
   return {
     overview: "",
     deliveries: "deliveries",
@@ -152,6 +196,8 @@ export function pagesOf({ deliveries, executions }: Sample): Record<string, stri
     executions: "executions",
     execution: `executions/${executions.completed}`,
     execution_failed: `executions/${executions.failed}`,
+    pipelines: "pipelines",
+    pipeline: `pipelines/${pipeline}`,
     access: "access",
     settings: "settings",
     replays: "replays",

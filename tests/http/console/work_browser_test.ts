@@ -124,3 +124,55 @@ Deno.test({
     assertEquals(wrong, []);
   },
 });
+
+Deno.test({
+  name: "a pipeline in a browser",
+  ignore,
+  sanitizeResources: false,
+  sanitizeOps: false,
+  async fn() {
+    await using service = await startService();
+    const hostile = `"><img src=x onerror=alert(1)>`;
+    const step = (name: string, more: object = {}) => ({
+      step: { name, image: "debian", command: "sleep 0.2; touch $VH_OUTPUTS_DIR/file", ...more },
+    });
+    const input = { inputs: [{ name: "file", optional: true }] };
+    const node = (name: string, step: string) => ({ name, type: "execution", step });
+    const file = [step("make"), step("use", input), {
+      pipeline: {
+        name: "flow",
+        nodes: [node("make", "make"), {
+          ...node(hostile, "use"),
+          actions: [{ when: "node-starting", then: "require-approval" }],
+        }],
+        edges: [["make.output.*", `${hostile}.input.file`]],
+      },
+    }];
+    await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, JSON.stringify(file));
+    const trigger = await service.trigger({
+      actions: [{ type: "run_pipeline", pipeline: "flow" }],
+      response: { type: "text", text: "{run_id}" },
+    });
+    await using chromium = await startChromium();
+    const { page } = await openConsole(chromium, service);
+    const wrong = watch(page);
+
+    const runId = await (await fetch(trigger.url, { method: "POST" })).text();
+    await page.goto(`/deliveries/${runId}`);
+    await page.locator("#story").getByRole("link", { name: "flow" }).click();
+    const graph = page.locator(".graph");
+    await graph.getByText("awaiting approval").waitFor();
+    assertEquals(await graph.locator("g.node").count(), 2);
+    assertEquals(await graph.locator("polyline").count(), 1);
+    await assertAccessible(page);
+    await page.getByRole("button", { name: `Approve ${hostile}` }).click();
+    await page.locator("#pipeline .title").getByText("complete").waitFor();
+    assertEquals(await graph.locator("g.node.ok").count(), 2);
+    assertEquals(await page.locator("main img").count(), 0);
+    await graph.getByRole("link", { name: "make, complete" }).click();
+    await page.getByRole("heading", { name: "make", level: 1 }).waitFor();
+    await page.getByRole("link", { name: "flow" }).click();
+    await page.waitForURL("**/pipelines/*");
+    assertEquals(wrong, []);
+  },
+});

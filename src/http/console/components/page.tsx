@@ -10,6 +10,7 @@ const NAVIGATION = [
   ["", "Overview"],
   ["deliveries", "Deliveries"],
   ["executions", "Executions"],
+  ["pipelines", "Pipelines"],
   ["access", "Access"],
   ["settings", "Settings"],
 ] as const;

@@ -4,7 +4,7 @@ import type { Html } from "../route.ts";
 /** The meanings that colours have. */
 export type Tone = "ok" | "quiet" | "bad" | "running" | "waiting";
 
-const ICONS: Readonly<Record<Tone, string>> = {
+export const ICONS: Readonly<Record<Tone, string>> = {
   ok: "✓",
   quiet: "–",
   bad: "✕",
@@ -39,9 +39,14 @@ const TONES: Readonly<Record<string, Tone>> = {
   likely: "waiting",
 };
 
+/** Returns the meaning of a state. */
+export function toneOf(state: string): Tone {
+  return TONES[state] ?? "quiet";
+}
+
 /** A state. */
 export function State({ state }: { state: string }): Html {
-  return <Badge tone={TONES[state] ?? "quiet"} label={state.replaceAll("_", " ")} />;
+  return <Badge tone={toneOf(state)} label={state.replaceAll("_", " ")} />;
 }
 
 /** A word in colour, with an icon. */

@@ -1,0 +1,169 @@
+/** `/pipelines/<id>`: the graph of a pipeline with the states of its nodes; approval, and stopping. */
+import { hasPipelineEnded } from "../../../store/records/pipelines.ts";
+import type { PipelineDetails } from "../../api/pipelines.ts";
+import { ApiCallError, search } from "../client.ts";
+import { Values } from "../components/execution_facts.tsx";
+import { Action, Confirm } from "../components/form.tsx";
+import { Graph } from "../components/graph.tsx";
+import { may, Page } from "../components/page.tsx";
+import { State } from "../components/states.tsx";
+import { Notice, Row, Table } from "../components/table.tsx";
+import { Copied, Facts, Time } from "../components/values.tsx";
+import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
+
+const REFRESH_S = 2;
+
+interface PipelineProps {
+  view: View;
+  pipeline: PipelineDetails;
+}
+
+async function PipelinePage(
+  { view, id, refused }: { view: View; id: string; refused?: ApiCallError },
+): Promise<Html> {
+  const pipeline = await view.api.get<PipelineDetails>(`pipelines/${id}/`);
+  const { title, project, status, parameters } = pipeline;
+  const isOver = hasPipelineEnded(status);
+  return (
+    <Page view={view} title={title} nav="Pipelines">
+      <p class="crumbs">
+        <a href="pipelines">Pipelines</a> ›{" "}
+        <a href={`pipelines${search({ project })}`}>{project}</a>
+      </p>
+      {refused === undefined ? null : <Notice tone="bad">{refused.message}</Notice>}
+      <div id="pipeline" data-refresh={isOver ? undefined : REFRESH_S}>
+        <Head view={view} pipeline={pipeline} />
+        <Graph {...pipeline} />
+        <Nodes view={view} pipeline={pipeline} />
+      </div>
+      <Values title="Parameters" values={parameters} />
+      <p>
+        <a href={`executions${search({ pipeline: id })}`}>All its executions</a>
+      </p>
+      <p class="dim">
+        Id <Copied value={id} label="the id" />
+      </p>
+    </Page>
+  );
+}
+
+function Head({ view, pipeline }: PipelineProps): Html {
+  const { title, status, reason, created_at, ended_at, run_id, commit, copy_of } = pipeline;
+  const { now_ms } = view;
+  return (
+    <>
+      <div class="title">
+        <h1>{title}</h1>
+        <State state={status} />
+        {may(view, "operate") ? <Actions view={view} pipeline={pipeline} /> : null}
+      </div>
+      {reason === undefined
+        ? null
+        : <Notice tone={status === "error" ? "bad" : "waiting"}>{reason}</Notice>}
+      <div class="summary">
+        <Facts
+          facts={[
+            ["Created", <Time at={created_at} now_ms={now_ms} />],
+            [
+              "Ended",
+              ended_at === undefined ? undefined : <Time at={ended_at} now_ms={now_ms} />,
+            ],
+            ["Commit", <code>{commit.slice(0, 12)}</code>],
+            ["Launched by", <a href={`deliveries/${run_id}`}>this delivery</a>],
+            [
+              "Copy of",
+              copy_of === undefined
+                ? undefined
+                : <a href={`pipelines/${copy_of}`}>an earlier one</a>,
+            ],
+          ]}
+        />
+      </div>
+    </>
+  );
+}
+
+function Actions({ view, pipeline: { id, run_id, status, nodes } }: PipelineProps): Html {
+  const running = nodes.filter((node) => node.status === "started").length;
+  const ends = running === 1 ? "and its running node" : `and its ${running} running nodes`;
+  return (
+    <div class="end">
+      {hasPipelineEnded(status) ? null : (
+        <Confirm
+          view={view}
+          to={`pipelines/${id}/stop`}
+          consequence={running === 0 ? "Stop this pipeline" : `Stop this pipeline ${ends}`}
+        >
+          Stop
+        </Confirm>
+      )}
+      <Action view={view} to={`deliveries/${run_id}/replay`} hotkey="r">Launch again</Action>
+    </div>
+  );
+}
+
+function Nodes({ view, pipeline: { id, nodes } }: PipelineProps): Html {
+  return (
+    <Table label="Nodes" columns={["Node", "Step", "State", "Attempts", ""]}>
+      {nodes.map(({ name, step, status, execution_id, reused, attempts, reason }, index) => (
+        <Row id={`node-${index}`}>
+          <td>
+            {execution_id === undefined ? name : <a href={`executions/${execution_id}`}>{name}</a>}
+          </td>
+          <td>{step}</td>
+          <td class="wide">
+            <State state={status} /> {reused ? <span class="dim">reused</span> : null}{" "}
+            {reason === undefined ? null : <span class="dim">{reason}</span>}
+          </td>
+          <td>{attempts}</td>
+          <td>
+            {status === "awaiting_approval" && may(view, "operate")
+              ? (
+                <Action
+                  view={view}
+                  to={`pipelines/${id}/approve`}
+                  fields={{ node: name }}
+                  class="primary"
+                >
+                  Approve {name}
+                </Action>
+              )
+              : null}
+          </td>
+        </Row>
+      ))}
+    </Table>
+  );
+}
+
+async function change(
+  { view, params: { id } }: Submission<"/:id">,
+  { path, body, notice }: { path: string; body?: unknown; notice: string },
+): Promise<Submitted> {
+  try {
+    await view.api.send("POST", `pipelines/${id}/${path}/`, body);
+    return { to: `pipelines/${id}`, notice };
+  } catch (error) {
+    if (!(error instanceof ApiCallError)) throw error;
+    return { page: await PipelinePage({ view, id, refused: error }), status: error.status };
+  }
+}
+
+/** The routes of one pipeline. */
+export const pipelineRoutes = [
+  route({
+    path: "/pipelines/:id",
+    show: ({ view, params: { id } }) => PipelinePage({ view, id }),
+  }),
+  route({
+    path: "/pipelines/:id/stop",
+    submit: (sent) => change(sent, { path: "stop", notice: "It was asked to stop" }),
+  }),
+  route({
+    path: "/pipelines/:id/approve",
+    submit: (sent) => {
+      const node = sent.form.get("node") ?? "";
+      return change(sent, { path: "approve", body: { node }, notice: `${node} goes on` });
+    },
+  }),
+];
