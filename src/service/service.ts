@@ -249,6 +249,7 @@ function listen(
     ...(hops && { forwarding: { leading: leadership, hops } }),
     isReady: () => isReady(parts),
     isPlainHttp: (context: Context<{ Bindings: HandlerInfo }>) =>
+      hops?.senderOf(context.req.raw) === undefined &&
       isPlainHttp(context.env.remoteAddr.hostname, exposure),
   });
   const options = {

@@ -77,8 +77,13 @@ export const keys = {
   kept: (triggerId: string, entryId: string): Deno.KvKey => ["kept", triggerId, entryId],
   /** Text: the encrypted head of a kept request. */
   keptHead: (entryId: string): Deno.KvKey => ["kept_head", entryId],
-  /** `DeliveryDay`: the numbers of a trigger's deliveries on a day such as 2026-01-31. */
-  deliveryCount: (day: string, triggerId: string): Deno.KvKey => ["delivery_count", day, triggerId],
+  /** `DeliveryDay`: the numbers of a trigger's deliveries on a day such as 2026-01-31, as an instance counts them. */
+  deliveryCount: (day: string, triggerId: string, instanceId: string): Deno.KvKey => [
+    "delivery_count",
+    day,
+    triggerId,
+    instanceId,
+  ],
   /** Nothing, for each ended run and each entry with a sender's id, by the SHA-256 of that id. */
   sentId: (hash: string, id: string): Deno.KvKey => ["sent_id", hash, id],
   /** `Execution`. */

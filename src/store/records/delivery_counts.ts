@@ -1,12 +1,13 @@
 /**
- * The numbers of deliveries of each trigger by hour and outcome, for overviews: one record a trigger and day. They
- * are gathered in memory and stored every few seconds, so a crash loses the last of them.
+ * The numbers of deliveries of each trigger by hour and outcome, for overviews: one record a trigger, day and
+ * instance. They are gathered in memory and stored every few seconds, so a crash loses the last of them.
  *
  * @module
  */
 import type { Clock } from "../../platform/clock.ts";
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
+import { scan } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 import type { DeliveryOutcome } from "./deliveries.ts";
 
@@ -18,6 +19,8 @@ const HOUR_MS = 60 * 60_000;
 const DAY_MS = HOURS * HOUR_MS;
 const DAYS_KEPT = 8;
 const RECORD_BYTES = 2_048;
+/** Stands for the id where one process has the database. */
+const ONLY_INSTANCE = "";
 
 /** The counted events: deliveries by their outcomes, and executions that ended as `error`. */
 export type Counted = DeliveryOutcome | "execution_error";
@@ -109,7 +112,8 @@ export class DeliveryCounts {
   async #day(day: string, triggerId: string): Promise<DeliveryDay | undefined> {
     const stored = await readDay(this.#store, day, triggerId);
     const fresh = this.#fresh.get(`${day} ${triggerId}`);
-    return fresh === undefined ? stored : sumOf(stored, fresh);
+    return [...stored, ...fresh === undefined ? [] : [fresh]]
+      .reduce<DeliveryDay | undefined>(sumOf, undefined);
   }
 
   async #flush(): Promise<void> {
@@ -125,11 +129,11 @@ export class DeliveryCounts {
     const fresh = this.#fresh.get(name);
     if (fresh === undefined) return;
     const [day = "", triggerId = ""] = name.split(" ");
-    const stored = await readDay(this.#store, day, triggerId);
+    const key = keys.deliveryCount(day, triggerId, instanceOf(this.#store));
+    const stored = dayIn(await this.#store.reads.read(key));
     const written = structuredClone(fresh);
     const value = sumOf(stored, written);
-    const key = keys.deliveryCount(day, triggerId);
-    await this.#store.committer.write([{ key, value, bytes: RECORD_BYTES }]);
+    await this.#store.intake.write([{ key, value, bytes: RECORD_BYTES }]);
     // What came meanwhile stays.
     const rest = subtract(fresh, written);
     if (rest === undefined) this.#fresh.delete(name);
@@ -155,12 +159,25 @@ export async function removeOldDeliveryCounts(store: Store, now_ms: number): Pro
   return writes.length;
 }
 
-async function readDay(
-  { reads }: Store,
-  day: string,
-  triggerId: string,
-): Promise<DeliveryDay | undefined> {
-  const value = await reads.read(keys.deliveryCount(day, triggerId));
+/** Reads the counts of a trigger and day, of each instance. */
+async function readDay(store: Store, day: string, triggerId: string): Promise<DeliveryDay[]> {
+  if (store.shared === undefined) {
+    const key = keys.deliveryCount(day, triggerId, ONLY_INSTANCE);
+    const found = dayIn(await store.reads.read(key));
+    return found === undefined ? [] : [found];
+  }
+  const found = await Array.fromAsync(
+    scan(store.kv, ["delivery_count", day, triggerId]),
+    ({ value }) => dayIn(value) ?? [],
+  );
+  return found.flat();
+}
+
+function instanceOf({ shared }: Store): string {
+  return shared?.id ?? ONLY_INSTANCE;
+}
+
+function dayIn(value: unknown): DeliveryDay | undefined {
   const { hours, last_ms } = Object(value);
   return typeof hours === "object" && hours !== null && typeof last_ms === "number"
     ? { hours, last_ms }
