@@ -45,6 +45,9 @@ export class DeliveryCounts {
   readonly #clock: Clock;
   /** Counts that are not stored yet, by day and trigger. */
   #fresh = new Map<string, DeliveryDay>();
+  /** The hour of the last count, and its day. */
+  #hour = NaN;
+  #today = "";
   #cancelFlush: (() => void) | undefined;
   #flushing: Promise<void> = Promise.resolve();
 
@@ -56,7 +59,10 @@ export class DeliveryCounts {
   /** Counts a delivery, or an execution that failed. */
   note(triggerId: string, what: Counted): void {
     const now_ms = this.#clock.now();
-    const name = `${dayOf(now_ms)} ${triggerId}`;
+    const hourNumber = Math.floor(now_ms / HOUR_MS);
+    // Writing a date for each launch would show in a profile.
+    if (hourNumber !== this.#hour) [this.#hour, this.#today] = [hourNumber, dayOf(now_ms)];
+    const name = `${this.#today} ${triggerId}`;
     let day = this.#fresh.get(name);
     if (day === undefined) this.#fresh.set(name, day = { hours: {}, last_ms: 0 });
     const hours = day.hours[what] ??= new Array(HOURS).fill(0);
