@@ -112,10 +112,19 @@ export class Cluster {
       log.info("The engine {engine} can be reached again", { engine: this.#parts.context.type });
     }
     this.#isReachable = true;
-    for (const [index, { job }] of pairs.entries()) {
+    for (const [index, pair] of pairs.entries()) {
       const found = seen.get(refs[index]?.name ?? "") ?? { kind: "unknown" };
-      await this.#turn(job, (now) => this.#apply(now, found));
+      if (this.#isKnown(pair, found)) continue;
+      await this.#turn(pair.job, (now) => this.#apply(now, found));
     }
+  }
+
+  /** Returns true for a state that the records say already: most jobs only run on. */
+  #isKnown({ execution, job }: Pair, seen: Seen): boolean {
+    const isAlive = seen.kind === "pending" || seen.kind === "running";
+    return isAlive && job.state === "submitted" && job.stop_at === undefined &&
+      !this.#gone_ms.has(job.id) && execution.reachable === undefined &&
+      execution.waiting === waitingOf(job, seen);
   }
 
   /** Shows that a cluster cannot be reached. Nothing is concluded about its jobs. */
@@ -130,7 +139,7 @@ export class Cluster {
       await this.#turn(job, async ({ execution, job }) => {
         // A job that cannot be seen now has not been seen to be gone.
         this.#gone_ms.delete(job.id);
-        const waiting = job.claim ? undefined : `The engine cannot be reached: ${why}`;
+        const waiting = job.claim ? undefined : cut(`The engine cannot be reached: ${why}`);
         await this.#show(execution, { waiting, isReachable: false });
       });
     }
@@ -149,9 +158,7 @@ export class Cluster {
 
   async #apply({ execution, job }: Pair, seen: Seen): Promise<void> {
     const { context } = this.#parts;
-    const detail = seen.kind === "pending" ? seen.detail : undefined;
-    const waiting = job.claim ? undefined : detail ?? job.launch_error;
-    await this.#show(execution, { waiting, isReachable: true });
+    await this.#show(execution, { waiting: waitingOf(job, seen), isReachable: true });
     if (seen.kind === "pending" || seen.kind === "running") {
       this.#gone_ms.delete(job.id);
       if (job.state === "submitting") {
@@ -225,10 +232,9 @@ export class Cluster {
     execution: Execution,
     { waiting, isReachable }: { waiting: string | undefined; isReachable: boolean },
   ): Promise<void> {
-    const shown = waiting?.slice(0, WAITING_LENGTH_MAX);
-    if (execution.waiting === shown && (execution.reachable !== false) === isReachable) return;
-    if (shown === undefined) delete execution.waiting;
-    else execution.waiting = shown;
+    if (execution.waiting === waiting && (execution.reachable !== false) === isReachable) return;
+    if (waiting === undefined) delete execution.waiting;
+    else execution.waiting = waiting;
     if (isReachable) delete execution.reachable;
     else execution.reachable = false;
     await this.#parts.context.save({ execution });
@@ -285,11 +291,22 @@ export class Cluster {
         return await end(execution, job, { ending, at_ms }, this.#parts);
       }
       // It may have been launched all the same: the cluster is asked before it is submitted again.
-      job.launch_error = why.slice(0, WAITING_LENGTH_MAX);
+      job.launch_error = cut(why);
       await this.#parts.context.save({ job });
-      await this.#show(execution, { waiting: why, isReachable: execution.reachable !== false });
+      const isReachable = execution.reachable !== false;
+      await this.#show(execution, { waiting: job.launch_error, isReachable });
     });
   }
+}
+
+/** Returns why the command of a job has not started, as the cluster says, or as its last submission says. */
+function waitingOf({ claim, launch_error }: Job, seen: Seen): string | undefined {
+  if (claim !== undefined) return undefined;
+  return seen.kind === "pending" && seen.detail !== undefined ? cut(seen.detail) : launch_error;
+}
+
+function cut(text: string): string {
+  return text.slice(0, WAITING_LENGTH_MAX);
 }
 
 function reasonOf(seen: Extract<Seen, { kind: "absent" | "ended" }>, { claim }: Job): string {
