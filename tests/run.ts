@@ -51,6 +51,7 @@ const ALONE = [
   "engines/slurm/slurm_test.ts",
   "engines/remote/contract_test.ts",
   "engines/remote/faults_test.ts",
+  "engines/remote/mixed_test.ts",
   "engines/remote/crash_test.ts",
   "faults/full_disk_test.ts",
   "faults/kill_test.ts",

@@ -86,11 +86,12 @@ export class RemoteHost implements AsyncDisposable {
     clock: Clock = systemClock,
   ): RemoteEngine {
     return this.#engine = new RemoteEngine({
+      openOutput: async (...output: [id: string, path: string]) =>
+        await this.#engine?.output(...output),
       ...parts,
       ...this.#kind,
       clock,
       projects: { checkout: checkoutOfContract },
-      openOutput: async (...output) => await this.#engine?.output(...output),
       artifacts: this.artifacts ?? new FolderStore(join(parts.dataFolder, "artifacts")),
       agent: { url: this.url, http: true },
       settings: { ...QUICK, ...settings },
