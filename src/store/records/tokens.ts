@@ -105,7 +105,7 @@ export async function removeToken(store: Store, id: string): Promise<boolean> {
 
 /** Stores when a token was last used. */
 export async function noteTokenUse(store: Store, hash: string, at: string): Promise<void> {
-  await store.committer.write([{ key: keys.tokenUsed(hash), value: at }]);
+  await store.intake.write([{ key: keys.tokenUsed(hash), value: at }]);
 }
 
 function isToken(value: unknown): value is AdminToken {
