@@ -71,6 +71,7 @@ const ALONE = [
   "commands/serve_test.ts",
   "commands/backup_test.ts",
   "commands/remote_kv_test.ts",
+  "faults/instances_test.ts",
 ];
 
 if (!has("git")) {

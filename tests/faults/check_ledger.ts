@@ -104,7 +104,7 @@ async function checkPayloads({ findings, served, ledger }: LedgerCheck): Promise
  * The most launches that were surely taken within a span: what was sent after its begin and answered
  * before its end was taken in between.
  */
-function mostWithin(span_ms: number, launches: readonly KeptLaunch[]): number {
+export function mostWithin(span_ms: number, launches: readonly KeptLaunch[]): number {
   let most = 0;
   for (const { sent_ms: begin_ms } of launches) {
     const within = launches.filter(({ sent_ms, answered_ms }) =>

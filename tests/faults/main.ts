@@ -15,6 +15,7 @@ import { failingWrites, FAILURES } from "./failing_writes.ts";
 import { Findings, Random } from "./findings.ts";
 import { fullDisk } from "./full_disk.ts";
 import { fuzz } from "./fuzz.ts";
+import { instances } from "./instances.ts";
 import { kills } from "./kills.ts";
 import { power } from "./power.ts";
 import { overload } from "./overload.ts";
@@ -67,6 +68,26 @@ const parts: Readonly<Record<string, Part>> = {
   clock: {
     what: "The clock jumps by hours",
     run: (findings, random) => clock(findings, random, { jumps: 200, restartEvery: 20 }),
+  },
+  instances: {
+    what: "Three instances on one denokv server, killed, frozen and cut off in turn",
+    needs: "denokv",
+    run: (findings, random) =>
+      instances(findings, random, {
+        faults: [
+          "kill",
+          "freeze",
+          "stop",
+          "connections",
+          "database freeze",
+          "database kill",
+          "kill",
+          "freeze",
+          "kill",
+          "connections",
+        ],
+        gap_ms: 1_000,
+      }),
   },
   damage: { what: "Damaged records", run: (findings, random) => damage(findings, random) },
   overload: {

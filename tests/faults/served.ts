@@ -45,6 +45,8 @@ export interface ServeOptions {
   flags?: readonly string[];
   /** A module that is run before the service's own, and what it is told. */
   preload?: { url: string; env: Record<string, string> };
+  /** Further variables of its environment. */
+  env?: Readonly<Record<string, string>>;
   /** The id of the machine's start that the service sees, as after a power cut. Needs root. */
   bootId?: string;
   /** Is given the process before it has started to listen. */
@@ -58,7 +60,7 @@ export interface ServeOptions {
  */
 export async function serve(
   folder: string,
-  { data = `${folder}/data`, flags = [], preload, bootId, onSpawn }: ServeOptions = {},
+  { data = `${folder}/data`, flags = [], preload, bootId, env = {}, onSpawn }: ServeOptions = {},
 ): Promise<Served> {
   const serveArguments = ["serve", "--port", "0", "--dev", "--data", data, "--log-format", "text"];
   const config = ["--config", `${folder}/hooklaunch.yaml`];
@@ -78,7 +80,7 @@ export async function serve(
     : [...await startedAs(folder, bootId), Deno.execPath(), ...deno];
   const child = new Deno.Command(command, {
     args,
-    env: { NO_COLOR: "1", HOOKLAUNCH_ADMIN_TOKEN: TOKEN, ...preload?.env },
+    env: { NO_COLOR: "1", HOOKLAUNCH_ADMIN_TOKEN: TOKEN, ...preload?.env, ...env },
     stdin: "null",
     stdout: "null",
     stderr: "piped",

@@ -3,34 +3,14 @@ import { assertEquals } from "@std/assert";
 import { readPayload, uploadPayload } from "../../src/store/records/payloads.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { has } from "../needs.ts";
-import { eventually, temporaryFolder } from "../surroundings.ts";
+import { temporaryFolder } from "../surroundings.ts";
+import { denokv } from "./denokv.ts";
 import { KV_TOKEN } from "./kv_connect.ts";
 
 Deno.env.set(KV_TOKEN.name, KV_TOKEN.value);
 
 const PAYLOAD_BYTES = 3_000_000;
 const SMALL_WRITES = 2_000;
-
-/** Starts a server of its own on a database in a folder. */
-async function denokv(folder: string): Promise<AsyncDisposable & { url: string }> {
-  const log = `${folder}/denokv.log`;
-  const options = "serve --addr 127.0.0.1:0 --access-token".split(" ");
-  const command = `exec denokv --sqlite-path "$0" "$@" >${log} 2>&1`;
-  const child = new Deno.Command("sh", {
-    args: ["-c", command, `${folder}/kv.sqlite`, ...options, KV_TOKEN.value],
-  }).spawn();
-  const url = await eventually(async () => {
-    const text = await Deno.readTextFile(log).catch(() => "");
-    return /Listening on (http:\/\/127\.0\.0\.1:\d+)/.exec(text)?.[1];
-  }, { what: "denokv listening" });
-  return {
-    url,
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
-      await child.status;
-    },
-  };
-}
 
 Deno.test({
   name: "denokv takes commits as large as they become, and the next process has all of it",

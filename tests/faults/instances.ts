@@ -1,0 +1,248 @@
+/**
+ * Three instances on one denokv server, each of which is killed, frozen and stopped in turn under load; the
+ * server is frozen and killed, and a way to it delays, cuts and loses answers. Senders ask another
+ * instance when one does not answer.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import type { Run } from "../../src/store/records/runs.ts";
+import { denokv, type FaultyWay, faultyWay } from "../store/denokv.ts";
+import { KV_TOKEN } from "../store/kv_connect.ts";
+import { eventually } from "../surroundings.ts";
+import { mostWithin } from "./check_ledger.ts";
+import { type Findings, pause, type Random } from "./findings.ts";
+import type { KeptLaunch } from "./ledger.ts";
+import { serve, type Served } from "./served.ts";
+import { workshop } from "./workshop.ts";
+
+const SENDERS = 12;
+/** After so long a sender asks another instance. */
+const ANSWER_MS_MAX = 500;
+const PAUSE_MS = 20;
+const DELIVERIES = 200;
+const INSTANCES = 3;
+/** A frozen instance is taken for gone after 15 s. */
+const FROZEN_MS = 25_000;
+const SETTLE_MS = 3_000;
+const ENDS_WITHIN_MS = 180_000;
+
+const FREE = "01900000-0000-7000-8000-000000000001";
+const PACED = "01900000-0000-7000-8000-000000000002";
+const ONCE = "01900000-0000-7000-8000-000000000003";
+const QUOTA = [3, 30] as const;
+
+/** What happens. */
+export type InstanceFault =
+  | "kill"
+  | "freeze"
+  | "stop"
+  | "database freeze"
+  | "database kill"
+  | "connections";
+
+/** How much. */
+export interface InstancesSize {
+  faults: readonly InstanceFault[];
+  /** The longest time without an accepted launch while an instance is gone. */
+  gap_ms: number;
+}
+
+/** What senders have been told. */
+interface Told {
+  kept: KeptLaunch[];
+  unavailable: number;
+  unanswered: number;
+  /** The longest time without an accepted launch since it was set to 0. */
+  gap_ms: number;
+}
+
+/** Runs the faults one after the other, and holds what senders were told against what there is. */
+export async function instances(
+  findings: Findings,
+  random: Random,
+  { faults, gap_ms }: InstancesSize,
+): Promise<void> {
+  await using shop = await workshop([
+    { id: FREE, name: "free" },
+    { id: PACED, name: "paced", conditions: [limit(QUOTA)] },
+    {
+      id: ONCE,
+      name: "once",
+      conditions: [{ type: "deduplication", in: "header", name: "x-id", window: 86_400 }],
+    },
+  ]);
+  await using server = await denokv(shop.folder);
+  const ways = Array.from({ length: INSTANCES }, () => faultyWay(server.port));
+  const start = (index: number) =>
+    serve(shop.folder, {
+      data: `${shop.folder}/data-${index}`,
+      flags: ["--kv", ways[index]?.url ?? "", "--max-executions", "2"],
+      env: { [KV_TOKEN.name]: KV_TOKEN.value, HOOKLAUNCH_SECRET_KEY: "00".repeat(32) },
+    });
+  const serving: Served[] = [await start(0)];
+  for (let index = 1; index < INSTANCES; index++) serving.push(await start(index));
+  const told: Told = { kept: [], unavailable: 0, unanswered: 0, gap_ms: 0 };
+  let goesOn = true;
+  const sending = Array.from(
+    { length: SENDERS },
+    (_, sender) => send({ serving, told, random: random.fork(), sender, goesOn: () => goesOn }),
+  );
+  for (const fault of faults) {
+    await pause(SETTLE_MS);
+    told.gap_ms = 0;
+    const index = random.int(INSTANCES);
+    await suffer(fault, { index, serving, start, server, way: ways[index] });
+    await pause(SETTLE_MS);
+    findings.say(`${fault} ${index}: at most ${Math.round(told.gap_ms)} ms without a launch`);
+    const isOfInstance = !fault.startsWith("database");
+    findings.check(!isOfInstance || told.gap_ms <= gap_ms, `${fault}: ${told.gap_ms} ms`);
+  }
+  goesOn = false;
+  await Promise.all(sending);
+  const { kept, unavailable, unanswered } = told;
+  findings.say(`${kept.length} taken, ${unavailable} answered 503, ${unanswered} not answered`);
+  await check(findings, { served: serving.find(({ hasEnded }) => !hasEnded), kept });
+  const marks = await shop.marks();
+  for (const [id, count] of marks) {
+    findings.check(count === 1, `The command of ${id} ran ${count} times`);
+  }
+  for (const each of serving) if (!each.hasEnded) each.signal("SIGKILL");
+  await Promise.all(serving.map((each) => each.end()));
+  for (const way of ways) await way[Symbol.asyncDispose]();
+}
+
+interface Stage {
+  index: number;
+  serving: Served[];
+  start(index: number): Promise<Served>;
+  server: Awaited<ReturnType<typeof denokv>>;
+  way: FaultyWay | undefined;
+}
+
+async function suffer(
+  fault: InstanceFault,
+  { index, serving, start, server, way }: Stage,
+): Promise<void> {
+  const served = serving[index];
+  if (served === undefined || way === undefined) return;
+  if (fault === "database freeze") {
+    server.signal("SIGSTOP");
+    await pause(SETTLE_MS);
+    return server.signal("SIGCONT");
+  }
+  if (fault === "database kill") return await server.restart();
+  if (fault === "connections") {
+    for (let round = 0; round < 30; round++) {
+      way.delay_ms = round % 3 === 0 ? 50 : 0;
+      way.losing = round % 3 === 1 ? 2 : 0;
+      if (round % 3 === 2) way.cut();
+      await pause(150);
+    }
+    way.delay_ms = way.losing = 0;
+    return;
+  }
+  if (fault === "freeze") {
+    served.signal("SIGSTOP");
+    await pause(FROZEN_MS);
+    served.signal("SIGCONT");
+  } else served.signal(fault === "kill" ? "SIGKILL" : "SIGTERM");
+  await served.end();
+  serving[index] = await start(index);
+}
+
+/** Launches until it is told to end. */
+async function send(
+  { serving, told, random, sender, goesOn }: {
+    serving: readonly Served[];
+    told: Told;
+    random: Random;
+    sender: number;
+    goesOn: () => boolean;
+  },
+): Promise<void> {
+  let last_ms = performance.now();
+  for (let count = 0; goesOn(); count++) {
+    const trigger = [FREE, PACED, ONCE][random.int(3)] ?? FREE;
+    const delivery = trigger === ONCE ? { delivery: random.int(DELIVERIES) } : {};
+    const body = trigger === ONCE ? `delivery ${delivery.delivery}` : `${sender}.${count}`;
+    const sha256 = createHash("sha256").update(body).digest("hex");
+    const launch = { trigger, sha256, ...delivery };
+    // What was not answered may be stored: it is sent again only where repeats are recognised.
+    const tries = trigger === ONCE ? INSTANCES : 1;
+    for (let attempt = 0; attempt < tries; attempt++) {
+      const instance = serving[(sender + count + attempt) % serving.length];
+      if (instance === undefined) continue;
+      const sent_ms = performance.now();
+      const answer = await ask(instance, trigger, body, delivery.delivery);
+      const answered_ms = performance.now();
+      if (answer === undefined) told.unanswered++;
+      else if (answer.status === 503) told.unavailable++;
+      else if (answer.status === 200) {
+        told.kept.push({ ...launch, runId: answer.text, sent_ms, answered_ms });
+        lastTaken_ms = Math.max(lastTaken_ms, last_ms);
+        told.gap_ms = Math.max(told.gap_ms, answered_ms - lastTaken_ms);
+        lastTaken_ms = last_ms = answered_ms;
+      }
+      if (answer !== undefined && answer.status !== 503) break;
+    }
+    await pause(PAUSE_MS);
+  }
+}
+
+/** When a launch of any sender was accepted last. */
+let lastTaken_ms = 0;
+
+async function ask(
+  { url }: Served,
+  trigger: string,
+  body: string,
+  delivery: number | undefined,
+): Promise<{ status: number; text: string } | undefined> {
+  try {
+    const answer = await fetch(`${url}/api/v0/launch/${trigger}/`, {
+      method: "POST",
+      body,
+      headers: delivery === undefined ? {} : { "x-id": String(delivery) },
+      signal: AbortSignal.timeout(ANSWER_MS_MAX),
+    });
+    return { status: answer.status, text: await answer.text() };
+  } catch {
+    return undefined;
+  }
+}
+
+async function check(
+  findings: Findings,
+  { served, kept }: { served: Served | undefined; kept: readonly KeptLaunch[] },
+): Promise<void> {
+  if (served === undefined) return findings.check(false, "No instance runs any more");
+  const runs = new Map<string, Run>();
+  await eventually(async () => {
+    const found: Run[] = await served.all("runs/?limit=200");
+    for (const run of found) runs.set(run.id, run);
+    return found.every(({ status }) => status !== "pending") ? true : undefined;
+  }, { what: "the end of all runs", within_ms: ENDS_WITHIN_MS });
+  for (const { runId, sha256, trigger } of kept) {
+    // A run that ends between the two reads of a list is not on it.
+    const run = runs.get(runId) ?? await served.api(`runs/${runId}/`);
+    if (run.id === runId) runs.set(runId, run);
+    findings.check(run?.trigger_id === trigger, `Run ${runId} was promised and is not there`);
+    findings.check(run?.payload.sha256 === sha256, `Run ${runId} has another payload`);
+  }
+  const bodies = Map.groupBy(runs.values(), ({ payload }) => payload.sha256);
+  for (const [sha256, of] of bodies) {
+    findings.check(of.length === 1, `The body ${sha256} made ${of.length} runs`);
+  }
+  const [period, quota] = QUOTA;
+  const most = mostWithin(period * 1_000, kept.filter(({ trigger }) => trigger === PACED));
+  findings.say(
+    `${runs.size} runs; at most ${most} launches in ${period} s, of a quota of ${quota}`,
+  );
+  findings.check(most <= quota, `${most} launches in ${period} s, the quota is ${quota}`);
+  findings.check(kept.length > 100, `Only ${kept.length} launches were taken`);
+}
+
+function limit([period, quota]: readonly [number, number]) {
+  return { type: "rate_limit", period, quota };
+}

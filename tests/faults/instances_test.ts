@@ -1,0 +1,19 @@
+/** Three instances on one denokv server: one that is killed costs senders nothing but a repeat. */
+import { has } from "../needs.ts";
+import { Findings, Random } from "./findings.ts";
+import { instances } from "./instances.ts";
+
+Deno.test({
+  name:
+    "instances: killed and stopped in turn under load, with connections that fail, they keep every promise",
+  ignore: !has("denokv"),
+  async fn() {
+    const seed = Math.floor(Math.random() * 1e9);
+    const findings = new Findings();
+    findings.say(`seed ${seed}`);
+    // A machine that runs all tests at once is slow.
+    const size = { faults: ["kill", "stop", "connections"], gap_ms: 10_000 } as const;
+    await instances(findings, new Random(seed), size);
+    findings.assertNone();
+  },
+});

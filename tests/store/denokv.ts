@@ -1,0 +1,122 @@
+/**
+ * The denokv server as a process of its own, and a way to it that delays, cuts and loses answers.
+ *
+ * @module
+ */
+import { eventually } from "../surroundings.ts";
+import { KV_TOKEN } from "./kv_connect.ts";
+
+/** A denokv server that runs. */
+export interface DenoKvServer extends AsyncDisposable {
+  readonly port: number;
+  readonly url: string;
+  signal(signal: Deno.Signal): void;
+  /** Kills it, and starts it again at the same port with what it has stored. */
+  restart(): Promise<void>;
+}
+
+/** Starts a server of its own on a database in a folder. */
+export async function denokv(folder: string): Promise<DenoKvServer> {
+  let starts = 0;
+  const start = async (port: number) => {
+    const log = `${folder}/denokv.${starts++}.log`;
+    const options = `serve --addr 127.0.0.1:${port} --access-token`.split(" ");
+    const command = `exec denokv --sqlite-path "$0" "$@" >${log} 2>&1`;
+    const child = new Deno.Command("sh", {
+      args: ["-c", command, `${folder}/kv.sqlite`, ...options, KV_TOKEN.value],
+    }).spawn();
+    const found = await eventually(async () => {
+      const text = await Deno.readTextFile(log).catch(() => "");
+      return /Listening on http:\/\/127\.0\.0\.1:(\d+)/.exec(text)?.[1];
+    }, { what: "denokv listening" });
+    return { child, port: Number(found) };
+  };
+  let { child, port } = await start(0);
+  const kill = async () => {
+    child.kill("SIGKILL");
+    await child.status;
+  };
+  return {
+    port,
+    url: `http://127.0.0.1:${port}`,
+    signal: (signal) => child.kill(signal),
+    async restart() {
+      await kill();
+      ({ child } = await start(port));
+    },
+    [Symbol.asyncDispose]: kill,
+  };
+}
+
+/** A way to a server whose connections can fail. */
+export interface FaultyWay extends AsyncDisposable {
+  readonly url: string;
+  /** The delay of each answer. */
+  delay_ms: number;
+  /** Set to lose the next answers: their connections end instead. */
+  losing: number;
+  /** Ends all connections. */
+  cut(): void;
+}
+
+/** Opens a way to a server on this machine. */
+export function faultyWay(target: number): FaultyWay {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const open = new Set<Deno.Conn>();
+  const close = (connection: Deno.Conn) => {
+    if (open.delete(connection)) connection.close();
+  };
+  const way: FaultyWay = {
+    url: `http://127.0.0.1:${listener.addr.port}`,
+    delay_ms: 0,
+    losing: 0,
+    cut() {
+      for (const connection of open) close(connection);
+    },
+    async [Symbol.asyncDispose]() {
+      listener.close();
+      way.cut();
+      await accepting;
+    },
+  };
+  const pass = async (from: Deno.Conn, to: Deno.Conn, isAnswer: boolean) => {
+    const buffer = new Uint8Array(64 * 1024);
+    try {
+      for (;;) {
+        const length = await from.read(buffer);
+        if (length === null) break;
+        if (isAnswer && way.losing > 0) {
+          way.losing--;
+          break;
+        }
+        if (isAnswer && way.delay_ms > 0) {
+          await new Promise((resolve) => setTimeout(resolve, way.delay_ms));
+        }
+        const bytes = buffer.slice(0, length);
+        for (let written = 0; written < length;) written += await to.write(bytes.subarray(written));
+      }
+    } catch {
+      // One of them was closed.
+    } finally {
+      close(from);
+      close(to);
+    }
+  };
+  const accepting = (async () => {
+    try {
+      for await (const client of listener) {
+        open.add(client);
+        const server = await Deno.connect({ hostname: "127.0.0.1", port: target }).catch(() => {});
+        if (server === undefined) close(client);
+        else {
+          open.add(server);
+          void pass(client, server, false);
+          void pass(server, client, true);
+        }
+      }
+    } catch {
+      // The listener was closed.
+    }
+  })();
+  return way;
+}
