@@ -11,6 +11,7 @@ import { measureCleanup } from "./cleanup.ts";
 import { measureConsole } from "./console.ts";
 import { measureDeliveries } from "./deliveries.ts";
 import { measureGrowth } from "./growth.ts";
+import { measureInstances } from "./instances.ts";
 import { measureIsolation } from "./isolation.ts";
 import { measureLaunches } from "./launch.ts";
 import { measureMemory } from "./memory.ts";
@@ -35,6 +36,7 @@ const PARTS: Readonly<Record<string, { what: string; measure: (bench: Bench) => 
     growth: { what: "All of it again with much stored", measure: measureGrowth },
     deliveries: { what: "Deliveries found among a million", measure: measureDeliveries },
     console: { what: "Pages of the console with a million deliveries", measure: measureConsole },
+    instances: { what: "Several instances on one database", measure: measureInstances },
     memory: { what: "Memory", measure: measureMemory },
     cleanup: { what: "Cleanup while launches arrive", measure: measureCleanup },
   };
