@@ -12,7 +12,7 @@ import {
 import { GitFixture } from "../../projects/code/git_fixture.ts";
 import { loggedIn } from "../console/fixture.ts";
 import { Described, type Json } from "./described.ts";
-import { AUTHORIZED } from "./fixture.ts";
+import { AUTHORIZED, storeExecution } from "./fixture.ts";
 
 const CONFIG = `
 - step:
@@ -147,7 +147,7 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/triggers/{id}/", { at });
     await ask("/triggers/{id}/", { method: "PUT", at, body });
     await ask("/triggers/{id}/", { method: "PATCH", at, body: { enabled: false } });
-    await ask("/triggers/");
+    await ask("/triggers/", { query: "?activity" });
     const tried = { body: '{"a":2}', headers: { "X-Id": "1" } };
     const said = await ask("/triggers/{id}/test/", { method: "POST", at, body: tried });
     assert(said.conditions.some((each: Json) => each.expected && each.found && each.reason));
@@ -278,6 +278,14 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const { next } = await ask("/pipelines/", { query: "?limit=1" });
     assert(next);
     await ask("/executions/", { query: "?status=error" });
+    // What other engines tell of their executions.
+    const stored = await storeExecution(service.service.parts.store, {
+      waiting: "Unschedulable",
+      machine: "node-1",
+      reachable: false,
+      mounts: [{ source: "/data", destination: "/mnt", readonly: true }],
+    });
+    await ask("/executions/{id}/", { at: { id: stored } });
     await ask("/runs/", { query: "?limit=2" });
   });
 

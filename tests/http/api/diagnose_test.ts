@@ -91,8 +91,10 @@ Deno.test("a token asks for 10 diagnoses a minute, and a trigger has one at a ti
   const clock = new TestClock(Date.now());
   await using service = await startService({ env: { GITHUB: SECRET }, clock });
   const { id } = await service.trigger({ conditions: [GITHUB] });
-  const pretty = JSON.stringify({ action: "opened" }, undefined, 2);
-  const together = await Promise.all([0, 1, 2].map(() => diagnose(service, id, pasted(pretty))));
+  // Long enough that the others come while the first is diagnosed.
+  const rows = Array.from({ length: 20_000 }, (_, place) => `row ${place}`);
+  const long = JSON.stringify({ action: "opened", rows }, undefined, 2);
+  const together = await Promise.all([0, 1, 2].map(() => diagnose(service, id, pasted(long))));
   const busy = together.filter(({ status }) => status === 429);
   assert(busy.length >= 1, "they ran at the same time");
   for (const { headers } of busy) assertEquals(headers.get("retry-after"), "1");
