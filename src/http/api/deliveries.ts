@@ -142,7 +142,7 @@ export const deliveryOperations = [
     description:
       "With `follow`, each new delivery is an event, with the delivery as its `data`, in " +
       "JSON, and its id as its `id`. It comes again when it changes, for a minute. An event `gap` " +
-      "says that more came than were sent. A search ends after 40 ms: then a page may hold fewer than `limit`, or none, " +
+      "says that more came than were sent: at most `limit` each second, 200 when that is absent. A search ends after 40 ms: then a page may hold fewer than `limit`, or none, " +
       "`scanned_to` says how far it has come, and `next` goes on from there.",
     query: deliveryQuery,
     headers: { "Last-Event-ID": lastIdSchema },
@@ -150,7 +150,7 @@ export const deliveryOperations = [
     async perform({ api, context, query: { limit, cursor, follow, trigger, from, to, ...rest } }) {
       const trigger_id = await triggerIdOf(api.store, trigger);
       const filter = { ...rest, trigger_id, from_ms: from, to_ms: to };
-      if (follow) return followDeliveries(api, context, filter);
+      if (follow) return followDeliveries(api, context, { filter, limit });
       const { results, next, ...more } = await listDeliveries(api, { limit, cursor, filter });
       const page: DeliveryPage = { ...pageOf(context, api.baseUrl(), results, next), ...more };
       return context.json(page);
@@ -194,7 +194,11 @@ export const deliveryOperations = [
   }),
 ];
 
-function followDeliveries(api: Api, context: Context, filter: DeliveryFilter): Response {
+function followDeliveries(
+  api: Api,
+  context: Context,
+  { filter, limit }: { filter: DeliveryFilter; limit: number },
+): Response {
   if (context.req.method === "HEAD") return context.body(null, 200, STREAM_HEADERS);
   const after = context.req.header("last-event-id") || lowestId(api.clock.now());
   // The caller has put it there.
@@ -204,6 +208,6 @@ function followDeliveries(api: Api, context: Context, filter: DeliveryFilter): R
     after,
     isAllowed,
     visible: (records) => visible(access, { kind: "deliveries", records }, api),
-  }, api.streams.linesMax);
+  }, context.req.query("limit") === undefined ? api.streams.linesMax : limit);
   return context.body(api.streams.follow(source), 200, STREAM_HEADERS);
 }

@@ -10,6 +10,8 @@ import { type Html, route, type View, type Visit } from "../route.ts";
 
 /** The filters, which are the API's. */
 const FILTERS = ["trigger", "outcome", "condition", "from", "to", "delivery_id", "text"] as const;
+/** The newest deliveries whose changes are told of: each look at them costs time that launches need. */
+const FOLLOWED = 25;
 const STREAM_PATH = "deliveries/events";
 
 type Filters = Record<typeof FILTERS[number], string | undefined>;
@@ -136,7 +138,8 @@ function filtersOf(query: URLSearchParams): Filters {
 /** Streams that deliveries came: the script then loads the list again. */
 async function stream({ view }: Visit, headers: Headers): Promise<Response> {
   const lastId = headers.get("last-event-id");
-  const path = `deliveries/${search({ ...filtersOf(view.query), follow: "true" })}`;
+  const filters = { ...filtersOf(view.query), follow: "true", limit: FOLLOWED };
+  const path = `deliveries/${search(filters)}`;
   return await view.api.answer(path, lastId === null ? {} : { "last-event-id": lastId });
 }
 

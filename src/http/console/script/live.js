@@ -2,6 +2,8 @@
 // then loaded again, and its parts with an id replace those that are shown. No text becomes HTML here: the
 // browser parses the server's page.
 const REFRESH_MS = 1000;
+// A page loads for a fiftieth of the time at most: a busy service is asked less often.
+const LOAD_SHARE = 50;
 // A reader who leaves the list may be on the way to the bar.
 const GO_ON_MS = 1000;
 
@@ -96,7 +98,9 @@ function startList(list) {
     isLoading = true;
     while (isStale && !document.hidden) {
       isStale = false;
+      const began_ms = performance.now();
       const loaded = await loadPage(location.href).catch(() => undefined);
+      const took_ms = performance.now() - began_ms;
       const wanted = loaded?.getElementById(list.id);
       if (loaded) replaceParts(loaded);
       if (wanted) {
@@ -108,7 +112,7 @@ function startList(list) {
           bar.textContent = count >= list.children.length ? `${count} or more new` : `${count} new`;
         }
       } else if (loaded && loaded.querySelector("[data-live]") === null) location.reload();
-      await new Promise((done) => setTimeout(done, REFRESH_MS));
+      await new Promise((done) => setTimeout(done, Math.max(REFRESH_MS, took_ms * LOAD_SHARE)));
     }
     isLoading = false;
   }
