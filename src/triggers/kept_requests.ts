@@ -34,6 +34,8 @@ const BYTES_MAX = 1024 ** 3;
 const BYTES_PER_MINUTE = 64 * 1024 * 1024;
 const BYTES_PER_TRIGGER_MINUTE = 16 * 1024 * 1024;
 const MINUTE_MS = 60_000;
+/** The time after which all is read anew. */
+const READ_AGAIN_MS = 60 * MINUTE_MS;
 
 const log = getLogger(["hooklaunch"]);
 
@@ -88,7 +90,10 @@ export class KeptRequests {
   /** The index of each, by trigger and entry; undefined until it has been read. */
   #kept: Map<string, Map<string, KeptIndex>> | undefined;
   #bytes = 0;
-  #starting: Promise<void> | undefined;
+  #reading: Promise<void> | undefined;
+  /** The time of the latest read, by the steady clock. */
+  #read_ms = 0;
+  #signal: AbortSignal | undefined;
   #written: MinuteBytes = { minute: 0, all: 0, ofTrigger: new Map() };
 
   constructor(parts: KeptRequestsParts) {
@@ -97,14 +102,20 @@ export class KeptRequests {
 
   /** Begins to read what is kept. Until that is known, nothing more is kept. */
   start(signal: AbortSignal): void {
-    this.#starting = this.#load(signal).catch((error) =>
-      log.error("Cannot read the refused requests that are kept: {error}", { error })
-    );
+    this.#signal = signal;
+    this.#reading = this.#read(signal);
   }
 
   /** Waits until nothing more is read. */
   async close(): Promise<void> {
-    await this.#starting;
+    await this.#reading;
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    this.#read_ms = this.#parts.clock.steady();
+    await this.#load(signal).catch((error) =>
+      log.error("Cannot read the refused requests that are kept: {error}", { error })
+    );
   }
 
   async #load(signal: AbortSignal): Promise<void> {
@@ -116,9 +127,17 @@ export class KeptRequests {
       bytes += keptBytes(index);
       ofTrigger(kept, triggerId).set(entryId, index);
     }
+    // What was kept meanwhile may not have been read.
+    for (const [triggerId, entries] of this.#kept ?? []) {
+      for (const [entryId, index] of entries) {
+        if (kept.get(triggerId)?.has(entryId)) continue;
+        bytes += keptBytes(index);
+        ofTrigger(kept, triggerId).set(entryId, index);
+      }
+    }
     this.#kept = kept;
     this.#bytes = bytes;
-    await this.sweep();
+    await this.#removeEnded();
   }
 
   /** The number of the requests that are kept, and the bytes that count for them. */
@@ -186,8 +205,20 @@ export class KeptRequests {
     };
   }
 
-  /** Removes what has been kept for its time. Call it each minute. */
+  /**
+   * Removes what has been kept for its time. Call it each minute. Now and then it reads all anew: what an
+   * instance has kept that is gone is removed by the others.
+   */
   async sweep(): Promise<void> {
+    const age_ms = this.#parts.clock.steady() - this.#read_ms;
+    if (this.#signal && !this.#signal.aborted && age_ms > READ_AGAIN_MS) {
+      this.#reading = this.#read(this.#signal);
+      return await this.#reading;
+    }
+    await this.#removeEnded();
+  }
+
+  async #removeEnded(): Promise<void> {
     const now_ms = this.#parts.clock.now();
     for (const [triggerId, entries] of this.#kept ?? []) {
       for (const [entryId, index] of entries) {

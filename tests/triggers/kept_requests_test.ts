@@ -5,6 +5,7 @@ import { KeptRequests } from "../../src/triggers/kept_requests.ts";
 import { secretBox } from "../../src/triggers/secrets.ts";
 import type { Trigger } from "../../src/triggers/trigger.ts";
 import { newId } from "../../src/platform/ids.ts";
+import type { Store } from "../../src/store/store.ts";
 import { TestClock } from "../data.ts";
 import { storeInMemory } from "../store/fixture.ts";
 
@@ -18,10 +19,15 @@ function triggerOf(id: string): Trigger {
 }
 
 /** Keeps requests in a store of its own. */
-async function keeper(parts: { bytes_max?: number; isShort?: boolean } = {}) {
-  const store = await storeInMemory();
-  const clock = new TestClock();
-  const { isShort = false, ...limits } = parts;
+async function keeper(
+  parts: { bytes_max?: number; isShort?: boolean; store?: Store; clock?: TestClock } = {},
+) {
+  const {
+    isShort = false,
+    store = await storeInMemory(),
+    clock = new TestClock(),
+    ...limits
+  } = parts;
   const kept = new KeptRequests({ store, secrets: SECRETS, clock, space: { isShort }, ...limits });
   const closing = new AbortController();
   kept.start(closing.signal);
@@ -29,6 +35,7 @@ async function keeper(parts: { bytes_max?: number; isShort?: boolean } = {}) {
   return {
     kept,
     clock,
+    store,
     /** Keeps a request of a trigger if there is room, and answers its id. */
     async keep(triggerId: string, bytes: number): Promise<string | undefined> {
       const trigger = triggerOf(triggerId);
@@ -86,4 +93,21 @@ Deno.test("nothing is kept on a disk that is nearly full, nor too long a body", 
   assertEquals(await full.keep("a", 1), undefined);
   await using own = await keeper();
   assertEquals(await own.keep("a", MIB + 1), undefined);
+});
+
+Deno.test("what another instance has kept is removed after its time, too", async () => {
+  await using gone = await keeper();
+  const { store, clock } = gone;
+  const other = await keeper({ store, clock });
+  const id = await gone.keep("a", 100);
+  clock.time_ms += 30 * 60_000;
+  const own = await other.keep("a", 100);
+  await other.kept.sweep();
+  assertEquals(await other.isKept("a", id), true);
+  clock.time_ms += 31 * 60_000;
+  await other.kept.sweep();
+  assertEquals(await other.isKept("a", own), true);
+  const left = await Array.fromAsync(store.kv.list({ prefix: ["kept"] }), ({ key }) => key[2]);
+  assertEquals(left, [own]);
+  await other.kept.close();
 });
