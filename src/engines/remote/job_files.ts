@@ -5,7 +5,6 @@
  * @module
  */
 import { dirname, join } from "node:path";
-import { Readable } from "node:stream";
 import { artifactKeys } from "../../artifacts/keys.ts";
 import { hasShebang } from "../../projects/format/command/command.ts";
 import { diskLimit_mb } from "../../projects/code/size_guard.ts";
@@ -26,6 +25,7 @@ import { hashFile } from "../shared/file_hash.ts";
 import { stageInputs } from "../shared/inputs/mod.ts";
 import type { Sources } from "../shared/inputs/source.ts";
 import type { JobFile, JobManifest } from "./desk.ts";
+import { tarOf } from "./folder_tar.ts";
 import type { RemoteSettings } from "./context.ts";
 
 const MIB = 1024 * 1024;
@@ -99,12 +99,7 @@ export class JobFiles {
     const file = await this.described(of, index);
     if (file === undefined) return undefined;
     const root = this.#folderOf(of.execution.id);
-    if (file.kind === "tar") {
-      const { packTar } = await import("modern-tar/fs");
-      // The declarations of Deno and of Node describe the same streams with different names.
-      const stream = Readable.toWeb(packTar(join(root, "base"))) as ReadableStream<Uint8Array>;
-      return { stream };
-    }
+    if (file.kind === "tar") return { stream: await tarOf(join(root, "base")) };
     const opened = await Deno.open(join(root, file.path));
     return { ...(file.size === undefined ? {} : { size: file.size }), stream: opened.readable };
   }
