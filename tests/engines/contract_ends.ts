@@ -126,10 +126,10 @@ export const ends: Case[] = [
   {
     name: "what a command leaves running is ended with it",
     async test(service) {
-      const { id, status } = await service.run(
+      const { id, status, reason } = await service.run(
         "(trap '' TERM; sleep 100; echo late) & sleep 100 & echo done",
       );
-      assertEquals(status, "complete");
+      assertEquals([status, reason], ["complete", undefined]);
       assertEquals(await service.printed(id, "stdout"), ["done"]);
     },
   },

@@ -55,7 +55,8 @@ export class AgentFixture implements AsyncDisposable {
     const path = join(this.folder, `agent-${crypto.randomUUID()}.sh`);
     Deno.writeTextFileSync(path, script);
     const child = new Deno.Command("sh", {
-      args: ["-c", `exec ${shell} "$1"`, "sh", path],
+      // Deno itself finds programs by the path of the test.
+      args: ["-c", `PATH="\${HOOKLAUNCH_TEST_PATH:-$PATH}"; exec ${shell} "$1"`, "sh", path],
       env: { HOOKLAUNCH_FOLDER: join(this.folder, "work"), HOOKLAUNCH_TICK: "0.1", ...env },
       stdin: "null",
       stdout: "null",

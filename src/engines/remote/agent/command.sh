@@ -5,9 +5,9 @@ look() {
   mark
   if [ "$state" = ended ]; then
     # The rest of the log is sent elsewhere, in its order.
-    if [ "$((steady - last_answer))" -lt 5 ] || [ "$steady" -lt "$next_beat" ]; then return; fi
+    if [ "$((steady - last_answer))" -lt "$silence" ] || [ "$steady" -lt "$next_beat" ]; then return; fi
     : >control/part
-    post stdout "$acked_stdout" "$steady" || next_beat=$((steady + 5))
+    post stdout "$acked_stdout" "$steady" || next_beat=$((steady + silence))
     return
   fi
   if [ -z "$ending" ]; then
@@ -118,6 +118,8 @@ watch_command() {
     sleep "$tick"
     look
   done
+  # What comes from here on changes nothing of how it ended.
+  state=ended
   read_session
   if [ -n "$session" ] && [ ! -e control/over ]; then
     look_at_clock
@@ -130,14 +132,16 @@ watch_command() {
     fi
     while [ ! -e control/over ] && [ "$steady" -lt "$until" ]; do
       sleep "$short"
-      look_at_clock
+      look
     done
-    signal_session KILL
+    if [ ! -e control/over ]; then signal_session KILL; fi
     until=$((steady + 2))
     while [ ! -e control/over ] && [ "$steady" -lt "$until" ]; do
       sleep "$short"
-      look_at_clock
+      look
     done
   fi
-  state=ended
+  # From here on its number may be another's.
+  rm -f control/session
+  session=
 }

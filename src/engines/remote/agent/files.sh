@@ -135,7 +135,10 @@ upload_folder() {
       if [ "$passed" -le 100 ]; then echo "!$(encode "${name#outputs/}")" >>control/not_uploaded; fi
     elif [ -e "$name" ]; then
       count=$((count + 1))
-      if [ "$count" -le "$limit_outputs" ]; then upload "${name#outputs/}" && continue; fi
+      if [ "$count" -le "$limit_outputs" ]; then
+        upload "${name#outputs/}" && continue
+        say "the output ${name#outputs/} is left out: $status $(cat control/answer)"
+      fi
       echo "$(encode "${name#outputs/}")" >>control/not_uploaded
     fi
   done
