@@ -68,7 +68,7 @@ export function createApp(parts: AppParts): Hono {
   app.all("/api/v0/launch/:trigger_id", launchHandler(door));
   app.all("/api/v0/launch/:trigger_id/run", runInfoHandler(door));
   // Behind `notFound`: a path with one handler alone is answered without composing middleware.
-  const rest = restRoutes(parts);
+  const rest = restRoutes(parts, (request, env) => app.fetch(request, env));
   app.notFound(async (context) => {
     const request = context.req.raw;
     const answer = await rest.fetch(request, context.env);
@@ -80,7 +80,7 @@ export function createApp(parts: AppParts): Hono {
 }
 
 /** Makes the routes that are not for senders. */
-function restRoutes(parts: AppParts): Hono {
+function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
   const { door, operator, adminToken, metrics, jobs, artifacts, isReady } = parts;
   const app = new Hono({ strict: false });
   app.get("/healthz", (context) => context.text("ok\n")).all(onlyGet);
@@ -139,7 +139,15 @@ function restRoutes(parts: AppParts): Hono {
   let console: Promise<Hono> | undefined;
   const { isPlainHttp } = parts;
   app.on("ALL", ["/", ...CONSOLE_PATHS], async (context) => {
-    console ??= loadConsole({ ...operator, api, checkToken, wrongTokens, ipOf, isPlainHttp });
+    console ??= loadConsole({
+      ...operator,
+      api,
+      checkToken,
+      wrongTokens,
+      ipOf,
+      isPlainHttp,
+      launch,
+    });
     return (await console).fetch(context.req.raw, context.env);
   });
 

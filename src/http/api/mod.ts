@@ -22,6 +22,7 @@ import { instanceOperations } from "./instances.ts";
 import { outputOperations } from "./outputs.ts";
 import { pipelineOperations } from "./pipelines.ts";
 import { projectOperations } from "./projects.ts";
+import { projectContentsOperations } from "./project_contents.ts";
 import { replayOperations } from "./replays.ts";
 import { runOperations } from "./runs.ts";
 import { serviceOperations } from "./service.ts";
@@ -45,6 +46,7 @@ export const operations: readonly Operation[] = [
   ...runOperations,
   ...replayOperations,
   ...projectOperations,
+  ...projectContentsOperations,
   ...executionOperations,
   ...executionLogOperations,
   ...outputOperations,

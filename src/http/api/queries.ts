@@ -52,6 +52,7 @@ export const listQuery = z.strictObject(page);
 /** The query of `GET /triggers/`. */
 export const triggerQuery = z.strictObject({
   ...page,
+  name: nameSchema.optional().describe("Only the one with this name"),
   activity: flag.describe("Count each one's deliveries in the last 24 hours, too"),
 });
 

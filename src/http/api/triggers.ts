@@ -7,6 +7,8 @@ import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { childOf } from "../../platform/schema/pointer.ts";
 import { removeTriggerLog } from "../../store/records/trigger_log.ts";
+import type { Listed } from "../../store/read/lists.ts";
+import { triggerIdByName } from "../../store/records/triggers.ts";
 import { settingsOf } from "../../triggers/revision.ts";
 import { savedTriggerWarnings } from "../../triggers/save_warnings.ts";
 import { triggerWarnings } from "../../triggers/review.ts";
@@ -78,8 +80,10 @@ export const triggerOperations = [
     summary: "List the triggers",
     query: triggerQuery,
     answers: { 200: { schema: page(trigger) } },
-    async perform({ api, context, query: { limit, cursor, activity: isCounted } }) {
-      const { records, next } = await api.triggers.list({ after: cursor, limit });
+    async perform({ api, context, query: { limit, cursor, name, activity: isCounted } }) {
+      const { records, next } = name === undefined
+        ? await api.triggers.list({ after: cursor, limit })
+        : await triggersNamed(name, api);
       const results = await Promise.all(records.map(async (each): Promise<ShownTrigger> => ({
         ...shown(each, api),
         ...(isCounted && { activity: await activityOf(api, each.id) }),
@@ -190,6 +194,16 @@ function patchOf(shape: Readonly<Record<string, z.ZodType>>) {
     return [name, isRequired ? z.optional(written) : z.nullish(written)];
   });
   return z.strictObject(Object.fromEntries(fields));
+}
+
+/** Reads the trigger of a name, as a list of one or none. */
+async function triggersNamed(
+  name: string,
+  { store, triggers }: Operator,
+): Promise<Listed<Trigger>> {
+  const id = await triggerIdByName(store, name);
+  const trigger = id === undefined ? undefined : await triggers.get(id);
+  return { records: trigger === undefined ? [] : [trigger], next: undefined };
 }
 
 /** A trigger as the API shows it. */

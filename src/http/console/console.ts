@@ -13,7 +13,16 @@ import { readForm } from "./form.ts";
 import { ErrorPage } from "./pages/error.tsx";
 import { LoginPage, SendAgainPage } from "./pages/login.tsx";
 import type { ConsoleParts } from "./parts.ts";
-import type { Html, OpenSession, OpenView, Route, Submission, View, Visit } from "./route.ts";
+import type {
+  Html,
+  OpenSession,
+  OpenView,
+  Route,
+  Submission,
+  TestRequest,
+  View,
+  Visit,
+} from "./route.ts";
 import { newNonce, pageHeaders, requireOwnOrigin } from "./security.ts";
 import { Sessions } from "./sessions.ts";
 
@@ -151,7 +160,25 @@ export class Console {
   async #view(context: Context, session: OpenSession): Promise<View> {
     const { access, remoteIp, isAllowed, csrf } = session;
     const api = new ApiClient(await this.#parts.api(), { access, remoteIp, isAllowed });
-    return { ...this.#openView(context), api, access, sessionId: session.id, csrf };
+    const launch: View["launch"] = (id, request) => this.#launch(context, id, request);
+    return { ...this.#openView(context), api, launch, access, sessionId: session.id, csrf };
+  }
+
+  /** Sends a test with what a proxy tells of the browser: it came the same way. */
+  async #launch(
+    context: Context,
+    id: string,
+    { query, headers, body }: TestRequest,
+  ): Promise<Response> {
+    const forwarded = [...context.req.raw.headers].filter(([name]) =>
+      name.startsWith("x-forwarded-")
+    );
+    const request = new Request(new URL(`/api/v0/launch/${id}/${query}`, context.req.url), {
+      method: "POST",
+      headers: [...Object.entries(headers), ...forwarded],
+      body,
+    });
+    return await this.#parts.launch(request, context.env);
   }
 
   #openView(context: Context): OpenView {

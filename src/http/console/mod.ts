@@ -18,6 +18,10 @@ import { pipelineRoutes } from "./pages/pipeline.tsx";
 import { pipelinesRoutes } from "./pages/pipelines.tsx";
 import { replaysRoutes } from "./pages/replays.tsx";
 import { settingsRoutes } from "./pages/settings.tsx";
+import { triggerRoutes } from "./pages/trigger.tsx";
+import { editTriggerRoutes } from "./pages/trigger_edit.tsx";
+import { newTriggerRoutes } from "./pages/trigger_new.tsx";
+import { triggersRoutes } from "./pages/triggers.tsx";
 import type { ConsoleParts } from "./parts.ts";
 import type { Route } from "./route.ts";
 
@@ -27,6 +31,10 @@ const ROUTES: readonly Route[] = [
   ...deliveriesRoutes,
   ...deliveryRoutes,
   ...replaysRoutes,
+  ...triggersRoutes,
+  ...newTriggerRoutes,
+  ...triggerRoutes,
+  ...editTriggerRoutes,
   ...executionsRoutes,
   ...executionRoutes,
   ...pipelinesRoutes,

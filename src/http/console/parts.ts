@@ -12,6 +12,8 @@ import type { SessionParts } from "./sessions.ts";
 export interface ConsoleParts extends SessionParts {
   /** Loads the operators' API. */
   api(): Promise<Hono>;
+  /** Performs a request at a launch URL, as if it came from the browser of the operator. */
+  launch(request: Request, env: unknown): Response | Promise<Response>;
   bodies: BodyReader;
   /** Counts the wrong tokens of the API and of the login together. */
   wrongTokens: WrongTokens;

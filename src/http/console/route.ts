@@ -14,6 +14,8 @@ export type Html = JSX.Element;
 /** The operator who looks at a page, and the parts of the console that it uses. */
 export interface View {
   api: ApiClient;
+  /** Sends a request to a trigger, from the operator's address. */
+  launch(triggerId: string, request: TestRequest): Promise<Response>;
   access: Access;
   /** The address of the page, relative to the console, with its query. */
   address: string;
@@ -32,8 +34,18 @@ export interface View {
   notice: string | undefined;
 }
 
+/** A request that an operator sends to try a trigger out. */
+export interface TestRequest {
+  /** The query, with its `?`, or nothing. */
+  query: string;
+  headers: Readonly<Record<string, string>>;
+  body: Uint8Array<ArrayBuffer>;
+}
+
 /** A view of a page without an operator, such as the login. */
-export type OpenView = Omit<View, "api" | "access" | "sessionId"> & { access?: undefined };
+export type OpenView = Omit<View, "api" | "launch" | "access" | "sessionId"> & {
+  access?: undefined;
+};
 
 /** The names of the parameters of a path such as `/deliveries/:id`. */
 type Parameter<Path> = Path extends `${string}:${infer Name}/${infer Rest}`

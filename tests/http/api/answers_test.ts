@@ -100,6 +100,7 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/projects/{name}/", { at });
     const { branches } = await ask("/projects/{name}/fetch/", { method: "POST", at, status: 201 });
     assertEquals(Object.keys(branches), ["main"]);
+    await ask("/projects/{name}/contents/", { at });
     await ask("/projects/{name}/", { method: "DELETE", at, status: 204 });
     await ask("/projects/{name}/", { method: "PUT", at, body: project, status: 201 });
     const remote = { name: "ssh", repository: "git@127.0.0.1:x.git", deploy_key: "/key" };

@@ -9,6 +9,7 @@ import { CsrfField } from "./form.tsx";
 const NAVIGATION = [
   ["", "Overview"],
   ["deliveries", "Deliveries"],
+  ["triggers", "Triggers"],
   ["executions", "Executions"],
   ["pipelines", "Pipelines"],
   ["access", "Access"],

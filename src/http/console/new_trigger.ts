@@ -1,0 +1,92 @@
+/**
+ * The form of a new trigger: its fields as settings, and the mistakes in settings at the fields that they come from.
+ *
+ * @module
+ */
+import type { Problem } from "../../platform/errors.ts";
+import type { ProjectContents } from "../api/project_contents.ts";
+import type { Settings } from "./triggers.ts";
+
+/** The fields of the form, with problems or without. */
+export const FIELDS = ["name", "provider", "secret", "work", "filter", "quota"] as const;
+
+export type FieldName = typeof FIELDS[number];
+
+/** Work that a trigger can launch: a project, and an action. */
+export interface Work {
+  project: string;
+  action: Settings;
+}
+
+/** Lists what a project's steps and pipelines can be launched as, each with a label. */
+export function workOf(
+  project: string,
+  { steps, pipelines }: Pick<ProjectContents, "steps" | "pipelines">,
+): { label: string; work: Work }[] {
+  const ofSteps = steps.flatMap(({ name: step, inputs }) => {
+    const action = { type: "run_execution", step };
+    const withPayload = inputs.map((input) => ({
+      label: `${step}, the payload as its input ${input}`,
+      work: { project, action: { ...action, payload_input_name: input } },
+    }));
+    return [...withPayload, { label: step, work: { project, action } }];
+  });
+  const ofPipelines = pipelines.map(({ name: pipeline }) => ({
+    label: `pipeline ${pipeline}`,
+    work: { project, action: { type: "run_pipeline", pipeline } },
+  }));
+  return [...ofSteps, ...ofPipelines];
+}
+
+/** Makes the settings of a trigger from the fields of the form. */
+export function settingsOfForm(form: URLSearchParams): Record<string, unknown> {
+  const work = workFrom(form.get("work") ?? "");
+  return {
+    name: form.get("name")?.trim() ?? "",
+    project: work?.project ?? "",
+    conditions: conditionsOf(form),
+    actions: work === undefined ? [] : [work.action],
+    ...(form.has("keep") ? { keep_refused: "24h" } : {}),
+    ...(form.has("ignore") ? { filtered: { status: 200 } } : {}),
+  };
+}
+
+function conditionsOf(form: URLSearchParams): Settings[] {
+  const [type = "", preset = ""] = (form.get("provider") ?? "").split("/");
+  const conditions: Settings[] = [];
+  if (preset) conditions.push({ type, preset, secrets: [form.get("secret") ?? ""] });
+  const expression = form.get("filter")?.trim();
+  if (expression) conditions.push({ type: "payload_filter", expression });
+  if (form.has("deduplication")) conditions.push({ type: "deduplication" });
+  const quota = form.get("quota")?.trim();
+  if (quota) conditions.push({ type: "rate_limit", quota: Number(quota), period: 60 });
+  return conditions;
+}
+
+function workFrom(text: string): Work | undefined {
+  try {
+    const { project, action } = JSON.parse(text);
+    return { project: String(project), action: { ...Object(action) } };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the field that a problem of the settings comes from; undefined for none. */
+export function fieldOf(
+  { pointer }: Problem,
+  settings: Record<string, unknown>,
+): FieldName | undefined {
+  const [, part, place, name] = pointer.split("/");
+  if (part === "name") return "name";
+  if (part === "actions" || part === "project") return "work";
+  if (part !== "conditions") return undefined;
+  const condition = Array.isArray(settings.conditions)
+    ? settings.conditions[Number(place)]
+    : undefined;
+  const fields: Readonly<Record<string, FieldName>> = {
+    payload_filter: "filter",
+    rate_limit: "quota",
+  };
+  return fields[condition?.type] ?? (name === "secrets" ? "secret" : "provider");
+}

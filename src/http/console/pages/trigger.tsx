@@ -1,0 +1,284 @@
+/** `/triggers/<name>`: a trigger: its URL, conditions, actions, secrets, a test, and its recent deliveries. */
+import type { DeliveryPage } from "../../api/deliveries.ts";
+import type { SignedResult } from "../../api/try_out.ts";
+import type { ShownTrigger } from "../../api/triggers.ts";
+import { ApiCallError, search } from "../client.ts";
+import { Described, Secrets } from "../components/condition.tsx";
+import { DELIVERY_COLUMNS, DeliveryRow } from "../components/delivery_row.tsx";
+import { Action, Confirm, CsrfField, describedBy, Field } from "../components/form.tsx";
+import { may, Page } from "../components/page.tsx";
+import { Notice, Table } from "../components/table.tsx";
+import { Copied } from "../components/values.tsx";
+import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
+import { sampleOf } from "../samples.ts";
+import { presetOf, readTrigger, secretsOf, type ShownSecret } from "../triggers.ts";
+import { Health } from "./triggers.tsx";
+
+const DELIVERIES = 10;
+const DAY_MS = 24 * 60 * 60_000;
+
+interface TriggerProps {
+  view: View;
+  trigger: ShownTrigger;
+}
+
+interface PageProps {
+  view: View;
+  name: string;
+  refused?: ApiCallError;
+  /** The test that was refused. */
+  form?: URLSearchParams;
+}
+
+async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Html> {
+  const trigger = await readTrigger(view, name);
+  const { id, conditions, actions, url } = trigger;
+  const recent = await view.api.get<DeliveryPage>("deliveries/", {
+    trigger: id,
+    limit: DELIVERIES,
+  });
+  return (
+    <Page view={view} title={trigger.name} nav="Triggers">
+      <p class="crumbs">
+        <a href="triggers">Triggers</a>
+      </p>
+      <Head view={view} trigger={trigger} />
+      {refused === undefined ? null : <Refusal refused={refused} />}
+      {trigger.warnings.length === 0 ? null : (
+        <Notice tone="waiting">
+          {trigger.warnings.map(({ pointer, detail }) => <div>{pointer}: {detail}</div>)}
+        </Notice>
+      )}
+      <p>
+        <Copied value={url} label="the URL" />
+      </p>
+      <div class="columns">
+        <section>
+          <h2>Conditions</h2>
+          {conditions.length === 0
+            ? <p class="waiting">Anybody who knows the URL can launch.</p>
+            : (
+              <ol>
+                {conditions.map((each) => (
+                  <li>
+                    <Described settings={each} />
+                  </li>
+                ))}
+              </ol>
+            )}
+          <h2>Actions</h2>
+          <ol>
+            {actions.map((each) => (
+              <li>
+                <Described settings={each} />
+              </li>
+            ))}
+          </ol>
+        </section>
+        <section>
+          <h2>Secrets</h2>
+          <Secrets view={view} trigger={trigger} />
+          <SetUp trigger={trigger} />
+        </section>
+      </div>
+      {may(view, "operate") ? <TestForm view={view} trigger={trigger} form={form} /> : null}
+      <h2>Recent deliveries</h2>
+      <div id="recent" data-refresh={5}>
+        {recent.results.length === 0
+          ? <p class="dim">Nothing has arrived yet.</p>
+          : (
+            <Table label="Recent deliveries" columns={DELIVERY_COLUMNS}>
+              {recent.results.map((delivery) => <DeliveryRow delivery={delivery} view={view} />)}
+            </Table>
+          )}
+      </div>
+      <p>
+        <a href={`deliveries${search({ trigger: trigger.name })}`}>All its deliveries</a>
+      </p>
+    </Page>
+  );
+}
+
+function Head({ view, trigger }: TriggerProps): Html {
+  const { id, name, enabled } = trigger;
+  return (
+    <div class="title">
+      <h1>{name}</h1>
+      <Health trigger={trigger} />
+      {may(view, "admin")
+        ? (
+          <div class="end">
+            <Action view={view} to={`triggers/${id}/enable`} fields={{ enabled: String(!enabled) }}>
+              {enabled ? "Disable" : "Enable"}
+            </Action>
+            <a class="button" href={`triggers/${name}/edit`}>Edit</a>
+            <Confirm
+              view={view}
+              to={`triggers/${id}/delete`}
+              consequence={`Delete ${name}, its URL and its log`}
+            >
+              Delete
+            </Confirm>
+          </div>
+        )
+        : null}
+    </div>
+  );
+}
+
+/** The refusal of a form, with all that is wrong. */
+export function Refusal({ refused }: { refused: ApiCallError }): Html {
+  return (
+    <Notice tone="bad">
+      {refused.message}
+      {refused.problems.map(({ pointer, detail }) => <div>{pointer}: {detail}</div>)}
+    </Notice>
+  );
+}
+
+/** The steps at the provider. */
+function SetUp({ trigger }: { trigger: ShownTrigger }): Html {
+  const preset = trigger.conditions.map((each) => presetOf(each)).find((each) =>
+    each !== undefined
+  );
+  const hasSecret = trigger.conditions.some((each) => secretsOf(each).length > 0);
+  return (
+    <>
+      <h2>Set it up{preset === undefined ? "" : ` at ${preset.title}`}</h2>
+      <ol>
+        <li>
+          Add a webhook with the URL above. Its method is POST, its content type application/json.
+        </li>
+        {hasSecret ? <li>Give it the same secret as here.</li> : null}
+        {preset?.note === undefined ? null : <li>{preset.note}.</li>}
+        <li>Choose its events, and save. Its first delivery shows below.</li>
+      </ol>
+      <p>
+        <a href="docs/providers">Step by step</a>
+        {preset === undefined ? null : (
+          <>
+            , <a href={preset.source} rel="noreferrer">{preset.title}'s page</a>
+          </>
+        )}
+      </p>
+    </>
+  );
+}
+
+function TestForm(
+  { view, trigger: { id, conditions }, form }: TriggerProps & { form: URLSearchParams | undefined },
+): Html {
+  const { preset } =
+    conditions.find((each) => presetOf(each) !== undefined) as { preset?: string } ?? {};
+  const sample = sampleOf(preset);
+  const headers = Object.entries(sample.headers).map((line) => line.join(": ")).join("\n");
+  return (
+    <details open={form !== undefined}>
+      <summary class="button">Send a test</summary>
+      <form method="post" action={`triggers/${id}/test`} class="panel">
+        <CsrfField view={view} />
+        <Field
+          label="Body"
+          id="body"
+          hint="It is signed as the sender would, and launches the actions"
+        >
+          <textarea id="body" name="body" rows={10} aria-describedby={describedBy("body")}>
+            {form?.get("body") ?? JSON.stringify(sample.body, null, 2)}
+          </textarea>
+        </Field>
+        <Field label="Headers" id="headers" hint="One a line">
+          <textarea id="headers" name="headers" rows={2} aria-describedby={describedBy("headers")}>
+            {form?.get("headers") ?? headers}
+          </textarea>
+        </Field>
+        <button class="primary">Sign and send</button>
+      </form>
+    </details>
+  );
+}
+
+async function test({ view, params: { id }, form }: Submission<"/:id">): Promise<Submitted> {
+  try {
+    const headers = { "content-type": "application/json", ...headersOf(form.get("headers") ?? "") };
+    const body = (form.get("body") ?? "").replaceAll("\r\n", "\n");
+    const signed = await view.api.send<SignedResult>("POST", `triggers/${id}/sign/`, {
+      headers,
+      body,
+    });
+    const answer = await view.launch(id, {
+      query: new URL(signed.url).search,
+      headers: signed.headers,
+      body: Uint8Array.fromBase64(signed.body_base64),
+    });
+    await answer.body?.cancel();
+    const { name } = await readTrigger(view, id);
+    const why = signed.problems.map(({ detail }) => `. ${detail}`).join("");
+    return { to: `triggers/${name}`, notice: `The test was answered ${answer.status}${why}` };
+  } catch (error) {
+    if (!(error instanceof ApiCallError)) throw error;
+    return {
+      page: await TriggerPage({ view, name: id, refused: error, form }),
+      status: error.status,
+    };
+  }
+}
+
+function headersOf(lines: string): Record<string, string> {
+  const pairs = lines.split(/\r?\n/).filter((line) => line.includes(":")).map((line) => {
+    const at = line.indexOf(":");
+    return [line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim()];
+  });
+  return Object.fromEntries(pairs);
+}
+
+/** Changes the secrets of one condition, unless the trigger has changed since the page was made. */
+async function changeSecrets(
+  { view, params: { id }, form }: Submission<"/:id">,
+  change: (secrets: ShownSecret[], place: number) => ShownSecret[],
+): Promise<Submitted> {
+  try {
+    const { conditions, name } = await readTrigger(view, id);
+    const index = Number(form.get("condition"));
+    const changed = conditions.map((each, place) =>
+      place === index
+        ? { ...each, secrets: change(secretsOf(each), Number(form.get("place"))) }
+        : each
+    );
+    const ifMatch = { "if-match": `"${Number(form.get("revision"))}"` };
+    await view.api.send("PATCH", `triggers/${id}/`, { conditions: changed }, ifMatch);
+    return { to: `triggers/${name}`, notice: "The secrets are changed" };
+  } catch (error) {
+    if (!(error instanceof ApiCallError)) throw error;
+    return { page: await TriggerPage({ view, name: id, refused: error }), status: error.status };
+  }
+}
+
+function addSecret(sent: Submission<"/:id">): Promise<Submitted> {
+  const name = sent.form.get("name")?.trim();
+  const added = { value: sent.form.get("value") ?? "", ...(name ? { name } : {}) };
+  return changeSecrets(sent, (secrets) => [...secrets, added]);
+}
+
+function expireSecret(sent: Submission<"/:id">): Promise<Submitted> {
+  const until = new Date(sent.view.now_ms + DAY_MS).toISOString();
+  return changeSecrets(
+    sent,
+    (secrets, place) => secrets.map((each, index) => index === place ? { ...each, until } : each),
+  );
+}
+
+/** The routes of one trigger. */
+export const triggerRoutes = [
+  route({
+    path: "/triggers/:name",
+    show: ({ view, params: { name } }) => TriggerPage({ view, name }),
+  }),
+  route({ path: "/triggers/:id/test", submit: test }),
+  route({ path: "/triggers/:id/secrets/add", submit: addSecret }),
+  route({ path: "/triggers/:id/secrets/expire", submit: expireSecret }),
+  route({
+    path: "/triggers/:id/secrets/remove",
+    submit: (sent) =>
+      changeSecrets(sent, (secrets, place) => secrets.filter((_, index) => index !== place)),
+  }),
+];

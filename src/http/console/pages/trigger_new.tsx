@@ -1,0 +1,225 @@
+/** `/triggers/new`: a trigger in under a minute: provider, secret, work. */
+import type { ProjectContents } from "../../api/project_contents.ts";
+import type { ShownProject } from "../../api/projects.ts";
+import type { ShownTrigger } from "../../api/triggers.ts";
+import { ApiCallError } from "../client.ts";
+import { CsrfField, describedBy, Field } from "../components/form.tsx";
+import { Page } from "../components/page.tsx";
+import { Empty, Notice } from "../components/table.tsx";
+import { type FieldName, fieldOf, settingsOfForm, type Work, workOf } from "../new_trigger.ts";
+import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
+import { providers } from "../triggers.ts";
+
+/** The projects whose files are read for the form. */
+const PROJECTS = 10;
+
+interface FormProps {
+  view: View;
+  /** The form that was refused. */
+  form?: URLSearchParams;
+  refused?: ApiCallError;
+}
+
+/** The work of one project. */
+interface Offer {
+  project: string;
+  works: { label: string; work: Work }[];
+  problems: ProjectContents["problems"];
+}
+
+async function NewTriggerPage(props: FormProps): Promise<Html> {
+  const { view } = props;
+  const offers = await offersOf(view);
+  return (
+    <Page view={view} title="New trigger" nav="Triggers">
+      <p class="crumbs">
+        <a href="triggers">Triggers</a>
+      </p>
+      <h1>New trigger</h1>
+      {offers.length === 0
+        ? (
+          <Empty title="There is no project yet">
+            <p>
+              A project has the steps that a trigger launches. <a href="projects">Add one</a> first.
+            </p>
+          </Empty>
+        )
+        : <NewTriggerForm {...props} offers={offers} />}
+    </Page>
+  );
+}
+
+async function offersOf(view: View): Promise<Offer[]> {
+  const only = view.query.get("project");
+  const projects = only === null
+    ? (await view.api.list<ShownProject>("projects/", { limit: PROJECTS })).results
+    : [{ name: only }];
+  return await Promise.all(projects.map(async ({ name: project }) => {
+    const contents = await view.api.get<ProjectContents>(`projects/${project}/contents/`);
+    return { project, works: workOf(project, contents), problems: contents.problems };
+  }));
+}
+
+function NewTriggerForm({ view, form, refused, offers }: FormProps & { offers: Offer[] }): Html {
+  const settings = form === undefined ? {} : settingsOfForm(form);
+  const all = refused?.problems ?? [];
+  const problemsOf = (field: FieldName) => all.filter((each) => fieldOf(each, settings) === field);
+  const others = all.filter((each) => fieldOf(each, settings) === undefined);
+  const typed = (name: string) => form?.get(name) ?? undefined;
+  const isOn = (name: string, first: boolean) => form === undefined ? first : form.has(name);
+  const isOpen = ["filter", "quota"].some((name) => problemsOf(name as FieldName).length > 0);
+  return (
+    <form method="post" action="triggers/new" class="panel">
+      <CsrfField view={view} />
+      {refused === undefined || (all.length > 0 && others.length === 0) ? null : (
+        <Notice tone="bad">
+          {refused.message}
+          {others.map(({ pointer, detail }) => <div>{pointer}: {detail}</div>)}
+        </Notice>
+      )}
+      <Field label="Name" id="name" hint="Such as retrain-on-push" problems={problemsOf("name")}>
+        <input
+          id="name"
+          name="name"
+          required
+          autofocus
+          value={typed("name")}
+          aria-describedby={describedBy("name")}
+        />
+      </Field>
+      <Provider chosen={typed("provider")} problems={problemsOf("provider")} />
+      <Field
+        label="Secret"
+        id="secret"
+        hint="The same as at the provider. It is stored encrypted; {env:NAME} names a variable of the service"
+        problems={problemsOf("secret")}
+      >
+        <input
+          id="secret"
+          name="secret"
+          type="password"
+          autocomplete="off"
+          value={typed("secret")}
+          aria-describedby={describedBy("secret")}
+        />
+      </Field>
+      <WorkField offers={offers} chosen={typed("work")} problems={problemsOf("work")} />
+      <details open={isOpen}>
+        <summary>Filter, limits, repeats</summary>
+        <Field
+          label="Launch only when"
+          id="filter"
+          hint={'An expression over the request, such as body.ref == "refs/heads/main"; always when empty'}
+          problems={problemsOf("filter")}
+        >
+          <textarea id="filter" name="filter" rows={3} aria-describedby={describedBy("filter")}>
+            {typed("filter")}
+          </textarea>
+        </Field>
+        <Field label="Launches a minute, at most" id="quota" problems={problemsOf("quota")}>
+          <input
+            id="quota"
+            name="quota"
+            inputmode="numeric"
+            value={typed("quota")}
+            aria-describedby={describedBy("quota")}
+          />
+        </Field>
+        <Choice name="ignore" isOn={isOn("ignore", false)}>
+          Answer 200 to requests that the filter refuses: some providers disable URLs that answer
+          400
+        </Choice>
+        <Choice name="deduplication" isOn={isOn("deduplication", false)}>
+          Launch once for a delivery that is sent twice: the provider must send an id
+        </Choice>
+        <Choice name="keep" isOn={isOn("keep", true)}>
+          Keep refused requests for 24 hours, to find out why, and to launch them after all
+        </Choice>
+      </details>
+      <p>
+        <button class="primary">Create the trigger</button>
+      </p>
+    </form>
+  );
+}
+
+function Choice(
+  { name, isOn, children }: { name: string; isOn: boolean; children?: string },
+): Html {
+  return (
+    <p>
+      <label>
+        <input type="checkbox" name={name} value="on" checked={isOn} /> {children}
+      </label>
+    </p>
+  );
+}
+
+type Problems = ApiCallError["problems"];
+
+function Provider({ chosen, problems }: { chosen: string | undefined; problems: Problems }): Html {
+  return (
+    <Field
+      label="Who sends"
+      id="provider"
+      hint="Its requests are checked as it signs them"
+      problems={problems}
+    >
+      <select id="provider" name="provider" aria-describedby={describedBy("provider")}>
+        <option value="">anybody who knows the URL</option>
+        {providers().map(({ id, title }) => (
+          <option value={id} selected={id === (chosen ?? "hmac/github")}>{title}</option>
+        ))}
+      </select>
+    </Field>
+  );
+}
+
+interface WorkProps {
+  offers: readonly Offer[];
+  chosen: string | undefined;
+  problems: Problems;
+}
+
+function WorkField({ offers, chosen, problems }: WorkProps): Html {
+  const unusable = offers.flatMap(({ project, works, problems: own }) =>
+    works.length > 0 ? [] : [{
+      pointer: "",
+      detail: `Project ${project} has no steps: ${own[0]?.detail ?? "fetch it first"}`,
+    }]
+  );
+  return (
+    <Field
+      label="What it launches"
+      id="work"
+      hint="A step or a pipeline of a project"
+      problems={[...problems, ...unusable]}
+    >
+      <select id="work" name="work" required aria-describedby={describedBy("work")}>
+        {offers.map(({ project, works }) => (
+          <optgroup label={project}>
+            {works.map(({ label, work }) => {
+              const value = JSON.stringify(work);
+              return <option value={value} selected={value === chosen}>{label}</option>;
+            })}
+          </optgroup>
+        ))}
+      </select>
+    </Field>
+  );
+}
+
+async function create({ view, form }: Submission): Promise<Submitted> {
+  try {
+    const { name } = await view.api.send<ShownTrigger>("POST", "triggers/", settingsOfForm(form));
+    return { to: `triggers/${name}`, notice: "The trigger is made. Give its URL to the sender" };
+  } catch (error) {
+    if (!(error instanceof ApiCallError)) throw error;
+    return { page: await NewTriggerPage({ view, form, refused: error }), status: error.status };
+  }
+}
+
+/** The route of the form. */
+export const newTriggerRoutes = [
+  route({ path: "/triggers/new", show: ({ view }) => NewTriggerPage({ view }), submit: create }),
+];

@@ -1,0 +1,122 @@
+/** `/triggers`: all triggers, by pages. */
+import type { ShownTrigger } from "../../api/triggers.ts";
+import { search } from "../client.ts";
+import { may, Page } from "../components/page.tsx";
+import { Badge } from "../components/states.tsx";
+import { Empty, More, Row, Table } from "../components/table.tsx";
+import { Time } from "../components/values.tsx";
+import { type Html, route, type Submission, type Submitted, type Visit } from "../route.ts";
+import { presetOf } from "../triggers.ts";
+
+async function show({ view }: Visit): Promise<Html> {
+  const cursor = view.query.get("cursor") ?? undefined;
+  const name = view.query.get("name") ?? undefined;
+  const { results, cursor: next } = await view.api.list<ShownTrigger>("triggers/", {
+    cursor,
+    name,
+  });
+  return (
+    <Page view={view} title="Triggers" nav="Triggers">
+      <div class="title">
+        <h1>Triggers</h1>
+        {may(view, "admin")
+          ? (
+            <div class="end">
+              <a class="button primary" href="triggers/new">New trigger</a>
+            </div>
+          )
+          : null}
+      </div>
+      <form class="filters" action="triggers" role="search" aria-label="Triggers">
+        <div>
+          <label for="f-name">Name</label>
+          <input id="f-name" type="search" name="name" value={name} data-hotkey="/" />
+        </div>
+        <button>Find</button>
+        {name === undefined ? null : <a href="triggers">Clear</a>}
+      </form>
+      {results.length === 0 ? <None name={name} /> : (
+        <Table
+          label="Triggers"
+          columns={["Name", "State", "Project", "Senders", "Launches", "Saved"]}
+        >
+          {results.map((trigger) => (
+            <Row id={trigger.id}>
+              <td>
+                <a href={`triggers/${trigger.name}`}>{trigger.name}</a>
+              </td>
+              <td>
+                <Health trigger={trigger} />
+              </td>
+              <td>{trigger.project}</td>
+              <td>
+                {trigger.conditions.flatMap((each) => presetOf(each)?.title ?? []).join(", ")}
+              </td>
+              <td class="wide">{launches(trigger)}</td>
+              <td>
+                <Time at={trigger.updated_at} now_ms={view.now_ms} />
+              </td>
+            </Row>
+          ))}
+        </Table>
+      )}
+      {next === undefined
+        ? null
+        : <More href={`triggers${search({ cursor: next })}`} label="More" />}
+    </Page>
+  );
+}
+
+/** The state of a trigger in a word or two. */
+export function Health({ trigger: { enabled, warnings } }: { trigger: ShownTrigger }): Html {
+  if (!enabled) return <Badge tone="quiet" label="disabled" />;
+  if (warnings.length === 0) return <Badge tone="ok" label="enabled" />;
+  const label = warnings.length === 1 ? "1 warning" : `${warnings.length} warnings`;
+  return <Badge tone="waiting" label={label} />;
+}
+
+/** Names what a trigger launches. */
+function launches({ actions }: ShownTrigger): string {
+  return actions.map((action) =>
+    "step" in action ? action.step : "pipeline" in action ? action.pipeline : action.type
+  ).join(", ");
+}
+
+function None({ name }: { name: string | undefined }): Html {
+  if (name !== undefined) {
+    return (
+      <Empty title={`There is no trigger of this name`}>
+        <p>
+          <a href="triggers">Show all triggers</a>
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="There is no trigger yet">
+      <p>A trigger has a URL for webhooks, and launches your steps for each that it accepts.</p>
+      <p>
+        <a class="button primary" href="triggers/new">Make the first one</a>
+      </p>
+    </Empty>
+  );
+}
+
+async function enable({ view, params: { id }, form }: Submission<"/:id">): Promise<Submitted> {
+  const enabled = form.get("enabled") === "true";
+  const { name } = await view.api.send<ShownTrigger>("PATCH", `triggers/${id}/`, { enabled });
+  const notice = enabled ? "It takes requests again" : "It refuses all requests from now on";
+  return { to: `triggers/${name}`, notice };
+}
+
+async function remove({ view, params: { id } }: Submission<"/:id">): Promise<Submitted> {
+  await view.api.send("DELETE", `triggers/${id}/`);
+  return { to: "triggers", notice: "The trigger is deleted" };
+}
+
+/** The routes of the list, and the changes that take no form. */
+export const triggersRoutes = [
+  route({ path: "/triggers", show }),
+  route({ path: "/triggers/:id/enable", submit: enable }),
+  route({ path: "/triggers/:id/delete", submit: remove }),
+];

@@ -1,0 +1,56 @@
+/**
+ * Reading triggers for pages, by name or id.
+ *
+ * @module
+ */
+import { isId } from "../../platform/ids.ts";
+import { presetsByType, type PresetType } from "../../conditions/signing/presets/mod.ts";
+import type { Preset } from "../../conditions/signing/preset.ts";
+import type { ShownTrigger } from "../api/triggers.ts";
+import { ApiCallError } from "./client.ts";
+import type { View } from "./route.ts";
+
+/** One condition or action of a trigger, of any kind. */
+export type Settings = Readonly<Record<string, unknown>> & { readonly type: string };
+
+/** A secret as the API shows it. */
+export interface ShownSecret {
+  name?: string;
+  fingerprint?: string;
+  value?: string;
+  until?: string;
+}
+
+/**
+ * Reads a trigger.
+ *
+ * @throws {ApiCallError} when there is none of this name or id
+ */
+export async function readTrigger({ api }: View, nameOrId: string): Promise<ShownTrigger> {
+  if (isId(nameOrId)) return await api.get<ShownTrigger>(`triggers/${nameOrId}/`);
+  const { results: [trigger] } = await api.list<ShownTrigger>("triggers/", { name: nameOrId });
+  if (trigger !== undefined) return trigger;
+  throw new ApiCallError(404, `There is no trigger "${nameOrId}"`, []);
+}
+
+/** The secrets of a condition, in the form of objects. */
+export function secretsOf(condition: object): ShownSecret[] {
+  if (!("secrets" in condition) || !Array.isArray(condition.secrets)) return [];
+  return condition.secrets.map((each) => typeof each === "string" ? { value: each } : { ...each });
+}
+
+/** Returns the provider that a condition names. */
+export function presetOf({ type, preset }: Settings): Preset | undefined {
+  const presets: Readonly<Record<string, Preset>> = presetsByType[type as PresetType] ?? {};
+  return typeof preset === "string" ? presets[preset] : undefined;
+}
+
+/** Providers that sign with a secret that both sides know, or send it: `<type>/<preset>` and the title. */
+export function providers(): { id: string; title: string }[] {
+  return (["hmac", "static_token"] as const).flatMap((type) =>
+    Object.entries<Preset>(presetsByType[type]).map(([preset, { title }]) => ({
+      id: `${type}/${preset}`,
+      title,
+    }))
+  ).toSorted((one, other) => one.title.localeCompare(other.title));
+}

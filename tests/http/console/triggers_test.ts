@@ -1,0 +1,176 @@
+/** The pages of triggers over HTTP: making, changing, testing them; secrets; two operators. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { startService, type TestService } from "../../data.ts";
+import { type Browser, loggedIn, textOf } from "./fixture.ts";
+
+const WORK = {
+  project: "files",
+  action: { type: "run_execution", step: "copy", payload_input_name: "labels" },
+};
+const SECRET = "a-secret-of-the-form";
+
+/** Sends the form of a new trigger. */
+async function make(browser: Browser, fields: Record<string, string> = {}) {
+  return await browser.post("triggers/new", {
+    csrf: await browser.csrf(),
+    name: "made",
+    provider: "hmac/github",
+    secret: SECRET,
+    work: JSON.stringify(WORK),
+    filter: "",
+    ...fields,
+  });
+}
+
+async function stored(service: TestService, name = "made") {
+  return (await service.api("GET", `triggers/?name=${name}`)).body.results[0];
+}
+
+Deno.test("a trigger is made by a form, whose mistakes are at their fields", async (t) => {
+  await using service = await startService();
+  const browser = await loggedIn(service);
+  await t.step("the form offers the project's steps and their inputs", async () => {
+    const { text } = await browser.get("triggers/new");
+    for (const label of ["copy, the payload as its input labels", "echo", ">GitHub<"]) {
+      assertStringIncludes(text, label);
+    }
+  });
+  await t.step("mistakes", async () => {
+    const { status, text } = await make(browser, { name: "a b", secret: "", filter: "body.(" });
+    assertEquals(status, 422);
+    assert(!text.includes('role="alert"'), "each is at its field");
+    for (const id of ["name", "secret", "filter"]) {
+      const [field = ""] = new RegExp(`<label for="${id}">.*?</div></div>`, "s").exec(text) ?? [];
+      assertStringIncludes(field, 'class="problem"', id);
+    }
+    assertStringIncludes(text, 'value="a b"');
+    assertEquals(await stored(service), undefined);
+  });
+  await t.step("made", async () => {
+    const { status, headers, text } = await make(browser, { filter: "body.n > 1", keep: "on" });
+    assertEquals([status, headers.get("location")], [303, "/triggers/made"], text);
+    const { conditions, actions, keep_refused } = await stored(service);
+    assertEquals(conditions.map(({ type }: { type: string }) => type), ["hmac", "payload_filter"]);
+    assertEquals([actions[0].payload_input_name, keep_refused], ["labels", "24h"]);
+    const page = await browser.get("triggers/made");
+    assert(!page.text.includes(SECRET));
+    const seen = textOf(page);
+    for (const part of ["/api/v0/launch/", "hmac , as GitHub does it", "body.n > 1", "stored"]) {
+      assertStringIncludes(seen.replaceAll("&gt;", ">"), part);
+    }
+    assertEquals((await make(browser)).status, 409);
+  });
+  await t.step("a signed test launches", async () => {
+    const { id } = await stored(service);
+    const csrf = await browser.csrf();
+    const send = (body: string) => browser.post(`triggers/${id}/test`, { csrf, body, headers: "" });
+    await send('{"n": 2}');
+    assertStringIncludes(textOf(await browser.get("triggers/made")), "was answered 200");
+    await send('{"n": 1}');
+    const { body } = await service.api("GET", "deliveries/?trigger=made");
+    assertEquals(body.results.map(({ outcome }: { outcome: string }) => outcome), [
+      "filtered",
+      "accepted",
+    ]);
+  });
+  await t.step("it is disabled, and deleted", async () => {
+    const { id } = await stored(service);
+    const csrf = await browser.csrf();
+    await browser.post(`triggers/${id}/enable`, { csrf, enabled: "false" });
+    assertEquals((await stored(service)).enabled, false);
+    await browser.post(`triggers/${id}/delete`, { csrf });
+    assertEquals(await stored(service), undefined);
+    assertEquals((await browser.get("triggers/made")).status, 404);
+  });
+});
+
+Deno.test("secrets are added, end and are removed, and a missing one is named", async () => {
+  await using service = await startService();
+  const browser = await loggedIn(service);
+  await make(browser);
+  const { id, url } = await stored(service);
+  const csrf = await browser.csrf();
+  const change = async (what: string, fields: Record<string, string>) => {
+    const { revision } = await stored(service);
+    const { status, text } = await browser.post(`triggers/${id}/secrets/${what}`, {
+      csrf,
+      condition: "0",
+      revision: String(revision),
+      ...fields,
+    });
+    assertEquals(status, 303, text);
+  };
+  await change("add", { value: "{env:NOT_SET}", name: "next" });
+  assertStringIncludes(textOf(await browser.get("triggers/made")), "NOT_SET");
+  assertStringIncludes(textOf(await browser.get("triggers/made")), "1 warning");
+  await change("expire", { place: "0" });
+  const [{ until }] = (await stored(service)).conditions[0].secrets;
+  assert(Date.parse(until) > Date.now());
+  await change("remove", { place: "1" });
+  assertEquals((await stored(service)).conditions[0].secrets.length, 1);
+  await browser.post(`triggers/${id}/test`, { csrf, body: "{}", headers: "" });
+  const { body } = await service.api("GET", "deliveries/?trigger=made");
+  assertEquals(body.results[0].outcome, "accepted", url);
+  const late = await browser.post(`triggers/${id}/secrets/add`, {
+    csrf,
+    condition: "0",
+    revision: "1",
+    value: "late",
+    name: "",
+  });
+  assertEquals(late.status, 412);
+});
+
+Deno.test("the second of two editors sees what the first changed, and keeps what was typed", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger({ name: "both" });
+  const browser = await loggedIn(service);
+  const { text } = await browser.get("triggers/both/edit");
+  const revision = (from: string) => /name="revision" value="(\d+)"/.exec(from)?.[1] ?? "";
+  const { actions, conditions } = await stored(service, "both");
+  const form = {
+    csrf: await browser.csrf(),
+    name: "both",
+    project: "files",
+    keep_refused: "12h",
+    conditions: JSON.stringify(conditions),
+    actions: JSON.stringify(actions),
+    response: "",
+  };
+  await service.api("PATCH", `triggers/${id}/`, { keep_refused: "6h" });
+  const conflict = await browser.post(`triggers/${id}/edit`, { ...form, revision: revision(text) });
+  assertEquals(conflict.status, 412);
+  for (const part of ["Somebody else saved this trigger", "/keep_refused", "6h", 'value="12h"']) {
+    assertStringIncludes(conflict.text, part);
+  }
+  const wrong = await browser.post(`triggers/${id}/edit`, {
+    ...form,
+    revision: revision(conflict.text),
+    conditions: "[{]",
+    actions: "[]",
+  });
+  assertEquals(wrong.status, 422);
+  assertStringIncludes(wrong.text, "Expected JSON");
+  const again = await browser.post(`triggers/${id}/edit`, {
+    ...form,
+    revision: revision(conflict.text),
+  });
+  assertEquals(again.status, 303, again.text);
+  assertEquals((await stored(service, "both")).keep_refused, "12h");
+});
+
+Deno.test("a reader sees a trigger and can change nothing", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger({ name: "seen" });
+  const { body } = await service.api("POST", "tokens/", { name: "reader", scope: "read" });
+  const reader = await loggedIn(service, body.token);
+  const { text } = await reader.get("triggers/seen");
+  for (const label of ["Disable", "Edit", "Delete", "Send a test"]) {
+    assert(!text.includes(`>${label}<`), label);
+  }
+  const csrf = await reader.csrf();
+  for (const what of ["enable", "delete", "test", "edit"]) {
+    const fields = { csrf, enabled: "false", body: "", headers: "", name: "seen", revision: "1" };
+    assertEquals((await reader.post(`triggers/${id}/${what}`, fields)).status, 403, what);
+  }
+});
