@@ -2,8 +2,9 @@
 // then loaded again, and its parts with an id replace those that are shown. No text becomes HTML here: the
 // browser parses the server's page.
 const REFRESH_MS = 1000;
-// A page loads for a fiftieth of the time at most: a busy service is asked less often.
-const LOAD_SHARE = 50;
+// A service that takes long to answer is asked less often.
+const LOAD_SHARE = 10;
+const REFRESH_MS_MAX = 5000;
 // A reader who leaves the list may be on the way to the bar.
 const GO_ON_MS = 1000;
 
@@ -112,7 +113,9 @@ function startList(list) {
           bar.textContent = count >= list.children.length ? `${count} or more new` : `${count} new`;
         }
       } else if (loaded && loaded.querySelector("[data-live]") === null) location.reload();
-      await new Promise((done) => setTimeout(done, Math.max(REFRESH_MS, took_ms * LOAD_SHARE)));
+      await new Promise((done) =>
+        setTimeout(done, Math.min(REFRESH_MS_MAX, Math.max(REFRESH_MS, took_ms * LOAD_SHARE)))
+      );
     }
     isLoading = false;
   }
