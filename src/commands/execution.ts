@@ -95,12 +95,13 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
   if (json) return printJson(execution);
   const { command, inputs, parameters, environment_variables, metadata, outputs, ...fields } =
     execution;
-  const { engine, resources, pipeline_id, node, duration, time_limit, ...rest } = fields;
+  const { engine, resources, mounts, pipeline_id, node, duration, time_limit, ...rest } = fields;
   const seconds = (value: number | undefined) => value === undefined ? undefined : `${value} s`;
   printFields({
     ...rest,
     engine: engine.type,
     resources: resources && JSON.stringify(resources),
+    mounts: mounts && JSON.stringify(mounts),
     duration: seconds(duration),
     time_limit: seconds(time_limit),
     pipeline: pipeline_id,

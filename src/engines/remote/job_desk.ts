@@ -9,6 +9,7 @@ import { artifactKeys } from "../../artifacts/keys.ts";
 import {
   ActionError,
   ConflictError,
+  isShortage,
   messageOf,
   TooLargeError,
   UnavailableError,
@@ -125,6 +126,8 @@ export class EngineDesk implements JobDesk {
       const manifest = this.#parts.files.manifest(of);
       return await deadline(manifest, MANIFEST_MS).catch(ignoreTimeout) ?? "preparing";
     } catch (error) {
+      // It is fetched again when the agent asks again.
+      if (isShortage(error)) return "preparing";
       await this.#fail(pass, `Cannot run: ${messageOf(error)}`);
       throw new ActionError(messageOf(error), { cause: error });
     }

@@ -8,6 +8,7 @@ import { assert, assertEquals, assertExists, assertMatch } from "@std/assert";
 import { delay } from "@std/async/delay";
 import { join } from "node:path";
 import { LaunchRefusedError } from "../../../src/engines/remote/backend.ts";
+import { UnavailableError } from "../../../src/platform/errors.ts";
 import { getJob } from "../../../src/store/records/jobs.ts";
 import { textOf } from "../fixture.ts";
 import { until } from "../service.ts";
@@ -115,6 +116,16 @@ Deno.test("remote: what cannot be prepared ends that execution, with the reason"
   });
   assertEquals(status, "error");
   assertMatch(reason ?? "", /^Cannot run: Cannot fetch model.*inputs.folders/);
+});
+
+Deno.test("remote: what cannot be had now is fetched again", async () => {
+  await using service = await RemoteService.make();
+  const { checkout } = service.host;
+  let tries = 0;
+  service.host.checkout = (...args) =>
+    ++tries < 3 ? Promise.reject(new UnavailableError("Cannot read", 1)) : checkout(...args);
+  await endsWell(service, await service.submit(service.noting(0)));
+  assertEquals(tries, 3);
 });
 
 Deno.test("remote: a job whose machine is lost ends as an error, or runs again where it may", async () => {

@@ -36,6 +36,8 @@ export class RemoteHost implements AsyncDisposable {
   readonly #bodies = new BodyReader({ bodies_bytes_max: 256 * 1024 * 1024 });
   readonly #kind: HostKind;
   #engine: RemoteEngine | undefined;
+  /** Writes the code of an execution. */
+  checkout = checkoutOfContract;
   /** Nobody answers agents. */
   isAway = false;
   /** The number of requests of agents. */
@@ -91,7 +93,7 @@ export class RemoteHost implements AsyncDisposable {
       ...parts,
       ...this.#kind,
       clock,
-      projects: { checkout: checkoutOfContract },
+      projects: { checkout: (...args) => this.checkout(...args) },
       artifacts: this.artifacts ?? new FolderStore(join(parts.dataFolder, "artifacts")),
       agent: { url: this.url, http: true },
       settings: { ...QUICK, ...settings },
