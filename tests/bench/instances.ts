@@ -34,7 +34,7 @@ export async function measureInstances(bench: Bench): Promise<void> {
       {
         id: SHARED,
         name: "shared",
-        conditions: [{ type: "rate_limit", period: 3_600, quota: 1_000_000_000 }],
+        conditions: [{ type: "rate_limit", period: 3_600, quota: 1_000_000 }],
       },
     ]);
     await using server = await denokv(shop.folder);

@@ -59,6 +59,10 @@ export interface FaultyWay extends AsyncDisposable {
   cut(): void;
 }
 
+async function writeAll(to: Deno.Conn, bytes: Uint8Array): Promise<void> {
+  for (let written = 0; written < bytes.length;) written += await to.write(bytes.subarray(written));
+}
+
 /** Opens a way to a server on this machine. */
 export function faultyWay(target: number): FaultyWay {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
@@ -81,6 +85,7 @@ export function faultyWay(target: number): FaultyWay {
   };
   const pass = async (from: Deno.Conn, to: Deno.Conn, isAnswer: boolean) => {
     const buffer = new Uint8Array(64 * 1024);
+    let written: Promise<void> = Promise.resolve();
     try {
       for (;;) {
         const length = await from.read(buffer);
@@ -89,11 +94,15 @@ export function faultyWay(target: number): FaultyWay {
           way.losing--;
           break;
         }
-        if (isAnswer && way.delay_ms > 0) {
-          await new Promise((resolve) => setTimeout(resolve, way.delay_ms));
-        }
         const bytes = buffer.slice(0, length);
-        for (let written = 0; written < length;) written += await to.write(bytes.subarray(written));
+        // What comes meanwhile is delayed as long, and not longer.
+        const delay_ms = isAnswer ? way.delay_ms : 0;
+        const isDue = delay_ms === 0
+          ? Promise.resolve()
+          : new Promise((resolve) => setTimeout(resolve, delay_ms));
+        written = Promise.all([written, isDue]).then(() => writeAll(to, bytes));
+        if (delay_ms === 0) await written;
+        else written.catch(() => close(to));
       }
     } catch {
       // One of them was closed.

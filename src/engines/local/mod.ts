@@ -116,6 +116,11 @@ export class LocalEngine implements Engine {
     await Deno.mkdir(this.#root, { recursive: true, mode: 0o700 });
     const machine = await lookAtMachine();
     const { store } = this.#options;
+    if (store.shared && machine.bootId !== "") {
+      // Instances on one machine see the same start of it, and each only what is in its own data folder.
+      const { dev, ino } = await Deno.stat(this.#root);
+      machine.bootId += ` ${dev}.${ino}`;
+    }
     const begun = await Array.fromAsync(openExecutionsOf(store, TYPE, ["started", "stopping"]));
     this.#machine = machine;
     const { signal } = this.#closing;
