@@ -15,6 +15,9 @@ umask 077
 patience=${HOOKLAUNCH_PATIENCE:-14400}
 tick=${HOOKLAUNCH_TICK:-0.5}
 silence=${HOOKLAUNCH_SILENCE:-2}
+# The clock has whole seconds.
+silence=${silence%%.*}
+silence=${silence:-0}
 # The variables of the machine that the command gets; "*" stands for all.
 kept=${HOOKLAUNCH_KEEP:-PATH LANG TZ CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES \
 SLURM_JOB_ID SLURM_JOB_GPUS SLURM_JOB_NODELIST SLURM_CPUS_PER_TASK SLURM_MEM_PER_NODE}

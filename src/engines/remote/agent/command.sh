@@ -7,7 +7,7 @@ look() {
     # The rest of the log is sent elsewhere, in its order.
     if [ "$((steady - last_answer))" -lt "$silence" ] || [ "$steady" -lt "$next_beat" ]; then return; fi
     : >control/part
-    post stdout "$acked_stdout" "$steady" || next_beat=$((steady + silence))
+    post stdout "$acked_stdout" "$steady" || next_beat=$((steady + 1))
     return
   fi
   if [ -z "$ending" ]; then
