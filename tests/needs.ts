@@ -13,6 +13,7 @@ export const OPTIONAL_COMMANDS = {
   denokv: "storing in a remote Deno KV on its own server, and not on one of the tests alone",
   docker: "running steps in containers of docker",
   h2load: "launching faster than can be accepted (Debian's package nghttp2-client)",
+  kubelet: "running steps in a Kubernetes (.ci/run builds its programs where go is)",
   mount: "filling a small disk to its last byte",
   nginx:
     "the printed configuration of nginx in front of the service (Debian's package nginx-light)",
@@ -25,12 +26,15 @@ export const OPTIONAL_COMMANDS = {
   sshd: "fetching over ssh with a deploy key",
   "systemd-analyze": "reading the documented unit as systemd does",
   strace: "writes that fail under the running service, and which files are on disk before a rename",
+  unshare: "the programs of a pod's containers without a Kubernetes (needs root)",
   xfs_io: "cutting the power of a disk (Debian's package xfsprogs)",
 } as const;
 
 /** How it is seen that a command can be used, where it is not enough that it is there. */
 const CHECKS: Readonly<Record<string, string>> = {
   docker: "docker info",
+  kubelet: `for each in containerd runc ctr etcd ip openssl curl busybox dash flock; do
+    command -v $each || exit 1; done; [ "$(id -u)" = 0 ]`,
   mount: `(d=$(mktemp -d) && { mount -t tmpfs -o size=1m tmpfs "$d" && umount "$d"; code=$?
     rmdir "$d"; exit $code; })`,
   podman: "podman info",
@@ -40,6 +44,7 @@ const CHECKS: Readonly<Record<string, string>> = {
     `[ "$(id -u)" = 0 ] && id munge && command -v slurmd slurmrestd munged runuser scontrol &&
     ls /usr/lib/*/slurm-wlm/auth_jwt.so`,
   strace: "strace -qq -o /dev/null -e trace=none true",
+  unshare: "unshare --pid --fork true",
   xfs_io: `(d=$(mktemp -d) && truncate -s 4M "$d/i" && mkfs.ext4 -q "$d/i" && mkdir "$d/m" &&
     mount -o loop "$d/i" "$d/m" && umount "$d/m"; code=$?; rm -r "$d"; exit $code)`,
 };
@@ -48,7 +53,7 @@ const CHECKS: Readonly<Record<string, string>> = {
 export function has(command: keyof typeof OPTIONAL_COMMANDS | "git"): boolean {
   // Some systems have servers in the path of their administrator alone; .ci/run keeps what it builds itself.
   const check =
-    `PATH="$PATH:/usr/sbin:/sbin:${"${XDG_CACHE_HOME:-$HOME/.cache}"}/hooklaunch/bin"; command -v ${command} && ${
+    `PATH="$PATH:/usr/sbin:/sbin:${"${XDG_CACHE_HOME:-$HOME/.cache}"}/hooklaunch/bin:${"${XDG_CACHE_HOME:-$HOME/.cache}"}/hooklaunch/kubernetes/bin"; command -v ${command} && ${
       CHECKS[command] ?? "true"
     }`;
   const options = { stdout: "null", stderr: "null" } as const;

@@ -134,6 +134,12 @@ export const SECTIONS: readonly Section[] = [
         about: "where the commands run, and with what limits",
         read: () => import("./engines.md", { with: { type: "text" } }),
       },
+      {
+        name: "kubernetes",
+        title: "Kubernetes",
+        about: "commands as Jobs of a Kubernetes cluster: rights, GPUs, what it says",
+        read: () => import("./kubernetes.md", { with: { type: "text" } }),
+      },
     ],
   },
   {

@@ -9,6 +9,7 @@ import type { EngineSettings } from "../store/records/projects.ts";
 import type { EngineKind, EngineParts, StepNeeds } from "./engine.ts";
 import { LocalEngine } from "./local/mod.ts";
 import { refusedMounts } from "./local/mounts.ts";
+import { KubernetesBackend } from "./kubernetes/mod.ts";
 import { RemoteEngine } from "./remote/mod.ts";
 import { SlurmBackend } from "./slurm/mod.ts";
 
@@ -17,7 +18,10 @@ export class UnknownEngineError extends HooklaunchError {
   override readonly code = "unknown_engine";
 }
 
-const MOUNTS = 'it has mounts, which the engine "slurm" does not support: name folders in its wrap';
+const SLURM_MOUNTS =
+  'it has mounts, which the engine "slurm" does not support: name folders in its wrap';
+const KUBERNETES_MOUNTS =
+  'it has mounts, which the engine "kubernetes" does not support: name volumes in its pod_template';
 
 /** All kinds, by the `type` in a project's settings. */
 const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
@@ -36,7 +40,18 @@ const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
         backendOf: (settings) => new SlurmBackend(settings),
         wrapOf: ({ engine }) => engine.wrap === undefined ? undefined : String(engine.wrap),
       }),
-    refuses: (_settings, { mounts = [] }) => mounts.length > 0 ? [MOUNTS] : [],
+    refuses: (_settings, { mounts = [] }) => mounts.length > 0 ? [SLURM_MOUNTS] : [],
+    keepsFiles: false,
+  },
+  kubernetes: {
+    settings: async () => (await import("./kubernetes/settings.ts")).kubernetesSettingsSchema,
+    make: (parts: EngineParts) =>
+      new RemoteEngine({
+        ...parts,
+        type: "kubernetes",
+        backendOf: (settings) => new KubernetesBackend(settings),
+      }),
+    refuses: (_settings, { mounts = [] }) => mounts.length > 0 ? [KUBERNETES_MOUNTS] : [],
     keepsFiles: false,
   },
 };

@@ -22,7 +22,13 @@ silence=${silence:-0}
 kept=${HOOKLAUNCH_KEEP:-PATH LANG TZ CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES \
 SLURM_JOB_ID SLURM_JOB_GPUS SLURM_JOB_NODELIST SLURM_CPUS_PER_TASK SLURM_MEM_PER_NODE}
 parent=${HOOKLAUNCH_FOLDER:-$PWD}
-unset HOOKLAUNCH_PATIENCE HOOKLAUNCH_TICK HOOKLAUNCH_SILENCE HOOKLAUNCH_KEEP HOOKLAUNCH_FOLDER
+host=${HOOKLAUNCH_HOST:-$(uname -n)}
+# The folder that is shared with a container which runs the command; empty where this machine runs it.
+main=${HOOKLAUNCH_MAIN:-}
+unset HOOKLAUNCH_PATIENCE HOOKLAUNCH_TICK HOOKLAUNCH_SILENCE HOOKLAUNCH_KEEP HOOKLAUNCH_FOLDER \
+  HOOKLAUNCH_HOST HOOKLAUNCH_MAIN
+# The command's container may have another user.
+if [ -n "$main" ]; then umask 0; fi
 
 # Bytes of a log that are sent at once.
 PART_BYTES=262144
@@ -63,6 +69,7 @@ folder=$PWD
   echo "header = \"Authorization: Bearer $token\""
   echo "header = \"Hooklaunch-Claim: $claim\""
 } >control/curl
+chmod 600 control/curl
 if [ -n "$ca" ]; then
   echo "$ca" >control/ca.pem
   echo 'cacert = "control/ca.pem"' >>control/curl
@@ -76,7 +83,6 @@ look_at_clock
 last_answer=$steady began=$steady printed=$steady reason= shell=yes
 trap 'terminated=yes' HUP INT TERM
 
-host=$(uname -n)
 next_beat=$((steady + patience * 2))
 if ! ask POST "claim?host=$(encode "$host")&folder=$(encode "$folder")" --data-binary ''; then
   say "this agent does not get the execution: $(cat control/answer)"
@@ -88,6 +94,10 @@ look_at_clock
 began=$steady
 
 if prepare && [ -z "$ending" ]; then
+  if [ -n "$main" ]; then
+    chmod a+rwx control
+    chmod -R a+rwX config home inputs outputs repository tmp control/command control/environment
+  fi
   start_command
   watch_command
 fi
@@ -96,6 +106,11 @@ finish stdout 4
 finish stderr 5
 code=
 if [ -s control/exit_code ]; then read -r code <control/exit_code; fi
+if [ -z "$ending" ]; then
+  if [ -e control/out_of_memory ] && [ "$code" != 0 ]; then ending=out_of_memory; fi
+  # The command's container has ended before it.
+  if [ -n "$main" ] && [ -z "$code$reason" ]; then ending=terminated; fi
+fi
 count=0 passed=0
 if [ -n "$code" ]; then upload_folder ''; fi
 query="stdout=$acked_stdout&stderr=$acked_stderr"

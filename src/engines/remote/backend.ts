@@ -12,6 +12,11 @@ export class LaunchRefusedError extends HooklaunchError {
   override readonly code = "launch_refused";
 }
 
+/** The cluster did not take this job now, and has nothing of it. It is submitted again after a while. */
+export class LaunchLaterError extends HooklaunchError {
+  override readonly code = "launch_later";
+}
+
 /** A job as it is found again. */
 export interface JobRef {
   /** Unique: the execution's id, followed by `-1`, `-2`… where it is run again. */
@@ -31,16 +36,17 @@ export interface JobSpec extends JobRef {
 export type Seen =
   /** It waits. The detail is the cluster's own reason. */
   | { kind: "pending"; detail?: string }
-  | { kind: "running" }
+  /** It runs. The detail is the reason for which the cluster is about to end it. */
+  | { kind: "running"; detail?: string }
   /** The cluster is known not to have it. */
   | { kind: "absent" }
-  /** It cannot be told. */
-  | { kind: "unknown" }
+  /** It cannot be told. The detail is the reason, such as a machine that does not answer. */
+  | { kind: "unknown"; detail?: string }
   /**
-   * It has ended. `isLost` means that its machine or the cluster failed, and not the job. `isExit` means that its
-   * script has ended by itself, with any exit code.
+   * It has ended. `isLost` means that its machine or the cluster failed, and not the job; `isExit` that its script
+   * has ended by itself, with any exit code; `isOver` that nothing of it runs any more, not even its agent.
    */
-  | { kind: "ended"; reason?: string; isLost?: boolean; isExit?: boolean };
+  | { kind: "ended"; reason?: string; isLost?: boolean; isExit?: boolean; isOver?: boolean };
 
 /** Runs jobs on one cluster. What rejects means that the cluster cannot be reached, unless it says otherwise. */
 export interface Backend {
@@ -49,6 +55,7 @@ export interface Backend {
    *
    * @returns the cluster's own id, if it has one
    * @throws {LaunchRefusedError} when the cluster will never take it
+   * @throws {LaunchLaterError} when the cluster does not take it now
    */
   launch(job: JobSpec, signal: AbortSignal): Promise<string | undefined>;
   /** Looks at many jobs with few requests. What is missing in the answer is `unknown`. */

@@ -4,11 +4,12 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { delay } from "@std/async/delay";
 import { messageOf } from "../../platform/errors.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
 import { getJob, hashOfToken, type Job } from "../../store/records/jobs.ts";
 import { failure } from "../shared/execution_end.ts";
-import { type Backend, LaunchRefusedError, type Seen } from "./backend.ts";
+import { type Backend, LaunchLaterError, LaunchRefusedError, type Seen } from "./backend.ts";
 import { jobRef } from "./context.ts";
 import { decidedEnding, end, type EndParts, lose } from "./ends.ts";
 
@@ -19,6 +20,9 @@ const SUBMISSIONS_MAX = 5;
 /** Tokens of earlier submissions that are still good for a claim. */
 const TOKENS_MAX = 8;
 const WAITING_LENGTH_MAX = 500;
+/** Looks at a job whose agent was told to end, until the cluster says why, and the pause between two. */
+const EXPLAIN_LOOKS = 5;
+const EXPLAIN_MS = 1_000;
 /** The time that a stopped job has beside its grace period. Then the cluster is asked to end it. */
 const STOP_MS = 30_000;
 
@@ -64,7 +68,7 @@ export class Cluster {
       const isDue = this.#steady_ms - this.#looked_ms >= this.#parts.context.settings.look_ms;
       const known = pairs.filter(({ job }) => job.state !== "planned");
       if (isDue && known.length > 0) await this.#look(known);
-      await this.#launchAll(pairs.filter(({ job }) => job.state === "planned"));
+      await this.#launchAll(pairs.filter(({ job }) => this.#isToLaunch(job)));
     } catch (error) {
       if (this.#parts.signal.aborted) return;
       log.error("Cannot advance the jobs of {engine}, trying again: {error}", {
@@ -81,9 +85,29 @@ export class Cluster {
     await this.#parts.backend.cancel(jobRef(job, execution), this.#timeLimit());
   }
 
+  /** Returns what the cluster says of a job whose agent was told to end; undefined when it does not say. */
+  async explain({ execution, job }: Pair): Promise<Seen | undefined> {
+    const { backend, signal } = this.#parts;
+    const ref = jobRef(job, execution);
+    for (let look = 0; look < EXPLAIN_LOOKS; look++) {
+      if (look > 0) await delay(EXPLAIN_MS, { signal });
+      const seen = (await backend.look([ref], this.#timeLimit())).get(ref.name);
+      if (seen?.kind === "ended" || seen?.kind === "running" && seen.detail) return seen;
+    }
+    return undefined;
+  }
+
   /** Asks the cluster to remove what it keeps of a job. */
   async remove({ execution, job }: Pair): Promise<void> {
     await this.#parts.backend.remove(jobRef(job, execution), this.#timeLimit());
+  }
+
+  /** Returns true for a planned job, unless its cluster did not take it a moment ago. */
+  #isToLaunch({ state, launch_error, submitted_at = "" }: Job): boolean {
+    if (state !== "planned" || launch_error === undefined) return state === "planned";
+    const { clock, settings: { settle_ms } } = this.#parts.context;
+    const age_ms = clock.now() - Date.parse(submitted_at);
+    return !(age_ms >= 0 && age_ms < settle_ms);
   }
 
   get #steady_ms(): number {
@@ -158,6 +182,9 @@ export class Cluster {
 
   async #apply({ execution, job }: Pair, seen: Seen): Promise<void> {
     const { context } = this.#parts;
+    if (seen.kind === "unknown" && seen.detail !== undefined) {
+      return await this.#show(execution, { waiting: seen.detail, isReachable: false });
+    }
     await this.#show(execution, { waiting: waitingOf(job, seen), isReachable: true });
     if (seen.kind === "pending" || seen.kind === "running") {
       this.#gone_ms.delete(job.id);
@@ -192,8 +219,9 @@ export class Cluster {
     }
     const gone_ms = this.#steady_ms - since_ms;
     const silent_ms = context.silence_ms(job.id);
+    const isOver = seen.kind === "ended" && seen.isOver === true;
     // An agent that is not heard by a service that has just started may be trying to reach it.
-    if (Math.min(gone_ms, silent_ms) < (job.claim ? silence_ms : settle_ms)) return;
+    if (!isOver && Math.min(gone_ms, silent_ms) < (job.claim ? silence_ms : settle_ms)) return;
     this.#gone_ms.delete(job.id);
     const reason = reasonOf(seen, job);
     // An agent that has the claim ends after it has reported. So it was another one that ended by itself, such as
@@ -290,8 +318,12 @@ export class Cluster {
         const at_ms = this.#parts.context.clock.now();
         return await end(execution, job, { ending, at_ms }, this.#parts);
       }
-      // It may have been launched all the same: the cluster is asked before it is submitted again.
       job.launch_error = cut(why);
+      if (error instanceof LaunchLaterError) {
+        job.state = "planned";
+        job.submissions--;
+      }
+      // Otherwise it may have been launched all the same: the cluster is asked before it is submitted again.
       await this.#parts.context.save({ job });
       const isReachable = execution.reachable !== false;
       await this.#show(execution, { waiting: job.launch_error, isReachable });

@@ -91,7 +91,7 @@ export interface JobEnd {
   /** Absent when the command has not started, or left none. */
   exitCode?: number;
   /** The reason for which the agent has ended the command. */
-  cause?: "stopped" | "time_limit" | "no_output" | "terminated";
+  cause?: "stopped" | "time_limit" | "no_output" | "out_of_memory" | "terminated";
   /** The reason for which the command did not start, as a sentence without a full stop. */
   reason?: string;
   /** Paths of files that could not be uploaded. */

@@ -19,6 +19,7 @@ import {
 import { shown, takeOutputs, writeMetadata } from "../shared/results.ts";
 import { encodeLine } from "../shared/log_format.ts";
 import { logWrites } from "../../store/records/jobs.ts";
+import type { Seen } from "./backend.ts";
 import type { RemoteContext } from "./context.ts";
 import type { JobMetadata } from "./job_metadata.ts";
 import { eventWrites } from "./job_log.ts";
@@ -47,21 +48,38 @@ export function decideEnding(execution: Execution, ending: Ending): void {
   execution.engine_state = { ...execution.engine_state, ending };
 }
 
-/** Ends an execution as its agent has reported. */
+/** Returns true for a job whose agent was told to end, and only its cluster knows why. */
+export function isUnexplained(execution: Execution, { end }: Job): boolean {
+  return end?.cause === "terminated" && decidedEnding(execution) === undefined;
+}
+
+/**
+ * Ends an execution as its agent has reported.
+ *
+ * @param seen what the cluster says of a job whose agent was told to end
+ */
 export async function endAsReported(
   execution: Execution,
   job: Job,
   parts: EndParts,
+  seen?: Seen,
 ): Promise<void> {
   if (job.end === undefined || hasEnded(execution.status)) return;
   const { exit_code, cause, at } = job.end;
-  if (cause === "terminated" && decidedEnding(execution) === undefined) {
-    return await lose(execution, job, { reason: TERMINATED, mayRunAgain: true }, parts);
-  }
+  if (isUnexplained(execution, job)) return await lose(execution, job, lossBy(seen), parts);
   const ending = decidedEnding(execution) ?? reportedEnding(execution, job.end);
   const wasKilled = exit_code === KILLED && (cause !== undefined || decidedEnding(execution));
   const exitCode = wasKilled ? undefined : exit_code;
   await end(execution, job, { ending, exitCode, at_ms: Date.parse(at) }, parts);
+}
+
+function lossBy(seen: Seen | undefined): Loss {
+  if (seen?.kind === "ended") {
+    const reason = `${TERMINATED}${seen.reason === undefined ? "" : `: ${seen.reason}`}`;
+    return { reason, mayRunAgain: seen.isLost === true };
+  }
+  const why = seen?.kind === "running" && seen.detail ? `: ${seen.detail}` : "";
+  return { reason: `${TERMINATED}${why}`, mayRunAgain: true };
 }
 
 function reportedEnding(
@@ -70,6 +88,7 @@ function reportedEnding(
 ): Ending {
   if (cause === "stopped") return stopped();
   if (cause === "time_limit") return failure(`Stopped: time limit of ${time_limit} s reached`);
+  if (cause === "out_of_memory") return failure("Killed: it took more memory than its limit");
   if (cause === "no_output") return failure(`Stopped: no output for ${no_output_timeout} s`);
   if (reason !== undefined) return failure(`Cannot run: ${reason}`);
   if (exit_code === undefined) return failure("The command left no exit code");

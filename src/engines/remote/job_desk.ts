@@ -38,7 +38,7 @@ import type {
   JobOutput,
   JobPass,
 } from "./desk.ts";
-import { decidedEnding, decideEnding, end, endAsReported } from "./ends.ts";
+import { decidedEnding, decideEnding, end, endAsReported, isUnexplained } from "./ends.ts";
 import type { FilesOf, JobFiles, OpenFile } from "./job_files.ts";
 import { eventWrites, type TakenOutput, takeOutput } from "./job_log.ts";
 import type { JobMetadata } from "./job_metadata.ts";
@@ -235,7 +235,10 @@ export class EngineDesk implements JobDesk {
         await this.#context.save({ job: held });
       }
       const execution = await getExecution(this.#context.store, pass.executionId);
-      if (execution) await endAsReported(execution, held, this.#parts);
+      // Otherwise the next tick asks the cluster first.
+      if (execution && !isUnexplained(execution, held)) {
+        await endAsReported(execution, held, this.#parts);
+      }
       this.#parts.wake();
     });
   }

@@ -11,9 +11,9 @@ import type { EngineSettings } from "../../store/records/projects.ts";
 import type { EngineLoad } from "../engine.ts";
 import { failure, writeEnd } from "../shared/execution_end.ts";
 import { openExecutionsOf } from "../shared/open_executions.ts";
-import type { Backend } from "./backend.ts";
+import type { Backend, Seen } from "./backend.ts";
 import { Cluster, type ClusterParts, type Pair } from "./cluster.ts";
-import { decidedEnding, decideEnding, endAsReported } from "./ends.ts";
+import { decidedEnding, decideEnding, endAsReported, isUnexplained } from "./ends.ts";
 import type { JobFiles } from "./job_files.ts";
 import { archiveLog } from "./job_log.ts";
 
@@ -37,6 +37,8 @@ export class Ticker {
   readonly #work = new Set<Promise<void>>();
   /** Ended jobs whose clean-up is under way. */
   readonly #tidying = new Set<string>();
+  /** Ended jobs of which the cluster is asked why they ended. */
+  readonly #explaining = new Set<string>();
   #load: EngineLoad = { running: 0, waiting: 0 };
 
   constructor(parts: TickerParts) {
@@ -69,7 +71,7 @@ export class Ticker {
     const jobs = new Map((await listJobs(store, type)).map((job) => [job.id, job]));
     this.#count(executions);
     for (const job of jobs.values()) {
-      if (job.end !== undefined && job.state !== "closed") await this.#endAsReported(job.id);
+      if (job.end !== undefined && job.state !== "closed") await this.#endSoon(job);
       if (job.state === "closed" && this.#hasLeftovers(job)) this.#begin(this.#tidy(job));
     }
     await this.#plan(executions, jobs);
@@ -153,8 +155,27 @@ export class Ticker {
     });
   }
 
-  /** Ends an execution whose agent has reported its end to a service that did not get further. */
-  async #endAsReported(executionId: string): Promise<void> {
+  /** Ends an execution whose agent has reported its end, after its cluster was asked where only it knows why. */
+  async #endSoon({ id }: Job): Promise<void> {
+    const { store } = this.#parts.context;
+    const [execution, job] = await Promise.all([getExecution(store, id), getJob(store, id)]);
+    if (execution === undefined || job === undefined) return;
+    if (!isUnexplained(execution, job)) return await this.#endAsReported(id);
+    if (this.#explaining.has(id)) return;
+    this.#explaining.add(id);
+    const explained = this.#clusterOf(execution).explain({ execution, job }).catch(() => undefined);
+    const ended = explained.then((seen) => this.#endAsReported(id, seen));
+    this.#begin(
+      ended.catch((error) => {
+        log.warn("Cannot end execution {execution_id}, trying again: {error}", {
+          execution_id: id,
+          error: messageOf(error),
+        });
+      }).finally(() => this.#explaining.delete(id)),
+    );
+  }
+
+  async #endAsReported(executionId: string, seen?: Seen): Promise<void> {
     const { context: { turns, store } } = this.#parts;
     await turns.take(executionId, async () => {
       const [execution, job] = await Promise.all([
@@ -162,7 +183,7 @@ export class Ticker {
         getJob(store, executionId),
       ]);
       if (execution && job && job.state !== "closed") {
-        await endAsReported(execution, job, this.#parts);
+        await endAsReported(execution, job, this.#parts, seen);
       }
     });
   }

@@ -59,7 +59,8 @@ export const endQuery = z.object({
   stdout: wholeNumber,
   stderr: wholeNumber,
   exit_code: z.string().regex(/^\d{1,3}$/).transform(Number).exactOptional(),
-  cause: z.enum(["stopped", "time_limit", "no_output", "terminated"]).exactOptional(),
+  cause: z.enum(["stopped", "time_limit", "no_output", "out_of_memory", "terminated"])
+    .exactOptional(),
   reason: z.string().max(4_096).exactOptional(),
 });
 

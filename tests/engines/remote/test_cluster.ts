@@ -108,6 +108,11 @@ export class TestCluster implements Backend {
     await sh(KILL_ALL, this.#folder);
   }
 
+  /** Writes the program of a job into its folder. */
+  protected async prepare(folder: string, script: string): Promise<void> {
+    await Deno.writeTextFile(join(folder, "script"), script);
+  }
+
   #expectReachable(): void {
     if (this.faults.isAway) throw new TypeError("the cluster is away");
   }
@@ -137,7 +142,7 @@ export class TestCluster implements Backend {
     }
     const folder = join(this.#folder, name, crypto.randomUUID());
     await Deno.mkdir(folder, { recursive: true });
-    await Deno.writeTextFile(join(folder, "script"), script);
+    await this.prepare(folder, script);
     const process = new Deno.Command("setsid", {
       args: ["sh", "-c", RUN],
       cwd: folder,

@@ -10,6 +10,7 @@ look() {
     post stdout "$acked_stdout" "$steady" || next_beat=$((steady + 1))
     return
   fi
+  if [ -n "$main" ] && [ -e "$main/terminated" ]; then terminated=yes; fi
   if [ -z "$ending" ]; then
     if [ -n "$terminated" ]; then ending=terminated
     elif [ -n "$limit_time" ] && [ "$((steady - began))" -ge "$limit_time" ]; then ending=time_limit
@@ -27,6 +28,10 @@ read_session() {
 
 # Sends a signal to all processes of the command's session.
 signal_session() {
+  if [ -n "$main" ]; then
+    echo "$1" >&6
+    return
+  fi
   kill -s "$1" -- "-$session" 2>/dev/null
   for process in /proc/[0-9]*; do
     { read -r facts <"$process/stat"; } 2>/dev/null || continue
@@ -100,12 +105,31 @@ run() {
   done
 }
 
+# Starts the command in its container, which holds the other ends of the pipes.
+start_in_main() {
+  # A pipe that is opened for reading alone waits for one who writes.
+  exec 6<>"$main/words" 7<>"$main/out" 8<"$main/out" 7<>"$main/err" 9<"$main/err" 7>&-
+  {
+    capture stdout <&8 8<&- 9<&- &
+    capture stderr <&9 8<&- 9<&- &
+    wait
+    : >control/over
+  } 4<&- 5<&- 6>&- >/dev/null 2>&1 &
+  exec 8<&- 9<&-
+  session=main
+  echo "start $folder $shell" >&6
+}
+
 start_command() {
   interpreter=
   if [ "$shell" = yes ]; then interpreter=$(command -v bash || command -v sh); fi
   state=running
   look_at_clock
   printed=$steady
+  if [ -n "$main" ]; then
+    start_in_main
+    return
+  fi
   {
     { run 2>&1 >&3 3>&- 4<&- 5<&- | capture stderr 3>&- 4<&- 5<&-; } 3>&1 | capture stdout 4<&- 5<&-
     : >control/over
@@ -114,7 +138,7 @@ start_command() {
 
 # Stays with the command until it has ended, and with what it leaves running for a moment.
 watch_command() {
-  while [ ! -e control/exit_code ] && [ ! -e control/over ]; do
+  while [ ! -s control/exit_code ] && [ ! -e control/over ]; do
     sleep "$tick"
     look
   done

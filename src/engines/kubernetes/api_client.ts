@@ -1,0 +1,134 @@
+/**
+ * Requests to the API server of a Kubernetes cluster.
+ * https://kubernetes.io/docs/reference/using-api/api-concepts/
+ *
+ * @module
+ */
+import { HooklaunchError, messageOf } from "../../platform/errors.ts";
+import { type Access, readAccess } from "./access.ts";
+import type { JsonObject } from "./pod_template.ts";
+import type { KubernetesSettings } from "./settings.ts";
+
+/** The number of objects that a list brings at once. */
+const PAGE = 500;
+const MESSAGE_LENGTH_MAX = 400;
+
+/** Kubernetes cannot be reached, or refuses a request. */
+export class KubernetesError extends HooklaunchError {
+  override readonly code = "kubernetes_failed";
+
+  /** @param status the status of the answer; undefined without one */
+  constructor(message: string, readonly status?: number, options?: ErrorOptions) {
+    super(message, options);
+  }
+}
+
+/** A request. */
+export interface ApiRequest {
+  /** The path behind the server's address. */
+  path: string;
+  query?: Readonly<Record<string, string>>;
+  body?: JsonObject;
+  signal: AbortSignal;
+}
+
+/** Asks one cluster. */
+export class ApiClient {
+  readonly #settings: KubernetesSettings;
+  #client: { of: string; http: Deno.HttpClient } | undefined;
+
+  constructor(settings: KubernetesSettings) {
+    this.#settings = settings;
+  }
+
+  /**
+   * Sends a request.
+   *
+   * @returns the answer's JSON
+   * @throws {KubernetesError} when there is no answer, or one that refuses
+   */
+  async send(method: string, { path, query = {}, body, signal }: ApiRequest): Promise<unknown> {
+    const access = await readAccess(this.#settings);
+    const url = new URL(`${access.server.replace(/\/+$/, "")}${path}`);
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    let response: Response;
+    try {
+      response = await fetch(url, {
+        method,
+        client: this.#httpClient(access),
+        // The token goes to nobody else.
+        redirect: "error",
+        headers: {
+          accept: "application/json",
+          ...(access.token === undefined ? {} : { authorization: `Bearer ${access.token}` }),
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+        },
+        body: body === undefined ? null : JSON.stringify(body),
+        signal,
+      });
+    } catch (error) {
+      throw new KubernetesError(`no answer of ${url.origin}: ${messageOf(error)}`, undefined, {
+        cause: error,
+      });
+    }
+    if (!response.ok) throw await refusalOf(response);
+    return await response.json();
+  }
+
+  /** Lists all objects of a kind that a query selects. */
+  async list(
+    path: string,
+    query: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<unknown[]> {
+    const items: unknown[] = [];
+    let next = "";
+    do {
+      const page = {
+        ...query,
+        limit: String(PAGE),
+        ...(next === "" ? {} : { continue: next }),
+      };
+      // The form of all lists.
+      const list = await this.send("GET", { path, query: page, signal }) as {
+        items?: unknown[];
+        metadata?: { continue?: string };
+      };
+      items.push(...list.items ?? []);
+      next = list.metadata?.continue ?? "";
+    } while (next !== "");
+    return items;
+  }
+
+  /** Returns the client for an access: the same one until its certificates change. */
+  #httpClient({ ca, client }: Access): Deno.HttpClient {
+    const of = JSON.stringify([ca, client]);
+    if (this.#client?.of !== of) {
+      this.#client?.http.close();
+      this.#client = {
+        of,
+        http: Deno.createHttpClient({ ...(ca === undefined ? {} : { caCerts: [ca] }), ...client }),
+      };
+    }
+    return this.#client.http;
+  }
+}
+
+async function refusalOf(response: Response): Promise<KubernetesError> {
+  const text = await response.text().catch(() => "");
+  const said = messageIn(text) ?? text.slice(0, MESSAGE_LENGTH_MAX);
+  return new KubernetesError(
+    `Kubernetes answers ${response.status}${said === "" ? "" : `: ${said}`}`,
+    response.status,
+  );
+}
+
+/** Returns the message of a Status object. */
+function messageIn(text: string): string | undefined {
+  try {
+    const { message } = JSON.parse(text);
+    return typeof message === "string" ? message.slice(0, MESSAGE_LENGTH_MAX) : undefined;
+  } catch {
+    return undefined;
+  }
+}

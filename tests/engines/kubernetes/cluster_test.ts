@@ -1,0 +1,211 @@
+/**
+ * The Kubernetes engine on a real Kubernetes: it keeps the contract of engines, and tells what goes wrong.
+ *
+ * @module
+ */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { has } from "../../needs.ts";
+import { engineContract } from "../contract.ts";
+import type { RemoteHost } from "../remote/fixture.ts";
+import { until } from "../service.ts";
+import { KubernetesCluster, kubernetesHost, KubernetesService, QUICK } from "./fixture.ts";
+
+const ignore = !has("kubelet");
+const hosts = new Map<string, RemoteHost>();
+const started = ignore ? undefined : await KubernetesCluster.start();
+
+Deno.test.afterAll(() => started?.stop());
+
+engineContract("Kubernetes", {
+  fields: {
+    engine: started?.settings() ?? { type: "kubernetes" },
+    image: "docker.io/test/tools:1",
+  },
+  ignore,
+  makeEngine({ executionsMax, ...parts }) {
+    const host = hosts.get(parts.dataFolder) ?? kubernetesHost(parts.dataFolder);
+    hosts.set(parts.dataFolder, host);
+    return host.makeEngine(parts, { ...QUICK, executionsMax });
+  },
+  async end(dataFolder) {
+    await hosts.get(dataFolder)?.[Symbol.asyncDispose]();
+    hosts.delete(dataFolder);
+  },
+});
+
+function test(
+  name: string,
+  fn: (service: KubernetesService, cluster: KubernetesCluster) => Promise<void>,
+  settings: Record<string, unknown> = {},
+): void {
+  Deno.test({
+    name: `Kubernetes: ${name}`,
+    ignore,
+    async fn() {
+      assert(started !== undefined);
+      await using service = await KubernetesService.make(started.settings(settings));
+      await fn(service, started);
+    },
+  });
+}
+
+test("an image needs a shell and nothing else", async (service) => {
+  const image = "docker.io/test/shell:1";
+  const command = `echo "$(command -v cat sleep setsid curl)"; echo 'kept' >$VH_OUTPUTS_DIR/file`;
+  const { status, outputs } = await service.run(command, { image });
+  assertEquals([status, outputs.map(({ path }) => path)], ["complete", ["file"]]);
+});
+
+test("an image without a shell ends with the reason, and does not wait", async (service) => {
+  const { status, reason = "" } = await service.run("true", { image: "docker.io/test/empty:1" });
+  assertEquals(status, "error");
+  assertStringIncludes(reason, "/bin/sh");
+});
+
+test("what does not start says why, and can be stopped", async (service) => {
+  const unpulled = await service.submit("true", { image: "127.0.0.1:1/no/such:1" });
+  const unplaced = await service.submit("true", {
+    resources: { devices: { "nvidia.com/gpu": 1 } },
+  });
+  assertStringIncludes(await service.waiting(unplaced, "Unschedulable"), "nvidia.com/gpu");
+  assertStringIncludes(await service.waiting(unpulled, "Pull"), "127.0.0.1:1/no/such:1");
+  for (const id of [unpulled, unplaced]) {
+    await service.engine.stop(id);
+    assertEquals((await service.record(id)).status, "stopped");
+  }
+});
+
+test("a job that is not allowed in the cluster ends as refused", async (service) => {
+  const { status, reason = "" } = await service.run("true", {
+    resources: { devices: { "no name": 1 } },
+  });
+  assertEquals(status, "error");
+  assertStringIncludes(reason, "Cannot run: Kubernetes answers 422");
+});
+
+test("a command that takes too much memory says so", async (service) => {
+  const { status, reason, exit_code } = await service.run("tail /dev/zero", {
+    resources: { memory: 32 },
+  });
+  assertEquals([status, exit_code], ["error", 137]);
+  assertEquals(reason, "Killed: it took more memory than its limit");
+});
+
+test(
+  "a job that takes longer than the deadline says so, also when it never started",
+  async (service) => {
+    const { status, reason = "" } = await service.run("true", { image: "127.0.0.1:1/no/such:1" });
+    assertEquals(status, "error");
+    assertStringIncludes(reason, "DeadlineExceeded");
+  },
+  { deadline: 4 },
+);
+
+test(
+  "a suspended job waits for its queue, and runs when it is admitted",
+  async (service, cluster) => {
+    const id = await service.submit("echo ran");
+    assertStringIncludes(await service.waiting(id, "suspended"), 'the queue "gpu" of Kueue');
+    const path = `/apis/batch/v1/namespaces/ml/jobs/${id}`;
+    const job = await cluster.ask("GET", path) as { metadata: { labels: Record<string, string> } };
+    assertEquals(job.metadata.labels["kueue.x-k8s.io/queue-name"], "gpu");
+    await cluster.ask("PATCH", path, { spec: { suspend: false } }, "application/merge-patch+json");
+    assertEquals((await service.ended(id)).status, "complete");
+  },
+  { queue: "gpu" },
+);
+
+test(
+  "a pod that is evicted is run again where its step says so, and says why",
+  async (service, cluster) => {
+    const id = await service.submit("echo begun; [ -e /hooklaunch/x ] || sleep 100", {
+      rerun: true,
+    });
+    const other = await service.submit("echo begun; sleep 100");
+    for (const each of [id, other]) await service.said(each, "begun");
+    for (const each of [id, other]) {
+      const pods = await cluster.objects("pods");
+      const name = pods.find((pod) => pod.metadata.name.startsWith(each))?.metadata.name;
+      const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name } };
+      await cluster.ask("POST", `/api/v1/namespaces/ml/pods/${name}/eviction`, eviction);
+    }
+    const { status, reason = "" } = await service.ended(other);
+    assertEquals(status, "error");
+    assertStringIncludes(reason, "EvictionByEvictionAPI");
+    await until(async () => (await service.printed(id, "event")).length > 0);
+    const [event = ""] = await service.printed(id, "event");
+    assertStringIncludes(event, "EvictionByEvictionAPI");
+    assertStringIncludes(event, "it is run again from the start (1 of 3)");
+    await until(async () => (await service.printed(id, "stdout")).length === 2);
+    await service.engine.stop(id);
+    await service.ended(id);
+  },
+);
+
+test(
+  "a token that is revoked shows, nothing is lost, and it goes on with another",
+  async (service, cluster) => {
+    const token = await Deno.readTextFile(cluster.tokenFile);
+    const id = await service.submit("echo begun; sleep 6; echo done");
+    await service.said(id, "begun");
+    await Deno.writeTextFile(cluster.tokenFile, "wrong");
+    try {
+      await until(async () => (await service.record(id)).reachable === false);
+      const waits = await service.submit("echo ran");
+      await service.waiting(waits, "401");
+      assertEquals((await service.ended(id)).status, "complete");
+      await Deno.writeTextFile(cluster.tokenFile, token);
+      assertEquals((await service.ended(waits)).status, "complete");
+      assertEquals(await service.printed(id, "stdout"), ["begun", "done"]);
+    } finally {
+      await Deno.writeTextFile(cluster.tokenFile, token);
+    }
+  },
+);
+
+test("an API server that is killed says nothing about jobs", async (service, cluster) => {
+  const id = await service.submit("echo begun; sleep 5; echo done; exit 4");
+  await service.said(id, "begun");
+  await cluster.signal("apiserver", "KILL");
+  try {
+    await until(async () => (await service.record(id)).reachable === false);
+    const { status, exit_code } = await service.ended(id);
+    assertEquals([status, exit_code], ["error", 4]);
+  } finally {
+    await cluster.restart("apiserver");
+  }
+  assertEquals((await service.run("echo ran")).status, "complete");
+});
+
+test("of an execution that has ended nothing stays in the cluster", async (service, cluster) => {
+  const { id } = await service.run("true");
+  for (const kind of ["jobs", "pods", "secrets"] as const) {
+    await until(async () => {
+      const objects = await cluster.objects(kind);
+      return !objects.some(({ metadata: { name } }) => name.startsWith(id));
+    });
+  }
+});
+
+test("with a user of its own, agent and command need no root", async (service) => {
+  const { status } = await service.run(
+    "test $(id -u) = 1000; : >$VH_OUTPUTS_DIR/file; : >../repository/new",
+  );
+  assertEquals(status, "complete");
+}, {
+  pod_template: {
+    spec: { hostNetwork: true, securityContext: { runAsUser: 1000, runAsNonRoot: true } },
+  },
+});
+
+test("a command of an image's own user can write where it may", async (service) => {
+  const { status, outputs } = await service.run("umask 077; : >$VH_OUTPUTS_DIR/file; : >new");
+  assertEquals([status, outputs.length], ["complete", 1]);
+}, {
+  pod_template: {
+    spec: {
+      hostNetwork: true,
+      containers: [{ name: "main", securityContext: { runAsUser: 1000 } }],
+    },
+  },
+});
