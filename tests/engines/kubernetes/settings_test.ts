@@ -1,0 +1,168 @@
+/**
+ * Settings of the Kubernetes engine, the Jobs that they make, and the states of pods.
+ *
+ * @module
+ */
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { join } from "node:path";
+import { jobObject, secretObject } from "../../../src/engines/kubernetes/job_object.ts";
+import { seenOfJob, seenOfPod } from "../../../src/engines/kubernetes/job_states.ts";
+import { kubeconfigAccess } from "../../../src/engines/kubernetes/kubeconfig.ts";
+import { kubernetesSettingsSchema } from "../../../src/engines/kubernetes/settings.ts";
+import { ActionError } from "../../../src/platform/errors.ts";
+import { executionOf } from "../../store/execution.ts";
+
+const CA = "-----BEGIN CERTIFICATE-----\n";
+
+function problems(settings: Record<string, unknown>): string[] {
+  const { error } = kubernetesSettingsSchema.safeParse({ type: "kubernetes", ...settings });
+  return error?.issues.map(({ path, message }) => `${path.join(".")}: ${message}`) ?? [];
+}
+
+Deno.test("in a cluster a namespace is enough; what does not fit together is refused", () => {
+  assertEquals(problems({ namespace: "ml" }), []);
+  const wrong: [Record<string, unknown>, string][] = [
+    [{ namespace: "No_Name" }, "namespace: Expected lower case letters"],
+    [{ namespace: "ml", token: "{env:T}" }, "token: Expected it together with server"],
+    [{ namespace: "ml", server: "http://a" }, "server: Expected a URL such as https"],
+    [{ namespace: "ml", server: "https://a", ca: CA }, "server: Expected a token"],
+    [{ namespace: "ml", server: "https://a", token: "secret" }, "token: Expected {env:NAME}"],
+    [
+      { namespace: "ml", server: "https://a", client_cert: "{env:T}" },
+      "client_cert: Expected both",
+    ],
+    [{ namespace: "ml", kubeconfig: "config" }, "kubeconfig: Expected an absolute path"],
+    [
+      { namespace: "ml", pod_template: { spec: { hostPID: true } } },
+      "pod_template.spec.hostPID: Hook",
+    ],
+    [
+      { namespace: "ml", pod_template: { spec: { containers: [{ name: "main", args: [] }] } } },
+      "pod_template.spec.containers.0.args: Hook",
+    ],
+  ];
+  for (const [settings, expected] of wrong) {
+    assertStringIncludes(problems(settings).join("\n"), expected);
+  }
+});
+
+Deno.test("a job has the resources, the queue and the template of its project, and no token", () => {
+  const settings = kubernetesSettingsSchema.parse({
+    type: "kubernetes",
+    namespace: "ml",
+    service_account: "trainer",
+    queue: "gpu",
+    memory: 512,
+    node_selector: { pool: "gpu" },
+    pod_template: {
+      spec: {
+        nodeSelector: { zone: "a" },
+        containers: [
+          { name: "main", env: [{ name: "A", value: "1" }], resources: { requests: { cpu: "1" } } },
+          { name: "proxy", image: "proxy:1" },
+        ],
+        volumes: [{ name: "data", emptyDir: {} }],
+      },
+    },
+  });
+  const execution = executionOf({ resources: { cpu: 1.5, devices: { "nvidia.com/gpu": 2 } } });
+  const spec = { name: execution.id, execution, script: "token=secret" };
+  const job = JSON.parse(JSON.stringify(jobObject(spec, settings)));
+  assertEquals(
+    JSON.stringify(job).includes("secret=") || JSON.stringify(job).includes("token=secret"),
+    false,
+  );
+  assertEquals(JSON.stringify(secretObject(spec)).includes("token=secret"), true);
+  assertEquals(job.metadata.labels["kueue.x-k8s.io/queue-name"], "gpu");
+  assertEquals([job.spec.suspend, job.spec.backoffLimit], [true, 0]);
+  const pod = job.spec.template.spec;
+  assertEquals(pod.nodeSelector, { pool: "gpu", zone: "a" });
+  assertEquals(pod.serviceAccountName, "trainer");
+  assertEquals(pod.containers.map(({ name }: { name: string }) => name), ["main", "proxy"]);
+  const [main] = pod.containers;
+  assertEquals(main.env, [{ name: "A", value: "1" }]);
+  assertEquals(main.resources, {
+    limits: { cpu: "1.5", memory: "512Mi", "nvidia.com/gpu": "2" },
+    requests: { cpu: "1" },
+  });
+  assertEquals(main.image, execution.image);
+  assertEquals(pod.volumes.length, 3);
+});
+
+Deno.test("a pod tells why it waits, that its node is silent, and how it ended", () => {
+  const metadata = { name: "a" };
+  const running = [{ name: "main", state: { running: {} } }];
+  const unready = [
+    { type: "Ready", status: "False" },
+    { type: "ContainersReady", status: "True" },
+  ];
+  assertEquals(seenOfPod({ metadata, status: { phase: "Running", containerStatuses: running } }), {
+    kind: "running",
+  });
+  assertEquals(
+    seenOfPod({
+      metadata,
+      spec: { nodeName: "n1" },
+      status: { phase: "Running", containerStatuses: running, conditions: unready },
+    }),
+    { kind: "unknown", detail: "its node n1 does not answer" },
+  );
+  const evicted = { phase: "Failed", reason: "Evicted", message: "low on memory" };
+  assertEquals(seenOfPod({ metadata, status: evicted }), {
+    kind: "ended",
+    reason: "Evicted: low on memory",
+    isLost: true,
+    isOver: true,
+  });
+  const terminated = { reason: "OOMKilled", exitCode: 137 };
+  assertEquals(
+    seenOfPod({
+      metadata,
+      status: { phase: "Running", containerStatuses: [{ name: "main", state: { terminated } }] },
+    }),
+    { kind: "ended", reason: "OOMKilled: the command took more memory than its limit" },
+  );
+  const failed = [{ type: "Failed", status: "True", reason: "BackoffLimitExceeded" }];
+  assertEquals(seenOfJob({ metadata, status: { conditions: failed } }, undefined), {
+    kind: "ended",
+    reason: "its pod is gone: BackoffLimitExceeded",
+    isLost: true,
+  });
+});
+
+Deno.test("a kubeconfig gives server and credentials, and says what it lacks", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const path = join(folder, "config");
+    const write = (
+      user: string,
+      cluster = "server: https://a:6443, certificate-authority: ca.crt",
+    ) =>
+      Deno.writeTextFile(
+        path,
+        `current-context: x
+contexts: [{name: x, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {${cluster}}}]
+users: [{name: u, user: {${user}}}]
+`,
+      );
+    await Deno.writeTextFile(join(folder, "ca.crt"), CA);
+    await Deno.writeTextFile(join(folder, "token"), "one\n");
+    await write("tokenFile: token");
+    const { server, ca, token } = await kubeconfigAccess(path);
+    assertEquals([server, ca, token], ["https://a:6443", CA, "one"]);
+    await Deno.writeTextFile(join(folder, "token"), "two\n");
+    assertEquals((await kubeconfigAccess(path)).token, "two");
+    const refuses = async (part: string, context?: string) => {
+      const { message } = await assertRejects(() => kubeconfigAccess(path, context), ActionError);
+      assertStringIncludes(message, part);
+    };
+    await refuses('it has no context "y", only x', "y");
+    await write("exec: {command: aws}");
+    await refuses('its user has "exec"');
+    await write("token: a", "server: https://a, insecure-skip-tls-verify: true");
+    await refuses("insecure-skip-tls-verify");
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
