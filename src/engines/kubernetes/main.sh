@@ -57,6 +57,8 @@ run() {
 
 # Sends the signals that the agent asks for to all processes of this container but the first.
 obey() {
+  # What the command prints is over when nothing of it holds the pipes.
+  exec 4>&- 5>&-
   while :; do
     listen
     case $word in

@@ -139,7 +139,7 @@ export class KubernetesCluster {
   }
 
   async #grant(): Promise<void> {
-    const [, manifest = ""] = /```yaml\n(apiVersion: v1\nkind: Namespace[\s\S]*?)```/.exec(page) ??
+    const [, manifest = ""] = /```yml\n(apiVersion: v1\nkind: Namespace[\s\S]*?)```/.exec(page) ??
       [];
     for (const document of parseAllDocuments(manifest)) {
       const object = document.toJS() as { kind: string; metadata: { namespace?: string } };
