@@ -74,7 +74,8 @@ export async function endAsReported(
 }
 
 function lossBy(seen: Seen | undefined): Loss {
-  if (seen?.kind === "ended") {
+  // That the agent itself has ended explains nothing.
+  if (seen?.kind === "ended" && !seen.isExit) {
     const reason = `${TERMINATED}${seen.reason === undefined ? "" : `: ${seen.reason}`}`;
     return { reason, mayRunAgain: seen.isLost === true };
   }
