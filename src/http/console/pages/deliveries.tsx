@@ -104,6 +104,7 @@ function FirstDelivery(): Html {
       </p>
       <pre><code>hooklaunch apply hooklaunch.yaml</code></pre>
       <p>
+        Or <a href="triggers/new">make one here</a>.{" "}
         <a href="docs/getting_started">Getting started</a> has the whole way.
       </p>
     </Empty>

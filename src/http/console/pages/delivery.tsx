@@ -39,8 +39,9 @@ async function DeliveryPage({ view, id, findings, ...props }: DeliveryProps): Pr
   return (
     <Page view={view} title={`Delivery ${id.slice(-8)}`} nav="Deliveries">
       <p class="crumbs">
-        <a href="deliveries">Deliveries</a> ›{" "}
-        <a href={`deliveries?trigger=${trigger_id}`}>{trigger ?? "a deleted trigger"}</a>
+        <a href="deliveries">Deliveries</a> › {trigger === undefined
+          ? "a deleted trigger"
+          : <a href={`triggers/${trigger_id}`}>{trigger}</a>}
       </p>
       <div class="title">
         <h1>

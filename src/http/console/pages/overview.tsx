@@ -5,7 +5,7 @@ import type { ShownTrigger } from "../../api/triggers.ts";
 import { ApiCallError, search } from "../client.ts";
 import { Attention, type Concern } from "../components/attention.tsx";
 import { Bars, type Totals, totalsOf } from "../components/bars.tsx";
-import { Page } from "../components/page.tsx";
+import { may, Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
 import { Empty, More, Row, Table } from "../components/table.tsx";
 import { Time } from "../components/values.tsx";
@@ -53,8 +53,17 @@ function FirstPage({ view }: { view: View }): Html {
       <h1>Welcome</h1>
       <Empty title="There is no trigger yet">
         <p>
-          A trigger has a URL for webhooks, and launches your steps for each that it accepts. Write
-          one into <code>hooklaunch.yaml</code>, and apply it:
+          A trigger has a URL for webhooks, and launches your steps for each that it accepts.
+        </p>
+        {may(view, "admin")
+          ? (
+            <p>
+              <a class="button primary" href="triggers/new">Make the first one</a>
+            </p>
+          )
+          : null}
+        <p>
+          Or write it into <code>hooklaunch.yaml</code>, and apply it:
         </p>
         <pre tabindex={0}><code>hooklaunch apply hooklaunch.yaml</code></pre>
         <p>
