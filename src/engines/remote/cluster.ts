@@ -139,8 +139,18 @@ export class Cluster {
     for (const [index, pair] of pairs.entries()) {
       const found = seen.get(refs[index]?.name ?? "") ?? { kind: "unknown" };
       if (this.#isKnown(pair, found)) continue;
-      await this.#turn(pair.job, (now) => this.#apply(now, found));
+      await this.#turn(pair.job, (now) => this.#apply(now, found))
+        .catch((error) => this.#logFailure(pair.job, error));
     }
+  }
+
+  /** Logs that one job could not be advanced. The others are. */
+  #logFailure({ id: execution_id }: Job, error: unknown): void {
+    if (this.#parts.signal.aborted) return;
+    log.warn("Cannot advance execution {execution_id}, trying again: {error}", {
+      execution_id,
+      error: messageOf(error),
+    });
   }
 
   /** Returns true for a state that the records say already: most jobs only run on. */
@@ -271,7 +281,9 @@ export class Cluster {
   async #launchAll(pairs: readonly Pair[]): Promise<void> {
     const left = pairs.values();
     const launchNext = async () => {
-      for (const { job } of left) await this.#launch(job);
+      for (const { job } of left) {
+        await this.#launch(job).catch((error) => this.#logFailure(job, error));
+      }
     };
     await Promise.all(Array.from({ length: LAUNCHES_AT_ONCE }, launchNext));
   }

@@ -177,7 +177,7 @@ export class Ticker {
 
   async #endAsReported(executionId: string, seen?: Seen): Promise<void> {
     const { context: { turns, store } } = this.#parts;
-    await turns.take(executionId, async () => {
+    const end = async () => {
       const [execution, job] = await Promise.all([
         getExecution(store, executionId),
         getJob(store, executionId),
@@ -185,7 +185,13 @@ export class Ticker {
       if (execution && job && job.state !== "closed") {
         await endAsReported(execution, job, this.#parts, seen);
       }
-    });
+    };
+    await turns.take(executionId, end).catch((error) =>
+      log.warn("Cannot end execution {execution_id}, trying again: {error}", {
+        execution_id: executionId,
+        error: messageOf(error),
+      })
+    );
   }
 
   /** Stops a job whose agent does not keep the time limit, such as one that cannot be heard. */

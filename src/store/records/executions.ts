@@ -149,7 +149,8 @@ const SAME_TIME_MAX = 4_096;
 export function executionWrites(execution: Execution): Write[] {
   const { id, status } = execution;
   const bytes = recordBytes(execution);
-  const isNew = status === "created" || status === "queued";
+  const isShown = execution.waiting !== undefined || execution.reachable !== undefined;
+  const isNew = status === "created" || status === "queued" && !isShown;
   const bytesMax = isNew ? NEW_EXECUTION_BYTES_MAX : RECORD_BYTES_MAX;
   if (bytes > bytesMax) {
     throw new RangeError(
