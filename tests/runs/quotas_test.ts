@@ -5,9 +5,10 @@
 import { assert, assertEquals, assertLessOrEqual, assertRejects } from "@std/assert";
 import fc from "fast-check";
 import { serialize } from "node:v8";
-import { type Quota, smallestByPeriod } from "../../src/runs/rate_window.ts";
+import { admit, newestTime, type Quota, smallestByPeriod } from "../../src/runs/rate_window.ts";
 import { UnavailableError } from "../../src/platform/errors.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
+import type { RateWindow } from "../../src/store/records/rate_windows.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
@@ -333,4 +334,34 @@ Deno.test("of several quotas of one period the smallest counts", () => {
     [{ period: 60, quota: 2 }, { period: 3_600, quota: 1 }],
   );
   assertEquals(smallestByPeriod([]), []);
+});
+
+Deno.test("no span holds more than a quota when clocks that differ count it in turn", () => {
+  const launch = fc.record({ after_ms: fc.nat(400), clock: fc.nat(2) });
+  const skews = fc.array(fc.integer({ min: -400, max: 400 }), { minLength: 3, maxLength: 3 });
+  const property = fc.property(
+    skews,
+    fc.array(launch, { minLength: 30, maxLength: 200 }),
+    (skews_ms, launches) => {
+      const limit = { period: 2, quota: 3 };
+      const spread_ms = Math.max(...skews_ms) - Math.min(...skews_ms);
+      let window: RateWindow | undefined;
+      let time_ms = Date.UTC(2026, 0, 1);
+      const taken_ms: number[] = [];
+      for (const { after_ms, clock } of launches) {
+        time_ms += after_ms;
+        const own_ms = time_ms + (skews_ms[clock] ?? 0);
+        const now_ms = Math.max(own_ms, newestTime(window, limit.period));
+        const next = admit(window, limit, now_ms, spread_ms);
+        if (next === undefined) continue;
+        window = next;
+        taken_ms.push(time_ms);
+      }
+      for (const [index, last_ms] of taken_ms.entries()) {
+        const first_ms = taken_ms[index - limit.quota] ?? -Infinity;
+        assertLessOrEqual(limit.period * 1_000, last_ms - first_ms);
+      }
+    },
+  );
+  fc.assert(property, { numRuns: 500 });
 });
