@@ -11,11 +11,14 @@ import { Console } from "./console.ts";
 import { accessRoutes } from "./pages/access.tsx";
 import { deliveriesRoutes } from "./pages/deliveries.tsx";
 import { deliveryRoutes } from "./pages/delivery.tsx";
+import { enginesRoutes } from "./pages/engines.tsx";
 import { executionRoutes } from "./pages/execution.tsx";
 import { executionsRoutes } from "./pages/executions.tsx";
 import { overviewRoutes } from "./pages/overview.tsx";
 import { pipelineRoutes } from "./pages/pipeline.tsx";
 import { pipelinesRoutes } from "./pages/pipelines.tsx";
+import { projectRoutes } from "./pages/project.tsx";
+import { projectsRoutes } from "./pages/projects.tsx";
 import { replaysRoutes } from "./pages/replays.tsx";
 import { settingsRoutes } from "./pages/settings.tsx";
 import { triggerRoutes } from "./pages/trigger.tsx";
@@ -39,6 +42,9 @@ const ROUTES: readonly Route[] = [
   ...executionRoutes,
   ...pipelinesRoutes,
   ...pipelineRoutes,
+  ...projectsRoutes,
+  ...projectRoutes,
+  ...enginesRoutes,
   ...accessRoutes,
   ...settingsRoutes,
 ];

@@ -12,6 +12,8 @@ const NAVIGATION = [
   ["triggers", "Triggers"],
   ["executions", "Executions"],
   ["pipelines", "Pipelines"],
+  ["projects", "Projects"],
+  ["engines", "Engines"],
   ["access", "Access"],
   ["settings", "Settings"],
 ] as const;

@@ -1,0 +1,100 @@
+/** `/engines`: the engines of the projects, and the work that runs and waits on each. */
+import type { ShownExecution } from "../../api/executions.ts";
+import type { ShownProject } from "../../api/projects.ts";
+import { Page } from "../components/page.tsx";
+import { Badge } from "../components/states.tsx";
+import { Empty, Row, Table } from "../components/table.tsx";
+import { Time } from "../components/values.tsx";
+import { type Html, route, type View, type Visit } from "../route.ts";
+
+const REFRESH_S = 5;
+/** The projects and executions that are looked at. */
+const LOOKED_AT = 200;
+const COLUMNS = ["Engine", "State", "Projects", "Running", "Waiting", "Waits the longest"];
+
+interface EngineWork {
+  type: string;
+  projects: string[];
+  running: ShownExecution[];
+  waiting: ShownExecution[];
+}
+
+async function show({ view }: Visit): Promise<Html> {
+  const engines = await enginesOf(view);
+  return (
+    <Page view={view} title="Engines" nav="Engines">
+      <h1>Engines</h1>
+      <div id="engines" data-refresh={REFRESH_S}>
+        {engines.length === 0
+          ? (
+            <Empty title="No engine is in use">
+              <p>
+                An engine runs the commands of a project. <a href="projects">Add a project</a>{" "}
+                first.
+              </p>
+            </Empty>
+          )
+          : (
+            <Table label="Engines" columns={COLUMNS}>
+              {engines.map((engine) => <EngineRow view={view} engine={engine} />)}
+            </Table>
+          )}
+      </div>
+    </Page>
+  );
+}
+
+function EngineRow({ view, engine }: { view: View; engine: EngineWork }): Html {
+  const { type, projects, running, waiting } = engine;
+  const unreachable = [...running, ...waiting].filter(({ reachable }) => reachable === false);
+  // Lists are newest first.
+  const oldest = waiting.at(-1);
+  return (
+    <Row id={type}>
+      <td>{type}</td>
+      <td class="wide">
+        {unreachable.length === 0
+          ? <Badge tone="ok" label="no failure known" />
+          : <Badge tone="bad" label={`cannot be asked about ${unreachable.length} executions`} />}
+      </td>
+      <td class="wide">{projects.join(", ")}</td>
+      <td>{counted(running)}</td>
+      <td>{counted(waiting)}</td>
+      <td class="wide">
+        {oldest === undefined ? "" : (
+          <>
+            <a href={`executions/${oldest.id}`}>{oldest.title}</a>, since{" "}
+            <Time at={oldest.created_at} now_ms={view.now_ms} />
+            {oldest.waiting === undefined ? null : <span class="dim">: {oldest.waiting}</span>}
+          </>
+        )}
+      </td>
+    </Row>
+  );
+}
+
+async function enginesOf({ api }: View): Promise<EngineWork[]> {
+  const limit = LOOKED_AT;
+  const [projects, running, waiting] = await Promise.all([
+    api.list<ShownProject>("projects/", { limit }),
+    api.list<ShownExecution>("executions/", { limit, status: "started" }),
+    api.list<ShownExecution>("executions/", { limit, status: "queued" }),
+  ]);
+  const work = [...running.results, ...waiting.results];
+  const types = new Set([...projects.results, ...work].map(({ engine }) => engine.type));
+  const on = <T extends { engine: { type: string } }>(all: readonly T[], type: string) =>
+    all.filter(({ engine }) => engine.type === type);
+  return [...types].map((type) => ({
+    type,
+    projects: on(projects.results, type).map(({ name }) => name),
+    running: on(running.results, type),
+    waiting: on(waiting.results, type),
+  }));
+}
+
+function counted(executions: readonly ShownExecution[]): string {
+  return executions.length >= LOOKED_AT ? `${LOOKED_AT} or more` : String(executions.length);
+}
+
+/** The route of the engines. */
+export const enginesRoutes = [route({ path: "/engines", show })];

@@ -1,0 +1,195 @@
+/** `/projects/<name>`: a project: its code, the steps and pipelines found, the problems of its file. */
+import type { ProjectContents } from "../../api/project_contents.ts";
+import type { ShownProject } from "../../api/projects.ts";
+import { ApiCallError, search } from "../client.ts";
+import { Action } from "../components/form.tsx";
+import { may, Page } from "../components/page.tsx";
+import { Badge } from "../components/states.tsx";
+import { Notice, Row, Table } from "../components/table.tsx";
+import { Facts } from "../components/values.tsx";
+import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
+
+interface ProjectProps {
+  view: View;
+  name: string;
+  /** The commits that a fetch found, by branch. */
+  branches?: Record<string, string>;
+  refused?: ApiCallError;
+}
+
+async function ProjectPage({ view, name, branches, refused }: ProjectProps): Promise<Html> {
+  const at = `projects/${encodeURIComponent(name)}/`;
+  const [project, contents] = await Promise.all([
+    view.api.get<ShownProject>(at),
+    view.api.get<ProjectContents>(`${at}contents/`),
+  ]);
+  return (
+    <Page view={view} title={name} nav="Projects">
+      <p class="crumbs">
+        <a href="projects">Projects</a>
+      </p>
+      <Head view={view} project={project} contents={contents} />
+      {refused === undefined ? null : <Notice tone="bad">{refused.message}</Notice>}
+      <Origin project={project} contents={contents} />
+      {branches === undefined ? null : <Branches branches={branches} />}
+      <Problems title="Problems" tone="bad" problems={contents.problems} />
+      <Problems title="Warnings" tone="waiting" problems={contents.warnings} />
+      <Steps view={view} name={name} contents={contents} />
+      <p>
+        <a href={`executions${search({ project: name })}`}>Its executions</a>,{" "}
+        <a href={`pipelines${search({ project: name })}`}>its pipelines</a>
+      </p>
+    </Page>
+  );
+}
+
+interface PartProps {
+  project: ShownProject;
+  contents: ProjectContents;
+}
+
+function Head({ view, project: { name, repository }, contents }: PartProps & { view: View }): Html {
+  const { commit, problems } = contents;
+  return (
+    <div class="title">
+      <h1>{name}</h1>
+      {problems.length > 0
+        ? <Badge tone="bad" label="cannot be used" />
+        : commit === undefined
+        ? <Badge tone="waiting" label="not fetched yet" />
+        : <Badge tone="ok" label="ready" />}
+      <div class="end">
+        {repository !== undefined && may(view, "operate")
+          ? (
+            <Action view={view} to={`projects/${name}/fetch`} class={commit ? "" : "primary"}>
+              Fetch
+            </Action>
+          )
+          : null}
+        {may(view, "admin")
+          ? <a class="button" href={`triggers/new${search({ project: name })}`}>New trigger</a>
+          : null}
+      </div>
+    </div>
+  );
+}
+
+function Origin({ project, contents: { commit } }: PartProps): Html {
+  const { repository, directory, config_file, engine, deploy_key } = project;
+  return (
+    <Facts
+      facts={[
+        ["Repository", repository],
+        ["Folder", directory],
+        ["Deploy key", deploy_key],
+        ["Configuration file", <code>{config_file}</code>],
+        ["Engine", <a href="engines">{engine.type}</a>],
+        ["Commit", commit === undefined ? undefined : <code>{commit}</code>],
+      ]}
+    />
+  );
+}
+
+function Branches({ branches }: { branches: Record<string, string> }): Html {
+  return (
+    <>
+      <h2>Fetched</h2>
+      <Table label="Branches" columns={["Branch", "Commit"]}>
+        {Object.entries(branches).map(([branch, commit]) => (
+          <Row id={`branch-${branch}`}>
+            <td>{branch}</td>
+            <td>
+              <code>{commit}</code>
+            </td>
+          </Row>
+        ))}
+      </Table>
+    </>
+  );
+}
+
+interface ProblemsProps {
+  title: string;
+  tone: "bad" | "waiting";
+  problems: ProjectContents["problems"];
+}
+
+/** The flaws of the file. Each begins with its line and column. */
+function Problems({ title, tone, problems }: ProblemsProps): Html | null {
+  if (problems.length === 0) return null;
+  return (
+    <Notice tone={tone}>
+      <h2>{title}</h2>
+      <ul>
+        {problems.map(({ pointer, detail }) => (
+          <li>
+            {detail} {pointer === "" ? null : <code>{pointer}</code>}
+          </li>
+        ))}
+      </ul>
+    </Notice>
+  );
+}
+
+function Steps({ view, name, contents }: { view: View; name: string; contents: ProjectContents }) {
+  const { steps, pipelines, commit } = contents;
+  if (commit === undefined) return null;
+  return (
+    <>
+      <h2>Steps</h2>
+      {steps.length === 0
+        ? <p class="dim">The file declares none.</p>
+        : (
+          <Table label="Steps" columns={["Step", "Inputs", "Parameters"]}>
+            {steps.map((step, index) => (
+              <Row id={`step-${index}`}>
+                <td>{step.name}</td>
+                <td class="wide">{step.inputs.join(", ")}</td>
+                <td class="wide">{step.parameters.join(", ")}</td>
+              </Row>
+            ))}
+          </Table>
+        )}
+      <h2>Pipelines</h2>
+      {pipelines.length === 0
+        ? <p class="dim">The file declares none.</p>
+        : (
+          <Table label="Pipelines" columns={["Pipeline", "Nodes"]}>
+            {pipelines.map((pipeline, index) => (
+              <Row id={`pipeline-${index}`}>
+                <td>{pipeline.name}</td>
+                <td class="wide">{pipeline.nodes.join(", ")}</td>
+              </Row>
+            ))}
+          </Table>
+        )}
+      {may(view, "admin") && steps.length > 0
+        ? (
+          <p>
+            <a href={`triggers/new${search({ project: name })}`}>Launch them by a trigger</a>
+          </p>
+        )
+        : null}
+    </>
+  );
+}
+
+async function fetchCode({ view, params: { name } }: Submission<"/:name">): Promise<Submitted> {
+  try {
+    const path = `projects/${encodeURIComponent(name)}/fetch/`;
+    const { branches } = await view.api.send<{ branches: Record<string, string> }>("POST", path);
+    return { page: await ProjectPage({ view, name, branches }), status: 200 };
+  } catch (error) {
+    if (!(error instanceof ApiCallError)) throw error;
+    return { page: await ProjectPage({ view, name, refused: error }), status: error.status };
+  }
+}
+
+/** The routes of one project. */
+export const projectRoutes = [
+  route({
+    path: "/projects/:name",
+    show: ({ view, params: { name } }) => ProjectPage({ view, name }),
+  }),
+  route({ path: "/projects/:name/fetch", submit: fetchCode }),
+];

@@ -1,0 +1,129 @@
+/** `/projects`: all projects, and the form of a new one. */
+import type { ShownProject } from "../../api/projects.ts";
+import { ApiCallError, search } from "../client.ts";
+import { CsrfField, describedBy, Field } from "../components/form.tsx";
+import { may, Page } from "../components/page.tsx";
+import { Empty, More, Notice, Row, Table } from "../components/table.tsx";
+import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
+
+interface ProjectsProps {
+  view: View;
+  /** The form that was refused. */
+  form?: URLSearchParams;
+  refused?: ApiCallError;
+}
+
+async function ProjectsPage({ view, form, refused }: ProjectsProps): Promise<Html> {
+  const cursor = view.query.get("cursor") ?? undefined;
+  const { results, cursor: next } = await view.api.list<ShownProject>("projects/", { cursor });
+  return (
+    <Page view={view} title="Projects" nav="Projects">
+      <h1>Projects</h1>
+      {results.length === 0
+        ? (
+          <Empty title="There is no project yet">
+            <p>
+              A project is a git repository or a folder. Its file <code>valohai.yaml</code>{" "}
+              names the steps that triggers launch. <a href="docs/projects">How to write it</a>
+            </p>
+          </Empty>
+        )
+        : (
+          <Table label="Projects" columns={["Name", "Code", "Engine"]}>
+            {results.map(({ name, repository, directory, engine }) => (
+              <Row id={name}>
+                <td>
+                  <a href={`projects/${name}`}>{name}</a>
+                </td>
+                <td class="wide">{repository ?? directory}</td>
+                <td>{engine.type}</td>
+              </Row>
+            ))}
+          </Table>
+        )}
+      {next === undefined
+        ? null
+        : <More href={`projects${search({ cursor: next })}`} label="More" />}
+      {may(view, "admin")
+        ? <ProjectForm view={view} form={form} refused={refused} isOpen={results.length === 0} />
+        : null}
+    </Page>
+  );
+}
+
+interface FormProps {
+  view: View;
+  form: URLSearchParams | undefined;
+  refused: ApiCallError | undefined;
+  isOpen: boolean;
+}
+
+function ProjectForm({ view, form, refused, isOpen }: FormProps): Html {
+  const problemsOf = (...names: string[]) =>
+    refused?.problems.filter(({ pointer }) => names.includes(pointer.split("/")[1] ?? "")) ?? [];
+  const typed = (name: string) => form?.get(name) ?? undefined;
+  const others =
+    refused?.problems.filter(({ pointer }) =>
+      !["name", "repository", "directory"].includes(pointer.split("/")[1] ?? "")
+    ) ?? [];
+  const isTold = refused !== undefined && (refused.problems.length === 0 || others.length > 0);
+  return (
+    <details open={isOpen || refused !== undefined}>
+      <summary class="button">New project</summary>
+      <form method="post" action="projects" class="panel">
+        <CsrfField view={view} />
+        {isTold
+          ? (
+            <Notice tone="bad">
+              {refused.message}
+              {others.map(({ detail }) => <div>{detail}</div>)}
+            </Notice>
+          )
+          : null}
+        <Field label="Name" id="name" hint="Such as digits" problems={problemsOf("name")}>
+          <input
+            id="name"
+            name="name"
+            required
+            value={typed("name")}
+            aria-describedby={describedBy("name")}
+          />
+        </Field>
+        <Field
+          label="Repository or folder"
+          id="code"
+          hint="Such as https://git.example.com/digits.git, or the absolute path of a folder"
+          problems={problemsOf("repository", "directory")}
+        >
+          <input
+            id="code"
+            name="code"
+            required
+            value={typed("code")}
+            aria-describedby={describedBy("code")}
+          />
+        </Field>
+        <button class="primary">Add the project</button>
+      </form>
+    </details>
+  );
+}
+
+async function create({ view, form }: Submission): Promise<Submitted> {
+  const name = form.get("name")?.trim() ?? "";
+  const code = form.get("code")?.trim() ?? "";
+  // A repository at a path is written as file:///….
+  const source = code.startsWith("/") ? { directory: code } : { repository: code };
+  try {
+    await view.api.send("POST", "projects/", { name, ...source });
+    return { to: `projects/${name}`, notice: "The project is added" };
+  } catch (error) {
+    if (!(error instanceof ApiCallError)) throw error;
+    return { page: await ProjectsPage({ view, form, refused: error }), status: error.status };
+  }
+}
+
+/** The route of the list. */
+export const projectsRoutes = [
+  route({ path: "/projects", show: ({ view }) => ProjectsPage({ view }), submit: create }),
+];

@@ -1,0 +1,71 @@
+/** From an empty service to the first completed run, by clicking; and two operators at one trigger. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { startService } from "../../data.ts";
+import { has } from "../../needs.ts";
+import { assertAccessible, openConsole, startChromium, watch } from "./browser.ts";
+
+Deno.test({
+  name: "the first trigger in a browser",
+  ignore: !has("chromium"),
+  // The connection to the browser is closed with it.
+  sanitizeResources: false,
+  sanitizeOps: false,
+  async fn(t) {
+    await using service = await startService();
+    await service.api("DELETE", "projects/files/");
+    await using chromium = await startChromium();
+    const { page } = await openConsole(chromium, service);
+    const wrong = watch(page);
+
+    await t.step("from nothing to the first completed run", async () => {
+      await page.goto("/");
+      await page.getByRole("link", { name: "Make the first one" }).click();
+      await page.getByRole("link", { name: "Add one" }).click();
+      await page.getByLabel("Name").fill("digits");
+      await page.getByLabel("Repository or folder").fill(`${service.folder}/project`);
+      await page.getByRole("button", { name: "Add the project" }).click();
+      await page.getByText("The project is added").waitFor();
+      await page.getByRole("link", { name: "New trigger" }).click();
+      await page.getByLabel("Name").fill("retrain");
+      await page.getByLabel("Secret").fill("the-secret-of-the-first");
+      await page.getByLabel("What it launches").selectOption({
+        label: "copy, the payload as its input labels",
+      });
+      await page.getByRole("button", { name: "Create the trigger" }).click();
+      await page.getByText("Give its URL to the sender").waitFor();
+      await page.getByRole("button", { name: "Copy the URL" }).click();
+      assertMatch(
+        String(await page.evaluate("navigator.clipboard.readText()")),
+        /\/api\/v0\/launch\/[0-9a-f-]{36}\/$/,
+      );
+      await page.getByText("Send a test", { exact: true }).click();
+      await page.getByRole("button", { name: "Sign and send" }).click();
+      await page.getByText("The test was answered 200").waitFor();
+      await page.locator("#recent").getByText("complete").waitFor();
+      await page.locator("#recent tbody a").first().click();
+      await page.locator("#story").getByRole("link", { name: "copy" }).click();
+      await page.getByRole("link", { name: "payload.json" }).waitFor();
+      await page.locator("#head").getByText("complete").waitFor();
+    });
+
+    await t.step("the second of two operators keeps what was typed", async () => {
+      const other = await openConsole(chromium, service);
+      for (const each of [page, other.page]) await each.goto("/triggers/retrain/edit");
+      await other.page.getByLabel("Keep refused").fill("6h");
+      await other.page.getByRole("button", { name: "Save" }).click();
+      await other.page.getByText("It holds from the next request on").waitFor();
+      await page.getByLabel("Keep refused").fill("12h");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("Somebody else saved this trigger").waitFor();
+      assertEquals(await page.getByLabel("Keep refused").inputValue(), "12h");
+      assert(await page.getByText("/keep_refused").isVisible());
+      await assertAccessible(page);
+      await page.getByRole("button", { name: "Save mine" }).click();
+      await page.getByText("It holds from the next request on").waitFor();
+      const { body } = await service.api("GET", "triggers/?name=retrain");
+      assertEquals(body.results[0].keep_refused, "12h");
+      await other.context.close();
+    });
+    assertEquals(wrong, []);
+  },
+});

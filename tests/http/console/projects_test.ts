@@ -1,0 +1,63 @@
+/** The pages of projects and engines over HTTP. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { startService } from "../../data.ts";
+import { launchCommand } from "../api/fixture.ts";
+import { loggedIn, textOf } from "./fixture.ts";
+
+const HOSTILE = `"><script>alert(1)</script>`;
+
+Deno.test("a project's page has its steps and pipelines, or the problems of its file with lines", async (t) => {
+  await using service = await startService();
+  const browser = await loggedIn(service);
+  const csrf = await browser.csrf();
+  await t.step("steps and inputs", async () => {
+    const seen = textOf(await browser.get("projects/files"));
+    for (const part of ["ready", "copy labels", "echo word", "declares none"]) {
+      assertStringIncludes(seen, part);
+    }
+  });
+  await t.step("problems", async () => {
+    const path = `${service.folder}/project/valohai.yaml`;
+    await Deno.writeTextFile(
+      path,
+      `- step:\n    name: '${HOSTILE}'\n    image: 1\n    command: x\n`,
+    );
+    const page = await browser.get("projects/files");
+    assert(!page.text.includes("<script>alert"));
+    assertStringIncludes(textOf(page), "line 3, column");
+    assertStringIncludes(textOf(page), "cannot be used");
+    assertStringIncludes(textOf(await browser.get("triggers/new")), "Project files has no steps");
+  });
+  await t.step("a new one, with its mistakes at their fields", async () => {
+    const add = (fields: Record<string, string>) => browser.post("projects", { csrf, ...fields });
+    const wrong = await add({ name: "a b", code: "relative" });
+    assertEquals(wrong.status, 422);
+    assertEquals([...wrong.text.matchAll(/class="problem"/g)].length, 2, wrong.text);
+    const { status, headers } = await add({ name: "more", code: `${service.folder}/project` });
+    assertEquals([status, headers.get("location")], [303, "/projects/more"]);
+    assertStringIncludes(textOf(await browser.get("projects")), "more");
+  });
+  await t.step("a repository that cannot be fetched", async () => {
+    const code = `file://${service.folder}/nowhere`;
+    await browser.post("projects", { csrf, name: "gone", code });
+    assertStringIncludes(textOf(await browser.get("projects/gone")), "not fetched yet");
+    const { status, text } = await browser.post("projects/gone/fetch", { csrf });
+    assertEquals(status, 502);
+    assertStringIncludes(text, 'role="alert"');
+    assertEquals((await browser.get("projects/none")).status, 404);
+  });
+});
+
+Deno.test("the engines tell what runs and what waits the longest", async () => {
+  await using service = await startService({ settings: { executionsMax: 1, stopTimeout_ms: 500 } });
+  const browser = await loggedIn(service);
+  await launchCommand(service, "sleep 30");
+  const waiting = await launchCommand(service, "sleep 31");
+  const { text } = await browser.get("engines");
+  const seen = textOf({ text });
+  assertStringIncludes(seen, "local ✓ no failure known files 1 1");
+  assertStringIncludes(text, `href="executions/${waiting}"`);
+  for (const { id } of (await service.api("GET", "executions/")).body.results) {
+    await service.api("POST", `executions/${id}/stop/`);
+  }
+});
