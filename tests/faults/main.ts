@@ -16,6 +16,7 @@ import { Findings, Random } from "./findings.ts";
 import { fullDisk } from "./full_disk.ts";
 import { fuzz } from "./fuzz.ts";
 import { instances } from "./instances.ts";
+import { kubernetes } from "./kubernetes.ts";
 import { kills } from "./kills.ts";
 import { power } from "./power.ts";
 import { overload } from "./overload.ts";
@@ -90,6 +91,11 @@ const parts: Readonly<Record<string, Part>> = {
       }),
   },
   damage: { what: "Damaged records", run: (findings, random) => damage(findings, random) },
+  kubernetes: {
+    what: "A real Kubernetes whose parts are killed, and that ends its pods",
+    needs: "kubelet",
+    run: kubernetes,
+  },
   overload: {
     what: "Twenty times more launches at once than can wait to be stored",
     needs: "h2load",
@@ -112,7 +118,7 @@ const USAGE = `Usage: deno task faults [--seed NUMBER] [--kills NUMBER] [part â€
   --kills   how often the service is killed, 100 times if not said otherwise
 
 Parts, all of them unless some are named:
-${Object.entries(parts).map(([name, { what }]) => `  ${name.padEnd(9)} ${what}`).join("\n")}`;
+${Object.entries(parts).map(([name, { what }]) => `  ${name.padEnd(10)} ${what}`).join("\n")}`;
 
 if (values.help) {
   console.log(USAGE);

@@ -68,7 +68,9 @@ export async function endAsReported(
   const { exit_code, cause, at } = job.end;
   if (isUnexplained(execution, job)) return await lose(execution, job, lossBy(seen), parts);
   const ending = decidedEnding(execution) ?? reportedEnding(execution, job.end);
-  const wasKilled = exit_code === KILLED && (cause !== undefined || decidedEnding(execution));
+  const byAgent = cause !== undefined && cause !== "out_of_memory" ||
+    decidedEnding(execution) !== undefined;
+  const wasKilled = exit_code === KILLED && byAgent;
   const exitCode = wasKilled ? undefined : exit_code;
   await end(execution, job, { ending, exitCode, at_ms: Date.parse(at) }, parts);
 }

@@ -11,6 +11,8 @@ import { until } from "../service.ts";
 import { KubernetesCluster, kubernetesHost, KubernetesService, QUICK } from "./fixture.ts";
 
 const ignore = !has("kubelet");
+/** `deno task faults kubernetes` sets it: most faults take too long for the suite. */
+const isLong = Deno.env.get("HOOKLAUNCH_LONG_TESTS") !== undefined;
 const hosts = new Map<string, RemoteHost>();
 const started = ignore ? undefined : await KubernetesCluster.start();
 
@@ -33,6 +35,7 @@ engineContract("Kubernetes", {
   },
 });
 
+/** Registers a test of a fault, which `deno task faults kubernetes` runs. */
 function test(
   name: string,
   fn: (service: KubernetesService, cluster: KubernetesCluster) => Promise<void>,
@@ -40,7 +43,7 @@ function test(
 ): void {
   Deno.test({
     name: `Kubernetes: ${name}`,
-    ignore,
+    ignore: ignore || !isLong,
     async fn() {
       assert(started !== undefined);
       await using service = await KubernetesService.make(started.settings(settings));
@@ -84,11 +87,13 @@ test("a job that is not allowed in the cluster ends as refused", async (service)
 });
 
 test("a command that takes too much memory says so", async (service) => {
-  const { status, reason, exit_code } = await service.run("tail /dev/zero", {
+  // Some clusters kill the command alone, others its whole container.
+  const { status, reason = "", exit_code } = await service.run("tail /dev/zero", {
     resources: { memory: 32 },
   });
-  assertEquals([status, exit_code], ["error", 137]);
-  assertEquals(reason, "Killed: it took more memory than its limit");
+  assertEquals(status, "error");
+  assert(exit_code === 137 || exit_code === undefined);
+  assertStringIncludes(reason, "more memory than its limit");
 });
 
 test(

@@ -33,7 +33,8 @@ const PATHS: Readonly<Record<string, (namespace: string) => string>> = {
 export const QUICK: Partial<RemoteSettings> = {
   tick_ms: 200,
   look_ms: 500,
-  grace_ms: 2_000,
+  // An agent counts in whole seconds.
+  grace_ms: 4_000,
   settle_ms: 3_000,
   silence_ms: 5_000,
 };

@@ -22,7 +22,7 @@ engineContract("pods", {
     const folder = `${parts.dataFolder}-cluster`;
     const host = hosts.get(parts.dataFolder) ?? podHost(folder);
     hosts.set(parts.dataFolder, host);
-    return host.makeEngine(parts, { executionsMax });
+    return host.makeEngine(parts, { executionsMax, grace_ms: 4_000 });
   },
   async end(dataFolder) {
     await hosts.get(dataFolder)?.[Symbol.asyncDispose]();
