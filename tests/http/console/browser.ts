@@ -41,7 +41,10 @@ export async function startChromium(): Promise<Chromium> {
       await browser.close();
       await process.stdin.close();
       await process.status;
-      await Deno.remove(profile, { recursive: true });
+      // Processes of Chromium that outlive it for a moment may still write there.
+      await eventually(() =>
+        Deno.remove(profile, { recursive: true }).then(() => true, () => undefined)
+      );
     },
   };
 }
