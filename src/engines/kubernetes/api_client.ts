@@ -100,6 +100,12 @@ export class ApiClient {
     return items;
   }
 
+  /** Closes all connections. */
+  close(): void {
+    this.#client?.http.close();
+    this.#client = undefined;
+  }
+
   /** Returns the client for an access: the same one until its certificates change. */
   #httpClient({ ca, client }: Access): Deno.HttpClient {
     const of = JSON.stringify([ca, client]);

@@ -73,6 +73,10 @@ export class KubernetesBackend implements Backend {
     await this.#delete(`${this.#pathOf("v1", "secrets")}/${job.name}`, signal);
   }
 
+  close(): void {
+    this.#api.close();
+  }
+
   #pathOf(version: string, kind: string): string {
     const group = version === "v1" ? "/api/v1" : `/apis/${version}`;
     return `${group}/namespaces/${this.#settings.namespace}/${kind}`;

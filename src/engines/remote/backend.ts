@@ -64,4 +64,6 @@ export interface Backend {
   cancel(job: JobRef, signal: AbortSignal): Promise<void>;
   /** Removes what the cluster keeps of a job that has ended. */
   remove(job: JobRef, signal: AbortSignal): Promise<void>;
+  /** Closes its connections. Nothing is asked afterwards. */
+  close?(): void;
 }

@@ -80,6 +80,11 @@ export class Cluster {
     }
   }
 
+  /** Closes the connections to the cluster. */
+  close(): void {
+    this.#parts.backend.close?.();
+  }
+
   /** Asks the cluster to end a job. */
   async cancel({ execution, job }: Pair): Promise<void> {
     await this.#parts.backend.cancel(jobRef(job, execution), this.#timeLimit());

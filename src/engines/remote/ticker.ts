@@ -57,9 +57,10 @@ export class Ticker {
     return open.length;
   }
 
-  /** Waits for what ticks have begun. */
+  /** Waits for what ticks have begun, and closes the connections to clusters. */
   async close(): Promise<void> {
     await Promise.all(this.#work);
+    for (const cluster of this.#clusters.values()) cluster.close();
   }
 
   /** Does the next step for each execution. What clusters are asked goes on after it. */
