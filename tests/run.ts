@@ -110,11 +110,12 @@ const running = Deno.args.length > 0
     test(modulesOf(files.filter((file) => !isBrowserTest(file)), folder), permissions),
     test(files.filter(isBrowserTest), ["--allow-all"]),
   ];
+const alive = new Set(running);
 // An interrupted run removes its folder, too.
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  Deno.addSignalListener(signal, () => running.forEach((each) => each.kill(signal)));
+  Deno.addSignalListener(signal, () => alive.forEach((each) => each.kill(signal)));
 }
-const ended = await Promise.all(running.map(({ status }) => status));
+const ended = await Promise.all(running.map((each) => each.status.finally(() => alive.delete(each))));
 const code = Math.max(...ended.map(({ code }) => code));
 await sh(REMOVE_FOLDER, { args: [folder], env });
 

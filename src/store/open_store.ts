@@ -262,6 +262,8 @@ export async function lead(store: Store, where: string): Promise<void> {
   }
   await prepareFormat(store, { where, keepFormat: false });
   shared.instances.remove = (writes) => committer.write(writes);
+  // It accepts no launch before it has seen the format.
+  await shared.instances.look();
 }
 
 async function prepareFormat(

@@ -60,6 +60,8 @@ export interface Way {
   url: string;
   /** Whether nothing gets through. */
   isClosed: boolean;
+  /** Whether no commit gets through, and reads do. */
+  isReadOnly: boolean;
   /** After how many more commits it closes. */
   commitsLeft: number;
   /** The answers of how many more commits are lost, though these are stored. */
@@ -79,10 +81,11 @@ export class RemoteKv implements AsyncDisposable {
   way(): Way {
     const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
     const server = Deno.serve(options, async (request) => {
-      if (way.isClosed) return new Response(null, { status: 503 });
+      const isWrite = request.url.endsWith("/atomic_write");
+      if (way.isClosed || way.isReadOnly && isWrite) return new Response(null, { status: 503 });
       const again = request.clone();
       const answer = await this.#answer(request);
-      if (!request.url.endsWith("/atomic_write")) return answer;
+      if (!isWrite) return answer;
       if (--way.commitsLeft === 0) way.isClosed = true;
       if (way.answersLost === 0) return answer;
       way.answersLost--;
@@ -93,6 +96,7 @@ export class RemoteKv implements AsyncDisposable {
     const way: Way = {
       url,
       isClosed: false,
+      isReadOnly: false,
       commitsLeft: Infinity,
       answersLost: 0,
       lateWrites: [],

@@ -135,10 +135,10 @@ export class Instances {
       : (await kv.get(keys.instance(id))).versionstamp;
     if (versionstamp === null) throw new UnavailableError("Cannot join the other instances", 1);
     this.#versionstamp = versionstamp;
-    await this.#look();
+    await this.look();
     this.#working = Promise.all([
       this.#repeat(BEAT_MS, () => this.#beat()),
-      this.#repeat(this.#look_ms, () => this.#look()),
+      this.#repeat(this.#look_ms, () => this.look()),
     ]);
     return versionstamp;
   }
@@ -254,7 +254,8 @@ export class Instances {
     this.#record = next;
   }
 
-  async #look(): Promise<void> {
+  /** Reads the records of all instances, and the format of the data. */
+  async look(): Promise<void> {
     const { kv, clock } = this.#parts;
     const [owner, format] = await kv.getMany<[Owner, number]>([keys.owner(), keys.format()]);
     const entries = await Array.fromAsync(kv.list<InstanceRecord>({ prefix: ["instance"] }));

@@ -11,6 +11,8 @@ import { standIn } from "../../store/fixture.ts";
 import { KV_TOKEN, RemoteKv, type Way } from "../../store/kv_connect.ts";
 import { ARRIVAL, routesOf } from "../routes.ts";
 
+const OPEN = { isClosed: false, isReadOnly: false, commitsLeft: Infinity };
+
 /** A service on a remote database, whose senders wait for a short time. */
 interface Remote extends AsyncDisposable {
   service: TestService;
@@ -43,7 +45,7 @@ async function startRemote(): Promise<Remote> {
     (request) => app.fetch(request, ARRIVAL),
   );
   stack.defer(() => server.shutdown());
-  stack.defer(() => void (way.isClosed = false));
+  stack.defer(() => void Object.assign(way, OPEN));
   return {
     service,
     way,
@@ -67,13 +69,13 @@ Deno.test("a launch that is not stored in time is answered 503, is not stored la
   const { service, way, launch } = remote;
   const { id } = await service.trigger();
   await service.service.parts.triggers.prepared(id);
-  way.isClosed = true;
-  // The first is sent to the database, the others wait for the next commit.
+  way.isReadOnly = true;
+  // They are sent to the database, or wait for the next commit.
   const began_ms = performance.now();
   const answers = await Promise.all([launch(id), launch(id), launch(id)]);
   assertEquals(answers, ["503 5", "503 5", "503 5"]);
   assertEquals(performance.now() - began_ms < 5_000, true);
-  way.isClosed = false;
+  way.isReadOnly = false;
   assertEquals(
     await eventually(async () => {
       const answer = await launch(id);
@@ -93,8 +95,7 @@ Deno.test("a launch that was stored after its sender was answered 503 is withdra
   way.commitsLeft = 1;
   way.answersLost = 1;
   assertEquals(await launch(id), "503 5");
-  way.isClosed = false;
-  way.commitsLeft = Infinity;
+  Object.assign(way, OPEN);
   await eventually(async () => (await launch(id)).startsWith("200") || undefined);
   assertEquals((await runsOf(remote, id)).length, 1);
 });
@@ -104,17 +105,19 @@ Deno.test("a launch whose sender has gone is not stored", async () => {
   const { service, way, launch } = remote;
   const { id } = await service.trigger();
   await service.service.parts.triggers.prepared(id);
-  way.isClosed = true;
-  // It waits behind another commit.
-  const other = service.service.parts.store.committer.write([{ key: ["test"], value: 1 }]);
+  way.isReadOnly = true;
+  // It waits behind other commits.
+  const { intake } = service.service.parts.store;
+  const others: Promise<void>[] = [];
+  while (intake.waiting === 0) others.push(intake.write([{ key: ["test"], value: 1 }]));
   const controller = new AbortController();
   const gone = launch(id, { signal: controller.signal }).catch(() => "gone");
   await eventually(() => remote.accepting() === 1 || undefined);
   controller.abort();
   assertEquals(await gone, "gone");
   await new Promise((resolve) => setTimeout(resolve, 200));
-  way.isClosed = false;
-  await other;
+  way.isReadOnly = false;
+  await Promise.all(others);
   await eventually(async () => (await launch(id)).startsWith("200") || undefined);
   assertEquals((await runsOf(remote, id)).length, 1);
 });
@@ -124,11 +127,11 @@ Deno.test("the memory of a body counts until its launch is over, also when that 
   const { service, way, launch } = remote;
   const { id } = await service.trigger();
   await service.service.parts.triggers.prepared(id);
-  way.isClosed = true;
+  way.isReadOnly = true;
   const body = new Uint8Array(60_000);
   assertEquals(await launch(id, { body }), "503 5");
   assertEquals(await launch(id, { body }), "503 1", "there is no memory for another one");
-  way.isClosed = false;
+  way.isReadOnly = false;
   await eventually(async () => (await launch(id, { body })).startsWith("200") || undefined);
 });
 
@@ -139,4 +142,6 @@ Deno.test("a launch and a question about a run are answered 503 when the databas
   way.isClosed = true;
   assertEquals(await launch(id), "503 5");
   assertEquals(await launch(`${id}/run/?run_id=${id}`), "503 5");
+  way.isClosed = false;
+  await eventually(async () => (await launch(id)).startsWith("200") || undefined);
 });
