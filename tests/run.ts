@@ -115,7 +115,9 @@ const alive = new Set(running);
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   Deno.addSignalListener(signal, () => alive.forEach((each) => each.kill(signal)));
 }
-const ended = await Promise.all(running.map((each) => each.status.finally(() => alive.delete(each))));
+const ended = await Promise.all(
+  running.map((each) => each.status.finally(() => alive.delete(each))),
+);
 const code = Math.max(...ended.map(({ code }) => code));
 await sh(REMOVE_FOLDER, { args: [folder], env });
 
