@@ -9,7 +9,7 @@ import { systemClock } from "../platform/clock.ts";
 import type { Applied } from "../config/apply.ts";
 import { InvalidInputError } from "../platform/errors.ts";
 import { type Parts, Service, type ServiceSettings } from "../service/service.ts";
-import { removeToken, tokenId } from "../store/records/tokens.ts";
+import { removeToken, tokenHash, tokenId } from "../store/records/tokens.ts";
 import { setUpLogging } from "./console/logging.ts";
 import {
   byteSize,
@@ -373,7 +373,7 @@ async function showToken({ parts: { newToken, store } }: Service): Promise<void>
   try {
     Deno.stderr.writeSync(new TextEncoder().encode(shown));
   } catch (error) {
-    await removeToken(store, tokenId(newToken));
+    await removeToken(store, tokenId(tokenHash(newToken)));
     throw error;
   }
 }

@@ -25,7 +25,8 @@ for (const document of documents()) {
 }
 
 Deno.test("the blocks of pages have marks and languages that the tests know", () => {
-  const known = ["sh", "yaml", "json", "text", "ini", "nginx"];
+  // The yaml is Hooklaunch's own, the yml others'.
+  const known = ["sh", "yaml", "yml", "json", "text", "ini", "nginx"];
   for (const { language, marks, at } of documents().flatMap(blocksOf)) {
     assert(known.includes(language), `${at}: the language ${language}`);
     for (const mark of marks) {

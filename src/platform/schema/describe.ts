@@ -87,6 +87,7 @@ function expectation(issue: z.core.$ZodIssue): string {
       // Zod lists the values of the discriminator, but does not type them.
       const options = "options" in issue && Array.isArray(issue.options) ? issue.options : [];
       if (options.length > 0) return `Expected ${oneOf(options)}`;
+      if (issue.message !== "Invalid input") return issue.message;
       const alternatives = issue.errors.flat().filter(({ path }) => path.length === 0);
       return alternatives.length > 0
         ? `Expected ${alternatives.map(withoutExpected).join(" or ")}`
