@@ -26,15 +26,12 @@ async function withRuns(bodies: readonly string[]) {
   });
   const runs: string[] = [];
   for (const body of bodies) runs.push(await (await fetch(url, { method: "POST", body })).text());
-  await allEnded(service);
-  return { service, id, runs };
-}
-
-async function allEnded(service: Running): Promise<void> {
   await eventually(async () => {
     const { body } = await service.api("GET", "executions/");
-    return body.results.every(({ ended_at }: { ended_at?: string }) => ended_at) || undefined;
+    const ended = body.results.filter(({ ended_at }: { ended_at?: string }) => ended_at);
+    return ended.length === bodies.length || undefined;
   }, { what: "that all executions have ended" });
+  return { service, id, runs };
 }
 
 async function ended(service: Running, id: string) {
