@@ -17,6 +17,8 @@ export interface ContractOptions {
   fields: Partial<Execution>;
   /** Whether this machine cannot run it. */
   ignore?: boolean;
+  /** Whether one execution takes seconds: the suite runs the short form of the contract then. */
+  isSlow?: boolean;
   /** Ends what an engine has left in a data folder. */
   end?(dataFolder: string): Promise<void>;
 }
@@ -79,6 +81,8 @@ export class ContractService extends EngineService<Engine> {
 /** One test of the contract. */
 export interface Case {
   name: string;
+  /** Whether it belongs to the short form of the contract. */
+  isShort?: boolean;
   /** How many executions run at once. Default 2. */
   executionsMax?: number;
   test(service: ContractService): Promise<void>;

@@ -95,6 +95,7 @@ export const ends: Case[] = [
   },
   {
     name: "one that is stopped is told, with all that it has started, and may end well",
+    isShort: true,
     async test(service) {
       const id = await service.submit(`
         (trap 'echo child told; exit 0' TERM; echo child begun; while :; do sleep 1; done) &
@@ -166,6 +167,7 @@ export const ends: Case[] = [
   },
   {
     name: "one that runs is found again, and its output has no gap",
+    isShort: true,
     async test(service) {
       const id = await service.submit(
         `for i in 1 2 3 4 5 6; do echo line $i; sleep 1; done; : >$VH_OUTPUTS_DIR/model; exit 4`,

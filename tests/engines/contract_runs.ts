@@ -23,6 +23,7 @@ const endings: { command: string; status: string; exit_code: number; reason?: st
 export const runs: Case[] = [
   {
     name: "exit codes make the status and the reason",
+    isShort: true,
     async test(service) {
       await Promise.all(endings.map(async ({ command, status, exit_code, reason }) => {
         const execution = await service.run(command);
@@ -47,6 +48,7 @@ export const runs: Case[] = [
   },
   {
     name: "a command finds its code, its inputs, its parameters and its variables",
+    isShort: true,
     async test(service) {
       const body = new TextEncoder().encode("one two three");
       const { run_id } = service.execution("");
@@ -82,6 +84,7 @@ export const runs: Case[] = [
   },
   {
     name: "what is printed is in the log, in the order of each stream, and can be paged",
+    isShort: true,
     async test(service) {
       const { id } = await service.run(
         "for i in 1 2 3; do echo out $i; echo err $i >&2; done; printf 'last'",
@@ -138,6 +141,7 @@ export const runs: Case[] = [
   },
   {
     name: "outputs are listed and can be read, also of a failed one, and nothing else can",
+    isShort: true,
     async test(service) {
       const { id, status, outputs } = await service.run(
         `cd "$VH_OUTPUTS_DIR"; mkdir -p deep/er; printf abc >deep/er/model; : >empty

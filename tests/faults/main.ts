@@ -11,12 +11,12 @@ import { has } from "../needs.ts";
 import { clock } from "./clock.ts";
 import { crowd } from "./crowd.ts";
 import { damage } from "./damage.ts";
+import { engines } from "./engines.ts";
 import { failingWrites, FAILURES } from "./failing_writes.ts";
 import { Findings, Random } from "./findings.ts";
 import { fullDisk } from "./full_disk.ts";
 import { fuzz } from "./fuzz.ts";
 import { instances } from "./instances.ts";
-import { kubernetes } from "./kubernetes.ts";
 import { kills } from "./kills.ts";
 import { power } from "./power.ts";
 import { overload } from "./overload.ts";
@@ -91,10 +91,9 @@ const parts: Readonly<Record<string, Part>> = {
       }),
   },
   damage: { what: "Damaged records", run: (findings, random) => damage(findings, random) },
-  kubernetes: {
-    what: "A real Kubernetes whose parts are killed, and that ends its pods",
-    needs: "kubelet",
-    run: kubernetes,
+  engines: {
+    what: "The contract of engines and their faults, on Slurm, Kubernetes and a cluster that fails",
+    run: engines,
   },
   overload: {
     what: "Twenty times more launches at once than can wait to be stored",

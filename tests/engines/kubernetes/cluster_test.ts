@@ -4,15 +4,13 @@
  * @module
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { has } from "../../needs.ts";
+import { has, isLong } from "../../needs.ts";
 import { engineContract } from "../contract.ts";
 import type { RemoteHost } from "../remote/fixture.ts";
 import { until } from "../service.ts";
 import { KubernetesCluster, kubernetesHost, KubernetesService, QUICK } from "./fixture.ts";
 
 const ignore = !has("kubelet");
-/** `deno task faults kubernetes` sets it: most faults take too long for the suite. */
-const isLong = Deno.env.get("HOOKLAUNCH_LONG_TESTS") !== undefined;
 const hosts = new Map<string, RemoteHost>();
 const started = ignore ? undefined : await KubernetesCluster.start();
 
@@ -24,6 +22,7 @@ engineContract("Kubernetes", {
     image: "docker.io/test/tools:1",
   },
   ignore,
+  isSlow: true,
   makeEngine({ executionsMax, ...parts }) {
     const host = hosts.get(parts.dataFolder) ?? kubernetesHost(parts.dataFolder);
     hosts.set(parts.dataFolder, host);
@@ -35,7 +34,7 @@ engineContract("Kubernetes", {
   },
 });
 
-/** Registers a test of a fault, which `deno task faults kubernetes` runs. */
+/** Registers a test of a fault, which `deno task faults engines` runs. */
 function test(
   name: string,
   fn: (service: KubernetesService, cluster: KubernetesCluster) => Promise<void>,

@@ -18,6 +18,7 @@ const hosts = new Map<string, RemoteHost>();
 engineContract("pods", {
   fields: { engine: { type: "remote" } },
   ignore: !has("unshare"),
+  isSlow: true,
   makeEngine({ executionsMax, ...parts }) {
     const folder = `${parts.dataFolder}-cluster`;
     const host = hosts.get(parts.dataFolder) ?? podHost(folder);

@@ -9,6 +9,7 @@ import { assertEquals, assertExists } from "@std/assert";
 import { join } from "node:path";
 import { ConflictError } from "../../../src/platform/errors.ts";
 import { textOf } from "../fixture.ts";
+import { isLong } from "../../needs.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "./fixture.ts";
 
@@ -64,7 +65,7 @@ function freePort(): number {
   return listener.addr.port;
 }
 
-for (const after_ms of [0, 60, 150, 400, 900]) {
+for (const after_ms of isLong ? [0, 60, 150, 400, 900] : [60, 400]) {
   Deno.test(`remote: killed after ${after_ms} ms, each command runs once`, async () => {
     const folder = await Deno.makeTempDir();
     const port = freePort();
