@@ -30,9 +30,6 @@ export const OPTIONAL_COMMANDS = {
   xfs_io: "cutting the power of a disk (Debian's package xfsprogs)",
 } as const;
 
-/** Whether tests run that take too long for the suite; `deno task faults engines` sets it. */
-export const isLong = Deno.env.get("HOOKLAUNCH_LONG_TESTS") !== undefined;
-
 /** How it is seen that a command can be used, where it is not enough that it is there. */
 const CHECKS: Readonly<Record<string, string>> = {
   docker: "docker info",

@@ -80,3 +80,6 @@ export async function assertTakesLess(
   }
   assertLess(taken_ms, most_ms);
 }
+
+/** Whether tests run that take too long for the suite; `deno task faults engines` sets it. */
+export const isLong = Deno.env.get("HOOKLAUNCH_LONG_TESTS") !== undefined;

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { isLong } from "../needs.ts";
+import { isLong } from "../surroundings.ts";
 import { type ContractOptions, ContractService } from "./contract_case.ts";
 import { ends } from "./contract_ends.ts";
 import { runs } from "./contract_runs.ts";

@@ -4,7 +4,8 @@
  * @module
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { has, isLong } from "../../needs.ts";
+import { has } from "../../needs.ts";
+import { isLong } from "../../surroundings.ts";
 import { engineContract } from "../contract.ts";
 import type { RemoteHost } from "../remote/fixture.ts";
 import { until } from "../service.ts";

@@ -4,12 +4,11 @@
  *
  * @module
  */
-import { CONFIG_FLAGS } from "../../surroundings.ts";
+import { CONFIG_FLAGS, isLong } from "../../surroundings.ts";
 import { assertEquals, assertExists } from "@std/assert";
 import { join } from "node:path";
 import { ConflictError } from "../../../src/platform/errors.ts";
 import { textOf } from "../fixture.ts";
-import { isLong } from "../../needs.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "./fixture.ts";
 
