@@ -28,8 +28,8 @@ export interface Faults {
 /** The time after which a job that is started twice starts again: the command runs then. */
 const DOUBLE_MS = 700;
 const QUICK_AGENT = { HOOKLAUNCH_TICK: "0.1", HOOKLAUNCH_SILENCE: "0.3" };
-/** Runs the agent $1, and leaves its process id and its exit code. */
-const RUN = "sh ./script >agent.out 2>&1 & echo $! >pid; wait $!; echo $? >exit";
+/** Runs the agent, and leaves its own process id, the agent's, and the agent's exit code. */
+const RUN = "echo $$ >runner; sh ./script >agent.out 2>&1 & echo $! >pid; wait $!; echo $? >exit";
 /** Kills all processes that work in the folder $1. */
 const KILL_ALL = `
 for process in /proc/[0-9]*; do
@@ -124,11 +124,14 @@ export class TestCluster implements Backend {
       const { pending } = this.faults;
       return pending === undefined ? { kind: "absent" } : { kind: "pending", detail: pending };
     }
-    const states = copies.map((copy) => {
+    const states = await Promise.all(copies.map(async (copy) => {
+      const runner = textOf(join(copy, "runner")).trim();
+      // Deno reads /proc only where everything is allowed.
+      const isAlive = runner === "" || await sh('kill -0 "$1"', runner);
+      // The runner writes it before it ends.
       if (textOf(join(copy, "exit")) !== "") return "ended";
-      const pid = textOf(join(copy, "pid")).trim();
-      return pid === "" || isThere(`/proc/${pid}`) ? "running" : "lost";
-    });
+      return isAlive ? "running" : "lost";
+    }));
     if (states.includes("running")) return { kind: "running" };
     const exit = textOf(join(copies[0] ?? "", "exit")).trim();
     if (states.includes("lost")) return { kind: "ended", reason: "node failure", isLost: true };
@@ -170,15 +173,12 @@ function textOf(path: string): string {
   }
 }
 
-function isThere(path: string): boolean {
-  try {
-    Deno.lstatSync(path);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-async function sh(script: string, ...args: string[]): Promise<void> {
-  await new Deno.Command("sh", { args: ["-c", script, "sh", ...args], stderr: "null" }).output();
+/** Returns true when a script succeeds. */
+async function sh(script: string, ...args: string[]): Promise<boolean> {
+  const { success } = await new Deno.Command("sh", {
+    args: ["-c", script, "sh", ...args],
+    stdout: "null",
+    stderr: "null",
+  }).output();
+  return success;
 }
