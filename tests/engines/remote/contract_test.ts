@@ -13,7 +13,7 @@ engineContract("jobs", {
   makeEngine({ executionsMax, ...parts }) {
     const host = hosts.get(parts.dataFolder) ?? new RemoteHost(`${parts.dataFolder}-cluster`);
     hosts.set(parts.dataFolder, host);
-    return host.makeEngine(parts, { executionsMax });
+    return host.makeEngine(parts, { executionsMax, grace_ms: 5_000 });
   },
   async end(dataFolder) {
     await hosts.get(dataFolder)?.[Symbol.asyncDispose]();
