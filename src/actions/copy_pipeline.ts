@@ -7,7 +7,7 @@
 import { z } from "zod";
 import { ActionError, type Problem } from "../platform/errors.ts";
 import { derivedId, ID_PATTERN } from "../platform/ids.ts";
-import { refusedNodes, setPayload } from "../pipelines/mod.ts";
+import { newPipeline, refusedNodes, setPayload } from "../pipelines/mod.ts";
 import type { Write } from "../store/commit/change.ts";
 import {
   createPipelineWrites,
@@ -21,7 +21,7 @@ import type { Store } from "../store/store.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
-import { newPipeline, payloadTargetSchema } from "./pipeline.ts";
+import { payloadTargetSchema } from "./payload_target.ts";
 
 const schema = z.strictObject({
   type: z.literal("copy_pipeline"),

@@ -6,13 +6,13 @@
 import { z } from "zod";
 import { derivedId } from "../platform/ids.ts";
 import type { Problem } from "../platform/errors.ts";
-import { planPipeline, planProblems } from "../pipelines/mod.ts";
+import { newPipeline, planPipeline, planProblems } from "../pipelines/mod.ts";
 import { createPipelineWrites, getPipeline } from "../store/records/pipelines.ts";
 import type { Write } from "../store/commit/change.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
-import { newPipeline, payloadTargetSchema } from "./pipeline.ts";
+import { payloadTargetSchema } from "./payload_target.ts";
 
 const schema = z.strictObject({
   type: z.literal("run_pipeline"),

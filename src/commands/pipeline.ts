@@ -51,6 +51,20 @@ export function definePipeline(command: Command): void {
     .argument("<id>", "the full id", fullId)
     .option("--json", "print JSON")
     .action(stop);
+  apiOptions(
+    command.command("copy").description("Run a pipeline again with the same commit and inputs"),
+  )
+    .argument("<id>", "the full id", fullId)
+    .option("--json", "print JSON")
+    .action((id, options) => startAgain("copy", id, options));
+  apiOptions(
+    command.command("retry").description(
+      "Run again what of a pipeline has not completed, as a new pipeline",
+    ),
+  )
+    .argument("<id>", "the full id", fullId)
+    .option("--json", "print JSON")
+    .action((id, options) => startAgain("retry", id, options));
   apiOptions(command.command("approve").description("Let nodes continue that wait for approval"))
     .argument("<id>", "the full id", fullId)
     .option("--node <name>", "the node to approve; every node that waits, when left out")
@@ -89,6 +103,14 @@ async function show(
 
 async function stop(id: string, { url, json = false }: ApiOptions): Promise<void> {
   print(await clientOf(url).request("POST", `pipelines/${id}/stop/`), json);
+}
+
+async function startAgain(
+  how: "copy" | "retry",
+  id: string,
+  { url, json = false }: ApiOptions,
+): Promise<void> {
+  print(await clientOf(url).request("POST", `pipelines/${id}/${how}/`), json);
 }
 
 async function approve(

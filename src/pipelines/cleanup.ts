@@ -61,6 +61,7 @@ export async function findNeeded(store: Store, signal: AbortSignal): Promise<Nee
     for (const { execution_id } of pipeline.nodes) {
       if (execution_id !== undefined) needed.executions.add(execution_id);
     }
+    for (const { execution_id } of plan?.kept ?? []) needed.executions.add(execution_id);
     for (const { commit, inputs, step } of plan?.nodes ?? []) {
       needed.commits.add(`${pipeline.project}/${commit}`);
       addInputs(inputs, needed);

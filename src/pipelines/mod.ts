@@ -3,5 +3,7 @@
  *
  * @module
  */
+export { newPipeline } from "./new_pipeline.ts";
 export { Pipelines } from "./pipelines.ts";
 export { planPipeline, planProblems, type PlanRequest, refusedNodes, setPayload } from "./plan.ts";
+export { copyPipeline, retryPipeline, type StartAgainParts } from "./start_again.ts";

@@ -23,7 +23,9 @@ import {
 } from "../store/records/pipelines.ts";
 import type { EngineSettings } from "../store/records/projects.ts";
 import {
+  type Deciding,
   findReusable,
+  findSame,
   reusableWrite,
   takeReusable,
   watchReusable,
@@ -199,8 +201,7 @@ class Reconciliation {
     } catch (error) {
       return this.#fail(node, messageOf(error), known);
     }
-    const isFirst = node.attempts === 0 && node.approval === undefined;
-    if (isFirst) {
+    if (node.attempts === 0 && node.approval === undefined) {
       this.#apply("node-starting", node, { metadata: {}, parameters: launch.parameters });
     }
     if (node.status !== "created") return;
@@ -237,11 +238,10 @@ class Reconciliation {
     // The pipeline ends then.
     if (engine === undefined) return;
     const { id, run_id, trigger_id, project, title } = this.#pipeline;
-    const step = stepOf(planned.step).name;
-    const what = { commit: planned.commit, step, ...launch };
-    if (this.#plan.reuse_executions && node.attempts === 0) {
+    const what = { commit: planned.commit, step: stepOf(planned.step).name, ...launch };
+    if (node.attempts === 0) {
       using written = watchReusable(store);
-      const earlier = await findReusable(store, project, what);
+      const earlier = await this.#earlier(node.name, what);
       const isWhole = earlier !== undefined && await hasOutputs(earlier);
       if (isWhole && await this.#reuse(node, earlier, written)) return;
     }
@@ -278,6 +278,14 @@ class Reconciliation {
       return this.#fail(node, error.message, execution);
     }
     this.#tools.onLaunch(execution);
+  }
+
+  /** Returns an earlier execution that did the same, if there is one that the node may take. */
+  async #earlier(name: string, what: Deciding): Promise<Execution | undefined> {
+    const id = this.#plan.kept?.find(({ node }) => node === name)?.execution_id;
+    const own = id === undefined ? undefined : await findSame(this.#tools.store, id, what);
+    if (own !== undefined || !this.#plan.reuse_executions) return own;
+    return await findReusable(this.#tools.store, this.#pipeline.project, what);
   }
 
   /** Reuses an earlier execution for a node; returns false if cleanup has begun to remove it. */

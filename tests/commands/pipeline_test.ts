@@ -3,6 +3,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { derivedId, newId } from "../../src/platform/ids.ts";
 import type { Pipelines } from "../../src/pipelines/mod.ts";
 import { type Pipeline, savePipeline } from "../../src/store/records/pipelines.ts";
+import { putProject } from "../../src/store/records/projects.ts";
 import type { Store } from "../../src/store/store.ts";
 import { serveRoutes, storeExecution, storePipeline } from "../http/api/fixture.ts";
 import { hooklaunch, run } from "./process.ts";
@@ -10,9 +11,11 @@ import { hooklaunch, run } from "./process.ts";
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: "any" };
 
 /** Ends a pipeline as soon as an operator does something with it. */
-class EndingControl implements Pick<Pipelines, "stop" | "approve"> {
+class EndingControl implements Pick<Pipelines, "begin" | "stop" | "approve"> {
   store: Store | undefined;
   pipeline: Pipeline | undefined;
+
+  begin() {}
 
   async stop(): Promise<boolean> {
     await this.end("stopped", "stopped");
@@ -38,7 +41,7 @@ class EndingControl implements Pick<Pipelines, "stop" | "approve"> {
 }
 
 Deno.test("pipelines are listed and shown, readably and as JSON", async () => {
-  await using routes = await serveRoutes();
+  await using routes = await serveRoutes({ control: new EndingControl() });
   const pipeline = await storePipeline(routes.store, { title: "Re\u001b[2Jtrain" });
   await storePipeline(routes.store, { project: "digits", status: "error", reason: "node train" });
   await storePipeline(routes.store, { project: "digits", status: "stopped", reason: "by hand" });
@@ -77,6 +80,20 @@ Deno.test("pipelines are listed and shown, readably and as JSON", async () => {
   assert(!show.printed.includes("\u001b"));
   const json = await run(["pipeline", "show", pipeline.id, "--json", ...url], TOKEN);
   assertEquals(JSON.parse(json.printed).parameters, { epochs: 3 });
+
+  await putProject(routes.store, {
+    name: "files",
+    directory: "/files",
+    config_file: "valohai.yaml",
+    engine: { type: "local", runner: "process" },
+  });
+  const failed = await storePipeline(routes.store, { status: "error" });
+  for (const command of ["copy", "retry"]) {
+    const { printed } = await run(["pipeline", command, failed.id, "--json", ...url], TOKEN);
+    const { id, copy_of, status } = JSON.parse(printed);
+    assertEquals([copy_of, status], [failed.id, "created"]);
+    assert(id !== failed.id);
+  }
 });
 
 Deno.test("pipeline show --wait prints what changes, and exits by the end", async (t) => {
@@ -116,6 +133,7 @@ Deno.test("what cannot be done with a pipeline is said", async (t) => {
   const cases: [args: string[], says: string][] = [
     [["approve", id, "--node", "train"], '409: Cannot approve node "train"'],
     [["approve", id, "--node", "trian"], '/node: Expected one of "train", "deploy", found "trian"'],
+    [["retry", id], "409: Cannot retry pipeline"],
     [["show", "retrain"], "Expected a full id"],
     [["list", "--status", "queued"], "Allowed choices are created, started"],
   ];

@@ -92,8 +92,8 @@ const CONFIG = `
 `;
 
 /** A pipeline that has ended, another that is to begin, and a way to come between a look and what follows. */
-async function rivals(fixture: PipelineFixture) {
-  const planned = await plan(CONFIG, "p");
+async function rivals(fixture: PipelineFixture, how: "reuse" | "retry" = "reuse") {
+  const planned = { ...await plan(CONFIG, "p"), reuse_executions: how === "reuse" };
   const first = await fixture.launch(planned);
   const { id: earlier } = await fixture.end(first, "a");
   await fixture.ended(first);
@@ -117,7 +117,8 @@ async function rivals(fixture: PipelineFixture) {
     });
   const begin = async (store: Store) => {
     const pipeline = fixture.pipelineOf(newId(Date.now()), planned);
-    await reconcile(pipeline, planned, {
+    const kept = how === "retry" ? [{ node: "a", execution_id: earlier }] : [];
+    await reconcile(pipeline, { ...planned, kept }, {
       store,
       clock,
       engine: { type: "local" },
@@ -171,10 +172,12 @@ Deno.test("an execution that a pipeline takes while cleanup finds out what is ne
   assertEquals(forgotten, []);
 });
 
-Deno.test("an execution that cleanup removes while a pipeline looks at it is made anew", async () => {
-  await using fixture = await PipelineFixture.make();
-  const { store, earlier, forgotten, cleanUpIn, begin, overtaken } = await rivals(fixture);
-  const node = await begin(overtaken("execution", () => cleanUpIn(store)));
-  assertEquals(forgotten, [earlier]);
-  assertEquals([node?.status, node?.attempts, node?.reused], ["started", 1, undefined]);
-});
+for (const how of ["reuse", "retry"] as const) {
+  Deno.test(`an execution that cleanup removes while a pipeline looks at it is made anew: ${how}`, async () => {
+    await using fixture = await PipelineFixture.make();
+    const { store, earlier, forgotten, cleanUpIn, begin, overtaken } = await rivals(fixture, how);
+    const node = await begin(overtaken("execution", () => cleanUpIn(store)));
+    assertEquals(forgotten, [earlier]);
+    assertEquals([node?.status, node?.attempts, node?.reused], ["started", 1, undefined]);
+  });
+}

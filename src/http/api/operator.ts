@@ -34,7 +34,7 @@ export interface Operator {
   worker: Pick<Worker, "pendingOf" | "backlog">;
   projects: Projects;
   engines: Engines;
-  pipelines: Pick<Pipelines, "stop" | "approve">;
+  pipelines: Pick<Pipelines, "begin" | "stop" | "approve">;
   clock: Clock;
   settings: ServiceSettings;
   space: Pick<Space, "isShort" | "isShortForFiles">;

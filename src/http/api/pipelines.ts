@@ -3,9 +3,11 @@
  *
  * @module
  */
+import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError, InvalidInputError } from "../../platform/errors.ts";
+import { copyPipeline, retryPipeline, type StartAgainParts } from "../../pipelines/mod.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
 import {
   getPipeline,
@@ -22,6 +24,7 @@ import type { Store } from "../../store/store.ts";
 import { answer, count, input, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
+import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { pipelineQuery, triggerIdOf } from "./queries.ts";
 import { search } from "./search.ts";
@@ -80,6 +83,8 @@ const approval = input(
   }),
 );
 
+const LOCATION = { Location: "The address of the new pipeline" };
+
 /** The operations below `/pipelines/`. */
 export const pipelineOperations = [
   operation({
@@ -125,6 +130,35 @@ export const pipelineOperations = [
     },
   }),
   operation({
+    id: "copyPipeline",
+    method: "post",
+    path: "/pipelines/{id}/copy/",
+    scope: "operate",
+    summary: "Run a pipeline again",
+    description: "With the same commit, parameters and inputs, all its nodes are run.",
+    answers: { 201: { schema: pipeline, headers: LOCATION } },
+    async perform({ api, context, params: { id } }) {
+      const source = await existing(api.store, id);
+      return made(await copyPipeline(source, startParts(api)), { api, context });
+    },
+  }),
+  operation({
+    id: "retryPipeline",
+    method: "post",
+    path: "/pipelines/{id}/retry/",
+    scope: "operate",
+    summary: "Run again what of a pipeline has not completed",
+    description:
+      "Makes a new pipeline with the same commit, parameters and inputs. Nodes that have completed keep their " +
+      "results, unless what they get from other nodes has changed, or an output is gone. 409 says that it has " +
+      "not ended, or that all nodes have completed.",
+    answers: { 201: { schema: pipeline, headers: LOCATION } },
+    async perform({ api, context, params: { id } }) {
+      const source = await existing(api.store, id);
+      return made(await retryPipeline(source, startParts(api)), { api, context });
+    },
+  }),
+  operation({
     id: "approvePipeline",
     method: "post",
     path: "/pipelines/{id}/approve/",
@@ -146,6 +180,19 @@ export const pipelineOperations = [
 
 function existing(store: Store, id: string): Promise<Pipeline> {
   return found("pipeline", id, getPipeline(store, id));
+}
+
+function startParts({ store, clock, pipelines }: Operator): StartAgainParts {
+  return { store, clock, begin: (id) => pipelines.begin(id) };
+}
+
+/** Answers with a pipeline that was just made. */
+function made(
+  pipeline: Pipeline,
+  { api, context }: { api: Operator; context: Context },
+): Response {
+  const location = `${api.baseUrl()}/api/v0/pipelines/${pipeline.id}/`;
+  return context.json(show(pipeline), STATUS_CODE.Created, { location });
 }
 
 /** A pipeline as a list shows it. */

@@ -106,6 +106,8 @@ export interface PipelinePlan {
   nodes: PlannedNode[];
   edges: PlannedEdge[];
   reuse_executions: boolean;
+  /** The executions of the pipeline that this one retries: nodes with the same work take their results. */
+  kept?: { node: string; execution_id: string }[];
   /** The values of the pipeline's parameters. */
   parameters: Record<string, unknown>;
 }

@@ -12,7 +12,7 @@ import type { Store } from "../store.ts";
 import type { WrittenKeys } from "../commit/written_keys.ts";
 
 /** The fields that decide what an execution does. */
-type Deciding = Pick<
+export type Deciding = Pick<
   Execution,
   "commit" | "step" | "image" | "command" | "inputs" | "parameters" | "environment_variables"
 >;
@@ -35,6 +35,17 @@ export async function findReusable(
   const { value } = await store.kv.get<string>(keys.reusable(project, fingerprint(deciding)));
   const execution = value === null ? undefined : await getExecution(store, value);
   return execution?.status === "complete" ? execution : undefined;
+}
+
+/** The execution of an id, if it is complete and did the same. */
+export async function findSame(
+  store: Store,
+  id: string,
+  deciding: Deciding,
+): Promise<Execution | undefined> {
+  const execution = await getExecution(store, id);
+  if (execution?.status !== "complete") return undefined;
+  return fingerprint(execution) === fingerprint(deciding) ? execution : undefined;
 }
 
 /** The write by which a complete execution is found again. */
@@ -68,7 +79,13 @@ export async function takeReusable(
 ): Promise<boolean> {
   // Who is about to forget it sees it written.
   const reusable = reusableWrite(execution);
-  return await storeUnless(store, () => written.has(reusable.key), [reusable, ...writes]);
+  const isTooLate = () => written.has(reusable.key) || written.has(withdrawal(execution));
+  return await storeUnless(store, isTooLate, [reusable, ...writes]);
+}
+
+/** A key that has never a value: its removal tells whoever is about to take an execution that it is withdrawn. */
+function withdrawal({ project, id }: Execution): Deno.KvKey {
+  return keys.reusable(project, id);
 }
 
 /**
@@ -86,7 +103,9 @@ export async function withdrawReusable(
   const { key } = reusableWrite(execution);
   // A later execution may have taken its place.
   const isFound = (await store.kv.get<string>(key)).value === execution.id;
-  return await storeUnless(store, () => written.has(key), isFound ? [{ key }] : []);
+  const withdrawn = { key: withdrawal(execution) };
+  const writes = isFound ? [{ key }, withdrawn] : [withdrawn];
+  return await storeUnless(store, () => written.has(key), writes);
 }
 
 /** Stores writes unless something holds at the moment of their commit; whether it did not. */

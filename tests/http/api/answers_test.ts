@@ -274,6 +274,10 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/pipelines/{id}/stop/", { method: "POST", at: copy, status: 202 });
     const { copy_of, reason } = await endOfPipeline(described, copy.id);
     assert(copy_of && reason);
+    const retried = await ask("/pipelines/{id}/retry/", { method: "POST", at: copy, status: 201 });
+    await ask("/pipelines/{id}/stop/", { method: "POST", at: { id: retried.id }, status: 202 });
+    const again = await ask("/pipelines/{id}/copy/", { method: "POST", at: copy, status: 201 });
+    await ask("/pipelines/{id}/stop/", { method: "POST", at: { id: again.id }, status: 202 });
     const { nodes } = await endOfPipeline(described, failing.created.pipeline_id);
     assertEquals(nodes.map(({ status }: Json) => status), ["error", "skipped"]);
     const { next } = await ask("/pipelines/", { query: "?limit=1" });

@@ -7,9 +7,13 @@ import { serveRoutes, storePipeline } from "./fixture.ts";
 const NONE = "01900000-0000-7000-8000-000000000000";
 
 /** Remembers what it was asked to do. */
-class SeenControl implements Pick<Pipelines, "stop" | "approve"> {
+class SeenControl implements Pick<Pipelines, "begin" | "stop" | "approve"> {
   readonly asked: string[] = [];
   waiting = ["deploy"];
+
+  begin(id: string): void {
+    this.asked.push(`begin ${id}`);
+  }
 
   stop(id: string): Promise<boolean> {
     this.asked.push(`stop ${id}`);
@@ -144,6 +148,20 @@ Deno.test("a pipeline is stopped and approved, or it is said why not", async (t)
       expectedStatus: 422,
       expectedContent: ['"pointer":"/nodes"'],
     },
+    {
+      name: "retry one that runs",
+      path: `${path}retry/`,
+      expectedStatus: 409,
+      expectedContent: ["which is started: wait for its end, or stop it"],
+    },
+    {
+      name: "copy one whose project is gone",
+      path: `${path}copy/`,
+      expectedStatus: 409,
+      expectedContent: ["was deleted"],
+    },
+    { name: "unknown: copy", path: `/api/v0/pipelines/${NONE}/copy/`, expectedStatus: 404 },
+    { name: "unknown: retry", path: `/api/v0/pipelines/${NONE}/retry/`, expectedStatus: 404 },
     { name: "no JSON", path: `${path}approve/`, body: "deploy", expectedStatus: 422 },
     {
       name: "unknown: read",

@@ -4,7 +4,7 @@ import { eventually, startService } from "../../data.ts";
 import { loggedIn, textOf } from "./fixture.ts";
 import { fillSample } from "./sample.ts";
 
-Deno.test("a pipeline's page draws its graph, and lets those who may approve and stop", async (t) => {
+Deno.test("a pipeline's page draws its graph, and lets those who may approve, stop and start again", async (t) => {
   await using service = await startService();
   const { pipeline: id, executions } = await fillSample(service);
   const browser = await loggedIn(service);
@@ -49,5 +49,18 @@ Deno.test("a pipeline's page draws its graph, and lets those who may approve and
     const csrf = await browser.csrf();
     assertEquals((await browser.post(`pipelines/${id}/stop`, { csrf })).status, 303);
     await eventually(async () => textOf(await page()).includes("– stopped") ? true : undefined);
+  });
+  await t.step("it is retried, and copied", async () => {
+    const csrf = await browser.csrf();
+    for (const how of ["retry", "copy"]) {
+      const { status, headers } = await browser.post(`pipelines/${id}/${how}`, { csrf });
+      const made = headers.get("location")?.slice(1) ?? "";
+      assertEquals(status, 303);
+      assert(made.startsWith("pipelines/") && !made.endsWith(id), made);
+      const { text } = await browser.get(made);
+      assertStringIncludes(text, `href="pipelines/${id}">an earlier one</a>`);
+      assert(!text.includes(`action="${made}/retry"`), "it has not ended");
+      await browser.post(`${made}/stop`, { csrf });
+    }
   });
 });

@@ -169,6 +169,17 @@ Deno.test({
     await page.locator("#pipeline .title").getByText("complete").waitFor();
     assertEquals(await graph.locator("g.node.ok").count(), 2);
     assertEquals(await page.locator("main img").count(), 0);
+    await page.getByRole("button", { name: "Copy", exact: true }).click();
+    await page.getByText("This is the copy").waitFor();
+    await graph.getByText("awaiting approval").waitFor();
+    await page.getByText("Stop", { exact: true }).click();
+    await page.getByRole("button", { name: "Stop this pipeline" }).click();
+    await page.locator("#pipeline .title").getByText("stopped").waitFor();
+    await page.getByRole("button", { name: "Retry" }).click();
+    await page.getByText("This pipeline retries the other").waitFor();
+    await page.getByRole("row", { name: /^make.*reused/ }).waitFor();
+    await assertAccessible(page);
+
     await graph.getByRole("link", { name: "make, complete" }).click();
     await page.getByRole("heading", { name: "make", level: 1 }).waitFor();
     await page.getByRole("link", { name: "flow" }).click();

@@ -16,19 +16,23 @@ export interface ActionProps {
   fields?: Readonly<Record<string, string>>;
   /** The key that presses its button. */
   hotkey?: string;
+  /** Its effect, on hover. */
+  title?: string;
   class?: string;
   children?: Child;
 }
 
 /** A form that is a button alone. */
-export function Action({ view, to, fields = {}, hotkey, children, ...rest }: ActionProps): Html {
+export function Action(
+  { view, to, fields = {}, hotkey, title, children, ...rest }: ActionProps,
+): Html {
   return (
     <form method="post" action={to} class="action">
       <CsrfField view={view} />
       {Object.entries(fields).map(([name, value]) => (
         <input type="hidden" name={name} value={value} />
       ))}
-      <button data-hotkey={hotkey} class={rest.class}>{children}</button>
+      <button data-hotkey={hotkey} title={title} class={rest.class}>{children}</button>
     </form>
   );
 }

@@ -1,6 +1,6 @@
-/** `/pipelines/<id>`: the graph of a pipeline with the states of its nodes; approval, and stopping. */
+/** `/pipelines/<id>`: the graph of a pipeline with the states of its nodes; approval, stopping, starting again. */
 import { hasPipelineEnded } from "../../../store/records/pipelines.ts";
-import type { PipelineDetails } from "../../api/pipelines.ts";
+import type { PipelineDetails, ShownPipeline } from "../../api/pipelines.ts";
 import { ApiCallError, search } from "../client.ts";
 import { Values } from "../components/execution_facts.tsx";
 import { Action, Confirm } from "../components/form.tsx";
@@ -12,6 +12,9 @@ import { Copied, Facts, Time } from "../components/values.tsx";
 import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
 
 const REFRESH_S = 2;
+const RETRY = "Runs what has not completed, with the same commit and inputs";
+const COPY = "Runs all nodes again, with the same commit and inputs";
+const REPLAY = "Launches the delivery again, with the trigger's actions as they are now";
 
 interface PipelineProps {
   view: View;
@@ -85,6 +88,7 @@ function Head({ view, pipeline }: PipelineProps): Html {
 
 function Actions({ view, pipeline: { id, run_id, status, nodes } }: PipelineProps): Html {
   const running = nodes.filter((node) => node.status === "started").length;
+  const canRetry = hasPipelineEnded(status) && nodes.some((node) => node.status !== "complete");
   const ends = running === 1 ? "and its running node" : `and its ${running} running nodes`;
   return (
     <div class="end">
@@ -97,7 +101,17 @@ function Actions({ view, pipeline: { id, run_id, status, nodes } }: PipelineProp
           Stop
         </Confirm>
       )}
-      <Action view={view} to={`deliveries/${run_id}/replay`} hotkey="r">Launch again</Action>
+      {canRetry
+        ? (
+          <Action view={view} to={`pipelines/${id}/retry`} title={RETRY} class="primary">
+            Retry
+          </Action>
+        )
+        : null}
+      <Action view={view} to={`pipelines/${id}/copy`} title={COPY}>Copy</Action>
+      <Action view={view} to={`deliveries/${run_id}/replay`} title={REPLAY} hotkey="r">
+        Launch again
+      </Action>
     </div>
   );
 }
@@ -136,13 +150,14 @@ function Nodes({ view, pipeline: { id, nodes } }: PipelineProps): Html {
   );
 }
 
+/** Performs an operation, and shows the pipeline that it answers with: a new one, where it has made one. */
 async function change(
   { view, params: { id } }: Submission<"/:id">,
   { path, body, notice }: { path: string; body?: unknown; notice: string },
 ): Promise<Submitted> {
   try {
-    await view.api.send("POST", `pipelines/${id}/${path}/`, body);
-    return { to: `pipelines/${id}`, notice };
+    const shown = await view.api.send<ShownPipeline>("POST", `pipelines/${id}/${path}/`, body);
+    return { to: `pipelines/${shown.id}`, notice };
   } catch (error) {
     if (!(error instanceof ApiCallError)) throw error;
     return { page: await PipelinePage({ view, id, refused: error }), status: error.status };
@@ -158,6 +173,14 @@ export const pipelineRoutes = [
   route({
     path: "/pipelines/:id/stop",
     submit: (sent) => change(sent, { path: "stop", notice: "It was asked to stop" }),
+  }),
+  route({
+    path: "/pipelines/:id/copy",
+    submit: (sent) => change(sent, { path: "copy", notice: "This is the copy" }),
+  }),
+  route({
+    path: "/pipelines/:id/retry",
+    submit: (sent) => change(sent, { path: "retry", notice: "This pipeline retries the other" }),
   }),
   route({
     path: "/pipelines/:id/approve",

@@ -1,23 +1,26 @@
 /**
- * Common parts of the actions that launch pipelines.
+ * The record of a pipeline that has not started.
  *
  * @module
  */
-import { z } from "zod";
+import type { Clock } from "../platform/clock.ts";
 import type { Pipeline, PipelinePlan } from "../store/records/pipelines.ts";
+import type { Project } from "../store/records/projects.ts";
+import type { Run } from "../store/records/runs.ts";
 import { activeTrace } from "../telemetry/spans.ts";
-import type { ActionContext } from "./action.ts";
 
-/** The schema of the input that takes the payload, `<node>.<input>`. */
-export const payloadTargetSchema = z.string().max(512).regex(/^.+\.[^.]+$/, {
-  error: 'Expected a node and an input of its step, such as "ingest.labels"',
-});
+/** The origin of a pipeline. */
+export interface PipelineOrigin {
+  run: Pick<Run, "id" | "trigger_id">;
+  project: Project;
+  clock: Clock;
+}
 
 /** Makes the record of a pipeline that has not started. */
 export function newPipeline(
   id: string,
   plan: PipelinePlan,
-  { run, project, clock }: Pick<ActionContext, "run" | "project" | "clock">,
+  { run, project, clock }: PipelineOrigin,
   names: Pick<Pipeline, "commit" | "name" | "title">,
 ): Pipeline {
   return {
