@@ -4,8 +4,7 @@ import { Findings, Random } from "./findings.ts";
 import { instances } from "./instances.ts";
 
 Deno.test({
-  name:
-    "instances: killed under load, with connections that fail, they keep every promise",
+  name: "instances: killed under load, with connections that fail, they keep every promise",
   ignore: !has("denokv"),
   async fn() {
     const seed = Math.floor(Math.random() * 1e9);
