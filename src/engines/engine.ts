@@ -98,6 +98,8 @@ export interface Engine {
   desk?(): Promise<JobDesk>;
   /** Numbers of executions that run and that are known to wait. */
   readonly load: EngineLoad;
+  /** The clusters that do not answer, if it asks any. */
+  readonly outages?: readonly Outage[];
   /**
    * Removes everything of an ended execution but its record.
    *
@@ -115,6 +117,16 @@ export interface Engine {
 export interface EngineLoad {
   running: number;
   waiting: number;
+}
+
+/** A cluster, or an engine, that does not answer. */
+export interface Outage {
+  /** The time of the first question without an answer, RFC 3339. */
+  since: string;
+  /** The reason of the latest failure. */
+  detail: string;
+  /** The projects whose executions run there. */
+  projects: readonly string[];
 }
 
 /** An open output. Its stream is read to the end, or cancelled. */

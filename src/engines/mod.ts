@@ -11,7 +11,14 @@ import { type Execution, getExecution } from "../store/records/executions.ts";
 import { getJob } from "../store/records/jobs.ts";
 import { hasProject } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
-import type { Engine, EngineLoad, EngineOutput, EngineParts, EnginesOptions } from "./engine.ts";
+import type {
+  Engine,
+  EngineLoad,
+  EngineOutput,
+  EngineParts,
+  EnginesOptions,
+  Outage,
+} from "./engine.ts";
 import type { EngineSettings } from "../store/records/projects.ts";
 import { checkAgentAddress } from "./remote/agent.ts";
 import type { JobDesk } from "./remote/desk.ts";
@@ -41,6 +48,8 @@ export class Engines {
   readonly #agent: EnginesOptions["agent"];
   readonly #clock: Clock;
   readonly #engines: ReadonlyMap<string, Engine>;
+  /** The engines that have not started, by type. */
+  readonly #failedStarts = new Map<string, Outage>();
   readonly #closing = new AbortController();
 
   constructor(makers: Readonly<Record<string, EngineMaker>>, options: EnginesOptions) {
@@ -107,6 +116,15 @@ export class Engines {
       }));
   }
 
+  /** The engines and clusters that do not answer. */
+  get outages(): (Outage & { engine: string })[] {
+    return Array.from(this.#engines).flatMap(([engine, { outages = [] }]) => {
+      const failedStart = this.#failedStarts.get(engine);
+      const all = failedStart === undefined ? outages : [failedStart, ...outages];
+      return all.map((outage) => ({ engine, ...outage }));
+    });
+  }
+
   /**
    * Removes everything that an engine keeps of an ended execution.
    *
@@ -126,8 +144,13 @@ export class Engines {
     const { signal } = this.#closing;
     while (!signal.aborted) {
       try {
-        return await engine.start();
+        await engine.start();
+        this.#failedStarts.delete(type);
+        return;
       } catch (error) {
+        const { since = new Date(this.#clock.now()).toISOString() } =
+          this.#failedStarts.get(type) ?? {};
+        this.#failedStarts.set(type, { since, detail: messageOf(error), projects: [] });
         log.error("Cannot start the engine {engine}, trying again: {error}", {
           engine: type,
           error: messageOf(error),

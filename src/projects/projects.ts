@@ -21,6 +21,7 @@ import { type Origin, originProblems } from "./code/remote.ts";
 import { Repository } from "./code/repository.ts";
 import { folderProblems, isSnapshot, Snapshots } from "./code/snapshot.ts";
 import { TREE_LIMITS, type TreeLimits } from "./code/tree.ts";
+import { readTreeFile } from "./code/tree_file.ts";
 import { TreeCache, type TreeSource } from "./code/tree_cache.ts";
 
 const FETCH_TIMEOUT_MS = 10 * 60_000;
@@ -44,6 +45,8 @@ export interface ProjectsOptions {
   /** The time limit of a fetch. Default 10 minutes. */
   fetchTimeout_ms?: number;
   treeLimits?: Partial<TreeLimits>;
+  /** Called when a repository was fetched, and when the file at `HEAD` was read, with the error if that failed. */
+  onAttempt?(project: string, what: "fetch" | "file", error?: Error): void;
   /** Reads large project configuration files in a Worker; without it they are read at once. */
   runConfigJob?: RunConfigJob;
 }
@@ -76,6 +79,7 @@ export class Projects {
     this.#options = {
       env: (name) => Deno.env.get(name),
       fetchTimeout_ms: FETCH_TIMEOUT_MS,
+      onAttempt: () => {},
       ...options,
       // git runs in other folders.
       dataFolder: resolve(options.dataFolder),
@@ -98,7 +102,8 @@ export class Projects {
    * @throws {InvalidInputError} when the project configuration file is not valid
    */
   resolve(project: Project, reference: string, signal?: AbortSignal): Promise<ResolvedCommit> {
-    const resolved = this.#resolve(project, reference);
+    const resolving = this.#resolve(project, reference);
+    const resolved = reference === "HEAD" ? this.#noted(project, "file", resolving) : resolving;
     return signal === undefined ? resolved : abortable(resolved, signal);
   }
 
@@ -111,10 +116,7 @@ export class Projects {
     reference: string,
     signal?: AbortSignal,
   ): Promise<ResolvedCommit | undefined> {
-    const origin = originOf(project);
-    const isKept = origin === undefined ||
-      await this.#repositoryOf(project.name).isFetched(origin);
-    return isKept ? await this.resolve(project, reference, signal) : undefined;
+    return await this.#isKept(project) ? await this.resolve(project, reference, signal) : undefined;
   }
 
   /**
@@ -130,12 +132,13 @@ export class Projects {
       : await originProblems(origin, this.#options.env);
     if (problems.length > 0) return problems;
     try {
-      await this.resolveKept(project, "HEAD", signal);
+      // The project may not be saved: how this ends is no attempt of it.
+      const resolving = await this.#isKept(project) && this.#resolve(project, "HEAD");
+      if (resolving) await (signal === undefined ? resolving : abortable(resolving, signal));
       return [];
     } catch (error) {
       if (signal?.aborted) return [];
-      const isKnown = error instanceof ActionError || error instanceof InvalidInputError;
-      if (isKnown) return [{ pointer: "/config_file", detail: error.message }];
+      if (isOwnFailure(error)) return [{ pointer: "/config_file", detail: error.message }];
       throw error;
     }
   }
@@ -147,7 +150,8 @@ export class Projects {
    * @throws {ActionError} when it cannot be fetched; the message has no credentials
    */
   fetch(project: Project, signal?: AbortSignal): Promise<FetchResult> {
-    const fetched = this.#fetch(project);
+    const fetching = this.#fetch(project);
+    const fetched = project.repository ? this.#noted(project, "fetch", fetching) : fetching;
     return signal === undefined ? fetched : abortable(fetched, signal);
   }
 
@@ -201,6 +205,8 @@ export class Projects {
   async forget(projectName: string): Promise<() => Promise<void>> {
     await this.#repositories.get(projectName)?.close();
     const aside = this.#folderOf(`forgotten-${crypto.randomUUID()}`);
+    this.#options.onAttempt(projectName, "fetch");
+    this.#options.onAttempt(projectName, "file");
     // From here on nothing is awaited, so that no other call comes between.
     this.#repositories.delete(projectName);
     this.#trees.delete(projectName);
@@ -268,7 +274,29 @@ export class Projects {
       await this.#snapshotOf(project);
       return { branches: {} };
     }
-    return { branches: await this.#limitedRepositoryOf(project).fetch(origin) };
+    const branches = await this.#limitedRepositoryOf(project).fetch(origin);
+    // A file that cannot be used is told of before a launch needs it.
+    await this.resolve(project, "HEAD").catch(() => {});
+    return { branches };
+  }
+
+  /** Tells how an attempt ended. */
+  async #noted<T>({ name }: Project, what: "fetch" | "file", attempt: Promise<T>): Promise<T> {
+    try {
+      const result = await attempt;
+      this.#options.onAttempt(name, what);
+      return result;
+    } catch (error) {
+      const isOver = this.#closing.signal.aborted;
+      if (!isOver && isOwnFailure(error)) this.#options.onAttempt(name, what, error);
+      throw error;
+    }
+  }
+
+  /** Returns false for a repository that was never fetched. */
+  async #isKept(project: Project): Promise<boolean> {
+    const origin = originOf(project);
+    return origin === undefined || await this.#repositoryOf(project.name).isFetched(origin);
   }
 
   async #readConfig(project: Project, commit: string): Promise<Uint8Array> {
@@ -279,7 +307,7 @@ export class Projects {
       );
     }
     const bytes = project.repository === undefined
-      ? await readFile(join(this.#treesOf(project.name).pathOf(commit), path))
+      ? await readTreeFile(join(this.#treesOf(project.name).pathOf(commit), path), CONFIG_BYTES_MAX)
       : await this.#repositoryOf(project.name).read(commit, path, CONFIG_BYTES_MAX);
     if (bytes !== undefined) return bytes;
     throw new ActionError(
@@ -345,6 +373,11 @@ export class Projects {
   }
 }
 
+/** Returns true for an error whose cause is the project. */
+function isOwnFailure(error: unknown): error is ActionError | InvalidInputError {
+  return error instanceof ActionError || error instanceof InvalidInputError;
+}
+
 /** Returns the origin of a project's repository; undefined for a plain folder. */
 function originOf({ repository, deploy_key: deployKey }: Project): Origin | undefined {
   if (repository === undefined) return undefined;
@@ -361,21 +394,5 @@ async function removeFolder(path: string): Promise<void> {
       if (attempt === REMOVE_ATTEMPTS) throw error;
       await delay(REMOVE_PAUSE_MS);
     }
-  }
-}
-
-async function readFile(path: string): Promise<Uint8Array | undefined> {
-  try {
-    const { size } = await Deno.stat(path);
-    if (size > CONFIG_BYTES_MAX) {
-      throw new ActionError(
-        `Cannot read ${path}: expected at most ${CONFIG_BYTES_MAX} bytes, found ${size}`,
-      );
-    }
-    return await Deno.readFile(path);
-  } catch (error) {
-    const { NotFound, IsADirectory } = Deno.errors;
-    if (error instanceof NotFound || error instanceof IsADirectory) return undefined;
-    throw error;
   }
 }

@@ -32,6 +32,7 @@ import { Space } from "../store/file/space.ts";
 import { databaseBytes } from "../store/file/database_file.ts";
 import { openStore } from "../store/open_store.ts";
 import type { Store } from "../store/store.ts";
+import { ProjectFailures } from "../store/records/project_failures.ts";
 import { DeliveryCounts } from "../store/records/delivery_counts.ts";
 import { TriggerLog } from "../store/records/trigger_log.ts";
 import { inTrace } from "../telemetry/spans.ts";
@@ -54,6 +55,7 @@ export interface Parts {
   deliveryCounts: DeliveryCounts;
   keptRequests: KeptRequests;
   projects: Projects;
+  projectFailures: ProjectFailures;
   artifacts: ArtifactStore;
   engines: Engines;
   pipelines: Pipelines;
@@ -130,7 +132,9 @@ function partsOn(
     payloadBytesMax: settings.payloadBytesMax,
   });
   const triggerLog = new TriggerLog(store, clock);
+  const projectFailures = new ProjectFailures(store, clock);
   const projects = new Projects({
+    onAttempt: (project, what, error) => projectFailures.note(project, what, error),
     dataFolder: settings.data,
     clock,
     env,
@@ -175,6 +179,7 @@ function partsOn(
     deliveryCounts,
     keptRequests,
     projects,
+    projectFailures,
     artifacts,
     engines,
     pipelines,
@@ -276,6 +281,7 @@ export async function closeParts(parts: Parts, deadline_ms: number): Promise<voi
   await engines.close(Math.max(0, until_ms - clock.steady()));
   await pipelines.close();
   await projects.close();
+  await parts.projectFailures.settled();
   heavyWork[Symbol.dispose]();
   await parts.keptRequests.close();
   await triggerLog.close()

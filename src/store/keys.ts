@@ -45,6 +45,8 @@ export const keys = {
   audit: (id: string): Deno.KvKey => ["audit", id],
   /** `Project`. */
   project: (name: string): Deno.KvKey => ["project", name],
+  /** `ProjectFailure` of a fetch, or of the project configuration file. */
+  projectFailure: (name: string, what: string): Deno.KvKey => ["project_failure", name, what],
   /** `StoredTrigger`. */
   trigger: (id: string): Deno.KvKey => ["trigger", id],
   /** The trigger's id, by its name. */

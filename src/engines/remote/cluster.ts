@@ -8,6 +8,7 @@ import { delay } from "@std/async/delay";
 import { messageOf } from "../../platform/errors.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
 import { getJob, hashOfToken, type Job } from "../../store/records/jobs.ts";
+import type { Outage } from "../engine.ts";
 import { failure } from "../shared/execution_end.ts";
 import { type Backend, LaunchLaterError, LaunchRefusedError, type Seen } from "./backend.ts";
 import { jobRef } from "./context.ts";
@@ -49,7 +50,7 @@ export class Cluster {
   readonly #gone_ms = new Map<string, number>();
   #looked_ms = -Infinity;
   #isBusy = false;
-  #isReachable = true;
+  #outage: Omit<Outage, "projects"> | undefined;
 
   constructor(parts: ClusterParts) {
     this.#parts = parts;
@@ -58,6 +59,11 @@ export class Cluster {
   /** True while it works. */
   get isBusy(): boolean {
     return this.#isBusy;
+  }
+
+  /** The time and the reason since which it does not answer; undefined while it does. */
+  get outage(): Omit<Outage, "projects"> | undefined {
+    return this.#outage;
   }
 
   /** Looks at jobs when it is time, and launches those that are planned. Never rejects. */
@@ -137,10 +143,10 @@ export class Cluster {
     } finally {
       this.#looked_ms = this.#steady_ms;
     }
-    if (!this.#isReachable) {
+    if (this.#outage !== undefined) {
       log.info("The engine {engine} can be reached again", { engine: this.#parts.context.type });
     }
-    this.#isReachable = true;
+    this.#outage = undefined;
     for (const [index, pair] of pairs.entries()) {
       const found = seen.get(refs[index]?.name ?? "") ?? { kind: "unknown" };
       if (this.#isKnown(pair, found)) continue;
@@ -169,11 +175,12 @@ export class Cluster {
   /** Shows that a cluster cannot be reached. Nothing is concluded about its jobs. */
   async #unreachable(pairs: readonly Pair[], error: unknown): Promise<void> {
     const why = messageOf(error);
-    if (this.#isReachable) {
+    if (this.#outage === undefined) {
       const { type: engine } = this.#parts.context;
       log.warn("Cannot reach the engine {engine}: {error}", { engine, error: why });
     }
-    this.#isReachable = false;
+    const { since = this.#parts.context.time } = this.#outage ?? {};
+    this.#outage = { since, detail: cut(why) };
     for (const { job } of pairs) {
       await this.#turn(job, async ({ execution, job }) => {
         // A job that cannot be seen now has not been seen to be gone.

@@ -13,6 +13,7 @@ import type {
   EngineParts,
   LogOptions,
   LogPage,
+  Outage,
 } from "../engine.ts";
 import { LogWatchers } from "../shared/log_watchers.ts";
 import { openExecutionsOf } from "../shared/open_executions.ts";
@@ -38,6 +39,7 @@ export class RemoteEngine implements Engine {
   readonly #watchers = new LogWatchers();
   #work: Promise<RemoteWork> | undefined;
   #load: () => EngineLoad = () => ({ running: 0, waiting: 0 });
+  #outages: () => readonly Outage[] = () => [];
   #isClosed = false;
 
   constructor(options: RemoteEngineOptions) {
@@ -46,6 +48,10 @@ export class RemoteEngine implements Engine {
 
   get load(): EngineLoad {
     return this.#load();
+  }
+
+  get outages(): readonly Outage[] {
+    return this.#outages();
   }
 
   /** Waits for no cluster: one that cannot be reached holds up nothing. */
@@ -98,6 +104,7 @@ export class RemoteEngine implements Engine {
     const { RemoteWork } = await import("./remote_work.ts");
     const work = new RemoteWork(this.#options, this.#watchers);
     this.#load = () => work.load;
+    this.#outages = () => work.outages;
     // A service that stops begins nothing.
     if (!this.#isClosed) work.start();
     return work;

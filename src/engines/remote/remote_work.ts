@@ -11,7 +11,7 @@ import { artifactKeys } from "../../artifacts/keys.ts";
 import { ConflictError, messageOf } from "../../platform/errors.ts";
 import { getExecution, hasEnded } from "../../store/records/executions.ts";
 import { getJob, removeJob } from "../../store/records/jobs.ts";
-import type { EngineLoad, EngineOutput, LogOptions, LogPage } from "../engine.ts";
+import type { EngineLoad, EngineOutput, LogOptions, LogPage, Outage } from "../engine.ts";
 import { stopped, writeEnd } from "../shared/execution_end.ts";
 import { RemoteFiles } from "../shared/inputs/remote_files.ts";
 import type { LogWatchers } from "../shared/log_watchers.ts";
@@ -71,6 +71,11 @@ export class RemoteWork {
   /** See `Engine.load`. */
   get load(): EngineLoad {
     return this.#ticker.load;
+  }
+
+  /** See `Engine.outages`. */
+  get outages(): readonly Outage[] {
+    return this.#ticker.outages;
   }
 
   /** Begins to tick. */

@@ -8,7 +8,7 @@ import { messageOf } from "../../platform/errors.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
 import { getJob, type Job, listJobs, removeJob, removeJobLog } from "../../store/records/jobs.ts";
 import type { EngineSettings } from "../../store/records/projects.ts";
-import type { EngineLoad } from "../engine.ts";
+import type { EngineLoad, Outage } from "../engine.ts";
 import { failure, writeEnd } from "../shared/execution_end.ts";
 import { openExecutionsOf } from "../shared/open_executions.ts";
 import type { Backend, Seen } from "./backend.ts";
@@ -40,6 +40,8 @@ export class Ticker {
   /** Ended jobs of which the cluster is asked why they ended. */
   readonly #explaining = new Set<string>();
   #load: EngineLoad = { running: 0, waiting: 0 };
+  /** The clusters with executions, and the projects of these, as the last tick saw them. */
+  #inUse: ReadonlyMap<Cluster, readonly string[]> = new Map();
 
   constructor(parts: TickerParts) {
     this.#parts = parts;
@@ -48,6 +50,13 @@ export class Ticker {
   /** The load, as the last tick saw it. */
   get load(): EngineLoad {
     return this.#load;
+  }
+
+  /** The clusters that do not answer. One that is not asked any more is not among them. */
+  get outages(): Outage[] {
+    return Array.from(this.#inUse).flatMap(([{ outage }, projects]) =>
+      outage === undefined ? [] : [{ ...outage, projects }]
+    );
   }
 
   /** Returns the number of executions whose agents have them. */
@@ -81,11 +90,9 @@ export class Ticker {
       return job === undefined || job.state === "closed" ? [] : [{ execution, job }];
     });
     for (const pair of pairs) await this.#keepTimeLimit(pair);
-    for (
-      const [cluster, its] of Map.groupBy(pairs, ({ execution }) => this.#clusterOf(execution))
-    ) {
-      this.#begin(cluster.advance(its));
-    }
+    const byCluster = Map.groupBy(pairs, ({ execution }) => this.#clusterOf(execution));
+    this.#inUse = new Map(Array.from(byCluster, ([cluster, its]) => [cluster, projectsOf(its)]));
+    for (const [cluster, its] of byCluster) this.#begin(cluster.advance(its));
   }
 
   /** Returns true when there is something to do for a closed job. */
@@ -257,4 +264,8 @@ export class Ticker {
     }
     if (!(age_ms < keep_ms)) await removeJob(store, id);
   }
+}
+
+function projectsOf(pairs: readonly Pair[]): string[] {
+  return [...new Set(pairs.map(({ execution: { project } }) => project))].sort();
 }

@@ -16,6 +16,7 @@ import { DiagnosisLimits } from "./diagnosis_limits.ts";
 import { executionLogOperations } from "./execution_log.ts";
 import { executionOperations } from "./executions.ts";
 import { EventStreams, type EventStreamsOptions } from "./event_stream.ts";
+import { failureOperations } from "./failures.ts";
 import { type Operation, routesOf } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { instanceOperations } from "./instances.ts";
@@ -55,6 +56,7 @@ export const operations: readonly Operation[] = [
   ...sessionOperations,
   ...auditOperations,
   ...serviceOperations,
+  ...failureOperations,
   ...instanceOperations,
 ];
 

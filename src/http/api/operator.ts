@@ -12,6 +12,7 @@ import type { Acceptor } from "../../runs/accept.ts";
 import type { Worker } from "../../runs/worker.ts";
 import type { Space } from "../../store/file/space.ts";
 import type { Store } from "../../store/store.ts";
+import type { ProjectFailures } from "../../store/records/project_failures.ts";
 import type { DeliveryCounts } from "../../store/records/delivery_counts.ts";
 import type { TriggerLog } from "../../store/records/trigger_log.ts";
 import type { KeptRequests } from "../../triggers/kept_requests.ts";
@@ -33,6 +34,7 @@ export interface Operator {
   replays: Replays;
   worker: Pick<Worker, "pendingOf" | "backlog">;
   projects: Projects;
+  projectFailures: Pick<ProjectFailures, "list">;
   engines: Engines;
   pipelines: Pick<Pipelines, "begin" | "stop" | "approve">;
   clock: Clock;

@@ -131,6 +131,9 @@ export const executionQuery = z.strictObject({
   trigger: nameOrIdSchema,
 });
 
+/** The query of `GET /failures/`. */
+export const failureQuery = z.strictObject({ project });
+
 /** The query of `GET /pipelines/`. */
 export const pipelineQuery = z.strictObject({
   ...page,

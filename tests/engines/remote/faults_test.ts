@@ -71,10 +71,14 @@ Deno.test("remote: a cluster that is away says nothing about its jobs, and that 
   await until(async () => (await service.record(running)).reachable === false);
   await until(async () => (await service.record(waiting)).waiting !== undefined);
   assertMatch((await service.record(waiting)).waiting ?? "", /the cluster is away/);
+  const [outage] = service.engine.outages ?? [];
+  assertMatch(outage?.detail ?? "", /the cluster is away/);
   // Neither is heard nor seen now.
   service.host.isAway = true;
   await delay(1_500);
   assertEquals((await service.record(running)).status, "started");
+  const { since, projects } = service.engine.outages?.[0] ?? {};
+  assertEquals([since, projects?.length], [outage?.since, 1]);
   service.host.isAway = false;
   await delay(300);
   service.cluster.faults.isAway = false;
@@ -82,6 +86,7 @@ Deno.test("remote: a cluster that is away says nothing about its jobs, and that 
   assertEquals((await service.ended(waiting)).status, "complete");
   const { reachable, waiting: why } = await service.record(waiting);
   assertEquals([reachable, why], [undefined, undefined]);
+  assertEquals(service.engine.outages, []);
 });
 
 Deno.test("remote: the cluster's own reason for waiting is shown, and a stop ends what waits", async () => {

@@ -280,6 +280,12 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/pipelines/{id}/stop/", { method: "POST", at: { id: again.id }, status: 202 });
     const { nodes } = await endOfPipeline(described, failing.created.pipeline_id);
     assertEquals(nodes.map(({ status }: Json) => status), ["error", "skipped"]);
+    const { projectFailures, engines } = service.service.parts;
+    projectFailures.note("files", "file", new Error("no steps"));
+    const outage = { since: new Date().toISOString(), detail: "refused", projects: ["files"] };
+    Object.defineProperty(engines.of("slurm"), "outages", { value: [outage] });
+    assertEquals((await ask("/failures/")).results.length, 2);
+    await ask("/pipelines/");
     const { next } = await ask("/pipelines/", { query: "?limit=1" });
     assert(next);
     await ask("/executions/", { query: "?status=error" });

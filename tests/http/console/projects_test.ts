@@ -1,6 +1,7 @@
 /** The pages of projects and engines over HTTP. */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { startService } from "../../data.ts";
+import { GitFixture } from "../../projects/code/git_fixture.ts";
 import { launchCommand } from "../api/fixture.ts";
 import { loggedIn, textOf } from "./fixture.ts";
 
@@ -46,6 +47,32 @@ Deno.test("a project's page has its steps and pipelines, or the problems of its 
     assertStringIncludes(text, 'role="alert"');
     assertEquals((await browser.get("projects/none")).status, 404);
   });
+  await t.step(
+    "what fails is on the overview, also after a restart, until it succeeds",
+    async () => {
+      await service.trigger();
+      await service.restart();
+      const again = await loggedIn(service);
+      const { text } = await again.get("");
+      assertStringIncludes(textOf({ text }), "files : Cannot accept valohai.yaml");
+      assertMatch(textOf({ text }), /gone : Cannot fetch the repository .* , since now/);
+      assertStringIncludes(text, 'href="projects/gone"');
+      assertStringIncludes(textOf(await again.get("projects/gone")), "Fetching fails since");
+
+      const git = await GitFixture.make(`${service.folder}/nowhere`, { "valohai.yaml": "[]" });
+      assertEquals((await service.api("POST", "projects/gone/fetch/")).status, 201);
+      await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, "[]");
+      await again.get("projects/files");
+      const { body: none } = await service.api("GET", "failures/");
+      assertEquals(none.results, []);
+      await git.commit({ "valohai.yaml": "- step: 1" });
+      assertEquals((await service.api("POST", "projects/gone/fetch/")).status, 201);
+      const { body } = await service.api("GET", "failures/?project=gone");
+      assertEquals(body.results.map(({ kind }: { kind: string }) => kind), ["file"]);
+      assertEquals((await service.api("DELETE", "projects/gone/")).status, 204);
+      assertEquals((await service.api("GET", "failures/")).body.results, []);
+    },
+  );
 });
 
 Deno.test("the engines tell what runs and what waits the longest", async () => {

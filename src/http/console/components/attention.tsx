@@ -1,18 +1,23 @@
 /** The list of all that needs attention, in words, each with its link. */
 import type { Html } from "../route.ts";
+import { Time } from "./values.tsx";
 
 const SHOWN_MAX = 20;
 
 /** A reason to look at something. */
 export interface Concern {
-  /** The trigger that it is about. */
-  trigger?: string;
+  /** The name of the trigger, project or engine that it is about. */
+  about?: string;
   text: string;
+  /** The time since which it lasts. */
+  since?: string;
   /** The place of its cause, or its cure. */
   href: string;
 }
 
-export function Attention({ concerns }: { concerns: readonly Concern[] }): Html {
+export function Attention(
+  { concerns, now_ms }: { concerns: readonly Concern[]; now_ms: number },
+): Html {
   if (concerns.length === 0) {
     return <p class="notice ok">Nothing needs attention.</p>;
   }
@@ -20,14 +25,19 @@ export function Attention({ concerns }: { concerns: readonly Concern[] }): Html 
     <section class="attention" aria-labelledby="attention">
       <h2 id="attention">Needs attention</h2>
       <ul>
-        {concerns.slice(0, SHOWN_MAX).map(({ trigger, text, href }) => (
+        {concerns.slice(0, SHOWN_MAX).map(({ about, text, since, href }) => (
           <li>
-            {trigger === undefined ? null : (
+            {about === undefined ? null : (
               <>
-                <strong>{trigger}</strong>:{" "}
+                <strong>{about}</strong>:{" "}
               </>
             )}
             <a href={href}>{text}</a>
+            {since === undefined ? null : (
+              <span class="dim">
+                , since <Time at={since} now_ms={now_ms} />
+              </span>
+            )}
           </li>
         ))}
       </ul>

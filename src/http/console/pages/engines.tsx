@@ -1,5 +1,6 @@
 /** `/engines`: the engines of the projects, and the work that runs and waits on each. */
 import type { ShownExecution } from "../../api/executions.ts";
+import type { ShownFailure } from "../../api/failures.ts";
 import type { ShownProject } from "../../api/projects.ts";
 import { Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
@@ -14,6 +15,7 @@ const COLUMNS = ["Engine", "State", "Projects", "Running", "Waiting", "Waits the
 
 interface EngineWork {
   type: string;
+  failures: readonly ShownFailure[];
   projects: string[];
   running: ShownExecution[];
   waiting: ShownExecution[];
@@ -46,16 +48,13 @@ async function show({ view }: Visit): Promise<Html> {
 
 function EngineRow({ view, engine }: { view: View; engine: EngineWork }): Html {
   const { type, projects, running, waiting } = engine;
-  const unreachable = [...running, ...waiting].filter(({ reachable }) => reachable === false);
   // Lists are newest first.
   const oldest = waiting.at(-1);
   return (
     <Row id={type}>
       <td>{type}</td>
       <td class="wide">
-        {unreachable.length === 0
-          ? <Badge tone="ok" label="no failure known" />
-          : <Badge tone="bad" label={`cannot be asked about ${unreachable.length} executions`} />}
+        <Reachability view={view} engine={engine} />
       </td>
       <td class="wide">{projects.join(", ")}</td>
       <td>{counted(running)}</td>
@@ -73,12 +72,37 @@ function EngineRow({ view, engine }: { view: View; engine: EngineWork }): Html {
   );
 }
 
+/** The failures of an engine: one a cluster. After a start they are known once each was asked. */
+function Reachability(
+  { view, engine: { failures, running, waiting } }: { view: View; engine: EngineWork },
+): Html {
+  if (failures.length > 0) {
+    return (
+      <>
+        {failures.map(({ since, detail, projects = [] }) => (
+          <p>
+            <Badge tone="bad" label="not reachable" /> since{" "}
+            <Time at={since} now_ms={view.now_ms} />
+            <span class="dim">
+              {projects.length === 0 ? "" : ` for ${projects.join(", ")}`}: {detail}
+            </span>
+          </p>
+        ))}
+      </>
+    );
+  }
+  const unreachable = [...running, ...waiting].filter(({ reachable }) => reachable === false);
+  if (unreachable.length === 0) return <Badge tone="ok" label="no failure known" />;
+  return <Badge tone="bad" label={`cannot be asked about ${unreachable.length} executions`} />;
+}
+
 async function enginesOf({ api }: View): Promise<EngineWork[]> {
   const limit = LOOKED_AT;
-  const [projects, running, waiting] = await Promise.all([
+  const [projects, running, waiting, failures] = await Promise.all([
     api.list<ShownProject>("projects/", { limit }),
     api.list<ShownExecution>("executions/", { limit, status: "started" }),
     api.list<ShownExecution>("executions/", { limit, status: "queued" }),
+    api.list<ShownFailure>("failures/"),
   ]);
   const work = [...running.results, ...waiting.results];
   const types = new Set([...projects.results, ...work].map(({ engine }) => engine.type));
@@ -86,6 +110,7 @@ async function enginesOf({ api }: View): Promise<EngineWork[]> {
     all.filter(({ engine }) => engine.type === type);
   return [...types].map((type) => ({
     type,
+    failures: failures.results.filter(({ engine }) => engine === type),
     projects: on(projects.results, type).map(({ name }) => name),
     running: on(running.results, type),
     waiting: on(waiting.results, type),

@@ -1,5 +1,6 @@
 /** `/`: what needs attention, and the triggers with their last 24 hours. */
 import type { Activity } from "../../api/activity.ts";
+import type { ShownFailure } from "../../api/failures.ts";
 import type { ServiceState } from "../../api/service.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import { ApiCallError, search } from "../client.ts";
@@ -16,6 +17,9 @@ const REFRESH_S = 10;
 /** The share of refused deliveries from which a trigger needs attention. */
 const REFUSED_SHARE = 0.1;
 
+/** The part of a failure that the list has. */
+const DETAIL_LENGTH = 200;
+
 /** A trigger with its last 24 hours. */
 interface ActiveTrigger {
   trigger: ShownTrigger;
@@ -25,9 +29,10 @@ interface ActiveTrigger {
 
 async function OverviewPage({ view }: { view: View }): Promise<Html> {
   const cursor = view.query.get("cursor") ?? undefined;
-  const [page, service] = await Promise.all([
+  const [page, service, { results: failures }] = await Promise.all([
     view.api.list<ShownTrigger>("triggers/", { limit: TRIGGERS, cursor, activity: "true" }),
     serviceState(view),
+    view.api.list<ShownFailure>("failures/"),
   ]);
   const triggers = page.results.map(activeTrigger);
   if (triggers.length === 0 && cursor === undefined) return FirstPage({ view });
@@ -35,7 +40,14 @@ async function OverviewPage({ view }: { view: View }): Promise<Html> {
     <Page view={view} title="Overview" nav="Overview">
       <h1>Overview</h1>
       <div id="overview" data-refresh={REFRESH_S}>
-        <Attention concerns={[...concernsOf(service), ...triggers.flatMap(concernsOfTrigger)]} />
+        <Attention
+          now_ms={view.now_ms}
+          concerns={[
+            ...concernsOf(service),
+            ...failures.map(concernOfFailure),
+            ...triggers.flatMap(concernsOfTrigger),
+          ]}
+        />
         {service === undefined ? null : <UnderWay service={service} />}
         <h2>Triggers</h2>
         <Triggers view={view} triggers={triggers} />
@@ -102,19 +114,32 @@ function concernsOf(service: ServiceState | undefined): Concern[] {
   return concerns;
 }
 
+function concernOfFailure({ project, engine, detail, since }: ShownFailure): Concern {
+  const text = shortened(detail);
+  return project === undefined
+    ? { about: `Engine ${engine}`, text: `Not reachable: ${text}`, since, href: "engines" }
+    : { about: project, text, since, href: `projects/${encodeURIComponent(project)}` };
+}
+
+/** The first line of a failure: its own page has all of it. */
+function shortened(detail: string): string {
+  const [line = ""] = detail.split("\n", 1);
+  return line.length > DETAIL_LENGTH ? `${line.slice(0, DETAIL_LENGTH)}…` : line;
+}
+
 function concernsOfTrigger({ trigger, totals }: ActiveTrigger): Concern[] {
   const { id, name, warnings } = trigger;
   const { accepted, filtered, refused, failed } = totals;
   const all = accepted + filtered + refused;
   const concerns: Concern[] = warnings.map(({ detail }) => ({
-    trigger: name,
+    about: name,
     text: detail,
     href: `triggers/${id}`,
   }));
   if (refused > 0 && refused / all >= REFUSED_SHARE) {
     const text = `${refused} of ${all} deliveries were refused in the last 24 hours`;
     concerns.push({
-      trigger: name,
+      about: name,
       text,
       href: `deliveries${search({ trigger: name, outcome: "refused" })}`,
     });
@@ -124,7 +149,7 @@ function concernsOfTrigger({ trigger, totals }: ActiveTrigger): Concern[] {
       failed === 1 ? "execution" : "executions"
     } failed in the last 24 hours`;
     concerns.push({
-      trigger: name,
+      about: name,
       text,
       href: `executions${search({ trigger: name, status: "error" })}`,
     });

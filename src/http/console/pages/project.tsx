@@ -1,4 +1,5 @@
 /** `/projects/<name>`: a project: its code, the steps and pipelines found, the problems of its file. */
+import type { ShownFailure } from "../../api/failures.ts";
 import type { ProjectContents } from "../../api/project_contents.ts";
 import type { ShownProject } from "../../api/projects.ts";
 import { ApiCallError, search } from "../client.ts";
@@ -6,7 +7,7 @@ import { Action } from "../components/form.tsx";
 import { may, Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
 import { Notice, Row, Table } from "../components/table.tsx";
-import { Facts } from "../components/values.tsx";
+import { Facts, Time } from "../components/values.tsx";
 import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
 
 interface ProjectProps {
@@ -19,10 +20,12 @@ interface ProjectProps {
 
 async function ProjectPage({ view, name, branches, refused }: ProjectProps): Promise<Html> {
   const at = `projects/${encodeURIComponent(name)}/`;
-  const [project, contents] = await Promise.all([
+  const [project, contents, { results: failures }] = await Promise.all([
     view.api.get<ShownProject>(at),
     view.api.get<ProjectContents>(`${at}contents/`),
+    view.api.list<ShownFailure>("failures/", { project: name }),
   ]);
+  const failedFetch = failures.find(({ kind }) => kind === "fetch");
   return (
     <Page view={view} title={name} nav="Projects">
       <p class="crumbs">
@@ -30,6 +33,9 @@ async function ProjectPage({ view, name, branches, refused }: ProjectProps): Pro
       </p>
       <Head view={view} project={project} contents={contents} />
       {refused === undefined ? null : <Notice tone="bad">{refused.message}</Notice>}
+      {failedFetch === undefined || refused !== undefined
+        ? null
+        : <FailedFetch view={view} failure={failedFetch} />}
       <Origin project={project} contents={contents} />
       {branches === undefined ? null : <Branches branches={branches} />}
       <Problems title="Problems" tone="bad" problems={contents.problems} />
@@ -40,6 +46,14 @@ async function ProjectPage({ view, name, branches, refused }: ProjectProps): Pro
         <a href={`pipelines${search({ project: name })}`}>its pipelines</a>
       </p>
     </Page>
+  );
+}
+
+function FailedFetch({ view, failure }: { view: View; failure: ShownFailure }): Html {
+  return (
+    <Notice tone="bad">
+      Fetching fails since <Time at={failure.since} now_ms={view.now_ms} />: {failure.detail}
+    </Notice>
   );
 }
 
