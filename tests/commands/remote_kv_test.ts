@@ -1,5 +1,6 @@
 /** `serve --kv`: the database is a remote Deno KV, which several machines share. */
-import { assertEquals, assertMatch } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { Browser, textOf } from "../http/console/fixture.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
 import { hooklaunch, run } from "./process.ts";
@@ -77,6 +78,14 @@ Deno.test("serve --kv: several machines accept launches, one leads, and another 
   const headers = { authorization: `Bearer ${TOKEN}` };
   const { results } = await (await fetch(`${url}/api/v0/instances/`, { headers })).json();
   assertEquals(results.map(({ leads }: { leads: boolean }) => leads).sort(), [false, true]);
+  const browser = new Browser(firstUrl);
+  await browser.logIn(TOKEN);
+  const page = await browser.get("instances");
+  assertStringIncludes(page.text, 'href="instances" aria-current="page"');
+  const seen = textOf(page);
+  for (const part of ["✓ leads", "– follows", url, firstUrl, "the same"]) {
+    assertStringIncludes(seen, part);
+  }
   // A change at the leader counts for the next launch at the other machine.
   const change = async (enabled: boolean) => {
     const { status, body } = await fetch(`${url}/api/v0/triggers/${ID}/`, {

@@ -182,12 +182,13 @@ export class Console {
   }
 
   #openView(context: Context): OpenView {
-    const { clock, baseUrl } = this.#parts;
+    const { clock, baseUrl, store } = this.#parts;
     const { search } = new URL(context.req.url);
     return {
       address: context.req.path.slice(1) + search,
       root: this.#root(),
       baseUrl: baseUrl(),
+      isShared: store.shared !== undefined,
       query: new URLSearchParams(search),
       now_ms: clock.now(),
       csrf: "",

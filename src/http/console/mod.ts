@@ -14,6 +14,7 @@ import { deliveryRoutes } from "./pages/delivery.tsx";
 import { enginesRoutes } from "./pages/engines.tsx";
 import { executionRoutes } from "./pages/execution.tsx";
 import { executionsRoutes } from "./pages/executions.tsx";
+import { instancesRoutes } from "./pages/instances.tsx";
 import { overviewRoutes } from "./pages/overview.tsx";
 import { pipelineRoutes } from "./pages/pipeline.tsx";
 import { pipelinesRoutes } from "./pages/pipelines.tsx";
@@ -45,6 +46,7 @@ const ROUTES: readonly Route[] = [
   ...projectsRoutes,
   ...projectRoutes,
   ...enginesRoutes,
+  ...instancesRoutes,
   ...accessRoutes,
   ...settingsRoutes,
 ];

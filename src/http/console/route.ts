@@ -23,6 +23,8 @@ export interface View {
   root: string;
   /** The address of the service as seen from outside, without a slash at the end. */
   baseUrl: string;
+  /** True where several instances can share the database. */
+  isShared: boolean;
   query: URLSearchParams;
   now_ms: number;
   sessionId: string;

@@ -24,7 +24,7 @@ import type { Owner } from "./ownership.ts";
 export const LOOK_MS = 250;
 const BEAT_MS = 1_000;
 /** Time without a change of its record after which an instance counts as gone. */
-const GONE_MS = 15_000;
+export const GONE_MS = 15_000;
 /** An instance that has not seen the others for so long does not serve. */
 const VIEW_MS_MAX = 5_000;
 /** An instance whose clock is further from the leader's does not serve. */

@@ -32,7 +32,7 @@ const log = getLogger(["hooklaunch", "projects"]);
 export class ProjectFailures {
   readonly #store: Store;
   readonly #clock: Clock;
-  /** What is stored, by project and attempt. Most attempts succeed, and write nothing. */
+  /** The stored failures, by attempt and project. Most attempts succeed, and write nothing. */
   #known: Map<string, ProjectFailure> | undefined;
   #work: Promise<void> = Promise.resolve();
 

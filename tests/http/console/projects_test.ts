@@ -84,6 +84,8 @@ Deno.test("the engines tell what runs and what waits the longest", async () => {
   const seen = textOf({ text });
   assertStringIncludes(seen, "local ✓ no failure known files 1 1");
   assertStringIncludes(text, `href="executions/${waiting}"`);
+  assert(!text.includes('href="instances"'), "one process has the database");
+  assertStringIncludes(textOf(await browser.get("instances")), "This service is one instance");
   for (const { id } of (await service.api("GET", "executions/")).body.results) {
     await service.api("POST", `executions/${id}/stop/`);
   }

@@ -205,6 +205,7 @@ export function pagesOf({ deliveries, executions, pipeline }: Sample): Record<st
     projects: "projects",
     project: "projects/files",
     engines: "engines",
+    instances: "instances",
     access: "access",
     settings: "settings",
     replays: "replays",

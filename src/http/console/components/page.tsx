@@ -5,7 +5,7 @@ import { ASSETS } from "../assets.ts";
 import type { Html, OpenView, View } from "../route.ts";
 import { CsrfField } from "./form.tsx";
 
-/** The entries of the navigation: the address, the label, and whether only admins see it. */
+/** The entries of the navigation: the address and the label. */
 const NAVIGATION = [
   ["", "Overview"],
   ["deliveries", "Deliveries"],
@@ -14,6 +14,7 @@ const NAVIGATION = [
   ["pipelines", "Pipelines"],
   ["projects", "Projects"],
   ["engines", "Engines"],
+  ["instances", "Instances"],
   ["access", "Access"],
   ["settings", "Settings"],
 ] as const;
@@ -68,7 +69,7 @@ function Navigation({ view, nav }: { view: View; nav: NavigationEntry | undefine
   return (
     <>
       <nav aria-label="Console">
-        {NAVIGATION.map(([address, label]) => (
+        {entriesOf(view).map(([address, label]) => (
           <a href={address} aria-current={label === nav ? "page" : undefined}>{label}</a>
         ))}
         <a href="docs/">Docs</a>
@@ -80,6 +81,11 @@ function Navigation({ view, nav }: { view: View; nav: NavigationEntry | undefine
       </form>
     </>
   );
+}
+
+/** Leaves out the instances where one process has the database. */
+function entriesOf({ isShared }: View) {
+  return NAVIGATION.filter(([address]) => isShared || address !== "instances");
 }
 
 const KEYS = [
