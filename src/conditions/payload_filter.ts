@@ -1,29 +1,23 @@
 /**
  * A condition on the content of a request: an expression of CEL (github.com/google/cel-spec), or a plain
- * list of clauses that is compiled to one. An evaluation that is sure to be short runs at once, any other in
- * the Worker for heavy work.
+ * list of clauses that is compiled to one.
  *
  * @module
  */
 import { z } from "zod";
 import { messageOf, type Problem } from "../platform/errors.ts";
 import { evictOldest } from "../platform/evict_oldest.ts";
-import { JobFailedError, JobTimeoutError, WorkerLostError } from "../platform/heavy_work/job.ts";
 import { refuseField } from "../platform/schema/schema.ts";
-import { truncate } from "../platform/text/display.ts";
-import type { Expression } from "./cel/expression.ts";
+import { type Expression, ExpressionError } from "./cel/expression.ts";
 import { filterVariables } from "./cel/variables.ts";
-import type { Check, Refusal } from "./check.ts";
+import type { Check } from "./check.ts";
 import type { CheckedKind, ConditionContext, TriggerFacts, WarningFacts } from "./condition.ts";
-import { compileFilter, evaluateFilter, type FilterSettings, isShort } from "./filter/filter.ts";
+import { compileFilter } from "./filter/filter.ts";
 import { checkList, groupNames, listShape } from "./filter/list.ts";
-import type { LaunchRequest } from "./request.ts";
+import { prepareFilter } from "./filter/prepare.ts";
 import { settingsObject } from "./settings.ts";
 import { signsQuery } from "./signing/coverage.ts";
 
-/** The time of one evaluation in the Worker, in which it parses the body too. */
-const FILTER_MS_MAX = 2_000;
-const EXPECTED_MAX = 200;
 const FORMS = ["expression", ...groupNames] as const;
 
 const schema = settingsObject({
@@ -45,8 +39,7 @@ const schema = settingsObject({
   try {
     compileFilter(settings);
   } catch (error) {
-    const what = form === "expression" ? "" : "As an expression: ";
-    refuse(`${what}${messageOf(error)}`, [form]);
+    refuse(problemText(error, form === "expression"), [form]);
   }
 });
 
@@ -62,54 +55,24 @@ export const payloadFilter = {
   prepare,
 } satisfies CheckedKind<PayloadFilterSettings>;
 
-function prepare(settings: PayloadFilterSettings, context: ConditionContext): Check {
-  let expression: Expression;
-  try {
-    expression = compileFilter(settings);
-  } catch (error) {
-    const refusal = { reason: `Payload filter cannot be used: ${messageOf(error)}` };
-    return () => refusal;
-  }
-  const { type: _, ...filter } = settings;
-  const expected = truncate(expression.clauses.map(({ text }) => text).join(" && "), EXPECTED_MAX);
+function prepare(
+  { type: _, ...filter }: PayloadFilterSettings,
+  { heavyWork, credentials, triggerId }: ConditionContext,
+): Check {
+  const judge = prepareFilter(filter, { heavyWork, credentials, owner: triggerId });
   return (request) => {
-    if (isShort(expression, request)) {
-      return evaluateFilter(expression, request, context.credentials);
-    }
-    return evaluateInWorker(filter, request, context)
-      .catch((error) => ({ reason: `Payload filter failed: ${failureOf(error)}`, expected }));
+    const judged = judge(request);
+    return judged instanceof Promise ? judged.then((each) => each?.refusal) : judged?.refusal;
   };
 }
 
-function evaluateInWorker(
-  filter: FilterSettings,
-  request: LaunchRequest,
-  { heavyWork, triggerId, credentials }: ConditionContext,
-): Promise<Refusal | undefined> {
-  const { body: bytes, headers, query, remoteIp, receivedAt_ms, signal } = request;
-  return heavyWork.run(
-    "filter",
-    {
-      filter,
-      credentials,
-      bytes,
-      headers: [...headers],
-      query: query.toString(),
-      remoteIp,
-      receivedAt_ms,
-    },
-    { key: triggerId, timeout_ms: FILTER_MS_MAX, ...(signal && { signal }) },
-  );
-}
-
-/** Returns why the filter has failed; throws what is not its fault. */
-function failureOf(error: unknown): string {
-  if (error instanceof JobTimeoutError) return `it took longer than ${error.timeout_ms} ms`;
-  if (error instanceof WorkerLostError) {
-    return "it ended the Worker, as an evaluation that needs too much memory does";
-  }
-  if (error instanceof JobFailedError) return error.message;
-  throw error;
+/** Writes why a filter cannot be compiled, with the place in an expression that its owner has written. */
+function problemText(error: unknown, isExpression: boolean): string {
+  if (!isExpression) return `As an expression: ${messageOf(error)}`;
+  const position = error instanceof ExpressionError ? error.position : undefined;
+  return position === undefined
+    ? messageOf(error)
+    : `${messageOf(error)} (line ${position.line}, column ${position.column})`;
 }
 
 function warnings(settings: PayloadFilterSettings, facts: WarningFacts): Problem[] {

@@ -23,52 +23,76 @@ const notSaved: { name: string; expression: string; problem: string | RegExp }[]
     expression: "body.x == 1 &&\n  body.y = 2",
     problem: "Syntax error at line 2, column 10: found = but expecting end of input",
   },
-  { name: "a number", expression: "1 + 1", problem: "Must be true or false: this is of type int" },
-  { name: "a string", expression: "'x'", problem: "Must be true or false: this is of type string" },
-  { name: "a list", expression: "[true]", problem: "Must be true or false: this is of type list" },
+  {
+    name: "a number",
+    expression: "1 + 1",
+    problem: "Must be true or false: this is of type int (line 1, column 3)",
+  },
+  {
+    name: "a string",
+    expression: "'x'",
+    problem: "Must be true or false: this is of type string (line 1, column 1)",
+  },
+  {
+    name: "a list",
+    expression: "[true]",
+    problem: "Must be true or false: this is of type list (line 1, column 1)",
+  },
   {
     name: "a map",
     expression: "{'a': true}",
-    problem: "Must be true or false: this is of type map",
+    problem: "Must be true or false: this is of type map (line 1, column 1)",
   },
-  { name: "null", expression: "null", problem: "Must be true or false: this is of type null" },
+  {
+    name: "null",
+    expression: "null",
+    problem: "Must be true or false: this is of type null (line 1, column 1)",
+  },
   {
     name: "a list of a macro",
     expression: "body.map(x, x == 1)",
-    problem: "Must be true or false: this is of type list",
+    problem: "Must be true or false: this is of type list (line 1, column 5)",
   },
   {
     name: "a filtered list",
     expression: "body.filter(x, x == 1)",
-    problem: "Must be true or false: this is of type list",
+    problem: "Must be true or false: this is of type list (line 1, column 5)",
   },
   {
     name: "a size",
     expression: "body.items.size()",
-    problem: "Must be true or false: this is of type int",
+    problem: "Must be true or false: this is of type int (line 1, column 11)",
   },
-  { name: "headers", expression: "headers", problem: "Must be true or false: this is of type map" },
-  { name: "a type", expression: "int", problem: "Must be true or false: this is of type type" },
+  {
+    name: "headers",
+    expression: "headers",
+    problem: "Must be true or false: this is of type map (line 1, column 1)",
+  },
+  {
+    name: "a type",
+    expression: "int",
+    problem: "Must be true or false: this is of type type (line 1, column 1)",
+  },
   {
     name: "a clause that is no bool",
     expression: "body.a == 1 && size(body.b)",
-    problem: "Must be true or false: this is of type int",
+    problem: "Must be true or false: this is of type int (line 1, column 16)",
   },
   {
     name: "not of a number",
     expression: "!1",
-    problem: "Must be true or false: this is of type int",
+    problem: "Must be true or false: this is of type int (line 1, column 2)",
   },
   {
     name: "a choice of strings",
     expression: "body.a ? 'x' : 'y'",
-    problem: "Must be true or false: this is of type string",
+    problem: "Must be true or false: this is of type string (line 1, column 10)",
   },
   {
     name: "an unknown variable",
     expression: "bdoy.action == 'x'",
     problem: "Unknown variable 'bdoy': there are body, raw, headers, query, content_type, " +
-      "remote_ip, now",
+      "remote_ip, now (line 1, column 1)",
   },
   {
     name: "a name of JavaScript",
@@ -83,7 +107,7 @@ const notSaved: { name: string; expression: string; problem: string | RegExp }[]
   {
     name: "an unknown function",
     expression: "body.a.lowerAscii() == 'x'",
-    problem: "Unknown function 'lowerAscii'",
+    problem: "Unknown function 'lowerAscii' (line 1, column 7)",
   },
   {
     name: "a pattern that is none",
@@ -111,7 +135,7 @@ for (const name of ["google.protobuf.ListValue{values: body}", "google.protobuf.
     const [problem = ""] = problemsOf(payloadFilter, { expression: `${name} == body` });
     assertMatch(
       problem,
-      /^\/expression: Makes a message, 'google\.protobuf\.\w+': maps can be made$/,
+      /^\/expression: Makes a message, 'google\.protobuf\.\w+': maps can be made \(line 1, column 1\)$/,
     );
   });
 }
@@ -128,20 +152,20 @@ const limits: { name: string; within: string; beyond: string; problem: string }[
     name: "32 levels",
     within: nots(30),
     beyond: nots(31),
-    problem: "/expression: Is nested deeper than 32 levels",
+    problem: "/expression: Is nested deeper than 32 levels (line 1, column 1)",
   },
   {
     name: "1,000 parts",
     within: `body in [${Array(997).fill("1").join()}]`,
     beyond: `body in [${Array(998).fill("1").join()}]`,
-    problem: "/expression: Has more than 1000 parts",
+    problem: "/expression: Has more than 1000 parts (line 1, column 2004)",
   },
   {
     name: "two macros in one another",
     within:
       "body.all(x, body.all(y, x == y)) && body.filter(x, x.all(y, y)).exists(z, z.all(y, y))",
     beyond: "body.all(x, body.all(y, body.exists(z, x == y)))",
-    problem: "/expression: Has macros nested deeper than 2 levels",
+    problem: "/expression: Has macros nested deeper than 2 levels (line 1, column 29)",
   },
 ];
 

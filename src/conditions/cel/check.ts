@@ -36,10 +36,16 @@ const LIST_MACROS = new Set(["map", "filter"]);
 
 type Functions = CelEnv["funcs"];
 
+/** A problem of an expression, and the node that it is about. */
+export interface ExpressionProblem {
+  detail: string;
+  expr: Expr;
+}
+
 /** The result of a check. */
 export interface CheckResult {
   /** The first problem. */
-  problem: string | undefined;
+  problem: ExpressionProblem | undefined;
   /** The variables that are read. */
   used: Set<string>;
 }
@@ -59,7 +65,7 @@ export function checkExpression(
 /** A walk over a tree. It stops at the first problem, so that a limit bounds the walk too. */
 class Walk {
   readonly used = new Set<string>();
-  problem: string | undefined;
+  problem: ExpressionProblem | undefined;
   #nodes = 0;
 
   constructor(
@@ -69,17 +75,17 @@ class Walk {
 
   visit(expr: Expr, depth: number, macros: number, scope: readonly string[]): void {
     this.#nodes += 1;
-    if (this.#nodes > NODES_MAX) this.#fail(`Has more than ${NODES_MAX} parts`);
-    if (depth > DEPTH_MAX) this.#fail(`Is nested deeper than ${DEPTH_MAX} levels`);
+    if (this.#nodes > NODES_MAX) this.#fail(`Has more than ${NODES_MAX} parts`, expr);
+    if (depth > DEPTH_MAX) this.#fail(`Is nested deeper than ${DEPTH_MAX} levels`, expr);
     const { case: kind, value } = expr.exprKind;
     const isMacro = kind === "comprehensionExpr";
-    if (kind === "identExpr") this.#visitName(value.name, scope);
-    if (kind === "callExpr") this.#visitCall(value.function, value.args);
+    if (kind === "identExpr") this.#visitName(value.name, expr, scope);
+    if (kind === "callExpr") this.#visitCall(value.function, expr, value.args);
     if (kind === "structExpr" && value.messageName !== "") {
-      this.#fail(`Makes a message, '${value.messageName}': maps can be made`);
+      this.#fail(`Makes a message, '${value.messageName}': maps can be made`, expr);
     }
     if (isMacro && macros === MACRO_DEPTH_MAX) {
-      this.#fail(`Has macros nested deeper than ${MACRO_DEPTH_MAX} levels`);
+      this.#fail(`Has macros nested deeper than ${MACRO_DEPTH_MAX} levels`, expr);
     }
     for (const child of childrenOf(expr)) {
       if (this.problem !== undefined) return;
@@ -89,28 +95,28 @@ class Walk {
     }
   }
 
-  #visitName(written: string, scope: readonly string[]): void {
+  #visitName(written: string, expr: Expr, scope: readonly string[]): void {
     const name = written.replace(/^\./, "");
     if (scope.includes(name) || TYPES.has(name)) return;
     if (Object.hasOwn(this.variables, name)) this.used.add(name);
     else {
       const known = Object.keys(this.variables).join(", ");
-      this.#fail(`Unknown variable '${name}': there are ${known}`);
+      this.#fail(`Unknown variable '${name}': there are ${known}`, expr);
     }
   }
 
-  #visitCall(name: string, args: readonly Expr[]): void {
+  #visitCall(name: string, expr: Expr, args: readonly Expr[]): void {
     if (!OPERATORS.has(name) && this.functions.find(name) === undefined) {
-      this.#fail(`Unknown function '${name}'`);
+      this.#fail(`Unknown function '${name}'`, expr);
     }
     const pattern = name === "matches" ? stringOf(args.at(-1)) : undefined;
     if (pattern === undefined) return;
     const result = this.functions.find("matches")?.call(0, "", [pattern]);
-    if (isCelError(result)) this.#fail(result.message);
+    if (isCelError(result)) this.#fail(result.message, expr);
   }
 
-  #fail(problem: string): void {
-    this.problem ??= problem;
+  #fail(detail: string, expr: Expr): void {
+    this.problem ??= { detail, expr };
   }
 }
 
@@ -120,9 +126,12 @@ function boolProblem(
   parsed: ParsedExpression,
   variables: Readonly<Record<string, VariableType>>,
   functions: Functions,
-): string | undefined {
+): ExpressionProblem | undefined {
   const again = (child: Expr) => boolProblem(child, parsed, variables, functions);
-  const not = (type: string) => `Must be true or false: this is of type ${type}`;
+  const not = (type: string) => ({
+    detail: `Must be true or false: this is of type ${type}`,
+    expr,
+  });
   const { exprKind } = expr;
   switch (exprKind.case) {
     case "constExpr": {

@@ -16,7 +16,7 @@ import { HooklaunchError, messageOf } from "../../platform/errors.ts";
 import { checkExpression, type VariableType } from "./check.ts";
 import { type Cost, costOf } from "./cost.ts";
 import { environment } from "./functions.ts";
-import { type Expr, keysOf, type ParsedExpression } from "./syntax.ts";
+import { type Expr, keysOf, type ParsedExpression, type Position, positionOf } from "./syntax.ts";
 
 const EXPRESSION_BYTES_MAX = 4096;
 const DETAIL_CHARACTERS_MAX = 80;
@@ -24,6 +24,11 @@ const DETAIL_CHARACTERS_MAX = 80;
 /** An expression cannot be used. */
 export class ExpressionError extends HooklaunchError {
   override readonly code = "invalid_expression";
+
+  /** @param position the place of the mistake, where the message does not say it */
+  constructor(message: string, readonly position?: Position) {
+    super(message);
+  }
 }
 
 /** The values of an expression's variables. */
@@ -46,6 +51,8 @@ export interface Clause extends Term {
    * false where an operand is an error, and the operand is then called missing.
    */
   explain?(value: CelResult): string | undefined;
+  /** Returns the place of the clause, or of the part that has failed with an error. */
+  locate?(value: CelResult): Position;
 }
 
 /** An expression that can be evaluated: it is true when all clauses are. */
@@ -71,10 +78,13 @@ export function compile(
 ): Expression {
   const parsed = parseExpression(source);
   const { problem, used } = checkExpression(parsed, variables, environment.funcs);
-  if (problem !== undefined) throw new ExpressionError(problem);
-  const clauses = flatten(parsed.expr, ["_&&_"]).map((expr): Clause => ({
+  if (problem !== undefined) {
+    throw new ExpressionError(problem.detail, positionOf(problem.expr.id, parsed, source));
+  }
+  const clauses = flatten(parsed.expr, ["_&&_"]).map((expr, index): Clause => ({
     ...term(parsed, expr),
     operands: operandsOf(expr).map((operand) => term(parsed, operand)),
+    locate: (value) => locate(source, index, value),
   }));
   const headers = keysOf(parsed.expr, "headers");
   return { clauses, variables: used, headers, cost: costOf(parsed.expr) };
@@ -125,6 +135,14 @@ function parseExpression(source: string): ParsedExpression {
 
 function term(parsed: ParsedExpression, expr: Expr): Term {
   return { text: unparse({ ...parsed, expr }), evaluate: plan(environment, expr) };
+}
+
+/** Parses the expression again: its positions are not kept for the few that are asked for one. */
+function locate(source: string, clause: number, value: CelResult): Position {
+  const parsed = parseExpression(source);
+  const expr = flatten(parsed.expr, ["_&&_"])[clause] ?? parsed.expr;
+  const failed = isCelError(value) ? value.exprId : undefined;
+  return positionOf(failed ?? expr.id, parsed, source);
 }
 
 /** Lists the operands of nested calls of some functions, in order. */

@@ -11,6 +11,25 @@ export type ParsedExpression = ReturnType<typeof parse>;
 /** A node of the tree. */
 export type Expr = ParsedExpression["expr"];
 
+/** A place in the text of an expression. Lines and columns count from 1. */
+export interface Position {
+  line: number;
+  column: number;
+}
+
+/** Returns the place of the node of an id: that of an operator is its sign, that of a field its dot. */
+export function positionOf(
+  id: bigint,
+  { sourceInfo }: ParsedExpression,
+  source: string,
+): Position {
+  const offset = sourceInfo?.positions[String(id)] ?? 0;
+  // The package counts the spaces before some signs to them.
+  const start = offset + source.slice(offset).search(/\S|$/);
+  const before = source.slice(0, start).split("\n");
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+}
+
 /** Lists the nodes below a node, those of a macro too. */
 export function childrenOf({ exprKind }: Expr): Expr[] {
   return nodesIn(exprKind).filter((child) => child !== undefined);

@@ -5,11 +5,13 @@
  * @module
  */
 import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
+import { type CelResult, isCelError } from "@bufbuild/cel";
 import type { Refusal } from "../check.ts";
 import { type InputSize, isShortWork } from "../cel/cost.ts";
-import { compile, type Expression } from "../cel/expression.ts";
+import { type Clause, compile, type Expression } from "../cel/expression.ts";
 import { beginEvaluation } from "../cel/functions.ts";
 import { explain } from "../cel/reason.ts";
+import type { Position } from "../cel/syntax.ts";
 import { bind, filterVariables } from "../cel/variables.ts";
 import type { CredentialField } from "../field.ts";
 import { describeBody, type LaunchRequest } from "../request.ts";
@@ -19,6 +21,15 @@ import type { FilterClause } from "./list.ts";
 /** A filter: an expression of CEL, or a list of clauses. */
 export interface FilterSettings extends Pick<FilterClause, "all" | "any" | "not"> {
   expression?: string | undefined;
+}
+
+/** The refusal of a request by a filter. */
+export interface Judgement {
+  refusal: Refusal;
+  /** The filter is not false: it has failed, or has no value that is true or false. */
+  isError: boolean;
+  /** The place in the expression that an error comes from, where it comes from one. */
+  position?: Position;
 }
 
 /** No request with a short body is larger. */
@@ -37,16 +48,17 @@ export function compileFilter({ expression, ...list }: FilterSettings): Expressi
  * Evaluates a filter over a request.
  *
  * @param credentials the fields that carry credentials: no log shows their values
- * @returns the refusal; undefined when the request passes
+ * @returns undefined when the request passes
  */
-export function evaluateFilter(
+export function judgeRequest(
   { clauses, variables }: Expression,
   request: LaunchRequest,
   credentials: readonly CredentialField[],
-): Refusal | undefined {
+): Judgement | undefined {
   const body = variables.has("body") ? request.parsedBody() : undefined;
   if (body?.kind === "other" && body.refused !== undefined) {
-    return { reason: `Payload filter cannot read the body: ${body.refused}` };
+    const refusal = { reason: `Payload filter cannot read the body: ${body.refused}` };
+    return { refusal, isError: true };
   }
   beginEvaluation();
   const bindings = bind(variables, request);
@@ -54,11 +66,19 @@ export function evaluateFilter(
     const value = clause.evaluate(bindings);
     if (value === true) continue;
     const refusal = explain(clause, value, { request, bindings, credentials });
-    if (body?.kind !== "other") return refusal;
+    if (body?.kind !== "other") return { refusal, ...faultOf(clause, value) };
     const isNone = `the body is neither JSON nor a form: ${describeBody(request)}`;
-    return { ...refusal, reason: `${refusal.reason}; ${isNone}` };
+    const reason = `${refusal.reason}; ${isNone}`;
+    return { refusal: { ...refusal, reason }, ...faultOf(clause, value) };
   }
   return undefined;
+}
+
+/** A clause of a list has an explanation for errors: they are false. */
+function faultOf(clause: Clause, value: CelResult): Omit<Judgement, "refusal"> {
+  if (value === false || isCelError(value) && clause.explain) return { isError: false };
+  const position = clause.locate?.(value);
+  return { isError: true, ...(position && { position }) };
 }
 
 /** Tells whether a filter over a request is sure to take a few milliseconds at most. */

@@ -7,10 +7,9 @@ import type { HeavyWork } from "../../platform/heavy_work/heavy_work.ts";
 import type { JobInput } from "../../platform/heavy_work/job.ts";
 import { evictOldest } from "../../platform/evict_oldest.ts";
 import type { Expression } from "../cel/expression.ts";
-import type { Refusal } from "../check.ts";
 import type { CredentialField } from "../field.ts";
 import { launchRequest } from "../request.ts";
-import { compileFilter, evaluateFilter, type FilterSettings } from "./filter.ts";
+import { compileFilter, type FilterSettings, type Judgement, judgeRequest } from "./filter.ts";
 
 const KEPT_MAX = 100;
 
@@ -30,10 +29,10 @@ export type FilterWork = Pick<HeavyWork<{ filter: () => Promise<typeof filterJob
 /** The filters that were evaluated last. */
 const kept = new Map<string, Expression>();
 
-/** Evaluates a filter over a request; returns the refusal. */
+/** Evaluates a filter over a request; returns undefined when the request passes. */
 export function filterJob(
   { filter, credentials, bytes, headers, query, ...facts }: FilterInput,
-): Refusal | undefined {
+): Judgement | undefined {
   const key = JSON.stringify(filter);
   const expression = kept.get(key) ?? compileFilter(filter);
   kept.delete(key);
@@ -48,5 +47,5 @@ export function filterJob(
     query: new URLSearchParams(query),
     body: bytes,
   });
-  return evaluateFilter(expression, request, credentials);
+  return judgeRequest(expression, request, credentials);
 }

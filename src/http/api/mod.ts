@@ -31,6 +31,7 @@ import { sessionOperations } from "./sessions.ts";
 import { tokenOperations } from "./tokens.ts";
 import { triggerLogOperations } from "./trigger_log.ts";
 import { triggerOperations } from "./triggers.ts";
+import { tryFilterOperations } from "./try_filter.ts";
 import { tryOutOperations } from "./try_out.ts";
 
 /** Every id and name is shorter, and the database refuses to look for much longer ones. */
@@ -41,6 +42,7 @@ export const operations: readonly Operation[] = [
   ...triggerOperations,
   ...activityOperations,
   ...tryOutOperations,
+  ...tryFilterOperations,
   ...diagnosisOperations,
   ...triggerLogOperations,
   ...deliveryOperations,

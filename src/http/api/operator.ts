@@ -4,6 +4,7 @@
  * @module
  */
 import type { Clock } from "../../platform/clock.ts";
+import type { FilterWork } from "../../conditions/filter/job.ts";
 import type { ServiceSettings } from "../../config/settings.ts";
 import type { Engines } from "../../engines/mod.ts";
 import type { Pipelines } from "../../pipelines/mod.ts";
@@ -38,6 +39,8 @@ export interface Operator {
   engines: Engines;
   pipelines: Pick<Pipelines, "begin" | "stop" | "approve">;
   clock: Clock;
+  /** Evaluates payload filters in the Worker. */
+  heavyWork: FilterWork;
   settings: ServiceSettings;
   space: Pick<Space, "isShort" | "isShortForFiles">;
   bodies: BodyReader;

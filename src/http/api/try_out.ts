@@ -5,7 +5,7 @@
  * @module
  */
 import { z } from "zod";
-import { launchRequest } from "../../conditions/request.ts";
+import { type LaunchRequest, launchRequest } from "../../conditions/request.ts";
 import { type SignedRequest, signRequest } from "../../conditions/sign_request.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
 import { explain, type Verdict } from "../../triggers/explain.ts";
@@ -69,7 +69,8 @@ const BOTH_BODIES = {
   required: ["body", "body_base64"],
 };
 
-const request = input(
+/** The schema of a request that is tried out. */
+export const requestSchema = input(
   "Request",
   z.strictObject({
     method: z.string().max(16).default("POST"),
@@ -87,7 +88,7 @@ const request = input(
 );
 
 const body = {
-  schema: request,
+  schema: requestSchema,
   limit_bytes: PAYLOAD_BODY_BYTES_MAX,
   examples: {
     "A body in JSON": {
@@ -129,7 +130,7 @@ export const tryOutOperations = [
   }),
 ];
 
-type RequestInput = z.output<typeof request>;
+type RequestInput = z.output<typeof requestSchema>;
 
 /** A verdict of a check, as this answer has it: checks that are not reached are left out. */
 export interface TestVerdict extends Omit<Verdict, "verdict"> {
@@ -150,16 +151,7 @@ async function testTrigger(
   input: unknown,
 ): Promise<TestResult> {
   const { id } = prepared.trigger;
-  const { method, headers, query, remote_ip, ...rest } = read(input);
-  const request = launchRequest({
-    method,
-    query: new URLSearchParams(query),
-    url: `${operator.baseUrl()}/api/v0/launch/${id}/${query}`,
-    headers: new Headers(headers),
-    body: bytesOf(rest),
-    remoteIp: remote_ip,
-    receivedAt_ms: operator.clock.now(),
-  });
+  const request = requestOf(read(input), operator, id);
   const verdicts = await explain(prepared.launch, request, {
     triggerId: id,
     acceptance: operator.acceptor,
@@ -167,6 +159,23 @@ async function testTrigger(
   const conditions = verdicts.filter(({ verdict }) => verdict !== "not reached")
     .map(({ verdict, ...rest }) => ({ ...rest, passed: verdict === "passed" }));
   return { passed: conditions.every(({ passed }) => passed), conditions };
+}
+
+/** Returns a request as conditions see it, as if it came now. */
+export function requestOf(
+  { method, headers, query, remote_ip, ...rest }: RequestInput,
+  { baseUrl, clock }: Pick<Operator, "baseUrl" | "clock">,
+  triggerId: string,
+): LaunchRequest {
+  return launchRequest({
+    method,
+    query: new URLSearchParams(query),
+    url: `${baseUrl()}/api/v0/launch/${triggerId}/${query}`,
+    headers: new Headers(headers),
+    body: bytesOf(rest),
+    remoteIp: remote_ip,
+    receivedAt_ms: clock.now(),
+  });
 }
 
 /** A request that a trigger's conditions let pass, as JSON has it. */
@@ -193,7 +202,7 @@ async function signForTrigger(
 }
 
 function read(input: unknown): RequestInput {
-  return parseInput(request, input, "the request to try out");
+  return parseInput(requestSchema, input, "the request to try out");
 }
 
 function bytesOf({ body, body_base64 }: Pick<RequestInput, "body" | "body_base64">) {

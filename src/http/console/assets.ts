@@ -9,6 +9,7 @@ import icon from "./icon.svg" with { type: "text" };
 import ansi from "./script/ansi.js" with { type: "text" };
 import charts from "./script/charts.js" with { type: "text" };
 import copy from "./script/copy.js" with { type: "text" };
+import filter from "./script/filter.js" with { type: "text" };
 import keys from "./script/keys.js" with { type: "text" };
 import live from "./script/live.js" with { type: "text" };
 import log from "./script/log.js" with { type: "text" };
@@ -25,7 +26,9 @@ interface Asset {
 }
 
 /** Each part of the script has names of its own. */
-const SCRIPT = [time, copy, keys, live, ansi + charts + log, nav].map((part) => `{\n${part}}\n`)
+const SCRIPT = [time, copy, keys, live + filter, ansi + charts + log, nav].map((part) =>
+  `{\n${part}}\n`
+)
   .join(
     "",
   );

@@ -5,6 +5,7 @@
  */
 import type { Problem } from "../../platform/errors.ts";
 import type { ProjectContents } from "../api/project_contents.ts";
+import { filterOf } from "./filter_tries.ts";
 import type { Settings } from "./triggers.ts";
 
 /** The fields of the form, with problems or without. */
@@ -51,12 +52,18 @@ export function settingsOfForm(form: URLSearchParams): Record<string, unknown> {
   };
 }
 
-function conditionsOf(form: URLSearchParams): Settings[] {
+/** Returns the kind of condition and the preset of the provider that was picked; empty for none. */
+export function providerOf(form: URLSearchParams): { type: string; preset: string } {
   const [type = "", preset = ""] = (form.get("provider") ?? "").split("/");
+  return { type, preset };
+}
+
+function conditionsOf(form: URLSearchParams): Settings[] {
+  const { type, preset } = providerOf(form);
   const conditions: Settings[] = [];
   if (preset) conditions.push({ type, preset, secrets: [form.get("secret") ?? ""] });
-  const expression = form.get("filter")?.trim();
-  if (expression) conditions.push({ type: "payload_filter", expression });
+  const filter = form.get("filter")?.trim();
+  if (filter) conditions.push(filterOf(filter));
   if (form.has("deduplication")) conditions.push({ type: "deduplication" });
   const quota = form.get("quota")?.trim();
   if (quota) conditions.push({ type: "rate_limit", quota: Number(quota), period: 60 });

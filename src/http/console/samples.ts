@@ -6,6 +6,8 @@
 
 /** A request of a provider. */
 export interface Sample {
+  /** The sender's title; undefined for a plain request. */
+  title?: string;
   headers: Readonly<Record<string, string>>;
   body: unknown;
 }
@@ -20,6 +22,7 @@ const REPOSITORY = {
 /** Samples by the names of presets. */
 const SAMPLES: Readonly<Record<string, Sample>> = {
   github: {
+    title: "GitHub",
     headers: {
       "x-github-event": "push",
       "x-github-delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
@@ -34,6 +37,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     },
   },
   gitlab: {
+    title: "GitLab",
     headers: { "x-gitlab-event": "Push Hook" },
     body: {
       object_kind: "push",
@@ -42,6 +46,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     },
   },
   stripe: {
+    title: "Stripe",
     headers: {},
     body: {
       id: "evt_1NG8Du2eZvKYlo2CUI79vXWy",
@@ -51,10 +56,12 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     },
   },
   shopify: {
+    title: "Shopify",
     headers: { "x-shopify-topic": "orders/create" },
     body: { id: 820982911946154500, email: "jon@example.com", total_price: "403.00" },
   },
   slack: {
+    title: "Slack",
     headers: {},
     body: {
       type: "event_callback",

@@ -45,6 +45,12 @@ export function presetOf({ type, preset }: Settings): Preset | undefined {
   return typeof preset === "string" ? presets[preset] : undefined;
 }
 
+/** Returns the preset of the provider that sends to a trigger. */
+export function presetNameOf({ conditions }: Pick<ShownTrigger, "conditions">): string | undefined {
+  const named: Settings | undefined = conditions.find((each) => presetOf(each) !== undefined);
+  return typeof named?.preset === "string" ? named.preset : undefined;
+}
+
 /** Providers that sign with a secret that both sides know, or send it: `<type>/<preset>` and the title. */
 export function providers(): { id: string; title: string }[] {
   return (["hmac", "static_token"] as const).flatMap((type) =>

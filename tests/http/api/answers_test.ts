@@ -154,6 +154,11 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     assert(said.conditions.some((each: Json) => each.expected && each.found && each.reason));
     const signed = await ask("/triggers/{id}/sign/", { method: "POST", at, body: tried });
     assert(signed.notes.length > 0 && signed.problems.length > 0);
+    const filter = { type: "payload_filter", expression: "body.b == 1" };
+    const onRequest = { method: "POST", body: { filter, requests: [tried] } };
+    const { results: [verdict] } = await ask("/triggers/{id}/try-filter/", { ...onRequest, at });
+    assert(verdict.reason && verdict.expected && verdict.position);
+    await ask("/try-filter/", onRequest);
     const refused = { headers: { "X-Id": "1" }, body: "e30=" };
     const { findings } = await ask("/triggers/{id}/diagnose/", {
       method: "POST",
@@ -202,6 +207,13 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       assertEquals(results[0].replay_of, run_id);
       await endOfRun(service, results[0].id);
       ids.trigger = trigger_id;
+      const filter = { type: "payload_filter", expression: "true" };
+      const { results: [verdict] } = await ask("/triggers/{id}/try-filter/", {
+        method: "POST",
+        at: { id: trigger_id },
+        body: { filter },
+      });
+      assertEquals([verdict.delivery_id, verdict.outcome], [run_id, "accepted"]);
     },
   );
 

@@ -22,6 +22,8 @@ const WITH_RULES = [
   "patchTrigger",
   "createProject",
   "putProject",
+  "tryTriggerFilter",
+  "tryFilter",
 ];
 /** Fields that name something that must be there, or a URL whose host must be one. */
 const NAMING = ["/trigger", "/filter/trigger", "/delivery_id", "/url"];

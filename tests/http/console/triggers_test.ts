@@ -159,6 +159,100 @@ Deno.test("the second of two editors sees what the first changed, and keeps what
   assertEquals((await stored(service, "both")).keep_refused, "12h");
 });
 
+Deno.test("a filter is tried by a button, on deliveries or a sample, and keeps its place", async (t) => {
+  await using service = await startService();
+  const browser = await loggedIn(service);
+  const csrf = await browser.csrf();
+  const post = async (address: string, fields: Record<string, string>) => {
+    const page = await browser.post(address, { csrf, ...fields });
+    return { ...page, seen: textOf(page).replaceAll("&quot;", '"').replaceAll("&gt;", ">") };
+  };
+
+  await t.step("of a new trigger: on a sample of who sends", async () => {
+    const tried = { try: "filter", provider: "hmac/github", name: "typed" };
+    const passed = await post("triggers/new", {
+      ...tried,
+      filter: 'body.ref == "refs/heads/main"',
+    });
+    assertEquals(passed.status, 200);
+    assertStringIncludes(passed.seen, "A sample of GitHub would launch");
+    assertStringIncludes(passed.text, 'value="typed"');
+    const failed = await post("triggers/new", { ...tried, filter: 'body.ref == "x"' });
+    assertStringIncludes(failed.seen, "would not launch");
+    assertStringIncludes(failed.seen, 'body.ref is "refs/heads/main"');
+    const wrong = await post("triggers/new", { ...tried, filter: "body.ref == " });
+    assertStringIncludes(wrong.seen, "Syntax error at line 1, column 10");
+  });
+
+  const filter = { type: "payload_filter", expression: "body.n > 0" };
+  const { id, url } = await service.trigger({
+    name: "kept",
+    conditions: [{ type: "ip_allowlist", ranges: ["127.0.0.0/8"] }, filter, {
+      type: "rate_limit",
+      quota: 9,
+      period: 60,
+    }],
+  });
+  const { text } = await browser.get("triggers/kept/edit");
+  const field = (name: string) =>
+    new RegExp(`<textarea[^>]* name="${name}"[^>]*>([^<]*)<`).exec(text)?.[1]
+      ?.replaceAll("&quot;", '"').replaceAll("&gt;", ">") ?? "";
+  const form = {
+    name: "kept",
+    project: "files",
+    filter_1: field("filter_1"),
+    conditions: field("conditions"),
+    actions: field("actions"),
+    response: "",
+    revision: /name="revision" value="(\d+)"/.exec(text)?.[1] ?? "",
+  };
+
+  await t.step("of a trigger: on its deliveries", async () => {
+    assertEquals(form.filter_1, "body.n > 0");
+    const tried = { ...form, try: "filter_1" };
+    const sample = await post(`triggers/${id}/edit`, tried);
+    assertStringIncludes(sample.seen, "A plain sample would not launch");
+    for (const body of ['{"n":1}', '{"n":2}']) {
+      await (await fetch(url, { method: "POST", body })).body?.cancel();
+    }
+    const seen = async (filter_1: string) =>
+      (await post(`triggers/${id}/edit`, { ...tried, filter_1 })).seen;
+    assertStringIncludes(await seen("body.n > 1"), "1 of 2 recent requests would launch");
+    assertStringIncludes(await seen("body.n > 1"), "body.n is 1");
+    assertStringIncludes(
+      await seen("body.n > 0 && body.m"),
+      "field not found: m, line 1, column 19",
+    );
+    assertStringIncludes(
+      await seen('{"all": [{"path": "body.n", "op": "eq", "value": 2}]}'),
+      "1 of 2",
+    );
+    assertEquals((await stored(service, "kept")).conditions[1], filter, "nothing is saved");
+  });
+
+  await t.step("saved, a filter stays among the conditions where it was", async () => {
+    const wrong = await post(`triggers/${id}/edit`, {
+      ...form,
+      filter_1: "body.n >",
+      conditions: '[{"type":"ip_allowlist","ranges":["127.0.0.0/8"]},{"type":"rate_limit"}]',
+    });
+    assertEquals(wrong.status, 422);
+    const [, ofFilter = ""] = /id="filter_1-about">(.*?)<\/div>/s.exec(wrong.text) ?? [];
+    assertStringIncludes(ofFilter, "Syntax error at line 1");
+    const [, ofOthers = ""] = /id="conditions-about">(.*?)<\/div>/s.exec(wrong.text) ?? [];
+    assertStringIncludes(ofOthers, "/conditions/1/period");
+    const { status } = await post(`triggers/${id}/edit`, { ...form, filter_1: "body.n >\r\n 1" });
+    assertEquals(status, 303);
+    const { conditions } = await stored(service, "kept");
+    assertEquals(conditions.map(({ type }: { type: string }) => type), [
+      "ip_allowlist",
+      "payload_filter",
+      "rate_limit",
+    ]);
+    assertEquals(conditions[1].expression, "body.n >\n 1");
+  });
+});
+
 Deno.test("a reader sees a trigger and can change nothing", async () => {
   await using service = await startService();
   const { id } = await service.trigger({ name: "seen" });

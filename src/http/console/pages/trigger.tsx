@@ -11,7 +11,7 @@ import { Notice, Table } from "../components/table.tsx";
 import { Copied } from "../components/values.tsx";
 import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
 import { sampleOf } from "../samples.ts";
-import { presetOf, readTrigger, secretsOf, type ShownSecret } from "../triggers.ts";
+import { presetNameOf, presetOf, readTrigger, secretsOf, type ShownSecret } from "../triggers.ts";
 import { Health } from "./triggers.tsx";
 
 const DELIVERIES = 10;
@@ -166,11 +166,10 @@ function SetUp({ trigger }: { trigger: ShownTrigger }): Html {
 }
 
 function TestForm(
-  { view, trigger: { id, conditions }, form }: TriggerProps & { form: URLSearchParams | undefined },
+  { view, trigger, form }: TriggerProps & { form: URLSearchParams | undefined },
 ): Html {
-  const { preset } =
-    conditions.find((each) => presetOf(each) !== undefined) as { preset?: string } ?? {};
-  const sample = sampleOf(preset);
+  const { id } = trigger;
+  const sample = sampleOf(presetNameOf(trigger));
   const headers = Object.entries(sample.headers).map((line) => line.join(": ")).join("\n");
   return (
     <details open={form !== undefined}>

@@ -1,94 +1,132 @@
 /** `/triggers/<name>/edit`: the settings of a trigger. A second editor sees what the first has changed. */
+import type { Problem } from "../../../platform/errors.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import { ApiCallError } from "../client.ts";
+import { FilterField } from "../components/filter_field.tsx";
 import { CsrfField, describedBy, Field } from "../components/form.tsx";
 import { Page } from "../components/page.tsx";
 import { Notice } from "../components/table.tsx";
+import {
+  filterFieldsOf,
+  JSON_FIELDS,
+  patchOf,
+  problemsByField,
+  TEXT_FIELDS,
+  textsOf,
+} from "../edit_trigger.ts";
+import { type Tries, triesOf, TRY } from "../filter_tries.ts";
 import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
-import { readTrigger } from "../triggers.ts";
+import { presetNameOf, readTrigger } from "../triggers.ts";
 
 const CHANGED = 412;
-/** The fields that are JSON, and their hints. */
-const JSON_FIELDS = {
-  conditions: "All must pass. A secret that is shown as ******** stays as it is",
-  actions: "What it launches",
-  response: "The answer to an accepted request; the usual one when empty",
-} as const;
-/** The fields that are text. An empty one is removed. */
-const TEXT_FIELDS = {
-  name: "Its address in the console follows it; its URL stays",
-  project: "The project whose steps it runs",
-  keep_refused: "The time for which refused requests are kept, such as 24h; none when empty",
-} as const;
 
 interface EditProps {
   view: View;
-  name: string;
-  /** The form that was refused. */
+  trigger: ShownTrigger;
+  /** The form that was refused, or whose filter was tried. */
   form?: URLSearchParams;
   refused?: ApiCallError;
+  /** The verdicts of the filter that was tried, by the name of its field. */
+  tries?: Readonly<Record<string, Tries>>;
 }
 
-async function EditPage({ view, name, form, refused }: EditProps): Promise<Html> {
-  const trigger = await readTrigger(view, name);
-  const fields: Record<string, unknown> = { ...trigger };
-  const all = refused?.status === CHANGED ? [] : refused?.problems ?? [];
-  const problemsOf = (field: string) =>
-    all.filter(({ pointer }) => pointer.split("/")[1] === field).map(({ pointer, detail }) => ({
-      pointer,
-      detail: pointer === `/${field}` ? detail : `${pointer}: ${detail}`,
-    }));
-  const known: readonly string[] = [...Object.keys(TEXT_FIELDS), ...Object.keys(JSON_FIELDS)];
-  const others = all.filter(({ pointer }) => !known.includes(pointer.split("/")[1] ?? ""));
+function EditPage({ view, trigger, form, refused, tries = {} }: EditProps): Html {
+  const texts = form === undefined ? textsOf(trigger) : new Map(form);
+  const isConflict = refused?.status === CHANGED;
+  const problems = problemsByField(
+    isConflict ? [] : refused?.problems ?? [],
+    form ?? new URLSearchParams(),
+  );
+  const filters = filterFieldsOf(texts);
+  const known = [...Object.keys(TEXT_FIELDS), ...filters, ...Object.keys(JSON_FIELDS)];
+  const others = [...problems].flatMap(([field, each]) => known.includes(field) ? [] : each);
+  const revision = (isConflict ? undefined : form?.get("revision")) ?? trigger.revision;
+  const isSaid = problems.size > 0 && others.length === 0;
   return (
     <Page view={view} title={`Edit ${trigger.name}`} nav="Triggers">
       <p class="crumbs">
         <a href="triggers">Triggers</a> › <a href={`triggers/${trigger.name}`}>{trigger.name}</a>
       </p>
       <h1>Edit {trigger.name}</h1>
-      {refused?.status === CHANGED ? <Conflict refused={refused} /> : null}
-      {refused === undefined || refused.status === CHANGED ||
-          (all.length > 0 && others.length === 0)
+      {refused === undefined || isSaid
         ? null
+        : isConflict
+        ? <Conflict refused={refused} />
         : (
           <Notice tone="bad">
             {refused.message}
-            {others.map(({ pointer, detail }) => <div>{pointer}: {detail}</div>)}
+            {others.map(({ detail }) => <div>{detail}</div>)}
           </Notice>
         )}
       <form method="post" action={`triggers/${trigger.id}/edit`} class="panel">
+        {/* Enter presses the first button of a form. */}
+        <button hidden>Save</button>
         <CsrfField view={view} />
-        <input type="hidden" name="revision" value={trigger.revision} />
+        <input type="hidden" name="revision" value={revision} />
         {Object.entries(TEXT_FIELDS).map(([field, hint]) => (
-          <Field label={labelOf(field)} id={field} hint={hint} problems={problemsOf(field)}>
+          <Field
+            label={labelOf(field)}
+            id={field}
+            hint={hint}
+            problems={problems.get(field) ?? []}
+          >
             <input
               id={field}
               name={field}
-              value={form?.get(field) ?? String(fields[field] ?? "")}
+              value={texts.get(field)}
               aria-describedby={describedBy(field)}
             />
           </Field>
         ))}
-        {Object.entries(JSON_FIELDS).map(([field, hint]) => (
-          <Field label={labelOf(field)} id={field} hint={hint} problems={problemsOf(field)}>
-            <textarea
-              id={field}
-              name={field}
-              rows={rowsOf(form?.get(field) ?? jsonText(fields[field]))}
-              spellcheck={false}
-              aria-describedby={describedBy(field)}
-            >
-              {form?.get(field) ?? jsonText(fields[field])}
-            </textarea>
-          </Field>
+        {filters.map((field) => (
+          <FilterField
+            view={view}
+            name={field}
+            text={texts.get(field) ?? ""}
+            problems={problems.get(field) ?? []}
+            tries={tries[field]}
+          />
         ))}
-        <button class="primary">{refused?.status === CHANGED ? "Save mine" : "Save"}</button>{" "}
+        {Object.entries(JSON_FIELDS).map(([field, hint]) => (
+          <JsonField
+            name={field}
+            hint={hint}
+            text={texts.get(field) ?? ""}
+            problems={problems.get(field) ?? []}
+          />
+        ))}
+        <button class="primary">{isConflict ? "Save mine" : "Save"}</button>{" "}
         <a href={`triggers/${trigger.name}`}>Cancel</a>
       </form>
       <p>
-        <a href="docs/conditions">All conditions</a>, <a href="docs/actions">all actions</a>
+        <a href="docs/payload_filters">Filters</a>, <a href="docs/conditions">all conditions</a>,
+        {" "}
+        <a href="docs/actions">all actions</a>
       </p>
     </Page>
+  );
+}
+
+interface JsonFieldProps {
+  name: string;
+  hint: string;
+  text: string;
+  problems: readonly Problem[];
+}
+
+function JsonField({ name, hint, text, problems }: JsonFieldProps): Html {
+  return (
+    <Field label={labelOf(name)} id={name} hint={hint} problems={problems}>
+      <textarea
+        id={name}
+        name={name}
+        rows={Math.min(24, Math.max(3, text.split("\n").length))}
+        spellcheck={false}
+        aria-describedby={describedBy(name)}
+      >
+        {text}
+      </textarea>
+    </Field>
   );
 }
 
@@ -112,21 +150,21 @@ function Conflict({ refused }: { refused: ApiCallError }): Html {
 }
 
 function labelOf(field: string): string {
+  if (field === "conditions") return "Other conditions";
   const text = field.replaceAll("_", " ");
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
-}
-
-function jsonText(value: unknown): string {
-  return value === undefined ? "" : JSON.stringify(value, null, 2);
-}
-
-function rowsOf(text: string): number {
-  return Math.min(24, Math.max(3, text.split("\n").length));
 }
 
 async function save(
   { view, params: { name: id }, form }: Submission<"/:name">,
 ): Promise<Submitted> {
+  const trigger = await readTrigger(view, id);
+  const tried = form.get(TRY);
+  if (tried !== null) {
+    const on = { triggerId: trigger.id, preset: presetNameOf(trigger) };
+    const tries = { [tried]: await triesOf(view, form.get(tried) ?? "", on) };
+    return { page: EditPage({ view, trigger, form, tries }), status: 200 };
+  }
   try {
     const ifMatch = { "if-match": `"${Number(form.get("revision"))}"` };
     const patch = patchOf(form);
@@ -134,28 +172,7 @@ async function save(
     return { to: `triggers/${name}`, notice: "Saved. It holds from the next request on" };
   } catch (error) {
     if (!(error instanceof ApiCallError)) throw error;
-    return { page: await EditPage({ view, name: id, form, refused: error }), status: error.status };
-  }
-}
-
-/** Makes a merge patch of the form: what is empty is removed. */
-function patchOf(form: URLSearchParams): Record<string, unknown> {
-  const texts = Object.keys(TEXT_FIELDS).map((name) => [name, form.get(name)?.trim() || null]);
-  const values = Object.keys(JSON_FIELDS).map((name) => {
-    const text = form.get(name)?.trim();
-    return [name, text ? parsed(name, text) : null];
-  });
-  return Object.fromEntries([...texts, ...values]);
-}
-
-/** @throws {ApiCallError} with the field, when the text is no JSON */
-function parsed(name: string, text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    const problem = { pointer: `/${name}`, detail: `Expected JSON: ${why}` };
-    throw new ApiCallError(422, "The trigger is not saved", [problem]);
+    return { page: EditPage({ view, trigger, form, refused: error }), status: error.status };
   }
 }
 
@@ -163,7 +180,8 @@ function parsed(name: string, text: string): unknown {
 export const editTriggerRoutes = [
   route({
     path: "/triggers/:name/edit",
-    show: ({ view, params: { name } }) => EditPage({ view, name }),
+    show: async ({ view, params: { name } }) =>
+      EditPage({ view, trigger: await readTrigger(view, name) }),
     submit: save,
   }),
 ];

@@ -3,10 +3,19 @@ import type { ProjectContents } from "../../api/project_contents.ts";
 import type { ShownProject } from "../../api/projects.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import { ApiCallError } from "../client.ts";
+import { FilterField } from "../components/filter_field.tsx";
 import { CsrfField, describedBy, Field } from "../components/form.tsx";
 import { Page } from "../components/page.tsx";
 import { Empty, Notice } from "../components/table.tsx";
-import { type FieldName, fieldOf, settingsOfForm, type Work, workOf } from "../new_trigger.ts";
+import { type Tries, triesOf, TRY } from "../filter_tries.ts";
+import {
+  type FieldName,
+  fieldOf,
+  providerOf,
+  settingsOfForm,
+  type Work,
+  workOf,
+} from "../new_trigger.ts";
 import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
 import { providers } from "../triggers.ts";
 
@@ -15,9 +24,11 @@ const PROJECTS = 10;
 
 interface FormProps {
   view: View;
-  /** The form that was refused. */
+  /** The form that was refused, or whose filter was tried. */
   form?: URLSearchParams;
   refused?: ApiCallError;
+  /** The verdicts of the filter that was tried. */
+  tries?: Tries;
 }
 
 /** The work of one project. */
@@ -60,16 +71,21 @@ async function offersOf(view: View): Promise<Offer[]> {
   }));
 }
 
-function NewTriggerForm({ view, form, refused, offers }: FormProps & { offers: Offer[] }): Html {
+function NewTriggerForm(
+  { view, form, refused, tries, offers }: FormProps & { offers: Offer[] },
+): Html {
   const settings = form === undefined ? {} : settingsOfForm(form);
   const all = refused?.problems ?? [];
   const problemsOf = (field: FieldName) => all.filter((each) => fieldOf(each, settings) === field);
   const others = all.filter((each) => fieldOf(each, settings) === undefined);
   const typed = (name: string) => form?.get(name) ?? undefined;
   const isOn = (name: string, first: boolean) => form === undefined ? first : form.has(name);
-  const isOpen = ["filter", "quota"].some((name) => problemsOf(name as FieldName).length > 0);
+  const isOpen = tries !== undefined ||
+    ["filter", "quota"].some((name) => problemsOf(name as FieldName).length > 0);
   return (
     <form method="post" action="triggers/new" class="panel">
+      {/* Enter presses the first button of a form. */}
+      <button hidden>Create the trigger</button>
       <CsrfField view={view} />
       {refused === undefined || (all.length > 0 && others.length === 0) ? null : (
         <Notice tone="bad">
@@ -106,16 +122,13 @@ function NewTriggerForm({ view, form, refused, offers }: FormProps & { offers: O
       <WorkField offers={offers} chosen={typed("work")} problems={problemsOf("work")} />
       <details open={isOpen}>
         <summary>Filter, limits, repeats</summary>
-        <Field
-          label="Launch only when"
-          id="filter"
-          hint={'An expression over the request, such as body.ref == "refs/heads/main"; always when empty'}
+        <FilterField
+          view={view}
+          name="filter"
+          text={typed("filter") ?? ""}
           problems={problemsOf("filter")}
-        >
-          <textarea id="filter" name="filter" rows={3} aria-describedby={describedBy("filter")}>
-            {typed("filter")}
-          </textarea>
-        </Field>
+          tries={tries}
+        />
         <Field label="Launches a minute, at most" id="quota" problems={problemsOf("quota")}>
           <input
             id="quota"
@@ -210,6 +223,10 @@ function WorkField({ offers, chosen, problems }: WorkProps): Html {
 }
 
 async function create({ view, form }: Submission): Promise<Submitted> {
+  if (form.has(TRY)) {
+    const tries = await triesOf(view, form.get("filter") ?? "", providerOf(form));
+    return { page: await NewTriggerPage({ view, form, tries }), status: 200 };
+  }
   try {
     const { name } = await view.api.send<ShownTrigger>("POST", "triggers/", settingsOfForm(form));
     return { to: `triggers/${name}`, notice: "The trigger is made. Give its URL to the sender" };

@@ -8,20 +8,20 @@ const REFRESH_MS_MAX = 5000;
 // A reader who leaves the list may be on the way to the bar.
 const GO_ON_MS = 1000;
 
-// Loads the page as a document. Nothing in such a document runs.
-function loadPage(address) {
+// Loads the page as a document, or what it answers to a form. Nothing in such a document runs.
+function loadPage(address, form) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.responseType = "document";
     request.onload = () => {
-      if (request.status === 401) location.reload();
+      if (request.status === 401 && !form) location.reload();
       else if (request.status === 200 && request.response) resolve(request.response);
       else reject(request.status);
     };
     request.onerror = reject;
-    request.open("GET", address);
+    request.open(form ? "POST" : "GET", address);
     request.setRequestHeader("x-console-refresh", "1");
-    request.send();
+    request.send(form);
   });
 }
 

@@ -1,0 +1,138 @@
+/**
+ * The form of a trigger's settings: its fields as a merge patch, and the mistakes at the fields that they come
+ * from. Filters have fields of their own; the other conditions are JSON.
+ *
+ * @module
+ */
+import type { Problem } from "../../platform/errors.ts";
+import type { ShownTrigger } from "../api/triggers.ts";
+import { ApiCallError } from "./client.ts";
+import { filterOf, filterText } from "./filter_tries.ts";
+import type { Settings } from "./triggers.ts";
+
+/** The fields that are JSON, and their hints. */
+export const JSON_FIELDS = {
+  conditions: "All must pass, the filter too. A secret that is shown as ******** stays as it is",
+  actions: "What it launches",
+  response: "The answer to an accepted request; the usual one when empty",
+} as const;
+/** The fields that are text. An empty one is removed. */
+export const TEXT_FIELDS = {
+  name: "Its address in the console follows it; its URL stays",
+  project: "The project whose steps it runs",
+  keep_refused: "The time for which refused requests are kept, such as 24h; none when empty",
+} as const;
+
+/** The field of the filter that has this place among the conditions. */
+const FILTER_FIELD = /^filter_(\d+)$/;
+
+/** The fields of a form, by name, as text. */
+export type FormTexts = ReadonlyMap<string, string>;
+
+/** Returns the fields of a trigger. One without a filter has an empty field for one. */
+export function textsOf(trigger: ShownTrigger): FormTexts {
+  const { conditions } = trigger;
+  const settings: Record<string, unknown> = { ...trigger };
+  const isFilter = ({ type }: Settings) => type === "payload_filter";
+  const filters = conditions.flatMap((each, place): [string, string][] =>
+    isFilter(each) ? [[`filter_${place}`, filterText(each)]] : []
+  );
+  settings.conditions = conditions.filter((each) => !isFilter(each));
+  return new Map([
+    ...Object.keys(TEXT_FIELDS).map((name) => [name, String(settings[name] ?? "")] as const),
+    ...filters.length > 0 ? filters : [[`filter_${conditions.length}`, ""] as const],
+    ...Object.keys(JSON_FIELDS).map((name) => [name, jsonText(settings[name])] as const),
+  ]);
+}
+
+/** Lists the names of the fields of filters. */
+export function filterFieldsOf(texts: Iterable<readonly [string, string]>): string[] {
+  return [...texts].map(([name]) => name).filter((name) => FILTER_FIELD.test(name));
+}
+
+/**
+ * Makes a merge patch of the form: what is empty is removed.
+ *
+ * @throws {ApiCallError} with the fields whose text is no JSON
+ */
+export function patchOf(form: URLSearchParams): Record<string, unknown> {
+  const texts = Object.keys(TEXT_FIELDS).map((name) => [name, form.get(name)?.trim() || null]);
+  const values = Object.keys(JSON_FIELDS).map((name) => {
+    const text = form.get(name)?.trim();
+    return [name, text ? parsed(name, text) : null];
+  });
+  const patch = Object.fromEntries([...texts, ...values]);
+  const conditions = placedConditions(form, patch.conditions ?? []);
+  // What is no list is refused by the API.
+  if (conditions !== undefined) patch.conditions = conditions.map(({ settings }) => settings);
+  return patch;
+}
+
+/** Returns the mistakes by field; those of no field by their pointers. */
+export function problemsByField(
+  problems: readonly Problem[],
+  form: URLSearchParams,
+): Map<string, Problem[]> {
+  const byField = new Map<string, Problem[]>();
+  for (const problem of problems) {
+    const { field, pointer, detail } = fieldOf(problem, form);
+    const said = pointer === "" ? detail : `${pointer}: ${detail}`;
+    byField.set(field, [...byField.get(field) ?? [], { pointer, detail: said }]);
+  }
+  return byField;
+}
+
+/** A condition, and the field that it comes from, with its place in that field's list. */
+interface Placed {
+  settings: unknown;
+  field: string;
+  place?: number;
+}
+
+/** Puts the filters among the other conditions, at the places that they had; undefined for what is no list. */
+function placedConditions(form: URLSearchParams, others: unknown): Placed[] | undefined {
+  if (!Array.isArray(others)) return undefined;
+  const placed: Placed[] = others.map((settings, place) => ({
+    settings,
+    field: "conditions",
+    place,
+  }));
+  for (const field of filterFieldsOf(form)) {
+    const text = form.get(field)?.trim();
+    const place = Number(FILTER_FIELD.exec(field)?.[1]);
+    if (text) placed.splice(place, 0, { settings: filterOf(text), field });
+  }
+  return placed;
+}
+
+function fieldOf(
+  { pointer, detail }: Problem,
+  form: URLSearchParams,
+): Problem & { field: string } {
+  const [, field = "", index, ...rest] = pointer.split("/");
+  const condition = field === "conditions" && index !== undefined
+    ? placedConditions(form, parsed(field, form.get(field) || "[]"))?.[Number(index)]
+    : undefined;
+  const below = rest.map((part) => `/${part}`).join("");
+  if (condition === undefined) {
+    return { field, pointer: index === undefined ? "" : pointer, detail };
+  }
+  return condition.place === undefined
+    ? { field: condition.field, pointer: below === "/expression" ? "" : below, detail }
+    : { field, pointer: `/${field}/${condition.place}${below}`, detail };
+}
+
+/** @throws {ApiCallError} with the field, when the text is no JSON */
+function parsed(name: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const problem = { pointer: `/${name}`, detail: `Expected JSON: ${why}` };
+    throw new ApiCallError(422, "The trigger is not saved", [problem]);
+  }
+}
+
+function jsonText(value: unknown): string {
+  return value === undefined ? "" : JSON.stringify(value, null, 2);
+}

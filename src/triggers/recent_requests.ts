@@ -1,0 +1,77 @@
+/**
+ * The newest requests of a trigger whose bodies are stored: those that it accepted, and those that its filters
+ * refused and that are kept.
+ *
+ * @module
+ */
+import type { LaunchRequest } from "../conditions/request.ts";
+import { type DeliveryOutcome, searchDeliveries } from "../store/records/deliveries.ts";
+import type { DeliveryEntry } from "../store/records/trigger_log_entries.ts";
+import type { Run } from "../store/records/runs.ts";
+import type { Store } from "../store/store.ts";
+import type { KeptRequests } from "./kept_requests.ts";
+import { requestOfKept, requestOfRun } from "./replay.ts";
+
+/** A stored request. */
+export interface RecentRequest {
+  id: string;
+  time: string;
+  outcome: DeliveryOutcome;
+  /** Bytes of its body. */
+  size: number;
+  /** Reads it; undefined when it was removed meanwhile, or is damaged. */
+  load(): Promise<LaunchRequest | undefined>;
+}
+
+/** The parts of a service from which requests are read. */
+export interface RecentRequestsParts {
+  store: Store;
+  keptRequests: Pick<KeptRequests, "read">;
+  /** Returns the address of the service as senders reach it, without a slash at the end. */
+  baseUrl(): string;
+  /** The ids of the trigger's pending runs. */
+  pending: readonly string[];
+}
+
+/** Lists the newest stored requests of a trigger, newest first. A replay is none: its request is there already. */
+export async function recentRequests(
+  parts: RecentRequestsParts,
+  triggerId: string,
+  limit: number,
+): Promise<RecentRequest[]> {
+  const { store, pending } = parts;
+  const found: RecentRequest[] = [];
+  for (const outcome of ["accepted", "filtered"] as const) {
+    const filter = { trigger_id: triggerId, outcome };
+    const { records } = await searchDeliveries(store, { filter, limit, pending });
+    for (const record of records) {
+      const request = "run" in record
+        ? ofRun(parts, record.run)
+        : ofEntry(parts, triggerId, record.entry);
+      if (request !== undefined) found.push(request);
+    }
+  }
+  return found.toSorted((one, other) => one.id < other.id ? 1 : -1).slice(0, limit);
+}
+
+function ofRun({ store, baseUrl }: RecentRequestsParts, run: Run): RecentRequest | undefined {
+  const { id, created_at: time, payload: { size } } = run;
+  if (run.replay_of !== undefined) return undefined;
+  const load = () => requestOfRun(store, run, baseUrl()).catch(() => undefined);
+  return { id, time, outcome: "accepted", size, load };
+}
+
+function ofEntry(
+  { keptRequests, baseUrl }: RecentRequestsParts,
+  triggerId: string,
+  entry: DeliveryEntry,
+): RecentRequest | undefined {
+  const { id: entryId, time, request: { size } } = entry;
+  const isKept = entry.kind === "refused" && entry.kept_until !== undefined;
+  if (!isKept || size === undefined) return undefined;
+  const load = async () => {
+    const kept = await keptRequests.read({ triggerId, entryId });
+    return kept && requestOfKept(kept, baseUrl());
+  };
+  return { id: entryId, time, outcome: "filtered", size, load };
+}
