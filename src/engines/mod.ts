@@ -51,6 +51,7 @@ export class Engines {
   /** The engines that have not started, by type. */
   readonly #failedStarts = new Map<string, Outage>();
   readonly #closing = new AbortController();
+  #starting: Promise<unknown> = Promise.resolve();
 
   constructor(makers: Readonly<Record<string, EngineMaker>>, options: EnginesOptions) {
     const parts: EngineParts = {
@@ -93,12 +94,9 @@ export class Engines {
 
   /** Starts all engines. Waits for them for some time; an engine that fails is tried again. */
   async start(): Promise<void> {
-    await Promise.all(
-      Array.from(
-        this.#engines,
-        ([type, engine]) => within(this.#clock, START_MS, this.#start(type, engine)),
-      ),
-    );
+    const starts = Array.from(this.#engines, ([type, engine]) => this.#start(type, engine));
+    this.#starting = Promise.all(starts);
+    await within(this.#clock, START_MS, this.#starting);
   }
 
   /** Returns what acts for the agent of an execution's job; undefined when it has none. */
@@ -138,6 +136,8 @@ export class Engines {
   async close(deadline_ms: number): Promise<void> {
     this.#closing.abort();
     await Promise.all(Array.from(this.#engines.values(), (engine) => engine.close(deadline_ms)));
+    // The database is closed next, which one that still starts reads.
+    await within(this.#clock, START_MS, this.#starting);
   }
 
   async #start(type: string, engine: Engine): Promise<void> {
@@ -148,6 +148,7 @@ export class Engines {
         this.#failedStarts.delete(type);
         return;
       } catch (error) {
+        if (signal.aborted) return;
         const { since = new Date(this.#clock.now()).toISOString() } =
           this.#failedStarts.get(type) ?? {};
         this.#failedStarts.set(type, { since, detail: messageOf(error), projects: [] });

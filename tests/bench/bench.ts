@@ -36,6 +36,7 @@ export class Bench {
   readonly runs: number;
   readonly #stocks = new Map<Stock, Promise<string>>();
   readonly #children = new Set<Deno.ChildProcess>();
+  readonly #resources = new Set<AsyncDisposable>();
   readonly #add: (row: Row) => void;
   #closed: Promise<void> | undefined;
 
@@ -70,6 +71,18 @@ export class Bench {
   own(child: Deno.ChildProcess): void {
     this.#children.add(child);
     child.status.finally(() => this.#children.delete(child));
+  }
+
+  /** Makes something end with the benchmark, if its scope has not ended before. */
+  owned<T extends object>(resource: T & AsyncDisposable): T & AsyncDisposable {
+    const owned = {
+      ...resource,
+      [Symbol.asyncDispose]: async () => {
+        if (this.#resources.delete(owned)) await resource[Symbol.asyncDispose]();
+      },
+    };
+    this.#resources.add(owned);
+    return owned;
   }
 
   /** Makes a data folder of what a stock holds. */
@@ -108,6 +121,7 @@ export class Bench {
       }
     }
     await Promise.all(children.map(({ status }) => status));
+    for (const resource of this.#resources) await resource[Symbol.asyncDispose]();
     // What was being measured may remove its own part of it at the same time.
     await run("rm", ["-rf", this.folder]);
   }

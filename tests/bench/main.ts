@@ -10,6 +10,7 @@ import { measureBoot } from "./boot.ts";
 import { measureCleanup } from "./cleanup.ts";
 import { measureConsole } from "./console.ts";
 import { measureDeliveries } from "./deliveries.ts";
+import { measureEngines } from "./engines.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureInstances } from "./instances.ts";
 import { measureIsolation } from "./isolation.ts";
@@ -22,24 +23,32 @@ import { measureRuns } from "./runs.ts";
 import { measureStarts } from "./start.ts";
 import { HEADING, type Row, rowText } from "./table.ts";
 
+/** A part of the table. */
+interface Part {
+  what: string;
+  measure(bench: Bench): Promise<void>;
+  /** Does without the commands that make load. */
+  needsNoLoad?: boolean;
+}
+
 /** The parts of the table, in their order. */
-const PARTS: Readonly<Record<string, { what: string; measure: (bench: Bench) => Promise<void> }>> =
-  {
-    launch: { what: "Accepted launches", measure: measureLaunches },
-    payloads: { what: "Large payloads", measure: measurePayloads },
-    refused: { what: "Refused requests", measure: measureRefused },
-    polls: { what: "Run info", measure: measurePolls },
-    start: { what: "From acceptance to the command's start", measure: measureStarts },
-    runs: { what: "Runs completed under sustained launches", measure: measureRuns },
-    isolation: { what: "Launches beside others at their limits", measure: measureIsolation },
-    boot: { what: "From the start of the process to the first launch", measure: measureBoot },
-    growth: { what: "All of it again with much stored", measure: measureGrowth },
-    deliveries: { what: "Deliveries found among a million", measure: measureDeliveries },
-    console: { what: "Pages of the console with a million deliveries", measure: measureConsole },
-    instances: { what: "Several instances on one database", measure: measureInstances },
-    memory: { what: "Memory", measure: measureMemory },
-    cleanup: { what: "Cleanup while launches arrive", measure: measureCleanup },
-  };
+const PARTS: Readonly<Record<string, Part>> = {
+  launch: { what: "Accepted launches", measure: measureLaunches },
+  payloads: { what: "Large payloads", measure: measurePayloads },
+  refused: { what: "Refused requests", measure: measureRefused },
+  polls: { what: "Run info", measure: measurePolls },
+  start: { what: "From acceptance to the command's start", measure: measureStarts },
+  runs: { what: "Runs completed under sustained launches", measure: measureRuns },
+  isolation: { what: "Launches beside others at their limits", measure: measureIsolation },
+  boot: { what: "From the start of the process to the first launch", measure: measureBoot },
+  growth: { what: "All of it again with much stored", measure: measureGrowth },
+  deliveries: { what: "Deliveries found among a million", measure: measureDeliveries },
+  console: { what: "Pages of the console with a million deliveries", measure: measureConsole },
+  engines: { what: "Executions on clusters", measure: measureEngines, needsNoLoad: true },
+  instances: { what: "Several instances on one database", measure: measureInstances },
+  memory: { what: "Memory", measure: measureMemory },
+  cleanup: { what: "Cleanup while launches arrive", measure: measureCleanup },
+};
 
 const USAGE = `Usage: deno task bench [--quick] [--json] [part …]
 
@@ -52,7 +61,8 @@ ${Object.entries(PARTS).map(([name, { what }]) => `  ${name.padEnd(10)} ${what}`
 Everything is written to a new folder below TMPDIR, which should be on a disk like the service's.`;
 
 /** Commands that it needs, and Debian's packages of them. */
-const NEEDED = { wrk: "wrk", webhook: "webhook", git: "git", bash: "bash" };
+const NEEDED = { git: "git", bash: "bash" };
+const NEEDED_FOR_LOAD = { wrk: "wrk", webhook: "webhook" };
 
 const { values: { quick, json, help }, positionals } = parseArguments();
 if (help) {
@@ -61,7 +71,9 @@ if (help) {
 }
 const names = positionals.length === 0 ? Object.keys(PARTS) : positionals;
 if (names.some((name) => !(name in PARTS))) fail(USAGE);
-const missing = Object.entries(NEEDED).filter(([command]) => !isInstalled(command));
+const makesLoad = names.some((name) => PARTS[name]?.needsNoLoad !== true);
+const needed = { ...NEEDED, ...(makesLoad ? NEEDED_FOR_LOAD : {}) };
+const missing = Object.entries(needed).filter(([command]) => !isInstalled(command));
 if (missing.length > 0) {
   const packages = missing.map(([, name]) => name).join(" ");
   fail(`The benchmark needs what is not installed: apt-get install ${packages}`);

@@ -34,6 +34,8 @@ export interface Filling {
   runs: number;
   /** Deliveries of every outcome; a quarter of them to the first four triggers. None when absent. */
   deliveries?: number;
+  /** The engine of the project; this machine when absent. */
+  engine?: Record<string, unknown>;
 }
 
 const PROJECT = "bench";
@@ -52,11 +54,11 @@ const ACTION = { type: "run_execution", step: STEP, payload_input_name: "body" }
 export async function fill(
   path: string,
   repository: string,
-  { triggers, runs, deliveries = 0 }: Filling,
+  { triggers, runs, deliveries = 0, engine }: Filling,
 ): Promise<void> {
   await using store = await openStore(path);
   const secrets = await openSecretBox(path, undefined);
-  await putProject(store, parseProject({ name: PROJECT, repository }));
+  await putProject(store, parseProject({ name: PROJECT, repository, ...(engine && { engine }) }));
   const progress = new Progress(triggers + runs + deliveries);
   const signed = Array.from({ length: triggers }, (_, index) => triggerId(index));
   await inBatches(progress, signed, store, (id) => triggerWrites(id, signedConditions(), secrets));

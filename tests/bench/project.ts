@@ -10,13 +10,25 @@ export const COMMAND = "echo $EPOCHREALTIME";
 /** The name of the step. */
 export const STEP = "clock";
 
-/** Makes the project's repository below a folder, unless it is there; answers where. */
-export async function makeProject(folder: string): Promise<string> {
-  const path = `${folder}/project`;
+/** A step to make a project of. */
+export interface ProjectStep {
+  /** The name of the repository's folder. */
+  folder: string;
+  image: string;
+  command: string;
+}
+
+/** The step of most parts. */
+const CLOCK: ProjectStep = { folder: "project", image: "none", command: COMMAND };
+
+/** Makes a project's repository below a folder, unless it is there; answers where. */
+export async function makeProject(folder: string, project = CLOCK): Promise<string> {
+  const path = `${folder}/${project.folder}`;
   const isThere = await Deno.stat(path).then(() => true, () => false);
   if (isThere) return path;
   await Deno.mkdir(path);
-  const step = { name: STEP, image: "none", command: COMMAND, inputs: [{ name: "body" }] };
+  const { image, command } = project;
+  const step = { name: STEP, image, command, inputs: [{ name: "body" }] };
   await Deno.writeTextFile(`${path}/valohai.yaml`, JSON.stringify([{ step }]));
   const author = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"];
   await run("git", ["init", "--quiet", "--initial-branch=main"], path);

@@ -1,9 +1,10 @@
 /**
  * The service that the benchmark measures, as a process of its own.
  *
- * Arguments: what to run, and its data folder. Prints `ready <port>` when it listens. A line `clean up`
- * on its standard input begins a cleanup, whose report is printed when it is over; the service ends
- * when its standard input does.
+ * Arguments: what to run, its data folder, and its port, at which jobs reach it; any port when absent.
+ * Prints `ready <port>` when it listens. A line `clean up` on its standard input begins a cleanup, whose
+ * report is printed when it is over; of a line `cost` the answer is a line with what the process has cost
+ * until then. The service ends when its standard input does.
  *
  * - `service`: the service, on an engine that does nothing and says so at once
  * - `without_storing`: the same, but nothing is stored, and no run performed
@@ -11,6 +12,7 @@
  *
  * @module
  */
+import process from "node:process";
 import { LocalEngine } from "../../src/engines/local/mod.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { Worker } from "../../src/runs/worker.ts";
@@ -20,7 +22,7 @@ import { type Execution, saveExecution } from "../../src/store/records/execution
 import { setUpLogging } from "../../src/commands/console/logging.ts";
 import { OPERATORS_TOKEN } from "./requests.ts";
 
-const [mode = "service", data = "."] = Deno.args;
+const [mode = "service", data = ".", port] = Deno.args;
 // That launches are turned away is counted by who sends them.
 await setUpLogging({ format: "text", level: "error" });
 
@@ -36,10 +38,19 @@ if (mode === "without_storing") {
   };
 }
 
+// What clusters are asked.
+let requests = 0;
+const { fetch } = globalThis;
+globalThis.fetch = (...args) => {
+  requests++;
+  return fetch(...args);
+};
+
 const service = await Service.start(
   {
     host: "127.0.0.1",
-    port: 0,
+    port: Number(port ?? 0),
+    ...(port === undefined ? {} : { agent: { url: `http://127.0.0.1:${port}`, http: true } }),
     data,
     trustedProxies: [],
     dev: true,
@@ -64,6 +75,10 @@ console.log(`ready ${service.port}`);
 let cleanup: Promise<void> | undefined;
 for await (const text of Deno.stdin.readable.pipeThrough(new TextDecoderStream())) {
   if (text.includes("clean up")) cleanup ??= cleanUp();
+  if (text.includes("cost")) {
+    const { user, system } = process.cpuUsage();
+    console.log(JSON.stringify({ requests, cpu_ms: (user + system) / 1_000 }));
+  }
 }
 await service.close();
 await cleanup;

@@ -45,6 +45,11 @@ export function startServer(bench: Bench, mode: ServerMode, data: string): Promi
   return startScript(bench, SCRIPTS[mode], [mode, data]);
 }
 
+/** Starts the service on a data folder, with an address at which jobs reach it. */
+export function startServerForJobs(bench: Bench, data: string): Promise<Server> {
+  return startScript(bench, SCRIPTS.real_engine, ["real_engine", data, String(freePort())]);
+}
+
 /** Starts a server on a data folder of its own. */
 export async function serverOn(bench: Bench, mode: ServerMode, stock: Stock): Promise<Server> {
   const data = await bench.data(stock);

@@ -92,7 +92,7 @@ async function spawnOnce(): Promise<number> {
 }
 
 /** From a run's acceptance to its command's look at the clock; infinite where it has not started. */
-async function startOf(port: number, runId: string): Promise<number> {
+export async function startOf(port: number, runId: string): Promise<number> {
   const headers = { authorization: `Bearer ${OPERATORS_TOKEN}` };
   const read = async (path: string) =>
     await (await fetch(`http://127.0.0.1:${port}/api/v0/${path}`, { headers })).json();
@@ -104,7 +104,7 @@ async function startOf(port: number, runId: string): Promise<number> {
   return line === undefined ? Infinity : epoch_ms(line.message) - Date.parse(run.created_at);
 }
 
-/** Bash's EPOCHREALTIME, seconds with a fraction, in milliseconds. */
-function epoch_ms(text: string): number {
+/** Returns seconds with a fraction, such as those of EPOCHREALTIME in bash, in milliseconds. */
+export function epoch_ms(text: string): number {
   return Number(text.trim().replace(",", ".")) * 1_000;
 }

@@ -10,8 +10,11 @@ import { systemClock } from "../../src/platform/clock.ts";
 import { engineMakers, Engines, UnknownEngineError } from "../../src/engines/mod.ts";
 import { findStep, launchStep, Projects } from "../../src/projects/mod.ts";
 import { saveExecution } from "../../src/store/records/executions.ts";
+import { openStore } from "../../src/store/open_store.ts";
 import { payloadWrites } from "../../src/store/records/payloads.ts";
 import type { Project } from "../../src/store/records/projects.ts";
+import { collectLog } from "../log_records.ts";
+import { temporaryFolder } from "../surroundings.ts";
 import { GitFixture } from "../projects/code/git_fixture.ts";
 import { EngineFixture, textOf } from "./fixture.ts";
 
@@ -73,4 +76,22 @@ Deno.test("engines: a step of a repository runs on the payload", async () => {
   assertEquals(left, "fast\n--epochs=5\n--note=it's\n");
   await engines.forget(execution);
   assertThrows(() => engines.of("remote"), UnknownEngineError, 'the engine "remote"');
+});
+
+Deno.test("engines: those that are closed while they start read nothing of a closed database", async () => {
+  await using log = await collectLog("debug");
+  await using folder = await temporaryFolder();
+  const store = await openStore(folder.path);
+  const engines = new Engines(engineMakers(), {
+    store,
+    dataFolder: folder.path,
+    projects: { checkout: () => Promise.resolve() },
+    artifacts: new FolderStore(join(folder.path, "artifacts")),
+    clock: systemClock,
+  });
+  const starting = engines.start();
+  await engines.close(0);
+  await store.close();
+  await starting;
+  assertEquals(log.lines(), []);
 });

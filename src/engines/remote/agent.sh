@@ -22,7 +22,8 @@ silence=${silence:-0}
 kept=${HOOKLAUNCH_KEEP:-PATH LANG TZ CUDA_VISIBLE_DEVICES NVIDIA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES \
 SLURM_JOB_ID SLURM_JOB_GPUS SLURM_JOB_NODELIST SLURM_CPUS_PER_TASK SLURM_MEM_PER_NODE}
 parent=${HOOKLAUNCH_FOLDER:-$PWD}
-host=${HOOKLAUNCH_HOST:-$(uname -n)}
+host=${HOOKLAUNCH_HOST:-}
+if [ -z "$host" ]; then { read -r host </proc/sys/kernel/hostname; } 2>/dev/null || host=$(uname -n); fi
 # The folder that is shared with a container which runs the command; empty where this machine runs it.
 main=${HOOKLAUNCH_MAIN:-}
 unset HOOKLAUNCH_PATIENCE HOOKLAUNCH_TICK HOOKLAUNCH_SILENCE HOOKLAUNCH_KEEP HOOKLAUNCH_FOLDER \
@@ -58,7 +59,7 @@ for program in curl tar setsid sha256sum od tr dd tail head stat; do
 done
 # Some machines sleep for whole seconds only.
 short=0.1
-sleep "$short" 2>/dev/null || short=1 tick=1
+sleep 0.001 2>/dev/null || short=1 tick=1
 
 claim=$(od -An -v -tx1 -N16 /dev/urandom | tr -d ' \n')
 folder=$parent/hooklaunch-$claim
@@ -69,7 +70,7 @@ folder=$PWD
   echo "header = \"Authorization: Bearer $token\""
   echo "header = \"Hooklaunch-Claim: $claim\""
 } >control/curl
-chmod 600 control/curl
+if [ -n "$main" ]; then chmod 600 control/curl; fi
 if [ -n "$ca" ]; then
   echo "$ca" >control/ca.pem
   echo 'cacert = "control/ca.pem"' >>control/curl
@@ -84,7 +85,8 @@ last_answer=$steady began=$steady printed=$steady reason= shell=yes
 trap 'terminated=yes' HUP INT TERM
 
 next_beat=$((steady + patience * 2))
-if ! ask POST "claim?host=$(encode "$host")&folder=$(encode "$folder")" --data-binary ''; then
+claimed="host=$(encode "$host")&folder=$(encode "$folder")"
+if ! ask POST "claim?$claimed&manifest=1" --data-binary ''; then
   say "this agent does not get the execution: $(cat control/answer)"
   remove_folder
   exit 0

@@ -28,6 +28,8 @@ const claimId = z.string().regex(/^[0-9a-f]{16,64}$/);
 export const claimQuery = z.object({
   host: z.string().max(256),
   folder: z.string().min(1).max(4_096).startsWith("/"),
+  /** The manifest is wanted in the answer. */
+  manifest: flag.exactOptional(),
 });
 
 /** The query of a beat. */

@@ -96,13 +96,19 @@ async function admit(
 }
 
 async function claim(context: Context, { pass, desk }: Admitted): Promise<Response> {
-  const { host, folder } = readQuery(context, claimQuery);
+  const { host, folder, manifest: wantsManifest } = readQuery(context, claimQuery);
   const claimId = credentialsOf(context)?.claimId;
   if (claimId === undefined) {
     return refusal(STATUS_CODE.UnprocessableEntity, "Expected the header Hooklaunch-Claim");
   }
-  if (await desk.claim(pass, { claimId, host, folder }) === "claimed") return lines(["claimed"]);
-  return refusal(STATUS_CODE.Conflict, "Another agent has this execution, or it has ended");
+  if (await desk.claim(pass, { claimId, host, folder }) !== "claimed") {
+    return refusal(STATUS_CODE.Conflict, "Another agent has this execution, or it has ended");
+  }
+  if (!wantsManifest) return lines(["claimed"]);
+  // It saves a request. Of one that fails the agent learns when it asks for it.
+  const found = await desk.manifest(pass).catch(() => "preparing" as const);
+  if (found === "preparing") return lines(["claimed"]);
+  return lines(["claimed", ...manifestLines(found)], STATUS_CODE.Created);
 }
 
 async function manifest(_context: Context, { pass, desk }: Admitted): Promise<Response> {

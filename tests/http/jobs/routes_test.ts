@@ -136,7 +136,10 @@ Deno.test("a manifest is lines, with every byte of a path that is not plain in o
     const preparing = await ask(`${id}/manifest`, { ...sent, method: "GET" });
     assertEquals([preparing.status, await preparing.text()], [202, "preparing\nok\n"]);
     const answer = await ask(`${id}/manifest`, { ...sent, method: "GET" });
-    const lines = (await answer.text()).split("\n");
+    const text = await answer.text();
+    const late = await ask(`${id}/claim?host=n&folder=/w&manifest=1`, sent);
+    assertEquals([late.status, await late.text()], [201, `claimed\n${text}`]);
+    const lines = text.split("\n");
     assert(lines.includes("limit time 60"));
     assert(lines.includes("folder inputs/d\\0040e"));
     const sum = hash("sha256", content);

@@ -4,7 +4,7 @@
 bring() {
   destination=$6
   if [ "$2" = tar ]; then destination=control/archive; fi
-  mkdir -p "${destination%/*}"
+  if [ ! -d "${destination%/*}" ]; then mkdir -p "${destination%/*}"; fi
   tries=0 pause=0 through=
   while [ -z "$ending" ]; do
     transfer "$4" GET "$url/files/$1$through" "$destination" -K control/curl
@@ -15,12 +15,11 @@ bring() {
     fi
     case $status in
       200)
-        found=$(sha256sum <"$destination")
+        found=$5
+        if [ "$5" != - ]; then found=$(sha256sum <"$destination"); fi
         found=${found%% *}
-        if [ "$4" != - ] && [ "$(size_of "$destination")" != "$4" ]; then
-          reason="its size is $(size_of "$destination"), expected $4"
-        elif [ "$5" != - ] && [ "$found" != "$5" ]; then
-          reason="its SHA-256 is $found, expected $5"
+        if [ "$found" != "$5" ]; then
+          reason="its SHA-256 is $found, expected $5, and its size $(size_of "$destination"), expected $4"
         else
           unpack "$2" "$3" "$destination" "$6"
           return
@@ -44,10 +43,11 @@ bring() {
 # unpack KIND MODE FILE FOLDER
 unpack() {
   if [ "$1" = file ]; then
-    chmod "$2" "$3"
+    # Otherwise it was made with these.
+    if [ -n "$main" ] || [ "$2" != 600 ]; then chmod "$2" "$3"; fi
     return
   fi
-  mkdir -p "$4"
+  if [ ! -d "$4" ]; then mkdir -p "$4"; fi
   if tar -xf "$3" -C "$4" 2>control/tar_error; then
     rm -f "$3"
     return
@@ -56,9 +56,10 @@ unpack() {
   return 1
 }
 
-# Asks for the manifest until it is ready, and makes what it lists. Fails with a sentence in $reason.
+# Asks for the manifest until it is ready, unless the answer to the claim has it. Makes what it lists. Fails with a
+# sentence in $reason.
 prepare() {
-  while :; do
+  while [ "$status" != 201 ]; do
     ask GET manifest || { reason=$(cat control/answer); return 1; }
     [ "$status" = 202 ] || break
     if [ -n "$ending" ]; then return 0; fi
@@ -66,19 +67,30 @@ prepare() {
     look
   done
   mv control/answer control/manifest
+  set --
   while read -r word a b c d e f; do
     case $word in
       limit) eval "limit_$a=$b" ;;
       shell) shell=$a ;;
       folder)
         decode "$a"
-        mkdir -p "$decoded" || { reason="Cannot make the folder $decoded"; return 1; } ;;
+        set -- "$@" "$decoded" ;;
       file)
         if [ -n "$ending" ]; then return 0; fi
+        make_folders "$@" || return 1
+        set --
         decode "$f"
         bring "$a" "$b" "$c" "$d" "$e" "$decoded" || return 1 ;;
     esac
   done <control/manifest
+  make_folders "$@"
+}
+
+make_folders() {
+  if [ "$#" -eq 0 ]; then return; fi
+  mkdir -p "$@" 2>control/curl_error && return
+  reason="Cannot make the folders of the job: $(cat control/curl_error)"
+  return 1
 }
 
 # upload PATH: stores an output. Fails when the service does not take it.
@@ -133,14 +145,14 @@ upload_folder() {
     elif [ -L "$name" ] || { [ -e "$name" ] && [ ! -f "$name" ]; }; then
       # What is no regular file is no output. The mark says so.
       passed=$((passed + 1))
-      if [ "$passed" -le 100 ]; then echo "!$(encode "${name#outputs/}")" >>control/not_uploaded; fi
+      if [ "$passed" -le 100 ]; then echo "!$(encode_all "${name#outputs/}")" >>control/not_uploaded; fi
     elif [ -e "$name" ]; then
       count=$((count + 1))
       if [ "$count" -le "$limit_outputs" ]; then
         upload "${name#outputs/}" && continue
         say "the output ${name#outputs/} is left out: $status $(cat control/answer)"
       fi
-      echo "$(encode "${name#outputs/}")" >>control/not_uploaded
+      echo "$(encode_all "${name#outputs/}")" >>control/not_uploaded
     fi
   done
 }

@@ -15,8 +15,16 @@ look_at_clock() {
 
 say() { echo "hooklaunch: $*" >&2; }
 
-# Encodes a text for a URL.
-encode() { printf %s "$1" | od -An -v -tx1 | tr -d '\n' | tr ' ' '%'; }
+# Encodes each byte of a text.
+encode_all() { printf %s "$1" | od -An -v -tx1 | tr -d '\n' | tr ' ' '%'; }
+
+# Encodes a text for a URL. Most texts are plain, and each program costs time.
+encode() {
+  case $1 in
+    *[!abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-]*) encode_all "$1" ;;
+    *) printf %s "$1" ;;
+  esac
+}
 
 # Decodes a text with bytes in octal, as \0141, into $decoded.
 decode() {
@@ -53,8 +61,9 @@ is_refusal() {
 }
 
 is_whole() {
-  case "$(tail -c 3 "$answer")" in *ok) return 0 ;; esac
-  return 1
+  last_line=
+  while read -r line; do last_line=$line; done <"$answer"
+  [ "$last_line" = ok ]
 }
 
 # Ends when the service has not answered for too long. What there is stays, for a person to look at.
