@@ -24,8 +24,8 @@ import type { PreparedTrigger } from "./prepare.ts";
 
 export type { Finding };
 
-/** The time of a diagnosis in which it computes. */
-const LIMIT_MS = 200;
+/** The time of a diagnosis in which it computes, or waits for a processor. Others have their turns meanwhile. */
+const LIMIT_MS = 1_000;
 /** A shorter secret may be part of any sentence. */
 const HIDDEN_CHARACTERS_MIN = 8;
 /** The condition that a request cannot be checked against whose sender's address is not known. */
