@@ -181,9 +181,14 @@ async function loadJobs(parts: JobRoutesParts): Promise<Hono> {
   return app.route("/api/v0/jobs", jobRoutes(parts)).notFound(() => problem(STATUS_CODE.NotFound));
 }
 
-async function loadDocs({ baseUrl }: Operator): Promise<Hono> {
+async function loadDocs({ baseUrl, store }: Operator): Promise<Hono> {
   const { docsRoutes } = await import("./docs/routes.ts");
-  return answeringErrors(new Hono({ strict: false }).route("/docs", docsRoutes(baseUrl)));
+  return answeringErrors(
+    new Hono({ strict: false }).route(
+      "/docs",
+      docsRoutes({ baseUrl, isShared: store.shared !== undefined }),
+    ),
+  );
 }
 
 function answeringErrors(app: Hono): Hono {

@@ -16,6 +16,7 @@ import log from "./script/log.js" with { type: "text" };
 import nav from "./script/nav.js" with { type: "text" };
 import time from "./script/time.js" with { type: "text" };
 import style from "./style.css" with { type: "text" };
+import look from "../look.css" with { type: "text" };
 
 /** A file that pages load. */
 interface Asset {
@@ -36,7 +37,7 @@ const SCRIPT = [time, copy, keys, live + filter, ansi + charts + log, nav].map((
 /** The files that pages load. */
 export const ASSETS = {
   script: asset("console", "js", SCRIPT, "text/javascript; charset=utf-8"),
-  style: asset("console", "css", style, "text/css; charset=utf-8"),
+  style: asset("console", "css", look + style, "text/css; charset=utf-8"),
   icon: asset("icon", "svg", icon, "image/svg+xml"),
 };
 

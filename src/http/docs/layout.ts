@@ -5,6 +5,7 @@
  */
 import { html, raw } from "@hono/hono/html";
 import { INDEX, type Page, SECTIONS } from "../../docs/mod.ts";
+import { navigationOf } from "../console/navigation.ts";
 import type { Heading, Rendered } from "./markdown.ts";
 
 type Html = ReturnType<typeof html>;
@@ -12,6 +13,8 @@ type Html = ReturnType<typeof html>;
 /** A rendered page. */
 export interface Shown extends Rendered {
   page: Page;
+  /** True where several instances can share the database. */
+  isShared: boolean;
 }
 
 /** The depth of the headings that the table of contents lists. */
@@ -22,6 +25,7 @@ const PAGES = SECTIONS.flatMap(({ pages }) => pages);
 export function layOut(shown: Shown, root: string): Html {
   const { html: content, page: { name, title } } = shown;
   const isUnknown = name === "";
+  const consoleRoot = root.replace(/docs\/$/, "");
   return html`<!doctype html>
 <html lang="en">
   <head>
@@ -34,9 +38,16 @@ export function layOut(shown: Shown, root: string): Html {
   </head>
   <body>
     <a class="skip" href="#content">Skip to content</a>
-    <header>
-      <a class="brand" href="${root}">Hooklaunch</a> <span>documentation</span>
-      <a class="console" href="${root.replace(/docs\/$/, "")}">Console</a>
+    <header class="top">
+      <a class="brand" href="${consoleRoot}">Hooklaunch</a>
+      <nav aria-label="Console">
+        ${
+    navigationOf(shown).map(([address, label]) =>
+      html`<a href="${consoleRoot}${address}">${label}</a>`
+    )
+  }
+        <a href="${root}" aria-current="true">Docs</a>
+      </nav>
     </header>
     <details class="menu">
       <summary>Contents</summary>

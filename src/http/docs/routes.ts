@@ -11,6 +11,7 @@ import dashboard from "../../telemetry/grafana_dashboard.json" with { type: "tex
 import { methodNotAllowed } from "../problem.ts";
 import { layOut } from "./layout.ts";
 import { render } from "./markdown.ts";
+import look from "../look.css" with { type: "text" };
 import style from "./style.css" with { type: "text" };
 
 /** A page runs no script, loads only its style, and shows in no frame. */
@@ -45,9 +46,17 @@ const PAGES = new Map(
   [INDEX, ...SECTIONS.flatMap(({ pages }) => pages)].map((page) => [page.name, page]),
 );
 
+/** The parts of the service that the documentation uses. */
+export interface DocsParts {
+  /** The address of the service as seen from outside. */
+  baseUrl(): string;
+  /** True where several instances can share the database. */
+  isShared: boolean;
+}
+
 /** Makes the routes below `/docs`. */
-export function docsRoutes(baseUrl: () => string): Hono {
-  const page = pages(baseUrl);
+export function docsRoutes({ baseUrl, isShared }: DocsParts): Hono {
+  const page = pages({ baseUrl, isShared });
   const app = new Hono({ strict: false });
   app.use(etag());
   app.use(async function addHeaders(context, next) {
@@ -55,7 +64,10 @@ export function docsRoutes(baseUrl: () => string): Hono {
     for (const [name, value] of Object.entries(HEADERS)) context.header(name, value);
   });
   app.get("/", async (context) => context.html(await page(INDEX)));
-  app.get("/style.css", (context) => context.body(style, 200, { "content-type": "text/css" }));
+  app.get(
+    "/style.css",
+    (context) => context.body(look + style, 200, { "content-type": "text/css" }),
+  );
   app.get("/llms.txt", (context) => context.text(listOfPages(baseUrl())));
   app.get(`/${DASHBOARD_NAME}`, (context) => {
     return context.body(dashboard, 200, { "content-type": "application/json" });
@@ -73,22 +85,25 @@ export function docsRoutes(baseUrl: () => string): Hono {
 }
 
 /** Renders each page once: that takes some milliseconds, and anybody may ask. */
-function pages(baseUrl: () => string): (page: Page) => Promise<string> {
+function pages({ baseUrl, isShared }: DocsParts): (page: Page) => Promise<string> {
   const made = new Map<Page, Promise<string>>();
   return (page) => {
-    const found = made.get(page) ?? makePage(page, new URL(baseUrl()).pathname);
+    const found = made.get(page) ?? makePage(page, { path: new URL(baseUrl()).pathname, isShared });
     made.set(page, found);
     return found;
   };
 }
 
 /** @param path the path of the service's own address */
-async function makePage(page: Page, path: string): Promise<string> {
+async function makePage(
+  page: Page,
+  { path, isShared }: { path: string; isShared: boolean },
+): Promise<string> {
   // Not relative to the page, whose own address may end with a slash or not.
   const root = `${path.replace(/\/$/, "")}/docs/`;
   const { default: text } = await page.read();
   const rendered = render(text, (href) => addressOf(href, root));
-  return await layOut({ ...rendered, page }, root);
+  return await layOut({ ...rendered, page, isShared }, root);
 }
 
 /** Turns a link between files of the checkout into the address of the same thing in the service. */

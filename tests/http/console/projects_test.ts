@@ -55,9 +55,9 @@ Deno.test("a project's page has its steps and pipelines, or the problems of its 
       const again = await loggedIn(service);
       const { text } = await again.get("");
       assertStringIncludes(textOf({ text }), "files : Cannot accept valohai.yaml");
-      assertMatch(textOf({ text }), /gone : Cannot fetch the repository .* , since now/);
+      assertMatch(textOf({ text }), /gone : Cannot fetch the repository .* , for \d+ s/);
       assertStringIncludes(text, 'href="projects/gone"');
-      assertStringIncludes(textOf(await again.get("projects/gone")), "Fetching fails since");
+      assertStringIncludes(textOf(await again.get("projects/gone")), "Fetching has failed for");
 
       const git = await GitFixture.make(`${service.folder}/nowhere`, { "valohai.yaml": "[]" });
       assertEquals((await service.api("POST", "projects/gone/fetch/")).status, 201);
@@ -82,7 +82,7 @@ Deno.test("the engines tell what runs and what waits the longest", async () => {
   const waiting = await launchCommand(service, "sleep 31");
   const { text } = await browser.get("engines");
   const seen = textOf({ text });
-  assertStringIncludes(seen, "local ✓ no failure known files 1 1");
+  assertStringIncludes(seen, "local ✓ no failure known files 1 running , 1 waiting");
   assertStringIncludes(text, `href="executions/${waiting}"`);
   assert(!text.includes('href="instances"'), "one process has the database");
   assertStringIncludes(textOf(await browser.get("instances")), "This service is one instance");

@@ -210,6 +210,7 @@ export function pagesOf({ deliveries, executions, pipeline }: Sample): Record<st
     settings: "settings",
     replays: "replays",
     replay: "replays/new?trigger=retrain",
+    docs: "docs/pipelines/",
     missing: "deliveries/none",
   };
 }

@@ -84,8 +84,8 @@ Deno.test("every link within the served pages leads to something that is there",
   for (const path of ["/docs/", ...NAMES.map((name) => `/docs/${name}/`)]) {
     const links = [...(await read(path)).matchAll(/href="([^"]*)"/g)].map(([, link = ""]) => link);
     for (const link of links.filter((link) => !link.startsWith("http"))) {
-      // "/" is the console.
-      assertMatch(link, /^(\/docs\/|#|\/$)/, `${path}: ${link}`);
+      // The others are the console's.
+      assertMatch(link, /^(\/docs\/|#|\/\w*$)/, `${path}: ${link}`);
       const [target = "", anchor] = link.split("#");
       const text = await read(target || path);
       assert(!text.includes("No such page"), `${path}: ${link}`);
@@ -95,10 +95,11 @@ Deno.test("every link within the served pages leads to something that is there",
 });
 
 Deno.test("addresses begin with the path of the service's own", async () => {
-  const app = docsRoutes(() => "https://example.com/hooks");
+  const app = docsRoutes({ baseUrl: () => "https://example.com/hooks", isShared: false });
   const page = await (await app.request("/operating/")).text();
   assertStringIncludes(page, 'href="/hooks/docs/style.css"');
   assertStringIncludes(page, 'href="/hooks/docs/settings/"');
+  assertStringIncludes(page, 'href="/hooks/deliveries"');
   const list = await (await app.request("/llms.txt")).text();
   assertStringIncludes(list, "https://example.com/hooks/docs/settings.md");
 });

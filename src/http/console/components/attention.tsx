@@ -1,6 +1,6 @@
 /** The list of all that needs attention, in words, each with its link. */
 import type { Html } from "../route.ts";
-import { Time } from "./values.tsx";
+import { Lasting } from "./values.tsx";
 
 const SHOWN_MAX = 20;
 
@@ -35,7 +35,7 @@ export function Attention(
             <a href={href}>{text}</a>
             {since === undefined ? null : (
               <span class="dim">
-                , since <Time at={since} now_ms={now_ms} />
+                , <Lasting since={since} now_ms={now_ms} />
               </span>
             )}
           </li>

@@ -2,24 +2,9 @@
 import type { Child } from "@hono/hono/jsx";
 import { SCOPES } from "../../../store/records/tokens.ts";
 import { ASSETS } from "../assets.ts";
+import { type NavigationEntry, navigationOf } from "../navigation.ts";
 import type { Html, OpenView, View } from "../route.ts";
 import { CsrfField } from "./form.tsx";
-
-/** The entries of the navigation: the address and the label. */
-const NAVIGATION = [
-  ["", "Overview"],
-  ["deliveries", "Deliveries"],
-  ["triggers", "Triggers"],
-  ["executions", "Executions"],
-  ["pipelines", "Pipelines"],
-  ["projects", "Projects"],
-  ["engines", "Engines"],
-  ["instances", "Instances"],
-  ["access", "Access"],
-  ["settings", "Settings"],
-] as const;
-
-export type NavigationEntry = typeof NAVIGATION[number][1];
 
 /** Tells whether the token of a session has a scope. */
 export function may(view: View, scope: typeof SCOPES[number]): boolean {
@@ -69,23 +54,18 @@ function Navigation({ view, nav }: { view: View; nav: NavigationEntry | undefine
   return (
     <>
       <nav aria-label="Console">
-        {entriesOf(view).map(([address, label]) => (
+        {navigationOf(view).map(([address, label]) => (
           <a href={address} aria-current={label === nav ? "page" : undefined}>{label}</a>
         ))}
         <a href="docs/">Docs</a>
       </nav>
       <form method="post" action="logout" class="who">
         <CsrfField view={view} />
-        <span title={`Scope: ${view.access.scope}`}>{view.access.name}</span>
+        <span title={`${view.access.name}, scope: ${view.access.scope}`}>{view.access.name}</span>
         <button class="quiet">Log out</button>
       </form>
     </>
   );
-}
-
-/** Leaves out the instances where one process has the database. */
-function entriesOf({ isShared }: View) {
-  return NAVIGATION.filter(([address]) => isShared || address !== "instances");
 }
 
 const KEYS = [

@@ -9,18 +9,38 @@ const SIZES = [[1024 ** 3, "GiB"], [1024 ** 2, "MiB"], [1024, "KiB"]] as const;
 /** A time, relative to now, with the exact one on hover. */
 export function Time({ at, now_ms }: { at: string; now_ms: number }): Html {
   return (
-    <time datetime={at} title={at.replace("T", " ").replace("Z", " UTC")} data-relative>
+    <time datetime={at} title={timeText(at)} data-relative>
       {ago(now_ms - Date.parse(at))}
     </time>
   );
 }
 
+/** The time that something lasts, such as "for 12 min", with its beginning on hover. */
+export function Lasting({ since, now_ms }: { since: string; now_ms: number }): Html {
+  return (
+    <>
+      for{" "}
+      <time datetime={since} title={timeText(since)} data-relative="lasting">
+        {spanText(secondsOf(now_ms - Date.parse(since)))}
+      </time>
+    </>
+  );
+}
+
 /** Writes a span in the past or, when negative, in the future. The script does the same as time goes by. */
 export function ago(span_ms: number): string {
-  const span_s = Math.round(Math.abs(span_ms) / 1_000);
+  const span_s = secondsOf(span_ms);
   if (span_s < 5) return "now";
   const text = spanText(span_s);
   return span_ms < 0 ? `in ${text}` : `${text} ago`;
+}
+
+function secondsOf(span_ms: number): number {
+  return Math.round(Math.abs(span_ms) / 1_000);
+}
+
+function timeText(at: string): string {
+  return at.replace("T", " ").replace("Z", " UTC");
 }
 
 /** A duration with its unit. */

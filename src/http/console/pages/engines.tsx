@@ -5,13 +5,13 @@ import type { ShownProject } from "../../api/projects.ts";
 import { Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
 import { Empty, Row, Table } from "../components/table.tsx";
-import { Time } from "../components/values.tsx";
+import { Lasting } from "../components/values.tsx";
 import { type Html, route, type View, type Visit } from "../route.ts";
 
 const REFRESH_S = 5;
 /** The projects and executions that are looked at. */
 const LOOKED_AT = 200;
-const COLUMNS = ["Engine", "State", "Projects", "Running", "Waiting", "Waits the longest"];
+const COLUMNS = ["Engine", "State", "Projects", "Work", "Waits the longest"];
 
 interface EngineWork {
   type: string;
@@ -37,7 +37,7 @@ async function show({ view }: Visit): Promise<Html> {
             </Empty>
           )
           : (
-            <Table label="Engines" columns={COLUMNS}>
+            <Table label="Engines" columns={COLUMNS} stacked>
               {engines.map((engine) => <EngineRow view={view} engine={engine} />)}
             </Table>
           )}
@@ -56,14 +56,24 @@ function EngineRow({ view, engine }: { view: View; engine: EngineWork }): Html {
       <td class="wide">
         <Reachability view={view} engine={engine} />
       </td>
-      <td class="wide">{projects.join(", ")}</td>
-      <td>{counted(running)}</td>
-      <td>{counted(waiting)}</td>
       <td class="wide">
-        {oldest === undefined ? "" : (
+        {projects.length === 0 ? <span class="dim">none</span> : null}
+        {projects.map((name, index) => (
           <>
-            <a href={`executions/${oldest.id}`}>{oldest.title}</a>, since{" "}
-            <Time at={oldest.created_at} now_ms={view.now_ms} />
+            {index === 0 ? "" : ", "}
+            <a href={`projects/${encodeURIComponent(name)}`}>{name}</a>
+          </>
+        ))}
+      </td>
+      <td>
+        <a href="executions?status=started">{counted(running)} running</a>,{" "}
+        <a href="executions?status=queued">{counted(waiting)} waiting</a>
+      </td>
+      <td class="wide">
+        {oldest === undefined ? <span class="dim">nothing waits</span> : (
+          <>
+            <a href={`executions/${oldest.id}`}>{oldest.title}</a> waits{" "}
+            <Lasting since={oldest.created_at} now_ms={view.now_ms} />
             {oldest.waiting === undefined ? null : <span class="dim">: {oldest.waiting}</span>}
           </>
         )}
@@ -80,13 +90,13 @@ function Reachability(
     return (
       <>
         {failures.map(({ since, detail, projects = [] }) => (
-          <p>
-            <Badge tone="bad" label="not reachable" /> since{" "}
-            <Time at={since} now_ms={view.now_ms} />
-            <span class="dim">
-              {projects.length === 0 ? "" : ` for ${projects.join(", ")}`}: {detail}
-            </span>
-          </p>
+          <div>
+            <Badge tone="bad" label="not reachable" />{" "}
+            <Lasting since={since} now_ms={view.now_ms} />
+            {projects.length === 0 ? "" : `, needed by ${projects.join(", ")}`}
+            <br />
+            <span class="dim">{detail}</span>
+          </div>
         ))}
       </>
     );
@@ -105,7 +115,10 @@ async function enginesOf({ api }: View): Promise<EngineWork[]> {
     api.list<ShownFailure>("failures/"),
   ]);
   const work = [...running.results, ...waiting.results];
-  const types = new Set([...projects.results, ...work].map(({ engine }) => engine.type));
+  const types = new Set([
+    ...[...projects.results, ...work].map(({ engine }) => engine.type),
+    ...failures.results.map(({ engine }) => engine).filter((type) => type !== undefined),
+  ]);
   const on = <T extends { engine: { type: string } }>(all: readonly T[], type: string) =>
     all.filter(({ engine }) => engine.type === type);
   return [...types].map((type) => ({

@@ -20,7 +20,7 @@ async function show({ view }: Visit): Promise<Html> {
           <>
             <p class="dim">
               All accept launches. The one that leads also performs the work and answers operators;
-              when it is silent for {durationText(GONE_MS)}, another takes its place.
+              when it is silent for {GONE_MS / 1_000} s, another takes its place.
             </p>
             <Table label="Instances" columns={COLUMNS}>
               {results.toSorted((a, b) => Number(b.leads) - Number(a.leads)).map((instance) => (

@@ -37,7 +37,7 @@ async function PipelinePage(
       <div id="pipeline" data-refresh={isOver ? undefined : REFRESH_S}>
         <Head view={view} pipeline={pipeline} />
         <Graph {...pipeline} />
-        <Nodes view={view} pipeline={pipeline} />
+        <Nodes pipeline={pipeline} />
       </div>
       <Values title="Parameters" values={parameters} />
       <p>
@@ -63,6 +63,7 @@ function Head({ view, pipeline }: PipelineProps): Html {
       {reason === undefined
         ? null
         : <Notice tone={status === "error" ? "bad" : "waiting"}>{reason}</Notice>}
+      {may(view, "operate") ? <Approvals view={view} pipeline={pipeline} /> : null}
       <div class="summary">
         <Facts
           facts={[
@@ -116,9 +117,35 @@ function Actions({ view, pipeline: { id, run_id, status, nodes } }: PipelineProp
   );
 }
 
-function Nodes({ view, pipeline: { id, nodes } }: PipelineProps): Html {
+/** The nodes that wait for approval, each with its button. */
+function Approvals({ view, pipeline: { id, nodes } }: PipelineProps): Html {
   return (
-    <Table label="Nodes" columns={["Node", "Step", "State", "Attempts", ""]}>
+    <>
+      {nodes.filter(({ status }) => status === "awaiting_approval").map(({ name, approval }) => (
+        <Notice tone="waiting">
+          <div class="asked">
+            <span>
+              <strong>{name}</strong> waits for approval{" "}
+              {approval?.when === "node-complete" ? "of its results" : "before it starts"}
+            </span>
+            <Action
+              view={view}
+              to={`pipelines/${id}/approve`}
+              fields={{ node: name }}
+              class="primary"
+            >
+              Approve {name}
+            </Action>
+          </div>
+        </Notice>
+      ))}
+    </>
+  );
+}
+
+function Nodes({ pipeline: { nodes } }: Pick<PipelineProps, "pipeline">): Html {
+  return (
+    <Table label="Nodes" columns={["Node", "Step", "State", "Attempts"]}>
       {nodes.map(({ name, step, status, execution_id, reused, attempts, reason }, index) => (
         <Row id={`node-${index}`}>
           <td>
@@ -130,20 +157,6 @@ function Nodes({ view, pipeline: { id, nodes } }: PipelineProps): Html {
             {reason === undefined ? null : <span class="dim">{reason}</span>}
           </td>
           <td>{attempts}</td>
-          <td>
-            {status === "awaiting_approval" && may(view, "operate")
-              ? (
-                <Action
-                  view={view}
-                  to={`pipelines/${id}/approve`}
-                  fields={{ node: name }}
-                  class="primary"
-                >
-                  Approve {name}
-                </Action>
-              )
-              : null}
-          </td>
         </Row>
       ))}
     </Table>

@@ -7,7 +7,7 @@ import { Action } from "../components/form.tsx";
 import { may, Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
 import { Notice, Row, Table } from "../components/table.tsx";
-import { Facts, Time } from "../components/values.tsx";
+import { Facts, Lasting } from "../components/values.tsx";
 import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
 
 interface ProjectProps {
@@ -52,7 +52,7 @@ async function ProjectPage({ view, name, branches, refused }: ProjectProps): Pro
 function FailedFetch({ view, failure }: { view: View; failure: ShownFailure }): Html {
   return (
     <Notice tone="bad">
-      Fetching fails since <Time at={failure.since} now_ms={view.now_ms} />: {failure.detail}
+      Fetching has failed <Lasting since={failure.since} now_ms={view.now_ms} />: {failure.detail}
     </Notice>
   );
 }
