@@ -40,6 +40,12 @@ export class TestClock implements Clock {
   }
 }
 
+/** A port of the loopback address that nobody listens on now. */
+export function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}
+
 /** How soon it is looked again, and how late at most. */
 const POLL_MS = 5;
 const POLL_MS_MAX = 100;

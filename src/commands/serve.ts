@@ -11,13 +11,14 @@ import { InvalidInputError } from "../platform/errors.ts";
 import { type Parts, Service, type ServiceSettings } from "../service/service.ts";
 import { removeToken, tokenHash, tokenId } from "../store/records/tokens.ts";
 import { setUpLogging } from "./console/logging.ts";
+import { agentOf, type AgentOptions, agentOptions } from "./input/agent_options.ts";
 import {
   byteSize,
   environment,
+  isSet,
   list,
   option,
   readConfiguration,
-  readText,
   wholeNumber,
 } from "./input/options.ts";
 import { TlsFiles } from "./input/tls_files.ts";
@@ -46,7 +47,7 @@ const HANG_MS = 10_000;
 
 const log = getLogger(["hooklaunch"]);
 
-interface ServeOptions {
+interface ServeOptions extends AgentOptions {
   host: string;
   port: number;
   data: string;
@@ -62,9 +63,6 @@ interface ServeOptions {
   kv?: string;
   storage?: string;
   instanceUrl?: string;
-  agentUrl?: string;
-  agentCa?: string;
-  agentHttp?: boolean;
   dev?: boolean;
   logFormat: "text" | "json";
   logLevel: "debug" | "info" | "warning" | "error";
@@ -117,15 +115,9 @@ export function defineServe(command: Command): void {
         "--storage <url>",
         "an S3 bucket for artifacts (with AWS_ACCESS_KEY_ID and so on), or a shared folder",
       ),
-    )
-    .addOption(
-      option("--agent-url <url>", "the address of the service as jobs on other machines see it"),
-    )
-    .addOption(option("--agent-ca <file>", "certificates that these jobs trust, PEM"))
-    .option(
-      "--agent-http",
-      "let these jobs use plain HTTP, unencrypted (env: HOOKLAUNCH_AGENT_HTTP=true)",
-    )
+    );
+  for (const each of agentOptions()) command.addOption(each);
+  command
     .addOption(
       option("--instance-url <url>", "with --kv, where other instances reach this one"),
     )
@@ -148,10 +140,11 @@ async function serve(options: ServeOptions): Promise<void> {
   const tlsFiles = tlsFilesOf(options);
   const tls = await tlsFiles?.read();
   const configuration = config === undefined ? undefined : await readConfiguration(config);
+  const agent = await agentOf(options);
   const service = await Service.start(
     {
       ...settingsOf(options),
-      ...await agentOf(options),
+      ...(agent === undefined ? {} : { agent }),
       ...await storageOf(options, configuration),
       ...(tls === undefined ? {} : { tls }),
     },
@@ -305,24 +298,6 @@ async function storageOf(
   }
   const named = storage ?? inFile;
   return named === undefined ? {} : { storage: named };
-}
-
-/** Reads how jobs on other machines reach the service. */
-async function agentOf(
-  { agentUrl, agentCa, agentHttp }: ServeOptions,
-): Promise<Pick<ServiceSettings, "agent">> {
-  const http = isSet("HOOKLAUNCH_AGENT_HTTP", agentHttp);
-  if (agentUrl === undefined) return {};
-  const ca = agentCa && await readText(agentCa, "the setting --agent-ca");
-  return { agent: { url: agentUrl, http, ...(ca && { ca }) } };
-}
-
-/** Reads a switch. Its variable may accept plain HTTP, so that only the words true and false are taken. */
-function isSet(name: string, given: boolean | undefined): boolean {
-  const variable = environment(name);
-  if (given !== undefined || variable === undefined || variable === "false") return given ?? false;
-  if (variable === "true") return true;
-  throw new InvalidInputError(name, `Expected true or false, found "${variable}"`);
 }
 
 function tlsFilesOf({ tlsCert, tlsKey }: ServeOptions): TlsFiles | undefined {

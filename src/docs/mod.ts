@@ -135,6 +135,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./engines.md", { with: { type: "text" } }),
       },
       {
+        name: "slurm",
+        title: "Slurm",
+        about: "commands as jobs of a Slurm cluster: what it must allow, GPUs, what it says",
+        read: () => import("./slurm.md", { with: { type: "text" } }),
+      },
+      {
         name: "kubernetes",
         title: "Kubernetes",
         about: "commands as Jobs of a Kubernetes cluster: rights, GPUs, what it says",

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { CONFIG_FLAGS } from "../surroundings.ts";
+import { CONFIG_FLAGS, freePort } from "../surroundings.ts";
 import config from "../../deno.json" with { type: "json" };
 import type { Bench, Stock } from "./bench.ts";
 import { pause } from "./measuring.ts";
@@ -206,12 +206,6 @@ function serverOf(
     stop,
     [Symbol.asyncDispose]: stop,
   };
-}
-
-/** A port that nobody listens on now. */
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }
 
 async function listening(port: number): Promise<void> {

@@ -1,4 +1,10 @@
-import { assertEquals, assertMatch, assertNotMatch, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertNotMatch,
+  assertStringIncludes,
+} from "@std/assert";
 import { has } from "../needs.ts";
 import { temporaryFolder } from "../surroundings.ts";
 import { hooklaunch, run } from "./process.ts";
@@ -55,6 +61,33 @@ Deno.test("demo --example pipeline trains and tests a model on the labels of a w
   assertStringIncludes(printed, "Trained on 30 samples.");
   assertStringIncludes(printed, "10 of 10 flowers were classified correctly.");
   assertMatch(printed, /Pipeline [0-9a-f-]{36}: complete\n/);
+});
+
+Deno.test("demo on a cluster says what it needs", async () => {
+  const settings = "{ url: http://127.0.0.1:1, user: me, token: '{env:SLURM_JWT}' }";
+  const cases: [args: string[], expected: RegExp][] = [
+    [
+      ["slurm"],
+      /the setting --engine slurm: Expected the cluster, .* set --engine-settings, or .*slurm/,
+    ],
+    [
+      ["slurm", "--engine-settings", settings],
+      /the setting --engine slurm: .* set --agent-url to this/,
+    ],
+    [
+      ["slurm", "--engine-settings", "x"],
+      /the setting --engine-settings: .*found "x"/,
+    ],
+    [["cloud"], /'cloud' is invalid\. Allowed choices are local, slurm, kubernetes/],
+  ];
+  const agent = ["--agent-url", "http://login1:8000", "--agent-http"];
+  const ended = await Promise.all(
+    cases.map(([args], index) => run(["demo", ...index === 2 ? agent : [], "--engine", ...args])),
+  );
+  for (const [index, { code, printed }] of ended.entries()) {
+    assertMatch(printed, cases[index]?.[1] ?? /^$/);
+    assert(code > 0);
+  }
 });
 
 Deno.test("a demo that is stopped while it shows something leaves nothing behind", async () => {

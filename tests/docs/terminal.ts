@@ -5,7 +5,7 @@
  */
 import { assertStringIncludes } from "@std/assert";
 import { blocksOf } from "./blocks.ts";
-import { eventually, temporaryFolder } from "../surroundings.ts";
+import { eventually, freePort, temporaryFolder } from "../surroundings.ts";
 
 const CHECKOUT = new URL("../../", import.meta.url).pathname;
 /** How long a block may take. */
@@ -169,9 +169,4 @@ export class Terminal implements AsyncDisposable {
     };
     return { clearEnv: true, env };
   }
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }

@@ -8,7 +8,7 @@ import { AddressRanges } from "../../src/platform/network/ip_ranges.ts";
 import { eventually, startService, type TestService } from "../data.ts";
 import { blocksOf } from "../docs/blocks.ts";
 import { has } from "../needs.ts";
-import { temporaryFolder } from "../surroundings.ts";
+import { freePort, temporaryFolder } from "../surroundings.ts";
 import { routesOf } from "./routes.ts";
 
 const MIB = 1_024 * 1_024;
@@ -23,11 +23,6 @@ interface Front extends AsyncDisposable {
   service: TestService;
   port: number;
   client: Deno.HttpClient;
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }
 
 /** Returns the printed configuration with the ports and the certificate of this test. */

@@ -76,6 +76,14 @@ export function environment(name: string): string | undefined {
   return process.env[name] || undefined;
 }
 
+/** Reads a switch. Its variable may accept plain HTTP, so that only the words true and false are taken. */
+export function isSet(name: string, given: boolean | undefined): boolean {
+  const variable = environment(name);
+  if (given !== undefined || variable === undefined || variable === "false") return given ?? false;
+  if (variable === "true") return true;
+  throw new InvalidInputError(name, `Expected true or false, found "${variable}"`);
+}
+
 /**
  * Reads a configuration file, and returns the folder that relative paths in it start at: its own. Text from
  * a pipe, such as `<(…)` or standard input, has none: there it is the current folder.

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { CONFIG_FLAGS, isLong } from "../../surroundings.ts";
+import { CONFIG_FLAGS, freePort, isLong } from "../../surroundings.ts";
 import { assertEquals, assertExists } from "@std/assert";
 import { join } from "node:path";
 import { ConflictError } from "../../../src/platform/errors.ts";
@@ -57,11 +57,6 @@ async function takeOver(folder: string, port: number): Promise<RemoteService> {
     }
   });
   return service;
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }
 
 for (const after_ms of isLong ? [0, 60, 150, 400, 900] : [60, 400]) {

@@ -9,7 +9,9 @@ import { engineRefusals } from "../../../src/engines/kinds.ts";
 import { SlurmBackend } from "../../../src/engines/slurm/mod.ts";
 import { slurmSettingsSchema } from "../../../src/engines/slurm/settings.ts";
 import type { Execution } from "../../../src/store/records/executions.ts";
+import { run } from "../../commands/process.ts";
 import { has } from "../../needs.ts";
+import { freePort } from "../../surroundings.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "../remote/fixture.ts";
 import { SlurmCluster } from "./slurm_cluster.ts";
@@ -153,6 +155,21 @@ slurmTest("a job of our name that is there twice runs once", async (service, clu
   assertEquals((await other.ended(id)).status, "complete");
   assertEquals(other.ran, 1);
   assert(service.ran === 0);
+});
+
+slurmTest("the demo trains and tests its model there", async (_service, cluster) => {
+  const port = String(freePort());
+  const host = await cluster.command("hostname");
+  const { type: _type, ...settings } = cluster.settings();
+  const agent = ["--agent-url", `http://${host.trim()}:${port}`, "--agent-http"];
+  const named = ["--engine", "slurm", "--engine-settings", JSON.stringify(settings)];
+  const { code, printed } = await run(["demo", "--once", "--port", port, ...named, ...agent]);
+  assertEquals(code, 0, printed);
+  for (const node of ["ingest", "train", "test"]) {
+    assertStringIncludes(printed, `node "${node}" is complete`);
+  }
+  assertMatch(printed, /Execution [0-9a-f-]{36}: complete on \S+, and its step "test" printed/);
+  assertStringIncludes(printed, "10 of 10 flowers were classified correctly.");
 });
 
 Deno.test("slurm: settings and mounts", () => {
