@@ -98,6 +98,10 @@ set -C
 echo "$$ $identity" 2>/dev/null >control/started || exit ${MARK_IS_TAKEN}
 set +C
 
+# Linux may share out the processors among sessions, and then heeds no priority within one but the session's
+# own (sched(7), "The autogroup feature").
+{ echo 10 >/proc/self/autogroup; } 2>/dev/null
+
 # Whatever ends the command must not end what captures its output and leaves its exit code.
 trap '' HUP INT TERM
 

@@ -399,14 +399,16 @@ Deno.test("run: pipes in place of what the wrapper writes are not waited for", a
 
 Deno.test("run: a command gives way to the service", async () => {
   await using fixture = await EngineFixture.make();
-  const { id } = await fixture.run("nice");
-  const [own = "", given = ""] = [
+  const autogroup = "! [ -e /proc/self/autogroup ] || cat /proc/self/autogroup";
+  const { id } = await fixture.run(`nice; ${autogroup}`);
+  const [own = "", given = "", session = "nice 10"] = [
     new TextDecoder().decode(
       (await new Deno.Command("sh", { args: ["-c", "nice"] }).output()).stdout,
     ),
     ...await fixture.printed(id, "stdout"),
   ];
   assert(Number(given) >= Number(own) + 10, given);
+  assertMatch(session, /nice 10$/);
 });
 
 Deno.test("run: what a command leaves running is ended", async () => {
