@@ -55,8 +55,8 @@ Deno.test("remote: of a job that appears late, and was launched again, one runs 
 });
 
 Deno.test("remote: a job that the cluster does not show is not lost while its agent is heard", async () => {
-  await using service = await RemoteService.make({ silence_ms: 800 });
-  const id = await service.submit(service.noting(3));
+  await using service = await RemoteService.make({ silence_ms: 3_000 });
+  const id = await service.submit(service.noting(5));
   await service.said(id, "begun");
   service.cluster.faults.isForgetful = true;
   await endsWell(service, id);
