@@ -39,6 +39,10 @@ const REMOVE_FOLDER = `
 { ! command -v podman || podman system reset --force; umount -l "$1"; rm -rf "$1"; } >/dev/null 2>&1
 `;
 
+/** The most test files that one module imports. */
+const BUNDLE_MAX = 12;
+/** The folders whose files take longest together: they begin first. */
+const SLOW = ["commands", "docs", "engines", "faults"];
 /**
  * The test files that take longest, in the order in which they begin: each is a module of its own. The
  * first ones mostly wait for containers, so all others run beside them.
@@ -145,22 +149,28 @@ function test(args: readonly string[], permissions: readonly string[]): Deno.Chi
 }
 
 /**
- * Returns the modules to run for some test files. Most files take longer to load what they test than to
- * test it, so those of one folder of `tests` are imported by one module, made in a scratch folder.
+ * Returns the modules to run for some test files, those that take longest first. Most files take longer to load
+ * what they test than to test it, so those of one folder of `tests` are imported by a few modules, made in a
+ * scratch folder.
  */
 function modulesOf(files: readonly string[], scratch: string): string[] {
   const alone = ALONE.map((file) => `tests/${file}`).filter((file) => files.includes(file));
   const rest = files.filter((file) => !alone.includes(file)).sort();
-  const folders = Object.entries(Object.groupBy(rest, (file) => file.split("/", 2).join("/")));
-  const bundles = folders.map(([name, members = []]) => {
-    if (members.length === 1) return members;
-    const path = `${scratch}/${name}_tests.ts`;
-    Deno.mkdirSync(`${scratch}/tests`, { recursive: true });
-    const imports = members.map((file) => `import "file://${Deno.realPathSync(file)}";\n`);
-    Deno.writeTextFileSync(path, imports.join(""));
-    return [path];
-  });
-  return [...alone, ...bundles.flat()];
+  const folders = Object.groupBy(rest, (file) => file.split("/")[1] ?? "");
+  Deno.mkdirSync(`${scratch}/tests`, { recursive: true });
+  const bundlesOf = (folder: string) => {
+    const members = folders[folder] ?? [];
+    const count = Math.ceil(members.length / BUNDLE_MAX);
+    return Array.from({ length: count }, (_, part) => {
+      const path = `${scratch}/tests/${folder}_${part + 1}.ts`;
+      const imports = members.filter((_, index) => index % count === part)
+        .map((file) => `import "file://${Deno.realPathSync(file)}";\n`);
+      Deno.writeTextFileSync(path, imports.join(""));
+      return path;
+    });
+  };
+  const quick = Object.keys(folders).filter((folder) => !SLOW.includes(folder));
+  return [...SLOW.flatMap(bundlesOf), ...alone, ...quick.flatMap(bundlesOf)];
 }
 
 function filesIn(folder: string): string[] {
