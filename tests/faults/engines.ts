@@ -1,12 +1,13 @@
 /**
- * The tests of remote engines on a real Slurm, a real Kubernetes and a cluster that fails, with those that
- * take too long for the suite.
+ * The tests of engines on a real Slurm, a real Kubernetes, a cluster that fails and podman, with those that take
+ * too long for the suite.
  *
  * @module
  */
 import type { Findings } from "./findings.ts";
 
-const TESTS = ["remote", "slurm", "kubernetes"].map((engine) => `tests/engines/${engine}`);
+const TESTS = ["remote", "slurm", "kubernetes", "local/podman_test.ts"]
+  .map((path) => `tests/engines/${path}`);
 
 /** Runs them, and prints what they print. What this machine cannot run is left out. */
 export async function engines(findings: Findings): Promise<void> {

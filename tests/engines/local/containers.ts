@@ -71,6 +71,7 @@ export async function containerContract(program: Containers): Promise<void> {
   const image = ignore ? "" : await makeImage(program);
   engineContract(`containers of ${program}`, {
     ignore,
+    isSlow: program === "podman",
     fields: { engine: { type: "local", runner: program }, image },
     makeEngine: (parts) =>
       new LocalEngine({
