@@ -5,6 +5,7 @@
  */
 import { problemText } from "../platform/errors.ts";
 import type { Command } from "commander";
+import type { ShownQuota, TriggerQuotas } from "../http/api/quotas.ts";
 import type { ShownTrigger } from "../http/api/triggers.ts";
 import type { LogEntry } from "../http/api/trigger_log.ts";
 import { findTrigger } from "./api/find_trigger.ts";
@@ -56,18 +57,25 @@ async function list({ url, json = false }: ApiOptions): Promise<void> {
 }
 
 async function show(nameOrId: string, { url, json = false }: ApiOptions): Promise<void> {
-  const trigger = await findTrigger(clientOf(url), nameOrId);
+  const api = clientOf(url);
+  const trigger = await findTrigger(api, nameOrId);
   if (json) return printJson(trigger);
+  const { quotas }: TriggerQuotas = await api.request("GET", `triggers/${trigger.id}/quotas/`);
   const { enabled, conditions, actions, response, filtered, warnings = [], ...fields } = trigger;
   printFields({
     ...fields,
     filtered: filtered && `status ${filtered.status}`,
     enabled: enabled ? "yes" : "no",
     ...numbered("condition", conditions),
+    ...Object.fromEntries(quotas.map((each) => [`quota ${each.index}`, quotaText(each)])),
     ...numbered("action", actions),
     response: JSON.stringify(response),
     ...numbered("warning", warnings.map(problemText)),
   });
+}
+
+function quotaText({ quota, left, more_at }: ShownQuota): string {
+  return `${left} of ${quota} left${more_at === undefined ? "" : `, more at ${more_at}`}`;
 }
 
 /** Makes a field of each element, with its place as in pointers. */

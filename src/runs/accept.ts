@@ -7,7 +7,7 @@
  */
 import { hash } from "node:crypto";
 import type { Clock } from "../platform/clock.ts";
-import type { Quota } from "./rate_window.ts";
+import type { Quota, QuotaLeft } from "./rate_window.ts";
 import { UnavailableError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
 import { needsUpload, removeUpload, uploadPayload } from "../store/records/payloads.ts";
@@ -98,6 +98,11 @@ export class Acceptor {
   async exhausted(triggerId: string, quotas: readonly Quota[]): Promise<Quota | undefined> {
     await this.#quotas.load(triggerId, quotas);
     return this.#quotas.exhausted(triggerId, quotas);
+  }
+
+  /** Returns what is left of each quota now; nothing is counted. */
+  left(triggerId: string, quotas: readonly Quota[]): Promise<QuotaLeft[]> {
+    return this.#quotas.left(triggerId, quotas);
   }
 
   /** The run that a delivery has made before; undefined when it would make one now. */

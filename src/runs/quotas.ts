@@ -7,7 +7,15 @@
  */
 import type { Clock } from "../platform/clock.ts";
 import { evictOldest } from "../platform/evict_oldest.ts";
-import { admit, newestTime, type Quota, settle, withoutOne } from "./rate_window.ts";
+import {
+  admit,
+  leftOf,
+  newestTime,
+  type Quota,
+  type QuotaLeft,
+  settle,
+  withoutOne,
+} from "./rate_window.ts";
 import type { Write } from "../store/commit/change.ts";
 import type { Ledger } from "../store/commit/ledgers.ts";
 import { getRateWindow, type RateWindow, rateWindowWrite } from "../store/records/rate_windows.ts";
@@ -71,6 +79,33 @@ export class Quotas {
   exhausted(triggerId: string, quotas: readonly Quota[]): Quota | undefined {
     const now_ms = this.#now(triggerId, quotas);
     return quotas.find((quota) => this.#admitted(triggerId, quota, now_ms) === undefined);
+  }
+
+  /**
+   * Returns what is left of each quota now; nothing is counted. The times are those of the wall clock.
+   *
+   * @param quotas in any number, also several of one period
+   */
+  async left(triggerId: string, quotas: readonly Quota[]): Promise<QuotaLeft[]> {
+    const { shared } = this.#store;
+    if (shared === undefined) await this.load(triggerId, quotas);
+    const windows = await Promise.all(
+      quotas.map(({ period }) =>
+        shared === undefined
+          ? this.#windows.get(this.#windowName(triggerId, period))
+          // What this instance holds may be older than what others have counted.
+          : getRateWindow(this.#store, triggerId, period)
+      ),
+    );
+    const steady_ms = this.#clock.steady();
+    const newest_ms = quotas.map(({ period }, index) => newestTime(windows[index], period));
+    const now_ms = shared === undefined ? steady_ms : Math.max(steady_ms, ...newest_ms);
+    const ahead_ms = this.#clock.now() - steady_ms;
+    return quotas.map((quota, index) => {
+      const spread_ms = shared?.instances.clockSpread_ms;
+      const { left, more_ms } = leftOf(windows[index], quota, now_ms, spread_ms);
+      return { left, more_ms: more_ms && Math.ceil(more_ms + ahead_ms) };
+    });
   }
 
   /**

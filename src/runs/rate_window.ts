@@ -46,6 +46,36 @@ export function admit(
   };
 }
 
+/** The launches that a quota lets pass now. */
+export interface QuotaLeft {
+  left: number;
+  /** The time at which there is more, in milliseconds since the epoch; undefined when all of it is left. */
+  more_ms: number | undefined;
+}
+
+/**
+ * Returns how many launches {@linkcode admit} would count one after the other, and when there are more. The
+ * parameters are the same.
+ */
+export function leftOf(
+  window: RateWindow | undefined,
+  { period, quota }: Quota,
+  now_ms: number,
+  spread_ms = 0,
+): QuotaLeft {
+  const { slots, total } = settle(window, period, now_ms, spread_ms);
+  const left = Math.max(0, quota - total);
+  let counted = total;
+  for (const [index, count] of slots) {
+    counted -= count;
+    // A quota that was lowered has nothing left for longer than its first slot.
+    if (counted >= quota) continue;
+    const end_ms = (index + SLOTS_PER_PERIOD + 1) * slotWidth_ms(period);
+    return { left, more_ms: Math.ceil(end_ms + spread_ms) };
+  }
+  return { left, more_ms: undefined };
+}
+
 /**
  * Takes a launch back that was counted.
  *

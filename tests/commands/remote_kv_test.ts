@@ -76,7 +76,13 @@ Deno.test("serve --kv: several machines accept launches, one leads, and another 
   // The machine that follows asks the leader.
   for (const id of accepted) await endOf(url, id);
   const headers = { authorization: `Bearer ${TOKEN}` };
-  const { results } = await (await fetch(`${url}/api/v0/instances/`, { headers })).json();
+  const read = async (path: string) =>
+    await (await fetch(`${url}/api/v0/${path}/`, { headers })).json();
+  // The leader has not seen this one.
+  accepted.push(await launch(url));
+  const { quotas: [{ left }] } = await read(`triggers/${ID}/quotas`);
+  assertEquals(left, QUOTA - accepted.length, "what is left counts what both have accepted");
+  const { results } = await read("instances");
   assertEquals(results.map(({ leads }: { leads: boolean }) => leads).sort(), [false, true]);
   const browser = new Browser(firstUrl);
   await browser.logIn(TOKEN);
@@ -101,7 +107,7 @@ Deno.test("serve --kv: several machines accept launches, one leads, and another 
   assertEquals(await change(true), 200);
 
   first.child.kill("SIGSTOP");
-  for (let i = 5; i < QUOTA; i++) accepted.push(await launch(url));
+  while (accepted.length < QUOTA) accepted.push(await launch(url));
   assertEquals(new Set(accepted).size, QUOTA, "all are accepted, as runs of their own");
   assertEquals(await launch(url), undefined, "the quota counts what both have accepted");
   await second.expect(/Leading: this instance performs the work/, GONE_MS_MAX);

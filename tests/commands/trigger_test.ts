@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { ADMIN_TOKEN, endOfRun, HMAC_CONDITION, SECRET, startService } from "../data.ts";
+import { ADMIN_TOKEN, endOfRun, HMAC_CONDITION, SECRET, signature, startService } from "../data.ts";
 import { TestClock } from "../surroundings.ts";
 import { run } from "./process.ts";
 
@@ -67,8 +67,10 @@ Deno.test("the operators' token does not go through a proxy to a service on this
 Deno.test("trigger show prints one trigger, with what it checks and does, and no secret", async () => {
   await using service = await startService();
   const response = { type: "text", text: "taken" };
-  const conditions = [HMAC_CONDITION];
+  const conditions = [HMAC_CONDITION, { type: "rate_limit", quota: 9, period: 60 }];
   const { id, url } = await service.trigger({ name: "labels", conditions, response });
+  const launched = await fetch(url, { method: "POST", body: "{}", headers: signature("{}") });
+  assertEquals(await launched.text(), "taken");
   for (const nameOrId of ["labels", id]) {
     const { code, printed } = await run(["trigger", "show", nameOrId, "--url", service.url], TOKEN);
     assertEquals(code, 0, printed);
@@ -79,6 +81,7 @@ Deno.test("trigger show prints one trigger, with what it checks and does, and no
       printed,
       /^condition 0 +\{.*"type":"hmac".*"secrets":\[\{"fingerprint":"[0-9a-f]{12}","value":"\*{8}"\}\]\}$/m,
     );
+    assertMatch(printed, /^quota 1 +8 of 9 left, more at 20\d\d-\S+Z$/m);
     assertMatch(printed, /^action 0 +\{"type":"run_execution",/m);
     assertMatch(printed, /^response +\{.*"text":"taken"/m);
     assert(!printed.includes(SECRET), printed);

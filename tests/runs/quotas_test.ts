@@ -5,7 +5,13 @@
 import { assert, assertEquals, assertLessOrEqual, assertRejects } from "@std/assert";
 import fc from "fast-check";
 import { serialize } from "node:v8";
-import { admit, newestTime, type Quota, smallestByPeriod } from "../../src/runs/rate_window.ts";
+import {
+  admit,
+  leftOf,
+  newestTime,
+  type Quota,
+  smallestByPeriod,
+} from "../../src/runs/rate_window.ts";
 import { UnavailableError } from "../../src/platform/errors.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import type { RateWindow } from "../../src/store/records/rate_windows.ts";
@@ -321,6 +327,47 @@ Deno.test("a launch learns of an exhausted quota without using it", async () => 
   assertEquals(quotas.exhausted(TRIGGER_ID, limits), limits[0]);
   admission.undo();
   assertEquals(quotas.exhausted(TRIGGER_ID, limits), undefined);
+});
+
+Deno.test("what is left is what is admitted, more comes when it is said, and asking uses up nothing", async () => {
+  await fc.assert(
+    fc.asyncProperty(quotas, steps, async (limits, steps) => {
+      await using store = await storeInMemory();
+      const clock = new TestClock();
+      clock.ahead_ms = 60_000;
+      const counted = new Quotas(store, clock);
+      const unit_ms = Math.min(...limits.map(({ period }) => period));
+      for (const { pause, burst } of steps) {
+        clock.time_ms += pause * unit_ms;
+        const before = await counted.left(TRIGGER_ID, limits);
+        assertEquals(await counted.left(TRIGGER_ID, limits), before);
+        const room = Math.min(...before.map(({ left }) => left));
+        const admitted = Array.from({ length: burst }, () => counted.admit(TRIGGER_ID, limits))
+          .filter((admission) => "writes" in admission).length;
+        assertEquals(admitted, Math.min(room, burst));
+        const after = await counted.left(TRIGGER_ID, limits);
+        for (const [place, { left, more_ms }] of after.entries()) {
+          assertEquals(left, (before[place]?.left ?? 0) - admitted);
+          if (more_ms === undefined) continue;
+          const { time_ms } = clock;
+          clock.time_ms = more_ms - clock.ahead_ms - 1;
+          assertEquals((await counted.left(TRIGGER_ID, limits))[place]?.left, left);
+          clock.time_ms += 1;
+          assert(((await counted.left(TRIGGER_ID, limits))[place]?.left ?? 0) > left);
+          clock.time_ms = time_ms;
+        }
+      }
+    }),
+    { numRuns: 25 },
+  );
+});
+
+Deno.test("a quota that was lowered has more only when enough has come back", () => {
+  const window: RateWindow = { total: 6, slots: [[100, 4], [110, 2]] };
+  const width_ms = 60_000 / 50;
+  const left = (quota: number) => leftOf(window, { period: 60, quota }, 112 * width_ms);
+  assertEquals(left(7), { left: 1, more_ms: 151 * width_ms });
+  assertEquals(left(2), { left: 0, more_ms: 161 * width_ms });
 });
 
 Deno.test("of several quotas of one period the smallest counts", () => {

@@ -23,6 +23,7 @@ import { instanceOperations } from "./instances.ts";
 import { outputOperations } from "./outputs.ts";
 import { pipelineOperations } from "./pipelines.ts";
 import { projectOperations } from "./projects.ts";
+import { quotaOperations } from "./quotas.ts";
 import { projectContentsOperations } from "./project_contents.ts";
 import { replayOperations } from "./replays.ts";
 import { runOperations } from "./runs.ts";
@@ -41,6 +42,7 @@ const NAME_LENGTH_MAX = 256;
 export const operations: readonly Operation[] = [
   ...triggerOperations,
   ...activityOperations,
+  ...quotaOperations,
   ...tryOutOperations,
   ...tryFilterOperations,
   ...diagnosisOperations,

@@ -149,6 +149,7 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/triggers/{id}/", { method: "PUT", at, body });
     await ask("/triggers/{id}/", { method: "PATCH", at, body: { enabled: false } });
     await ask("/triggers/", { query: "?activity" });
+    await ask("/triggers/{id}/quotas/", { at });
     const tried = { body: '{"a":2}', headers: { "X-Id": "1" } };
     const said = await ask("/triggers/{id}/test/", { method: "POST", at, body: tried });
     assert(said.conditions.some((each: Json) => each.expected && each.found && each.reason));

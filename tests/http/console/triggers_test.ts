@@ -215,6 +215,7 @@ Deno.test("a filter is tried by a button, on deliveries or a sample, and keeps i
     for (const body of ['{"n":1}', '{"n":2}']) {
       await (await fetch(url, { method: "POST", body })).body?.cancel();
     }
+    assertStringIncludes(textOf(await browser.get("triggers/kept")), "7 of 9 left, more in 1 min");
     const seen = async (filter_1: string) =>
       (await post(`triggers/${id}/edit`, { ...tried, filter_1 })).seen;
     assertStringIncludes(await seen("body.n > 1"), "1 of 2 recent requests would launch");

@@ -1,5 +1,6 @@
 /** `/triggers/<name>`: a trigger: its URL, conditions, actions, secrets, a test, and its recent deliveries. */
 import type { DeliveryPage } from "../../api/deliveries.ts";
+import type { ShownQuota, TriggerQuotas } from "../../api/quotas.ts";
 import type { SignedResult } from "../../api/try_out.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import { ApiCallError, search } from "../client.ts";
@@ -7,14 +8,16 @@ import { Described, Secrets } from "../components/condition.tsx";
 import { DELIVERY_COLUMNS, DeliveryRow } from "../components/delivery_row.tsx";
 import { Action, Confirm, CsrfField, describedBy, Field } from "../components/form.tsx";
 import { may, Page } from "../components/page.tsx";
+import { Badge } from "../components/states.tsx";
 import { Notice, Table } from "../components/table.tsx";
-import { Copied } from "../components/values.tsx";
+import { Copied, Time } from "../components/values.tsx";
 import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
 import { sampleOf } from "../samples.ts";
 import { presetNameOf, presetOf, readTrigger, secretsOf, type ShownSecret } from "../triggers.ts";
 import { Health } from "./triggers.tsx";
 
 const DELIVERIES = 10;
+const QUOTA_REFRESH_S = 5;
 const DAY_MS = 24 * 60 * 60_000;
 
 interface TriggerProps {
@@ -33,10 +36,10 @@ interface PageProps {
 async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Html> {
   const trigger = await readTrigger(view, name);
   const { id, conditions, actions, url } = trigger;
-  const recent = await view.api.get<DeliveryPage>("deliveries/", {
-    trigger: id,
-    limit: DELIVERIES,
-  });
+  const [recent, { quotas }] = await Promise.all([
+    view.api.get<DeliveryPage>("deliveries/", { trigger: id, limit: DELIVERIES }),
+    view.api.get<TriggerQuotas>(`triggers/${id}/quotas/`),
+  ]);
   return (
     <Page view={view} title={trigger.name} nav="Triggers">
       <p class="crumbs">
@@ -59,9 +62,10 @@ async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Ht
             ? <p class="waiting">Anybody who knows the URL can launch.</p>
             : (
               <ol>
-                {conditions.map((each) => (
+                {conditions.map((each, place) => (
                   <li>
                     <Described settings={each} />
+                    <QuotaLeft view={view} quota={quotas.find(({ index }) => index === place)} />
                   </li>
                 ))}
               </ol>
@@ -96,6 +100,22 @@ async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Ht
         <a href={`deliveries${search({ trigger: trigger.name })}`}>All its deliveries</a>
       </p>
     </Page>
+  );
+}
+
+/** The rest of the quota of a condition that has one. */
+function QuotaLeft({ view, quota }: { view: View; quota: ShownQuota | undefined }) {
+  if (quota === undefined) return null;
+  const { index, quota: all, left, more_at } = quota;
+  return (
+    <div id={`quota-${index}`} data-refresh={QUOTA_REFRESH_S}>
+      {left === 0 ? <Badge tone="bad" label={`0 of ${all} left`} /> : `${left} of ${all} left`}
+      {more_at === undefined ? null : (
+        <>
+          , more <Time at={more_at} now_ms={view.now_ms} />
+        </>
+      )}
+    </div>
   );
 }
 
