@@ -4,12 +4,20 @@
  * @module
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { has } from "../../needs.ts";
 import { isLong } from "../../surroundings.ts";
 import { engineContract } from "../contract.ts";
+import { runDemo } from "../demo.ts";
 import type { RemoteHost } from "../remote/fixture.ts";
 import { until } from "../service.ts";
-import { KubernetesCluster, kubernetesHost, KubernetesService, QUICK } from "./fixture.ts";
+import {
+  KubernetesCluster,
+  kubernetesHost,
+  KubernetesService,
+  NODE_ADDRESS,
+  QUICK,
+} from "./fixture.ts";
 
 const ignore = !has("kubelet");
 const hosts = new Map<string, RemoteHost>();
@@ -51,6 +59,11 @@ function test(
     },
   });
 }
+
+test(
+  "the demo trains and tests its model there",
+  (_service, cluster) => runDemo(cluster.settings(), NODE_ADDRESS),
+);
 
 test("an image needs a shell and nothing else", async (service) => {
   const image = "docker.io/test/shell:1";
@@ -169,16 +182,24 @@ test(
 );
 
 test("an API server that is killed says nothing about jobs", async (service, cluster) => {
-  const id = await service.submit("echo begun; sleep 5; echo done; exit 4");
-  await service.said(id, "begun");
+  const [id, other] = await Promise.all([
+    service.submit("echo begun; sleep 5; echo done; exit 4"),
+    service.submit("echo begun; sleep 130; echo done"),
+  ]);
+  for (const each of [id, other]) await service.said(each, "begun");
   await cluster.signal("apiserver", "KILL");
   try {
     await until(async () => (await service.record(id)).reachable === false);
     const { status, exit_code } = await service.ended(id);
     assertEquals([status, exit_code], ["error", 4]);
+    await delay(120_000);
+    const { status: later, reachable } = await service.record(other);
+    assertEquals([later, reachable], ["started", false]);
   } finally {
     await cluster.restart("apiserver");
   }
+  assertEquals((await service.ended(other)).status, "complete");
+  assertEquals(await service.printed(other, "stdout"), ["begun", "done"]);
   assertEquals((await service.run("echo ran")).status, "complete");
 });
 

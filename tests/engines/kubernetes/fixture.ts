@@ -16,6 +16,8 @@ import { RemoteHost } from "../remote/fixture.ts";
 import { type EngineParts, EngineService, PATIENCE_MS, until } from "../service.ts";
 
 const SERVER = "https://127.0.0.1:16443";
+/** The address of the cluster's only node. */
+export const NODE_ADDRESS = "10.244.255.1";
 const NAMESPACE = "ml";
 const START = new URL("cluster/start.sh", import.meta.url).pathname;
 /** Where `.ci/run` keeps the programs. */

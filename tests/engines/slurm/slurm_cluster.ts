@@ -76,6 +76,20 @@ setsid setpriv --reuid nobody --regid nogroup --clear-groups env SLURM_JWT=daemo
   slurmrestd -a rest_auth/jwt -s openapi/v0.0.38 "127.0.0.1:$2" >"$1/log/slurmrestd.log" 2>&1 </dev/null &
 echo $! >"$1/run/slurmrestd.pid"`;
 
+/** Ends a node with all that runs on it, as the loss of its machine does. */
+const KILL_NODE = `
+kill -KILL "$(cat "$1/run/slurmd-$2.pid")"
+stepds= rest=
+for process in /proc/[0-9]*; do
+  case $(readlink "$process/cwd") in "$1/jobs"*) ;; *) continue ;; esac
+  tr '\\0' '\\n' <"$process/environ" | grep -qxE "(SLURMD_NODENAME|SLURM_JOB_NODELIST)=$2" || continue
+  rest="$rest \${process#/proc/}"
+  parent=$(sed -n 's/^PPid:[^0-9]*//p' "$process/status")
+  case $(tr '\\0' ' ' <"/proc/$parent/cmdline") in slurmstepd:*) stepds="$stepds $parent" ;; esac
+done
+kill -KILL $stepds $rest
+true`;
+
 const STOP = `
 for each in slurmrestd slurmd-n1 slurmd-n2 slurmctld; do
   kill -KILL "$(cat "$1/run/$each.pid")" 2>/dev/null
@@ -173,12 +187,32 @@ export class SlurmCluster implements AsyncDisposable {
     await this.#run("slurmctld >/dev/null 2>&1 </dev/null");
   }
 
+  /** Kills slurmrestd. */
+  async killRest(): Promise<void> {
+    await this.#run('kill -KILL "$(cat "$1/run/slurmrestd.pid")"');
+  }
+
+  /** Starts slurmrestd again. */
+  async startRest(): Promise<void> {
+    await this.#run(START_REST, this.#ports[3]);
+  }
+
+  /** Kills a node, `n1` or `n2`, with all jobs that run there. */
+  async killNode(name: string): Promise<void> {
+    await this.#run(KILL_NODE, name);
+  }
+
+  /** Starts a node again. */
+  async startNode(name: string): Promise<void> {
+    await this.#run('slurmd -N "$2" >/dev/null 2>&1 </dev/null', name);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#run(STOP);
     await Deno.remove(this.#folder, { recursive: true });
   }
 
-  async #run(script: string, ...args: number[]): Promise<string> {
+  async #run(script: string, ...args: (number | string)[]): Promise<string> {
     const { stdout, stderr, success } = await new Deno.Command("sh", {
       args: ["-c", script, "sh", this.#folder, ...args.map(String)],
       env: {

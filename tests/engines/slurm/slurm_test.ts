@@ -9,9 +9,9 @@ import { engineRefusals } from "../../../src/engines/kinds.ts";
 import { SlurmBackend } from "../../../src/engines/slurm/mod.ts";
 import { slurmSettingsSchema } from "../../../src/engines/slurm/settings.ts";
 import type { Execution } from "../../../src/store/records/executions.ts";
-import { run } from "../../commands/process.ts";
 import { has } from "../../needs.ts";
-import { freePort } from "../../surroundings.ts";
+import { isLong } from "../../surroundings.ts";
+import { runDemo } from "../demo.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "../remote/fixture.ts";
 import { SlurmCluster } from "./slurm_cluster.ts";
@@ -27,10 +27,11 @@ const KIND = {
 function slurmTest(
   name: string,
   test: (service: RemoteService, cluster: SlurmCluster) => Promise<void>,
+  needs = { isLong: false },
 ): void {
   Deno.test({
     name: `slurm: ${name}`,
-    ignore,
+    ignore: ignore || needs.isLong && !isLong,
     async fn() {
       if (running === undefined) return;
       const folder = await Deno.makeTempDir();
@@ -109,20 +110,55 @@ slurmTest(
   "a controller that is killed loses nothing, and nothing runs twice",
   async (service, cluster) => {
     const engine = cluster.settings();
-    const id = await service.submit(service.noting(10), { engine });
+    const away_ms = isLong ? 120_000 : 1_500;
+    const id = await service.submit(service.noting(8 + away_ms / 1_000), { engine });
     await service.said(id, "begun");
     // Of a job that began within the last seconds, a controller that is killed knows nothing: it starts it again, and
     // ends the first one. What is killed then is lost.
     await delay(5_000);
     await cluster.killController();
+    if (isLong) await cluster.killRest();
     const late = await service.submit("echo late", { engine });
-    await delay(1_500);
+    await delay(away_ms);
+    if (isLong) {
+      const { status, reachable } = await service.record(id);
+      assertEquals([status, reachable], ["started", false]);
+      assertMatch((await service.record(late)).waiting ?? "", /./);
+      await cluster.startRest();
+    }
     await cluster.startController();
     const { status, reason } = await service.ended(id);
     assertEquals([status, reason], ["complete", undefined]);
     assertEquals((await service.ended(late)).status, "complete");
     assertEquals([service.ran, await service.printed(late, "stdout")], [1, ["late"]]);
   },
+);
+
+slurmTest(
+  "what ran on a machine that is killed is lost, or runs again on another one",
+  async (service, cluster) => {
+    await cluster.command("scontrol update nodename=n1 state=drain reason=test");
+    const engine = cluster.settings();
+    const [once, again] = await Promise.all([
+      service.submit("echo begun; sleep 1000", { engine }),
+      service.submit(
+        `${service.noting(0)}; [ "$(wc -l <${service.folder}/ran)" -gt 1 ] || sleep 1000`,
+        { engine, rerun: true },
+      ),
+    ]);
+    await service.said(once, "begun");
+    await service.said(again, "done");
+    await cluster.killNode("n2");
+    await cluster.command("scontrol update nodename=n1 state=resume");
+    const { status, reason = "" } = await service.ended(once);
+    assertEquals(status, "error");
+    assertMatch(reason, /without a report of its agent: the state in Slurm is NODE_FAIL/);
+    assertEquals((await service.ended(again)).status, "complete");
+    assertEquals(service.ran, 2);
+    assertEquals(await service.printed(again, "stdout"), ["begun", "done", "begun", "done"]);
+    await cluster.startNode("n2");
+  },
+  { isLong: true },
 );
 
 slurmTest("a job that an administrator cancels ends with that reason", async (service, cluster) => {
@@ -158,18 +194,7 @@ slurmTest("a job of our name that is there twice runs once", async (service, clu
 });
 
 slurmTest("the demo trains and tests its model there", async (_service, cluster) => {
-  const port = String(freePort());
-  const host = await cluster.command("hostname");
-  const { type: _type, ...settings } = cluster.settings();
-  const agent = ["--agent-url", `http://${host.trim()}:${port}`, "--agent-http"];
-  const named = ["--engine", "slurm", "--engine-settings", JSON.stringify(settings)];
-  const { code, printed } = await run(["demo", "--once", "--port", port, ...named, ...agent]);
-  assertEquals(code, 0, printed);
-  for (const node of ["ingest", "train", "test"]) {
-    assertStringIncludes(printed, `node "${node}" is complete`);
-  }
-  assertMatch(printed, /Execution [0-9a-f-]{36}: complete on \S+, and its step "test" printed/);
-  assertStringIncludes(printed, "10 of 10 flowers were classified correctly.");
+  await runDemo(cluster.settings(), (await cluster.command("hostname")).trim());
 });
 
 Deno.test("slurm: settings and mounts", () => {

@@ -122,6 +122,9 @@ if [ ! -s "$images/empty.tar" ]; then sh "$here/images.sh" "$images"; fi
 for image in pause agent tools shell empty; do
   ctr -a "$folder/containerd.sock" -n k8s.io images import "$images/$image.tar" >/dev/null
 done
+# The image of the bundled pipeline's steps.
+ctr -a "$folder/containerd.sock" -n k8s.io images tag docker.io/test/tools:1 \
+  docker.io/library/busybox:stable >/dev/null
 begin controller-manager "$bin/kube-controller-manager" --kubeconfig "$folder/kubeconfig" \
   --bind-address 127.0.0.1 --service-account-private-key-file "$folder/pki/service_accounts.key" \
   --leader-elect=false --node-monitor-grace-period=20s
