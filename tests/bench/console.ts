@@ -20,9 +20,7 @@ export async function measureConsole(bench: Bench): Promise<void> {
   await using server = await serverOn(bench, "service", "deliveries");
   const browser = new Browser(`http://127.0.0.1:${server.port}`);
   await browser.logIn(OPERATORS_TOKEN);
-  const found = await browser.get(`deliveries?delivery_id=${deliveryIdOf(1)}`);
-  const [, id = ""] = /href="deliveries\/([^"]+)"/.exec(found.text) ?? [];
-  for (const [what, address] of pages(id)) {
+  for (const [what, address] of await consolePages(browser)) {
     const times_ms: number[] = [];
     let bytes = 0;
     for (let count = 0; count <= TRIES; count++) {
@@ -43,16 +41,39 @@ export async function measureConsole(bench: Bench): Promise<void> {
   }
 }
 
-/** The pages, by what they are. */
-function pages(deliveryId: string): [what: string, address: string][] {
+/** The addresses of the pages, by what they are. */
+export async function consolePages(browser: Browser): Promise<[what: string, address: string][]> {
+  const found = await browser.get(`deliveries?delivery_id=${deliveryIdOf(1)}`);
+  const [, delivery = ""] = /href="deliveries\/([^"]+)"/.exec(found.text) ?? [];
+  const { text } = await browser.get(`deliveries/${delivery}`);
+  const [, execution = ""] = /href="executions\/([^"]+)"/.exec(text) ?? [];
+  const trigger = `trigger-${triggerId(0)}`;
   return [
     ["overview", ""],
     ["deliveries", "deliveries"],
     ["deliveries of a busy trigger", `deliveries?trigger=${triggerId(0)}`],
     ["deliveries that were refused", "deliveries?outcome=refused"],
     ["deliveries with a text that is rare", "deliveries?text=needle"],
-    ["one delivery", `deliveries/${deliveryId}`],
+    ["one delivery", `deliveries/${delivery}`],
+    ["replays", "replays"],
+    ["the form of a replay", `replays/new?trigger=${trigger}`],
+    ["triggers", "triggers"],
+    ["a page in the middle of the triggers", `triggers?cursor=${triggerId(5_000)}`],
+    ["triggers, searched", "triggers?text=1388"],
+    ["a busy trigger", `triggers/${trigger}`],
+    ["the form of a trigger", `triggers/${trigger}/edit`],
+    ["the form of a new trigger", "triggers/new"],
+    ["executions", "executions"],
+    ["executions of a busy trigger", `executions?trigger=${trigger}`],
+    ["executions that failed: none", "executions?status=error"],
+    ["one execution", `executions/${execution}`],
+    ["pipelines: none", "pipelines"],
+    ["projects", "projects"],
+    ["a project", "projects/bench"],
+    ["engines", "engines"],
+    ["instances", "instances"],
     ["access", "access"],
     ["settings", "settings"],
+    ["documentation", "docs/pipelines/"],
   ];
 }

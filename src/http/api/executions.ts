@@ -11,8 +11,10 @@ import {
   type Execution,
   EXECUTION_STATUSES,
   getExecution,
+  hasEnded,
   type InputFile,
   listExecutions,
+  listOpenExecutions,
 } from "../../store/records/executions.ts";
 import type { Page } from "../../store/read/lists.ts";
 import type { Store } from "../../store/store.ts";
@@ -107,7 +109,11 @@ export const executionOperations = [
       const before = newest !== undefined && (cursor === undefined || cursor > newest)
         ? newest
         : cursor;
-      const { records, next } = await search((part: Page) => listExecutions(api.store, part), {
+      const { status } = filters;
+      const read = status === undefined || hasEnded(status)
+        ? (part: Page) => listExecutions(api.store, part)
+        : (part: Page) => listOpenExecutions(api.store, status, part);
+      const { records, next } = await search(read, {
         limit,
         cursor: before,
         filters: { ...filters, pipeline_id: pipeline, trigger_id },

@@ -34,6 +34,8 @@ export interface ShownReplay extends Omit<Replay, "body"> {
 export interface DryRun {
   state: "dry_run";
   count: number;
+  /** Set when the count was cut short. */
+  has_more?: true;
 }
 
 const replaySchema = answer<ShownReplay>()(
@@ -68,13 +70,24 @@ const replayResult = answer<ReplayResult>()(
   }),
 );
 
-const dryRun = answer<DryRun>()("ReplayDryRun", z.object({ state: z.literal("dry_run"), count }));
+const dryRun = answer<DryRun>()(
+  "ReplayDryRun",
+  z.object({
+    state: z.literal("dry_run"),
+    count,
+    has_more: z.literal(true).exactOptional().describe(
+      "The count was cut short: there may be more",
+    ),
+  }),
+);
 
 const replayInput = input(
   "ReplayInput",
   z.strictObject({
     filter: replayFilter.describe("The deliveries to launch again, as for the list"),
     dry_run: z.boolean().default(false).describe("Count them, and launch nothing"),
+    briefly: z.boolean().default(false)
+      .describe("With dry_run: count for a moment, from the newest one on"),
     rate: z.number().positive().max(RATE_MAX).default(10).describe("Launches a second at most"),
     only_without_success: z.boolean().default(false)
       .describe("Leave out those of which a run and its executions have completed"),
@@ -120,13 +133,16 @@ export const replayOperations = [
       201: { schema: replaySchema, headers: { Location: "The address of the new replay" } },
     },
     async perform({ api, context, body: sent }) {
-      const { dry_run, filter, body, commit, ...rest } = parseInput(
+      const { dry_run, briefly, filter, body, commit, ...rest } = parseInput(
         replayInput,
         sent,
         "the replay",
       );
-      const ids = await deliveriesOf(api, filter);
-      if (dry_run) return context.json({ state: "dry_run", count: ids.length });
+      const { ids, isWhole } = await deliveriesOf(api, filter, { isBrief: dry_run && briefly });
+      if (dry_run) {
+        const counted: DryRun = { state: "dry_run", count: ids.length };
+        return context.json(isWhole ? counted : { ...counted, has_more: true });
+      }
       const made = await api.replays.create({
         ...rest,
         filter: shownFilter(filter),
@@ -187,11 +203,16 @@ export const replayOperations = [
   }),
 ];
 
-/** Finds the deliveries that a filter wants and that can be launched again, oldest first. */
+/**
+ * Finds the deliveries that a filter wants and that can be launched again, oldest first.
+ *
+ * @param isBrief only the newest of them, as many as a moment is enough for
+ */
 async function deliveriesOf(
   { store, triggerLog, worker }: Operator,
   { trigger, from, to, outcome = "accepted", ...filter }: z.output<typeof replayFilter>,
-): Promise<string[]> {
+  { isBrief }: { isBrief: boolean },
+): Promise<{ ids: string[]; isWhole: boolean }> {
   await triggerLog.flush().catch(() => {});
   const wanted = {
     ...filter,
@@ -218,7 +239,7 @@ async function deliveriesOf(
         `Expected a filter that finds at most ${REPLAY_DELIVERIES_MAX} deliveries: narrow it`;
       throw new InvalidInputError("the replay", [{ pointer: "/filter", detail }]);
     }
-    if (next === undefined) return ids.reverse();
+    if (next === undefined || isBrief) return { ids: ids.reverse(), isWhole: next === undefined };
     before = next;
   }
 }

@@ -95,22 +95,20 @@ export class DeliveryCounts {
   async read(triggerId: string): Promise<{ hours: DeliveryHour[]; last_ms: number | undefined }> {
     const now_ms = this.#clock.now();
     const from_ms = (Math.floor(now_ms / HOUR_MS) - HOURS + 1) * HOUR_MS;
-    const days = new Map(
-      await Promise.all([from_ms, now_ms].map(async (time_ms) => {
-        const day = dayOf(time_ms);
-        return [day, await this.#day(day, triggerId)] as const;
-      })),
+    const midnight_ms = Math.floor(now_ms / DAY_MS) * DAY_MS;
+    const [before, today] = await Promise.all(
+      [from_ms, now_ms].map((time_ms) => this.#day(dayOf(time_ms), triggerId)),
     );
     const hours = Array.from({ length: HOURS }, (_, index): DeliveryHour => {
       const time_ms = from_ms + index * HOUR_MS;
-      const day = days.get(dayOf(time_ms));
+      const day = time_ms < midnight_ms ? before : today;
       const counts = Object.entries(day?.hours ?? {}).flatMap(([what, numbers]) => {
         const count = numbers[hourOf(time_ms)] ?? 0;
         return count === 0 ? [] : [[what, count]];
       });
       return { from_ms: time_ms, counts: Object.fromEntries(counts) };
     });
-    const last_ms = Math.max(0, ...[...days.values()].map((day) => day?.last_ms ?? 0));
+    const last_ms = Math.max(before?.last_ms ?? 0, today?.last_ms ?? 0);
     return { hours, last_ms: last_ms || undefined };
   }
 

@@ -9,6 +9,7 @@ import {
   type Listed,
   listNewest,
   listOldestEnded,
+  newestEntries,
   type OldestEnded,
   type Page,
   recordOf,
@@ -18,6 +19,9 @@ import type { EngineSettings } from "./projects.ts";
 import { scan } from "../read/scan.ts";
 import { RECORD_BYTES_MAX, recordBytes, recordWrite } from "./record_size.ts";
 import type { Store } from "../store.ts";
+
+/** The entries of executions that have not ended that are read at a time. */
+const OPEN_AT_ONCE = 500;
 
 /** The statuses of an execution. The last three are ends. */
 export const EXECUTION_STATUSES = [
@@ -196,6 +200,20 @@ export async function* openExecutions(
       (await getExecution(store, id))?.status;
     if (status !== undefined && !hasEnded(status)) yield { id, status };
   }
+}
+
+/** One page of the executions that have a status which is no end, newest first. */
+export async function listOpenExecutions(
+  store: Store,
+  status: ExecutionStatus,
+  { before }: Page,
+): Promise<Listed<Execution>> {
+  const entries = await newestEntries(store, ["execution_open"], { before, limit: OPEN_AT_ONCE });
+  const found = entries.filter(({ value }) => value === status).map(({ key }) => String(key[1]));
+  return {
+    records: await getExecutions(store, found),
+    next: entries.length < OPEN_AT_ONCE ? undefined : String(entries.at(-1)?.key[1]),
+  };
 }
 
 /**

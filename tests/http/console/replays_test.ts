@@ -19,6 +19,18 @@ Deno.test("the deliveries that a filter finds are counted, and launched again", 
     const { body } = await service.api("GET", "audit/?operation=createReplay");
     assertEquals(body.results, [], "a count changes nothing");
   });
+  await t.step("of very many some are counted, and all when that is asked for", async () => {
+    const quiet = await service.trigger({ name: "quiet", actions: [{ type: "fetch_repository" }] });
+    const numbers = Array.from({ length: 201 }, (_, number) => String(number));
+    await Promise.all(numbers.map((number) => push(quiet.url, "main", number)));
+    const asked = await browser.get("replays/new?trigger=quiet");
+    assertMatch(textOf(asked), /Launch at least 200 deliveries again .* Count them all/);
+    const all = await browser.get("replays/new?trigger=quiet&count_all=yes");
+    assertMatch(textOf(all), /Launch 201 deliveries again/);
+    const dry = { filter: { trigger: "quiet" }, dry_run: true, briefly: true };
+    const { body } = await service.api("POST", "replays/", dry);
+    assertEquals(body, { state: "dry_run", count: 200, has_more: true });
+  });
   await t.step("a replay of all", async () => {
     const { headers } = await browser.post("replays", {
       csrf,

@@ -21,6 +21,8 @@ export const REPLAY_FILTERS = [
   "delivery_id",
   "text",
 ] as const;
+/** The parameter of a whole count. Without it, a page that shows at once counts for a moment. */
+const COUNT_ALL = "count_all";
 const REFRESH_S = 1;
 const RESULTS = 50;
 
@@ -78,8 +80,13 @@ interface NewReplayProps {
 
 /** Counts the deliveries that a filter finds, and asks before they are launched again. */
 async function NewReplayPage({ view, filter, form, refused }: NewReplayProps): Promise<Html> {
-  const { count } = await view.api.send<DryRun>("POST", "replays/", { filter, dry_run: true });
-  const deliveries = count === 1 ? "1 delivery" : `${count} deliveries`;
+  const { count, has_more } = await view.api.send<DryRun>("POST", "replays/", {
+    filter,
+    dry_run: true,
+    briefly: view.query.get(COUNT_ALL) === null,
+  });
+  const counted = count === 1 ? "1 delivery" : `${count} deliveries`;
+  const deliveries = has_more ? `at least ${counted}` : counted;
   return (
     <Page view={view} title="Replay" nav="Deliveries">
       <h1>Launch {deliveries} again</h1>
@@ -89,7 +96,16 @@ async function NewReplayPage({ view, filter, form, refused }: NewReplayProps): P
         and rate limits as they are now.
       </p>
       {refused === undefined ? null : <Notice tone="bad">{refused.message}</Notice>}
-      {count === 0
+      {has_more
+        ? (
+          <p>
+            <a href={`replays/new${search({ ...filter, [COUNT_ALL]: "yes" })}`}>Count them all</a>,
+            {" "}
+            which may take a while.
+          </p>
+        )
+        : null}
+      {count === 0 && !has_more
         ? <p>There are none: widen the filter.</p>
         : (
           <form method="post" action="replays" class="panel">
