@@ -50,21 +50,21 @@ Deno.test({
 
     await t.step("a filter is tried while one types, on the body that came", async () => {
       await page.goto("/triggers/retrain/edit");
-      await page.getByText("1 of 1 recent requests would launch").waitFor();
+      await page.getByText("1 of 1 recent requests pass").waitFor();
       const filter = page.getByLabel("Launch only when");
       await filter.fill("body.ref == ");
       await page.getByText("Syntax error at line 1, column 10").waitFor();
       await assertAccessible(page);
       await filter.pressSequentially(' "other"');
       await page.getByText("does not pass").waitFor();
-      await page.getByText("0 of 1 recent requests would launch").waitFor();
+      await page.getByText("0 of 1 recent requests pass").waitFor();
       await filter.fill('body.rev == "push"');
       await page.getByText("line 1, column 5").waitFor();
       await page.emulateMedia({ colorScheme: "dark" });
       await assertAccessible(page, ["color-contrast"]);
       await page.emulateMedia({ colorScheme: "light" });
       await filter.fill('body.ref == "refs/heads/main"');
-      await page.getByText("1 of 1 recent requests would launch").waitFor();
+      await page.getByText("1 of 1 recent requests pass").waitFor();
       await page.getByLabel("Name").press("Enter");
       await page.getByText("It holds from the next request on").waitFor();
     });

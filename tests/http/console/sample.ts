@@ -91,6 +91,7 @@ export async function fillSample(service: TestService): Promise<Sample> {
       { type: "hmac", preset: "github", secrets: [GITHUB_SECRET] },
       { type: "payload_filter", expression: 'body.ref == "refs/heads/main"' },
       { type: "deduplication", in: "header", name: "X-GitHub-Delivery", window: 3600 },
+      { type: "rate_limit", quota: 1_000, period: 3_600 },
     ],
     actions: [action("retrain")],
     response,

@@ -175,10 +175,10 @@ Deno.test("a filter is tried by a button, on deliveries or a sample, and keeps i
       filter: 'body.ref == "refs/heads/main"',
     });
     assertEquals(passed.status, 200);
-    assertStringIncludes(passed.seen, "A sample of GitHub would launch");
+    assertStringIncludes(passed.seen, "A sample of GitHub passes");
     assertStringIncludes(passed.text, 'value="typed"');
     const failed = await post("triggers/new", { ...tried, filter: 'body.ref == "x"' });
-    assertStringIncludes(failed.seen, "would not launch");
+    assertStringIncludes(failed.seen, "A sample of GitHub does not pass");
     assertStringIncludes(failed.seen, 'body.ref is "refs/heads/main"');
     const wrong = await post("triggers/new", { ...tried, filter: "body.ref == " });
     assertStringIncludes(wrong.seen, "Syntax error at line 1, column 10");
@@ -211,14 +211,14 @@ Deno.test("a filter is tried by a button, on deliveries or a sample, and keeps i
     assertEquals(form.filter_1, "body.n > 0");
     const tried = { ...form, try: "filter_1" };
     const sample = await post(`triggers/${id}/edit`, tried);
-    assertStringIncludes(sample.seen, "A plain sample would not launch");
+    assertStringIncludes(sample.seen, "A plain sample does not pass");
     for (const body of ['{"n":1}', '{"n":2}']) {
       await (await fetch(url, { method: "POST", body })).body?.cancel();
     }
     assertStringIncludes(textOf(await browser.get("triggers/kept")), "7 of 9 left, more in 1 min");
     const seen = async (filter_1: string) =>
       (await post(`triggers/${id}/edit`, { ...tried, filter_1 })).seen;
-    assertStringIncludes(await seen("body.n > 1"), "1 of 2 recent requests would launch");
+    assertStringIncludes(await seen("body.n > 1"), "1 of 2 recent requests pass");
     assertStringIncludes(await seen("body.n > 1"), "body.n is 1");
     assertStringIncludes(
       await seen("body.n > 0 && body.m"),

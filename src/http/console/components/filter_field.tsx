@@ -77,15 +77,14 @@ function Summary({ tries }: { tries: Tries }): Html {
   if (sample === undefined) {
     return (
       <>
-        <strong>{passed} of {results.length}</strong> recent requests would launch
+        <strong>{passed} of {results.length}</strong> recent requests pass
       </>
     );
   }
   const from = sample.title === undefined ? "A plain sample" : `A sample of ${sample.title}`;
   return (
     <>
-      {from}{" "}
-      <strong>{passed === 0 ? "would not launch" : "would launch"}</strong>. No request is kept yet
+      {from} <strong>{passed === 0 ? "does not pass" : "passes"}</strong>. No request is kept yet
     </>
   );
 }
