@@ -4,7 +4,8 @@
  *
  * @module
  */
-import { delay } from "@std/async/delay";
+import { systemClock } from "../platform/clock.ts";
+import { within } from "../platform/waiting/timers.ts";
 
 /** The time in which a sender sees an answer and stops sending. */
 const GRACE_MS = 1_000;
@@ -27,7 +28,7 @@ export async function endAfter(
   const body = new ReadableStream({
     async start(controller) {
       controller.enqueue(text);
-      await Promise.race([rest, delay(GRACE_MS)]);
+      await within(systemClock, GRACE_MS, rest);
       controller.close();
     },
   });

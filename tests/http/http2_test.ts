@@ -3,6 +3,7 @@
  * comes while they still send.
  */
 import { assertEquals } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { ADMIN_TOKEN, startService } from "../data.ts";
 import { has } from "../needs.ts";
 import { serveRoutes } from "./routes.ts";
@@ -24,8 +25,8 @@ async function curl(
 ): Promise<string> {
   const args = ["--silent", "--show-error", "--http2-prior-knowledge", "--max-time", "20"];
   const output = ["--output", "/dev/null", "--write-out", "%{http_code} HTTP/%{http_version}"];
-  const { stdin, stdout } = new Deno.Command("curl", {
-    args: [...args, ...output, ...options, url],
+  const { stdin, stdout } = new Deno.Command("sh", {
+    args: ["-c", 'exec curl "$@"', "curl", ...args, ...output, ...options, url],
     stdin: "piped",
     stdout: "piped",
     stderr: "null",
@@ -80,11 +81,13 @@ Deno.test({
     await using service = await startService();
     await using server = serveRoutes(service, { timeout_ms: 300 });
     const { url } = await service.trigger();
+    const ended = new AbortController();
     const slow = new ReadableStream({
       async pull(controller) {
         controller.enqueue(new Uint8Array(30_000));
-        await new Promise((resolve) => setTimeout(resolve, 50));
+        await delay(50, { signal: ended.signal }).catch(() => {});
       },
+      cancel: () => ended.abort(),
     });
     const target = `http://127.0.0.1:${server.port}${new URL(url).pathname}`;
     assertEquals(await curl(target, { body: slow, options: STREAMED }), "408 HTTP/2");

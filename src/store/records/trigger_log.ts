@@ -66,6 +66,7 @@ export class TriggerLog {
   #unwritten: Write[][] = [];
   /** Cancels the timer of the next flush. */
   #cancelFlush: (() => void) | undefined;
+  #isClosed = false;
 
   constructor(store: Store, clock: Clock) {
     this.#store = store;
@@ -125,9 +126,10 @@ export class TriggerLog {
     await this.#store.intake.write([]);
   }
 
-  /** Counts what was left out into the logs, and writes everything that has been added. */
+  /** Counts what was left out into the logs, and writes everything that has been added. What is added later is lost. */
   async close(): Promise<void> {
     this.#writeCounts(Infinity);
+    this.#isClosed = true;
     await this.flush();
   }
 
@@ -148,6 +150,7 @@ export class TriggerLog {
   #write(triggerId: string, event: TriggerLogEvent): string {
     const now_ms = this.#clock.now();
     const entry = { id: newId(now_ms), time: new Date(now_ms).toISOString(), ...event };
+    if (this.#isClosed) return entry.id;
     this.#unwritten.push(entryWrites(triggerId, entry));
     this.#cancelFlush ??= this.#clock.after(FLUSH_INTERVAL_MS, () => {
       this.flush().catch(() => {

@@ -34,7 +34,7 @@ Deno.test("a request takes a place among those under way until it is answered, a
 Deno.test("a body takes memory until its request is answered, and no longer", async () => {
   await using service = await startService();
   // It is refused by what only its body shows.
-  const { url } = await service.trigger({
+  const { id, url } = await service.trigger({
     conditions: [{ type: "static_token", in: "body", name: "token", secrets: ["let-me-in"] }],
   });
   const body = new Uint8Array(16 * MIB);
@@ -43,6 +43,11 @@ Deno.test("a body takes memory until its request is answered, and no longer", as
     const answer = await fetch(url, { method: "POST", body });
     assertEquals([answer.status, await answer.text()], [400, REJECTED], `body ${turn}`);
   }
+  // A long body is hashed for the log after its answer.
+  await eventually(async () => {
+    const { body: { results } } = await service.api("GET", `triggers/${id}/log/`);
+    return results.length === 17 || undefined;
+  }, { what: "the refusals in the log" });
 });
 
 Deno.test("more than 4,096 launches do not wait for their answers, and run info is answered beside them", async () => {

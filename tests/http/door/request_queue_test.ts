@@ -91,6 +91,9 @@ Deno.test("a launch whose path is percent-encoded waits like any other", async (
   assertEquals(told, ["run info", "operator"]);
   await next();
   assertEquals(told, []);
+  now.isBusy = false;
+  await eventually(() => told.length > 0 || undefined);
+  assertEquals(told, ["encoded after 0 ms"]);
 });
 
 Deno.test("what waits for its turn waits on while launches cannot be stored", async () => {
