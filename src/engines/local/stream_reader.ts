@@ -68,7 +68,8 @@ export class StreamReader {
 
   /** Returns the last line when it has no line break. */
   rest(): Pick<ReadResult, "content" | "end"> {
-    const content = this.#longLine?.shown() ?? this.#carry;
+    // A long line of which nothing is shown is a line, too.
+    const content = this.#longLine?.line() ?? this.#carry;
     return { content: content.length > 0 ? content : undefined, end: this.#position };
   }
 
@@ -101,11 +102,8 @@ export class StreamReader {
     this.#carry = at === -1 ? new Uint8Array(0) : bytes.slice(at + 1);
     this.#carryHasLines = this.#carry.includes(LINE_BREAK);
     if (at === -1) return undefined;
-    const shown = this.#longLine?.shown() ?? new Uint8Array(0);
+    const line = this.#longLine?.line();
     this.#longLine = undefined;
-    const line = new Uint8Array(shown.length + 1);
-    line.set(shown);
-    line[shown.length] = LINE_BREAK;
     return line;
   }
 
@@ -135,7 +133,11 @@ class LongLine {
     this.#length += fitting.length;
   }
 
-  shown(): Uint8Array {
-    return this.#kept.subarray(0, this.#length);
+  /** Returns the part that is shown, with a line break. */
+  line(): Uint8Array {
+    const line = new Uint8Array(this.#length + 1);
+    line.set(this.#kept.subarray(0, this.#length));
+    line[this.#length] = LINE_BREAK;
+    return line;
   }
 }

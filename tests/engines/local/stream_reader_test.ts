@@ -114,6 +114,6 @@ Deno.test("any file is read as its lines, in pieces of any size and from any lin
         }
       },
     ),
-    { numRuns: 100 },
+    { numRuns: 100, examples: [[[Uint8Array.of(13)], false, 1, 0]] },
   );
 });
