@@ -53,9 +53,15 @@ export class Engines {
   readonly #closing = new AbortController();
   #starting: Promise<unknown> = Promise.resolve();
 
+  #changes = 0;
+
   constructor(makers: Readonly<Record<string, EngineMaker>>, options: EnginesOptions) {
     const parts: EngineParts = {
       ...options,
+      onChange: (execution) => {
+        this.#changes++;
+        options.onChange?.(execution);
+      },
       projects: { checkout: checkoutOf(options) },
       openOutput: (id, path) => this.#openOutput(id, path),
     };
@@ -112,6 +118,11 @@ export class Engines {
         running: sum.running + running,
         waiting: sum.waiting + waiting,
       }));
+  }
+
+  /** The number of changes of executions' records since the service has started. */
+  get changes(): number {
+    return this.#changes;
   }
 
   /** The engines and clusters that do not answer. */

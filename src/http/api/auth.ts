@@ -74,6 +74,8 @@ export function tokenCheck(
 
 /** The values that a request carries after its token was checked. */
 export interface Authenticated {
+  /** Set for a page that is shown already, and loaded again because something has changed. */
+  isRefresh?: boolean;
   access: Access;
   remoteIp: string;
   /** Checks the token again: it may have been revoked since the request came. */

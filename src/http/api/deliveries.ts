@@ -17,13 +17,14 @@ import { outcomeDifferences } from "./outcomes.ts";
 import { answerReplay } from "./replay_answer.ts";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
 import { NO_RUN_OUTCOMES } from "../../store/records/trigger_log_entries.ts";
-import { visible } from "./access.ts";
+import { isLimited, visible } from "./access.ts";
 import { answer, count, input, pageFields, text, time } from "./answer.ts";
 import { type DeliveryDetails, deliveryDetails } from "./delivery_details.ts";
 import { DeliverySource } from "./delivery_stream.ts";
 import type { Authenticated } from "./auth.ts";
 import { STREAM_HEADERS } from "./event_stream.ts";
 import type { Api } from "./operator.ts";
+import { ChangeSource } from "./delivery_changes.ts";
 import { found } from "./finder.ts";
 import { run } from "./runs.ts";
 import { listDeliveries, type ShownDelivery, type ShownOmission } from "./delivery_views.ts";
@@ -147,11 +148,19 @@ export const deliveryOperations = [
     query: deliveryQuery,
     headers: { "Last-Event-ID": lastIdSchema },
     answers: { 200: { schema: deliveryPage, media: { "text/event-stream": text } } },
-    async perform({ api, context, query: { limit, cursor, follow, trigger, from, to, ...rest } }) {
+    async perform({ api, context, query }) {
+      const { limit, cursor, follow, only_changes, trigger, from, to, ...rest } = query;
       const trigger_id = await triggerIdOf(api.store, trigger);
       const filter = { ...rest, trigger_id, from_ms: from, to_ms: to };
-      if (follow) return followDeliveries(api, context, { filter, limit });
-      const { results, next, ...more } = await listDeliveries(api, { limit, cursor, filter });
+      if (follow) return followDeliveries(api, context, { filter, limit, only_changes });
+      const read = () => listDeliveries(api, { limit, cursor, filter });
+      // The caller has put it there.
+      const { access, isRefresh = false }: Authenticated = context.env;
+      const isPlain = [cursor, ...Object.values(filter)].every((value) => value === undefined);
+      const isShared = isRefresh && isPlain && !isLimited(access);
+      const { results, next, ...more } = isShared
+        ? await api.deliveryChanges.newest(limit, read)
+        : await read();
       const page: DeliveryPage = { ...pageOf(context, api.baseUrl(), results, next), ...more };
       return context.json(page);
     },
@@ -197,12 +206,17 @@ export const deliveryOperations = [
 function followDeliveries(
   api: Api,
   context: Context,
-  { filter, limit }: { filter: DeliveryFilter; limit: number },
+  { filter, limit, only_changes }: { filter: DeliveryFilter; limit: number; only_changes: boolean },
 ): Response {
   if (context.req.method === "HEAD") return context.body(null, 200, STREAM_HEADERS);
   const after = context.req.header("last-event-id") || lowestId(api.clock.now());
   // The caller has put it there.
   const { access, isAllowed }: Authenticated = context.env;
+  // What others' deliveries do is nothing that a limited token may see.
+  if (only_changes && !isLimited(access)) {
+    const changes = new ChangeSource(api.deliveryChanges, isAllowed);
+    return context.body(api.streams.follow(changes), 200, STREAM_HEADERS);
+  }
   const source = new DeliverySource(api, {
     filter,
     after,

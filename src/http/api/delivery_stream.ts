@@ -4,10 +4,10 @@
  *
  * @module
  */
-import { newestEntries } from "../../store/read/lists.ts";
 import type { DeliveryFilter } from "../../store/records/deliveries.ts";
 import { idTime } from "../../platform/ids.ts";
 import type { Api } from "./operator.ts";
+import { newestIds } from "./delivery_changes.ts";
 import { listDeliveries, type ShownDelivery } from "./delivery_views.ts";
 import { type Events, eventText, type Followed } from "./event_stream.ts";
 
@@ -85,14 +85,4 @@ export class DeliverySource implements Followed {
     if (isGap) events.unshift(eventText({ event: "gap", id, data: {} }));
     return events.length === 0 ? undefined : { text: events.join("") };
   }
-}
-
-/** Returns the newest ids of all lists together, which tell whether anything came. */
-async function newestIds(store: Parts["store"]): Promise<string> {
-  const lists = await Promise.all([
-    newestEntries(store, ["pending"], { limit: 1 }, 2),
-    newestEntries(store, ["run"], { limit: 1 }),
-    newestEntries(store, ["delivery_entry"], { limit: 1 }),
-  ]);
-  return lists.flat().map(({ key }) => key.join("/")).join(" ");
 }

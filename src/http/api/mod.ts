@@ -10,6 +10,7 @@ import { methodNotAllowed } from "../problem.ts";
 import { activityOperations } from "./activity.ts";
 import { auditOperations } from "./audit.ts";
 import type { TokenCheck } from "./auth.ts";
+import { DeliveryChanges } from "./delivery_changes.ts";
 import { deliveryOperations } from "./deliveries.ts";
 import { diagnosisOperations } from "./diagnose.ts";
 import { DiagnosisLimits } from "./diagnosis_limits.ts";
@@ -80,7 +81,9 @@ export function operatorRoutes(
   const { clock } = operator;
   const streams = new EventStreams({ clock, ...options });
   const diagnoses = new DiagnosisLimits(clock);
-  const parts = { ...operator, streams, diagnoses, hasEnvironmentToken, checkToken };
+  const deliveryChanges = new DeliveryChanges(operator);
+  const made = { streams, diagnoses, deliveryChanges };
+  const parts = { ...operator, ...made, hasEnvironmentToken, checkToken };
   const api = new Hono({ strict: false });
   return api
     .use(refuseOtherMethods({

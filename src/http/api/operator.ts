@@ -21,6 +21,7 @@ import type { TriggerRegistry } from "../../triggers/registry.ts";
 import type { Replays } from "../../triggers/replays.ts";
 import type { BodyReader } from "../body.ts";
 import type { TokenCheck } from "./auth.ts";
+import type { DeliveryChanges } from "./delivery_changes.ts";
 import type { DiagnosisLimits } from "./diagnosis_limits.ts";
 import type { EventStreams } from "./event_stream.ts";
 
@@ -54,6 +55,7 @@ export interface Operator {
 export interface Api extends Operator {
   streams: EventStreams;
   diagnoses: DiagnosisLimits;
+  deliveryChanges: DeliveryChanges;
   /** `HOOKLAUNCH_ADMIN_TOKEN` is set. */
   hasEnvironmentToken: boolean;
   /** Returns what the token of a hash allows now. */

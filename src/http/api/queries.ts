@@ -101,6 +101,9 @@ export const deliveryQuery = z.strictObject({
     "Only those with this text in an id, or in the first 256 KiB of a body that is kept",
   ),
   follow: flag.describe("Answer with server-sent events: the deliveries that come from now on"),
+  only_changes: flag.describe(
+    "With `follow`: events without a delivery, which say that any has come or changed, whatever the filters",
+  ),
 });
 
 /** The outcomes of deliveries that can be launched again. */

@@ -46,9 +46,8 @@ export class Console {
     const session = await this.#sessions.of(context);
     if (session === undefined) return this.#toLogin(context);
     const { view, params } = await this.#visit(context, session);
-    const isRefresh = context.req.header(REFRESH_HEADER) !== undefined;
     // A message is for whoever looks, not for the script.
-    const notice = isRefresh ? undefined : this.#sessions.takeNotice(context);
+    const notice = isRefreshOf(context) ? undefined : this.#sessions.takeNotice(context);
     const noticed = { ...view, notice };
     return await this.#page(context, noticed, await show?.({ view: noticed, params }));
   }
@@ -159,7 +158,9 @@ export class Console {
 
   async #view(context: Context, session: OpenSession): Promise<View> {
     const { access, remoteIp, isAllowed, csrf } = session;
-    const api = new ApiClient(await this.#parts.api(), { access, remoteIp, isAllowed });
+    const isRefresh = isRefreshOf(context);
+    const caller = { access, remoteIp, isAllowed, isRefresh };
+    const api = new ApiClient(await this.#parts.api(), caller);
     const launch: View["launch"] = (id, request) => this.#launch(context, id, request);
     return { ...this.#openView(context), api, launch, access, sessionId: session.id, csrf };
   }
@@ -210,7 +211,7 @@ export class Console {
   }
 
   #toLogin(context: Context): Response {
-    if (context.req.header(REFRESH_HEADER)) return context.body(null, STATUS_CODE.Unauthorized);
+    if (isRefreshOf(context)) return context.body(null, STATUS_CODE.Unauthorized);
     const { address } = this.#openView(context);
     return this.#redirect(context, `login${search({ to: address })}`);
   }
@@ -245,6 +246,10 @@ export class Console {
 
 const EXPIRED = "Your session is over. Log in again: what you typed is kept.";
 const WRONG_TOKEN = "This token opens nothing: it is mistyped, was revoked, or has expired.";
+
+function isRefreshOf(context: Context): boolean {
+  return context.req.header(REFRESH_HEADER) !== undefined;
+}
 
 function isTyped([name]: [string, string]): boolean {
   return name !== "csrf";

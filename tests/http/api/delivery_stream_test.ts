@@ -52,6 +52,22 @@ Deno.test("each new delivery that a filter wants is an event, and comes again wh
   assertEquals((await nextDelivery(all)).trigger, "second");
 });
 
+Deno.test("a stream of changes alone tells of new deliveries, whichever", async () => {
+  await using service = await startService();
+  const { url, id } = await service.trigger({ actions: ECHO, response: RESPONSE });
+  const at = `${service.url}/api/v0/deliveries/?follow&only_changes`;
+  await using all = await followPath(at);
+  await post(url);
+  const event = await all.next();
+  assertEquals([event?.event, event?.id, event?.data], ["message", "", "{}"]);
+  // A limited token sees the deliveries of its own triggers alone.
+  const settings = { name: "limited", scope: "read", triggers: [id] };
+  const { body } = await service.api("POST", "tokens/", settings);
+  await using limited = await followPath(at, { authorization: `Bearer ${body.token}` });
+  const runId = await post(url);
+  assertEquals((await nextDelivery(limited)).id, runId);
+});
+
 Deno.test("a stream that is resumed has what came meanwhile, once", async () => {
   await using service = await startService();
   const { url } = await service.trigger({ conditions: [HMAC_CONDITION] });

@@ -83,6 +83,25 @@ Deno.test("the list shows what came, finds it by its filters, and no text of a s
     assertStringIncludes(seen, '"trigger":"open"');
     await reader.cancel();
   });
+  await t.step(
+    "a page that is loaded again after a change has it, however soon another asked",
+    async () => {
+      const cookie = [...browser.cookies].map((each) => each.join("=")).join("; ");
+      const answer = await fetch(`${service.url}/deliveries/events`, { headers: { cookie } });
+      const reader = (answer.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())
+        .getReader();
+      const again = async () => await browser.get("deliveries", { "x-console-refresh": "1" });
+      await reader.read();
+      for (const body of ["one", "two"]) {
+        await again();
+        const id = await send(trigger.url, body, { ...signature(body), "x-id": body });
+        let told = "";
+        while (!told.includes("data: ")) told = (await reader.read()).value ?? "";
+        assertStringIncludes((await again()).text, `row-${id}`);
+      }
+      await reader.cancel();
+    },
+  );
 });
 
 Deno.test("before anything has come, the list says what to do", async () => {

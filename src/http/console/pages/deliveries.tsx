@@ -10,7 +10,7 @@ import { type Html, route, type View, type Visit } from "../route.ts";
 
 /** The filters, which are the API's. */
 const FILTERS = ["trigger", "outcome", "condition", "from", "to", "delivery_id", "text"] as const;
-/** The newest deliveries whose changes are told of: each look at them costs time that launches need. */
+/** With a filter, the newest deliveries whose changes are told of: each look at them costs time that launches need. */
 const FOLLOWED = 25;
 const STREAM_PATH = "deliveries/events";
 
@@ -139,8 +139,10 @@ function filtersOf(query: URLSearchParams): Filters {
 /** Streams that deliveries came: the script then loads the list again. */
 async function stream({ view }: Visit, headers: Headers): Promise<Response> {
   const lastId = headers.get("last-event-id");
-  const filters = { ...filtersOf(view.query), follow: "true", limit: FOLLOWED };
-  const path = `deliveries/${search(filters)}`;
+  const filters = filtersOf(view.query);
+  const isFiltered = Object.values(filters).some((value) => value !== undefined);
+  const what = isFiltered ? { ...filters, limit: FOLLOWED } : { only_changes: "true" };
+  const path = `deliveries/${search({ ...what, follow: "true" })}`;
   return await view.api.answer(path, lastId === null ? {} : { "last-event-id": lastId });
 }
 
