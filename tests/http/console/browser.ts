@@ -77,7 +77,7 @@ export async function openConsole(
     permissions: ["clipboard-read", "clipboard-write"],
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(30_000);
   await page.goto("/login");
   await page.getByLabel("Operator's token").fill(token);
   await page.getByRole("button", { name: "Log in" }).click();
