@@ -9,6 +9,7 @@ import { Bench } from "./bench.ts";
 import { measureBoot } from "./boot.ts";
 import { measureCleanup } from "./cleanup.ts";
 import { measureConsole } from "./console.ts";
+import { measureConsoles } from "./consoles.ts";
 import { measureDeliveries } from "./deliveries.ts";
 import { measureEngines } from "./engines.ts";
 import { measureGrowth } from "./growth.ts";
@@ -44,6 +45,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   growth: { what: "All of it again with much stored", measure: measureGrowth },
   deliveries: { what: "Deliveries found among a million", measure: measureDeliveries },
   console: { what: "Pages of the console with a million deliveries", measure: measureConsole },
+  consoles: { what: "Launches beside live consoles", measure: measureConsoles },
   engines: { what: "Executions on clusters", measure: measureEngines, needsNoLoad: true },
   instances: { what: "Several instances on one database", measure: measureInstances },
   memory: { what: "Memory", measure: measureMemory },
