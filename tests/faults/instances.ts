@@ -73,7 +73,8 @@ export async function instances(
     },
   ]);
   await using server = await denokv(shop.folder);
-  const ways = Array.from({ length: INSTANCES }, () => faultyWay(server.port));
+  await using stack = new AsyncDisposableStack();
+  const ways = Array.from({ length: INSTANCES }, () => stack.use(faultyWay(server.port)));
   const start = (index: number) =>
     serve(shop.folder, {
       data: `${shop.folder}/data-${index}`,
@@ -81,6 +82,10 @@ export async function instances(
       env: { [KV_TOKEN.name]: KV_TOKEN.value, HOOKLAUNCH_SECRET_KEY: "00".repeat(32) },
     });
   const serving: Served[] = [await start(0)];
+  stack.defer(async () => {
+    for (const each of serving) if (!each.hasEnded) each.signal("SIGKILL");
+    await Promise.all(serving.map((each) => each.end()));
+  });
   for (let index = 1; index < INSTANCES; index++) serving.push(await start(index));
   const told: Told = { kept: [], unavailable: 0, unanswered: 0, gap_ms: 0 };
   let goesOn = true;
@@ -107,9 +112,6 @@ export async function instances(
   for (const [id, count] of marks) {
     findings.check(count === 1, `The command of ${id} ran ${count} times`);
   }
-  for (const each of serving) if (!each.hasEnded) each.signal("SIGKILL");
-  await Promise.all(serving.map((each) => each.end()));
-  for (const way of ways) await way[Symbol.asyncDispose]();
 }
 
 interface Stage {

@@ -46,14 +46,15 @@ function stepsOf(count: number): string {
   return steps.join("");
 }
 
-/** Reads a text as a service does. */
+/** Reads a text as a service does, in the time of a busy machine. */
 async function read(text: string) {
   const heavyWork = newHeavyWork();
   try {
     return await readConfig(new TextEncoder().encode(text), "valohai.yaml", {
       project: "digits",
       signal: new AbortController().signal,
-      runJob: (input, options) => heavyWork.run("config_file", input, options),
+      runJob: (input, options) =>
+        heavyWork.run("config_file", input, { ...options, timeout_ms: 60_000 }),
     });
   } finally {
     heavyWork[Symbol.dispose]();
