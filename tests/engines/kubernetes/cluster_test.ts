@@ -203,6 +203,58 @@ test("an API server that is killed says nothing about jobs", async (service, clu
   assertEquals((await service.run("echo ran")).status, "complete");
 });
 
+test("a kubelet that is killed says nothing about jobs", async (service, cluster) => {
+  const id = await service.submit("echo begun; sleep 60; echo done");
+  await service.said(id, "begun");
+  await cluster.signal("kubelet", "KILL");
+  try {
+    await until(async () => (await service.record(id)).reachable === false);
+    const { status, waiting = "" } = await service.record(id);
+    assertEquals(status, "started");
+    assertStringIncludes(waiting, "does not answer");
+    assertEquals((await service.ended(id)).status, "complete");
+    assertEquals(await service.printed(id, "stdout"), ["begun", "done"]);
+  } finally {
+    await cluster.restart("kubelet");
+  }
+});
+
+test(
+  "what ran on a node that is killed is lost, or runs again",
+  async (service, cluster) => {
+    const [once, again] = await Promise.all([
+      service.submit("echo begun; sleep 1000"),
+      service.submit("echo begun; sleep 1000", { rerun: true }),
+    ]);
+    for (const each of [once, again]) await service.said(each, "begun");
+    await cluster.killNode();
+    try {
+      await until(async () => (await service.record(once)).reachable === false);
+      // Both its agent and its node are silent for longer than that takes.
+      await delay(15_000);
+      assertEquals((await service.record(once)).status, "started");
+    } finally {
+      await cluster.restart("kubelet");
+    }
+    const { status, reason = "" } = await service.ended(once);
+    assertEquals(status, "error");
+    assertStringIncludes(reason, "DeletionByTaintManager");
+    await until(async () => (await service.printed(again, "stdout")).length === 2);
+    const [event = ""] = await service.printed(again, "event");
+    assertStringIncludes(event, "it is run again from the start (1 of 3)");
+    await service.engine.stop(again);
+    await service.ended(again);
+  },
+  {
+    tolerations: [{
+      key: "node.kubernetes.io/unreachable",
+      operator: "Exists",
+      effect: "NoExecute",
+      tolerationSeconds: 5,
+    }],
+  },
+);
+
 test("of an execution that has ended nothing stays in the cluster", async (service, cluster) => {
   const { id } = await service.run("true");
   for (const kind of ["jobs", "pods", "secrets"] as const) {

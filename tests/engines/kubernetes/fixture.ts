@@ -128,6 +128,14 @@ export class KubernetesCluster {
     await sh(`kill -s "$1" "$(cat "$2")"`, signal, join(this.folder, "pid", program));
   }
 
+  /** Ends the node with all that runs on it, as the loss of its machine does. The kubelet can be started again. */
+  async killNode(): Promise<void> {
+    await this.signal("kubelet", "KILL");
+    // All at once: an agent that outlives its command would report that.
+    const pids = `ctr -a "$1/containerd.sock" -n k8s.io tasks ls | sed -n '2,$s/^[^ ]* *//p'`;
+    await sh(`kill -KILL $(${pids} | cut -d ' ' -f 1)`, this.folder);
+  }
+
   /** Starts a program of the cluster again. */
   async restart(program: string): Promise<void> {
     await sh(`sh "$1"`, join(this.folder, `start-${program}`));
