@@ -141,6 +141,19 @@ export class KubernetesCluster {
     await sh(`sh "$1"`, join(this.folder, `start-${program}`));
   }
 
+  /** Waits until the node is ready, after a program was started again. */
+  async untilReady(): Promise<void> {
+    await until(async () => {
+      // The form of a node.
+      const node = await this.ask("GET", "/api/v1/nodes/localhost").catch(() => undefined) as {
+        status: { conditions: { type: string; status: string }[] };
+      } | undefined;
+      return node?.status.conditions.some(({ type, status }) =>
+        type === "Ready" && status === "True"
+      ) ?? false;
+    });
+  }
+
   /** Ends all. */
   async stop(): Promise<void> {
     await this.#process.stdin.close();
