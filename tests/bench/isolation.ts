@@ -100,7 +100,7 @@ async function stopExecutions(bench: Bench, name: string, service: Served): Prom
     await (await fetch(url, { method: "POST", headers })).body?.cancel();
   }
   for (const { id } of results) {
-    while ((await service.api(`executions/${id}/`)).status !== "stopped") await pause(10);
+    while ((await service.api(`executions/${id}/`)).ended_at === undefined) await pause(10);
   }
   const value = performance.now() - began_ms;
   const what = `stopping ${results.length} executions beside ${name}`;
