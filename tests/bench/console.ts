@@ -59,7 +59,7 @@ export async function consolePages(browser: Browser): Promise<[what: string, add
     ["the form of a replay", `replays/new?trigger=${trigger}`],
     ["triggers", "triggers"],
     ["a page in the middle of the triggers", `triggers?cursor=${triggerId(5_000)}`],
-    ["triggers, searched", "triggers?text=1388"],
+    ["a trigger by its name", `triggers?name=${trigger}`],
     ["a busy trigger", `triggers/${trigger}`],
     ["the form of a trigger", `triggers/${trigger}/edit`],
     ["the form of a new trigger", "triggers/new"],

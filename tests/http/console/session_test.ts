@@ -156,6 +156,21 @@ Deno.test("a session ends by itself, by its token's end, by an operator, and by 
     assert(await isOut(browser));
     assertEquals((await service.api("DELETE", `sessions/${listed.id}/`)).status, 404);
   });
+  await t.step(
+    "of many the newest are listed, and the others when they are asked for",
+    async () => {
+      const browser = await loggedIn(service);
+      for (let count = 0; count < 25; count++) await loggedIn(service);
+      const listed = ({ text }: { text: string }) =>
+        text.match(/access\/sessions\/\w+\/end/g)?.length;
+      const page = await browser.get("access");
+      assertEquals(listed(page), 25);
+      const [, more = 0] = /access\?sessions=all#sessions" rel="next">(\d+) more/.exec(page.text) ??
+        [];
+      assertEquals(listed(await browser.get("access?sessions=all")), 25 + Number(more));
+      assert(Number(more) > 0, page.text);
+    },
+  );
   await t.step("after a week", async () => {
     const browser = await loggedIn(service);
     clock.time_ms += 7 * DAY_MS - 1_000;

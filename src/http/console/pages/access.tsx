@@ -14,6 +14,8 @@ const DAY_MS = 24 * 60 * 60_000;
 const LIFETIMES = [["", "never"], ["1", "in a day"], ["30", "in 30 days"], ["365", "in a year"]];
 const AUDIT_ENTRIES = 20;
 const BROWSER_LENGTH_MAX = 30;
+/** The newest sessions, unless all are asked for. */
+const SESSIONS_SHOWN = 25;
 
 interface AccessProps {
   view: View;
@@ -178,6 +180,18 @@ function TokenForm({ view, form, refused }: AccessProps): Html {
 
 function Sessions({ view, sessions }: { view: View; sessions: readonly ShownSession[] }): Html {
   const { now_ms } = view;
+  const isWhole = sessions.length <= SESSIONS_SHOWN || view.query.has("sessions");
+  if (!isWhole) {
+    return (
+      <>
+        <Sessions view={view} sessions={newestFirst(sessions).slice(0, SESSIONS_SHOWN)} />
+        <More
+          href="access?sessions=all#sessions"
+          label={`${sessions.length - SESSIONS_SHOWN} more sessions`}
+        />
+      </>
+    );
+  }
   return (
     <Table label="Sessions" columns={["Token", "Opened", "Expires", "Address", "Browser", ""]}>
       {newestFirst(sessions).map(({ id, token, created_at, expires_at, remote_ip, user_agent }) => (
