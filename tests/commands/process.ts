@@ -25,7 +25,7 @@ export interface Running extends AsyncDisposable {
   /** Waits until something was printed, and answers the match. */
   expect(pattern: RegExp, within_ms?: number): Promise<RegExpExecArray>;
   /** Waits for its end. */
-  end(): Promise<{ code: number; signal: Deno.Signal | null }>;
+  end(within_ms?: number): Promise<{ code: number; signal: Deno.Signal | null }>;
 }
 
 /** Starts `hooklaunch` with the permissions that the tasks give it. */
@@ -47,12 +47,12 @@ export function hooklaunch(args: string[], env: Record<string, string> = {}): Ru
     }
   };
   const reading = Promise.all([read(child.stdout), read(child.stderr)]);
-  const end = async () => {
+  const end = async (within_ms = END_MS_MAX) => {
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
       child.kill("SIGKILL");
-    }, END_MS_MAX);
+    }, within_ms);
     await reading;
     const status = await child.status;
     clearTimeout(timer);
@@ -88,8 +88,12 @@ export function hooklaunch(args: string[], env: Record<string, string> = {}): Ru
 }
 
 /** Runs `hooklaunch` to its end. */
-export async function run(args: string[], env: Record<string, string> = {}) {
+export async function run(
+  args: string[],
+  env: Record<string, string> = {},
+  within_ms?: number,
+) {
   const running = hooklaunch(args, env);
-  const { code } = await running.end();
+  const { code } = await running.end(within_ms);
   return { code, printed: running.printed() };
 }

@@ -7,6 +7,9 @@ import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { run } from "../commands/process.ts";
 import { freePort } from "../surroundings.ts";
 
+/** Three jobs, one after the other, also on a busy machine. */
+const WITHIN_MS = 180_000;
+
 /**
  * Runs the demo on a cluster, to its end.
  *
@@ -19,7 +22,8 @@ export async function runDemo(
   const port = String(freePort());
   const agent = ["--agent-url", `http://${host}:${port}`, "--agent-http"];
   const engine = ["--engine", type, "--engine-settings", JSON.stringify(settings)];
-  const { code, printed } = await run(["demo", "--once", "--port", port, ...engine, ...agent]);
+  const args = ["demo", "--once", "--port", port, ...engine, ...agent];
+  const { code, printed } = await run(args, {}, WITHIN_MS);
   assertEquals(code, 0, printed);
   for (const node of ["ingest", "train", "test"]) {
     assertStringIncludes(printed, `node "${node}" is complete`);
