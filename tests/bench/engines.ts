@@ -7,7 +7,7 @@
 import { has } from "../needs.ts";
 import { eventually } from "../surroundings.ts";
 import type { Bench } from "./bench.ts";
-import { startKubernetes, startSlurm, type TimedCluster } from "./clusters.ts";
+import { startKubernetes, startSlurm, type TimedCluster, uptimeAsEpoch_ms } from "./clusters.ts";
 import { pause, quantile } from "./measuring.ts";
 import { fill } from "./prefill.ts";
 import { makeProject } from "./project.ts";
@@ -138,7 +138,7 @@ async function launchOnce(server: Server): Promise<number> {
     if (status === "error") throw new Error(`The execution failed: ${reason}`);
     return status === "complete" || undefined;
   }, { within_ms: WITHIN_MS, what: "the end of the execution" });
-  return await startOf(port, runId);
+  return await startOf(port, runId, uptimeAsEpoch_ms);
 }
 
 /** Returns what the service costs in a while. */

@@ -92,7 +92,11 @@ async function spawnOnce(): Promise<number> {
 }
 
 /** From a run's acceptance to its command's look at the clock; infinite where it has not started. */
-export async function startOf(port: number, runId: string): Promise<number> {
+export async function startOf(
+  port: number,
+  runId: string,
+  read_ms: (printed: string) => number = epoch_ms,
+): Promise<number> {
   const headers = { authorization: `Bearer ${OPERATORS_TOKEN}` };
   const read = async (path: string) =>
     await (await fetch(`http://127.0.0.1:${port}/api/v0/${path}`, { headers })).json();
@@ -101,10 +105,10 @@ export async function startOf(port: number, runId: string): Promise<number> {
   if (execution === undefined) return Infinity;
   const log = await read(`executions/${execution}/log`);
   const line = log.results.find(({ stream }: { stream: string }) => stream === "stdout");
-  return line === undefined ? Infinity : epoch_ms(line.message) - Date.parse(run.created_at);
+  return line === undefined ? Infinity : read_ms(line.message) - Date.parse(run.created_at);
 }
 
 /** Returns seconds with a fraction, such as those of EPOCHREALTIME in bash, in milliseconds. */
-export function epoch_ms(text: string): number {
+function epoch_ms(text: string): number {
   return Number(text.trim().replace(",", ".")) * 1_000;
 }
