@@ -139,13 +139,13 @@ Deno.test(
   { ignore },
   async () => {
     await using server = await S3Server.start();
-    using store = server.store({ patience_ms: 300, pause_ms: 20, answer_ms: 100 });
+    using store = server.store({ patience_ms: 600, pause_ms: 20, answer_ms: 500 });
     const bytes = content("x");
     const key = artifactKeys.payload("r1");
     for (const mode of [500, 403, "hang"] as const) {
       server.mode = mode;
       const expected = mode === "hang"
-        ? "no answer within 100 ms"
+        ? "no answer within 500 ms"
         : `it answers ${mode} (Failing: as`;
       await assertRejects(() => store.put(key, bytes, infoOf(bytes)), UnavailableError, expected);
       await assertRejects(() => store.open(key), UnavailableError, expected);

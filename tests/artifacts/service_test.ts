@@ -19,7 +19,7 @@ const KEEPS_RUN = { response: { type: "json", json: { run: "{run_id}" } } };
 
 /** A service that soon gives up a request to its bucket. */
 function impatient(server: S3Server) {
-  return { artifacts: server.store({ patience_ms: 1_000, pause_ms: 50, answer_ms: 300 }) };
+  return { artifacts: server.store({ patience_ms: 2_000, pause_ms: 50, answer_ms: 1_000 }) };
 }
 
 function bySettings(server: S3Server) {
@@ -67,7 +67,7 @@ Deno.test("while the bucket fails, launches that do not need it go on", { ignore
     const refused = launch(url, long);
     const began_ms = performance.now();
     for (let count = 0; count < 20; count++) assertEquals((await launch(url, "short")).status, 200);
-    assert(performance.now() - began_ms < 5_000);
+    assert(performance.now() - began_ms < 10_000);
     assertEquals(await refused, { status: 503 }, String(mode));
     assertEquals(
       await textAt(service, "/readyz"),
