@@ -56,7 +56,7 @@ const POLL_MS_MAX = 100;
  */
 export async function eventually<T>(
   look: () => Promise<T | undefined> | T | undefined,
-  { within_ms = 10_000, what = "what was waited for" } = {},
+  { within_ms = 60_000, what = "what was waited for" } = {},
 ): Promise<T> {
   const began_ms = performance.now();
   for (;;) {

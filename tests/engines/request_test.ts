@@ -20,7 +20,7 @@ async function endOf(service: TestService, runId: string, action = 0) {
     if (id === undefined) return undefined;
     const execution = (await service.api("GET", `executions/${id}/`)).body;
     return execution.ended_at === undefined ? undefined : execution;
-  }, { what: "the end of the execution", within_ms: 30_000 });
+  }, { what: "the end of the execution" });
 }
 
 Deno.test("a step finds its payload's path, and headers and query without credentials", async () => {

@@ -104,7 +104,7 @@ function sent(collector: Collector, name: string, key: string, value: string): P
     collector.spans().find((span) =>
       span.name === name && span.attributes[`hooklaunch.${key}`] === value
     );
-  return eventually(look, { what: `a span "${name}" of ${key} ${value}`, within_ms: 20_000 });
+  return eventually(look, { what: `a span "${name}" of ${key} ${value}` });
 }
 
 /** The spans above a span, the nearest first, as far as they were sent. */

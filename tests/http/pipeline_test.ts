@@ -83,7 +83,7 @@ function endOfPipeline(service: TestService, id: string) {
   return eventually(async () => {
     const { body } = await service.api("GET", `pipelines/${id}/`);
     return body.ended_at === undefined ? undefined : body;
-  }, { what: `the end of pipeline ${id}`, within_ms: 20_000 });
+  }, { what: `the end of pipeline ${id}` });
 }
 
 async function printed(service: TestService, executionId: string): Promise<string> {
