@@ -92,7 +92,7 @@ const folder = await sh(MAKE_FOLDER);
 const env: Record<string, string> = {
   TMPDIR: folder,
   // Many tests wait for processes or containers, so more than there are processors keep these busy.
-  DENO_JOBS: String(navigator.hardwareConcurrency + 4),
+  DENO_JOBS: String(navigator.hardwareConcurrency + 2),
   CONTAINERS_CONF: `${folder}/podman/containers.conf`,
   CONTAINERS_STORAGE_CONF: `${folder}/podman/storage.conf`,
 };
