@@ -215,7 +215,8 @@ Deno.test("recovery: one that was stopping goes on stopping", async () => {
   assertEquals((await fixture.record(id)).status, "stopping");
   const { status, reason } = await fixture.ended(id);
   assertEquals([status, reason], ["stopped", "Stopped by request"]);
-  assert(!await lives(Number(textOf(fixture.path(id, "outputs", "pid")))));
+  const pid = Number(textOf(fixture.path(id, "outputs", "pid")));
+  await until(async () => !await lives(pid));
 });
 
 Deno.test("recovery: one that was found again can be stopped", async () => {

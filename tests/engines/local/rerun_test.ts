@@ -117,7 +117,7 @@ Deno.test("rerun: one whose command runs on without its wrapper is ended first",
   const wrapper = textOf(fixture.path(id, "control", "started")).split(" ")[0];
   await new Deno.Command("sh", { args: ["-c", `kill -KILL ${wrapper}`] }).output();
   await until(async () => (await fixture.printed(id, "stdout")).length === 2);
-  assertEquals(await lives(command), false);
+  await until(async () => !await lives(command));
   await Deno.writeTextFile(fixture.path(id, "outputs", "go"), "");
   assertEquals((await fixture.ended(id)).status, "complete");
 });

@@ -63,7 +63,8 @@ Deno.test("stop: a command that ignores SIGTERM is killed after the grace period
     "The command did not end by itself: it is killed",
     "Stopped by request",
   ]);
-  assert(!await lives(Number(textOf(fixture.path(id, "outputs", "pid")))));
+  const pid = Number(textOf(fixture.path(id, "outputs", "pid")));
+  await until(async () => !await lives(pid));
 });
 
 Deno.test("stop: what a command has started is killed after the grace period, too", async () => {
@@ -79,7 +80,8 @@ Deno.test("stop: what a command has started is killed after the grace period, to
     "The command did not end by itself: it is killed",
     "Stopped by request",
   ]);
-  assert(!await lives(Number((await fixture.printed(id, "stdout"))[0])));
+  const pid = Number((await fixture.printed(id, "stdout"))[0]);
+  await until(async () => !await lives(pid));
 });
 
 Deno.test("stop: one that waits ends at once, in memory or only in the database", async () => {
