@@ -27,6 +27,8 @@ export interface Faults {
 
 /** The time after which a job that is started twice starts again: the command runs then. */
 const DOUBLE_MS = 700;
+/** The longest time from the folder of a job to its process. */
+const START_MS_MAX = 10_000;
 const QUICK_AGENT = { HOOKLAUNCH_TICK: "0.1", HOOKLAUNCH_SILENCE: "0.3" };
 /** Runs the agent, and leaves its own process id, the agent's, and the agent's exit code. */
 const RUN = "echo $$ >runner; sh ./script >agent.out 2>&1 & echo $! >pid; wait $!; echo $? >exit";
@@ -126,13 +128,16 @@ export class TestCluster implements Backend {
     }
     const states = await Promise.all(copies.map(async (copy) => {
       const runner = textOf(join(copy, "runner")).trim();
-      // Deno reads /proc only where everything is allowed.
-      const isAlive = runner === "" || await sh('kill -0 "$1"', runner);
+      // Deno reads /proc only where everything is allowed. Without a runner it is about to start, or who was to
+      // start it was killed.
+      const isAlive = runner === "" ? isNew(copy) : await sh('kill -0 "$1"', runner);
       // The runner writes it before it ends.
       if (textOf(join(copy, "exit")) !== "") return "ended";
-      return isAlive ? "running" : "lost";
+      if (isAlive) return "running";
+      return runner === "" ? "absent" : "lost";
     }));
     if (states.includes("running")) return { kind: "running" };
+    if (states.every((state) => state === "absent")) return { kind: "absent" };
     const exit = textOf(join(copies[0] ?? "", "exit")).trim();
     if (states.includes("lost")) return { kind: "ended", reason: "node failure", isLost: true };
     return { kind: "ended", reason: `exit code ${exit}`, isExit: true };
@@ -170,6 +175,16 @@ function textOf(path: string): string {
     return Deno.readTextFileSync(path);
   } catch {
     return "";
+  }
+}
+
+/** Returns true for a folder that was made a moment ago. */
+function isNew(folder: string): boolean {
+  try {
+    const { birthtime, mtime } = Deno.statSync(folder);
+    return Date.now() - (birthtime ?? mtime ?? new Date(0)).getTime() < START_MS_MAX;
+  } catch {
+    return false;
   }
 }
 
