@@ -87,5 +87,5 @@ export async function assertTakesLess(
   assertLess(taken_ms, most_ms);
 }
 
-/** Whether tests run that take too long for the suite; `deno task faults engines` sets it. */
+/** True when tests run that take too long for the suite; `deno task faults engines` sets it. */
 export const isLong = Deno.env.get("HOOKLAUNCH_LONG_TESTS") !== undefined;

@@ -8,7 +8,7 @@ import { KubernetesCluster } from "../engines/kubernetes/fixture.ts";
 import { SlurmCluster } from "../engines/slurm/slurm_cluster.ts";
 import { eventually } from "../surroundings.ts";
 
-/** What a command does: it looks at the clock, which is this machine's. Not every `date` has parts of seconds. */
+/** The command prints the time of this machine. Not every `date` has parts of seconds. */
 const LOOK = "cut -d ' ' -f 1 /proc/uptime";
 const WITHIN_MS = 60_000;
 
@@ -16,7 +16,7 @@ const WITHIN_MS = 60_000;
 export interface TimedCluster extends AsyncDisposable {
   /** The step of the project that runs on it. */
   readonly step: { image: string; command: string };
-  /** What its own figure is. */
+  /** The name of its own figure. */
   readonly own: string;
   /** The requests of one look at all jobs. */
   readonly lists: number;

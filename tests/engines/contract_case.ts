@@ -17,7 +17,7 @@ export interface ContractOptions {
   fields: Partial<Execution>;
   /** Whether this machine cannot run it. */
   ignore?: boolean;
-  /** Whether one execution takes seconds: the suite runs the short form of the contract then. */
+  /** True when one execution takes seconds: the suite then runs the short form of the contract. */
   isSlow?: boolean;
   /** Ends what an engine has left in a data folder. */
   end?(dataFolder: string): Promise<void>;
@@ -81,7 +81,7 @@ export class ContractService extends EngineService<Engine> {
 /** One test of the contract. */
 export interface Case {
   name: string;
-  /** Whether it belongs to the short form of the contract. */
+  /** True when it belongs to the short form of the contract. */
   isShort?: boolean;
   /** How many executions run at once. Default 2. */
   executionsMax?: number;

@@ -1,5 +1,5 @@
 /**
- * What a whole service does on a real cluster, as tests that `deno task faults engines` runs.
+ * Tests of a whole service on a real cluster, which `deno task faults engines` runs.
  *
  * @module
  */

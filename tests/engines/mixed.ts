@@ -18,7 +18,7 @@ const LOCAL = { engine: { type: "local", runner: "process" } };
 /** An engine that is mixed with the local one. */
 export interface Mixed {
   kind?: Partial<HostKind>;
-  /** What its executions have, such as the settings of the engine. */
+  /** The fields of its executions, such as the settings of the engine. */
   fields: Pick<Execution, "engine"> & Partial<Execution>;
 }
 

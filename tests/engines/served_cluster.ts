@@ -14,7 +14,7 @@ const TOKEN = "an-operators-token-for-tests";
 const FORWARDED = { "x-forwarded-proto": "https" };
 const ENDED = ["complete", "error", "stopped"];
 
-/** What a service is started with. */
+/** The options of a service. */
 export interface Served {
   /** The address of this machine as jobs see it. */
   host: string;
@@ -88,7 +88,7 @@ export class ServedCluster implements AsyncDisposable {
     this.#process = undefined;
   }
 
-  /** What the process has printed. */
+  /** The output of the process. */
   get printed(): string {
     return this.#process?.printed() ?? "";
   }

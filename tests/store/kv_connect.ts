@@ -60,7 +60,7 @@ export interface Way {
   url: string;
   /** Whether nothing gets through. */
   isClosed: boolean;
-  /** Whether no commit gets through, and reads do. */
+  /** True when no commit gets through, and reads do. */
   isReadOnly: boolean;
   /** After how many more commits it closes. */
   commitsLeft: number;

@@ -1,4 +1,4 @@
-/** What tells that deliveries have changed, and reads them once for all who ask. */
+/** Changes of deliveries: they are told to all who ask, and read once for them. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { DeliveryChanges } from "../../../src/http/api/delivery_changes.ts";
 import type { DeliveryList } from "../../../src/http/api/delivery_views.ts";
