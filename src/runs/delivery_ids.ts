@@ -8,6 +8,7 @@
 import { hash } from "node:crypto";
 import type { Clock } from "../platform/clock.ts";
 import type { Write } from "../store/commit/change.ts";
+import { CLOCK_SPREAD_MAX_MS } from "../store/commit/instances.ts";
 import { deliveryWrite, getDelivery } from "../store/records/delivery_ids.ts";
 import { keys } from "../store/keys.ts";
 import type { Store } from "../store/store.ts";
@@ -86,7 +87,8 @@ export class Deliveries {
         });
       };
       const writes = (run_id: string) => {
-        const spread_ms = this.#store.shared?.instances.clockSpread_ms ?? 0;
+        // An instance that joins later may have any clock that is allowed.
+        const spread_ms = this.#store.shared ? CLOCK_SPREAD_MAX_MS : 0;
         const until_ms = Math.ceil(this.#clock.steady() + delivery.window_s * 1_000 + spread_ms);
         return [deliveryWrite(triggerId, idHash, { run_id, until_ms })];
       };

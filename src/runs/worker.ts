@@ -381,8 +381,9 @@ export class Worker {
     const { id, trigger_id } = pending.run;
     if (this.#held.has(id) || this.#goneMeanwhile.has(id)) return;
     this.#pending.set(id, trigger_id);
-    // The worker before may have begun with it.
-    this.#hold(pending, pending.worker !== this.id);
+    // The worker before may have begun with it: with an instance's own run, the leader before.
+    const { shared } = this.#parts.store;
+    this.#hold(pending, shared !== undefined || pending.worker !== this.id);
   }
 
   /** Ends a run whose record is damaged, so that its actions are not known. */

@@ -70,7 +70,7 @@ export function describe({ seed, failure }: Checked): string {
   return [
     ...failure.findings,
     failure.plan,
-    `Repeat it: deno task simulate --seed ${seed} --path ${failure.path}`,
+    `Repeat it: deno task simulate --seed=${seed} --path=${failure.path}`,
   ].join("\n");
 }
 

@@ -29,6 +29,8 @@ export const GONE_MS = 15_000;
 const VIEW_MS_MAX = 5_000;
 /** An instance whose clock is further from the leader's does not serve. */
 export const CLOCK_DIFFERENCE_MAX_MS = 1_000;
+/** No clocks of two instances that serve are further apart. */
+export const CLOCK_SPREAD_MAX_MS = 2 * CLOCK_DIFFERENCE_MAX_MS;
 /** Measurements of a difference. The least of them is nearest to it, as each includes a delay. */
 const MEASURED_MAX = 8;
 const MEASURED_MIN = 2;
@@ -173,7 +175,7 @@ export class Instances {
   /** The largest difference of two instances' clocks, in milliseconds. */
   get clockSpread_ms(): number {
     const { clock } = this.#parts;
-    if (clock.steady() - this.#newLeader_ms < NEW_LEADER_MS) return 2 * CLOCK_DIFFERENCE_MAX_MS;
+    if (clock.steady() - this.#newLeader_ms < NEW_LEADER_MS) return CLOCK_SPREAD_MAX_MS;
     const ahead = [...this.#seen.values()].map(({ record }) => record.ahead_ms ?? 0);
     return Math.max(0, this.#record.ahead_ms ?? 0, ...ahead) -
       Math.min(0, this.#record.ahead_ms ?? 0, ...ahead);
