@@ -4,19 +4,23 @@
  *
  * @module
  */
+import { CLOCK_SPREAD_MAX_MS } from "../../src/store/commit/instances.ts";
 import { keys } from "../../src/store/keys.ts";
 import type { Execution } from "../../src/store/records/executions.ts";
 import type { Pipeline } from "../../src/store/records/pipelines.ts";
 import type { Run } from "../../src/store/records/runs.ts";
 import type { MemoryDatabase, Mutation } from "./memory_kv.ts";
-import type { SimTrigger } from "./plan.ts";
+import { type SimTrigger, SKEW_MS_MAX } from "./plan.ts";
 import type { Attempt } from "./senders.ts";
 import type { World } from "./world.ts";
 
 /** A launch counts for as long as this, in periods. */
 const COUNTED_PERIODS = 1.02;
-/** And so much longer where several instances count, whose clocks may differ. */
-const SPREAD_MS_MAX = 2_100;
+/**
+ * And so much longer where several instances count: the spread that a new leader's clock may have, and the
+ * lead of the clock that counted over the clock that decides.
+ */
+const SPREAD_MS_MAX = CLOCK_SPREAD_MAX_MS + 2 * SKEW_MS_MAX;
 const NODES = 3;
 
 /** Follows what is stored of runs. */
