@@ -102,7 +102,7 @@ export class Quotas {
     const now_ms = shared === undefined ? steady_ms : Math.max(steady_ms, ...newest_ms);
     const ahead_ms = this.#clock.now() - steady_ms;
     return quotas.map((quota, index) => {
-      const spread_ms = shared?.instances.clockSpread_ms;
+      const spread_ms = shared?.instances.clockSpread_ms(quota.period * 1_000);
       const { left, more_ms } = leftOf(windows[index], quota, now_ms, spread_ms);
       return { left, more_ms: more_ms && Math.ceil(more_ms + ahead_ms) };
     });
@@ -132,7 +132,8 @@ export class Quotas {
 
   #admitted(triggerId: string, quota: Quota, now_ms: number): RateWindow | undefined {
     const window = this.#windows.get(this.#windowName(triggerId, quota.period));
-    return admit(window, quota, now_ms, this.#store.shared?.instances.clockSpread_ms);
+    const spread_ms = this.#store.shared?.instances.clockSpread_ms(quota.period * 1_000);
+    return admit(window, quota, now_ms, spread_ms);
   }
 
   /** The time by which windows count. Where several instances count, it never moves back. */

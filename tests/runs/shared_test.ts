@@ -7,11 +7,9 @@ import type { Store } from "../../src/store/store.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 import { launchOf, neverEnds, openDesk, pendingOf, storePending } from "./fixture.ts";
 
-/** Opens the store of an instance that leads the others on a database in memory. */
-async function leadingStore(clock: TestClock): Promise<Store> {
-  const kv = await Deno.openKv(":memory:");
+/** Opens the store of an instance that leads the others. */
+async function leadingStore(kv: Deno.Kv, clock: TestClock): Promise<Store> {
   const opened = new AsyncDisposableStack();
-  opened.defer(() => kv.close());
   const shared = await Shared.join({ kv, clock, id: crypto.randomUUID() });
   opened.defer(() => shared.leave());
   const parts = {
@@ -28,7 +26,8 @@ async function leadingStore(clock: TestClock): Promise<Store> {
 }
 
 Deno.test("the leader before may have begun with a run that this instance has accepted", async () => {
-  await using store = await leadingStore(new TestClock());
+  using kv = await Deno.openKv(":memory:");
+  await using store = await leadingStore(kv, new TestClock());
   const seen: [id: string, repeated: boolean][] = [];
   await using desk = openDesk(store, {
     perform: (waiting, signal) => {
@@ -44,7 +43,8 @@ Deno.test("the leader before may have begun with a run that this instance has ac
 
 Deno.test("an instance whose clock is ahead, and that joins later, knows a delivery to its window's end", async () => {
   const clock = new TestClock();
-  await using store = await leadingStore(clock);
+  using kv = await Deno.openKv(":memory:");
+  await using store = await leadingStore(kv, clock);
   await using desk = openDesk(store, { clock });
   const launch = launchOf({ delivery: { id: "a", window_s: 60 } });
   const first = await desk.acceptor.accept(launch);
@@ -56,4 +56,22 @@ Deno.test("an instance whose clock is ahead, and that joins later, knows a deliv
   );
   clock.time_ms += 2;
   assertEquals(await desk.acceptor.madeBy(launch.triggerId, { id: "a", window_s: 60 }), undefined);
+});
+
+Deno.test("a quota holds over a change of the leader, whatever the two clocks are", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const launch = launchOf({ quotas: [{ period: 10, quota: 1 }] });
+  const began_ms = Date.UTC(2026, 0, 1);
+  {
+    const behind = new TestClock(began_ms - 900);
+    await using store = await leadingStore(kv, behind);
+    await using desk = openDesk(store, { clock: behind });
+    assert("run" in await desk.acceptor.accept(launch));
+  }
+  const ahead = new TestClock(began_ms + 900);
+  await using store = await leadingStore(kv, ahead);
+  await using desk = openDesk(store, { clock: ahead });
+  ahead.time_ms = began_ms + 900 + 9_900;
+  await store.shared?.instances.look();
+  assertEquals(await desk.acceptor.accept(launch), { exhausted: { period: 10, quota: 1 } });
 });

@@ -34,7 +34,7 @@ export const CLOCK_SPREAD_MAX_MS = 2 * CLOCK_DIFFERENCE_MAX_MS;
 /** Measurements of a difference. The least of them is nearest to it, as each includes a delay. */
 const MEASURED_MAX = 8;
 const MEASURED_MIN = 2;
-/** After a change of the leader, differences are measured anew. */
+/** After a change of the leader, differences are measured anew, which takes no longer than this. */
 const NEW_LEADER_MS = 5_000;
 const RELEASE_MS = 1_000;
 
@@ -94,7 +94,8 @@ export class Instances {
   readonly #seen = new Map<string, Seen>();
   #leaderId: string | undefined;
   #leaderShares = true;
-  #newLeader_ms = -Infinity;
+  /** When the leader changed, or an instance left, the last time. */
+  #changed_ms = -Infinity;
   #measured: number[] = [];
   #looked_ms = -Infinity;
   #format: unknown;
@@ -172,10 +173,15 @@ export class Instances {
     return this.#seen.get(this.#leaderId ?? "")?.record;
   }
 
-  /** The largest difference of two instances' clocks, in milliseconds. */
-  get clockSpread_ms(): number {
-    const { clock } = this.#parts;
-    if (clock.steady() - this.#newLeader_ms < NEW_LEADER_MS) return CLOCK_SPREAD_MAX_MS;
+  /**
+   * Returns the largest difference of the clocks by which the launches of the last period counted, in
+   * milliseconds. That is not known while some may have counted by the clock of an instance that is gone.
+   */
+  clockSpread_ms(period_ms: number): number {
+    const same_ms = this.#parts.clock.steady() - this.#changed_ms;
+    if (same_ms < Math.max(NEW_LEADER_MS, period_ms + CLOCK_SPREAD_MAX_MS)) {
+      return CLOCK_SPREAD_MAX_MS;
+    }
     const ahead = [...this.#seen.values()].map(({ record }) => record.ahead_ms ?? 0);
     return Math.max(0, this.#record.ahead_ms ?? 0, ...ahead) -
       Math.min(0, this.#record.ahead_ms ?? 0, ...ahead);
@@ -265,8 +271,9 @@ export class Instances {
     this.#format = format.value;
     this.#leaderShares = owner.value === null || owner.value.shares === true;
     if (owner.value !== null && owner.value.process !== this.#leaderId) {
-      // The first leader that is seen is not a new one.
-      if (this.#leaderId !== undefined) this.#newLeader_ms = now_ms;
+      // The first leader that is seen is not a new one, unless it is this instance.
+      const isNew = this.#leaderId !== undefined || owner.value.process === this.#parts.id;
+      if (isNew) this.#changed_ms = now_ms;
       this.#leaderId = owner.value.process;
       this.#measured = [];
     }
@@ -280,6 +287,7 @@ export class Instances {
       this.#seen.set(record.id, { record, versionstamp, looks });
     }
     for (const id of gone) this.#seen.delete(id);
+    if (gone.size > 0) this.#changed_ms = now_ms;
     this.#looked_ms = now_ms;
     if (this.isLeader) await this.#lead();
   }
