@@ -193,7 +193,11 @@ function Sessions({ view, sessions }: { view: View; sessions: readonly ShownSess
     );
   }
   return (
-    <Table label="Sessions" columns={["Token", "Opened", "Expires", "Address", "Browser", ""]}>
+    <Table
+      label="Sessions"
+      columns={["Token", "Opened", "Expires", "Address", "Browser", ""]}
+      stacked
+    >
       {newestFirst(sessions).map(({ id, token, created_at, expires_at, remote_ip, user_agent }) => (
         <Row id={id}>
           <td>
@@ -203,7 +207,7 @@ function Sessions({ view, sessions }: { view: View; sessions: readonly ShownSess
           <td>
             <Time at={created_at} now_ms={now_ms} />
           </td>
-          <td>
+          <td class="minor">
             <Time at={expires_at} now_ms={now_ms} />
           </td>
           <td>{remote_ip}</td>
@@ -240,7 +244,7 @@ function browserOf(userAgent: string): string {
 function Audit({ view, audit }: { view: View; audit: ListPage<AuditEntry> }): Html {
   return (
     <>
-      <Table label="Changes" columns={["Time", "Token", "From", "Operation", "Changed"]}>
+      <Table label="Changes" columns={["Time", "Token", "From", "Operation", "Changed"]} stacked>
         {audit.results.map(({ id, time, author, remote_ip, operation, path, changes }) => (
           <Row id={id}>
             <td>
