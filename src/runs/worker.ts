@@ -99,6 +99,8 @@ export class Worker {
   readonly #goneMeanwhile = new Set<string>();
   /** False while another instance performs the runs. */
   #performs: boolean;
+  /** The runs that were announced while another instance led, which may have begun with them. */
+  readonly #announcedBefore = new Set<string>();
   #closing = false;
 
   constructor(parts: WorkerParts) {
@@ -126,6 +128,7 @@ export class Worker {
    * database, when this one leads.
    */
   async start(): Promise<void> {
+    if (!this.#performs) { for (const id of this.#held.keys()) this.#announcedBefore.add(id); }
     this.#performs = true;
     for await (const { id, triggerId } of pendingIds(this.#parts.store)) {
       this.#pending.set(id, triggerId);
@@ -143,6 +146,7 @@ export class Worker {
   withdraw(runId: string): void {
     this.#expected--;
     this.#held.delete(runId);
+    this.#announcedBefore.delete(runId);
     if (this.#claiming) this.#goneMeanwhile.add(runId);
   }
 
@@ -152,7 +156,8 @@ export class Worker {
     this.#expected--;
     if (!this.#performs) return void this.#held.delete(pending.run.id);
     this.#pending.set(pending.run.id, pending.run.trigger_id);
-    if (hasPlace && this.#handsOver) this.#hold(pending);
+    const repeated = this.#announcedBefore.delete(pending.run.id);
+    if (hasPlace && this.#handsOver) this.#hold(pending, repeated);
     else this.#held.delete(pending.run.id);
     if (this.#handsOver) this.#next();
   }
@@ -169,18 +174,13 @@ export class Worker {
 
   /** The ids of a trigger's runs that have not ended. */
   pendingOf(triggerId: string): string[] {
-    const ids: string[] = [];
-    for (const [id, ofTrigger] of this.#pending) if (ofTrigger === triggerId) ids.push(id);
-    return ids;
+    return [...this.#pending].flatMap(([id, of]) => of === triggerId ? [id] : []);
   }
 
   /** Looks for pending runs that nobody has in memory. Returns at once. */
   claim(): void {
     if (this.#closing || !this.#performs) return;
-    if (this.#claiming) {
-      this.#claimAgain = true;
-      return;
-    }
+    if (this.#claiming) return void (this.#claimAgain = true);
     this.#claiming = this.#claimPending()
       .catch((error) => log.error("Cannot claim pending runs: {error}", { error }))
       .finally(() => {
@@ -333,8 +333,8 @@ export class Worker {
       await this.#parts.store.committer.write(writes);
       return undefined;
     } catch (error) {
-      const details = { run_id, error: messageOf(error) };
-      log.error("Cannot store the end of run {run_id}, trying again: {error}", details);
+      const what = "Cannot store the end of run {run_id}, trying again: {error}";
+      log.error(what, { run_id, error: messageOf(error) });
       return { error };
     }
   }
@@ -381,9 +381,8 @@ export class Worker {
     const { id, trigger_id } = pending.run;
     if (this.#held.has(id) || this.#goneMeanwhile.has(id)) return;
     this.#pending.set(id, trigger_id);
-    // The worker before may have begun with it: with an instance's own run, the leader before.
-    const { shared } = this.#parts.store;
-    this.#hold(pending, shared !== undefined || pending.worker !== this.id);
+    // The worker before may have begun with it, and with an instance's own run the leader before.
+    this.#hold(pending, this.#parts.store.shared !== undefined || pending.worker !== this.id);
   }
 
   /** Ends a run whose record is damaged, so that its actions are not known. */
@@ -394,7 +393,7 @@ export class Worker {
     if (failure === undefined) this.#notifyEnd(run);
   }
 
-  #hold(pending: PendingRun, repeated = false): void {
+  #hold(pending: PendingRun, repeated: boolean): void {
     this.#held.set(pending.run.id, pending.run);
     this.#waiting.push({ ...pending, repeated });
   }

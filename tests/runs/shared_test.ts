@@ -41,6 +41,25 @@ Deno.test("the leader before may have begun with a run that this instance has ac
   assertEquals(seen, [[id ?? "", true]]);
 });
 
+Deno.test("the leader before may have begun with a run whose acceptance is answered late", async () => {
+  using kv = await Deno.openKv(":memory:");
+  await using store = await leadingStore(kv, new TestClock());
+  const seen: boolean[] = [];
+  await using desk = openDesk(store, {
+    perform: (waiting, signal) => {
+      seen.push(waiting.repeated);
+      return neverEnds(waiting, signal);
+    },
+  });
+  const [before, after] = [pendingOf(), pendingOf()];
+  desk.worker.expect(before.run.id);
+  await desk.worker.start();
+  desk.worker.expect(after.run.id);
+  for (const pending of [before, after]) desk.worker.take(pending);
+  await eventually(() => seen.length === 2 ? true : undefined);
+  assertEquals(seen, [true, false]);
+});
+
 Deno.test("an instance whose clock is ahead, and that joins later, knows a delivery to its window's end", async () => {
   const clock = new TestClock();
   using kv = await Deno.openKv(":memory:");
