@@ -20,8 +20,16 @@ export type Check = (
   request: LaunchRequest,
 ) => Refusal | undefined | Promise<Refusal | undefined>;
 
-/** Runs costly work of a trigger's checks, one request at a time. */
-export type RunSerially = <T>(work: () => Promise<T>) => Promise<T>;
+/**
+ * Runs costly checks of a trigger, one request at a time.
+ *
+ * @param address of the sender
+ * @throws {UnavailableError} when too many wait
+ */
+export type RunSerially = (
+  address: string,
+  check: () => Promise<Refusal | undefined>,
+) => Promise<Refusal | undefined>;
 
 /** Checks a request before its body is read: undefined lets the body be read. */
 export type HeadCheck = (head: RequestHead) => Refusal | undefined;

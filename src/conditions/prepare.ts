@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { UnavailableError } from "../platform/errors.ts";
-import type { Check, HeadCheck, RunSerially } from "./check.ts";
+import type { Check, HeadCheck } from "./check.ts";
 import type {
   ConditionContext,
   ConditionEnvironment,
@@ -16,13 +15,7 @@ import { factsOf, type KnownCondition } from "./facts.ts";
 import type { CredentialField } from "./field.ts";
 import { combineHandshakes, type Handshakes } from "./handshake.ts";
 import { CONDITION_TYPES, type ConditionType, KINDS } from "./kinds.ts";
-
-/** The most requests of a trigger with long bodies that wait to be checked, or are. */
-const WAITING_MAX = 16;
-const TOO_MANY_WAIT = new UnavailableError(
-  "Cannot check a long body: too many requests of the trigger wait",
-  1,
-);
+import { serialChecks } from "./serial_checks.ts";
 
 /** A condition that is ready to check requests. */
 export interface PreparedCondition {
@@ -66,7 +59,7 @@ export async function prepareConditions(
     clock: environment.clock,
     env: (name) => environment.env(name),
     signal: environment.signal,
-    runSerially: serialQueue(),
+    runSerially: serialChecks(environment.clock),
     heavyWork: environment.heavyWork,
     triggerId,
     ...facts,
@@ -112,17 +105,4 @@ export async function loadKinds(
     if (type === undefined) throw new TypeError(`Unknown type of condition: ${settings.type}`);
     return { settings, type, kind: await KINDS[type]() };
   }));
-}
-
-/** Makes a queue that runs one piece of work at a time. */
-function serialQueue(): RunSerially {
-  let last: Promise<unknown> = Promise.resolve();
-  let waiting = 0;
-  return <T>(work: () => Promise<T>) => {
-    if (waiting >= WAITING_MAX) return Promise.reject(TOO_MANY_WAIT);
-    waiting++;
-    const result = last.then(work).finally(() => waiting--);
-    last = result.catch(() => {});
-    return result;
-  };
 }

@@ -3,9 +3,11 @@
  *
  * @module
  */
+import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
 import { declaredLength } from "../conditions/request.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
+import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import {
   bufferReader,
   discardStream,
@@ -14,11 +16,13 @@ import {
   type StreamedBody,
   type StreamFailure,
 } from "./body_stream.ts";
-import { FairBudget } from "./fair_budget.ts";
+import { FairBudget, type Share } from "./fair_budget.ts";
 import { isHttp2 } from "./http2.ts";
 
 /** The memory of the bodies of all requests under way. */
 const BODIES_BYTES_MAX = 256 * 1024 * 1024;
+/** The time that a long body waits for memory. */
+const MEMORY_WAIT_MS = 3_000;
 /** The time that a body may take to arrive. */
 const BODY_TIMEOUT_MS = 30_000;
 /** The number of bodies that may be arriving at once. */
@@ -65,26 +69,45 @@ export interface HeldBody extends Disposable {
 class Memory implements HeldBody {
   body: ReadBody = { failure: "no_memory" };
   rest?: Promise<unknown>;
-  readonly #take: (bytes: number) => Disposable | undefined;
-  #held: Disposable | undefined;
+  readonly #budgets: Readonly<Record<"short" | "long", FairBudget>>;
+  readonly #owners: readonly string[];
+  #share: Share | undefined;
+  #isLong = false;
   #isOver = false;
 
-  constructor(take: (bytes: number) => Disposable | undefined) {
-    this.#take = take;
+  constructor(budgets: Readonly<Record<"short" | "long", FairBudget>>, owners: readonly string[]) {
+    this.#budgets = budgets;
+    this.#owners = owners;
   }
 
-  /** Counts a number of bytes in place of those before; false when there is no memory for them. */
   hold(bytes: number): boolean {
     if (this.#isOver) return false;
-    this.#held?.[Symbol.dispose]();
-    this.#held = this.#take(bytes);
-    return this.#held !== undefined;
+    const { short, long } = this.#budgets;
+    const isLong = bytes > SHORT_BYTES_MAX;
+    if (this.#share && isLong === this.#isLong) return this.#share.resize(bytes);
+    const share = isLong ? long.take(bytes, this.#owners) : short.take(bytes);
+    if (share === undefined) return false;
+    this.#share?.[Symbol.dispose]();
+    this.#share = share;
+    this.#isLong = isLong;
+    return true;
+  }
+
+  /** It is not read meanwhile. Were it refused at once, its sender would send it again at once. */
+  async grow(bytes: number): Promise<boolean> {
+    const until_ms = performance.now() + MEMORY_WAIT_MS;
+    while (!this.hold(bytes)) {
+      const left_ms = until_ms - performance.now();
+      if (this.#isOver || left_ms <= 0) return false;
+      await deadline(this.#budgets.long.released, left_ms).catch(ignoreTimeout);
+    }
+    return true;
   }
 
   [Symbol.dispose](): void {
     this.#isOver = true;
-    this.#held?.[Symbol.dispose]();
-    this.#held = undefined;
+    this.#share?.[Symbol.dispose]();
+    this.#share = undefined;
   }
 }
 
@@ -138,9 +161,7 @@ export class BodyReader implements Disposable {
     limit_bytes: number,
     owners: readonly string[] = [],
   ): Promise<HeldBody> {
-    const memory = new Memory((bytes) =>
-      bytes <= SHORT_BYTES_MAX ? this.#shortMemory.take(bytes) : this.#memory.take(bytes, owners)
-    );
+    const memory = new Memory({ short: this.#shortMemory, long: this.#memory }, owners);
     memory.body = await this.#read(request, limit_bytes, memory);
     return memory;
   }
@@ -181,8 +202,7 @@ export class BodyReader implements Disposable {
       if (read.bytes.length > limit_bytes) return { failure: "too_large" };
       return memory.hold(read.bytes.length) ? read : { failure: "no_memory" };
     }
-    const hold = (bytes: number) => memory.hold(bytes);
-    const limits = { limit_bytes, declared_bytes, parts_max: this.#parts_max, hold };
+    const limits = { limit_bytes, declared_bytes, parts_max: this.#parts_max, memory };
     return await this.#timed({ request, reader, memory }, async () => {
       const read = await readStream(reader, limits);
       if ("bytes" in read) return read;

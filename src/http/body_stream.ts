@@ -37,8 +37,14 @@ export interface StreamLimits {
   declared_bytes: number;
   /** The number of parts that a body may come in, however short they are. */
   parts_max: number;
-  /** Counts the memory of the body in place of what was counted before; false when there is none. */
+  memory: StreamMemory;
+}
+
+/** The memory of a body. Both count it in place of what was counted before, and return false when there is none. */
+export interface StreamMemory {
   hold(bytes: number): boolean;
+  /** The same for the rest of a long body, which may wait. */
+  grow(bytes: number): Promise<boolean>;
 }
 
 /**
@@ -47,7 +53,7 @@ export interface StreamLimits {
  */
 export async function readStream(
   reader: ReadableStreamBYOBReader,
-  { limit_bytes, declared_bytes, parts_max, hold }: StreamLimits,
+  { limit_bytes, declared_bytes, parts_max, memory }: StreamLimits,
 ): Promise<StreamedBody> {
   const most = Math.min(declared_bytes, limit_bytes);
   let buffer = new Uint8Array();
@@ -57,7 +63,7 @@ export async function readStream(
     if (parts > parts_max + size / PART_BYTES_MIN) return { failure: "too_many_parts" };
     if (size > room) {
       room = Math.min(most, Math.max(FIRST_BYTES_MAX, GROWTH * size));
-      if (size > 0 && !hold(room)) return { failure: "no_memory" };
+      if (size > 0 && !await memory.grow(room)) return { failure: "no_memory" };
       const larger = new Uint8Array(room + SPARE_BYTES);
       larger.set(buffer.subarray(0, size));
       buffer = larger;
@@ -67,7 +73,7 @@ export async function readStream(
     buffer = new Uint8Array(value.buffer);
     size += value.length;
     if (size > limit_bytes) return { failure: "too_large" };
-    if (size <= FIRST_BYTES_MAX && !hold(size)) return { failure: "no_memory" };
+    if (size <= FIRST_BYTES_MAX && !memory.hold(size)) return { failure: "no_memory" };
     if (done) return { bytes: buffer.subarray(0, size) };
   }
 }

@@ -4,6 +4,12 @@
  * @module
  */
 
+/** A part of an amount. */
+export interface Share extends Disposable {
+  /** Makes it larger or smaller; false, and it stays as it is, when that much is not free. */
+  resize(amount: number): boolean;
+}
+
 /**
  * Shares an amount. An owner gets at most as much as is free for all others: one that takes all it can
  * get leaves half, and two leave a third.
@@ -12,6 +18,7 @@ export class FairBudget {
   readonly #max: number;
   readonly #byOwner = new Map<string, number>();
   #taken = 0;
+  #release: PromiseWithResolvers<void> | undefined;
 
   constructor(max: number) {
     this.#max = max;
@@ -23,18 +30,22 @@ export class FairBudget {
    *
    * @param owners the names of those that it counts for; without any, only the whole is limited
    */
-  take(amount: number, owners: readonly string[] = []): Disposable | undefined {
-    const free = this.#max - this.#taken;
-    if (amount > free) return undefined;
-    if (owners.some((owner) => (this.#byOwner.get(owner) ?? 0) + amount > free)) return undefined;
-    this.#add(amount, owners);
-    let isTaken = true;
-    return {
-      [Symbol.dispose]: () => {
-        if (isTaken) this.#add(-amount, owners);
-        isTaken = false;
-      },
+  take(amount: number, owners: readonly string[] = []): Share | undefined {
+    let own = 0;
+    const resize = (amount: number) => {
+      const free = this.#max - this.#taken + own;
+      const isTooMuch = (owner: string) => (this.#byOwner.get(owner) ?? 0) - own + amount > free;
+      if (amount > own && (amount > free || owners.some(isTooMuch))) return false;
+      this.#add(amount - own, owners);
+      own = amount;
+      return true;
     };
+    return resize(amount) ? { resize, [Symbol.dispose]: () => void resize(0) } : undefined;
+  }
+
+  /** Resolves when a part of the amount is given back. */
+  get released(): Promise<void> {
+    return (this.#release ??= Promise.withResolvers()).promise;
   }
 
   #add(amount: number, owners: readonly string[]): void {
@@ -44,5 +55,8 @@ export class FairBudget {
       if (own === 0) this.#byOwner.delete(owner);
       else this.#byOwner.set(owner, own);
     }
+    if (amount >= 0) return;
+    this.#release?.resolve();
+    this.#release = undefined;
   }
 }

@@ -69,7 +69,7 @@ export function context(parts: {
   return {
     clock: parts.clock ?? new TestClock(NOW_MS),
     env: (name) => parts.env?.[name],
-    runSerially: (work) => work(),
+    runSerially: (_address, check) => check(),
     ...factsOfAll(parts.siblings ?? []),
     credentials: parts.credentials ?? [],
     signal: parts.signal ?? new AbortController().signal,

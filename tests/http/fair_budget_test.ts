@@ -45,3 +45,21 @@ Deno.test("an owner that takes all it can get leaves half, two leave a third", (
   assertEquals(taken(["a"]), [300]);
   assertEquals(taken(["a", "b"]), [200, 200]);
 });
+
+Deno.test("a share grows by what is free, stays as it is where that is too little, and others are told when it shrinks", async () => {
+  const budget = new FairBudget(100);
+  const share = budget.take(10, ["a"]);
+  assert(share);
+  assert(share.resize(50));
+  assertEquals(share.resize(101), false);
+  assertEquals(budget.take(51, ["b"]), undefined);
+  assert(budget.take(50, ["b"]));
+  let isTold = false;
+  const told = budget.released.then(() => isTold = true);
+  assertEquals(share.resize(51), false);
+  await Promise.resolve();
+  assertEquals(isTold, false);
+  assert(share.resize(20));
+  await told;
+  assert(budget.take(30));
+});

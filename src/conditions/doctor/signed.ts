@@ -9,7 +9,7 @@ import { type LaunchRequest, launchRequest } from "../request.ts";
 import type { Matcher } from "../signing/algorithms.ts";
 import { publicUrl } from "../signing/content.ts";
 import type { Scheme } from "../signing/scheme.ts";
-import { prepareVerifier } from "../signing/verify.ts";
+import { prepareVerifier, type VerifierParts } from "../signing/verify.ts";
 import { ageClue } from "./age.ts";
 import { bodyVariants, isTooLongToRewrite, type Variant } from "./body_forms.ts";
 import type { DiagnosisContext } from "./context.ts";
@@ -135,12 +135,12 @@ async function verifies(
   return await prepareVerifier(ageless, parts(matcher, times))(request) === undefined;
 }
 
-function parts(matcher: Matcher, times: readonly Field[]) {
+function parts(matcher: Matcher, times: readonly Field[]): VerifierParts {
   return {
     matcher,
     timeField: times[0],
     hint: "",
-    runSerially: <T>(work: () => Promise<T>): Promise<T> => work(),
+    runSerially: (_address, check) => check(),
   };
 }
 

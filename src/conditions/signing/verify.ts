@@ -34,7 +34,7 @@ export interface VerifierParts {
   timeField?: Field | undefined;
   /** An addition to the reason of a wrong signature, such as a secret that is missing. */
   hint: string;
-  /** Runs costly work of the trigger one at a time. */
+  /** Runs costly checks of the trigger one at a time. */
   runSerially: RunSerially;
 }
 
@@ -55,7 +55,7 @@ export function prepareVerifier(scheme: Scheme, parts: VerifierParts): Check {
     if ("reason" in signed) return signed;
     const { signatures, contents, otherwise } = signed;
     if (request.body.length > IMMEDIATE_BYTES_MAX) {
-      return runSerially(async () => {
+      return runSerially(request.remoteIp, async () => {
         for (const content of contents) {
           if (await matcher.matchesLong(content, signatures)) return undefined;
         }

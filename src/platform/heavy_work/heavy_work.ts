@@ -6,7 +6,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { messageOf, UnavailableError } from "../errors.ts";
-import { FairQueue } from "./fair_queue.ts";
+import { FairQueue } from "../waiting/fair_queue.ts";
 import {
   JobFailedError,
   type JobInput,
@@ -26,11 +26,15 @@ const WAIT_MS_MAX = 5_000;
 /** An idle Worker holds some 25 MiB, and the garbage of its last job. */
 const IDLE_MS = 60_000;
 const RETRY_AFTER_S = 2;
+/** After a job that takes longer, its key rests for as long: no key keeps a processor busy. */
+const SHORT_MS = 100;
+const REST_MS_MAX = 2_000;
 
 const log = getLogger(["hooklaunch"]);
 
 /** A job that waits or runs. */
 interface Pending {
+  key: string;
   kind: string;
   input: JobInput;
   timeout_ms: number;
@@ -40,7 +44,7 @@ interface Pending {
 }
 
 /**
- * Runs jobs in a Worker, one at a time; the keys take turns.
+ * Runs jobs in a Worker, one at a time; the keys take turns, and rest after a long job.
  *
  * @example
  * ```ts
@@ -54,6 +58,7 @@ export class HeavyWork<Kinds extends JobKinds> implements Disposable {
   #worker: WorkerHandle | undefined;
   #running: Pending | undefined;
   #idle: ReturnType<typeof setTimeout> | undefined;
+  #restEnd: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
 
   constructor(createWorker: CreateWorker, { idle_ms = IDLE_MS }: { idle_ms?: number } = {}) {
@@ -87,10 +92,13 @@ export class HeavyWork<Kinds extends JobKinds> implements Disposable {
   [Symbol.dispose](): void {
     this.#isClosed = true;
     clearTimeout(this.#idle);
+    clearTimeout(this.#restEnd);
     this.#stopWorker();
     const stopping = new UnavailableError("Cannot do the work: the service is stopping", 1);
     this.#running?.done.reject(stopping);
-    for (let job = this.#queue.take(); job; job = this.#queue.take()) job.done.reject(stopping);
+    for (let job = this.#queue.take(Infinity); job; job = this.#queue.take(Infinity)) {
+      job.done.reject(stopping);
+    }
   }
 
   async #enqueue(
@@ -113,28 +121,41 @@ export class HeavyWork<Kinds extends JobKinds> implements Disposable {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
     };
-    const job: Pending = { kind, input, timeout_ms, done, begin };
+    const job: Pending = { key, kind, input, timeout_ms, done, begin };
     if (!this.#queue.add(key, job)) leave(unavailable("too much of it waits already"));
     this.#next();
     return await done.promise.finally(begin);
   }
 
-  /** Begins the next job, unless one runs. */
+  /** Begins the next job, unless one runs or all keys rest. */
   #next(): void {
     if (this.#running || this.#isClosed) return;
     clearTimeout(this.#idle);
-    this.#running = this.#queue.take();
-    if (this.#running === undefined) {
-      this.#idle = setTimeout(() => this.#stopWorker(), this.#idle_ms);
-      Deno.unrefTimer(this.#idle);
-      return;
-    }
-    const { begin, done, ...job } = this.#running;
+    clearTimeout(this.#restEnd);
+    const began_ms = performance.now();
+    this.#running = this.#queue.take(began_ms);
+    if (this.#running === undefined) return this.#wait(began_ms);
+    const { begin, done, key, ...job } = this.#running;
     begin();
     this.#perform(job).then(done.resolve, done.reject).finally(() => {
+      const now_ms = performance.now();
+      const taken_ms = now_ms - began_ms;
+      const rest_ms = taken_ms > SHORT_MS ? Math.min(taken_ms, REST_MS_MAX) : 0;
+      if (rest_ms > 0) this.#queue.rest(key, now_ms + rest_ms);
       this.#running = undefined;
       this.#next();
     });
+  }
+
+  /** Waits for the first key that has rested; without jobs, for the time at which the Worker ends. */
+  #wait(now_ms: number): void {
+    const { restEnd_ms } = this.#queue;
+    if (restEnd_ms !== undefined) {
+      this.#restEnd = setTimeout(() => this.#next(), restEnd_ms - now_ms);
+      return;
+    }
+    this.#idle = setTimeout(() => this.#stopWorker(), this.#idle_ms);
+    Deno.unrefTimer(this.#idle);
   }
 
   async #perform(

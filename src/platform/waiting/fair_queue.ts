@@ -12,6 +12,7 @@ export class FairQueue<Item> {
   readonly #places: number;
   /** Items by owner; the owner whose turn is next comes first. */
   readonly #waiting = new Map<string, Item[]>();
+  readonly #resting = new Map<string, number>();
   #size = 0;
 
   constructor(places: number) {
@@ -27,10 +28,23 @@ export class FairQueue<Item> {
     return true;
   }
 
-  /** Takes the oldest item of the owner whose turn it is. */
-  take(): Item | undefined {
+  /** Passes an owner over until a time, in milliseconds. */
+  rest(owner: string, until_ms: number): void {
+    this.#resting.set(owner, until_ms);
+  }
+
+  /**
+   * Takes the oldest item of the owner whose turn it is, and who does not rest.
+   *
+   * @param now_ms the time, by the clock of {@linkcode rest}
+   */
+  take(now_ms: number): Item | undefined {
+    for (const [owner, until_ms] of this.#resting) {
+      if (until_ms <= now_ms) this.#resting.delete(owner);
+    }
     for (const [owner, [item]] of this.#waiting) {
       if (item === undefined) break;
+      if (this.#resting.has(owner)) continue;
       this.remove(owner, item);
       const rest = this.#waiting.get(owner);
       if (rest) {
@@ -40,6 +54,12 @@ export class FairQueue<Item> {
       return item;
     }
     return undefined;
+  }
+
+  /** The time at which the first owner that waits has rested; undefined when none waits. */
+  get restEnd_ms(): number | undefined {
+    if (this.#waiting.size === 0) return undefined;
+    return Math.min(...this.#waiting.keys().map((owner) => this.#resting.get(owner) ?? 0));
   }
 
   /** Removes an item that has not been taken. */
