@@ -12,7 +12,8 @@ const ENV = {
   HOOKLAUNCH_SECRET_KEY: "00".repeat(32),
   [KV_TOKEN.name]: KV_TOKEN.value,
 };
-const QUOTA = 8;
+const QUOTA = 10;
+const LIMIT = { type: "rate_limit", period: 3_600, quota: QUOTA };
 /** A machine that says nothing for a quarter of a minute is gone. */
 const GONE_MS_MAX = 40_000;
 
@@ -28,7 +29,7 @@ async function setUp() {
     id: ID,
     name: "t",
     project: "p",
-    conditions: [{ type: "rate_limit", period: 3_600, quota: QUOTA }],
+    conditions: [LIMIT],
     actions: [{ type: "run_execution", step: "s" }],
     response: { type: "json", json: { run_id: "{run_id}" } },
   };
@@ -93,18 +94,27 @@ Deno.test("serve --kv: several machines accept launches, one leads, and another 
     assertStringIncludes(seen, part);
   }
   // A change at the leader counts for the next launch at the other machine.
-  const change = async (enabled: boolean) => {
+  const change = async (changed: Record<string, unknown>) => {
     const { status, body } = await fetch(`${url}/api/v0/triggers/${ID}/`, {
       method: "PATCH",
       headers: { ...headers, "content-type": "application/json" },
-      body: JSON.stringify({ enabled }),
+      body: JSON.stringify(changed),
     });
     await body?.cancel();
     return status;
   };
-  assertEquals(await change(false), 200);
-  assertEquals([await launch(url), await launch(firstUrl)], [undefined, undefined]);
-  assertEquals(await change(true), 200);
+  const refusing = { type: "payload_filter", expression: "has(body.launches)" };
+  const refusals = [
+    [{ enabled: false }, { enabled: true }],
+    [{ conditions: [LIMIT, refusing] }, { conditions: [LIMIT] }],
+  ];
+  for (const [refuse = {}, accept = {}] of refusals) {
+    assertEquals(await change(refuse), 200);
+    assertEquals([await launch(url), await launch(firstUrl)], [undefined, undefined]);
+    assertEquals(await change(accept), 200);
+    accepted.push(await launch(url));
+    assertEquals(accepted.at(-1) !== undefined, true, JSON.stringify(accept));
+  }
 
   first.child.kill("SIGSTOP");
   while (accepted.length < QUOTA) accepted.push(await launch(url));

@@ -55,6 +55,9 @@ async function answerLaunch(
   request: IncomingRequest,
 ): Promise<Response> {
   const inspection = await inspectLogged(door, prepared, prepared.launch, request);
+  if (!("passed" in inspection) && await isChanged(door, prepared)) {
+    return await answerAnew(door, prepared, request);
+  }
   if ("refused" in inspection) {
     const { refused, isFiltered } = inspection;
     return (isFiltered ? answerFiltered : refuse)(door, prepared, request, refused);
@@ -66,8 +69,23 @@ async function answerLaunch(
   const launch = launchOf(door, prepared, request, delivery);
   const acceptance = await accept(door, prepared, request, launch);
   // It may also have changed while the payload was stored, or a copy of the delivery was.
-  if ("outdated" in acceptance) return await answerAnew(door, prepared, request);
+  const isOutdated = "outdated" in acceptance ||
+    !("run" in acceptance) && await isChanged(door, prepared);
+  if (isOutdated) return await answerAnew(door, prepared, request);
   return answerTo(door, prepared, request, acceptance, delivery);
+}
+
+/**
+ * Returns true when another instance has changed a trigger. The commit that accepts a launch checks that by
+ * itself.
+ */
+async function isChanged(
+  { triggers, databaseDeadline, store: { shared } }: Door,
+  prepared: PreparedTrigger,
+): Promise<boolean> {
+  if (shared === undefined) return false;
+  await databaseDeadline.read(shared.triggers.sync());
+  return !triggers.isCurrent(prepared);
 }
 
 async function accept(

@@ -130,9 +130,8 @@ class Intake {
     const peer = door.peerOf(context);
     if (!peer.secure) return await this.answerUnread(request, problem(STATUS_CODE.Forbidden));
     const id = context.req.param("trigger_id") ?? "";
-    const found = isId(id) ? await this.#prepared(id) : undefined;
+    let found = isId(id) ? await this.#known(id) : undefined;
     if (found === undefined) return await this.answerUnread(request, problem(STATUS_CODE.NotFound));
-    span?.setAttribute("hooklaunch.trigger", found.trigger.name);
     using incoming = new IncomingRequest(request, {
       baseUrl: door.baseUrl(),
       remoteIp: peer.ip,
@@ -145,12 +144,20 @@ class Intake {
         return readPart(door.heavyWork, { bytes, contentType, part }, options);
       },
     });
-    const order = this.#endpoint.order(found);
-    const refused = inspectHead(order, incoming);
+    let refused = inspectHead(this.#endpoint.order(found), incoming);
+    if (refused && door.store.shared) {
+      found = await this.#current(id);
+      if (found === undefined) {
+        return await this.answerUnread(request, problem(STATUS_CODE.NotFound));
+      }
+      refused = inspectHead(this.#endpoint.order(found), incoming);
+    }
+    span?.setAttribute("hooklaunch.trigger", found.trigger.name);
     if (refused && !this.#keepsBody(found, incoming, refused)) {
       return await this.answerUnread(request, refuse(door, found, incoming.head, refused));
     }
-    const limit_bytes = refused ? KEPT_BODY_BYTES_MAX : order.bodyBytesMax;
+    const { bodyBytesMax } = this.#endpoint.order(found);
+    const limit_bytes = refused ? KEPT_BODY_BYTES_MAX : bodyBytesMax;
     const held = await door.bodies.read(request, limit_bytes, [
       `trigger ${id}`,
       `network ${networkOf(peer.ip)}`,
@@ -181,18 +188,25 @@ class Intake {
       this.#door.keptRequests.hasRoom(trigger, declaredLength(headers) ?? 0);
   }
 
-  #prepared(id: string): PreparedTrigger | undefined | Promise<PreparedTrigger | undefined> {
+  /**
+   * Returns a trigger as this instance knows it. Another instance may have changed it since. The commit of a
+   * launch checks that, and any other answer of a launch URL reads it first.
+   */
+  #known(id: string): PreparedTrigger | undefined | Promise<PreparedTrigger | undefined> {
     const { triggers, databaseDeadline, store: { shared } } = this.#door;
-    if (shared) {
-      // Another instance may have changed it. One read serves all requests that wait.
-      const current = async () => {
-        await shared.triggers.sync();
-        return await triggers.prepared(id);
-      };
-      return databaseDeadline.read(current());
-    }
+    if (shared && (this.#endpoint.readsOnly || !triggers.isPrepared(id))) return this.#current(id);
     const prepared = triggers.prepared(id);
     return prepared instanceof Promise ? databaseDeadline.read(prepared) : prepared;
+  }
+
+  /** Returns a trigger as it is now, at all instances. One read serves all requests that wait. */
+  #current(id: string): Promise<PreparedTrigger | undefined> {
+    const { triggers, databaseDeadline, store: { shared } } = this.#door;
+    const read = async () => {
+      await shared?.triggers.sync();
+      return await triggers.prepared(id);
+    };
+    return databaseDeadline.read(read());
   }
 
   async #refuseBody(
@@ -202,6 +216,8 @@ class Intake {
   ): Promise<Response> {
     const door = this.#door;
     if (failure === "too_large") {
+      // The next request meets the limit as it is now.
+      if (door.store.shared) await this.#current(found.trigger.id);
       return refuse(door, found, head, tooLarge(this.#endpoint.order(found)));
     }
     const answer = bodyFailure(failure, door);
@@ -214,7 +230,7 @@ class Intake {
   async #answer(found: PreparedTrigger, incoming: IncomingRequest): Promise<Response> {
     const door = this.#door;
     // It may have been changed, or deleted, while the body arrived.
-    const prepared = await this.#prepared(found.trigger.id);
+    const prepared = await this.#known(found.trigger.id);
     if (prepared === undefined) return problem(STATUS_CODE.NotFound);
     const refused = prepared === found
       ? undefined
