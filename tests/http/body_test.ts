@@ -229,6 +229,18 @@ Deno.test("longer bodies take the memory of the buffer that they are read into",
   assertEquals(await read(reader, third, 60 * KIB), { bytes: bytes(50 * KIB) });
 });
 
+Deno.test("a long body waits for memory, and is read on when another one lets it go", async () => {
+  using reader = new BodyReader({ bodies_bytes_max: 100 * KIB });
+  const first = hold(reader, send([bytes(60 * KIB)], { length: 60 * KIB }), 60 * KIB);
+  await first.read;
+  const second = send([bytes(20 * KIB), bytes(30 * KIB)], { length: 50 * KIB });
+  const reading = read(reader, second, 60 * KIB);
+  await delay(100);
+  assertEquals(second.taken, 1, "it is not read on meanwhile");
+  await first.release();
+  assertEquals(await reading, { bytes: bytes(50 * KIB) });
+});
+
 Deno.test("long bodies that take all the memory they may leave some to short ones", async () => {
   using reader = new BodyReader({ bodies_bytes_max: 100 * KIB, short_bytes_max: 16 * KIB });
   const long = hold(

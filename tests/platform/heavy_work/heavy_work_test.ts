@@ -101,6 +101,19 @@ Deno.test("heavy work: the keys take turns, whatever one of them asks for", asyn
   assertEquals(ended.slice(0, 5), ["greedy", "greedy", "other", "greedy", "other"]);
 });
 
+Deno.test("heavy work: after a long job its key rests for as long, while other keys go on", async () => {
+  using work = new TestWork();
+  await work.run("echo", { bytes, text: "" }, options);
+  const ended: string[] = [];
+  const spin = (key: string, time_ms: number) =>
+    work.run("spin", { bytes, time_ms }, { key, timeout_ms: 5_000 }).then(() => ended.push(key));
+  await spin("slow", 300);
+  const began_ms = performance.now();
+  await Promise.all([spin("slow", 1), spin("other", 1)]);
+  assertEquals(ended, ["slow", "other", "slow"]);
+  assertGreater(performance.now() - began_ms, 280);
+});
+
 Deno.test("heavy work: a key over its share is told to come later; others are served", async () => {
   using work = new TestWork();
   const greedy = Array.from(
