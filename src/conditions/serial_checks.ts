@@ -10,7 +10,7 @@ import type { Refusal, RunSerially } from "./check.ts";
 
 /** The most checks that wait. A sender's address has at most as many as are left to all others. */
 const WAITING_MAX = 32;
-/** The pause of an address after a refusal, in times of what the check took. */
+/** The pause of an address after a refusal, as a multiple of the time that the check took. */
 const PAUSE_FACTOR = 9;
 const PAUSE_MS_MAX = 5_000;
 const TOO_MANY_WAIT = new UnavailableError(
@@ -19,8 +19,8 @@ const TOO_MANY_WAIT = new UnavailableError(
 );
 
 /**
- * Returns what runs one check at a time. The addresses take turns, and pause after a refusal: whoever sends
- * wrong long bodies all the time keeps no processor busy, and others' bodies go first.
+ * Returns a function that runs one check at a time. The senders' addresses take turns, and pause after a
+ * refusal. So a flood of wrong long bodies does not keep a processor busy, and others' bodies go first.
  */
 export function serialChecks(clock: Clock): RunSerially {
   const queue = new FairQueue<() => Promise<void>>(WAITING_MAX);

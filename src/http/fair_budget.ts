@@ -6,7 +6,7 @@
 
 /** A part of an amount. */
 export interface Share extends Disposable {
-  /** Makes it larger or smaller; false, and it stays as it is, when that much is not free. */
+  /** Changes its size; returns false, and changes nothing, when that much is not free. */
   resize(amount: number): boolean;
 }
 

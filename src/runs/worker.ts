@@ -99,7 +99,7 @@ export class Worker {
   readonly #goneMeanwhile = new Set<string>();
   /** False while another instance performs the runs. */
   #performs: boolean;
-  /** The runs that were announced while another instance led, which may have begun with them. */
+  /** The runs that were announced before the start: another instance may have begun with them. */
   readonly #announcedBefore = new Set<string>();
   #closing = false;
 
@@ -128,7 +128,7 @@ export class Worker {
    * database, when this one leads.
    */
   async start(): Promise<void> {
-    if (!this.#performs) { for (const id of this.#held.keys()) this.#announcedBefore.add(id); }
+    for (const id of this.#held.keys()) this.#announcedBefore.add(id);
     this.#performs = true;
     for await (const { id, triggerId } of pendingIds(this.#parts.store)) {
       this.#pending.set(id, triggerId);
@@ -381,7 +381,7 @@ export class Worker {
     const { id, trigger_id } = pending.run;
     if (this.#held.has(id) || this.#goneMeanwhile.has(id)) return;
     this.#pending.set(id, trigger_id);
-    // The worker before may have begun with it, and with an instance's own run the leader before.
+    // The worker before may have begun with it. With an instance's own run it is the leader before.
     this.#hold(pending, this.#parts.store.shared !== undefined || pending.worker !== this.id);
   }
 

@@ -17,8 +17,8 @@ import type { World } from "./world.ts";
 /** A launch counts for as long as this, in periods. */
 const COUNTED_PERIODS = 1.02;
 /**
- * And so much longer where several instances count: the spread that a new leader's clock may have, and the
- * lead of the clock that counted over the clock that decides.
+ * The extra time for which a launch counts where several instances share the database. The first part is what
+ * a new leader adds to a period. The second is the largest difference of two simulated clocks.
  */
 const SPREAD_MS_MAX = CLOCK_SPREAD_MAX_MS + 2 * SKEW_MS_MAX;
 const NODES = 3;

@@ -79,7 +79,7 @@ export interface Plan {
   faults: readonly PlannedFault[];
 }
 
-/** How far the clock of a machine is from the right time, at most. */
+/** The largest error of a machine's clock, in milliseconds. */
 export const SKEW_MS_MAX = 400;
 const skew_ms = fc.integer({ min: -SKEW_MS_MAX, max: SKEW_MS_MAX });
 

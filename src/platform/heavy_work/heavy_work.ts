@@ -26,7 +26,7 @@ const WAIT_MS_MAX = 5_000;
 /** An idle Worker holds some 25 MiB, and the garbage of its last job. */
 const IDLE_MS = 60_000;
 const RETRY_AFTER_S = 2;
-/** After a job that takes longer, its key rests for as long: no key keeps a processor busy. */
+/** After a longer job its key rests for the time that the job took. So no key keeps a processor busy. */
 const SHORT_MS = 100;
 const REST_MS_MAX = 2_000;
 
@@ -147,7 +147,7 @@ export class HeavyWork<Kinds extends JobKinds> implements Disposable {
     });
   }
 
-  /** Waits for the first key that has rested; without jobs, for the time at which the Worker ends. */
+  /** Waits until a key with a job has rested. Without jobs, plans the end of the idle Worker. */
   #wait(now_ms: number): void {
     const { restEnd_ms } = this.#queue;
     if (restEnd_ms !== undefined) {

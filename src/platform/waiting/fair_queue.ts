@@ -28,7 +28,7 @@ export class FairQueue<Item> {
     return true;
   }
 
-  /** Passes an owner over until a time, in milliseconds. */
+  /** Skips an owner until a time, in milliseconds. */
   rest(owner: string, until_ms: number): void {
     this.#resting.set(owner, until_ms);
   }
@@ -56,7 +56,7 @@ export class FairQueue<Item> {
     return undefined;
   }
 
-  /** The time at which the first owner that waits has rested; undefined when none waits. */
+  /** The earliest time at which an owner with an item does not rest; undefined without items. */
   get restEnd_ms(): number | undefined {
     if (this.#waiting.size === 0) return undefined;
     return Math.min(...this.#waiting.keys().map((owner) => this.#resting.get(owner) ?? 0));

@@ -29,12 +29,12 @@ export const GONE_MS = 15_000;
 const VIEW_MS_MAX = 5_000;
 /** An instance whose clock is further from the leader's does not serve. */
 export const CLOCK_DIFFERENCE_MAX_MS = 1_000;
-/** No clocks of two instances that serve are further apart. */
+/** The largest difference between the clocks of two instances that serve. */
 export const CLOCK_SPREAD_MAX_MS = 2 * CLOCK_DIFFERENCE_MAX_MS;
 /** Measurements of a difference. The least of them is nearest to it, as each includes a delay. */
 const MEASURED_MAX = 8;
 const MEASURED_MIN = 2;
-/** After a change of the leader, differences are measured anew, which takes no longer than this. */
+/** After a change of the leader, differences are measured again within this time. */
 const NEW_LEADER_MS = 5_000;
 const RELEASE_MS = 1_000;
 
@@ -94,7 +94,7 @@ export class Instances {
   readonly #seen = new Map<string, Seen>();
   #leaderId: string | undefined;
   #leaderShares = true;
-  /** When the leader changed, or an instance left, the last time. */
+  /** The last time at which the leader changed or an instance left. */
   #changed_ms = -Infinity;
   #measured: number[] = [];
   #looked_ms = -Infinity;
@@ -174,8 +174,8 @@ export class Instances {
   }
 
   /**
-   * Returns the largest difference of the clocks by which the launches of the last period counted, in
-   * milliseconds. That is not known while some may have counted by the clock of an instance that is gone.
+   * Returns the largest difference between the clocks that counted the launches of the last period, in
+   * milliseconds. The clock of an instance that has left is not known: then it is the largest that is allowed.
    */
   clockSpread_ms(period_ms: number): number {
     const same_ms = this.#parts.clock.steady() - this.#changed_ms;
