@@ -93,7 +93,7 @@ class Memory implements HeldBody {
     return true;
   }
 
-  /** It is not read meanwhile. Were it refused at once, its sender would send it again at once. */
+  /** Waits without reading the body: a sender that gets 503 at once sends it again at once. */
   async grow(bytes: number): Promise<boolean> {
     const until_ms = performance.now() + MEMORY_WAIT_MS;
     while (!this.hold(bytes)) {

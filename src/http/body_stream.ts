@@ -40,10 +40,11 @@ export interface StreamLimits {
   memory: StreamMemory;
 }
 
-/** The memory of a body. Both count it in place of what was counted before, and return false when there is none. */
+/** The memory that a body takes. */
 export interface StreamMemory {
+  /** Takes a number of bytes in place of those before; returns false when so many are not free. */
   hold(bytes: number): boolean;
-  /** The same for the rest of a long body, which may wait. */
+  /** Does the same for the rest of a long body, and may wait until so many are free. */
   grow(bytes: number): Promise<boolean>;
 }
 

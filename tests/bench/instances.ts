@@ -23,7 +23,7 @@ const KINDS = [
   { text: "of a free trigger", id: FREE },
   { text: "of a trigger with a window", id: SHARED },
 ];
-/** Work that costs little: launches are measured. */
+/** An action that costs little, since launches are measured. */
 const ACTIONS = [{ type: "fetch_repository" }];
 const ENV = { [KV_TOKEN.name]: KV_TOKEN.value, HOOKLAUNCH_SECRET_KEY: "00".repeat(32) };
 

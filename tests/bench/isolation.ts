@@ -99,7 +99,7 @@ async function stopExecutions(bench: Bench, name: string, service: Served): Prom
   for (const { id } of results) {
     const url = `${service.url}/api/v0/executions/${id}/stop/`;
     const { status } = await (await fetch(url, { method: "POST", headers })).json();
-    // The command of one that goes on is over: what it left is taken in at leisure.
+    // One that stays started has ended its command already: nothing is left to stop.
     if (status !== "started") stopping.push(id);
   }
   if (stopping.length === 0) return;

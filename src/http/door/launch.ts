@@ -75,10 +75,7 @@ async function answerLaunch(
   return answerTo(door, prepared, request, acceptance, delivery);
 }
 
-/**
- * Returns true when another instance has changed a trigger. The commit that accepts a launch checks that by
- * itself.
- */
+/** Returns true when another instance has changed a trigger. For a new run, its commit checks that. */
 async function isChanged(
   { triggers, databaseDeadline, store: { shared } }: Door,
   prepared: PreparedTrigger,

@@ -190,7 +190,7 @@ class Intake {
 
   /**
    * Returns a trigger as this instance knows it. Another instance may have changed it since. The commit of a
-   * launch checks that, and any other answer of a launch URL reads it first.
+   * launch checks that. A refusal reads the trigger's version first.
    */
   #known(id: string): PreparedTrigger | undefined | Promise<PreparedTrigger | undefined> {
     const { triggers, databaseDeadline, store: { shared } } = this.#door;
