@@ -18,7 +18,7 @@ import { Shared } from "../../src/store/shared_store.ts";
 import { assembleStore, lead } from "../../src/store/open_store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type Cluster, simulatedEngine } from "./engine.ts";
-import type { SimProcess } from "./world.ts";
+import { settled, type SimProcess } from "./world.ts";
 
 /** The time between two sweeps of pending runs. */
 const SWEEP_MS = 60_000;
@@ -78,7 +78,8 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
   });
   const pipelines = new Pipelines({ store, clock, engines });
   const deadlines = new Deadlines(60_000);
-  void process.died.then(() => deadlines[Symbol.dispose]());
+  // What runs until its next call may still set a deadline.
+  void process.died.then(settled).then(() => deadlines[Symbol.dispose]());
   const services: ActionServices = { store, clock, engines, pipelines, deadlines, projects: code };
   const worker = new Worker({
     store,
