@@ -109,6 +109,10 @@ finish stderr 5
 code=
 if [ -s control/exit_code ]; then read -r code <control/exit_code; fi
 if [ -z "$ending" ]; then
+  # The engine's signal reached the command before the agent.
+  case $code in
+    129 | 130 | 137 | 143) if [ -n "$terminated" ]; then ending=terminated; fi ;;
+  esac
   if [ -e control/out_of_memory ] && [ "$code" != 0 ]; then ending=out_of_memory; fi
   # The command's container has ended before it.
   if [ -n "$main" ] && [ -z "$code$reason" ]; then ending=terminated; fi

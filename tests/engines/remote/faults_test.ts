@@ -6,6 +6,7 @@
  */
 import { assert, assertEquals, assertExists, assertMatch } from "@std/assert";
 import { delay } from "@std/async/delay";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { LaunchRefusedError } from "../../../src/engines/remote/backend.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
@@ -186,6 +187,23 @@ Deno.test("remote: a job that the cluster ends tells so", async () => {
   const id = await service.submit("echo begun; sleep 100");
   await service.said(id, "begun");
   await service.cluster.terminate(id);
+  const { status, reason } = await service.ended(id);
+  assertEquals([status, reason], [
+    "error",
+    "The engine ended the job before its command had ended",
+  ]);
+});
+
+Deno.test("remote: a command that the cluster's signal reaches before the agent tells so, too", async () => {
+  await using service = await RemoteService.make();
+  const over = join(service.folder, "over");
+  const id = await service.submit(`echo begun; sleep 0.5; touch ${over}; kill -TERM $$`);
+  await service.said(id, "begun");
+  service.host.isAway = true;
+  await until(() => existsSync(over));
+  await delay(1_000);
+  await service.cluster.terminate(id);
+  service.host.isAway = false;
   const { status, reason } = await service.ended(id);
   assertEquals([status, reason], [
     "error",

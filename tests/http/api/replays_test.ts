@@ -128,6 +128,12 @@ Deno.test("a replay goes on after a restart, and launches nothing twice", async 
     const { results } = await get(`triggers/${id}/runs/?limit=200`);
     const sources = results.flatMap(({ replay_of }: { replay_of?: string }) => replay_of ?? []);
     assertEquals(sources.sort(), runs.toSorted());
+    // A command that still runs would outlive the service.
+    await eventually(async () => {
+      const { results } = await get("executions/?limit=200");
+      const ended = results.filter(({ ended_at }: { ended_at?: string }) => ended_at);
+      return ended.length === 2 * runs.length || undefined;
+    }, { what: "that all executions have ended" });
   } finally {
     await again.close(0);
   }
