@@ -135,7 +135,7 @@ Deno.test("a replay goes on after a restart, and launches nothing twice", async 
       return ended.length === 2 * runs.length || undefined;
     }, { what: "that all executions have ended" });
   } finally {
-    await again.close(0);
+    await again.close(10_000);
   }
 });
 
