@@ -8,7 +8,7 @@ import type { z } from "zod";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Execution } from "../store/records/executions.ts";
-import type { EngineSettings } from "../store/records/projects.ts";
+import type { EngineSettings, Project } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 import type { AgentAddress } from "./remote/agent.ts";
 import type { JobDesk } from "./remote/desk.ts";
@@ -41,6 +41,9 @@ export interface EnginesOptions {
   projects: {
     /** Writes the files of a commit into a new folder. */
     checkout(projectName: string, commit: string, destination: string): Promise<void>;
+    /** Returns false for a repository that was never fetched on this machine. */
+    isKept?(project: Project): Promise<boolean>;
+    fetch?(project: Project): Promise<unknown>;
   };
   clock: Clock;
   /** Keeps outputs and logs of engines that do not keep them themselves. */
@@ -71,6 +74,11 @@ export interface Engine {
    */
   start(): Promise<void>;
   /**
+   * Goes on with what this machine has begun, while another instance leads; called before `start`, if at all.
+   * Engines whose work runs elsewhere have none.
+   */
+  resume?(): Promise<void>;
+  /**
    * Accepts an execution whose record is stored with status `queued`. Returns at once; the execution starts
    * when the engine has room. Submitting an execution again changes nothing.
    */
@@ -94,6 +102,11 @@ export interface Engine {
   watchLog(executionId: string, onGrowth: () => void): () => void;
   /** Opens an output of an execution; undefined when there is none of this path. */
   output(executionId: string, path: string): Promise<EngineOutput | undefined>;
+  /**
+   * Returns the machine whose instance alone has the log and the outputs of an execution; undefined when any
+   * instance has them.
+   */
+  machineOf?(execution: Execution): string | undefined;
   /** Returns what acts for the agents of its jobs, if it has such. */
   desk?(): Promise<JobDesk>;
   /** Numbers of executions that run and that are known to wait. */

@@ -9,7 +9,7 @@ import { ActionError, InvalidInputError, messageOf } from "../platform/errors.ts
 import { pause, within } from "../platform/waiting/timers.ts";
 import { type Execution, getExecution } from "../store/records/executions.ts";
 import { getJob } from "../store/records/jobs.ts";
-import { hasProject } from "../store/records/projects.ts";
+import { getProject } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 import type {
   Engine,
@@ -99,16 +99,25 @@ export class Engines {
   }
 
   /** Starts all engines. Waits for them for some time; an engine that fails is tried again. */
-  async start(): Promise<void> {
-    const starts = Array.from(this.#engines, ([type, engine]) => this.#start(type, engine));
-    this.#starting = Promise.all(starts);
-    await within(this.#clock, START_MS, this.#starting);
+  start(): Promise<void> {
+    return this.#begin((engine) => engine.start());
+  }
+
+  /** Goes on with what this machine has begun, while another instance leads. */
+  resume(): Promise<void> {
+    return this.#begin(async (engine) => await engine.resume?.());
   }
 
   /** Returns what acts for the agent of an execution's job; undefined when it has none. */
   async deskOf(executionId: string): Promise<JobDesk | undefined> {
     const job = await getJob(this.#store, executionId);
     return job && await this.#engines.get(job.engine)?.desk?.();
+  }
+
+  /** Returns the machine whose instance alone has the files of an execution; undefined when any has. */
+  async machineOf(executionId: string): Promise<string | undefined> {
+    const execution = await getExecution(this.#store, executionId);
+    return execution && this.#engines.get(execution.engine.type)?.machineOf?.(execution);
   }
 
   /** The load of all engines together. */
@@ -151,11 +160,20 @@ export class Engines {
     await within(this.#clock, START_MS, this.#starting);
   }
 
-  async #start(type: string, engine: Engine): Promise<void> {
+  async #begin(begin: (engine: Engine) => Promise<void>): Promise<void> {
+    const begun = Array.from(
+      this.#engines,
+      ([type, engine]) => this.#until(() => begin(engine), type),
+    );
+    this.#starting = Promise.all([this.#starting, ...begun]);
+    await within(this.#clock, START_MS, this.#starting);
+  }
+
+  async #until(begin: () => Promise<void>, type: string): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {
       try {
-        await engine.start();
+        await begin();
         this.#failedStarts.delete(type);
         return;
       } catch (error) {
@@ -178,7 +196,10 @@ export class Engines {
   }
 }
 
-/** Returns a checkout whose error tells when the project was deleted while its execution waited. */
+/**
+ * Returns a checkout for executions that have waited: meanwhile their project may have been deleted, and another
+ * machine than the one that has fetched its repository may lead.
+ */
 function checkoutOf(
   { store, projects }: Pick<EnginesOptions, "store" | "projects">,
 ): EnginesOptions["projects"]["checkout"] {
@@ -186,8 +207,13 @@ function checkoutOf(
     try {
       await projects.checkout(projectName, ...args);
     } catch (error) {
-      if (await hasProject(store, projectName)) throw error;
-      throw new ActionError(`Project "${projectName}" was deleted while this waited`);
+      const project = await getProject(store, projectName);
+      if (project === undefined) {
+        throw new ActionError(`Project "${projectName}" was deleted while this waited`);
+      }
+      if (await projects.isKept?.(project) !== false) throw error;
+      await projects.fetch?.(project);
+      await projects.checkout(projectName, ...args);
     }
   };
 }

@@ -23,12 +23,21 @@ const OWN_PATHS = /^\/(?:healthz|readyz|metrics|docs(?:\/.*)?|api\/v0\/(?:openap
 
 const log = getLogger(["hooklaunch", "http"]);
 
-/** The place of the leader. */
-export interface Leading {
-  /** True when this instance leads, and has begun with its work. */
+/** The paths that read the log and the outputs of an execution, which are on the machine that runs it. */
+const FILE_PATHS =
+  /^(?:\/api\/v0)?\/executions\/([0-9a-f-]{36})(?:\/(?:log|outputs?)(?:\/.*)?)?\/?$/;
+
+/** The instance that answers a request. */
+export interface Place {
   readonly isHere: boolean;
-  /** The address of the leader as other instances reach it; undefined when it is not known. */
+  /** Its address as other instances reach it; undefined when it is not known. */
   readonly url: string | undefined;
+}
+
+/** The leader, and the instances that have files. */
+export interface Leading extends Place {
+  /** Returns the instance that alone has the files of an execution; undefined when that is silent, or all have. */
+  placeOf(executionId: string): Promise<Place | undefined>;
 }
 
 /** Signs forwarded requests, and recognises them. */
@@ -68,7 +77,7 @@ export class Hops {
   }
 }
 
-/** Makes the middleware that forwards what the leader answers. */
+/** Makes the middleware that forwards what the leader answers, or the instance that has the files. */
 export function forwardToLeader(
   leading: Leading,
   hops: Hops,
@@ -76,10 +85,13 @@ export function forwardToLeader(
 ): MiddlewareHandler {
   return async function forward(context, next) {
     const request = context.req.raw;
-    if (OWN_PATHS.test(context.req.path) || leading.isHere) return await next();
+    const { path } = context.req;
+    if (OWN_PATHS.test(path)) return await next();
+    const [, executionId] = request.method === "GET" && FILE_PATHS.exec(path) || [];
+    const { isHere, url } = executionId && await leading.placeOf(executionId) || leading;
+    if (isHere) return await next();
     // The leader has changed meanwhile: whoever asked may ask again.
-    if (hops.senderOf(request) !== undefined) return noLeader();
-    const { url } = leading;
+    if (hops.senderOf(request) !== undefined && !leading.isHere) return noLeader();
     return url === undefined
       ? noLeader()
       : await forwarded(request, url, hops.sign(request, peerOf(context).ip));

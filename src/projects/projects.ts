@@ -116,7 +116,7 @@ export class Projects {
     reference: string,
     signal?: AbortSignal,
   ): Promise<ResolvedCommit | undefined> {
-    return await this.#isKept(project) ? await this.resolve(project, reference, signal) : undefined;
+    return await this.isKept(project) ? await this.resolve(project, reference, signal) : undefined;
   }
 
   /**
@@ -133,7 +133,7 @@ export class Projects {
     if (problems.length > 0) return problems;
     try {
       // The project may not be saved: how this ends is no attempt of it.
-      const resolving = await this.#isKept(project) && this.#resolve(project, "HEAD");
+      const resolving = await this.isKept(project) && this.#resolve(project, "HEAD");
       if (resolving) await (signal === undefined ? resolving : abortable(resolving, signal));
       return [];
     } catch (error) {
@@ -293,8 +293,8 @@ export class Projects {
     }
   }
 
-  /** Returns false for a repository that was never fetched. */
-  async #isKept(project: Project): Promise<boolean> {
+  /** Returns false for a repository that was never fetched on this machine. */
+  async isKept(project: Project): Promise<boolean> {
     const origin = originOf(project);
     return origin === undefined || await this.#repositoryOf(project.name).isFetched(origin);
   }

@@ -8,7 +8,11 @@ import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../platform/errors.ts";
 import { lead } from "../store/open_store.ts";
 import { createToken, hasTokens } from "../store/records/tokens.ts";
+import type { Leading, Place } from "../http/forward.ts";
 import type { Parts } from "./composition.ts";
+
+/** An instance that has been silent for so long is not asked for files. */
+const SILENT_MS = 5_000;
 
 const log = getLogger(["hooklaunch"]);
 
@@ -16,7 +20,7 @@ const log = getLogger(["hooklaunch"]);
 export type Prepare = (parts: Parts) => Promise<void>;
 
 /** The leader's part of one service. */
-export class Leadership {
+export class Leadership implements Leading {
   readonly #parts: Parts;
   readonly #prepare: Prepare;
   #isHere = false;
@@ -34,6 +38,18 @@ export class Leadership {
   /** The address of the leader as other instances reach it; undefined when it is not known. */
   get url(): string | undefined {
     return this.#parts.store.shared?.instances.leader?.url;
+  }
+
+  /** Returns where the files of an execution are, when an instance is there. */
+  async placeOf(executionId: string): Promise<Place | undefined> {
+    const { engines, store: { shared } } = this.#parts;
+    const machine = await engines.machineOf(executionId);
+    if (machine === undefined || shared === undefined) return undefined;
+    if (machine === shared.machineId) return { isHere: true, url: undefined };
+    const there = shared.instances.all.find(({ machine_id, url, silent_ms }) =>
+      machine_id === machine && url !== undefined && silent_ms < SILENT_MS
+    );
+    return there && { isHere: false, url: there.url };
   }
 
   /**
@@ -54,6 +70,7 @@ export class Leadership {
     ]);
     if (begun === "leading" || instances.isLeader) return await leading;
     log.info("Following: another instance leads");
+    void this.#parts.engines.resume();
     leading.catch((error) => {
       if (closing.signal.aborted) return;
       log.error("Cannot lead, so the service ends: {error}", { error: messageOf(error) });

@@ -13,6 +13,7 @@ import { Committer, type CommitterEvents, type Intake } from "./commit/committer
 import { DATABASE_FILE, databaseFiles, makeDatabaseFile } from "./file/database_file.ts";
 import { DatabaseGuard } from "./file/database_guard.ts";
 import { lockDataFolder } from "./file/folder_lock.ts";
+import { machineIdOf } from "./file/machine_id.ts";
 import { makePrivate } from "./file/private_files.ts";
 import { roomOf } from "./file/space.ts";
 import { type CheckSizes, DamagedDatabaseError, isDamage, StartCheck } from "./file/start_check.ts";
@@ -89,8 +90,9 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
     kv = opened.use(await openRemote(remote.url));
     if (remote.share) {
       opened.use(await lockDataFolder(folder));
-      const options = { kv, clock, events, ownership: remote.ownership, ...remote.share };
-      shared = await Shared.join(options);
+      const { ownership, share } = remote;
+      const machineId = await machineIdOf(folder);
+      shared = await Shared.join({ kv, clock, events, ownership, machineId, ...share });
       opened.defer(() => shared?.leave());
     } else {
       ownership = await Ownership.take(kv, { clock, ...remote.ownership });

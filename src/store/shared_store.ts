@@ -23,6 +23,8 @@ export interface SharedOptions {
   kv: Deno.Kv;
   clock: Clock;
   id: string;
+  /** The machine that it runs on, by its data folder. Default: one of its own. */
+  machineId?: string;
   events?: LanesParts["events"] | undefined;
   look_ms?: number;
   ownership?: OwnershipOptions | undefined;
@@ -31,6 +33,7 @@ export interface SharedOptions {
 /** The part of one instance in a database that several share. */
 export class Shared implements Fence {
   readonly id: string;
+  readonly machineId: string;
   readonly instances: Instances;
   readonly triggers: TriggerVersion;
   readonly ledgers = new Ledgers();
@@ -51,6 +54,7 @@ export class Shared implements Fence {
   ) {
     const { kv, clock, id, events } = options;
     this.id = id;
+    this.machineId = instances.machineId;
     this.instances = instances;
     this.triggers = triggers;
     this.claimed = new ClaimMark(kv, id, { value: "", versionstamp });
@@ -62,7 +66,7 @@ export class Shared implements Fence {
 
   /** Joins the instances of a database. */
   static async join(options: SharedOptions): Promise<Shared> {
-    const { kv, clock, id, look_ms } = options;
+    const { kv, clock, id, machineId = id, look_ms } = options;
     const triggers = new TriggerVersion(kv);
     await triggers.sync();
     let shared: Shared | undefined;
@@ -70,6 +74,7 @@ export class Shared implements Fence {
       kv,
       clock,
       id,
+      machineId,
       ...(look_ms === undefined ? {} : { look_ms }),
       onFenced: () => shared?.lanes.fence(),
     });

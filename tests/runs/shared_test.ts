@@ -1,33 +1,13 @@
 /** Runs and deliveries where several instances share one database. */
 import { assert, assertEquals } from "@std/assert";
 import { CLOCK_SPREAD_MAX_MS } from "../../src/store/commit/instances.ts";
-import { assembleStore, lead } from "../../src/store/open_store.ts";
-import { Shared } from "../../src/store/shared_store.ts";
-import type { Store } from "../../src/store/store.ts";
+import { sharedStore } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 import { launchOf, neverEnds, openDesk, pendingOf, storePending } from "./fixture.ts";
 
-/** Opens the store of an instance that leads the others. */
-async function leadingStore(kv: Deno.Kv, clock: TestClock): Promise<Store> {
-  const opened = new AsyncDisposableStack();
-  const shared = await Shared.join({ kv, clock, id: crypto.randomUUID() });
-  opened.defer(() => shared.leave());
-  const parts = {
-    clock,
-    events: undefined,
-    ownership: undefined,
-    shared,
-    guard: undefined,
-    opened,
-  };
-  const store = await assembleStore(kv, parts, { where: "memory" });
-  await lead(store, "memory");
-  return store;
-}
-
 Deno.test("the leader before may have begun with a run that this instance has accepted", async () => {
   using kv = await Deno.openKv(":memory:");
-  await using store = await leadingStore(kv, new TestClock());
+  await using store = await sharedStore(kv, new TestClock());
   const seen: [id: string, repeated: boolean][] = [];
   await using desk = openDesk(store, {
     perform: (waiting, signal) => {
@@ -43,7 +23,7 @@ Deno.test("the leader before may have begun with a run that this instance has ac
 
 Deno.test("the leader before may have begun with a run whose acceptance is answered late", async () => {
   using kv = await Deno.openKv(":memory:");
-  await using store = await leadingStore(kv, new TestClock());
+  await using store = await sharedStore(kv, new TestClock());
   const seen: boolean[] = [];
   await using desk = openDesk(store, {
     perform: (waiting, signal) => {
@@ -63,7 +43,7 @@ Deno.test("the leader before may have begun with a run whose acceptance is answe
 Deno.test("an instance whose clock is ahead, and that joins later, knows a delivery to its window's end", async () => {
   const clock = new TestClock();
   using kv = await Deno.openKv(":memory:");
-  await using store = await leadingStore(kv, clock);
+  await using store = await sharedStore(kv, clock);
   await using desk = openDesk(store, { clock });
   const launch = launchOf({ delivery: { id: "a", window_s: 60 } });
   const first = await desk.acceptor.accept(launch);
@@ -83,12 +63,12 @@ Deno.test("a quota holds over a change of the leader, whatever the two clocks ar
   const began_ms = Date.UTC(2026, 0, 1);
   {
     const behind = new TestClock(began_ms - 900);
-    await using store = await leadingStore(kv, behind);
+    await using store = await sharedStore(kv, behind);
     await using desk = openDesk(store, { clock: behind });
     assert("run" in await desk.acceptor.accept(launch));
   }
   const ahead = new TestClock(began_ms + 900);
-  await using store = await leadingStore(kv, ahead);
+  await using store = await sharedStore(kv, ahead);
   await using desk = openDesk(store, { clock: ahead });
   ahead.time_ms = began_ms + 900 + 9_900;
   await store.shared?.instances.look();

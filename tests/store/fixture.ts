@@ -7,10 +7,16 @@
 import { Committer, type CommitterEvents } from "../../src/store/commit/committer.ts";
 import { Reads } from "../../src/store/read/batched_get.ts";
 import { pendingEntries, type PendingRun } from "../../src/store/records/runs.ts";
-import { openStore, type OpenStoreOptions } from "../../src/store/open_store.ts";
+import {
+  assembleStore,
+  lead,
+  openStore,
+  type OpenStoreOptions,
+} from "../../src/store/open_store.ts";
+import { Shared } from "../../src/store/shared_store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { WakeUpQueue } from "../../src/store/commit/wake_up_queue.ts";
-import { temporaryFolder } from "../surroundings.ts";
+import { temporaryFolder, type TestClock } from "../surroundings.ts";
 
 /** A data folder and the store that is open on it. Both are gone at the end of its scope. */
 export interface TestStore extends AsyncDisposable {
@@ -86,6 +92,28 @@ export function storeOn(kv: Deno.Kv, events: CommitterEvents = {}): Store {
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Opens the store of an instance that shares a database with others. */
+export async function sharedStore(
+  kv: Deno.Kv,
+  clock: TestClock,
+  { leads = true, machineId = crypto.randomUUID() } = {},
+): Promise<Store> {
+  const opened = new AsyncDisposableStack();
+  const shared = await Shared.join({ kv, clock, id: crypto.randomUUID(), machineId });
+  opened.defer(() => shared.leave());
+  const parts = {
+    clock,
+    events: undefined,
+    ownership: undefined,
+    shared,
+    guard: undefined,
+    opened,
+  };
+  const store = await assembleStore(kv, parts, { where: "memory" });
+  if (leads) await lead(store, "memory");
+  return store;
 }
 
 /** A database whose atomic operations pass a function of the test. */

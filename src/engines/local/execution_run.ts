@@ -192,9 +192,11 @@ export class ExecutionRun {
   #begin(state: { reruns?: number } = {}): void {
     this.#execution.status = "started";
     this.#beginTime();
-    // The second tells it from a start by another service, which may have a copy of the same record.
+    const { bootId: boot_id, place } = this.#context;
+    // It tells this start from one by another service, which may have a copy of the same record.
     const start_id = crypto.randomUUID().slice(0, 8);
-    this.#execution.engine_state = { boot_id: this.#context.bootId, start_id, ...state };
+    this.#execution.engine_state = { boot_id, start_id, ...place?.marks, ...state };
+    Object.assign(this.#execution, place?.shown);
   }
 
   /** Its time begins now. */
@@ -370,22 +372,20 @@ export class ExecutionRun {
   async #end(end: End, capture?: Capture): Promise<void> {
     this.#isOver = true;
     if (this.#isDetached) return;
-    const { settings: { outputsMax }, syncRoot, save } = this.#context;
     const { signal } = this.#detaching;
     const folder = this.#folder;
     const job = folder.exists() ? this.#job(signal) : undefined;
     const target = capture ?? this.#preparation.log ?? job;
     await writeResults(this.#execution, end, {
       folder,
-      syncRoot,
-      outputsMax,
+      context: this.#context,
       metadata: capture?.metadata,
       // An incomplete log must not keep the execution from its end.
       logEvent: async (message) => await target?.logEvent(message).catch(() => {}),
       signal,
     });
     if (!await this.#archive()) return;
-    if (await save(this.#execution)) await folder.tidy();
+    if (await this.#context.save(this.#execution)) await folder.tidy();
   }
 
   /** Copies the results to where other instances see them, if to anywhere. Returns false when it is let go. */

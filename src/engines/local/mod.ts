@@ -26,7 +26,9 @@ import { readLog } from "../shared/log_reader.ts";
 import { LogWatchers } from "../shared/log_watchers.ts";
 import { openExecutionsOf } from "../shared/open_executions.ts";
 import type { ExecutionRun } from "./execution_run.ts";
+import { endingOf, followLeader, givenUp, storeBesideLeader } from "./following.ts";
 import { OrphanProcesses } from "./orphan_processes.ts";
+import { machineOf, OtherMachines, placeOf } from "./other_machines.ts";
 import { openOutput } from "./outputs.ts";
 import { lookAtMachine, type Machine } from "./processes.ts";
 import { ExecutionQueue } from "./queue.ts";
@@ -89,6 +91,11 @@ export class LocalEngine implements Engine {
   readonly #logWatchers = new LogWatchers();
   #leftoverContainers: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
+  readonly #others: OtherMachines;
+  /** The ids of executions that this machine has begun before this start. The leader may change them, too. */
+  readonly #takenOver = new Set<string>();
+  readonly #leading = new AbortController();
+  #following: Promise<void> | undefined;
   readonly #save: SaveExecution;
   #machine: Machine | undefined;
   #factory: Promise<RunFactory> | undefined;
@@ -99,12 +106,18 @@ export class LocalEngine implements Engine {
     this.#root = resolve(join(options.dataFolder, "executions"));
     this.#executionsMax = Math.max(1, options.executionsMax ?? navigator.hardwareConcurrency);
     this.#queue = new ExecutionQueue(options.waitingMax ?? WAITING_MAX);
-    const { store } = options;
+    const { store, clock } = options;
+    const { signal } = this.#closing;
     const onChange = (execution: Execution) => {
-      options.onChange?.(execution);
+      if (this.#leads) options.onChange?.(execution);
       this.#logWatchers.call(execution.id);
     };
-    this.#save = executionSaver({ store, onChange, signal: this.#closing.signal });
+    const leaderSaves = executionSaver({ store, onChange, signal });
+    const commit = (execution: Execution) => storeBesideLeader(store, execution);
+    const machineSaves = executionSaver({ store, commit, onChange, signal });
+    this.#save = (execution) =>
+      (this.#takenOver.has(execution.id) ? machineSaves : leaderSaves)(execution);
+    this.#others = new OtherMachines({ store, clock, onChange, signal });
   }
 
   /** Running counts those that are ending, too. Waiting counts those in memory. */
@@ -113,23 +126,39 @@ export class LocalEngine implements Engine {
   }
 
   async start(): Promise<void> {
-    await Deno.mkdir(this.#root, { recursive: true, mode: 0o700 });
-    const machine = await lookAtMachine();
+    const begun = await this.#begun();
     const { store } = this.#options;
-    if (store.shared && machine.bootId !== "") {
-      // Instances on one machine see the same start of it, and each only what is in its own data folder.
-      const { dev, ino } = await Deno.stat(this.#root);
-      machine.bootId += ` ${dev}.${ino}`;
-    }
-    const begun = await Array.fromAsync(openExecutionsOf(store, TYPE, ["started", "stopping"]));
-    this.#machine = machine;
+    this.#leading.abort();
+    await this.#following;
     const { signal } = this.#closing;
     this.#leftoverContainers = removeOrphanContainers({ store, root: this.#root, signal });
+    await this.#endGivenUp();
     for (const execution of begun) {
-      if (!this.#taken.has(execution.id)) this.#run(execution, (run) => run.takeOver());
+      const machine = machineOf(execution);
+      const isOther = store.shared && machine !== undefined && machine !== store.shared.machineId;
+      if (isOther) this.#others.add(execution);
+      else await this.#takeOver(execution);
     }
     await this.#readWaiting();
     this.#startNext();
+  }
+
+  async resume(): Promise<void> {
+    const { store, clock } = this.#options;
+    const { shared } = store;
+    if (shared === undefined) return;
+    const begun = await this.#begun();
+    await this.#endGivenUp();
+    for (const execution of begun) {
+      if (machineOf(execution) === shared.machineId) await this.#takeOver(execution);
+    }
+    this.#following ??= followLeader({
+      store,
+      clock,
+      running: () => [...this.#runs.keys()],
+      stop: async (id, ending) => await (await this.#runs.get(id)?.run)?.stop(ending),
+      signal: AbortSignal.any([this.#closing.signal, this.#leading.signal]),
+    });
   }
 
   submit(execution: Execution): void {
@@ -140,6 +169,7 @@ export class LocalEngine implements Engine {
 
   async stop(executionId: string, reason?: string): Promise<boolean> {
     const ending = stopped(reason);
+    if (this.#others.has(executionId)) return await this.#others.stop(executionId, ending);
     const running = this.#runs.get(executionId);
     if (running) return await (await running.run).stop(ending);
     if (this.#taken.has(executionId)) return false;
@@ -179,9 +209,14 @@ export class LocalEngine implements Engine {
     return { size: (await file.stat()).size, stream: file.readable };
   }
 
+  machineOf(execution: Execution): string | undefined {
+    return this.#options.store.shared && machineOf(execution);
+  }
+
   async forget(executionId: string): Promise<void> {
     const running = this.#runs.get(executionId);
-    if ((await running?.run)?.hasEnded === false || this.#queue.has(executionId)) {
+    const isOpen = this.#queue.has(executionId) || this.#others.has(executionId);
+    if (isOpen || (await running?.run)?.hasEnded === false) {
       throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
     }
     await running?.over;
@@ -206,6 +241,8 @@ export class LocalEngine implements Engine {
     await deadline(over, LET_GO_MS).catch(ignoreTimeout);
     await Promise.all([
       this.#refill,
+      this.#following,
+      this.#others.close(),
       this.#orphans.close(),
       this.#leftoverContainers,
       this.#factory?.then((factory) => factory.close()),
@@ -213,6 +250,10 @@ export class LocalEngine implements Engine {
   }
 
   /** The artifact store, where all instances share it. */
+  get #leads(): boolean {
+    return this.#leading.signal.aborted;
+  }
+
   get #shared(): ArtifactStore | undefined {
     const { artifacts } = this.#options;
     return artifacts?.isShared ? artifacts : undefined;
@@ -223,7 +264,7 @@ export class LocalEngine implements Engine {
   }
 
   #startNext(): void {
-    if (this.#machine === undefined || this.#closing.signal.aborted) return;
+    if (!this.#leads || this.#closing.signal.aborted) return;
     while (this.#places.size < this.#executionsMax) {
       const execution = this.#queue.take();
       if (execution === undefined) break;
@@ -261,6 +302,43 @@ export class LocalEngine implements Engine {
     this.#runs.set(id, { run, over });
   }
 
+  /** Reads the executions that have begun, once it is known that this machine can go on with its own. */
+  async #begun(): Promise<Execution[]> {
+    await Deno.mkdir(this.#root, { recursive: true, mode: 0o700 });
+    await this.#lookAtMachine();
+    const { store } = this.#options;
+    return await Array.fromAsync(openExecutionsOf(store, TYPE, ["started", "stopping"]));
+  }
+
+  async #lookAtMachine(): Promise<Machine> {
+    const root = this.#options.store.shared && this.#root;
+    return this.#machine ??= await lookAtMachine(root);
+  }
+
+  /** Goes on with an execution that this machine has begun. */
+  async #takeOver(execution: Execution): Promise<void> {
+    const { id } = execution;
+    const ending = endingOf(execution);
+    // It goes on already: the leader before this one may have asked to stop it.
+    if (ending !== undefined) await (await this.#runs.get(id)?.run)?.stop(ending);
+    if (this.#taken.has(id)) return;
+    if (this.#options.store.shared) this.#takenOver.add(id);
+    this.#run(execution, (run) => run.takeOver());
+  }
+
+  /** Ends what still runs here of executions that the leader has given up while this machine was silent. */
+  async #endGivenUp(): Promise<void> {
+    for (const execution of await givenUp(this.#options.store, this.#root)) {
+      const { id } = execution;
+      if (this.#taken.has(id)) continue;
+      this.#takenOver.add(id);
+      this.#run(execution, async (run) => {
+        await run.takeOver();
+        await this.#folderOf(id).tidy();
+      });
+    }
+  }
+
   #leavePlace(executionId: string): void {
     this.#places.delete(executionId);
     this.#startNext();
@@ -277,14 +355,14 @@ export class LocalEngine implements Engine {
     const { openOutput = this.output.bind(this) } = this.#options;
     return new RunFactory({
       ...(this.#shared && { artifacts: this.#shared }),
+      ...(store.shared && { place: placeOf(store.shared) }),
       store,
       clock,
       checkout: (...args) => projects.checkout(...args),
       openOutput,
       dataFolder,
       root: this.#root,
-      // Nothing runs before `start` has looked at the machine.
-      machine: this.#machine ?? { bootId: "", shell: "/bin/sh", beginSession: [], lowPriority: [] },
+      machine: await this.#lookAtMachine(),
       onSessionOver: (session) => this.#orphans.add(session),
       settings: { ...SETTINGS, ...settings },
       onLog: (executionId) => this.#logWatchers.call(executionId),

@@ -52,15 +52,26 @@ found=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v sessions=" $* " -v mode="$mod
 [ -z "$found" ] || kill "-$signal" $found
 `;
 
-/** Reads the facts about the machine. */
-export async function lookAtMachine(): Promise<Machine> {
+/**
+ * Reads the facts about the machine.
+ *
+ * @param folder of an instance that is one of several. Those on one machine see the same start of it, and each
+ * only what is in its own folder
+ */
+export async function lookAtMachine(folder?: string): Promise<Machine> {
   const [shell, setsid, nice, ...boot] = (await sh(MACHINE)).split("\n");
   return {
     shell: shell || "/bin/sh",
     beginSession: setsid ? sessionWords(setsid) : [],
     lowPriority: nice ? [nice] : [],
-    bootId: boot.join(" ").trim(),
+    bootId: await bootIdOf(boot.join(" ").trim(), folder),
   };
+}
+
+async function bootIdOf(bootId: string, folder: string | undefined): Promise<string> {
+  if (folder === undefined || bootId === "") return bootId;
+  const { dev, ino } = await Deno.stat(folder);
+  return `${bootId} ${dev}.${ino}`;
 }
 
 /** If the service may start only `sh`, a shell becomes the program, which takes longer. */

@@ -13,16 +13,14 @@ import { diskMbMax } from "./disk_use.ts";
 import { syncResults } from "./durability.ts";
 import { shown, takeOutputs, writeMetadata } from "../shared/results.ts";
 import { listOutputs } from "./outputs.ts";
+import type { RunContext } from "./run_context.ts";
 import type { WorkFolder } from "./work_folder.ts";
 
 const log = getLogger(["hooklaunch", "engine"]);
 
 export interface ResultsContext {
   folder: WorkFolder;
-  /** Writes the names in the folder of all executions to disk. */
-  syncRoot(): Promise<void>;
-  /** The most outputs that the record lists. */
-  outputsMax: number;
+  context: Pick<RunContext, "place" | "settings" | "syncRoot">;
   /** Undefined when the command did not start. */
   metadata: Metadata | undefined;
   /** Adds a line to the execution's log. Never rejects. */
@@ -35,12 +33,14 @@ export interface ResultsContext {
 export async function writeResults(
   execution: Execution,
   end: End,
-  { folder, syncRoot, outputsMax, metadata, logEvent, signal }: ResultsContext,
+  { folder, context: { place, settings, syncRoot }, metadata, logEvent, signal }: ResultsContext,
 ): Promise<void> {
   const mb_max = diskMbMax(execution);
-  const limits = { filesMax: outputsMax, bytesMax: mb_max * 1024 ** 2, signal };
+  const limits = { filesMax: settings.outputsMax, bytesMax: mb_max * 1024 ** 2, signal };
   const outputs = await listOutputs(folder.outputs, limits);
   writeEnd(execution, end);
+  // By these its files are found.
+  if (place) execution.engine_state = { ...place.marks };
   // An execution behind this one in a pipeline gets all results of this one, or none.
   if (metadata && !writeMetadata(execution, metadata, RECORD_BYTES_MAX)) {
     failInstead(execution, "Too much metadata for its record beside its inputs");

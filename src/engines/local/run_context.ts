@@ -31,6 +31,12 @@ export interface RunSettings {
   reach_ms: number;
 }
 
+/** The machine that has begun an execution, as its record has it. */
+export interface Place {
+  marks: { machine_id: string };
+  shown: Pick<Execution, "machine">;
+}
+
 /** The surroundings of a run. */
 export interface RunContext {
   store: Store;
@@ -47,6 +53,8 @@ export interface RunContext {
   remote: RemoteFiles;
   /** Changes with each start of the machine. */
   bootId: string;
+  /** The machine, where it is one of several. */
+  place?: Place;
   settings: RunSettings;
   runnerOf(execution: Execution): Runner;
   /** Called when the log of an execution has grown. */

@@ -59,6 +59,11 @@ export class WorkFolder {
     return existsSync(this.path);
   }
 
+  /** True while it holds what only the running command needs. */
+  get isUntidy(): boolean {
+    return existsSync(join(this.path, "repository"));
+  }
+
   /** True when a service ended, or detached, while it replaced the folder. */
   get isHalfRenewed(): boolean {
     return this.exists() && existsSync(this.temporary);

@@ -15,6 +15,12 @@ const log = getLogger(["hooklaunch", "engine"]);
 
 export interface SaverOptions {
   store: Store;
+  /**
+   * Stores a record. Default: as the leader does.
+   *
+   * @returns false when it is not to be stored any more
+   */
+  commit?: (execution: Execution) => Promise<boolean>;
   /** Called after each change of a record is stored. */
   onChange?: ((execution: Execution) => void) | undefined;
   /** Aborted when the service stops. */
@@ -22,12 +28,14 @@ export interface SaverOptions {
 }
 
 /** Returns a function that stores a record as it is; see {@linkcode SaveExecution}. */
-export function executionSaver({ store, onChange, signal }: SaverOptions): SaveExecution {
+export function executionSaver(
+  { store, commit = commitTo(store), onChange, signal }: SaverOptions,
+): SaveExecution {
   return async (execution) => {
     const { status } = execution;
     for (;;) {
       try {
-        await store.committer.commit(saveExecution(execution));
+        if (!await commit(execution)) return false;
         // A status that was set during the commit is reported by the save that stores it.
         if (execution.status === status) onChange?.(execution);
         return true;
@@ -46,6 +54,13 @@ export function executionSaver({ store, onChange, signal }: SaverOptions): SaveE
 /**
  * Stores a record. Tries again for as long as the database is unavailable.
  *
- * @returns false when the service stops before the record is stored
+ * @returns false when the service stops before the record is stored, or it is not to be stored any more
  */
 export type SaveExecution = (execution: Execution) => Promise<boolean>;
+
+function commitTo({ committer }: Store): NonNullable<SaverOptions["commit"]> {
+  return async (execution) => {
+    await committer.commit(saveExecution(execution));
+    return true;
+  };
+}

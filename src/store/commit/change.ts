@@ -22,7 +22,7 @@ export interface Guard {
   readonly key: Deno.KvKey;
   /** Of the record as it was read; null when there was none. */
   readonly versionstamp: string | null;
-  /** The value that a commit stores. */
+  /** The value that a commit stores; undefined to remove the record. */
   readonly value: unknown;
   /** Notes that a commit has rewritten the record. */
   stored(versionstamp: string): void;

@@ -43,6 +43,8 @@ const log = getLogger(["hooklaunch", "store"]);
 /** An instance, as it is stored. */
 export interface InstanceRecord {
   id: string;
+  /** The machine that it runs on, by its data folder. */
+  machine_id: string;
   /** The address at which the other instances reach it. */
   url?: string;
   /** RFC 3339, by its own clock. */
@@ -77,6 +79,7 @@ export interface InstancesParts {
   kv: Deno.Kv;
   clock: Clock;
   id: string;
+  machineId: string;
   look_ms?: number;
   gone_ms?: number;
   /** Called when this instance's record is gone. */
@@ -114,10 +117,20 @@ export class Instances {
     this.#gone_ms = parts.gone_ms ?? GONE_MS;
     this.#record = {
       id: parts.id,
+      machine_id: parts.machineId,
       started_at: new Date(parts.clock.now()).toISOString(),
       beats: 0,
       time_ms: parts.clock.steady(),
     };
+  }
+
+  get machineId(): string {
+    return this.#record.machine_id;
+  }
+
+  /** The address at which the others reach this instance, once it is known. */
+  get url(): string | undefined {
+    return this.#record.url;
   }
 
   /** Tells the others the address at which they reach this instance. */

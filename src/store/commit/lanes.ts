@@ -266,7 +266,7 @@ export class Lanes implements Intake {
       .check({ key: lane.key, versionstamp: lane.versionstamp })
       .check(this.#parts.triggers.check);
     for (const { key, versionstamp, value } of guardsOf(writing)) {
-      operation.check({ key, versionstamp }).set(key, value);
+      apply(operation.check({ key, versionstamp }), { key, value });
     }
     const shared = new Map<string, Write>();
     for (const write of writing.flatMap(({ list }) => list)) {

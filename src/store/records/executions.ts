@@ -149,8 +149,8 @@ const READ_AT_ONCE = 10;
 /** Executions of one millisecond that are searched. No more ids are made in one. */
 const SAME_TIME_MAX = 4_096;
 
-/** The writes that store an execution and keep the list of open ones true. */
-export function executionWrites(execution: Execution): Write[] {
+/** The write that stores an execution, without its place in the list of open ones. */
+export function executionWrite(execution: Execution): Write {
   const { id, status } = execution;
   const bytes = recordBytes(execution);
   const isShown = execution.waiting !== undefined || execution.reachable !== undefined;
@@ -161,9 +161,15 @@ export function executionWrites(execution: Execution): Write[] {
       `Cannot store execution ${id}: its record has ${bytes} bytes, at most ${bytesMax} fit`,
     );
   }
+  return recordWrite(keys.execution(id), execution, bytes);
+}
+
+/** The writes that store an execution and keep the list of open ones true. */
+export function executionWrites(execution: Execution): Write[] {
+  const { id, status } = execution;
   const open: Write = { key: keys.executionOpen(id) };
   if (!hasEnded(status)) open.value = status;
-  return [recordWrite(keys.execution(id), execution, bytes), open];
+  return [executionWrite(execution), open];
 }
 
 /** A change that stores an execution as it is when the commit is put together. */

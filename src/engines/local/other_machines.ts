@@ -1,0 +1,166 @@
+/**
+ * The executions that other machines have begun, where several instances share the database. Their machines go
+ * on with them, whoever leads. The leader looks at their records, and shows whose machine is silent.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import type { Clock } from "../../platform/clock.ts";
+import { messageOf } from "../../platform/errors.ts";
+import { pause } from "../../platform/waiting/timers.ts";
+import { changeExecution } from "../../store/records/execution_changes.ts";
+import { type Execution, getExecutions, hasEnded } from "../../store/records/executions.ts";
+import type { Shared } from "../../store/shared_store.ts";
+import type { Store } from "../../store/store.ts";
+import { type Ending, writeEnd } from "../shared/execution_end.ts";
+import type { Place } from "./run_context.ts";
+
+const LOOK_MS = 1_000;
+/** A machine without an instance for so long shows as silent. */
+const SILENT_MS = 5_000;
+const SILENT = "Its machine is silent: no instance of the service runs on its data folder";
+const GIVEN_UP = "Its machine was silent: what still runs there ends when an instance starts on it";
+
+const log = getLogger(["hooklaunch", "engine"]);
+
+/** The parts of {@linkcode OtherMachines}. */
+export interface OtherMachinesParts {
+  store: Store;
+  clock: Clock;
+  /** Called after each change that is seen. */
+  onChange(execution: Execution): void;
+  /** Aborted when the service stops. */
+  signal: AbortSignal;
+}
+
+/** Returns the machine that has begun an execution, and has its files; undefined when it is not one of several. */
+export function machineOf({ engine_state }: Execution): string | undefined {
+  // Only the run of an execution writes it.
+  return engine_state?.machine_id as string | undefined;
+}
+
+/** Returns the machine that this instance runs on, as the records of executions have it. */
+export function placeOf({ machineId, instances: { url } }: Shared): Place {
+  return {
+    marks: { machine_id: machineId },
+    shown: url === undefined ? {} : { machine: new URL(url).hostname },
+  };
+}
+
+/** Looks after the executions of other machines. */
+export class OtherMachines {
+  readonly #parts: OtherMachinesParts;
+  /** The executions, as they were last seen. */
+  readonly #executions = new Map<string, Execution>();
+  /** When each machine was last seen with an instance, by the steady clock. */
+  readonly #seen_ms = new Map<string | undefined, number>();
+  #working: Promise<void> | undefined;
+
+  constructor(parts: OtherMachinesParts) {
+    this.#parts = parts;
+  }
+
+  has(executionId: string): boolean {
+    return this.#executions.has(executionId);
+  }
+
+  add(execution: Execution): void {
+    this.#executions.set(execution.id, execution);
+    // Its silence counts from now on.
+    this.#seen(machineOf(execution));
+    this.#working ??= this.#work();
+  }
+
+  /**
+   * Asks the machine of an execution to stop it. When that is silent, the execution ends at once: it is given up.
+   *
+   * @returns false when it has ended
+   */
+  async stop(executionId: string, ending: Ending): Promise<boolean> {
+    const { store, clock } = this.#parts;
+    let isTooLate = true;
+    const stored = await changeExecution(store, executionId, (execution) => {
+      isTooLate = false;
+      const { engine_state } = execution;
+      if (!this.#isSilent(execution)) {
+        return { ...execution, status: "stopping", engine_state: { ...engine_state, ending } };
+      }
+      const reason = `${ending.reason ?? "Given up"}. ${GIVEN_UP}`;
+      writeEnd(execution, { ending: { ...ending, reason }, at_ms: clock.now() });
+      // By these its machine finds what still runs.
+      return { ...execution, engine_state: { ...engine_state, given_up: true } };
+    });
+    if (stored) this.#see(stored);
+    return !isTooLate;
+  }
+
+  /** Resolves when nothing is under way any more. The signal was aborted before. */
+  async close(): Promise<void> {
+    await this.#working;
+  }
+
+  async #work(): Promise<void> {
+    const { clock, signal } = this.#parts;
+    while (this.#executions.size > 0 && !signal.aborted) {
+      await this.#look().catch((error) =>
+        log.error("Cannot look at the executions of other machines: {error}", {
+          error: messageOf(error),
+        })
+      );
+      await pause(clock, LOOK_MS, signal);
+    }
+    this.#working = undefined;
+  }
+
+  async #look(): Promise<void> {
+    const { store } = this.#parts;
+    for (const { machine_id, silent_ms } of store.shared?.instances.all ?? []) {
+      this.#seen(machine_id, silent_ms);
+    }
+    const ids = [...this.#executions.keys()];
+    const executions = await getExecutions(store, ids);
+    for (const execution of executions) {
+      this.#see(execution);
+      if (this.#isSilent(execution) !== (execution.reachable === false)) {
+        await this.#show(execution);
+      }
+    }
+    const found = new Set(executions.map(({ id }) => id));
+    for (const id of ids) if (!found.has(id)) this.#executions.delete(id);
+  }
+
+  #seen(machine: string | undefined, silent_ms = 0): void {
+    const seen_ms = this.#parts.clock.steady() - silent_ms;
+    this.#seen_ms.set(machine, Math.max(seen_ms, this.#seen_ms.get(machine) ?? -Infinity));
+  }
+
+  #see(execution: Execution): void {
+    const { id, status } = execution;
+    const before = this.#executions.get(id);
+    if (before === undefined) return;
+    if (hasEnded(status)) this.#executions.delete(id);
+    else this.#executions.set(id, execution);
+    if (before.status !== status || before.reachable !== execution.reachable) {
+      this.#parts.onChange(execution);
+    }
+  }
+
+  #isSilent(execution: Execution): boolean {
+    if (hasEnded(execution.status)) return false;
+    const seen_ms = this.#seen_ms.get(machineOf(execution)) ?? Infinity;
+    return this.#parts.clock.steady() - seen_ms >= SILENT_MS;
+  }
+
+  async #show({ id, machine, run_id, project }: Execution): Promise<void> {
+    const stored = await changeExecution(this.#parts.store, id, (execution) => {
+      const { reachable: _reachable, waiting: _waiting, ...rest } = execution;
+      return this.#isSilent(execution) ? { ...rest, reachable: false, waiting: SILENT } : rest;
+    });
+    if (stored === undefined || hasEnded(stored.status)) return;
+    const details = { execution_id: id, run_id, project, machine };
+    if (stored.reachable === false) {
+      log.warn("The machine that runs execution {execution_id} is silent", details);
+    } else log.info("The machine that runs execution {execution_id} is back", details);
+    this.#see(stored);
+  }
+}

@@ -1,0 +1,22 @@
+/**
+ * The identity of a data folder's machine, by which instances know what each of them has begun to run. It moves
+ * with the folder.
+ *
+ * @module
+ */
+import { join } from "node:path";
+import { isId } from "../../platform/ids.ts";
+import { replaceFile } from "../../platform/files/durable.ts";
+import { ignoreMissing } from "../../platform/files/missing_file.ts";
+
+const FILE = "machine_id";
+
+/** Reads the identity, and makes one for a folder that has none. The folder is locked. */
+export async function machineIdOf(folder: string): Promise<string> {
+  const path = join(folder, FILE);
+  const stored = (await Deno.readTextFile(path).catch(ignoreMissing))?.trim() ?? "";
+  if (isId(stored)) return stored;
+  const id = crypto.randomUUID();
+  await replaceFile(path, `${id}\n`, 0o600);
+  return id;
+}

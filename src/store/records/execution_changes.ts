@@ -1,0 +1,57 @@
+/**
+ * Changes of the records of executions that two instances may change at the same time: the leader, and the
+ * instance on the machine that runs them.
+ *
+ * @module
+ */
+import type { Guard } from "../commit/change.ts";
+import { keys } from "../keys.ts";
+import { recordOf } from "../read/lists.ts";
+import type { Store } from "../store.ts";
+import { type Execution, executionWrite, hasEnded } from "./executions.ts";
+
+/**
+ * Changes an execution that has not ended. The change is decided on what is stored: when another instance was
+ * faster, it is decided again.
+ *
+ * @param decide returns the record as it is to be; undefined to leave it as it is
+ * @returns the record as it is stored now; undefined when there is none
+ * @throws {UnavailableError} when it cannot be stored
+ */
+export async function changeExecution(
+  { kv, intake }: Store,
+  id: string,
+  decide: (stored: Execution) => Execution | undefined,
+): Promise<Execution | undefined> {
+  const open = keys.executionOpen(id);
+  let found: { stored: Execution | undefined; versionstamp: string | null } | undefined;
+  let changed: Execution | undefined;
+  // Each change of the record rewrites its place among the open ones, which is shorter.
+  const guard: Guard = {
+    key: open,
+    get versionstamp() {
+      return found?.versionstamp ?? null;
+    },
+    get value() {
+      return changed === undefined || hasEnded(changed.status) ? undefined : changed.status;
+    },
+    stored() {},
+    invalidate: () => found = undefined,
+  };
+  const read = async () => {
+    const key = keys.execution(id);
+    const [{ versionstamp }, { value }] = await kv.getMany([open, key]);
+    found = { versionstamp, stored: value === null ? undefined : recordOf({ key, value }) };
+  };
+  await intake.commit({
+    guards: [guard],
+    refresh: () => found === undefined ? read() : undefined,
+    writes() {
+      const stored = found?.stored;
+      changed = stored && !hasEnded(stored.status) ? decide(structuredClone(stored)) : undefined;
+      // The guard stores the other one.
+      return changed === undefined ? [] : [executionWrite(changed)];
+    },
+  });
+  return changed ?? found?.stored;
+}

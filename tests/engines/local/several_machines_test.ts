@@ -1,0 +1,85 @@
+/** Records that the leader and the machine of an execution change at the same time. */
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { storeBesideLeader } from "../../../src/engines/local/following.ts";
+import { OtherMachines } from "../../../src/engines/local/other_machines.ts";
+import { stopped } from "../../../src/engines/shared/execution_end.ts";
+import {
+  type Execution,
+  executionWrites,
+  getExecution,
+} from "../../../src/store/records/executions.ts";
+import type { Store } from "../../../src/store/store.ts";
+import { executionOf } from "../../store/execution.ts";
+import { sharedStore } from "../../store/fixture.ts";
+import { TestClock } from "../../surroundings.ts";
+
+interface Both {
+  leader: Store;
+  machine: Store;
+  others: OtherMachines;
+  /** The record as the machine has it. */
+  execution: Execution;
+  clock: TestClock;
+}
+
+/** Runs a test with a leader, and an instance on the machine that runs an execution. */
+async function both(test: (parts: Both) => Promise<void>): Promise<void> {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  await using leader = await sharedStore(kv, clock);
+  await using machine = await sharedStore(kv, clock, { leads: false });
+  const closing = new AbortController();
+  const execution = executionOf({
+    status: "started",
+    engine_state: { machine_id: machine.shared?.machineId },
+  });
+  await leader.committer.write(executionWrites(execution));
+  const others = new OtherMachines({
+    store: leader,
+    clock,
+    onChange() {},
+    signal: closing.signal,
+  });
+  try {
+    others.add(structuredClone(execution));
+    await test({ leader, machine, others, execution, clock });
+  } finally {
+    closing.abort();
+    await others.close();
+  }
+}
+
+Deno.test("a stop of the leader and a change of the machine at the same time are both stored", () =>
+  both(async ({ leader, machine, others, execution }) => {
+    for (let round = 0; round < 10; round++) {
+      execution.metadata.round = round;
+      const stop = round === 5 ? others.stop(execution.id, stopped("enough")) : true;
+      const saved = storeBesideLeader(machine, execution);
+      assertEquals(await Promise.all([saved, stop]), [true, true]);
+      const { status, metadata } = await getExecution(leader, execution.id) ?? {};
+      assertEquals([metadata?.round, status], [round, round < 5 ? "started" : "stopping"]);
+    }
+    assertEquals(execution.engine_state?.ending, stopped("enough"), "the machine has seen it");
+  }));
+
+Deno.test("an end that the machine has stored is not stopped, nor given up", () =>
+  both(async ({ leader, machine, others, execution }) => {
+    execution.status = "complete";
+    assertEquals(await storeBesideLeader(machine, execution), true);
+    assertEquals(await others.stop(execution.id, stopped()), false);
+    assertEquals((await getExecution(leader, execution.id))?.status, "complete");
+    assertEquals(others.has(execution.id), false);
+  }));
+
+Deno.test("what is given up while its machine is silent stays so when the machine is back", () =>
+  both(async ({ leader, machine, others, execution, clock }) => {
+    await machine.shared?.leave();
+    await leader.shared?.instances.look();
+    clock.time_ms += 20_000;
+    assertEquals(await others.stop(execution.id, stopped("Enough")), true);
+    execution.status = "complete";
+    assertEquals(await storeBesideLeader(leader, execution), false);
+    const { status, reason = "", engine_state } = await getExecution(leader, execution.id) ?? {};
+    assertEquals([status, engine_state?.given_up], ["stopped", true]);
+    assertStringIncludes(reason, "Enough. Its machine was silent");
+  }));

@@ -1,0 +1,210 @@
+/** What a machine runs, of several on one denokv server, while its instance is killed: it goes on there. */
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { ignoreMissing } from "../../src/platform/files/missing_file.ts";
+import type { Execution } from "../../src/store/records/executions.ts";
+import { has } from "../needs.ts";
+import { GitFixture } from "../projects/code/git_fixture.ts";
+import { denokv } from "../store/denokv.ts";
+import { KV_TOKEN } from "../store/kv_connect.ts";
+import { eventually, temporaryFolder } from "../surroundings.ts";
+import { pause } from "./findings.ts";
+import { serve, type Served, TOKEN } from "./served.ts";
+
+const TRIGGER = "01900000-0000-7000-8000-000000000001";
+const NAMES = ["goes-on", "given-up", "stopped"] as const;
+
+type Name = typeof NAMES[number];
+
+/** Two machines, and what is run on the first. */
+class Machines implements AsyncDisposable {
+  readonly #folder: string;
+  readonly #kv: string;
+  readonly #served: Served[] = [];
+
+  constructor(folder: string, kv: string) {
+    this.#folder = folder;
+    this.#kv = kv;
+  }
+
+  /** Writes the configuration: each command runs until it is let go, and notes that it lives. */
+  async configure(): Promise<void> {
+    const folder = this.#folder;
+    await Deno.mkdir(`${folder}/store`);
+    const command = `name=$(cat $VH_INPUTS_DIR/body/*); echo >>'${folder}/began-'$name; echo begun
+while [ ! -e '${folder}/go-'$name ]; do echo >>'${folder}/lives-'$name; sleep 0.2; done; echo done >$VH_OUTPUTS_DIR/out`;
+    const wait = { name: "wait", image: "i", command, inputs: [{ name: "body" }] };
+    const after = {
+      name: "after",
+      image: "i",
+      command: "cat $VH_INPUTS_DIR/in/*",
+      inputs: [{ name: "in" }],
+    };
+    const nodes = [wait, after].map(({ name }) => ({ name, type: "execution", step: name }));
+    const edges = [["wait.output.*", "after.input.in"]];
+    const pipeline = { name: "p", nodes, edges };
+    const remote = await GitFixture.make(`${folder}/remote`, {
+      "valohai.yaml": JSON.stringify([{ step: wait }, { step: after }, { pipeline }]),
+    });
+    const payload_input_name = "wait.body";
+    await Deno.writeTextFile(
+      `${folder}/hooklaunch.yaml`,
+      JSON.stringify({
+        projects: [{ name: "p", repository: remote.path }],
+        triggers: [{
+          id: TRIGGER,
+          name: "t",
+          project: "p",
+          actions: [
+            { type: "fetch_repository" },
+            { type: "run_pipeline", pipeline: "p", payload_input_name },
+          ],
+          response: { type: "text", text: "{run_id}" },
+        }],
+      }),
+    );
+  }
+
+  async start(machine: string): Promise<Served> {
+    const served = await serve(this.#folder, {
+      data: `${this.#folder}/${machine}`,
+      flags: [
+        "--kv",
+        this.#kv,
+        "--max-executions",
+        "8",
+        "--storage",
+        `${this.#folder}/store`,
+      ],
+      env: { [KV_TOKEN.name]: KV_TOKEN.value, HOOKLAUNCH_SECRET_KEY: "00".repeat(32) },
+    });
+    this.#served.push(served);
+    return served;
+  }
+
+  /** Lets a command come to its end. */
+  async letGo(name: Name): Promise<void> {
+    await Deno.writeTextFile(`${this.#folder}/go-${name}`, "");
+  }
+
+  /** How often a command has begun. */
+  async begun(name: Name): Promise<number> {
+    return (await Deno.readTextFile(`${this.#folder}/began-${name}`)).length;
+  }
+
+  /** Resolves when a command does not live any more. */
+  async over(name: Name): Promise<void> {
+    const path = `${this.#folder}/lives-${name}`;
+    await eventually(async () => {
+      const { size } = await Deno.stat(path);
+      await pause(1_000);
+      return (await Deno.stat(path)).size === size || undefined;
+    }, { what: `the end of ${name}` });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const name of NAMES) await this.letGo(name);
+    for (const served of this.#served) await served[Symbol.asyncDispose]();
+    for (const name of NAMES) await this.over(name).catch(ignoreMissing);
+  }
+}
+
+async function launch({ url }: Served, name: Name): Promise<string> {
+  const answer = await fetch(`${url}/api/v0/launch/${TRIGGER}/`, { method: "POST", body: name });
+  assertEquals(answer.status, 200);
+  return await answer.text();
+}
+
+/** Reads an execution once it is as it is to be. */
+async function execution(
+  served: Served,
+  run: string,
+  is: (found: Execution) => boolean,
+  what: string,
+): Promise<Execution> {
+  return await eventually(async () => {
+    const found: Execution[] = await served.all("executions/?limit=50");
+    return found.find((each) => each.run_id === run && each.step === "wait" && is(each));
+  }, { what });
+}
+
+async function printed(served: Served, id: string): Promise<string[]> {
+  const { results } = await served.api(`executions/${id}/log/`);
+  return results.filter(({ stream }: { stream: string }) => stream === "stdout")
+    .map(({ message }: { message: string }) => message);
+}
+
+async function stop(served: Served, { id }: Execution): Promise<Execution> {
+  const answer = await fetch(`${served.url}/api/v0/executions/${id}/stop/`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${TOKEN}` },
+  });
+  assertEquals(answer.status, 202);
+  return await answer.json();
+}
+
+Deno.test({
+  name: "a silent machine's work shows so, and goes on there until it is stopped or given up",
+  ignore: !has("denokv"),
+  async fn() {
+    await using temporary = await temporaryFolder();
+    await using server = await denokv(temporary.path);
+    await using machines = new Machines(temporary.path, server.url);
+    await machines.configure();
+    const first = await machines.start("first");
+    const runs = Object.fromEntries(
+      await Promise.all(NAMES.map(async (name) => [name, await launch(first, name)])),
+    ) as Record<Name, string>;
+    for (const name of NAMES) {
+      const { machine } = await execution(
+        first,
+        runs[name],
+        ({ status }) => status === "started",
+        `the start of ${name}`,
+      );
+      assertEquals(machine, "127.0.0.1");
+    }
+    await eventually(
+      async () => await Promise.all(NAMES.map((name) => machines.begun(name))).catch(() => {}),
+      { what: "all commands" },
+    );
+    first.signal("SIGKILL");
+    await first.end();
+    const second = await machines.start("second");
+
+    for (const name of NAMES) {
+      const silent = ({ reachable }: Execution) => reachable === false;
+      const { status, waiting = "" } = await execution(second, runs[name], silent, "its silence");
+      assertEquals(status, "started");
+      assertStringIncludes(waiting, "no instance of the service runs on its data folder");
+    }
+    const any = () => true;
+    const given = await stop(second, await execution(second, runs["given-up"], any, "it"));
+    assertEquals(given.status, "stopped");
+    assertStringIncludes(given.reason ?? "", "ends when an instance starts on it");
+
+    await using again = await machines.start("first");
+    await machines.over("given-up");
+    for (const name of ["goes-on", "stopped"] as const) {
+      const isBack = ({ reachable }: Execution) => reachable === undefined;
+      const { status, waiting } = await execution(again, runs[name], isBack, "its return");
+      assertEquals([status, waiting], ["started", undefined]);
+    }
+    const stopping = await stop(again, await execution(second, runs.stopped, any, "it"));
+    assertEquals(stopping.status, "stopping");
+    const ended = ({ ended_at }: Execution) => ended_at !== undefined;
+    assertEquals((await execution(second, runs.stopped, ended, "its end")).status, "stopped");
+
+    const { id } = await execution(second, runs["goes-on"], any, "it");
+    assertEquals(await printed(second, id), ["begun"], "the leader asks the machine");
+    await machines.letGo("goes-on");
+    const { status, duration = 0 } = await execution(second, runs["goes-on"], ended, "its end");
+    assertEquals(status, "complete");
+    assertEquals(duration > 15, true);
+    const after = await eventually(async () => {
+      const found: Execution[] = await second.all("executions/?limit=50");
+      return found.find(({ step, status }) => step === "after" && status === "complete");
+    }, { what: "the node behind it, on the machine that leads" });
+    assertEquals(await printed(again, after.id), ["done"]);
+    for (const name of NAMES) assertEquals(await machines.begun(name), 1, name);
+  },
+});
