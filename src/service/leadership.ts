@@ -61,6 +61,7 @@ export class Leadership implements Leading {
     const { store: { shared }, closing, worker } = this.#parts;
     if (shared === undefined) return await this.#work();
     const { instances } = shared;
+    instances.isStarting = true;
     instances.isFull = () => worker.isFull;
     instances.onAccepted = () => worker.claim();
     const leading = this.#lead();
@@ -68,7 +69,10 @@ export class Leadership implements Leading {
       leading.then(() => "leading"),
       instances.serving(closing.signal).then(() => "following"),
     ]);
-    if (begun === "leading" || instances.isLeader) return await leading;
+    const isLeading = begun === "leading" || instances.isLeader;
+    if (isLeading) await leading;
+    instances.isStarting = false;
+    if (isLeading) return;
     log.info("Following: another instance leads");
     void this.#parts.engines.resume();
     leading.catch((error) => {

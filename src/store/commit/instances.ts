@@ -104,6 +104,8 @@ export class Instances {
   #format: unknown;
   #accepted = -1;
   #working: Promise<unknown> = Promise.resolve();
+  /** Set until the service has begun: one that leads from its start does not know its triggers before. */
+  isStarting = false;
   /** Called on the leader when other instances have accepted launches. */
   onAccepted: () => void = () => {};
   /** Stores the removal of an instance; set on the leader. */
@@ -166,7 +168,7 @@ export class Instances {
     if (clock.steady() - this.#looked_ms > VIEW_MS_MAX) return "the database does not answer";
     if (this.#format !== FORMAT_VERSION) return "the data has another format";
     if (!this.#leaderShares) return "an earlier version of Hooklaunch has the database";
-    if (this.isLeader) return undefined;
+    if (this.isLeader) return this.isStarting ? "it applies its configuration" : undefined;
     const ahead_ms = this.#ahead_ms;
     if (ahead_ms === undefined || this.#record.ahead_ms === undefined) {
       return "its clock is not compared with the leader's yet";
