@@ -4,7 +4,7 @@ import { systemClock } from "../../src/platform/clock.ts";
 import { Service } from "../../src/service/service.ts";
 import { startService } from "../data.ts";
 import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
-import { eventually, freePort, temporaryFolder } from "../surroundings.ts";
+import { freePort, temporaryFolder } from "../surroundings.ts";
 
 Deno.test("an instance that applies its configuration says that it does not serve yet", async () => {
   await using kv = new RemoteKv();
@@ -17,20 +17,25 @@ Deno.test("an instance that applies its configuration says that it does not serv
     settings = { ...like.service.parts.settings, ...kvSettings, data: folder.path };
   }
   const port = freePort();
+  const begun = Promise.withResolvers<void>();
   const applying = Promise.withResolvers<void>();
   const starting = Service.start(
     { ...settings, port },
     { clock: systemClock, env: () => undefined },
-    () => applying.promise,
+    () => {
+      begun.resolve();
+      return applying.promise;
+    },
   );
   const launch = async () => {
     const url = `http://127.0.0.1:${port}/api/v0/launch/01900000-0000-7000-8000-000000000001/`;
-    const answer = await fetch(url, { method: "POST", body: "x" }).catch(() => undefined);
-    await answer?.body?.cancel();
-    return answer?.status;
+    const answer = await fetch(url, { method: "POST", body: "x" });
+    await answer.body?.cancel();
+    return answer.status;
   };
   try {
-    assertEquals(await eventually(launch), 503);
+    await begun.promise;
+    assertEquals(await launch(), 503);
     applying.resolve();
     await starting;
     assertEquals(await launch(), 404);
