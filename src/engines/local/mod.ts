@@ -92,7 +92,7 @@ export class LocalEngine implements Engine {
   #leftoverContainers: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
   readonly #others: OtherMachines;
-  /** The ids of executions that this machine has begun before this start. The leader may change them, too. */
+  /** The ids of those that this machine has begun before this start. The leader may change them, too. */
   readonly #takenOver = new Set<string>();
   readonly #leading = new AbortController();
   #following: Promise<void> | undefined;
@@ -249,11 +249,11 @@ export class LocalEngine implements Engine {
     ]);
   }
 
-  /** The artifact store, where all instances share it. */
   get #leads(): boolean {
     return this.#leading.signal.aborted;
   }
 
+  /** The artifact store, where all instances share it. */
   get #shared(): ArtifactStore | undefined {
     const { artifacts } = this.#options;
     return artifacts?.isShared ? artifacts : undefined;
@@ -297,6 +297,7 @@ export class LocalEngine implements Engine {
     const run = this.#newRun(execution, onCommandOver);
     const over = inTrace(traceparent, async () => await begin(await run)).finally(() => {
       this.#runs.delete(id);
+      this.#takenOver.delete(id);
       this.#leavePlace(id);
     });
     this.#runs.set(id, { run, over });
