@@ -78,6 +78,7 @@ const ALONE = [
   "commands/backup_test.ts",
   "commands/remote_kv_test.ts",
   "faults/instances_test.ts",
+  "faults/silent_machine_test.ts",
 ];
 
 if (!has("git")) {

@@ -12,10 +12,13 @@ import { kubernetesSettingsSchema } from "../../../src/engines/kubernetes/settin
 import page from "../../../src/docs/kubernetes.md" with { type: "text" };
 import type { EngineSettings } from "../../../src/store/records/projects.ts";
 import type { Execution } from "../../../src/store/records/executions.ts";
+import { eventually } from "../../surroundings.ts";
 import { RemoteHost } from "../remote/fixture.ts";
 import { type EngineParts, EngineService, PATIENCE_MS, until } from "../service.ts";
 
 const SERVER = "https://127.0.0.1:16443";
+/** The longest time until the cluster works again. */
+const RECOVERY_MS = 240_000;
 /** The address of the cluster's only node. */
 export const NODE_ADDRESS = "10.244.255.1";
 const NAMESPACE = "ml";
@@ -141,8 +144,32 @@ export class KubernetesCluster {
     await sh(`sh "$1"`, join(this.folder, `start-${program}`));
   }
 
-  /** Waits until the node is ready, after a program was started again. */
+  /**
+   * Waits until the cluster runs jobs, after a program was started again. After an API server that was away, the
+   * cluster's own programs need up to two minutes until they ask it again.
+   */
   async untilReady(): Promise<void> {
+    await this.#untilNodeIsReady();
+    const name = `ready-${crypto.randomUUID()}`;
+    const path = `/apis/batch/v1/namespaces/${NAMESPACE}/jobs`;
+    const containers = [{ name: "main", image: "docker.io/test/tools:1", command: ["true"] }];
+    await this.ask("POST", path, {
+      apiVersion: "batch/v1",
+      kind: "Job",
+      metadata: { name },
+      spec: { template: { spec: { containers, hostNetwork: true, restartPolicy: "Never" } } },
+    });
+    await eventually(async () => {
+      // The form of a Job.
+      const { status } = await this.ask("GET", `${path}/${name}`) as {
+        status: { succeeded?: number };
+      };
+      return status.succeeded;
+    }, { what: "a job of the cluster's own", within_ms: RECOVERY_MS });
+    await this.ask("DELETE", `${path}/${name}?propagationPolicy=Background`);
+  }
+
+  async #untilNodeIsReady(): Promise<void> {
     await until(async () => {
       // The form of a node.
       const node = await this.ask("GET", "/api/v1/nodes/localhost").catch(() => undefined) as {
