@@ -81,8 +81,10 @@ export class OtherMachines {
     let isTooLate = true;
     const stored = await changeExecution(store, executionId, (execution) => {
       isTooLate = false;
-      const { engine_state } = execution;
+      const { status, engine_state } = execution;
       if (!this.#isSilent(execution)) {
+        // The first ending stands.
+        if (status === "stopping") return undefined;
         return { ...execution, status: "stopping", engine_state: { ...engine_state, ending } };
       }
       const reason = `${ending.reason ?? "Given up"}. ${GIVEN_UP}`;
