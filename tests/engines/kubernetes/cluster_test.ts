@@ -207,6 +207,7 @@ test("an API server that is killed says nothing about jobs", async (service, clu
 test("a kubelet that is killed says nothing about jobs", async (service, cluster) => {
   const id = await service.submit("echo begun; sleep 60; echo done");
   await service.said(id, "begun");
+  await cluster.untilKnown(id);
   await cluster.signal("kubelet", "KILL");
   try {
     await until(async () => (await service.record(id)).reachable === false);
@@ -223,6 +224,7 @@ test("a kubelet that is killed says nothing about jobs", async (service, cluster
 test("what ran on a node that is killed is lost when that is known", async (service, cluster) => {
   const id = await service.submit("echo begun; sleep 1000");
   await service.said(id, "begun");
+  await cluster.untilKnown(id);
   await cluster.killNode();
   try {
     await until(async () => (await service.record(id)).reachable === false);

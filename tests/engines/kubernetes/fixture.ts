@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import type { RemoteSettings } from "../../../src/engines/remote/context.ts";
 import type { RemoteEngine } from "../../../src/engines/remote/mod.ts";
+import type { Pod } from "../../../src/engines/kubernetes/job_states.ts";
 import { KubernetesBackend } from "../../../src/engines/kubernetes/mod.ts";
 import { kubernetesSettingsSchema } from "../../../src/engines/kubernetes/settings.ts";
 import page from "../../../src/docs/kubernetes.md" with { type: "text" };
@@ -167,6 +168,21 @@ export class KubernetesCluster {
       return status.succeeded;
     }, { what: "a job of the cluster's own", within_ms: RECOVERY_MS });
     await this.ask("DELETE", `${path}/${name}?propagationPolicy=Background`);
+  }
+
+  /** Waits until the cluster knows that a job's pod runs: its node tells it later than the agent tells the service. */
+  async untilKnown(job: string): Promise<void> {
+    await until(async () => {
+      // The form of pods.
+      const pods = await this.objects("pods") as {
+        metadata: { name: string };
+        status: Pod["status"];
+      }[];
+      const pod = pods.find(({ metadata: { name } }) => name.startsWith(job));
+      return pod?.status?.conditions?.some(({ type, status }) =>
+        type === "Ready" && status === "True"
+      ) ?? false;
+    });
   }
 
   async #untilNodeIsReady(): Promise<void> {
