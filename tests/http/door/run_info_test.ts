@@ -378,12 +378,14 @@ Deno.test("wait does not hold the answer of a service that is stopping already",
 async function pendingRun(service: TestService) {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const connections: Deno.Conn[] = [];
-  (async () => {
+  const accepting = (async () => {
     for await (const connection of listener) connections.push(connection);
   })();
   const stop = service.service.close.bind(service.service);
   service.service.close = async (deadline_ms) => {
     listener.close();
+    // One may just have been accepted.
+    await accepting;
     for (const connection of connections) connection.close();
     await stop(deadline_ms);
   };
