@@ -21,16 +21,18 @@ const TRACEPARENT = `00-${TRACE}-${SPAN}-01`;
 const TRIGGERS = { step: "a001", pipeline: "a002", wait: "a003", fetch: "a004" };
 
 /** A port that is taken, where nobody answers. */
-function silentPort(): Disposable & { port: number } {
+function silentPort(): AsyncDisposable & { port: number } {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const connections: Deno.Conn[] = [];
-  (async () => {
+  const accepting = (async () => {
     for await (const connection of listener) connections.push(connection);
   })();
   return {
     port: listener.addr.port,
-    [Symbol.dispose]() {
+    async [Symbol.asyncDispose]() {
       listener.close();
+      // One may just have been accepted.
+      await accepting;
       for (const connection of connections) connection.close();
     },
   };
@@ -334,7 +336,7 @@ Deno.test("a run and an execution that a kill interrupts end in their traces", a
   let waiting: string;
   let started_at: string;
   {
-    using silent = silentPort();
+    await using silent = silentPort();
     await configure(folder.path, silent.port);
     await using service = await serve(folder.path, collector.env);
     waiting = await service.launch("wait", { traceparent: TRACEPARENT });
