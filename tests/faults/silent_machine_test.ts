@@ -177,6 +177,9 @@ Deno.test({
       assertEquals(status, "started");
       assertStringIncludes(waiting, "no instance of the service runs on its data folder");
     }
+    const { results: [failure] } = await second.api("failures/");
+    assertEquals([failure?.engine, failure?.projects], ["local", ["p"]]);
+    assertStringIncludes(failure.detail, "the machine 127.0.0.1 is silent");
     const any = () => true;
     const given = await stop(second, await execution(second, runs["given-up"], any, "it"));
     assertEquals(given.status, "stopped");

@@ -18,7 +18,7 @@ import { evictOldest } from "../../platform/evict_oldest.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
 import { inTrace } from "../../telemetry/spans.ts";
-import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage } from "../engine.ts";
+import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage, Outage } from "../engine.ts";
 import { stopped, writeEnd } from "../shared/execution_end.ts";
 import { executionSaver, type SaveExecution } from "../shared/execution_saver.ts";
 import { readArchivedLog } from "../shared/archived_log.ts";
@@ -123,6 +123,10 @@ export class LocalEngine implements Engine {
   /** Running counts those that are ending, too. Waiting counts those in memory. */
   get load(): EngineLoad {
     return { running: this.#runs.size, waiting: this.#queue.size };
+  }
+
+  get outages(): Outage[] {
+    return this.#others.outages;
   }
 
   async start(): Promise<void> {

@@ -12,13 +12,14 @@ import { changeExecution } from "../../store/records/execution_changes.ts";
 import { type Execution, getExecutions, hasEnded } from "../../store/records/executions.ts";
 import type { Shared } from "../../store/shared_store.ts";
 import type { Store } from "../../store/store.ts";
+import type { Outage } from "../engine.ts";
 import { type Ending, writeEnd } from "../shared/execution_end.ts";
 import type { Place } from "./run_context.ts";
 
 const LOOK_MS = 1_000;
 /** A machine without an instance for so long shows as silent. */
 const SILENT_MS = 5_000;
-const SILENT = "Its machine is silent: no instance of the service runs on its data folder";
+const SILENT = "its machine is silent: no instance of the service runs on its data folder";
 const GIVEN_UP = "Its machine was silent: what still runs there ends when an instance starts on it";
 
 const log = getLogger(["hooklaunch", "engine"]);
@@ -58,6 +59,22 @@ export class OtherMachines {
 
   constructor(parts: OtherMachinesParts) {
     this.#parts = parts;
+  }
+
+  /** The silent machines whose executions have not ended. */
+  get outages(): Outage[] {
+    const silent = [...this.#executions.values()].filter(({ reachable }) => reachable === false);
+    return Array.from(Map.groupBy(silent, machineOf), ([id, executions]) => {
+      const { clock } = this.#parts;
+      const since_ms = clock.now() - clock.steady() + (this.#seen_ms.get(id) ?? 0);
+      const name = executions[0]?.machine ?? id;
+      return {
+        since: new Date(since_ms).toISOString(),
+        detail:
+          `the machine ${name} is silent; it has begun ${executions.length} of the open executions`,
+        projects: [...new Set(executions.map(({ project }) => project))],
+      };
+    });
   }
 
   has(executionId: string): boolean {

@@ -17,7 +17,8 @@ export function ExecutionNotice({ execution }: Pick<ExecutionProps, "execution">
   if (reachable === false && !hasEnded(status)) {
     return (
       <Notice tone="bad">
-        The engine {engine.type} cannot be asked now. The command may run on.
+        The engine {engine.type}{" "}
+        cannot be asked now{waiting === undefined ? "" : `: ${waiting}`}. The command may run on.
       </Notice>
     );
   }
