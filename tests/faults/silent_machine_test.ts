@@ -192,10 +192,10 @@ Deno.test({
       const { status, waiting } = await execution(again, runs[name], isBack, "its return");
       assertEquals([status, waiting], ["started", undefined]);
     }
-    const stopping = await stop(again, await execution(second, runs.stopped, any, "it"));
-    assertEquals(stopping.status, "stopping");
+    await stop(again, await execution(second, runs.stopped, any, "it"));
     const ended = ({ ended_at }: Execution) => ended_at !== undefined;
-    assertEquals((await execution(second, runs.stopped, ended, "its end")).status, "stopped");
+    const { status: end, reason } = await execution(second, runs.stopped, ended, "its end");
+    assertEquals([end, reason], ["stopped", "Stopped by request"], "its machine has ended it");
 
     const { id } = await execution(second, runs["goes-on"], any, "it");
     assertEquals(await printed(second, id), ["begun"], "the leader asks the machine");
