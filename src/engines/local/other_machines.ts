@@ -19,7 +19,7 @@ import type { Place } from "./run_context.ts";
 const LOOK_MS = 1_000;
 /** A machine without an instance for so long shows as silent. */
 const SILENT_MS = 5_000;
-const SILENT = "its machine is silent: no instance of the service runs on its data folder";
+const SILENT = "its machine is silent (no instance of the service runs on its data folder)";
 const GIVEN_UP = "Its machine was silent: what still runs there ends when an instance starts on it";
 
 const log = getLogger(["hooklaunch", "engine"]);
