@@ -7,8 +7,9 @@
 import { createHash } from "node:crypto";
 import { artifactKeys } from "../../artifacts/keys.ts";
 import type { ArtifactStore } from "../../artifacts/store.ts";
+import { ConflictError } from "../../platform/errors.ts";
 import type { Write } from "../../store/commit/change.ts";
-import { type Job, jobLog, logWrites } from "../../store/records/jobs.ts";
+import { getJob, type Job, jobLog, logWrites } from "../../store/records/jobs.ts";
 import type { Store } from "../../store/store.ts";
 import type { LogOptions, LogPage } from "../engine.ts";
 import { readArchivedLog } from "../shared/archived_log.ts";
@@ -94,7 +95,10 @@ export async function readJobLog(
   options?: LogOptions,
 ): Promise<LogPage> {
   if (!job.is_archived) {
-    return await pageOfRecords((offset) => recordsOf(store, job.id, offset), options);
+    const page = await pageOfRecords((offset) => recordsOf(store, job.id, offset), options);
+    const now = await getJob(store, job.id);
+    // Otherwise it may have been removed from the database during the read.
+    if (now !== undefined && !now.is_archived) return page;
   }
   return await readArchivedLog(artifacts, job.id, options);
 }
@@ -110,7 +114,11 @@ export async function* recordsOf(
   }
 }
 
-/** Stores the log of an ended job in the artifact store. */
+/**
+ * Stores the log of an ended job in the artifact store.
+ *
+ * @throws {ConflictError} when the database does not have all of it any more
+ */
 export async function archiveLog(
   job: Job,
   { store, artifacts }: { store: Store; artifacts: ArtifactStore },
@@ -121,6 +129,10 @@ export async function archiveLog(
   for await (const bytes of jobLog(store, job.id)) {
     sha256.update(bytes);
     size += bytes.length;
+  }
+  // An instance that does not know yet that another one leads must not put a part in place of the whole.
+  if (size < job.log_bytes) {
+    throw new ConflictError(`Cannot archive the log of ${job.id}: another instance has removed it`);
   }
   const content = ReadableStream.from(jobLog(store, job.id)) as ReadableStream<
     Uint8Array<ArrayBuffer>
