@@ -74,8 +74,8 @@ export interface Engine {
    */
   start(): Promise<void>;
   /**
-   * Goes on with what this machine has begun, while another instance leads; called before `start`, if at all.
-   * Engines whose work runs elsewhere have none.
+   * Continues the executions of this machine while another instance leads. It is called before `start`, or never.
+   * An engine whose jobs run on a cluster does not need it.
    */
   resume?(): Promise<void>;
   /**
@@ -103,8 +103,8 @@ export interface Engine {
   /** Opens an output of an execution; undefined when there is none of this path. */
   output(executionId: string, path: string): Promise<EngineOutput | undefined>;
   /**
-   * Returns the machine whose instance alone has the log and the outputs of an execution; undefined when any
-   * instance has them.
+   * Returns the machine that has the log and the outputs of an execution; undefined when every instance can read
+   * them.
    */
   machineOf?(execution: Execution): string | undefined;
   /** Returns what acts for the agents of its jobs, if it has such. */

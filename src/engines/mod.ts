@@ -103,7 +103,7 @@ export class Engines {
     return this.#begin((engine) => engine.start());
   }
 
-  /** Goes on with what this machine has begun, while another instance leads. */
+  /** Continues the executions of this machine while another instance leads. */
   resume(): Promise<void> {
     return this.#begin(async (engine) => await engine.resume?.());
   }
@@ -114,7 +114,7 @@ export class Engines {
     return job && await this.#engines.get(job.engine)?.desk?.();
   }
 
-  /** Returns the machine whose instance alone has the files of an execution; undefined when any has. */
+  /** Returns the machine that has the files of an execution; undefined when every instance can read them. */
   async machineOf(executionId: string): Promise<string | undefined> {
     const execution = await getExecution(this.#store, executionId);
     return execution && this.#engines.get(execution.engine.type)?.machineOf?.(execution);

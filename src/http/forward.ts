@@ -36,7 +36,7 @@ export interface Place {
 
 /** The leader, and the instances that have files. */
 export interface Leading extends Place {
-  /** Returns the instance that alone has the files of an execution; undefined when that is silent, or all have. */
+  /** Returns the instance that has the files of an execution; undefined when it is silent, or is not needed. */
   placeOf(executionId: string): Promise<Place | undefined>;
 }
 
@@ -77,7 +77,7 @@ export class Hops {
   }
 }
 
-/** Makes the middleware that forwards what the leader answers, or the instance that has the files. */
+/** Makes the middleware that forwards a request to the leader, or to the instance that has the files. */
 export function forwardToLeader(
   leading: Leading,
   hops: Hops,

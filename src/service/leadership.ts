@@ -40,7 +40,7 @@ export class Leadership implements Leading {
     return this.#parts.store.shared?.instances.leader?.url;
   }
 
-  /** Returns where the files of an execution are, when an instance is there. */
+  /** Returns the instance that has the files of an execution; undefined when it is silent, or is not needed. */
   async placeOf(executionId: string): Promise<Place | undefined> {
     const { engines, store: { shared } } = this.#parts;
     const machine = await engines.machineOf(executionId);

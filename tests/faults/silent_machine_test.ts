@@ -1,4 +1,4 @@
-/** What a machine runs, of several on one denokv server, while its instance is killed: it goes on there. */
+/** Two machines on one denokv server. The instance of one is killed: its commands go on, and it finds them again. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { ignoreMissing } from "../../src/platform/files/missing_file.ts";
 import type { Execution } from "../../src/store/records/executions.ts";
@@ -26,7 +26,7 @@ class Machines implements AsyncDisposable {
     this.#kv = kv;
   }
 
-  /** Writes the configuration: each command runs until it is let go, and notes that it lives. */
+  /** Writes the configuration. Each command runs until a file lets it end. */
   async configure(): Promise<void> {
     const folder = this.#folder;
     await Deno.mkdir(`${folder}/store`);
@@ -86,7 +86,7 @@ while [ ! -e '${folder}/go-'$name ]; do echo >>'${folder}/lives-'$name; sleep 0.
     await Deno.writeTextFile(`${this.#folder}/go-${name}`, "");
   }
 
-  /** How often a command has begun. */
+  /** Returns the number of times that a command has begun. */
   async begun(name: Name): Promise<number> {
     return (await Deno.readTextFile(`${this.#folder}/began-${name}`)).length;
   }

@@ -1,5 +1,5 @@
 /**
- * What this machine runs while another instance leads: it goes on here, and the leader may have it stopped.
+ * The executions of this machine while another instance leads. This machine runs them. The leader can stop them.
  *
  * @module
  */
@@ -23,14 +23,14 @@ const log = getLogger(["hooklaunch", "engine"]);
 export interface FollowingParts {
   store: Store;
   clock: Clock;
-  /** Returns the ids of what this machine runs. */
+  /** Returns the ids of the executions that this machine runs. */
   running(): string[];
   stop(executionId: string, ending: Ending): Promise<unknown>;
   /** Aborted when this instance leads, or stops. */
   signal: AbortSignal;
 }
 
-/** Stops what the leader has asked to stop or has given up, for as long as another instance leads. */
+/** Stops the executions that the leader has stopped or given up, until this instance leads. */
 export async function followLeader(parts: FollowingParts): Promise<void> {
   const { store, clock, running, stop, signal } = parts;
   while (!signal.aborted) {
@@ -54,7 +54,7 @@ export function endingOf({ status, engine_state, reason }: Execution): Ending | 
 }
 
 /**
- * Stores a record beside the leader, which may have asked to stop the execution, or have given it up.
+ * Stores a record that the leader may change, too: it may have stopped the execution, or given it up.
  *
  * @returns false when it was given up
  * @throws {UnavailableError} when it cannot be stored
@@ -73,7 +73,7 @@ export async function storeBesideLeader(store: Store, execution: Execution): Pro
   return !isGivenUp;
 }
 
-/** Finds the executions of this machine that were given up and may still run, as ones that are to end. */
+/** Returns the executions of this machine that were given up and may still run. Their records say `stopping`. */
 export async function givenUp(store: Store, root: string): Promise<Execution[]> {
   const { shared } = store;
   if (shared === undefined) return [];

@@ -92,7 +92,7 @@ export class LocalEngine implements Engine {
   #leftoverContainers: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
   readonly #others: OtherMachines;
-  /** The ids of those that this machine has begun before this start. The leader may change them, too. */
+  /** The ids of executions that an earlier process has begun. The leader may change their records, too. */
   readonly #takenOver = new Set<string>();
   readonly #leading = new AbortController();
   #following: Promise<void> | undefined;
@@ -307,7 +307,7 @@ export class LocalEngine implements Engine {
     this.#runs.set(id, { run, over });
   }
 
-  /** Reads the executions that have begun, once it is known that this machine can go on with its own. */
+  /** Looks at the machine, then reads the executions that have begun. */
   async #begun(): Promise<Execution[]> {
     await Deno.mkdir(this.#root, { recursive: true, mode: 0o700 });
     await this.#lookAtMachine();
@@ -324,14 +324,14 @@ export class LocalEngine implements Engine {
   async #takeOver(execution: Execution): Promise<void> {
     const { id } = execution;
     const ending = endingOf(execution);
-    // It goes on already: the leader before this one may have asked to stop it.
+    // It runs already. The leader before this one may have stopped it.
     if (ending !== undefined) await (await this.#runs.get(id)?.run)?.stop(ending);
     if (this.#taken.has(id)) return;
     if (this.#options.store.shared) this.#takenOver.add(id);
     this.#run(execution, (run) => run.takeOver());
   }
 
-  /** Ends what still runs here of executions that the leader has given up while this machine was silent. */
+  /** Ends the commands of executions that the leader gave up while this machine was silent. */
   async #endGivenUp(): Promise<void> {
     for (const execution of await givenUp(this.#options.store, this.#root)) {
       const { id } = execution;

@@ -1,6 +1,7 @@
 /**
- * The executions that other machines have begun, where several instances share the database. Their machines go
- * on with them, whoever leads. The leader looks at their records, and shows whose machine is silent.
+ * The executions that run on other machines, where several instances share the database. Each machine goes on
+ * with its own executions when another instance leads. The leader reads their records, and marks those whose
+ * machine is silent.
  *
  * @module
  */
@@ -17,7 +18,7 @@ import { type Ending, writeEnd } from "../shared/execution_end.ts";
 import type { Place } from "./run_context.ts";
 
 const LOOK_MS = 1_000;
-/** A machine without an instance for so long shows as silent. */
+/** A machine counts as silent after this time without an instance. */
 const SILENT_MS = 5_000;
 const SILENT = "its machine is silent (no instance of the service runs on its data folder)";
 const GIVEN_UP = "Its machine was silent: what still runs there ends when an instance starts on it";
@@ -34,7 +35,7 @@ export interface OtherMachinesParts {
   signal: AbortSignal;
 }
 
-/** Returns the machine that has begun an execution, and has its files; undefined when it is not one of several. */
+/** Returns the machine that runs an execution and has its files; undefined where there is only one machine. */
 export function machineOf({ engine_state }: Execution): string | undefined {
   // Only the run of an execution writes it.
   return engine_state?.machine_id as string | undefined;
@@ -61,7 +62,7 @@ export class OtherMachines {
     this.#parts = parts;
   }
 
-  /** The silent machines whose executions have not ended. */
+  /** The silent machines that have open executions. */
   get outages(): Outage[] {
     const silent = [...this.#executions.values()].filter(({ reachable }) => reachable === false);
     return Array.from(Map.groupBy(silent, machineOf), ([id, executions]) => {

@@ -104,7 +104,7 @@ export class Instances {
   #format: unknown;
   #accepted = -1;
   #working: Promise<unknown> = Promise.resolve();
-  /** Set until the service has begun: one that leads from its start does not know its triggers before. */
+  /** Set until the service has begun. The leader does not have its triggers before. */
   isStarting = false;
   /** Called on the leader when other instances have accepted launches. */
   onAccepted: () => void = () => {};

@@ -1,6 +1,6 @@
 /**
- * The identity of a data folder's machine, by which instances know what each of them has begun to run. It moves
- * with the folder.
+ * The id of a data folder. Records of executions name it, so that instances know which of them runs what. It
+ * moves with the folder.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { ignoreMissing } from "../../platform/files/missing_file.ts";
 
 const FILE = "machine_id";
 
-/** Reads the identity, and makes one for a folder that has none. The folder is locked. */
+/** Reads the id of a folder, or makes it. The folder must be locked. */
 export async function machineIdOf(folder: string): Promise<string> {
   const path = join(folder, FILE);
   const stored = (await Deno.readTextFile(path).catch(ignoreMissing))?.trim() ?? "";
