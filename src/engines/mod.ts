@@ -197,8 +197,8 @@ export class Engines {
 }
 
 /**
- * Returns a checkout for executions that have waited: meanwhile their project may have been deleted, and another
- * machine than the one that has fetched its repository may lead.
+ * Returns a checkout for executions that have waited. Meanwhile their project may have been deleted, or this
+ * machine may lead and has never fetched the repository.
  */
 function checkoutOf(
   { store, projects }: Pick<EnginesOptions, "store" | "projects">,

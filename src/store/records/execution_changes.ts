@@ -1,6 +1,6 @@
 /**
- * Changes of the records of executions that two instances may change at the same time: the leader, and the
- * instance on the machine that runs them.
+ * Changes of the records of executions. Two instances may change one at the same time: the leader, and the
+ * instance on the machine that runs it.
  *
  * @module
  */
@@ -11,8 +11,8 @@ import type { Store } from "../store.ts";
 import { type Execution, executionWrite, hasEnded } from "./executions.ts";
 
 /**
- * Changes an execution that has not ended. The change is decided on what is stored: when another instance was
- * faster, it is decided again.
+ * Changes an execution that has not ended. When another instance changes it first, `decide` is called again with
+ * the new record.
  *
  * @param decide returns the record as it is to be; undefined to leave it as it is
  * @returns the record as it is stored now; undefined when there is none
@@ -26,7 +26,7 @@ export async function changeExecution(
   const open = keys.executionOpen(id);
   let found: { stored: Execution | undefined; versionstamp: string | null } | undefined;
   let changed: Execution | undefined;
-  // Each change of the record rewrites its place among the open ones, which is shorter.
+  // Every change of the record also writes this key, whose value is shorter.
   const guard: Guard = {
     key: open,
     get versionstamp() {
@@ -49,7 +49,7 @@ export async function changeExecution(
     writes() {
       const stored = found?.stored;
       changed = stored && !hasEnded(stored.status) ? decide(structuredClone(stored)) : undefined;
-      // The guard stores the other one.
+      // The guard writes the key of open executions.
       return changed === undefined ? [] : [executionWrite(changed)];
     },
   });
