@@ -15,7 +15,7 @@ import type { Shared } from "../../store/shared_store.ts";
 import type { Store } from "../../store/store.ts";
 import type { Outage } from "../engine.ts";
 import { type Ending, writeEnd } from "../shared/execution_end.ts";
-import type { Place } from "./run_context.ts";
+import type { MachineRecord } from "./run_context.ts";
 
 const LOOK_MS = 1_000;
 /** A machine counts as silent after this time without an instance. */
@@ -42,7 +42,7 @@ export function machineOf({ engine_state }: Execution): string | undefined {
 }
 
 /** Returns the machine that this instance runs on, as the records of executions have it. */
-export function placeOf({ machineId, instances: { url } }: Shared): Place {
+export function placeOf({ machineId, instances: { url } }: Shared): MachineRecord {
   return {
     marks: { machine_id: machineId },
     shown: url === undefined ? {} : { machine: new URL(url).hostname },

@@ -32,7 +32,7 @@ export interface RunSettings {
 }
 
 /** The machine that has begun an execution, as its record has it. */
-export interface Place {
+export interface MachineRecord {
   marks: { machine_id: string };
   shown: Pick<Execution, "machine">;
 }
@@ -54,7 +54,7 @@ export interface RunContext {
   /** Changes with each start of the machine. */
   bootId: string;
   /** The machine, where it is one of several. */
-  place?: Place;
+  place?: MachineRecord;
   settings: RunSettings;
   runnerOf(execution: Execution): Runner;
   /** Called when the log of an execution has grown. */
