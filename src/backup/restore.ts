@@ -11,6 +11,7 @@ import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../platform/errors.ts";
 import { syncFolder, syncTree } from "../platform/files/durable.ts";
 import { getExecution, openExecutions, saveExecution } from "../store/records/executions.ts";
+import { getJob } from "../store/records/jobs.ts";
 import { DATABASE_FILE, UNFINISHED_RESTORE } from "../store/file/database_file.ts";
 import { LOCK_FILE, lockDataFolder } from "../store/file/folder_lock.ts";
 import { openStore } from "../store/open_store.ts";
@@ -35,8 +36,10 @@ export interface RestoreOptions {
 
 /** The result of a restore. */
 export interface RestoreReport extends ExtractedArchive {
-  /** The executions that were under way when the backup was made. */
+  /** The executions that ran on this service's machine when the backup was made: they are over. */
   interrupted: string[];
+  /** The executions that ran on clusters. They go on where their jobs still run. */
+  on_clusters: string[];
   /** The path of the earlier data, which was moved aside. */
   aside: string | undefined;
 }
@@ -70,14 +73,14 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
     const folder = await Deno.makeTempDir({ dir: data, prefix: UNFINISHED_RESTORE });
     try {
       const archive = await extractArchive(options.source, { ...options, folder });
-      const interrupted = await prepare(folder);
+      const running = await prepare(folder);
       await syncTree(folder).catch((error) => {
         throw new BackupError(`Cannot restore to ${data}: ${messageOf(error)}`);
       });
       signal.throwIfAborted();
       const aside = await replace(data, folder);
       if (isNew) await syncFolder(dirname(data));
-      return { ...archive, interrupted, aside };
+      return { ...archive, ...running, aside };
     } finally {
       await Deno.remove(folder, { recursive: true });
     }
@@ -93,7 +96,9 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
  *
  * @returns the executions that were under way
  */
-async function prepare(folder: string): Promise<string[]> {
+async function prepare(
+  folder: string,
+): Promise<Pick<RestoreReport, "interrupted" | "on_clusters">> {
   const path = join(folder, DATABASE_FILE);
   if (!await Deno.lstat(path).then(({ isFile }) => isFile, () => false)) {
     throw new BackupError("Cannot restore this backup: it has no database");
@@ -103,10 +108,16 @@ async function prepare(folder: string): Promise<string[]> {
     throw new BackupError(`Cannot restore this backup: its database cannot be used: ${problem}`);
   }
   const interrupted: string[] = [];
+  const on_clusters: string[] = [];
   try {
     await using store = await openStore(folder);
     for await (const { id, status } of openExecutions(store)) {
       if (status !== "started" && status !== "stopping") continue;
+      // Only clusters' executions have jobs.
+      if (await getJob(store, id) !== undefined) {
+        on_clusters.push(id);
+        continue;
+      }
       interrupted.push(id);
       const execution = await getExecution(store, id);
       if (execution?.engine_state === undefined) continue;
@@ -120,7 +131,7 @@ async function prepare(folder: string): Promise<string[]> {
   }
   await settleDatabase(path);
   await Deno.remove(join(folder, LOCK_FILE));
-  return interrupted;
+  return { interrupted, on_clusters };
 }
 
 /**

@@ -52,11 +52,14 @@ async function run(file: string, { data, force, json }: RestoreOptions): Promise
 
 function* summary(
   data: string,
-  { header, files, interrupted, aside }: RestoreReport,
+  { header, files, interrupted, on_clusters, aside }: RestoreReport,
 ): Generator<string> {
   if (aside !== undefined) yield `Moved the content of ${data} to ${aside}`;
   if (interrupted.length > 0) {
     yield `Executions that were running in the backup: ${interrupted.length}. They end when the service starts`;
+  }
+  if (on_clusters.length > 0) {
+    yield `Executions that were running on clusters: ${on_clusters.length}. They go on where their jobs still run`;
   }
   yield `Restored ${files} files to ${data}, as they were at ${header.created_at}`;
 }

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/platform/clock.ts";
 import { Service } from "../../src/service/service.ts";
 import { eventually, freePort, isLong, temporaryFolder } from "../surroundings.ts";
+import { run } from "../commands/process.ts";
 import { collect } from "../faults/collector.ts";
 import { type Mixed, mixEngines } from "./mixed.ts";
 import { ServedCluster } from "./served_cluster.ts";
@@ -47,6 +48,7 @@ export function engineMatrix(name: string, cluster: MatrixCluster | undefined): 
     });
   test("outputs and a payload of 16 MiB go between engines", mixEngines);
   test("a trace, a payload, a URL, metadata, reuse and retention", wholeStory);
+  test("what runs while its service is lost goes on when a backup is restored", restoredBackup);
   test(`${CROWD} executions outlive two kills of the service, each runs once`, crowd);
 }
 
@@ -156,6 +158,43 @@ async function expectRetention(data: string, executionId: string): Promise<void>
   } finally {
     await service.close();
   }
+}
+
+/** A service loses its data folder while a command runs. */
+async function restoredBackup({ host, engine, fields: { image } }: MatrixCluster): Promise<void> {
+  await using folder = await temporaryFolder();
+  await Deno.chmod(folder.path, 0o777);
+  const ran = join(folder.path, "ran");
+  const command = `echo run >>${ran}; i=0
+    while [ $i -lt ${LINES} ]; do echo "line $i"; i=$((i + 1)); sleep 0.5; done
+    echo made >"$VH_OUTPUTS_DIR/file"`;
+  await using service = await ServedCluster.start(folder.path, {
+    host,
+    engine: engine(folder.path),
+    steps: [{ step: { name: "count", image: image ?? "none", command } }],
+    triggers: { count: { type: "run_execution", step: "count" } },
+  });
+  const { execution_id = "" } = await service.created(await service.launch(0));
+  const printed = (count: number) =>
+    eventually(
+      async () => (await service.stdoutOf(execution_id)).length >= count || undefined,
+      { within_ms: 120_000, what: `${count} lines` },
+    );
+  await printed(3);
+  const backup = join(folder.path, "backup.tar.gz");
+  const made = await run(["backup", backup, "--data", service.data]);
+  assertEquals(made.code, 0, made.printed);
+  await printed(LINES / 4);
+  await service.end("SIGKILL");
+  await Deno.remove(service.data, { recursive: true });
+  const restored = await run(["restore", backup, "--data", service.data]);
+  assertMatch(restored.printed, /Executions that were running on clusters: 1\./);
+  await service.begin();
+  const { status, reason, outputs } = await service.ended(`executions/${execution_id}`);
+  assertEquals([status, reason ?? undefined, outputs.length], ["complete", undefined, 1]);
+  const lines = Array.from({ length: LINES }, (_, index) => `line ${index}`);
+  assertEquals(await service.stdoutOf(execution_id), lines);
+  assertEquals(await Deno.readTextFile(ran), "run\n");
 }
 
 async function crowd({ host, engine, lists, fields: { image } }: MatrixCluster): Promise<void> {

@@ -5,6 +5,8 @@
  * @module
  */
 import { join } from "node:path";
+import { backUp } from "../../src/backup/backup.ts";
+import { restore, type RestoreReport } from "../../src/backup/restore.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import { derivedId, newId } from "../../src/platform/ids.ts";
 import {
@@ -20,6 +22,9 @@ import { eventually } from "../surroundings.ts";
 
 /** How long anything may take. */
 export const PATIENCE_MS = 60_000;
+
+/** The options of backups and restores. */
+const BACKUP = { withoutKey: false, signal: new AbortController().signal, onProgress() {} };
 
 /** Waits until something holds. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
@@ -66,9 +71,17 @@ export abstract class EngineService<E extends Engine> implements AsyncDisposable
     return this.#engine;
   }
 
+  get #data(): string {
+    return join(this.folder, "data");
+  }
+
+  get #backup(): string {
+    return join(this.folder, "backup");
+  }
+
   /** Opens database and engine, without starting the latter. */
   async open(): Promise<void> {
-    const dataFolder = join(this.folder, "data");
+    const dataFolder = this.#data;
     this.#store = await openStore(dataFolder);
     this.#engine = this.makeEngine({
       store: this.#store,
@@ -94,6 +107,21 @@ export abstract class EngineService<E extends Engine> implements AsyncDisposable
   async restart(): Promise<void> {
     await this.close();
     await this.begin();
+  }
+
+  /** Backs the data folder up, while the service works with it. */
+  async backUp(): Promise<void> {
+    await backUp({ data: this.#data, target: this.#backup, force: true, ...BACKUP });
+  }
+
+  /** Loses the data folder, and starts the service with what the backup has. */
+  async goOnFromBackup(): Promise<RestoreReport> {
+    await this.close();
+    await Deno.remove(this.#data, { recursive: true });
+    const source = (await Deno.open(this.#backup)).readable;
+    const report = await restore({ data: this.#data, source, force: false, ...BACKUP });
+    await this.begin();
+    return report;
   }
 
   /** An execution of a command, that is not stored yet. */

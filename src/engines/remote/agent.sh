@@ -117,19 +117,19 @@ if [ -z "$ending" ]; then
   # The command's container has ended before it.
   if [ -n "$main" ] && [ -z "$code$reason" ]; then ending=terminated; fi
 fi
-count=0 passed=0
-if [ -n "$code" ]; then upload_folder ''; fi
-query="stdout=$acked_stdout&stderr=$acked_stderr"
+upload_outputs
+query="stdout=$acked_stdout&stderr=$acked_stderr&outputs=$uploaded"
 if [ -n "$code" ]; then query="$query&exit_code=$code"; fi
 if [ -n "$ending" ]; then query="$query&cause=$ending"; fi
 if [ -n "$reason" ]; then query="$query&reason=$(encode "$(printf %s "$reason" | head -c 500)")"; fi
 until ask POST "end?$query" -H 'Content-Type: text/plain' --data-binary @control/not_uploaded; do
-  # Less of the log is stored than was acknowledged.
+  # Less is stored than was acknowledged: the service has lost its data, and goes on from a backup.
   if [ "$status" != 409 ]; then say "the end is refused: $(cat control/answer)"; exit 3; fi
   wait_again
   acked_stdout=0 acked_stderr=0
   finish stdout 4
   finish stderr 5
+  upload_outputs
 done
 remove_folder
 exit 0

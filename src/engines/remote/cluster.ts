@@ -226,7 +226,7 @@ export class Cluster {
     { execution, job }: Pair,
     seen: Extract<Seen, { kind: "absent" | "ended" }>,
   ): Promise<void> {
-    const { context } = this.#parts;
+    const { context, backend } = this.#parts;
     const { settings: { silence_ms, settle_ms }, clock } = context;
     const since_ms = this.#gone_ms.get(job.id) ?? this.#steady_ms;
     this.#gone_ms.set(job.id, since_ms);
@@ -250,7 +250,9 @@ export class Cluster {
     // that of a job which the cluster has started twice.
     const isOther = seen.kind === "ended" && seen.isExit === true && job.claim !== undefined;
     const isLost = seen.kind === "absent" || seen.isLost === true || isOther;
-    if (job.claim === undefined && isLost) {
+    if (job.claim === undefined && (isLost || job.stranger_at !== undefined)) {
+      // Its name is free for another one then.
+      if (seen.kind === "ended") await backend.remove(jobRef(job, execution), this.#timeLimit());
       return await this.#submitAgain({ execution, job }, reason);
     }
     await lose(execution, job, { reason, mayRunAgain: isLost }, this.#parts);

@@ -94,6 +94,8 @@ export interface JobEnd {
   cause?: "stopped" | "time_limit" | "no_output" | "out_of_memory" | "terminated";
   /** The reason for which the command did not start, as a sentence without a full stop. */
   reason?: string;
+  /** The number of outputs that were uploaded; absent from agents of before. */
+  outputs?: number;
   /** Paths of files that could not be uploaded. */
   notUploaded: string[];
   /** Paths of what is no regular file, such as links and pipes. */
@@ -165,7 +167,7 @@ export interface JobDesk {
   /**
    * Ends the job. Again changes nothing.
    *
-   * @throws {ConflictError} when less of the output is stored than there is
+   * @throws {ConflictError} when less of the log or of the outputs is stored than there is
    */
   end(pass: JobPass, end: JobEnd): Promise<void>;
 }

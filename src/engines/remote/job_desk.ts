@@ -88,10 +88,24 @@ export class EngineDesk implements JobDesk {
     this.#expectOpen();
     const job = await getJob(this.#context.store, executionId);
     const tokenHash = hashOfToken(token);
-    if (!job?.tokens.some((known) => isSame(known, tokenHash))) return undefined;
+    if (!job?.tokens.some((known) => isSame(known, tokenHash))) {
+      if (job !== undefined && job.state !== "closed") await this.#noteStranger(executionId);
+      return undefined;
+    }
     if (job.claim !== undefined && claimId !== job.claim.id) return undefined;
     this.#context.hear(executionId);
     return { executionId, tokenHash, claimId };
+  }
+
+  /** Notes once that an agent came whose token is not known. */
+  async #noteStranger(executionId: string): Promise<void> {
+    const { store, turns } = this.#context;
+    await turns.take(executionId, async () => {
+      const job = await getJob(store, executionId);
+      if (job === undefined || job.state === "closed" || job.stranger_at !== undefined) return;
+      job.stranger_at = this.#context.time;
+      await this.#context.save({ job });
+    });
   }
 
   claim(pass: JobPass, { claimId, host, folder }: JobClaim): Promise<"claimed" | "taken"> {
@@ -108,6 +122,7 @@ export class EngineDesk implements JobDesk {
       job.tokens = [pass.tokenHash];
       job.state = "submitted";
       delete job.launch_error;
+      delete job.stranger_at;
       delete execution.waiting;
       execution.machine = host;
       execution.started_at = time;
@@ -213,13 +228,19 @@ export class EngineDesk implements JobDesk {
   }
 
   end(pass: JobPass, reported: JobEnd): Promise<void> {
-    const { logEnds, exitCode, cause, reason, notUploaded, passedOver = [] } = reported;
+    const { logEnds, outputs = 0, exitCode, cause, reason, notUploaded, passedOver = [] } =
+      reported;
     return this.#turn(pass, async (job) => {
       const held = holder(job, pass);
       if (held.state === "closed") return;
       for (const stream of ["stdout", "stderr"] as const) {
         if (held.stored[stream] >= logEnds[stream]) continue;
         const found = `${held.stored[stream]} of ${logEnds[stream]} bytes of ${stream} are stored`;
+        throw new ConflictError(`Cannot end the job: ${found}`);
+      }
+      const listed = await jobOutputs(this.#context.store, held.id);
+      if (listed.length < outputs) {
+        const found = `${listed.length} of ${outputs} outputs are stored`;
         throw new ConflictError(`Cannot end the job: ${found}`);
       }
       if (held.end === undefined) {

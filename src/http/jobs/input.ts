@@ -60,6 +60,7 @@ export const outputQuery = z.object({
 export const endQuery = z.object({
   stdout: wholeNumber,
   stderr: wholeNumber,
+  outputs: wholeNumber.exactOptional(),
   exit_code: z.string().regex(/^\d{1,3}$/).transform(Number).exactOptional(),
   cause: z.enum(["stopped", "time_limit", "no_output", "out_of_memory", "terminated"])
     .exactOptional(),

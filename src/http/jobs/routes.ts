@@ -183,12 +183,13 @@ async function upload(
 }
 
 async function end(context: Context, { pass, desk, bodies }: Admitted): Promise<Response> {
-  const { stdout, stderr, exit_code, cause, reason } = readQuery(context, endQuery);
+  const { stdout, stderr, outputs, exit_code, cause, reason } = readQuery(context, endQuery);
   const listed = await readBytes(context, { bodies, limit_bytes: END_BYTES_MAX });
   const names = new TextDecoder().decode(listed).split("\n").filter((line) => line !== "")
     .slice(0, NOT_UPLOADED_MAX);
   const isPassedOver = (line: string) => line.startsWith("!");
   await desk.end(pass, {
+    ...(outputs === undefined ? {} : { outputs }),
     ...(exit_code === undefined ? {} : { exitCode: exit_code }),
     ...(cause === undefined ? {} : { cause }),
     ...(reason === undefined ? {} : { reason }),

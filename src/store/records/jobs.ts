@@ -39,6 +39,11 @@ export interface Job {
   launch_error?: string;
   /** Hashes of the tokens that may claim it, newest last. After the claim that of the claimer. */
   tokens: string[];
+  /**
+   * When an agent with an unknown token came for the first time since the last claim. The engine may have a job of
+   * this name that the backup did not have.
+   */
+  stranger_at?: string;
   claim?: { id: string; host: string; folder: string; at: string };
   /** When its agent was last heard, at most some seconds ago. */
   heard_at?: string;

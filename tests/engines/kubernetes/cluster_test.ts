@@ -5,6 +5,7 @@
  */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { delay } from "@std/async/delay";
+import { saveExecution } from "../../../src/store/records/executions.ts";
 import { has } from "../../needs.ts";
 import { isLong } from "../../surroundings.ts";
 import { engineContract } from "../contract.ts";
@@ -180,6 +181,18 @@ test(
     }
   },
 );
+
+test("a job that began after a backup runs again once that is restored", async (service) => {
+  const execution = service.execution("echo begun; sleep 8; echo done");
+  await service.store.committer.commit(saveExecution(execution));
+  await service.backUp();
+  service.engine.submit(execution);
+  await service.said(execution.id, "begun");
+  await service.goOnFromBackup();
+  const { status, reason } = await service.ended(execution.id);
+  assertEquals([status, reason], ["complete", undefined]);
+  assertEquals(await service.printed(execution.id, "stdout"), ["begun", "done"]);
+});
 
 test("a kubelet that is killed says nothing about jobs", async (service, cluster) => {
   const id = await service.submit("echo begun; sleep 60; echo done");

@@ -38,8 +38,8 @@ export class RemoteHost implements AsyncDisposable {
   #engine: RemoteEngine | undefined;
   /** Writes the code of an execution. */
   checkout = checkoutOfContract;
-  /** Nobody answers agents. */
-  isAway = false;
+  /** Nobody answers agents, or not these requests of theirs, such as `POST end`. */
+  isAway: boolean | ((request: string) => boolean) = false;
   /** The number of requests of agents. */
   requests = 0;
   /** The methods and paths of agents' requests, without queries. */
@@ -66,8 +66,10 @@ export class RemoteHost implements AsyncDisposable {
     const options = { hostname: "127.0.0.1", port, onListen() {} };
     this.#server = Deno.serve(options, async (request) => {
       this.requests++;
-      this.asked.push(`${request.method} ${new URL(request.url).pathname.split("/").at(-1)}`);
-      if (this.isAway || this.#engine === undefined) return new Response("away", { status: 502 });
+      const asked = `${request.method} ${new URL(request.url).pathname.split("/").at(-1)}`;
+      this.asked.push(asked);
+      const isAway = typeof this.isAway === "function" ? this.isAway(asked) : this.isAway;
+      if (isAway || this.#engine === undefined) return new Response("away", { status: 502 });
       const url = new URL(request.url);
       url.pathname = url.pathname.replace(/^\/api\/v0\/jobs/, "");
       const answer = await app.fetch(new Request(url, request));

@@ -21,6 +21,8 @@ export interface Faults {
   delay_ms?: number;
   /** Jobs are not shown, though they run. */
   isForgetful?: boolean;
+  /** A name that was taken stands for its first job until that is removed, as in Kubernetes. */
+  keepsNames?: boolean;
   /** Why jobs wait, and do not start. */
   pending?: string | undefined;
 }
@@ -54,6 +56,7 @@ export class TestCluster implements Backend {
   async launch({ name, script }: JobSpec): Promise<string | undefined> {
     const { faults } = this;
     this.#expectReachable();
+    if (faults.keepsNames && (await this.copies(name)).length > 0) return name;
     if (take(faults, "dropped")) return name;
     const start = () => this.#start(name, script);
     if (faults.delay_ms === undefined) await start();

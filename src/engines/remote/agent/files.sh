@@ -136,6 +136,13 @@ send_file() {
 }
 
 # Uploads all files of a folder below outputs, without following links.
+# Uploads the outputs of a command that has ended, and counts them in $uploaded.
+upload_outputs() {
+  count=0 passed=0 uploaded=0
+  : >control/not_uploaded
+  if [ -n "$code" ]; then upload_folder ''; fi
+}
+
 upload_folder() {
   for name in "outputs/$1"* "outputs/$1".[!.]* "outputs/$1"..?*; do
     # More than these need not be named.
@@ -149,7 +156,10 @@ upload_folder() {
     elif [ -e "$name" ]; then
       count=$((count + 1))
       if [ "$count" -le "$limit_outputs" ]; then
-        upload "${name#outputs/}" && continue
+        if upload "${name#outputs/}"; then
+          uploaded=$((uploaded + 1))
+          continue
+        fi
         say "the output ${name#outputs/} is left out: $status $(cat control/answer)"
       fi
       echo "$(encode_all "${name#outputs/}")" >>control/not_uploaded

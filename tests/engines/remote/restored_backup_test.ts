@@ -1,0 +1,83 @@
+/** A service that dies while its jobs run on a cluster, and goes on from a backup. */
+import { assertEquals, assertMatch } from "@std/assert";
+import { join } from "node:path";
+import { FolderStore } from "../../../src/artifacts/folder.ts";
+import { saveExecution } from "../../../src/store/records/executions.ts";
+import { textOf } from "../fixture.ts";
+import { until } from "../service.ts";
+import { RemoteService } from "./fixture.ts";
+
+Deno.test("remote: a job that runs in the backup goes on, and nothing that it printed is lost", async () => {
+  await using service = await RemoteService.make();
+  const id = await service.submit(
+    `echo run >>${service.folder}/ran
+    for i in $(seq 40); do echo line $i; sleep 0.1; done; echo result >$VH_OUTPUTS_DIR/file`,
+  );
+  await service.said(id, "line 5");
+  await service.backUp();
+  await service.said(id, "line 15");
+  const { interrupted, on_clusters } = await service.goOnFromBackup();
+  assertEquals([interrupted, on_clusters], [[], [id]]);
+  const { status, reason, outputs } = await service.ended(id);
+  assertEquals([status, reason, outputs.map(({ path }) => path)], ["complete", undefined, [
+    "file",
+  ]]);
+  const expected = Array.from({ length: 40 }, (_, index) => `line ${index + 1}`);
+  assertEquals(await service.printed(id, "stdout"), expected);
+  assertEquals(service.ran, 1);
+});
+
+Deno.test("remote: outputs that were uploaded after the backup are listed, though the service died before the end", async () => {
+  await using service = await RemoteService.make();
+  // As a bucket, it is no part of the data folder.
+  service.host.artifacts = new FolderStore(join(service.folder, "artifacts"));
+  await service.restart();
+  const id = await service.submit(
+    `echo begun; while [ ! -e ${service.folder}/go ]; do sleep 0.1; done
+    for name in one two; do echo $name >$VH_OUTPUTS_DIR/$name; done`,
+  );
+  await service.said(id, "begun");
+  await service.backUp();
+  service.host.isAway = (request) => request === "POST end";
+  await Deno.writeTextFile(join(service.folder, "go"), "");
+  await until(() => service.host.asked.includes("POST end"));
+  await service.goOnFromBackup();
+  service.host.isAway = false;
+  const { status, outputs } = await service.ended(id);
+  assertEquals([status, outputs.map(({ path }) => path)], ["complete", ["one", "two"]]);
+  const { stream } = await service.engine.output(id, "two") ?? {};
+  assertEquals(stream && await new Response(stream).text(), "two\n");
+});
+
+Deno.test("remote: a job that ended after the backup ends as an error which says that its end is not known", async () => {
+  await using service = await RemoteService.make({ silence_ms: 300, settle_ms: 100 });
+  const id = await service.submit(service.noting(1));
+  await service.said(id, "begun");
+  await service.backUp();
+  await service.ended(id);
+  await until(async () => (await service.cluster.copies(id)).length === 0);
+  await service.goOnFromBackup();
+  const { status, reason } = await service.ended(id);
+  assertEquals(status, "error");
+  assertMatch(reason ?? "", /does not know the job any more: how it ended is not known/);
+  assertEquals(service.ran, 1);
+});
+
+for (const keepsNames of [false, true]) {
+  const where = keepsNames ? "where names are taken only once" : "where names are free";
+  Deno.test(`remote: a job that began after the backup runs again, and its earlier agent leaves, ${where}`, async () => {
+    await using service = await RemoteService.make({ settle_ms: 500 });
+    service.cluster.faults.keepsNames = keepsNames;
+    const execution = service.execution(
+      `echo begun >>${service.folder}/ran; sleep 3; echo done | tee -a ${service.folder}/ran`,
+    );
+    await service.store.committer.commit(saveExecution(execution));
+    await service.backUp();
+    service.engine.submit(execution);
+    await until(() => textOf(join(service.folder, "ran")) === "begun\n");
+    await service.goOnFromBackup();
+    const { status, reason } = await service.ended(execution.id);
+    assertEquals([status, reason], ["complete", undefined]);
+    assertEquals(textOf(join(service.folder, "ran")), "begun\nbegun\ndone\n");
+  });
+}
