@@ -67,6 +67,9 @@ const LOST_REASONS: readonly unknown[] = [
   "OutOfcpu",
   "OutOfmemory",
 ];
+const OOM = "OOMKilled";
+/** The exit codes of an agent's container that ends by itself. */
+const OWN_EXITS: readonly unknown[] = [0, 1];
 /** Reasons of waiting containers that are no trouble. */
 const USUAL_WAITS: readonly unknown[] = [undefined, "PodInitializing", "ContainerCreating"];
 
@@ -120,12 +123,16 @@ function endOf(pod: Pod, isOver: boolean): Seen {
     ...(isOver ? { isOver } : {}),
   });
   const disruption = disruptionOf(pod);
-  if (main?.reason === "OOMKilled") {
+  if (main?.reason === OOM) {
     return end("OOMKilled: the command took more memory than its limit");
   }
   if (disruption !== undefined) return end(disruption, true);
   if (status.reason !== undefined) {
     return end(sentence(status.reason, status.message), LOST_REASONS.includes(status.reason));
+  }
+  const killed = agent?.state?.terminated;
+  if (killed !== undefined && !OWN_EXITS.includes(killed.exitCode) && killed.reason !== OOM) {
+    return end(`its node ended the pod with its agent: ${containerEnd(killed)}`, true);
   }
   const restarted = agent?.lastState?.terminated;
   if (restarted !== undefined) {

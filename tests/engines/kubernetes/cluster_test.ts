@@ -212,9 +212,14 @@ test("a kubelet that is killed says nothing about jobs", async (service, cluster
 });
 
 test("what ran on a node that is killed is lost when that is known", async (service, cluster) => {
-  const id = await service.submit("echo begun; sleep 1000");
-  await service.said(id, "begun");
-  await cluster.untilKnown(id);
+  const [id, other] = await Promise.all([
+    service.submit("echo begun; sleep 1000"),
+    service.submit("echo begun; sleep 20; echo done", { rerun: true }),
+  ]);
+  for (const each of [id, other]) {
+    await service.said(each, "begun");
+    await cluster.untilKnown(each);
+  }
   await cluster.killNode();
   try {
     await until(async () => (await service.record(id)).reachable === false);
@@ -227,7 +232,9 @@ test("what ran on a node that is killed is lost when that is known", async (serv
   await cluster.untilReady();
   const { status, reason = "" } = await service.ended(id);
   assertEquals(status, "error");
-  assertMatch(reason, /without a report of its agent: (the command's container|its pod is gone)/);
+  assertMatch(reason, /without a report of its agent: (its node ended|its pod is gone)/);
+  assertEquals((await service.ended(other)).status, "complete");
+  assertEquals(await service.printed(other, "stdout"), ["begun", "begun", "done"]);
   assertEquals((await service.run("echo ran")).status, "complete");
 });
 

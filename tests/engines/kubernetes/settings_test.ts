@@ -122,6 +122,23 @@ Deno.test("a pod tells why it waits, that its node is silent, and how it ended",
     }),
     { kind: "ended", reason: "OOMKilled: the command took more memory than its limit" },
   );
+  const killed = { state: { terminated: { reason: "Error", exitCode: 137 } } };
+  assertEquals(
+    seenOfPod({
+      metadata,
+      status: {
+        phase: "Failed",
+        initContainerStatuses: [{ name: "hooklaunch", ...killed }],
+        containerStatuses: [{ name: "main", ...killed }],
+      },
+    }),
+    {
+      kind: "ended",
+      reason: "its node ended the pod with its agent: Error (exit code 137)",
+      isLost: true,
+      isOver: true,
+    },
+  );
   const failed = [{ type: "Failed", status: "True", reason: "BackoffLimitExceeded" }];
   assertEquals(seenOfJob({ metadata, status: { conditions: failed } }, undefined), {
     kind: "ended",
