@@ -109,30 +109,57 @@ const permissions = [
   "--allow-sys=statfs",
   `--allow-run=${Deno.execPath()},git,sh,setsid,bash`,
 ];
-const running = Deno.args.length > 0
-  ? [test(Deno.args, Deno.args.some(isBrowserTest) ? ["--allow-all"] : permissions)]
+const inBrowser = files.filter(isBrowserTest);
+// A page answers as fast as a user expects only where nothing else keeps the processors busy.
+const groups: Group[] = Deno.args.length > 0
+  ? [{
+    args: Deno.args,
+    permissions: Deno.args.some(isBrowserTest) ? ["--allow-all"] : permissions,
+  }]
   : [
-    test(modulesOf(files.filter((file) => !isBrowserTest(file)), folder), permissions),
-    test(files.filter(isBrowserTest), ["--allow-all"]),
+    { args: inBrowser, permissions: ["--allow-all"] },
+    { args: modulesOf(files.filter((file) => !isBrowserTest(file)), folder), permissions },
   ];
-const alive = new Set(running);
+let running: Deno.ChildProcess | undefined;
+let interrupted: Deno.Signal | undefined;
 // An interrupted run removes its folder, too.
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  Deno.addSignalListener(signal, () => alive.forEach((each) => each.kill(signal)));
+  Deno.addSignalListener(signal, () => {
+    interrupted = signal;
+    running?.kill(signal);
+  });
 }
-const ended = await Promise.all(
-  running.map((each) => each.status.finally(() => alive.delete(each))),
-);
-const code = Math.max(...ended.map(({ code }) => code));
+/** The errors of groups before the last one, which stand far above in the end. */
+const errors: string[] = [];
+let code = 0;
+for (const group of groups) {
+  if (interrupted !== undefined) break;
+  const isLast = group === groups.at(-1);
+  running = test(group, isLast ? "inherit" : "piped");
+  const printed = isLast ? "" : await show(running.stdout);
+  const status = await running.status;
+  code = Math.max(code, status.code);
+  if (!isLast && !status.success) errors.push(printed.slice(printed.lastIndexOf("ERRORS")));
+}
 await sh(REMOVE_FOLDER, { args: [folder], env });
+for (const error of errors) console.log(error);
 
 for (const [command, what] of missing) {
   console.log(`Left out: ${what}, since ${command} is not installed, or cannot be used`);
 }
 Deno.exit(code);
 
+/** Arguments of `deno test`: files and others. */
+interface Group {
+  args: readonly string[];
+  permissions: readonly string[];
+}
+
 /** Runs some test files, or what other arguments of `deno test` name. */
-function test(args: readonly string[], permissions: readonly string[]): Deno.ChildProcess {
+function test(
+  { args, permissions }: Group,
+  stdout: "inherit" | "piped",
+): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {
     args: [
       "test",
@@ -146,7 +173,18 @@ function test(args: readonly string[], permissions: readonly string[]): Deno.Chi
       ...args,
     ],
     env,
+    stdout,
   }).spawn();
+}
+
+/** Prints a stream, and returns what it was. */
+async function show(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string> {
+  let text = "";
+  for await (const part of stream.pipeThrough(new TextDecoderStream())) {
+    text += part;
+    await Deno.stdout.write(new TextEncoder().encode(part));
+  }
+  return text;
 }
 
 /**
