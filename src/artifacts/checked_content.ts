@@ -4,7 +4,12 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { type ArtifactContent, type ArtifactInfo, ArtifactMismatchError } from "./store.ts";
+import {
+  type ArtifactContent,
+  type ArtifactInfo,
+  ArtifactMismatchError,
+  type OpenArtifact,
+} from "./store.ts";
 
 /**
  * Yields the chunks of a content. Throws before the end when they are more than expected, and at the end when
@@ -28,6 +33,22 @@ export async function* checkedChunks(
   if (bytes < size) throw mismatch(key, `it has ${bytes} of ${size} bytes`);
   const found = hash.digest("hex");
   if (found !== sha256) throw mismatch(key, `its SHA-256 is ${found}, expected ${sha256}`);
+}
+
+/** Compares what a store has with its description: false when it has nothing, or something else. */
+export async function matches(
+  key: string,
+  found: OpenArtifact | undefined,
+  info: ArtifactInfo,
+): Promise<boolean> {
+  if (found === undefined) return false;
+  try {
+    for await (const _ of checkedChunks(key, found.stream, info));
+    return true;
+  } catch (error) {
+    if (error instanceof ArtifactMismatchError) return false;
+    throw error;
+  }
 }
 
 function mismatch(key: string, what: string): ArtifactMismatchError {

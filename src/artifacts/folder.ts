@@ -9,12 +9,11 @@ import { syncFolder } from "../platform/files/durable.ts";
 import { openRegularFile } from "../platform/files/regular_file.ts";
 import { removeTree } from "../platform/files/remove_tree.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
-import { checkedChunks } from "./checked_content.ts";
+import { checkedChunks, matches } from "./checked_content.ts";
 import { checkKey } from "./keys.ts";
 import {
   type ArtifactContent,
   type ArtifactInfo,
-  ArtifactMismatchError,
   type ArtifactStore,
   type OpenArtifact,
   type OpenOptions,
@@ -82,15 +81,7 @@ export class FolderStore implements ArtifactStore {
   }
 
   async verify(key: string, info: ArtifactInfo): Promise<boolean> {
-    const found = await this.open(key);
-    if (found === undefined) return false;
-    try {
-      for await (const _ of checkedChunks(key, found.stream, info));
-      return true;
-    } catch (error) {
-      if (error instanceof ArtifactMismatchError) return false;
-      throw error;
-    }
+    return await matches(key, await this.open(key), info);
   }
 
   async remove(prefix: string): Promise<void> {

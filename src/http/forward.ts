@@ -117,7 +117,7 @@ async function forwarded(request: Request, leader: string, hop: string): Promise
     return new Response(body, { status, headers: kept });
   } catch (error) {
     if (!request.signal.aborted) {
-      log.warn("Cannot reach the leader at {url}: {error}", {
+      log.warn("Cannot reach the instance at {url}: {error}", {
         url: leader,
         error: messageOf(error),
       });

@@ -5,12 +5,11 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { messageOf, UnavailableError } from "../../platform/errors.ts";
-import { checkedChunks } from "../checked_content.ts";
+import { matches } from "../checked_content.ts";
 import { checkKey } from "../keys.ts";
 import {
   type ArtifactContent,
   type ArtifactInfo,
-  ArtifactMismatchError,
   type ArtifactStore,
   type OpenArtifact,
   type OpenOptions,
@@ -97,15 +96,7 @@ export class S3Store implements ArtifactStore {
   }
 
   async verify(key: string, info: ArtifactInfo): Promise<boolean> {
-    const found = await this.open(key);
-    if (found === undefined) return false;
-    try {
-      for await (const _ of checkedChunks(key, found.stream, info));
-      return true;
-    } catch (error) {
-      if (error instanceof ArtifactMismatchError) return false;
-      throw error;
-    }
+    return await matches(key, await this.open(key), info);
   }
 
   async remove(prefix: string): Promise<void> {

@@ -3,7 +3,7 @@ import type { ShownTrigger } from "../../api/triggers.ts";
 import type { Html, View } from "../route.ts";
 import { presetOf, secretsOf, type Settings } from "../triggers.ts";
 import { valueText } from "./execution_facts.tsx";
-import { Action, Confirm, CsrfField, Field } from "./form.tsx";
+import { Action, Confirm, CsrfField, Input } from "./form.tsx";
 import { may } from "./page.tsx";
 import { Badge } from "./states.tsx";
 import { Time } from "./values.tsx";
@@ -123,23 +123,16 @@ function AddSecret(
         <CsrfField view={view} />
         <input type="hidden" name="condition" value={condition} />
         <input type="hidden" name="revision" value={trigger.revision} />
-        <Field
+        <Input
           label="Secret"
           id={id}
           hint="The text itself, {env:NAME} or {file:/path}. Requests may use any secret of the list"
-        >
-          <input
-            id={id}
-            name="value"
-            type="password"
-            autocomplete="off"
-            required
-            aria-describedby={`${id}-about`}
-          />
-        </Field>
-        <Field label="Name" id={`${id}-name`} hint="To tell it from the others">
-          <input id={`${id}-name`} name="name" aria-describedby={`${id}-name-about`} />
-        </Field>
+          name="value"
+          type="password"
+          autocomplete="off"
+          required
+        />
+        <Input label="Name" id={`${id}-name`} hint="To tell it from the others" name="name" />
         <button class="primary">Add</button>
       </form>
     </details>

@@ -1,5 +1,5 @@
 /** Parts of forms. */
-import type { Child } from "@hono/hono/jsx";
+import type { Child, JSX } from "@hono/hono/jsx";
 import type { Problem } from "../../../platform/errors.ts";
 import type { Html, OpenView, View } from "../route.ts";
 
@@ -76,9 +76,9 @@ export interface FieldProps {
   label: string;
   /** The id of its input. */
   id: string;
-  hint?: string;
+  hint?: string | undefined;
   /** The mistakes in it. */
-  problems?: readonly Problem[];
+  problems?: readonly Problem[] | undefined;
   children?: Child;
 }
 
@@ -93,6 +93,21 @@ export function Field({ label, id, hint, problems = [], children }: FieldProps):
         {hint === undefined ? null : <p class="hint">{hint}</p>}
       </div>
     </div>
+  );
+}
+
+type InputAttributes = Omit<JSX.IntrinsicElements["input"], "children">;
+
+/** A labelled input of one line. Its name is its id, unless another one is given. */
+export function Input(
+  { label, id, hint, problems, name = id, ...input }:
+    & Omit<FieldProps, "children">
+    & InputAttributes,
+): Html {
+  return (
+    <Field {...{ label, id, hint, problems }}>
+      <input id={id} name={name} {...input} aria-describedby={describedBy(id)} />
+    </Field>
   );
 }
 

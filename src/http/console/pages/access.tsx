@@ -4,7 +4,7 @@ import { type ListedToken, SCOPES } from "../../../store/records/tokens.ts";
 import type { ShownSession } from "../../api/sessions.ts";
 import type { MadeToken } from "../../api/tokens.ts";
 import { ApiCallError, type ListPage, search } from "../client.ts";
-import { Confirm, CsrfField, describedBy, Field } from "../components/form.tsx";
+import { Confirm, CsrfField, describedBy, Field, Input } from "../components/form.tsx";
 import { Page } from "../components/page.tsx";
 import { More, Notice, Row, Table } from "../components/table.tsx";
 import { Copied, Time } from "../components/values.tsx";
@@ -113,20 +113,14 @@ function TokenForm({ view, form, refused }: AccessProps): Html {
         {refused !== undefined && refused.problems.length === 0
           ? <Notice tone="bad">{refused.message}</Notice>
           : null}
-        <Field
+        <Input
           label="Name"
           id="name"
           hint="The person or program that uses it"
           problems={problemsOf("name")}
-        >
-          <input
-            id="name"
-            name="name"
-            required
-            value={typed("name")}
-            aria-describedby={describedBy("name")}
-          />
-        </Field>
+          required
+          value={typed("name")}
+        />
         <Field
           label="Scope"
           id="scope"
@@ -139,32 +133,20 @@ function TokenForm({ view, form, refused }: AccessProps): Html {
             ))}
           </select>
         </Field>
-        <Field
+        <Input
           label="Only these triggers"
           id="triggers"
           hint="Names, with commas between; all when empty"
           problems={problemsOf("triggers")}
-        >
-          <input
-            id="triggers"
-            name="triggers"
-            value={typed("triggers")}
-            aria-describedby={describedBy("triggers")}
-          />
-        </Field>
-        <Field
+          value={typed("triggers")}
+        />
+        <Input
           label="Only these projects"
           id="projects"
           hint="Names, with commas between; all when empty"
           problems={problemsOf("projects")}
-        >
-          <input
-            id="projects"
-            name="projects"
-            value={typed("projects")}
-            aria-describedby={describedBy("projects")}
-          />
-        </Field>
+          value={typed("projects")}
+        />
         <Field label="Expires" id="days" problems={problemsOf("expires_at")}>
           <select id="days" name="days" aria-describedby={describedBy("days")}>
             {LIFETIMES.map(([days, label]) => (

@@ -3,7 +3,7 @@ import type { DeliveryDetails } from "../../api/delivery_details.ts";
 import type { DiagnosisResult } from "../../api/diagnose.ts";
 import type { ShownRun } from "../../api/runs.ts";
 import { ApiCallError } from "../client.ts";
-import { Action, CsrfField, describedBy, Field } from "../components/form.tsx";
+import { Action, CsrfField, describedBy, Field, Input } from "../components/form.tsx";
 import { WorkStates } from "../components/delivery_row.tsx";
 import { may, Page } from "../components/page.tsx";
 import { BODY_SHOWN_MAX, bodyText, RequestView } from "../components/request.tsx";
@@ -132,18 +132,12 @@ function EditForm({ view, delivery, form }: EditProps): Html {
             </textarea>
           </Field>
         )}
-        <Field
+        <Input
           label="Commit"
           id="commit"
           hint="A commit, branch or tag of the project; as usual when empty"
-        >
-          <input
-            id="commit"
-            name="commit"
-            value={form?.get("commit") ?? undefined}
-            aria-describedby={describedBy("commit")}
-          />
-        </Field>
+          value={form?.get("commit") ?? undefined}
+        />
         <button class="primary">Replay</button>
       </form>
     </details>

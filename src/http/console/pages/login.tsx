@@ -1,5 +1,5 @@
 /** The login, and the page behind it for a form that was sent without a session. */
-import { CsrfField, describedBy, Field } from "../components/form.tsx";
+import { CsrfField, Input } from "../components/form.tsx";
 import { Page } from "../components/page.tsx";
 import { Notice } from "../components/table.tsx";
 import type { Html, OpenView } from "../route.ts";
@@ -33,21 +33,15 @@ export function LoginPage({ view, to, kept, problem }: LoginProps): Html {
               <input type="hidden" name="kept_form" value={kept.form} />
             </>
           )}
-          <Field
+          <Input
             label="Operator's token"
             id="token"
             hint="The service prints one at its first start; more are made on the page Access, or with: hooklaunch token create"
-          >
-            <input
-              id="token"
-              name="token"
-              type="password"
-              autocomplete="current-password"
-              required
-              autofocus
-              aria-describedby={describedBy("token")}
-            />
-          </Field>
+            type="password"
+            autocomplete="current-password"
+            required
+            autofocus
+          />
           <button class="primary">Log in</button>
         </form>
       </div>

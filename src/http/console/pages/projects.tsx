@@ -1,7 +1,7 @@
 /** `/projects`: all projects, and the form of a new one. */
 import type { ShownProject } from "../../api/projects.ts";
 import { ApiCallError, search } from "../client.ts";
-import { CsrfField, describedBy, Field } from "../components/form.tsx";
+import { CsrfField, Input } from "../components/form.tsx";
 import { may, Page } from "../components/page.tsx";
 import { Empty, More, Notice, Row, Table } from "../components/table.tsx";
 import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
@@ -80,29 +80,22 @@ function ProjectForm({ view, form, refused, isOpen }: FormProps): Html {
             </Notice>
           )
           : null}
-        <Field label="Name" id="name" hint="Such as digits" problems={problemsOf("name")}>
-          <input
-            id="name"
-            name="name"
-            required
-            value={typed("name")}
-            aria-describedby={describedBy("name")}
-          />
-        </Field>
-        <Field
+        <Input
+          label="Name"
+          id="name"
+          hint="Such as digits"
+          problems={problemsOf("name")}
+          required
+          value={typed("name")}
+        />
+        <Input
           label="Repository or folder"
           id="code"
           hint="Such as https://git.example.com/digits.git, or the absolute path of a folder"
           problems={problemsOf("repository", "directory")}
-        >
-          <input
-            id="code"
-            name="code"
-            required
-            value={typed("code")}
-            aria-describedby={describedBy("code")}
-          />
-        </Field>
+          required
+          value={typed("code")}
+        />
         <button class="primary">Add the project</button>
       </form>
     </details>

@@ -3,7 +3,7 @@ import type { ReplayResult } from "../../api/replay_results.ts";
 import type { DryRun, ShownReplay } from "../../api/replays.ts";
 import { ApiCallError, type ListPage, search } from "../client.ts";
 import { WorkStates } from "../components/delivery_row.tsx";
-import { Confirm, CsrfField, describedBy, Field, SecondClick } from "../components/form.tsx";
+import { Confirm, CsrfField, Input, SecondClick } from "../components/form.tsx";
 import { may, Page } from "../components/page.tsx";
 import { State } from "../components/states.tsx";
 import { Differences } from "../components/story.tsx";
@@ -113,26 +113,21 @@ async function NewReplayPage({ view, filter, form, refused }: NewReplayProps): P
             {Object.entries(filter).map(([name, value]) => (
               <input type="hidden" name={`filter_${name}`} value={value} />
             ))}
-            <Field label="Launches a second at most" id="rate">
-              <input
-                id="rate"
-                name="rate"
-                type="number"
-                min="0.1"
-                max="1000"
-                step="any"
-                value={form?.get("rate") ?? "10"}
-                aria-describedby={describedBy("rate")}
-              />
-            </Field>
-            <Field label="Commit" id="commit" hint="As usual when empty">
-              <input
-                id="commit"
-                name="commit"
-                value={form?.get("commit") ?? undefined}
-                aria-describedby={describedBy("commit")}
-              />
-            </Field>
+            <Input
+              label="Launches a second at most"
+              id="rate"
+              type="number"
+              min="0.1"
+              max="1000"
+              step="any"
+              value={form?.get("rate") ?? "10"}
+            />
+            <Input
+              label="Commit"
+              id="commit"
+              hint="As usual when empty"
+              value={form?.get("commit") ?? undefined}
+            />
             <p>
               <label>
                 <input

@@ -3,7 +3,7 @@ import type { Problem } from "../../../platform/errors.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import { ApiCallError } from "../client.ts";
 import { FilterField } from "../components/filter_field.tsx";
-import { CsrfField, describedBy, Field } from "../components/form.tsx";
+import { CsrfField, describedBy, Field, Input } from "../components/form.tsx";
 import { Page } from "../components/page.tsx";
 import { Notice } from "../components/table.tsx";
 import {
@@ -64,19 +64,13 @@ function EditPage({ view, trigger, form, refused, tries = {} }: EditProps): Html
         <CsrfField view={view} />
         <input type="hidden" name="revision" value={revision} />
         {Object.entries(TEXT_FIELDS).map(([field, hint]) => (
-          <Field
+          <Input
             label={labelOf(field)}
             id={field}
             hint={hint}
             problems={problems.get(field) ?? []}
-          >
-            <input
-              id={field}
-              name={field}
-              value={texts.get(field)}
-              aria-describedby={describedBy(field)}
-            />
-          </Field>
+            value={texts.get(field)}
+          />
         ))}
         {filters.map((field) => (
           <FilterField

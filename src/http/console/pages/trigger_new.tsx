@@ -4,7 +4,7 @@ import type { ShownProject } from "../../api/projects.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import { ApiCallError } from "../client.ts";
 import { FilterField } from "../components/filter_field.tsx";
-import { CsrfField, describedBy, Field } from "../components/form.tsx";
+import { CsrfField, describedBy, Field, Input } from "../components/form.tsx";
 import { Page } from "../components/page.tsx";
 import { Empty, Notice } from "../components/table.tsx";
 import { type Tries, triesOf, TRY } from "../filter_tries.ts";
@@ -93,32 +93,25 @@ function NewTriggerForm(
           {others.map(({ pointer, detail }) => <div>{pointer}: {detail}</div>)}
         </Notice>
       )}
-      <Field label="Name" id="name" hint="Such as retrain-on-push" problems={problemsOf("name")}>
-        <input
-          id="name"
-          name="name"
-          required
-          autofocus
-          value={typed("name")}
-          aria-describedby={describedBy("name")}
-        />
-      </Field>
+      <Input
+        label="Name"
+        id="name"
+        hint="Such as retrain-on-push"
+        problems={problemsOf("name")}
+        required
+        autofocus
+        value={typed("name")}
+      />
       <Provider chosen={typed("provider")} problems={problemsOf("provider")} />
-      <Field
+      <Input
         label="Secret"
         id="secret"
         hint="The same as at the provider. It is stored encrypted; {env:NAME} names a variable of the service"
         problems={problemsOf("secret")}
-      >
-        <input
-          id="secret"
-          name="secret"
-          type="password"
-          autocomplete="off"
-          value={typed("secret")}
-          aria-describedby={describedBy("secret")}
-        />
-      </Field>
+        type="password"
+        autocomplete="off"
+        value={typed("secret")}
+      />
       <WorkField offers={offers} chosen={typed("work")} problems={problemsOf("work")} />
       <details open={isOpen}>
         <summary>Filter, limits, repeats</summary>
@@ -129,15 +122,13 @@ function NewTriggerForm(
           problems={problemsOf("filter")}
           tries={tries}
         />
-        <Field label="Launches a minute, at most" id="quota" problems={problemsOf("quota")}>
-          <input
-            id="quota"
-            name="quota"
-            inputmode="numeric"
-            value={typed("quota")}
-            aria-describedby={describedBy("quota")}
-          />
-        </Field>
+        <Input
+          label="Launches a minute, at most"
+          id="quota"
+          problems={problemsOf("quota")}
+          inputmode="numeric"
+          value={typed("quota")}
+        />
         <Choice name="ignore" isOn={isOn("ignore", false)}>
           Answer 200 to requests that the filter refuses: some providers disable URLs that answer
           400
