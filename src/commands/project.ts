@@ -57,8 +57,12 @@ export function defineProject(command: Command): void {
   command.command("check")
     .description("Check a project configuration file; needs no service")
     .argument("[file]", "the file; - reads standard input", CONFIG_FILE)
+    .option("--strict", "count warnings as errors")
     .option("--json", "print JSON")
-    .addHelpText("after", "\nExit code: 1 when there are errors; 0 without, also with warnings.")
+    .addHelpText(
+      "after",
+      "\nExit code: 1 when there are errors, or warnings with --strict; 0 without.",
+    )
     .action(check);
 }
 
@@ -86,7 +90,11 @@ async function fetchRepository(name: string, { url, json = false }: ApiOptions):
   const fetched = await waitForFetch(clientOf(url), `${pathOf(name)}fetch/`);
   if (json) return printJson(fetched);
   const branches = Object.entries(fetched.branches);
-  if (branches.length === 0) return console.log("There are no branches");
+  if (branches.length === 0) {
+    return console.log(
+      "There are no branches. A plain folder needs no fetch: each launch reads it",
+    );
+  }
   printList(branches, [["branch", ([branch]) => branch], ["commit", ([, commit]) => commit]]);
 }
 
@@ -108,10 +116,14 @@ async function waitForFetch(
   }
 }
 
-async function check(path: string, { json = false }: { json?: boolean }): Promise<void> {
+async function check(
+  path: string,
+  { strict = false, json = false }: { strict?: boolean; json?: boolean },
+): Promise<void> {
   const file = isStandardInput(path) ? "standard input" : path;
   const checked = await checkFile(file, await readInput(path, "the project configuration file"));
-  if (checked.errors.length > 0) Deno.exitCode = 1;
+  const failing = strict ? [...checked.errors, ...checked.warnings] : checked.errors;
+  if (failing.length > 0) Deno.exitCode = 1;
   if (json) return printJson(checked);
   for (const finding of checked.errors) console.log(lineOf(file, finding, ""));
   for (const finding of checked.warnings) console.log(lineOf(file, finding, "warning: "));

@@ -99,7 +99,8 @@ async function showLog(
   if (json) return printJson(page.results);
   if (page.results.length === 0) {
     console.error(
-      `The log of trigger "${name}" is empty: no request was refused, and no action failed`,
+      `The log of trigger "${name}" is empty: no request was refused, and no action failed. ` +
+        "How executions ended: hooklaunch execution list",
     );
   }
   for (const entry of page.results) console.log(describe(entry));

@@ -47,9 +47,16 @@ export function checkField(field: Field, context: z.RefinementCtx): void {
   if (message !== undefined) refuseField(context, ["name"], message);
 }
 
+/** What other programs replace by a variable. */
+const PLACEHOLDER =
+  /^(\$\{.*\}|\$[A-Z_]+[A-Z0-9_]*|%[A-Z_]+[A-Z0-9_]*%|\{\w+:.*\}|\{\{.*\}\}|env:\w+)$/i;
+
 const secretSchema = z.string().min(1, { error: "Must not be empty" }).max(SECRET_CHARACTERS_MAX)
   .refine((text) => standsForSecret(text) || !/\{(?:env|file):/.test(text), {
     error: "Must be a literal, or {env:NAME} or {file:/absolute/path} and nothing else",
+  })
+  .refine((text) => standsForSecret(text) || !PLACEHOLDER.test(text), {
+    error: "Looks like a placeholder, and would be the secret itself: write {env:NAME}",
   });
 
 /** The schema of a condition's `secrets`: any one may match, so that they can be rotated. */
@@ -66,14 +73,24 @@ export const secretsSchema = z.array(z.union([
     fingerprint: z.string().max(64).optional().describe(
       "Shown with a literal. Beside a mask, it says which stored secret is meant",
     ),
-  }).refine(({ value, secret }) => (value === undefined) !== (secret === undefined), {
-    error: "Expected a secret in `value`",
-  }),
+  }, { error: unquoted }).refine(
+    ({ value, secret }) => (value === undefined) !== (secret === undefined),
+    {
+      error: "Expected a secret in `value`",
+    },
+  ),
 ])).min(1).max(SECRETS_MAX).refine(haveUniqueNames, {
   error: "Expected unique names of secrets, found one twice",
 }).describe(
   "Secrets of which any one may match: each a literal, {env:NAME} or {file:PATH}, or an object with one and a name or an end date",
 );
+
+/** YAML reads `{env:NAME}` without quotes as an object. */
+function unquoted({ code, input }: z.core.$ZodRawIssue): string | undefined {
+  const [key = ""] = Object.keys(Object(input));
+  if (code !== "unrecognized_keys" || !/^(env|file):/.test(key)) return undefined;
+  return `Must be in quotes: "{${key}}"`;
+}
 
 function haveUniqueNames(secrets: readonly SecretSetting[]): boolean {
   const names = secrets.flatMap((each) => typeof each === "string" ? [] : each.name ?? []);

@@ -120,6 +120,9 @@ function checkForm(settings: StaticTokenSettings, context: z.RefinementCtx): voi
     if (settings.in === undefined) refuse("in", 'Expected one of "header", "query", "body"');
     if (settings.name === undefined) refuse("name", "Expected the name of the field");
   }
+  if (/^(basic|bearer|token)$/i.test(settings.prefix ?? "")) {
+    refuse("prefix", `Expected a blank at its end: "${settings.prefix} "`);
+  }
   const place = tokenPlace(settings);
   checkField(place, context);
   if (place.each !== undefined && place.in !== "body") {

@@ -20,6 +20,11 @@ const documentSchema = z.strictObject({
   storage: z.string().exactOptional(),
   projects: z.array(z.unknown()).default([]),
   triggers: z.array(z.unknown()).default([]),
+}, {
+  error: ({ input }) =>
+    Array.isArray(input)
+      ? "Expected `projects` and `triggers`, found a list, as a project configuration file has it"
+      : undefined,
 });
 
 /** The content of a configuration file, checked. */

@@ -162,6 +162,8 @@ function planNode(node: PipelineNode, { commit, config }: ResolvedCommit): Plann
       `it is a ${node.type} node, and Hooklaunch runs nodes of type execution only`,
     );
   }
+  // A gate that is misspelt must not be open.
+  if (node.actionProblems) throw new ActionError(node.actionProblems.join("; "));
   const written = overrideStep(findStep(config, node.step), node.override);
   return {
     name: node.name,

@@ -310,8 +310,9 @@ export class Projects {
       ? await readTreeFile(join(this.#treesOf(project.name).pathOf(commit), path), CONFIG_BYTES_MAX)
       : await this.#repositoryOf(project.name).read(commit, path, CONFIG_BYTES_MAX);
     if (bytes !== undefined) return bytes;
+    const place = project.directory === undefined ? `commit ${commit}` : project.directory;
     throw new ActionError(
-      `Cannot read ${path} of project "${project.name}": commit ${commit} has no such file`,
+      `Cannot read ${path} of project "${project.name}": ${place} has no such file`,
     );
   }
 

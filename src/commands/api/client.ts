@@ -16,6 +16,10 @@ const PAGE_MAX = 200;
 /** Advice for requests that fail, by a part of the reason. */
 const ADVICE = [
   [
+    "Connection refused",
+    ". Does the service run? Give another address with --url, or in HOOKLAUNCH_URL",
+  ],
+  [
     "UnknownIssuer",
     ". Its certificate is not trusted: name a file with its authority in DENO_CERT, as in DENO_CERT=ca.pem",
   ],

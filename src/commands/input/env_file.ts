@@ -42,13 +42,19 @@ export function readEnvFiles(args: readonly string[]): string[] {
 function readEnvFile(path: string | undefined): void {
   if (!path) throw new InvalidInputError(FLAG, "Expected the name of a file, found nothing");
   for (const [name, value = ""] of Object.entries(parseEnv(textOf(path)))) {
+    const before = process.env[name];
     process.env[name] ??= value;
+    if (before === undefined || before === value) continue;
+    console.error(
+      `hooklaunch: ${name} is set already to another value: that of ${path} is not used`,
+    );
   }
 }
 
 function textOf(path: string): string {
   try {
-    return readFileSync(path, "utf8");
+    // Some editors begin a file with a byte order mark.
+    return readFileSync(path, "utf8").replace(/^\uFEFF/, "");
   } catch (error) {
     throw new InvalidInputError(FLAG, `Cannot read ${path}: ${messageOf(error)}`);
   }

@@ -14,7 +14,8 @@ import { explain } from "../cel/reason.ts";
 import type { Position } from "../cel/syntax.ts";
 import { bind, filterVariables } from "../cel/variables.ts";
 import type { CredentialField } from "../field.ts";
-import { describeBody, type LaunchRequest } from "../request.ts";
+import { describeBody, type LaunchRequest, type ParsedBody } from "../request.ts";
+import { firstQuoted } from "../../platform/text/display.ts";
 import { compileList } from "./compile.ts";
 import type { FilterClause } from "./list.ts";
 
@@ -66,12 +67,26 @@ export function judgeRequest(
     const value = clause.evaluate(bindings);
     if (value === true) continue;
     const refusal = explain(clause, value, { request, bindings, credentials });
-    if (body?.kind !== "other") return { refusal, ...faultOf(clause, value) };
-    const isNone = `the body is neither JSON nor a form: ${describeBody(request)}`;
-    const reason = `${refusal.reason}; ${isNone}`;
+    const hint = hintOf(body, value, request);
+    if (hint === undefined) return { refusal, ...faultOf(clause, value) };
+    const reason = `${refusal.reason}; ${hint}`;
     return { refusal: { ...refusal, reason }, ...faultOf(clause, value) };
   }
   return undefined;
+}
+
+/** Says what is unusual about a body in which a filter has not found what it looks for. */
+function hintOf(
+  body: ParsedBody | undefined,
+  value: CelResult,
+  request: LaunchRequest,
+): string | undefined {
+  if (body?.kind === "other") {
+    return `the body is neither JSON nor a form: ${describeBody(request)}`;
+  }
+  if (body?.kind !== "form" || !isCelError(value)) return undefined;
+  const fields = firstQuoted(new Set(body.fields.keys()));
+  return `the body is a form with the fields ${fields}: choose JSON at the sender if it can send that`;
 }
 
 /** A clause of a list has an explanation for errors: they are false. */

@@ -104,7 +104,7 @@ export const triggerOperations = [
     },
     async perform({ api, context, query: { dry_run: isDryRun }, body }) {
       const created = await api.triggers.create(withoutReadOnly(body), { isDryRun });
-      const answer = await saved(created, api, isDryRun);
+      const answer = await saved(created, api, { written: body, isDryRun });
       if (isDryRun) return context.json(answer);
       return context.json(answer, STATUS_CODE.Created, {
         location: `${api.baseUrl()}/api/v0/triggers/${created.id}/`,
@@ -136,7 +136,11 @@ export const triggerOperations = [
       const settings = withoutReadOnly(body);
       const expected = expectedRevisions(context);
       const replaced = await api.triggers.update(id, () => settings, { expected, isDryRun });
-      return context.json(await saved(replaced, api, isDryRun), 200, revisionHeader(replaced));
+      return context.json(
+        await saved(replaced, api, { written: body, isDryRun }),
+        200,
+        revisionHeader(replaced),
+      );
     },
   }),
   operation({
@@ -155,7 +159,11 @@ export const triggerOperations = [
         (current) => patchSettings(settingsOf(current), patch),
         { expected: expectedRevisions(context), isDryRun },
       );
-      return context.json(await saved(patched, api, isDryRun), 200, revisionHeader(patched));
+      return context.json(
+        await saved(patched, api, { written: body, isDryRun }),
+        200,
+        revisionHeader(patched),
+      );
     },
   }),
   operation({
@@ -210,8 +218,12 @@ async function triggersNamed(
 export type ShownTrigger = ReturnType<typeof shown> & { activity?: Activity };
 
 /** Shows a trigger that was just saved, with all that can be known of it, and logs its warnings. */
-async function saved(trigger: Trigger, api: Operator, isDryRun: boolean): Promise<ShownTrigger> {
-  const warnings = await savedTriggerWarnings(trigger, api);
+async function saved(
+  trigger: Trigger,
+  api: Operator,
+  { written, isDryRun }: { written: unknown; isDryRun: boolean },
+): Promise<ShownTrigger> {
+  const warnings = await savedTriggerWarnings(trigger, api, written);
   if (!isDryRun) logWarnings("trigger", trigger.name, warnings);
   return { ...shown(trigger, api), warnings };
 }

@@ -211,8 +211,11 @@ const warned: FormatCase[] = [
       nodeOf("a", "s", "actions: [{ when: node-asleep, then: [noop, sing] }]"),
     ]),
     warnings: [
-      ["/1/pipeline/nodes/0/actions/0/when", 'Unknown value "node-asleep": it is ignored'],
-      ["/1/pipeline/nodes/0/actions/0/then", 'Unknown value "sing": it is ignored'],
+      [
+        "/1/pipeline/nodes/0/actions/0/when",
+        'Cannot be launched: unknown value "node-asleep" in `when`',
+      ],
+      ["/1/pipeline/nodes/0/actions/0/then", 'Cannot be launched: unknown value "sing" in `then`'],
     ],
   },
   {

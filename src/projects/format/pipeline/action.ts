@@ -20,7 +20,9 @@ const EFFECTS: readonly NodeEffect[] = [
 export interface ReadAction {
   /** One for each of its moments and effects. */
   actions: NodeAction[];
-  /** Unknown moments and effects, with pointers into the action. */
+  /** Unknown moments and effects. */
+  problems: string[];
+  /** The same, with pointers into the action. */
   warnings: Problem[];
 }
 
@@ -31,11 +33,15 @@ export const nodeActionSchema = z.strictObject({
 }).transform((written): ReadAction => {
   const moments = known("when", written.when.map((when) => when.toLowerCase()), MOMENTS);
   const effects = known("then", written.then, EFFECTS);
+  const problems = [...moments.problems, ...effects.problems];
   return {
     actions: moments.found.flatMap((when) =>
       effects.found.map((then) => ({ when, if: written.if ?? [], then }))
     ),
-    warnings: [...moments.warnings, ...effects.warnings],
+    problems: problems.map(({ detail }) => detail),
+    warnings: problems.map(({ pointer, detail }) => {
+      return { pointer, detail: `Cannot be launched: ${detail}` };
+    }),
   };
 });
 
@@ -43,14 +49,14 @@ function known<T extends string>(
   field: string,
   written: readonly string[],
   values: readonly T[],
-): { found: T[]; warnings: Problem[] } {
+): { found: T[]; problems: Problem[] } {
   const found = values.filter((value) => written.includes(value));
   const names = quotedList(values);
-  const warnings = written.filter((text) => !values.some((value) => value === text)).map((
+  const problems = written.filter((text) => !values.some((value) => value === text)).map((
     text,
   ) => ({
     pointer: `/${field}`,
-    detail: `Unknown value "${text}": it is ignored; known are ${names}`,
+    detail: `unknown value "${text}" in \`${field}\`; known are ${names}`,
   }));
-  return { found, warnings };
+  return { found, problems };
 }

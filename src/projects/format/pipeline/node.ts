@@ -68,6 +68,7 @@ export function readNode(value: unknown): ReadNode | undefined {
   const result = nodeSchema.safeParse(value);
   if (!result.success) return undefined;
   const read = result.data;
+  const problems = read.actions.flatMap(({ problems }) => problems);
   const isDeployment = read.type === "deployment";
   return {
     node: {
@@ -77,6 +78,7 @@ export function readNode(value: unknown): ReadNode | undefined {
       commit: isDeployment ? undefined : read.commit || undefined,
       override: isDeployment ? {} : Object(value).override ?? {},
       actions: read.actions.flatMap(({ actions }) => actions),
+      ...problems.length > 0 ? { actionProblems: problems } : {},
       onError: read["on-error"],
       edgeMergeMode: isDeployment ? "replace" : read["edge-merge-mode"],
     },

@@ -24,6 +24,8 @@ export interface PipelineNode {
   /** Its changes to the step, as they are written. */
   override: Readonly<Record<string, unknown>>;
   actions: NodeAction[];
+  /** The reasons for which an action cannot be performed, such as an unknown effect. A launch is refused. */
+  actionProblems?: string[];
   onError: OnError;
   edgeMergeMode: "replace" | "append";
 }

@@ -111,7 +111,7 @@ function limitsOf(written: z.infer<typeof resourcesSchema> | undefined): Resourc
   return Object.keys(limits).length > 0 ? limits : undefined;
 }
 
-/** * Returns warnings about a step, with pointers into it. */
+/** Returns warnings about a step, with pointers into it. */
 export function stepWarnings({ parameters, written }: Step): Problem[] {
   const warnings: Problem[] = [];
   for (const list of ["parameters", "inputs", "environment-variables"]) {
