@@ -47,7 +47,7 @@ export function checkField(field: Field, context: z.RefinementCtx): void {
   if (message !== undefined) refuseField(context, ["name"], message);
 }
 
-/** What other programs replace by a variable. */
+/** Placeholders of other programs, and misspelt ones of ours. */
 const PLACEHOLDER =
   /^(\$\{.*\}|\$[A-Z_]+[A-Z0-9_]*|%[A-Z_]+[A-Z0-9_]*%|\{\w+:.*\}|\{\{.*\}\}|env:\w+)$/i;
 

@@ -118,15 +118,13 @@ if [ -z "$ending" ]; then
   if [ -n "$main" ] && [ -z "$code$reason" ]; then ending=terminated; fi
 fi
 upload_outputs
-query="stdout=$acked_stdout&stderr=$acked_stderr&outputs=$uploaded"
-if [ -n "$code" ]; then query="$query&exit_code=$code"; fi
-if [ -n "$ending" ]; then query="$query&cause=$ending"; fi
-if [ -n "$reason" ]; then query="$query&reason=$(encode "$(printf %s "$reason" | head -c 500)")"; fi
-until ask POST "end?$query" -H 'Content-Type: text/plain' --data-binary @control/not_uploaded; do
-  # Less is stored than was acknowledged: the service has lost its data, and goes on from a backup.
+rounds=0
+until report_end; do
   if [ "$status" != 409 ]; then say "the end is refused: $(cat control/answer)"; exit 3; fi
+  # Less is stored than was acknowledged: the service has lost its data, and goes on from a backup.
+  rounds=$((rounds + 1)) pause=$rounds
   wait_again
-  acked_stdout=0 acked_stderr=0
+  acked_stdout=0 acked_stderr=0 full_stdout= full_stderr=
   finish stdout 4
   finish stderr 5
   upload_outputs

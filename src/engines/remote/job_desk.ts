@@ -89,7 +89,8 @@ export class EngineDesk implements JobDesk {
     const job = await getJob(this.#context.store, executionId);
     const tokenHash = hashOfToken(token);
     if (!job?.tokens.some((known) => isSame(known, tokenHash))) {
-      if (job !== undefined && job.state !== "closed") await this.#noteStranger(executionId);
+      const isNew = job !== undefined && job.state !== "closed" && job.stranger_at === undefined;
+      if (isNew) await this.#noteStranger(executionId);
       return undefined;
     }
     if (job.claim !== undefined && claimId !== job.claim.id) return undefined;

@@ -3,6 +3,7 @@ import { assertEquals, assertMatch } from "@std/assert";
 import { join } from "node:path";
 import { FolderStore } from "../../../src/artifacts/folder.ts";
 import { saveExecution } from "../../../src/store/records/executions.ts";
+import { getJob } from "../../../src/store/records/jobs.ts";
 import { textOf } from "../fixture.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "./fixture.ts";
@@ -47,6 +48,37 @@ Deno.test("remote: outputs that were uploaded after the backup are listed, thoug
   assertEquals([status, outputs.map(({ path }) => path)], ["complete", ["one", "two"]]);
   const { stream } = await service.engine.output(id, "two") ?? {};
   assertEquals(stream && await new Response(stream).text(), "two\n");
+});
+
+Deno.test("remote: a job that waited in the cluster when the backup was made, and runs since, goes on", async () => {
+  await using service = await RemoteService.make();
+  service.cluster.faults.pending = "no machine is free";
+  const id = await service.submit(service.noting(4));
+  await until(async () => (await service.record(id)).waiting !== undefined);
+  await service.backUp();
+  service.cluster.faults.pending = undefined;
+  await service.said(id, "begun");
+  await service.goOnFromBackup();
+  const { status, reason, machine } = await service.ended(id);
+  assertEquals([status, reason, machine !== undefined], ["complete", undefined, true]);
+  assertEquals(await service.printed(id, "stdout"), ["begun", "done"]);
+  assertEquals(service.ran, 1);
+});
+
+Deno.test("remote: a log that was full since the backup is filled again, and the job ends", async () => {
+  await using service = await RemoteService.make({ logBytesMax: 300_000 });
+  const id = await service.submit(
+    `echo begun; while [ ! -e ${service.folder}/go ]; do sleep 0.1; done
+    seq 100000; sleep 3`,
+  );
+  await service.said(id, "begun");
+  await service.backUp();
+  await Deno.writeTextFile(join(service.folder, "go"), "");
+  await until(async () => (await getJob(service.store, id))?.is_log_full === true);
+  await service.goOnFromBackup();
+  const { status, reason } = await service.ended(id);
+  assertEquals([status, reason], ["complete", undefined]);
+  assertEquals((await service.printed(id, "stdout")).slice(0, 3), ["begun", "1", "2"]);
 });
 
 Deno.test("remote: a job that ended after the backup ends as an error which says that its end is not known", async () => {

@@ -27,7 +27,8 @@ bring() {
         tries=$((tries + 1)) ;;
       403) if is_refusal; then leave_refused; fi ;;
       409 | 422)
-        if is_refusal; then
+        if is_unclaimed; then claim_again
+        elif is_refusal; then
           reason=$(cat "$destination")
           tries=9
         fi ;;
@@ -125,7 +126,10 @@ send_file() {
     case $status in
       2??) if is_whole; then return 0; fi ;;
       403) if is_refusal; then leave_refused; fi ;;
-      409 | 413 | 422) if is_refusal; then return 1; fi ;;
+      409 | 413 | 422)
+        if is_unclaimed; then claim_again
+        elif is_refusal; then return 1
+        fi ;;
     esac
     if [ "$(size_of "outputs/$1")" != "$bytes" ]; then
       status=422
@@ -135,7 +139,6 @@ send_file() {
   done
 }
 
-# Uploads all files of a folder below outputs, without following links.
 # Uploads the outputs of a command that has ended, and counts them in $uploaded.
 upload_outputs() {
   count=0 passed=0 uploaded=0
@@ -143,6 +146,7 @@ upload_outputs() {
   if [ -n "$code" ]; then upload_folder ''; fi
 }
 
+# Uploads all files of a folder below outputs, without following links.
 upload_folder() {
   for name in "outputs/$1"* "outputs/$1".[!.]* "outputs/$1"..?*; do
     # More than these need not be named.

@@ -32,6 +32,7 @@ post() {
   case $status in
     2??) is_whole || return 1 ;;
     403) if is_refusal; then leave_refused; fi; return 1 ;;
+    409) if is_unclaimed; then claim_again; fi; return 1 ;;
     *) return 1 ;;
   esac
   acknowledged=$2
@@ -85,6 +86,15 @@ beat() {
   away=$((${away:-0} + 1))
   if [ "$away" -gt 10 ]; then away=10; fi
   next_beat=$((steady + away - 1))
+}
+
+# Reports the end. Fails when the service lacks some of the log or of the outputs.
+report_end() {
+  query="stdout=$acked_stdout&stderr=$acked_stderr&outputs=$uploaded"
+  if [ -n "$code" ]; then query="$query&exit_code=$code"; fi
+  if [ -n "$ending" ]; then query="$query&cause=$ending"; fi
+  if [ -n "$reason" ]; then query="$query&reason=$(encode "$(printf %s "$reason" | head -c 500)")"; fi
+  ask POST "end?$query" -H 'Content-Type: text/plain' --data-binary @control/not_uploaded
 }
 
 # finish STREAM DESCRIPTOR: sends the rest of a stream that has ended.

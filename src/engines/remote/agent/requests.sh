@@ -60,6 +60,19 @@ is_refusal() {
   return 1
 }
 
+# Tells if the service does not know that this agent has the claim.
+is_unclaimed() {
+  case "$(cat "$answer")" in *'has no claim to it'*) return 0 ;; esac
+  return 1
+}
+
+# Claims the execution again: a service that goes on from a backup may have forgotten the claim. Ends when another
+# agent has it.
+claim_again() {
+  request POST "$url/claim?$claimed" control/claim_answer -K control/curl --max-time 60 --data-binary ''
+  case $status in 403 | 409) if is_refusal; then leave_refused; fi ;; esac
+}
+
 is_whole() {
   last_line=
   while read -r line; do last_line=$line; done <"$answer"
@@ -114,7 +127,10 @@ ask() {
     case $status in
       2??) if is_whole; then return 0; fi ;;
       403) if is_refusal; then leave_refused; fi ;;
-      409 | 413 | 422) if is_refusal; then return 1; fi ;;
+      409 | 413 | 422)
+        if is_unclaimed; then claim_again
+        elif is_refusal; then return 1
+        fi ;;
     esac
     wait_again
   done
