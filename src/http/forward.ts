@@ -90,10 +90,10 @@ export function forwardToLeader(
     const [, executionId] = request.method === "GET" && FILE_PATHS.exec(path) || [];
     const { isHere, url } = executionId && await leading.placeOf(executionId) || leading;
     if (isHere) return await next();
-    // The leader has changed meanwhile: whoever asked may ask again.
-    if (hops.senderOf(request) !== undefined && !leading.isHere) return noLeader();
+    // The leader or the place has changed meanwhile: whoever asked may ask again. Twice would be a circle.
+    if (hops.senderOf(request) !== undefined) return unreachable();
     return url === undefined
-      ? noLeader()
+      ? unreachable()
       : await forwarded(request, url, hops.sign(request, peerOf(context).ip));
   };
 }
@@ -122,13 +122,13 @@ async function forwarded(request: Request, leader: string, hop: string): Promise
         error: messageOf(error),
       });
     }
-    return noLeader();
+    return unreachable();
   }
 }
 
-function noLeader(): Response {
+function unreachable(): Response {
   return problem(STATUS_CODE.ServiceUnavailable, {
-    detail: "No instance that leads can be reached now. Try again",
+    detail: "The instance that answers this cannot be reached now. Try again",
     headers: { "retry-after": "1" },
   });
 }

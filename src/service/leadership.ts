@@ -74,10 +74,10 @@ export class Leadership implements Leading {
     instances.isStarting = false;
     if (isLeading) return;
     log.info("Following: another instance leads");
-    void this.#parts.engines.resume();
-    leading.catch((error) => {
+    const following = instances.takeMachine().then(() => void this.#parts.engines.resume());
+    Promise.all([leading, following]).catch((error) => {
       if (closing.signal.aborted) return;
-      log.error("Cannot lead, so the service ends: {error}", { error: messageOf(error) });
+      log.error("The service ends: {error}", { error: messageOf(error) });
       shared.lanes.fence();
     });
   }
@@ -93,8 +93,9 @@ export class Leadership implements Leading {
   }
 
   async #work(): Promise<void> {
-    const { engines, pipelines, worker, keptRequests, closing } = this.#parts;
+    const { store, engines, pipelines, worker, keptRequests, closing } = this.#parts;
     await this.#prepare(this.#parts);
+    await store.shared?.instances.takeMachine();
     await engines.start();
     await pipelines.start();
     await worker.start();

@@ -5,6 +5,7 @@
  * @module
  */
 import type { Seen } from "../remote/backend.ts";
+import { JOB_LABEL } from "./job_object.ts";
 import { AGENT, MAIN } from "./pod_template.ts";
 
 /** The state of a container, of which one part is set. */
@@ -72,6 +73,23 @@ const OOM = "OOMKilled";
 const OWN_EXITS: readonly unknown[] = [0, 1];
 /** Reasons of waiting containers that are no trouble. */
 const USUAL_WAITS: readonly unknown[] = [undefined, "PodInitializing", "ContainerCreating"];
+
+/**
+ * Returns the pod that counts of each job. Of several of one name it is the newest: the cluster is removing the
+ * others.
+ */
+export function podsByJob(pods: readonly Pod[]): Map<string, Pod> {
+  const found = new Map<string, Pod>();
+  for (const pod of pods) {
+    const { labels, creationTimestamp = "" } = pod.metadata;
+    const name = labels?.[JOB_LABEL] ?? "";
+    // RFC 3339 in UTC sorts by time.
+    if (creationTimestamp >= (found.get(name)?.metadata.creationTimestamp ?? "")) {
+      found.set(name, pod);
+    }
+  }
+  return found;
+}
 
 /** Returns the state of a job that has a pod. */
 export function seenOfPod(pod: Pod): Seen {

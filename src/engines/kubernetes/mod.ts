@@ -14,8 +14,8 @@ import {
   type Seen,
 } from "../remote/backend.ts";
 import { ApiClient, KubernetesError } from "./api_client.ts";
-import { JOB_LABEL, jobObject, secretObject, SELECTOR } from "./job_object.ts";
-import { type Job, type Pod, seenOfJob, seenOfPod } from "./job_states.ts";
+import { jobObject, secretObject, SELECTOR } from "./job_object.ts";
+import { type Job, type Pod, podsByJob, seenOfJob, seenOfPod } from "./job_states.ts";
 import type { JsonObject } from "./pod_template.ts";
 import type { KubernetesSettings } from "./settings.ts";
 
@@ -49,8 +49,7 @@ export class KubernetesBackend implements Backend {
     const pods = await this.#list<Pod>("v1", "pods", signal);
     const seen = new Map<string, Seen>();
     const names = new Set(jobs.map(({ name }) => name));
-    for (const pod of pods) {
-      const name = pod.metadata.labels?.[JOB_LABEL] ?? "";
+    for (const [name, pod] of podsByJob(pods)) {
       if (names.has(name)) seen.set(name, seenOfPod(pod));
     }
     if (seen.size === names.size) return seen;

@@ -60,9 +60,7 @@ export function endingOf({ status, engine_state, reason }: Execution): Ending | 
  * @throws {UnavailableError} when it cannot be stored
  */
 export async function storeBesideLeader(store: Store, execution: Execution): Promise<boolean> {
-  let isGivenUp = true;
-  await changeExecution(store, execution.id, (stored) => {
-    isGivenUp = false;
+  const { isChanged } = await changeExecution(store, execution.id, (stored) => {
     const ending = endingOf(stored);
     if (ending !== undefined && execution.status === "started") {
       execution.status = "stopping";
@@ -70,7 +68,7 @@ export async function storeBesideLeader(store: Store, execution: Execution): Pro
     }
     return execution;
   });
-  return !isGivenUp;
+  return isChanged;
 }
 
 /** Returns the executions of this machine that were given up and may still run. Their records say `stopping`. */

@@ -96,9 +96,7 @@ export class OtherMachines {
    */
   async stop(executionId: string, ending: Ending): Promise<boolean> {
     const { store, clock } = this.#parts;
-    let isTooLate = true;
-    const stored = await changeExecution(store, executionId, (execution) => {
-      isTooLate = false;
+    const { stored, isChanged } = await changeExecution(store, executionId, (execution) => {
       const { status, engine_state } = execution;
       if (!this.#isSilent(execution)) {
         // The first ending stands.
@@ -111,7 +109,7 @@ export class OtherMachines {
       return { ...execution, engine_state: { ...engine_state, given_up: true } };
     });
     if (stored) this.#see(stored);
-    return !isTooLate;
+    return isChanged || stored !== undefined && !hasEnded(stored.status);
   }
 
   /** Resolves when nothing is under way any more. The signal was aborted before. */
@@ -134,8 +132,8 @@ export class OtherMachines {
 
   async #look(): Promise<void> {
     const { store } = this.#parts;
-    for (const { machine_id, silent_ms } of store.shared?.instances.all ?? []) {
-      this.#seen(machine_id, silent_ms);
+    for (const { machine_id, has_machine, silent_ms } of store.shared?.instances.all ?? []) {
+      if (has_machine) this.#seen(machine_id, silent_ms);
     }
     const ids = [...this.#executions.keys()];
     const executions = await getExecutions(store, ids);
@@ -172,7 +170,7 @@ export class OtherMachines {
   }
 
   async #show({ id, machine, run_id, project }: Execution): Promise<void> {
-    const stored = await changeExecution(this.#parts.store, id, (execution) => {
+    const { stored } = await changeExecution(this.#parts.store, id, (execution) => {
       const { reachable: _reachable, waiting: _waiting, ...rest } = execution;
       return this.#isSilent(execution) ? { ...rest, reachable: false, waiting: SILENT } : rest;
     });

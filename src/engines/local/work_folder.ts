@@ -61,7 +61,7 @@ export class WorkFolder {
 
   /** True while it holds what only the running command needs. */
   get isUntidy(): boolean {
-    return existsSync(join(this.path, "repository"));
+    return this.layout.onlyWhileRunning.some((name) => existsSync(join(this.path, name)));
   }
 
   /** True when a service ended, or detached, while it replaced the folder. */

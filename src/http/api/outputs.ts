@@ -6,7 +6,7 @@
 import type { Context } from "@hono/hono";
 import { basename } from "node:path/posix";
 import type { Engine } from "../../engines/engine.ts";
-import { ConflictError, NotFoundError } from "../../platform/errors.ts";
+import { ConflictError, NotFoundError, UnavailableError } from "../../platform/errors.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import { existing } from "./executions.ts";
 import { operation } from "./operation.ts";
@@ -28,7 +28,9 @@ export const outputOperations = [
     async perform({ api, context, params: { id, path } }) {
       const execution = await existing(api.store, id);
       const engine = api.engines.of(execution.engine.type);
-      return await outputAnswer(context, execution, { engine, path });
+      const machine = engine.machineOf?.(execution);
+      const isElsewhere = machine !== undefined && machine !== api.store.shared?.machineId;
+      return await outputAnswer(context, execution, { engine, path, isElsewhere });
     },
   }),
 ];
@@ -36,8 +38,8 @@ export const outputOperations = [
 /** Answers with a file that is listed in an execution's record. */
 async function outputAnswer(
   context: Context,
-  { id, outputs }: Execution,
-  { engine, path }: { engine: Engine; path: string },
+  { id, outputs, machine }: Execution,
+  { engine, path, isElsewhere }: { engine: Engine; path: string; isElsewhere: boolean },
 ): Promise<Response> {
   const missing = () => new NotFoundError(`There is no output "${path}"`);
   const listed = outputs.find((output) => output.path === path);
@@ -59,6 +61,13 @@ async function outputAnswer(
   // Without a body nothing would close the file.
   if (context.req.method === "HEAD") return context.body(null, 200, headers);
   const output = await engine.output(id, path);
+  if (output === undefined && isElsewhere) {
+    const where = machine ?? "another machine";
+    throw new UnavailableError(
+      `Cannot read the output "${path}": it is on ${where}, which is silent`,
+      5,
+    );
+  }
   if (output === undefined) throw missing();
   if (output.size !== listed.size) {
     await output.stream.cancel();

@@ -13,7 +13,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../platform/clock.ts";
-import { messageOf, UnavailableError } from "../../platform/errors.ts";
+import { ConflictError, messageOf, UnavailableError } from "../../platform/errors.ts";
 import { pause, within } from "../../platform/waiting/timers.ts";
 import type { Write } from "./change.ts";
 import { FORMAT_VERSION, keys } from "../keys.ts";
@@ -37,6 +37,11 @@ const MEASURED_MIN = 2;
 /** After a change of the leader, differences are measured again within this time. */
 const NEW_LEADER_MS = 5_000;
 const RELEASE_MS = 1_000;
+/** An instance that has shown nothing for so long has ended, unless it is frozen. */
+const DEAD_MS = 3 * BEAT_MS;
+const COPIED =
+  "Cannot use the data folder: it is a copy of another instance's. Stop this instance, and " +
+  "remove the file machine_id from its data folder. The other instance is";
 
 const log = getLogger(["hooklaunch", "store"]);
 
@@ -45,6 +50,8 @@ export interface InstanceRecord {
   id: string;
   /** The machine that it runs on, by its data folder. */
   machine_id: string;
+  /** Set once it looks after what its machine runs. */
+  has_machine?: true;
   /** The address at which the other instances reach it. */
   url?: string;
   /** RFC 3339, by its own clock. */
@@ -138,6 +145,30 @@ export class Instances {
   /** Tells the others the address at which they reach this instance. */
   announce(url: string): void {
     this.#record = { ...this.#record, url };
+  }
+
+  /**
+   * Tells the others that this instance looks after what its machine runs. An instance that ran on the machine
+   * before, and was killed a moment ago, is waited for.
+   *
+   * @throws {ConflictError} when another instance with this machine's id lives: one of the data folders is a copy
+   */
+  async takeMachine(): Promise<void> {
+    const { clock, id, machineId } = this.#parts;
+    const beats = new Map<string, number>();
+    while (!this.#closing.signal.aborted) {
+      const others = this.all.filter((other) => {
+        return other.machine_id === machineId && other.id !== id && other.silent_ms < DEAD_MS;
+      });
+      if (others.length === 0) break;
+      for (const other of others) {
+        const before = beats.get(other.id) ?? other.beats;
+        beats.set(other.id, before);
+        if (other.beats > before) throw new ConflictError(`${COPIED} ${other.url ?? other.id}`);
+      }
+      await pause(clock, this.#look_ms, this.#closing.signal);
+    }
+    this.#record = { ...this.#record, has_machine: true };
   }
 
   /** Stores the records of this instance, and begins to look at the others; returns the commit's versionstamp. */
@@ -274,7 +305,14 @@ export class Instances {
       return this.#parts.onFenced();
     }
     this.#versionstamp = result.ok ? result.versionstamp : found?.versionstamp ?? null;
-    this.#record = next;
+    // More may have been announced meanwhile.
+    const { beats, time_ms } = next;
+    this.#record = {
+      ...this.#record,
+      beats,
+      time_ms,
+      ...(ahead_ms === undefined ? {} : { ahead_ms }),
+    };
   }
 
   /** Reads the records of all instances, and the format of the data. */

@@ -46,7 +46,7 @@ const WAITING_MAX = 16_384;
 const WITHDRAWAL_RETRY_MS = 1_000;
 
 const OVERTAKEN = new UnavailableError(
-  "Cannot store: other instances accept launches of the same trigger all the time",
+  "Cannot store: other instances change the same record all the time",
   1,
 );
 const FENCED = new UnavailableError(
@@ -91,7 +91,8 @@ export interface LanesParts {
 export class Lanes implements Intake {
   readonly #parts: LanesParts;
   readonly #lanes: readonly Lane[];
-  readonly #inFlight = new Set<Guard>();
+  /** The names of the guards of commits that are under way. */
+  readonly #inFlight = new Set<string>();
   readonly #closing = new AbortController();
   #waiting: Waiting[] = [];
   /** Changes that are neither waiting nor in a commit: something is read for them. */
@@ -165,7 +166,7 @@ export class Lanes implements Intake {
         lane.isBusy = true;
         void this.#store(lane, batch).finally(() => {
           lane.isBusy = false;
-          for (const guard of guardsOf(batch)) this.#inFlight.delete(guard);
+          for (const guard of guardsOf(batch)) this.#inFlight.delete(nameOf(guard));
           this.#pump();
         });
       }
@@ -176,7 +177,7 @@ export class Lanes implements Intake {
   #take(): Prepared[] {
     const batch: Prepared[] = [];
     const size = new BatchSize(RESERVED);
-    const guards = new Set<Guard>();
+    const guards = new Map<string, Guard>();
     const left: Waiting[] = [];
     let isFull = false;
     for (const waiting of this.#waiting) {
@@ -191,14 +192,16 @@ export class Lanes implements Intake {
       }
     }
     this.#waiting = left;
-    for (const guard of guardsOf(batch)) this.#inFlight.add(guard);
+    for (const guard of guardsOf(batch)) this.#inFlight.add(nameOf(guard));
     return batch;
   }
 
-  #hasPlace({ guards = [] }: Change, taken: ReadonlySet<Guard>): boolean {
-    if (guards.some((guard) => this.#inFlight.has(guard))) return false;
-    const more = guards.filter((guard) => !taken.has(guard)).length;
-    return taken.size + more <= GUARDS_MAX;
+  /** Two guards of one record are decided on apart, so they are never in one commit, nor under way at once. */
+  #hasPlace({ guards = [] }: Change, taken: ReadonlyMap<string, Guard>): boolean {
+    if (guards.some((guard) => this.#inFlight.has(nameOf(guard)))) return false;
+    const known = guards.map((guard) => taken.get(nameOf(guard)));
+    if (known.some((each, index) => each !== undefined && each !== guards[index])) return false;
+    return taken.size + known.filter((each) => each === undefined).length <= GUARDS_MAX;
   }
 
   /** @returns false when the batch has no room for it */
@@ -207,7 +210,7 @@ export class Lanes implements Intake {
     { batch, size, guards, left }: {
       batch: Prepared[];
       size: BatchSize;
-      guards: Set<Guard>;
+      guards: Map<string, Guard>;
       left: Waiting[];
     },
   ): boolean {
@@ -224,7 +227,7 @@ export class Lanes implements Intake {
       return false;
     }
     batch.push({ ...waiting, list });
-    for (const guard of waiting.change.guards ?? []) guards.add(guard);
+    for (const guard of waiting.change.guards ?? []) guards.set(nameOf(guard), guard);
     return !size.isFull;
   }
 
@@ -375,6 +378,10 @@ export class Lanes implements Intake {
       reject: (reason) => void again(reason),
     });
   }
+}
+
+function nameOf({ key }: Guard): string {
+  return key.join(" ");
 }
 
 function guardsOf(batch: readonly Waiting[]): Set<Guard> {

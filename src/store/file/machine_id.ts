@@ -5,6 +5,7 @@
  * @module
  */
 import { join } from "node:path";
+import { ConflictError } from "../../platform/errors.ts";
 import { isId } from "../../platform/ids.ts";
 import { replaceFile } from "../../platform/files/durable.ts";
 import { ignoreMissing } from "../../platform/files/missing_file.ts";
@@ -16,6 +17,11 @@ export async function machineIdOf(folder: string): Promise<string> {
   const path = join(folder, FILE);
   const stored = (await Deno.readTextFile(path).catch(ignoreMissing))?.trim() ?? "";
   if (isId(stored)) return stored;
+  if (stored !== "") {
+    throw new ConflictError(
+      `Cannot read ${path}: expected a UUID. Remove it if nothing runs on this machine`,
+    );
+  }
   const id = crypto.randomUUID();
   await replaceFile(path, `${id}\n`, 0o600);
   return id;

@@ -14,15 +14,16 @@ import { type Execution, executionWrite, hasEnded } from "./executions.ts";
  * Changes an execution that has not ended. When another instance changes it first, `decide` is called again with
  * the new record.
  *
- * @param decide returns the record as it is to be; undefined to leave it as it is
- * @returns the record as it is stored now; undefined when there is none
+ * @param decide returns the record as it is to be; undefined to leave it as it is. It may be called several times:
+ * only what it returns last is stored
+ * @returns the record as it is stored now, undefined when there is none; and if this has changed it
  * @throws {UnavailableError} when it cannot be stored
  */
 export async function changeExecution(
   { kv, intake }: Store,
   id: string,
   decide: (stored: Execution) => Execution | undefined,
-): Promise<Execution | undefined> {
+): Promise<{ stored: Execution | undefined; isChanged: boolean }> {
   const open = keys.executionOpen(id);
   let found: { stored: Execution | undefined; versionstamp: string | null } | undefined;
   let changed: Execution | undefined;
@@ -53,5 +54,5 @@ export async function changeExecution(
       return changed === undefined ? [] : [executionWrite(changed)];
     },
   });
-  return changed ?? found?.stored;
+  return { stored: changed ?? found?.stored, isChanged: changed !== undefined };
 }

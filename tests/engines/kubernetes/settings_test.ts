@@ -6,7 +6,7 @@
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { jobObject, secretObject } from "../../../src/engines/kubernetes/job_object.ts";
-import { seenOfJob, seenOfPod } from "../../../src/engines/kubernetes/job_states.ts";
+import { podsByJob, seenOfJob, seenOfPod } from "../../../src/engines/kubernetes/job_states.ts";
 import { kubeconfigAccess } from "../../../src/engines/kubernetes/kubeconfig.ts";
 import { kubernetesSettingsSchema } from "../../../src/engines/kubernetes/settings.ts";
 import { ActionError } from "../../../src/platform/errors.ts";
@@ -145,6 +145,15 @@ Deno.test("a pod tells why it waits, that its node is silent, and how it ended",
     reason: "its pod is gone: BackoffLimitExceeded",
     isLost: true,
   });
+});
+
+Deno.test("of several pods of one job the newest counts, wherever it stands in the list", () => {
+  const labels = { "hooklaunch/job": "a" };
+  const madeAt = (creationTimestamp: string) => ({
+    metadata: { name: creationTimestamp, labels, creationTimestamp },
+  });
+  const [old, now] = [madeAt("2026-01-01T00:00:00Z"), madeAt("2026-01-01T00:00:09Z")];
+  for (const pods of [[old, now], [now, old]]) assertEquals(podsByJob(pods), new Map([["a", now]]));
 });
 
 Deno.test("a kubeconfig gives server and credentials, and says what it lacks", async () => {

@@ -8,6 +8,7 @@ import {
   executionWrites,
   getExecution,
 } from "../../../src/store/records/executions.ts";
+import { changeExecution } from "../../../src/store/records/execution_changes.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { executionOf } from "../../store/execution.ts";
 import { sharedStore } from "../../store/fixture.ts";
@@ -82,4 +83,32 @@ Deno.test("what is given up while its machine is silent stays so when the machin
     const { status, reason = "", engine_state } = await getExecution(leader, execution.id) ?? {};
     assertEquals([status, engine_state?.given_up], ["stopped", true]);
     assertStringIncludes(reason, "Enough. Its machine was silent");
+  }));
+
+Deno.test("of two changes of one execution at the same time none is lost", () =>
+  both(async ({ leader, execution }) => {
+    for (let round = 0; round < 20; round++) {
+      const changes = ["one", "other"].map((name) =>
+        changeExecution(leader, execution.id, (stored) => {
+          return { ...stored, metadata: { ...stored.metadata, [name]: round } };
+        })
+      );
+      await Promise.all(changes);
+      const { metadata } = await getExecution(leader, execution.id) ?? {};
+      assertEquals(metadata, { one: round, other: round });
+    }
+  }));
+
+Deno.test("of an end and a stop at the same time one is stored, and both know which", () =>
+  both(async ({ leader, machine, others, execution, clock }) => {
+    await machine.shared?.leave();
+    await leader.shared?.instances.look();
+    clock.time_ms += 20_000;
+    const ended: Execution = { ...execution, status: "complete" };
+    const [isSaved, isStopped] = await Promise.all([
+      storeBesideLeader(leader, ended),
+      others.stop(execution.id, stopped("Enough")),
+    ]);
+    const { status } = await getExecution(leader, execution.id) ?? {};
+    assertEquals([isSaved, isStopped], status === "complete" ? [true, false] : [false, true]);
   }));
