@@ -105,6 +105,32 @@ Deno.test({
       assert(page.url().endsWith(`/${copied}`));
     });
 
+    await t.step(
+      "a held key launches once, and none launches behind the list of keys",
+      async () => {
+        const replays = async () =>
+          (await service.api("GET", `deliveries/${deliveries.failed}/`)).body.replays?.length ?? 0;
+        await page.goto(`/deliveries/${deliveries.failed}`);
+        await page.keyboard.press("?");
+        await page.getByRole("dialog", { name: "Keys" }).waitFor();
+        await page.keyboard.press("r");
+        await page.keyboard.press("Escape");
+        assertEquals(await replays(), 0);
+        for (let times = 0; times < 10; times++) await page.keyboard.down("r");
+        await page.getByText("Launched again: this is the new delivery").waitFor();
+        await page.keyboard.up("r");
+        assertEquals(await replays(), 1);
+      },
+    );
+
+    await t.step("Enter in a field of a bulk replay launches nothing", async () => {
+      await page.goto("/replays/new?trigger=labels");
+      await page.getByLabel("Commit").press("Enter");
+      await page.locator(".ask").click();
+      await page.getByRole("button", { name: /^Launch \d+ deliveries again$/ }).waitFor();
+      assertEquals((await service.api("GET", "replays/")).body.results, []);
+    });
+
     await t.step("a refused one is diagnosed", async () => {
       await page.goto(`/deliveries/${deliveries.refused}`);
       await page.getByRole("button", { name: "Why?" }).click();

@@ -54,9 +54,13 @@ export function Confirm({ consequence, children, ...action }: ConfirmProps): Htm
 /** The same as the button of a form that has other fields. */
 export function SecondClick({ ask, consequence }: { ask: string; consequence: string }): Html {
   return (
-    <Asking ask={ask}>
-      <button class="danger">{consequence}</button>
-    </Asking>
+    <>
+      {/* Enter presses the first button of a form: without this one it would need no click. */}
+      <button disabled hidden></button>
+      <Asking ask={ask}>
+        <button class="danger">{consequence}</button>
+      </Asking>
+    </>
   );
 }
 

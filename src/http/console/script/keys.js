@@ -14,7 +14,9 @@ function move(step) {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
-  const { key } = event;
+  const { key, repeat } = event;
+  // Only moving goes on while a key is held. Behind a dialog nothing is pressed.
+  if ((repeat && !"jk".includes(key)) || document.querySelector("dialog[open]")) return;
   if (key === "j" || key === "k") move(key === "j" ? 1 : -1);
   else if (key === "o") {
     document.activeElement?.closest?.("[data-row]")?.querySelector("a")?.click();
