@@ -151,7 +151,7 @@ function partsOn(
   });
   const deadlines = new Deadlines(ACTION_TIMEOUT_MS);
   const services = { deadlines, projects, engines, pipelines, store, clock };
-  const worker = newWorker(services, { triggers, triggerLog, metrics });
+  const worker = newWorker(services, { triggers, triggerLog, metrics, deliveryCounts });
   const space = new Space(settings.data);
   const quotas = new Quotas(store, clock);
   const keptRequests = new KeptRequests({ store, secrets, clock, space });
@@ -247,7 +247,10 @@ async function keepsFilesHere(store: Store, projectName: string): Promise<boolea
 /** Makes the worker, which performs the actions of runs. */
 function newWorker(
   services: ActionServices,
-  { triggers, triggerLog, metrics }: Pick<Parts, "triggers" | "triggerLog" | "metrics">,
+  { triggers, triggerLog, metrics, deliveryCounts }: Pick<
+    Parts,
+    "triggers" | "triggerLog" | "metrics" | "deliveryCounts"
+  >,
 ): Worker {
   return new Worker({
     store: services.store,
@@ -261,6 +264,7 @@ function newWorker(
     ),
     onEnd(run) {
       metrics.run(run);
+      if (run.status !== "completed") deliveryCounts.note(run.trigger_id, "run_error");
       logFailures(triggerLog, run);
       const { id: run_id, project, status } = run;
       log.debug("Run {run_id} ended: {status}", { run_id, project, status });

@@ -10,13 +10,15 @@ import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 
-/** The deliveries of a trigger in one hour, and the executions that failed in it. */
+/** The deliveries of a trigger in one hour, and the work that failed in it. */
 export interface ActiveHour {
   from: string;
   /** Numbers by outcome; 0 where absent. */
   deliveries: Partial<Record<DeliveryOutcome, number>>;
   /** Executions that ended as `error`; 0 when absent. */
   failed_executions?: number;
+  /** Runs of which an action failed; 0 when absent. */
+  failed_runs?: number;
 }
 
 /** The deliveries of a trigger in the last 24 hours. */
@@ -38,6 +40,9 @@ export const activity = answer<Activity>()(
       ),
       failed_executions: count.exactOptional().describe(
         "The executions that ended as `error`; 0 when absent",
+      ),
+      failed_runs: count.exactOptional().describe(
+        "The runs of which an action failed; 0 when absent",
       ),
     })).describe("The last 24 hours, oldest first. The last one is not over"),
     last_delivery_at: time.exactOptional().describe(
@@ -69,10 +74,11 @@ export async function activityOf(
 ): Promise<Activity> {
   const { hours, last_ms } = await deliveryCounts.read(triggerId);
   return {
-    hours: hours.map(({ from_ms, counts: { execution_error: failed, ...deliveries } }) => ({
+    hours: hours.map(({ from_ms, counts: { execution_error, run_error, ...deliveries } }) => ({
       from: new Date(from_ms).toISOString(),
       deliveries,
-      ...(failed === undefined ? {} : { failed_executions: failed }),
+      ...(execution_error === undefined ? {} : { failed_executions: execution_error }),
+      ...(run_error === undefined ? {} : { failed_runs: run_error }),
     })),
     ...(last_ms === undefined ? {} : { last_delivery_at: new Date(last_ms).toISOString() }),
   };

@@ -22,8 +22,11 @@ const RECORD_BYTES = 2_048;
 /** Stands for the id where one process has the database. */
 const ONLY_INSTANCE = "";
 
-/** The counted events: deliveries by their outcomes, and executions that ended as `error`. */
-export type Counted = DeliveryOutcome | "execution_error";
+/** Counted failures: executions that ended as `error`, and runs with an action that failed. */
+type Failure = "execution_error" | "run_error";
+
+/** The counted events: deliveries by their outcomes, and failures. */
+export type Counted = DeliveryOutcome | Failure;
 
 /** The deliveries of one trigger and day (UTC). */
 export interface DeliveryDay {
@@ -56,7 +59,7 @@ export class DeliveryCounts {
     this.#clock = clock;
   }
 
-  /** Counts a delivery, or an execution that failed. */
+  /** Counts a delivery, or a failure. */
   note(triggerId: string, what: Counted): void {
     const now_ms = this.#clock.now();
     const hourNumber = Math.floor(now_ms / HOUR_MS);
@@ -68,7 +71,7 @@ export class DeliveryCounts {
     const hours = day.hours[what] ??= new Array(HOURS).fill(0);
     const hour = hourOf(now_ms);
     hours[hour] = (hours[hour] ?? 0) + 1;
-    if (what !== "execution_error") day.last_ms = now_ms;
+    if (what !== "execution_error" && what !== "run_error") day.last_ms = now_ms;
     this.#flushLater();
   }
 

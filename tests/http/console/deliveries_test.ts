@@ -1,7 +1,7 @@
 /** The list of deliveries in the console. */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { endOfRun, HMAC_CONDITION, signature, startService } from "../../data.ts";
-import { Browser, loggedIn } from "./fixture.ts";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { endOfRun, eventually, HMAC_CONDITION, signature, startService } from "../../data.ts";
+import { Browser, loggedIn, textOf } from "./fixture.ts";
 
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>`;
 
@@ -108,4 +108,28 @@ Deno.test("before anything has come, the list says what to do", async () => {
   await using service = await startService();
   const { text } = await (await loggedIn(service)).get("deliveries");
   assertStringIncludes(text, "Nothing has arrived yet");
+});
+
+Deno.test("a run that failed is told in the list, on its page, in a replay and on the overview", async () => {
+  await using service = await startService();
+  const { id, url } = await service.trigger({
+    name: "broken",
+    actions: [{ type: "run_execution", step: "none" }],
+    response: { type: "text", text: "{run_id}" },
+  });
+  const runId = await (await fetch(url, { method: "POST", body: "{}" })).text();
+  await endOfRun(service, runId);
+  const browser = await loggedIn(service);
+  for (const address of ["deliveries", `deliveries/${runId}`]) {
+    assertMatch(textOf(await browser.get(address)), /✓ accepted .*run ✕ error/, address);
+  }
+  assertMatch(textOf(await browser.get("")), /broken : 1 run failed in the last 24 hours/);
+  const { body } = await service.api("GET", `triggers/${id}/activity/`);
+  assertEquals(body.hours.at(-1).failed_runs, 1);
+  const replay = await service.api("POST", "replays/", { filter: { trigger: "broken" } });
+  const seen = await eventually(async () => {
+    const text = textOf(await browser.get(`replays/${replay.body.id}`));
+    return text.match(/run ✕ error/g)?.length === 2 ? text : undefined;
+  });
+  assertStringIncludes(seen, "✓ completed 1 of 1");
 });

@@ -12,20 +12,22 @@ export interface Totals {
   accepted: number;
   filtered: number;
   refused: number;
-  failed: number;
+  failedExecutions: number;
+  failedRuns: number;
 }
 
 /** Adds up hours. Repeats are accepted ones, and those turned away are refused ones. */
 export function totalsOf(hours: readonly ActiveHour[]): Totals {
-  return hours.reduce<Totals>(({ accepted, filtered, refused, failed }, hour) => {
-    const { deliveries: counts, failed_executions = 0 } = hour;
+  return hours.reduce<Totals>(({ accepted, filtered, refused, ...failed }, hour) => {
+    const { deliveries: counts, failed_executions = 0, failed_runs = 0 } = hour;
     return {
       accepted: accepted + (counts.accepted ?? 0) + (counts.repeat ?? 0),
       filtered: filtered + (counts.filtered ?? 0),
       refused: refused + (counts.refused ?? 0) + (counts.unavailable ?? 0),
-      failed: failed + failed_executions,
+      failedExecutions: failed.failedExecutions + failed_executions,
+      failedRuns: failed.failedRuns + failed_runs,
     };
-  }, { accepted: 0, filtered: 0, refused: 0, failed: 0 });
+  }, { accepted: 0, filtered: 0, refused: 0, failedExecutions: 0, failedRuns: 0 });
 }
 
 /** One bar an hour: the accepted ones at the bottom, the filtered ones above, the refused ones on top. */

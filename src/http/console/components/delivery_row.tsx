@@ -1,4 +1,5 @@
 /** A delivery in a list. */
+import type { RunStatus } from "../../../store/records/runs.ts";
 import type { ShownDelivery } from "../../api/delivery_views.ts";
 import type { WorkStates as Shown } from "../../api/work_states.ts";
 import type { Html, View } from "../route.ts";
@@ -48,20 +49,35 @@ export function DeliveryRow({ delivery, view }: { delivery: ShownDelivery; view:
 
 /** Says why a delivery made no run, or how far the work of its run is. */
 function Work({ delivery }: { delivery: ShownDelivery }) {
-  const { condition, reason, run_id, outcome, executions = [], pipelines = [] } = delivery;
+  const { condition, reason, run_id, run_status, outcome } = delivery;
+  const { executions = [], pipelines = [] } = delivery;
   if (reason !== undefined) return <>{condition}: {reason}</>;
   if (outcome === "repeat") return <a href={`deliveries/${run_id}`}>of an earlier one</a>;
-  if (executions.length + pipelines.length > 0) {
-    return <WorkStates {...{ executions, pipelines }} />;
+  if (executions.length + pipelines.length > 0 || hasFailed(run_status)) {
+    return <WorkStates {...delivery} />;
   }
   if (outcome !== "accepted") return null;
-  return <Badge tone="waiting" label="work not begun, or removed" />;
+  return run_status === "pending"
+    ? <Badge tone="waiting" label="work not begun" />
+    : <span class="dim">no work, or removed</span>;
 }
 
-/** The states of what a run has launched. */
-export function WorkStates({ executions = [], pipelines = [] }: Partial<Shown>): Html {
+/** The states of what a run has launched, and its own where it has failed. */
+export function WorkStates(
+  { run_status, executions = [], pipelines = [] }:
+    & Partial<Shown>
+    & Pick<ShownDelivery, "run_status">,
+): Html {
   return (
     <>
+      {hasFailed(run_status)
+        ? (
+          <span>
+            run <State state={run_status} />
+            {" "}
+          </span>
+        )
+        : null}
       {executions.map(({ step, status }) => (
         <span>
           {step} <State state={status} />
@@ -76,6 +92,11 @@ export function WorkStates({ executions = [], pipelines = [] }: Partial<Shown>):
       ))}
     </>
   );
+}
+
+/** Tells whether an action of a run has failed. */
+function hasFailed(status: RunStatus | undefined): status is "error" | "complete_with_error" {
+  return status === "error" || status === "complete_with_error";
 }
 
 function shortened(text: string): string {

@@ -29,6 +29,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   unavailable: "bad",
   error: "bad",
   failed: "bad",
+  complete_with_error: "bad",
   started: "running",
   running: "running",
   stopping: "running",

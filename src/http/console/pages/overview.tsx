@@ -129,7 +129,7 @@ function shortened(detail: string): string {
 
 function concernsOfTrigger({ trigger, totals }: ActiveTrigger): Concern[] {
   const { id, name, warnings } = trigger;
-  const { accepted, filtered, refused, failed } = totals;
+  const { accepted, filtered, refused, failedExecutions, failedRuns } = totals;
   const all = accepted + filtered + refused;
   const concerns: Concern[] = warnings.map(({ detail }) => ({
     about: name,
@@ -144,10 +144,17 @@ function concernsOfTrigger({ trigger, totals }: ActiveTrigger): Concern[] {
       href: `deliveries${search({ trigger: name, outcome: "refused" })}`,
     });
   }
-  if (failed > 0) {
-    const text = `${failed} ${
-      failed === 1 ? "execution" : "executions"
-    } failed in the last 24 hours`;
+  if (failedRuns > 0) {
+    const runs = failedRuns === 1 ? "1 run" : `${failedRuns} runs`;
+    concerns.push({
+      about: name,
+      text: `${runs} failed in the last 24 hours`,
+      href: `deliveries${search({ trigger: name, outcome: "accepted" })}`,
+    });
+  }
+  if (failedExecutions > 0) {
+    const executions = failedExecutions === 1 ? "1 execution" : `${failedExecutions} executions`;
+    const text = `${executions} failed in the last 24 hours`;
     concerns.push({
       about: name,
       text,
