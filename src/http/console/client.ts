@@ -5,6 +5,7 @@
  * @module
  */
 import type { Hono } from "@hono/hono";
+import { STATUS_CODE } from "@std/http/status";
 import { HooklaunchError, type Problem } from "../../platform/errors.ts";
 import type { Authenticated } from "../api/auth.ts";
 import type { ProblemDetails } from "../problem.ts";
@@ -51,6 +52,16 @@ export class ApiClient {
   async list<T>(path: string, query: Query = {}): Promise<ListPage<T>> {
     const page = await this.get<{ results: T[]; next: string | null }>(path, query);
     return { results: page.results, cursor: cursorOf(page.next) };
+  }
+
+  /** Reads the first page of a list; an empty one where the token may not read it. */
+  async listIfAllowed<T>(path: string, query: Query = {}): Promise<readonly T[]> {
+    try {
+      return (await this.list<T>(path, query)).results;
+    } catch (error) {
+      if (error instanceof ApiCallError && error.status === STATUS_CODE.Forbidden) return [];
+      throw error;
+    }
   }
 
   /**

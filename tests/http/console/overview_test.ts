@@ -36,7 +36,9 @@ Deno.test("the overview says what needs attention, and counts the last 24 hours"
     const settings = { name: "limited", scope: "read", triggers: ["labels"] };
     const { body } = await service.api("POST", "tokens/", settings);
     const limited = await loggedIn(service, body.token);
-    const text = textOf(await limited.get(""));
+    const seen = await limited.get("");
+    assertEquals(seen.status, 200);
+    const text = textOf(seen);
     assert(text.includes("labels") && !text.includes("payments"), text);
     assertEquals((await limited.get("settings")).status, 403);
   });
@@ -47,4 +49,29 @@ Deno.test("the settings are shown, and no secret is", async () => {
   const text = textOf(await (await loggedIn(service)).get("settings"));
   assertMatch(text, /--retention-days 30 .* HOOKLAUNCH_ADMIN_TOKEN set HOOKLAUNCH_SECRET_KEY set/);
   assert(!text.includes(ADMIN_TOKEN) && !text.includes("abab"), text);
+});
+
+Deno.test("each entry of the navigation opens, whatever the token may do", async (t) => {
+  await using service = await startService();
+  const { labels } = (await fillSample(service)).triggers;
+  const tokens = {
+    reader: { scope: "read" },
+    "of a trigger": { scope: "operate", triggers: ["labels"] },
+    "of a project": { scope: "operate", projects: ["files"] },
+  };
+  for (const [name, settings] of Object.entries(tokens)) {
+    await t.step(name, async () => {
+      const made = { name: name.replaceAll(" ", "-"), ...settings };
+      const { body } = await service.api("POST", "tokens/", made);
+      const browser = await loggedIn(service, body.token);
+      const { text } = await browser.get("");
+      const [nav = ""] = /<nav .*?<\/nav>/s.exec(text) ?? [];
+      const links = [...nav.matchAll(/href="([^"]*)"/g)].map(([, address = ""]) => address);
+      assert(links.length > 6 && !links.includes("access"), nav);
+      for (const address of [...links, "projects/files", `triggers/${labels.id}`]) {
+        const isOther = address.startsWith("projects/") && "triggers" in settings;
+        if (!isOther) assertEquals((await browser.get(address)).status, 200, address);
+      }
+    });
+  }
 });

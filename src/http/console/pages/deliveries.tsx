@@ -1,5 +1,6 @@
 /** `/deliveries`: the requests at all launch URLs, newest first, live. */
 import { DELIVERY_OUTCOMES } from "../../../store/records/deliveries.ts";
+import { isLimited } from "../../api/access.ts";
 import type { DeliveryPage } from "../../api/deliveries.ts";
 import { cursorOf, search } from "../client.ts";
 import { may, Page } from "../components/page.tsx";
@@ -38,7 +39,7 @@ function DeliveriesPage({ view, filters, cursor, page }: DeliveriesProps): Html 
     <Page view={view} title="Deliveries" nav="Deliveries">
       <div class="title">
         <h1>Deliveries</h1>
-        {may(view, "operate")
+        {may(view, "operate") && !isLimited(view.access)
           ? (
             <div class="end">
               {isFiltered && canReplay(filters)

@@ -112,18 +112,18 @@ async function enginesOf({ api }: View): Promise<EngineWork[]> {
     api.list<ShownProject>("projects/", { limit }),
     api.list<ShownExecution>("executions/", { limit, status: "started" }),
     api.list<ShownExecution>("executions/", { limit, status: "queued" }),
-    api.list<ShownFailure>("failures/"),
+    api.listIfAllowed<ShownFailure>("failures/"),
   ]);
   const work = [...running.results, ...waiting.results];
   const types = new Set([
     ...[...projects.results, ...work].map(({ engine }) => engine.type),
-    ...failures.results.map(({ engine }) => engine).filter((type) => type !== undefined),
+    ...failures.map(({ engine }) => engine).filter((type) => type !== undefined),
   ]);
   const on = <T extends { engine: { type: string } }>(all: readonly T[], type: string) =>
     all.filter(({ engine }) => engine.type === type);
   return [...types].map((type) => ({
     type,
-    failures: failures.results.filter(({ engine }) => engine === type),
+    failures: failures.filter(({ engine }) => engine === type),
     projects: on(projects.results, type).map(({ name }) => name),
     running: on(running.results, type),
     waiting: on(waiting.results, type),

@@ -29,10 +29,10 @@ interface ActiveTrigger {
 
 async function OverviewPage({ view }: { view: View }): Promise<Html> {
   const cursor = view.query.get("cursor") ?? undefined;
-  const [page, service, { results: failures }] = await Promise.all([
+  const [page, service, failures] = await Promise.all([
     view.api.list<ShownTrigger>("triggers/", { limit: TRIGGERS, cursor, activity: "true" }),
     serviceState(view),
-    view.api.list<ShownFailure>("failures/"),
+    view.api.listIfAllowed<ShownFailure>("failures/"),
   ]);
   const triggers = page.results.map(activeTrigger);
   if (triggers.length === 0 && cursor === undefined) return FirstPage({ view });

@@ -20,10 +20,10 @@ interface ProjectProps {
 
 async function ProjectPage({ view, name, branches, refused }: ProjectProps): Promise<Html> {
   const at = `projects/${encodeURIComponent(name)}/`;
-  const [project, contents, { results: failures }] = await Promise.all([
+  const [project, contents, failures] = await Promise.all([
     view.api.get<ShownProject>(at),
     view.api.get<ProjectContents>(`${at}contents/`),
-    view.api.list<ShownFailure>("failures/", { project: name }),
+    view.api.listIfAllowed<ShownFailure>("failures/", { project: name }),
   ]);
   const failedFetch = failures.find(({ kind }) => kind === "fetch");
   return (
