@@ -26,13 +26,10 @@ interface Asset {
   type: string;
 }
 
-/** Each part of the script has names of its own. */
-const SCRIPT = [time, copy, keys, live + filter, ansi + charts + log, nav].map((part) =>
-  `{\n${part}}\n`
-)
-  .join(
-    "",
-  );
+/** Each part of the script has names of its own. Comments are for readers of the source. */
+const SCRIPT = [time, copy, keys, live + filter, ansi + charts + log, nav]
+  .map((part) => `{\n${part.replaceAll(/^ *\/\/.*\n/gm, "")}}\n`)
+  .join("");
 
 /** The files that pages load. */
 export const ASSETS = {

@@ -212,11 +212,12 @@ async function startLog(section) {
     append(page.results, false);
     ({ cursor, next } = page);
   }
-  follow(`${address}/events?cursor=${cursor}`, view, append);
+  follow(address, cursor, { view, append });
 }
 
-function follow(address, view, append) {
-  const events = new EventSource(address);
+function follow(address, cursor, { view, append }) {
+  let events;
+  let isOver = false;
   let arrived = [];
   let timer;
   // What is printed fast is drawn together.
@@ -227,13 +228,27 @@ function follow(address, view, append) {
       [arrived, timer] = [[], undefined];
     }, DRAW_MS);
   };
-  events.onmessage = ({ data }) => {
-    if (view.length + arrived.length < LINES_MAX) return arrive(JSON.parse(data));
+  const end = () => {
+    isOver = true;
     events.close();
+  };
+  const take = ({ data, lastEventId }) => {
+    cursor = lastEventId;
+    if (view.length + arrived.length < LINES_MAX) return arrive(JSON.parse(data));
+    end();
     const message = `The page shows ${LINES_MAX} lines at most. The download has all of them.`;
     arrive({ message, stream: "event", time: new Date().toISOString() });
   };
-  events.addEventListener("end", () => events.close());
+  // A hidden page holds no connection: a browser has few of them.
+  const connect = () => {
+    events?.close();
+    if (document.hidden || isOver) return;
+    events = new EventSource(`${address}/events?cursor=${cursor}`);
+    events.onmessage = take;
+    events.addEventListener("end", end);
+  };
+  document.addEventListener("visibilitychange", connect);
+  connect();
 }
 
 for (const section of document.querySelectorAll("[data-log]")) startLog(section);
