@@ -173,29 +173,29 @@ async function ReplayPage({ view, id }: { view: View; id: string }): Promise<Htm
       <p class="crumbs">
         <a href="deliveries">Deliveries</a> › <a href="replays">Replays</a>
       </p>
-      <div class="title">
-        <h1>Replay</h1>
-        {isRunning && may(view, "operate")
-          ? (
-            <div class="end">
-              <Confirm
-                view={view}
-                to={`replays/${id}/stop`}
-                consequence={`Leave out the last ${replay.count - replay.done}`}
-              >
-                Stop
-              </Confirm>
-            </div>
-          )
-          : null}
-      </div>
       <div id="replay" data-refresh={isRunning ? REFRESH_S : undefined}>
+        <div class="title">
+          <h1>Replay</h1>
+          {isRunning && may(view, "operate")
+            ? (
+              <div class="end">
+                <Confirm
+                  view={view}
+                  to={`replays/${id}/stop`}
+                  consequence={`Leave out the last ${replay.count - replay.done}`}
+                >
+                  Stop
+                </Confirm>
+              </div>
+            )
+            : null}
+        </div>
         <Progress replay={replay} view={view} />
         <Results results={results} />
+        {results.cursor === undefined
+          ? null
+          : <More href={`replays/${id}${search({ cursor: results.cursor })}`} label="More" />}
       </div>
-      {results.cursor === undefined
-        ? null
-        : <More href={`replays/${id}${search({ cursor: results.cursor })}`} label="More" />}
     </Page>
   );
 }
@@ -282,8 +282,11 @@ export const replaysRoutes = [
   route({
     path: "/replays/:id/stop",
     async submit({ view, params: { id } }) {
-      await view.api.send("POST", `replays/${id}/stop/`);
-      return { to: `replays/${id}`, notice: "The replay has stopped; what it launched goes on" };
+      const { state } = await view.api.send<ShownReplay>("POST", `replays/${id}/stop/`);
+      const notice = state === "stopped"
+        ? "The replay has stopped; what it launched goes on"
+        : "The replay had ended before";
+      return { to: `replays/${id}`, notice };
     },
   }),
 ];
