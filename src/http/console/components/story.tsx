@@ -16,7 +16,7 @@ export function Story({ delivery, view }: { delivery: DeliveryDetails; view: Vie
     <section
       id="story"
       aria-labelledby="story-title"
-      data-refresh={isOver(delivery) ? undefined : REFRESH_S}
+      data-refresh={refreshOf(delivery)}
     >
       <h2 id="story-title">What happened</h2>
       <ol class="story">
@@ -204,7 +204,11 @@ export function Differences({ differences }: {
   );
 }
 
-/** Tells whether nothing of a delivery changes any more. */
+/** Returns the seconds after which a delivery is looked at again; undefined when nothing of it changes any more. */
+export function refreshOf(delivery: DeliveryDetails): number | undefined {
+  return isOver(delivery) ? undefined : REFRESH_S;
+}
+
 function isOver({ run, replays = [] }: DeliveryDetails): boolean {
   const works = [...run ? [run] : [], ...replays];
   return run?.status !== "pending" &&

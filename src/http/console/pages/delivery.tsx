@@ -8,7 +8,7 @@ import { WorkStates } from "../components/delivery_row.tsx";
 import { may, Page } from "../components/page.tsx";
 import { BODY_SHOWN_MAX, bodyText, RequestView } from "../components/request.tsx";
 import { State } from "../components/states.tsx";
-import { Story } from "../components/story.tsx";
+import { refreshOf, Story } from "../components/story.tsx";
 import { Notice } from "../components/table.tsx";
 import { Copied } from "../components/values.tsx";
 import {
@@ -43,7 +43,7 @@ async function DeliveryPage({ view, id, findings, ...props }: DeliveryProps): Pr
           ? "a deleted trigger"
           : <a href={`triggers/${trigger_id}`}>{trigger}</a>}
       </p>
-      <div class="title">
+      <div id="head" class="title" data-refresh={refreshOf(delivery)}>
         <h1>
           Delivery <code>{id.slice(-8)}</code>
         </h1>
