@@ -58,6 +58,13 @@ export function providerOf(form: URLSearchParams): { type: string; preset: strin
   return { type, preset };
 }
 
+/** Returns the mistakes that the settings made of the form no longer show. */
+export function problemsOfForm(form: URLSearchParams): Problem[] {
+  if (!form.get("secret") || form.get("provider")) return [];
+  const detail = "A secret checks nothing without a provider: choose who sends, or leave it empty";
+  return [{ pointer: "/secret", detail }];
+}
+
 function conditionsOf(form: URLSearchParams): Settings[] {
   const { type, preset } = providerOf(form);
   const conditions: Settings[] = [];
@@ -85,7 +92,7 @@ export function fieldOf(
   settings: Record<string, unknown>,
 ): FieldName | undefined {
   const [, part, place, name] = pointer.split("/");
-  if (part === "name") return "name";
+  if (part === "name" || part === "secret") return part;
   if (part === "actions" || part === "project") return "work";
   if (part !== "conditions") return undefined;
   const condition = Array.isArray(settings.conditions)

@@ -46,6 +46,13 @@ Deno.test("a trigger is made by a form, whose mistakes are at their fields", asy
     assertStringIncludes(text, 'value="a b"');
     assertEquals(await stored(service), undefined);
   });
+  await t.step("a secret without a provider is a mistake, not dropped", async () => {
+    const { status, text } = await make(browser, { provider: "" });
+    assertEquals(status, 422);
+    const [field = ""] = /<label for="secret">.*?<\/div><\/div>/s.exec(text) ?? [];
+    assertStringIncludes(field, "choose who sends, or leave it empty");
+    assertEquals(await stored(service), undefined);
+  });
   await t.step("made", async () => {
     const { status, headers, text } = await make(browser, { filter: "body.n > 1", keep: "on" });
     assertEquals([status, headers.get("location")], [303, "/triggers/made"], text);

@@ -11,6 +11,7 @@ import { type Tries, triesOf, TRY } from "../filter_tries.ts";
 import {
   type FieldName,
   fieldOf,
+  problemsOfForm,
   providerOf,
   settingsOfForm,
   type Work,
@@ -219,6 +220,8 @@ async function create({ view, form }: Submission): Promise<Submitted> {
     return { page: await NewTriggerPage({ view, form, tries }), status: 200 };
   }
   try {
+    const problems = problemsOfForm(form);
+    if (problems.length > 0) throw new ApiCallError(422, "The trigger is not made", problems);
     const { name } = await view.api.send<ShownTrigger>("POST", "triggers/", settingsOfForm(form));
     return { to: `triggers/${name}`, notice: "The trigger is made. Give its URL to the sender" };
   } catch (error) {
