@@ -75,3 +75,13 @@ Deno.test("each entry of the navigation opens, whatever the token may do", async
     });
   }
 });
+
+Deno.test("of more than a page of triggers, the overview says which ones it has checked", async () => {
+  await using service = await startService();
+  const browser = await loggedIn(service);
+  const said = "Only the 50 triggers of this page were checked";
+  for (let made = 0; made < 50; made++) await service.trigger({ name: `t-${made}` });
+  assert(!textOf(await browser.get("")).includes(said));
+  await service.trigger({ name: "one-more" });
+  assertStringIncludes(textOf(await browser.get("")), said);
+});

@@ -15,11 +15,19 @@ export interface Concern {
   href: string;
 }
 
-export function Attention(
-  { concerns, now_ms }: { concerns: readonly Concern[]; now_ms: number },
-): Html {
+interface AttentionProps {
+  concerns: readonly Concern[];
+  /** The number of triggers that were checked, where there are others. */
+  checked: number | undefined;
+  now_ms: number;
+}
+
+export function Attention({ concerns, checked, now_ms }: AttentionProps): Html {
+  const limit = checked === undefined
+    ? null
+    : `Only the ${checked} triggers of this page were checked.`;
   if (concerns.length === 0) {
-    return <p class="notice ok">Nothing needs attention.</p>;
+    return <p class="notice ok">Nothing needs attention. {limit}</p>;
   }
   return (
     <section class="attention" aria-labelledby="attention">
@@ -44,6 +52,7 @@ export function Attention(
       {concerns.length > SHOWN_MAX
         ? <p class="dim">… and {concerns.length - SHOWN_MAX} more.</p>
         : null}
+      {limit === null ? null : <p class="dim">{limit}</p>}
     </section>
   );
 }

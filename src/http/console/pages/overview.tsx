@@ -42,6 +42,7 @@ async function OverviewPage({ view }: { view: View }): Promise<Html> {
       <div id="overview" data-refresh={REFRESH_S}>
         <Attention
           now_ms={view.now_ms}
+          checked={cursor === undefined && page.cursor === undefined ? undefined : triggers.length}
           concerns={[
             ...concernsOf(service),
             ...failures.map(concernOfFailure),
