@@ -14,7 +14,7 @@ function loadPage(address, form) {
     const request = new XMLHttpRequest();
     request.responseType = "document";
     request.onload = () => {
-      if (request.status === 401 && !form) location.reload();
+      if (request.status === 401 && !form) endSession();
       else if (request.status === 200 && request.response) resolve(request.response);
       else reject(request.status);
     };
@@ -23,6 +23,24 @@ function loadPage(address, form) {
     request.setRequestHeader("x-console-refresh", "1");
     request.send(form);
   });
+}
+
+function isChanged({ options, selectedIndex, type, checked, defaultChecked, value, defaultValue }) {
+  if (options) {
+    return selectedIndex !== Math.max(0, [...options].findIndex((o) => o.defaultSelected));
+  }
+  return checked !== defaultChecked || (value !== defaultValue && !/checkbox|radio/.test(type));
+}
+
+// Leads to the login, unless that would lose what was typed: a form that is sent keeps it.
+function endSession() {
+  const typed = [...document.querySelectorAll("input, select, textarea")].find(isChanged);
+  if (!typed) return location.reload();
+  if (document.getElementById("session-over")) return;
+  const notice = document.createElement("p");
+  Object.assign(notice, { id: "session-over", className: "notice bad", role: "alert" });
+  notice.textContent = "Your session is over. Send the form: the login keeps what you typed.";
+  (typed.form ?? typed).before(notice);
 }
 
 // Brings a list to the rows of another, and leaves alone what is the same.
@@ -34,13 +52,27 @@ function mergeRows(shown, wanted) {
     const found = row.id && [...shown.children].find(({ id }) => id === row.id);
     if (found && found === place) place = place.nextElementSibling;
     if (!found) shown.insertBefore(document.importNode(row, true), place);
-    else if (!sameContent(found, row)) {
-      const isFocused = found.contains(document.activeElement);
-      const fresh = document.importNode(row, true);
-      found.replaceWith(fresh);
-      if (isFocused) fresh.querySelector("a, button, summary")?.focus();
-    }
+    else replace(found, row);
   }
+}
+
+// Tells an element that can have the focus from the others beside it.
+function keyOf(element) {
+  const { tagName, textContent } = element;
+  const name = element.getAttribute("href") ?? element.ariaLabel ?? textContent;
+  return [tagName, element.closest("[id]").id, element.closest("form")?.action, name].join();
+}
+
+// Replaces an element, and keeps the focus.
+function replace(shown, wanted) {
+  if (sameContent(shown, wanted)) return;
+  const focused = document.activeElement;
+  const key = shown.contains(focused) && keyOf(focused);
+  const fresh = document.importNode(wanted, true);
+  shown.replaceWith(fresh);
+  if (!key) return;
+  [...fresh.querySelectorAll("*")].find((each) => keyOf(each) === key)
+    ?.focus({ preventScroll: true });
 }
 
 // Relative times differ all the time.
@@ -57,10 +89,29 @@ function sameContent(one, other) {
 function replaceParts(loaded) {
   for (const part of document.querySelectorAll("[data-refresh][id]")) {
     const fresh = loaded.getElementById(part.id);
-    const isBusy = part.contains(document.activeElement) || part.querySelector("details[open]");
-    if (!fresh || isBusy || sameContent(part, fresh)) continue;
-    part.replaceWith(document.importNode(fresh, true));
+    if (!fresh || isBusy(part)) continue;
+    const rows = part.querySelector("tbody:hover");
+    // No row moves under the pointer; more behind the last one move nothing.
+    if (!rows || rowIds(fresh).startsWith(rowIds(part))) {
+      replace(part, fresh);
+      continue;
+    }
+    for (const row of [...rows.children]) {
+      const wanted = loaded.getElementById(row.id);
+      if (wanted) replace(row, wanted);
+    }
   }
+}
+
+// A part in which somebody types, presses a button, or is asked for a second click.
+function isBusy(part) {
+  const field = document.activeElement;
+  return part.matches(":active") || part.querySelector("details[open]") ||
+    (part.contains(field) && field.matches("input, select, textarea") && isChanged(field));
+}
+
+function rowIds(part) {
+  return [...part.querySelectorAll("[data-row]")].map(({ id }) => id).join();
 }
 
 function startList(list) {
@@ -91,6 +142,7 @@ function startList(list) {
   function show() {
     bar.hidden = true;
     if (waiting) mergeRows(list, waiting);
+    if (list.firstElementChild) document.querySelector(".empty")?.remove();
     waiting = undefined;
   }
   async function refresh() {
@@ -123,7 +175,6 @@ function startList(list) {
     events?.close();
     events = undefined;
     if (document.hidden) return;
-    if (list.dataset.live.startsWith("every ")) return;
     events = new EventSource(list.dataset.live);
     events.onmessage = refresh;
     events.addEventListener("gap", refresh);

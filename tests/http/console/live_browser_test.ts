@@ -1,0 +1,148 @@
+/** Live pages in a real browser: what is refreshed, and what stays while somebody reads, points or types. */
+import { assert, assertEquals } from "@std/assert";
+import { endOfExecution, eventually, HMAC_CONDITION, startService } from "../../data.ts";
+import { has } from "../../needs.ts";
+import { launchCommand } from "../api/fixture.ts";
+import { openConsole, startChromium, watch } from "./browser.ts";
+
+Deno.test({
+  name: "live pages in a browser",
+  ignore: !has("chromium"),
+  // The connection to the browser is closed with it.
+  sanitizeResources: false,
+  sanitizeOps: false,
+  async fn(t) {
+    await using service = await startService();
+    await using chromium = await startChromium();
+    const { page } = await openConsole(chromium, service);
+    const wrong = watch(page);
+    const rows = page.locator("tbody tr");
+    const launch = async (url: string) =>
+      await (await fetch(url, { method: "POST", body: "{}" })).text();
+    const release = (name: string) => Deno.writeTextFile(`${service.folder}/${name}`, "");
+    const waiting = (name: string) =>
+      `while [ ! -e ${service.folder}/${name} ]; do sleep 0.05; done`;
+
+    await t.step("the words of an empty list go when the first delivery arrives", async () => {
+      const { url } = await service.trigger({ name: "first" });
+      await page.goto("/deliveries");
+      await page.mouse.move(0, 0);
+      await page.getByText("Nothing has arrived yet").waitFor();
+      await launch(url);
+      await rows.first().waitFor();
+      assertEquals(await page.getByText("Nothing has arrived yet").count(), 0);
+
+      const signed = await service.trigger({ name: "signed", conditions: [HMAC_CONDITION] });
+      await page.goto("/deliveries?trigger=signed");
+      await page.getByText("No delivery matches").waitFor();
+      await launch(signed.url);
+      await rows.first().waitFor();
+      assertEquals(await page.getByText("No delivery matches").count(), 0);
+    });
+
+    await t.step(
+      "a delivery's title and an execution's head go on, also with the focus",
+      async () => {
+        const id = await launchCommand(service, `echo begun; ${waiting("one")}`);
+        const { body: { run_id } } = await service.api("GET", `executions/${id}/`);
+        await page.goto(`/deliveries/${run_id}`);
+        const head = page.locator("#head");
+        await head.getByText("started").waitFor();
+        await release("one");
+        await head.getByText("complete").waitFor();
+
+        const next = await launchCommand(service, `echo begun; ${waiting("two")}`);
+        await page.goto(`/executions/${next}`);
+        await head.getByText("Stop", { exact: true }).click();
+        await head.getByText("Cancel", { exact: true }).click();
+        await head.getByRole("button", { name: "Launch again" }).focus();
+        await release("two");
+        await head.getByText("complete").waitFor();
+        assertEquals(await page.evaluate("document.activeElement.textContent"), "Launch again");
+      },
+    );
+
+    await t.step("no row moves under the pointer, but its state goes on", async () => {
+      const id = await launchCommand(service, waiting("three"));
+      await page.goto("/executions");
+      const row = page.locator(`#row-${id}`);
+      await row.getByText("started").waitFor();
+      await row.hover();
+      const newer = await launchCommand(service, "true");
+      await endOfExecution(service, newer);
+      await release("three");
+      await row.getByText("complete").waitFor();
+      assertEquals(await rows.first().getAttribute("id"), `row-${id}`);
+      await page.mouse.move(0, 0);
+      await page.locator(`#row-${newer}`).waitFor();
+    });
+
+    await t.step("a hidden page follows no log, and goes on where it was", async () => {
+      const id = await launchCommand(
+        service,
+        `seq 3; ${waiting("more")}; seq 4 6; ${waiting("end")}; seq 7 9`,
+      );
+      const streams: string[] = [];
+      page.on("request", (request) => {
+        if (request.url().includes("/log/events")) streams.push(request.url());
+      });
+      const show = (hidden: boolean) =>
+        page.evaluate(`Object.defineProperty(document, "hidden",
+          { configurable: true, value: ${hidden} });
+          document.dispatchEvent(new Event("visibilitychange"));`);
+      await page.goto(`/executions/${id}`);
+      const texts = page.locator(".line > span");
+      await texts.nth(2).waitFor();
+      await release("more");
+      await texts.nth(5).waitFor();
+      await show(true);
+      await release("end");
+      await endOfExecution(service, id);
+      assertEquals([await texts.count(), streams.length], [6, 1]);
+      await show(false);
+      await texts.nth(8).waitFor();
+      assertEquals(
+        await texts.allInnerTexts(),
+        Array.from({ length: 9 }, (_, index) => String(index + 1)),
+      );
+      assertEquals(streams.length, 2);
+    });
+
+    await t.step("a replay that has ended has no Stop, and leads to the rest of it", async () => {
+      const { url } = await service.trigger({
+        name: "many",
+        actions: [{ type: "fetch_repository" }],
+      });
+      await Promise.all(Array.from({ length: 60 }, () => launch(url)));
+      const filter = { trigger: "many" };
+      const { body } = await eventually(async () => {
+        const { body: { count } } = await service.api("POST", "replays/", {
+          filter,
+          dry_run: true,
+        });
+        return count === 60
+          ? await service.api("POST", "replays/", { filter, rate: 40 })
+          : undefined;
+      });
+      await page.goto(`/replays/${body.id}`);
+      await page.getByText("Stop", { exact: true }).waitFor();
+      await page.getByText("60 of 60").waitFor();
+      assertEquals(await page.getByText("Stop", { exact: true }).count(), 0);
+      assert(await page.getByRole("link", { name: "More" }).isVisible());
+    });
+
+    await t.step("a session that is over takes nothing that was typed", async () => {
+      const { body } = await service.api("POST", "tokens/", { name: "short" });
+      const other = await openConsole(chromium, service, { token: body.token });
+      await other.page.goto("/triggers/first");
+      await other.page.getByText("Send a test", { exact: true }).click();
+      await other.page.getByLabel("Body").fill('{"typed": 1}');
+      await service.api("DELETE", `tokens/${body.id}/`);
+      await other.page.getByRole("alert").getByText("Your session is over").waitFor();
+      assertEquals(await other.page.getByLabel("Body").inputValue(), '{"typed": 1}');
+      await other.page.getByLabel("Body").fill("");
+      await other.context.close();
+    });
+    assertEquals(wrong, []);
+  },
+});
