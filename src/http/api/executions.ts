@@ -100,7 +100,8 @@ export const executionOperations = [
     method: "get",
     path: "/executions/",
     summary: "List the executions, newest first",
-    description: "With a filter, a page may hold fewer than `limit`: follow `next` to the end.",
+    description: "The executions of a pipeline stand where the pipeline was created. " +
+      "With a filter, a page may hold fewer than `limit`: follow `next` to the end.",
     query: executionQuery,
     answers: { 200: { schema: page(execution) } },
     async perform({ api, context, query: { limit, cursor, pipeline, trigger, ...filters } }) {

@@ -28,6 +28,11 @@ Deno.test("a pipeline's page draws its graph, and lets those who may approve, st
     for (const { id } of body.results) assertStringIncludes(text, `href="executions/${id}"`);
     assert(!text.includes(executions.completed));
   });
+  await t.step("the list of executions says where those of a pipeline stand", async () => {
+    const said = "stand where the pipeline was created";
+    assertStringIncludes(textOf(await browser.get("executions")), said);
+    assert(!textOf(await browser.get("executions?trigger=labels")).includes(said));
+  });
   await t.step("a reader gets no buttons", async () => {
     const { body } = await service.api("POST", "tokens/", { name: "reader", scope: "read" });
     const reader = await loggedIn(service, body.token);

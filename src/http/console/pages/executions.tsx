@@ -36,6 +36,14 @@ function ExecutionsPage({ view, filters, cursor, page }: ExecutionsProps): Html 
         {page.results.length === 0
           ? <NoneFound isFiltered={isFiltered} />
           : <ExecutionTable view={view} executions={page.results} />}
+        {page.results.some(({ pipeline_id }) => pipeline_id !== undefined)
+          ? (
+            <p class="dim">
+              The executions of a pipeline stand where the pipeline was created: a node may have
+              started later.
+            </p>
+          )
+          : null}
       </div>
       {page.cursor === undefined
         ? null
