@@ -83,5 +83,13 @@ Deno.test("of more than a page of triggers, the overview says which ones it has 
   for (let made = 0; made < 50; made++) await service.trigger({ name: `t-${made}` });
   assert(!textOf(await browser.get("")).includes(said));
   await service.trigger({ name: "one-more" });
-  assertStringIncludes(textOf(await browser.get("")), said);
+  const { text } = await browser.get("");
+  assertStringIncludes(textOf({ text }), said);
+  const [, next = ""] = /href="([^"]+)" rel="next"/.exec(text) ?? [];
+  const [, last = ""] = /href="triggers\/[^"]+">([^<]+)</.exec((await browser.get(next)).text) ??
+    [];
+  const settings = { name: "limited", scope: "read", triggers: [last] };
+  const { body } = await service.api("POST", "tokens/", settings);
+  const limited = textOf(await (await loggedIn(service, body.token)).get(""));
+  assert(!limited.includes("There is no trigger yet"), limited);
 });

@@ -35,14 +35,15 @@ async function OverviewPage({ view }: { view: View }): Promise<Html> {
     view.api.listIfAllowed<ShownFailure>("failures/"),
   ]);
   const triggers = page.results.map(activeTrigger);
-  if (triggers.length === 0 && cursor === undefined) return FirstPage({ view });
+  const isWhole = cursor === undefined && page.cursor === undefined;
+  if (triggers.length === 0 && isWhole) return FirstPage({ view });
   return (
     <Page view={view} title="Overview" nav="Overview">
       <h1>Overview</h1>
       <div id="overview" data-refresh={REFRESH_S}>
         <Attention
           now_ms={view.now_ms}
-          checked={cursor === undefined && page.cursor === undefined ? undefined : triggers.length}
+          checked={isWhole ? undefined : triggers.length}
           concerns={[
             ...concernsOf(service),
             ...failures.map(concernOfFailure),
